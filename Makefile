@@ -1,0 +1,39 @@
+# Two commands: `make demo` does the main job, `make test` checks everything.  Both set up .venv first.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: demo test lint types tests paper bench clean
+.DEFAULT_GOAL := demo
+
+demo: $(READY)
+	$(BIN)/sfumato demo --out demo
+
+test: lint types tests
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
+
+types: $(READY)
+	$(BIN)/mypy
+
+tests: $(READY)
+	$(BIN)/pytest -n 2
+
+paper: $(READY)
+	$(BIN)/python -m paper
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit("sfumato needs Python 3.11 or newer; got " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip --quiet --disable-pip-version-check install --constraint constraints.txt uv
+	$(BIN)/uv pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $(READY)
+
+clean:
+	rm -rf .venv demo runs .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,71 @@
+"""sfumato: obfuscation mechanisms that hide who you are within a loss budget.
+
+Names are imported when they are first used, so that `sfumato -h` answers at once.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from sfumato.version import __version__
+
+if TYPE_CHECKING:
+    from sfumato.adversary.cells import Cells
+    from sfumato.adversary.neighbours import Neighbours
+    from sfumato.adversary.neural import Neural
+    from sfumato.data.grid import Grid, Region
+    from sfumato.data.joint import Joint
+    from sfumato.data.plane import Plane
+    from sfumato.data.read import read_checkins
+    from sfumato.data.samples import Samples, Split
+    from sfumato.data.synthetic import four_corners
+    from sfumato.errors import SfumatoError
+    from sfumato.measure.estimate import Estimate
+    from sfumato.measure.judge import Judgement, judge
+    from sfumato.mechanism.base import Mechanism, load_mechanism
+    from sfumato.mechanism.channel import Channel
+    from sfumato.mechanism.laplace import PlanarLaplace
+    from sfumato.mechanism.law import euclidean, squared
+    from sfumato.mechanism.own import Function, Recorded
+    from sfumato.mechanism.simple import Identity, constant
+    from sfumato.mechanism.wrap import Clamped, Remapped, Snapped
+    from sfumato.report.compare import compare
+    from sfumato.report.run import load_solution
+    from sfumato.solver import Coin, Laplace, Problem, Solution, solve
+
+_HOME = {
+    "sfumato.adversary.cells": ("Cells",),
+    "sfumato.adversary.neighbours": ("Neighbours",),
+    "sfumato.adversary.neural": ("Neural",),
+    "sfumato.data.grid": ("Grid", "Region"),
+    "sfumato.data.joint": ("Joint",),
+    "sfumato.data.plane": ("Plane",),
+    "sfumato.data.read": ("read_checkins",),
+    "sfumato.data.samples": ("Samples", "Split"),
+    "sfumato.data.synthetic": ("four_corners",),
+    "sfumato.errors": ("SfumatoError",),
+    "sfumato.measure.estimate": ("Estimate",),
+    "sfumato.measure.judge": ("Judgement", "judge"),
+    "sfumato.mechanism.base": ("Mechanism", "load_mechanism"),
+    "sfumato.mechanism.channel": ("Channel",),
+    "sfumato.mechanism.laplace": ("PlanarLaplace",),
+    "sfumato.mechanism.law": ("euclidean", "squared"),
+    "sfumato.mechanism.own": ("Function", "Recorded"),
+    "sfumato.mechanism.simple": ("Identity", "constant"),
+    "sfumato.mechanism.wrap": ("Clamped", "Remapped", "Snapped"),
+    "sfumato.report.compare": ("compare",),
+    "sfumato.report.run": ("load_solution",),
+    "sfumato.solver": ("Coin", "Laplace", "Problem", "Solution", "solve"),
+}
+_WHERE = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = ["__version__", *_WHERE]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"sfumato has no '{name}'")
+    return getattr(import_module(_WHERE[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

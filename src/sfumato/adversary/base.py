@@ -1,0 +1,54 @@
+"""The contract of adversaries: learn from reports, then guess who sent others."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.errors import ProblemError
+
+
+class Adversary(ABC):
+    """Settings of an attack; `fit` gives the trained attacker."""
+
+    @abstractmethod
+    def fit(self, secret: np.ndarray, reports: np.ndarray, *, secrets: int, seed: int = 0) -> "Attacker":
+        """Learn from reports whose senders are known."""
+
+
+class Attacker(ABC):
+    """An adversary that has learnt."""
+
+    @abstractmethod
+    def posterior(self, reports: np.ndarray) -> np.ndarray:
+        """P(guess | report), a row a report, a column a secret; rows sum to 1."""
+
+    def guess(self, reports: np.ndarray) -> np.ndarray:
+        """The most likely secret for each report (the first of equals)."""
+        return np.argmax(self.posterior(reports), axis=1)
+
+
+@dataclass(frozen=True)
+class Score:
+    """How often the guesses were right: accuracy, and F1 averaged over the secrets."""
+
+    accuracy: float
+    f1: float
+
+
+def score(attacker: Attacker, secret: np.ndarray, reports: np.ndarray, *, secrets: int) -> Score:
+    """Accuracy and macro F1 of an attacker's guesses.
+
+    Equal best guesses count in shares, so that an attacker who knows nothing scores 1/secrets.
+    F1 of a secret is 2 right / (2 right + wrong + missed); 0 where it was never guessed nor sent.
+    """
+    if not len(secret):
+        raise ProblemError("no reports to score; expected at least one")
+    posterior = attacker.posterior(reports)
+    best = posterior >= posterior.max(axis=1, keepdims=True) * (1 - 1e-9)
+    share = best / best.sum(axis=1, keepdims=True)
+    told = np.zeros((secrets, secrets))
+    np.add.at(told, secret, share)
+    right, sent, guessed = np.diag(told), told.sum(axis=1), told.sum(axis=0)
+    f1 = np.divide(2 * right, sent + guessed, out=np.zeros(secrets), where=sent + guessed > 0)
+    return Score(accuracy=float(right.sum() / len(secret)), f1=float(f1.mean()))

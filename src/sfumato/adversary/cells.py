@@ -1,0 +1,33 @@
+"""The adversary that counts: who was seen most in this cell."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from sfumato.adversary.base import Adversary, Attacker
+from sfumato.data.grid import Grid
+
+
+@dataclass(frozen=True)
+class Cells(Adversary):
+    """Counts the reports of each secret in each cell; a cell never seen is answered as the nearest seen."""
+
+    grid: Grid
+
+    def fit(self, secret: np.ndarray, reports: np.ndarray, *, secrets: int, seed: int = 0) -> "CellsAttacker":
+        index, column = np.unique(self.grid.index(reports), axis=0, return_inverse=True)
+        counts = np.bincount(column.ravel() * secrets + secret, minlength=len(index) * secrets).reshape(len(index), secrets)
+        return CellsAttacker(self.grid, cKDTree(self.grid.centre_of(index)), counts / counts.sum(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True, eq=False)
+class CellsAttacker(Attacker):
+    """Frequencies of secrets in the cells seen."""
+
+    grid: Grid
+    tree: cKDTree
+    frequencies: np.ndarray
+
+    def posterior(self, reports: np.ndarray) -> np.ndarray:
+        return self.frequencies[self.tree.query(self.grid.snap(reports))[1]]

@@ -1,0 +1,73 @@
+"""The adversary that looks around: who sent the k reports nearest to this one."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from sfumato.adversary.base import Adversary, Attacker
+from sfumato.errors import ProblemError
+
+_SAME = 1e-9  # relative difference below which two distances are equal
+_CHUNK = 50_000
+
+
+@dataclass(frozen=True)
+class Neighbours(Adversary):
+    """k nearest neighbours; all reports at the distance of the k-th count, so ties are not broken by chance.
+
+    On snapped reports many neighbours are equally near: places are kept once, with their counts.
+    """
+
+    k: int = 25
+
+    def __post_init__(self) -> None:
+        if not self.k >= 1:
+            raise ProblemError(f"k must be at least 1 neighbour; got {self.k}")
+
+    def fit(self, secret: np.ndarray, reports: np.ndarray, *, secrets: int, seed: int = 0) -> "NeighboursAttacker":
+        places, column = np.unique(reports, axis=0, return_inverse=True)
+        counts = np.bincount(column.ravel() * secrets + secret, minlength=len(places) * secrets).reshape(len(places), secrets)
+        return NeighboursAttacker(min(self.k, len(reports)), cKDTree(places), counts.astype(float))
+
+
+@dataclass(frozen=True, eq=False)
+class NeighboursAttacker(Attacker):
+    """Places seen, with how often each secret was seen there."""
+
+    k: int
+    tree: cKDTree
+    counts: np.ndarray
+
+    def posterior(self, reports: np.ndarray) -> np.ndarray:
+        places, back = np.unique(reports, axis=0, return_inverse=True)
+        found = [self._votes(places[start : start + _CHUNK]) for start in range(0, len(places), _CHUNK)]
+        votes = np.concatenate(found)
+        return (votes / votes.sum(axis=1, keepdims=True))[back.ravel()]
+
+    def _votes(self, places: np.ndarray) -> np.ndarray:
+        """Counts of the secrets among the k nearest reports and all that are as near as the k-th."""
+        wanted = min(self.k + 8, self.tree.n)
+        while True:
+            distance, near = self.tree.query(places, k=[*range(1, wanted + 1)])
+            seen = np.cumsum(self.counts.sum(axis=1)[near], axis=1)
+            last = np.argmax(seen >= self.k, axis=1)
+            reach = distance[np.arange(len(places)), last] * (1 + _SAME)
+            if wanted == self.tree.n or np.all(distance[:, -1] > reach):
+                break
+            wanted = min(2 * wanted, self.tree.n)
+        counted = distance <= reach[:, None]
+        return np.einsum("pk,pks->ps", counted, self.counts[near])
+
+
+def bayes_error_bound(error: float, *, secrets: int) -> float:
+    """The least Bayes error that a nearest-neighbour error allows in the limit of many reports.
+
+    R* >= (m-1)/m (1 - sqrt(1 - m/(m-1) R)) for the single nearest neighbour.  Cover and Hart (1967).
+    With finitely many reports it is a guide, not a proof.
+
+    >>> round(bayes_error_bound(0.75, secrets=4), 2)
+    0.75
+    """
+    most = (secrets - 1) / secrets
+    return float(most * (1 - np.sqrt(max(0.0, 1 - min(error, most) / most))))

@@ -1,0 +1,1 @@
+"""(secret, truth) pairs: tables in, Samples out."""

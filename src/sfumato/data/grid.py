@@ -1,0 +1,149 @@
+"""The plane as cells."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.errors import ProblemError
+
+
+@dataclass(frozen=True)
+class Region:
+    """A square of the plane: its centre and its side, in metres."""
+
+    centre: tuple[float, float]
+    side_m: float
+
+    def __post_init__(self) -> None:
+        if not (self.side_m > 0 and np.isfinite(self.side_m)):
+            raise ProblemError(f"the side of a region must be above 0 metres; got {self.side_m}")
+        if not np.all(np.isfinite(self.centre)):
+            raise ProblemError(f"the centre of a region must be two finite numbers of metres; got {self.centre}")
+
+    @classmethod
+    def around(cls, points: np.ndarray, *, margin_m: float = 0.0) -> "Region":
+        """The smallest square about the bounding box of points, widened by a margin on every side."""
+        low, high = points.min(axis=0), points.max(axis=0)
+        centre = (low + high) / 2
+        side = float((high - low).max()) + 2 * margin_m
+        return cls(centre=(float(centre[0]), float(centre[1])), side_m=max(side, 1.0))
+
+    def contains(self, points: np.ndarray) -> np.ndarray:
+        """Which points lie in the square, edges included."""
+        return np.all(np.abs(points - np.array(self.centre)) <= self.side_m / 2, axis=-1)
+
+    def clamp(self, points: np.ndarray) -> np.ndarray:
+        """The nearest point of the square."""
+        centre = np.array(self.centre)
+        return np.clip(points, centre - self.side_m / 2, centre + self.side_m / 2)
+
+
+class Grid:
+    """Square cells of the plane, named by their side or by how many cover a region.
+
+    `Grid(cell_m=25)` is a lattice with a corner at the origin; `Grid(side_m=6500, cells=260)` the
+    paper's grid, centred; `Grid.over(region, cell_m=25)` is centred on a region.  The lattice goes on
+    beyond the region: a report outside falls in a cell of its own, and can be counted.
+
+    >>> Grid(side_m=6500, cells=260).cell_m
+    25.0
+    """
+
+    __slots__ = ("cell_m", "origin", "region")
+    cell_m: float
+    origin: tuple[float, float]
+    region: Region | None
+
+    def __init__(
+        self,
+        *,
+        cell_m: float | None = None,
+        side_m: float | None = None,
+        cells: int | None = None,
+        centre: tuple[float, float] = (0.0, 0.0),
+    ) -> None:
+        if side_m is None and cells is None:
+            if cell_m is None:
+                raise ProblemError("a grid needs cell_m, or side_m with cells; got neither")
+            region, corner = None, (float(centre[0]), float(centre[1]))
+        elif side_m is not None and cells is not None and cell_m is None:
+            if not (isinstance(cells, (int, np.integer)) and cells >= 1):
+                raise ProblemError(f"cells must be a whole number of at least 1 per side; got {cells}")
+            region = Region(centre=(float(centre[0]), float(centre[1])), side_m=float(side_m))
+            cell_m = region.side_m / cells
+            corner = (region.centre[0] - region.side_m / 2, region.centre[1] - region.side_m / 2)
+        else:
+            raise ProblemError("name a grid by cell_m alone, or by side_m and cells together")
+        if not (cell_m > 0 and np.isfinite(cell_m)):
+            raise ProblemError(f"the side of a cell must be above 0 metres; got {cell_m}")
+        object.__setattr__(self, "cell_m", float(cell_m))
+        object.__setattr__(self, "origin", corner)
+        object.__setattr__(self, "region", region)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a Grid does not change; make another")
+
+    @classmethod
+    def over(cls, region: Region, *, cell_m: float | None = None, cells: int | None = None) -> "Grid":
+        """Cells over a region, centred on it; with `cell_m`, as many as cover it."""
+        if (cell_m is None) == (cells is None):
+            raise ProblemError("name a grid by its cell side or by its number of cells, not by both or neither")
+        if cells is not None:
+            return cls(side_m=region.side_m, cells=cells, centre=region.centre)
+        assert cell_m is not None
+        if not (cell_m > 0 and np.isfinite(cell_m)):
+            raise ProblemError(f"the side of a cell must be above 0 metres; got {cell_m}")
+        count = max(1, int(np.ceil(region.side_m / cell_m - 1e-9)))
+        return cls(side_m=count * cell_m, cells=count, centre=region.centre)
+
+    @property
+    def cells_per_side(self) -> int | None:
+        """How many cells lie along a side of the region; None for an endless lattice."""
+        return None if self.region is None else round(self.region.side_m / self.cell_m)
+
+    def index(self, points: np.ndarray) -> np.ndarray:
+        """Column and row of the cell of each point, shape (n, 2), whole numbers of any sign."""
+        return np.floor((points - np.array(self.origin)) / self.cell_m).astype(np.int64)
+
+    def centre_of(self, index: np.ndarray) -> np.ndarray:
+        """The middle of cells, in metres."""
+        return (index + 0.5) * self.cell_m + np.array(self.origin)
+
+    def snap(self, points: np.ndarray) -> np.ndarray:
+        """The middle of the cell that each point lies in."""
+        return self.centre_of(self.index(points))
+
+    def centres(self) -> np.ndarray:
+        """The middles of all cells of the region, column by column, shape (cells^2, 2)."""
+        if self.cells_per_side is None:
+            raise ProblemError("an endless grid has no list of cells; lay it over a region with Grid.over")
+        axis = np.arange(self.cells_per_side)
+        columns, rows = np.meshgrid(axis, axis, indexing="ij")
+        return self.centre_of(np.stack([columns.ravel(), rows.ravel()], axis=1))
+
+    def as_dict(self) -> dict[str, object]:
+        """What a run file or a mechanism file records."""
+        return {
+            "cell_m": self.cell_m,
+            "origin": list(self.origin),
+            "region": None if self.region is None else {"centre": list(self.region.centre), "side_m": self.region.side_m},
+        }
+
+    @classmethod
+    def from_dict(cls, record: dict) -> "Grid":
+        """Read back what `as_dict` wrote."""
+        region = record["region"]
+        if region is None:
+            return cls(cell_m=record["cell_m"], centre=tuple(record["origin"]))
+        return cls(side_m=region["side_m"], cells=round(region["side_m"] / record["cell_m"]), centre=tuple(region["centre"]))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Grid) and self.as_dict() == other.as_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.cell_m, self.origin, self.region))
+
+    def __repr__(self) -> str:
+        if self.region is None:
+            return f"Grid(cell_m={self.cell_m:g})"
+        return f"Grid(side_m={self.region.side_m:g}, cells={self.cells_per_side}, centre={self.region.centre})"

@@ -1,0 +1,194 @@
+"""Tables in, Samples out: SNAP check-in files, CSV and Parquet, plain or gzipped."""
+
+import gzip
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.data.plane import Plane, check_degrees
+from sfumato.data.samples import Samples
+from sfumato.data.select import inside_square
+from sfumato.data.synthetic import four_corners
+from sfumato.errors import DataError
+
+_USUAL = {
+    "secret": ("user", "user_id", "userid", "uid", "secret", "id"),
+    "lat": ("lat", "latitude"),
+    "lon": ("lon", "lng", "long", "longitude"),
+    "x": ("x", "x_m"),
+    "y": ("y", "y_m"),
+}
+_SNAP_COLUMNS = ["user", "time", "latitude", "longitude", "location"]
+
+
+def read_checkins(
+    path: str | Path,
+    *,
+    square: tuple[float, float, float] | None = None,
+    secret: str | None = None,
+    lat: str | None = None,
+    lon: str | None = None,
+    seed: int = 0,
+) -> Samples:
+    """Read who was where.
+
+    Main arguments: `path`, the name "four-corners", or a file: SNAP check-ins (tab separated, no
+    header), CSV or Parquet with a header, each also as .gz (Parquet compresses itself).
+    `square` keeps the check-ins within (latitude, longitude, side in metres) and centres the plane
+    there; it is applied before anything is projected, so a file of the whole world works.
+
+    Other arguments: `secret`, `lat`, `lon` name the columns where they are not among the usual ones;
+    `seed` is for data made by a formula.
+    """
+    if str(path) == "four-corners":
+        data = four_corners(seed=seed).all
+        return data if square is None else data.in_square(*square)
+    table = read_table(Path(path))
+    source = Path(path).name
+    names = _columns(table.column_names, source=source, secret=secret, lat=lat, lon=lon)
+    if not table.num_rows:
+        raise DataError(f"{source} holds no rows; expected one row a check-in")
+    users, codes = _users(table[names["secret"]], source=source, column=names["secret"])
+    notes = ("the column 'split' was not read: all rows count alike",) if "split" in table.column_names else ()
+    if "lat" in names:
+        latitude = _numbers(table[names["lat"]], source=source, column=names["lat"])
+        longitude = _numbers(table[names["lon"]], source=source, column=names["lon"])
+        check_degrees(latitude, longitude, source=source)
+        if square is None:
+            plane = Plane(float(latitude.min() + latitude.max()) / 2, float(longitude.min() + longitude.max()) / 2)
+            kept, points = np.arange(len(codes)), plane.to_metres(latitude, longitude)
+        else:
+            kept, points, plane = inside_square(latitude, longitude, square, source=source)
+        samples = Samples(codes[kept], points, users, plane=plane, name=source)
+    else:
+        if square is not None:
+            raise DataError(f"{source} is in plane metres (columns x and y); a square about a latitude needs degrees")
+        points = np.stack([_numbers(table[names[axis]], source=source, column=names[axis]) for axis in "xy"], axis=1)
+        samples = Samples(codes, points, users, name=source)
+    return replace(samples.renumbered(), notes=notes)
+
+
+def read_table(path: Path) -> Any:
+    """The rows of a file as an Arrow table; SNAP files get their usual column names."""
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    if not path.exists():
+        raise DataError(f"there is no file {path}; expected 'four-corners' or a SNAP, CSV or Parquet file")
+    if path.is_dir():
+        raise DataError(f"{path} is a folder; expected one SNAP, CSV or Parquet file")
+    if not path.stat().st_size:
+        raise DataError(f"{path.name} is empty; expected a SNAP, CSV or Parquet file of check-ins")
+    try:
+        if path.suffix in (".parquet", ".pq"):
+            return parquet.read_table(path)
+        first = _first_line(path)
+        if _looks_like_snap(first):
+            return csv.read_csv(
+                path,
+                read_options=csv.ReadOptions(column_names=_SNAP_COLUMNS),
+                parse_options=csv.ParseOptions(delimiter="\t"),
+                convert_options=csv.ConvertOptions(column_types={"user": pa.string(), "location": pa.string(), "time": pa.string()}),
+            )
+        delimiter = max(",;\t", key=first.count)
+        header = [name.strip().strip('"') for name in first.rstrip("\r\n").split(delimiter)]
+        return csv.read_csv(
+            path,
+            parse_options=csv.ParseOptions(delimiter=delimiter),
+            convert_options=csv.ConvertOptions(
+                column_types={name: pa.string() for name in header if name.lower() in _USUAL["secret"]}, strings_can_be_null=True
+            ),
+        )
+    except (pa.ArrowException, OSError, UnicodeDecodeError, EOFError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise DataError(f"{path.name} cannot be read as a SNAP, CSV or Parquet file: {reason}") from None
+
+
+def _first_line(path: Path) -> str:
+    if path.suffix == ".gz":
+        with gzip.open(path, "rt", encoding="utf-8") as packed:
+            return packed.readline(1 << 16)
+    with path.open(encoding="utf-8") as source:
+        return source.readline(1 << 16)
+
+
+def _looks_like_snap(line: str) -> bool:
+    fields = line.rstrip("\r\n").split("\t")
+    if len(fields) != len(_SNAP_COLUMNS):
+        return False
+    try:
+        return len([float(fields[place]) for place in (2, 3)]) == 2
+    except ValueError:
+        return False
+
+
+def _columns(present: list[str], *, source: str, secret: str | None, lat: str | None, lon: str | None) -> dict[str, str]:
+    """Which column plays which part, by the names given or the usual ones."""
+    lowered = [name.lower() for name in present]
+    twice = sorted({name for name in lowered if lowered.count(name) > 1})
+    found: dict[str, str] = {}
+    for part, given in (("secret", secret), ("lat", lat), ("lon", lon), ("x", None), ("y", None)):
+        if given is not None:
+            if given not in present:
+                raise DataError(f"{source} has no column '{given}'; it has {_listed(present)}")
+            found[part] = given
+            continue
+        matches = [name for name in present if name.lower() in _USUAL[part]]
+        doubled = [name for name in matches if name.lower() in twice]
+        if doubled:
+            raise DataError(f"{source} has the column '{doubled[0]}' twice; expected it once: rename or remove one")
+        if len(matches) > 1:
+            ranked = sorted(matches, key=lambda name: _USUAL[part].index(name.lower()))
+            if part != "secret" or ranked[0].lower() == "id":
+                raise DataError(f"{source} has several columns for {part}: {_listed(matches)}; say which", hint=f"--{part} NAME")
+            matches = ranked
+        if matches:
+            found[part] = matches[0]
+    if "secret" not in found:
+        raise DataError(
+            f"{source} has no column for the user; expected one of {_listed(_USUAL['secret'][:4])}, it has {_listed(present)}",
+            hint="name it with --secret",
+        )
+    if not ({"lat", "lon"} <= found.keys() or {"x", "y"} <= found.keys()):
+        raise DataError(
+            f"{source} has no columns for the place; expected latitude and longitude, or x and y in metres; it has {_listed(present)}",
+            hint="name them with --lat and --lon",
+        )
+    if not {"lat", "lon"} <= found.keys():
+        found.pop("lat", None)
+    return found
+
+
+def _listed(names: Any) -> str:
+    shown = [f"'{name}'" for name in list(names)[:8]]
+    return ", ".join(shown) + (", …" if len(names) > 8 else "")
+
+
+def _users(values: Any, *, source: str, column: str) -> tuple[tuple[str, ...], np.ndarray]:
+    import pyarrow as pa
+
+    if values.null_count:
+        raise DataError(f"{source}: {values.null_count} row(s) have no value in '{column}'; expected a user in each row")
+    encoded = values.cast(pa.string()).combine_chunks().dictionary_encode()
+    names = encoded.dictionary.to_pylist()
+    order = sorted(range(len(names)), key=lambda row: (0, int(names[row]), "") if names[row].isdecimal() else (1, 0, names[row]))
+    number = np.empty(len(names), dtype=np.int64)
+    number[order] = np.arange(len(names))
+    return tuple(names[row] for row in order), number[np.asarray(encoded.indices)]
+
+
+def _numbers(values: Any, *, source: str, column: str) -> np.ndarray:
+    import pyarrow as pa
+
+    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+        for row, text in enumerate(values.to_pylist()):
+            try:
+                float(text if text is not None else "nan")
+            except ValueError:
+                raise DataError(f"{source}: '{text}' in column '{column}', row {row + 1}, is not a number; expected one") from None
+    try:
+        return np.asarray(values.cast(pa.float64()).fill_null(float("nan")).to_numpy(), dtype=float)
+    except (pa.ArrowException, ValueError):
+        raise DataError(f"{source}: column '{column}' holds {values.type}; expected numbers") from None

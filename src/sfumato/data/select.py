@@ -1,0 +1,90 @@
+"""The selection steps: a square, the most frequent users, so many check-ins of each.
+
+Each step takes data and gives data, so that they chain in any order that makes sense.
+"""
+
+import numpy as np
+
+from sfumato.data.grid import Grid, Region
+from sfumato.data.plane import Plane
+from sfumato.data.samples import Samples, Split
+from sfumato.errors import DataError
+from sfumato.randomness import generator
+
+SEBASTOPOL = (48.8584, 2.3482)  # 5, boulevard de Sébastopol, Paris: the centre of the paper's region
+PAPER_REGION = Region(centre=(0.0, 0.0), side_m=6500.0)
+OVERLAP_CELL_M = 500.0
+
+
+def inside_square(
+    latitude: np.ndarray, longitude: np.ndarray, square: tuple[float, float, float], *, source: str
+) -> tuple[np.ndarray, np.ndarray, Plane]:
+    """Which points lie in a square (centre latitude, centre longitude, side in metres), and their metres."""
+    centre_lat, centre_lon, side_m = square
+    if not (-90 <= centre_lat <= 90 and -180 <= centre_lon <= 180):
+        raise DataError(f"the square's centre {centre_lat},{centre_lon} is not latitude,longitude in degrees")
+    if not (side_m > 0 and np.isfinite(side_m)):
+        raise DataError(f"the side of the square must be above 0 metres; got {side_m}")
+    plane = Plane(centre_lat, centre_lon)
+    keep, points = _within(plane, latitude, longitude, side_m)
+    if not keep.size:
+        swapped, _ = _within(plane, longitude, latitude, side_m)
+        raise DataError(
+            f"{source}: none of {len(latitude)} check-ins lies in the {side_m:g} m square around {centre_lat},{centre_lon}"
+            + ("; latitude and longitude are probably swapped" if swapped.size else ": move or widen the square"),
+            hint="name the columns with --lat and --lon" if swapped.size else None,
+        )
+    return keep, points, plane
+
+
+def _within(plane: Plane, latitude: np.ndarray, longitude: np.ndarray, side_m: float) -> tuple[np.ndarray, np.ndarray]:
+    reach = side_m / 100_000  # degrees: a generous first cut, so that far-away points are never projected
+    widen = 1 / max(np.cos(np.radians(min(89.0, abs(plane.latitude) + reach))), 0.02)
+    near = np.flatnonzero((np.abs(latitude - plane.latitude) <= reach) & (np.abs(longitude - plane.longitude) <= reach * widen))
+    if not near.size:
+        return near, np.empty((0, 2))
+    points = plane.to_metres(latitude[near], longitude[near])
+    inside = np.all(np.abs(points) <= side_m / 2, axis=1)
+    return near[inside], points[inside]
+
+
+def overlap_weights(samples: Samples, weight: float, *, cell_m: float = OVERLAP_CELL_M) -> np.ndarray:
+    """Weights for a draw that thins the overlap between secrets: `weight` or 1 for each check-in.
+
+    A check-in weighs less where another secret has a larger share of its own check-ins in the same
+    cell (cells of 500 m, one of them centred on the plane's origin).  The paper filters its Gowalla
+    data "to reduce the overlapping" and does not say how; this is our reading of it.
+    """
+    if not 0 <= weight <= 1:
+        raise DataError(f"the overlap weight lies between 0 and 1; got {weight}")
+    grid = Grid.over(Region(centre=(0.0, 0.0), side_m=cell_m), cells=1)
+    _, column = np.unique(grid.index(samples.truth), axis=0, return_inverse=True)
+    column = column.ravel()
+    cells = int(column.max()) + 1
+    counts = np.bincount(samples.secret * cells + column, minlength=len(samples.secrets) * cells)
+    share = counts.reshape(len(samples.secrets), cells) / np.maximum(samples.counts, 1)[:, None]
+    own = share[samples.secret, column]
+    return np.where(share.max(axis=0)[column] > own, weight, 1.0)
+
+
+def per_user(samples: Samples, train: int, test: int = 0, *, seed: int = 0, overlap_weight: float = 1.0) -> Split:
+    """Draw `train` + `test` check-ins of each secret, without replacement, by seed."""
+    if not (train >= 1 and test >= 0):
+        raise DataError(f"expected at least 1 training and 0 test check-ins per user; got {train}+{test}")
+    weights = overlap_weights(samples, overlap_weight)
+    random = generator(seed)
+    parts: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
+    for secret, name in enumerate(samples.secrets):
+        rows = np.flatnonzero(samples.secret == secret)
+        usable = int((weights[rows] > 0).sum())
+        if usable < train + test:
+            raise DataError(
+                f"user {name} has {usable} check-ins to draw from; {train}+{test} were asked for: "
+                "ask for fewer, or keep only more frequent users with --top-users"
+            )
+        chance = weights[rows] / weights[rows].sum()
+        drawn = random.choice(rows, size=train + test, replace=False, p=chance)
+        parts[0].append(drawn[:train])
+        parts[1].append(drawn[train:])
+    held = samples.take(np.concatenate(parts[1]), name=f"{samples.name} (test)") if test else None
+    return Split(train=samples.take(np.concatenate(parts[0]), name=f"{samples.name} (train)"), test=held)

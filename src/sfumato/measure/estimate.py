@@ -1,0 +1,181 @@
+"""Numbers measured from samples: a value, an interval, and which way it errs."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from sfumato.data.grid import Grid
+from sfumato.data.joint import Joint
+from sfumato.errors import ProblemError
+from sfumato.measure.exact import bayes_error, best_guess_shares, mutual_information
+from sfumato.measure.worst import exposed
+from sfumato.randomness import generator
+
+_DEVIATIONS = 1.96  # a 95 % interval
+_HALVES_SEED = 20  # which hits fall in which half; any fixed number will do
+_CODES = 2**62  # room for combined cell and secret numbers
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with an interval and how it was got.
+
+    `kind` is exact (computed from a law; the interval is rounding or left-out tails), estimate
+    (measured from samples; a 95 % interval) or bound.  `errs` says in words which way it errs.
+    """
+
+    value: float
+    low: float
+    high: float
+    kind: Literal["exact", "estimate", "bound"]
+    cell_m: float | None = None
+    hits: int | None = None
+    errs: str = ""
+
+    @classmethod
+    def exact(cls, value: float, *, within: float = 0.0, cell_m: float | None = None, errs: str = "") -> "Estimate":
+        """A computed number, off by at most `within`."""
+        return cls(value=value, low=value - within, high=value + within, kind="exact", cell_m=cell_m, errs=errs)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Hits per secret and occupied cell: a table of whole numbers, and the cells' middles."""
+
+    table: np.ndarray
+    places: np.ndarray
+    grid: Grid
+
+    def joint(self, secrets: tuple[str, ...] = ()) -> Joint:
+        """The frequencies as a table of probabilities."""
+        return Joint(self.table / self.table.sum(), places=self.places, secrets=secrets)
+
+
+def count_hits(secret: np.ndarray, reports: np.ndarray, grid: Grid, *, secrets: int) -> Counts:
+    """Count hits by cell and secret.  Memory grows with the hits, never with the empty cells."""
+    column, places = _occupied(reports, grid)
+    flat = np.bincount(column * secrets + secret, minlength=len(places) * secrets)
+    return Counts(table=flat.reshape(len(places), secrets).T, places=places, grid=grid)
+
+
+def _occupied(reports: np.ndarray, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
+    """The number of each report's cell among the occupied ones, and their middles."""
+    if not len(reports):
+        raise ProblemError("no reports to measure; expected at least one")
+    if not np.all(np.isfinite(reports)):
+        raise ProblemError("a report is not two finite numbers of metres; remove or repair it")
+    across = np.floor((reports[:, 0] - grid.origin[0]) / grid.cell_m).astype(np.int64)
+    up = np.floor((reports[:, 1] - grid.origin[1]) / grid.cell_m).astype(np.int64)
+    low_across, low_up = int(across.min()), int(up.min())
+    height = int(up.max()) - low_up + 1
+    width = int(across.max()) - low_across + 1
+    if width * height > _CODES:
+        raise ProblemError(f"the reports spread over {width} x {height} cells of {grid.cell_m:g} m; expected a larger cell")
+    code = (across - low_across) * height
+    code += up - low_up
+    if width * height <= 4 * len(reports):  # few enough cells for a table with one entry each
+        present = np.flatnonzero(np.bincount(code, minlength=width * height))
+        number = np.empty(width * height, dtype=np.int64)
+        number[present] = np.arange(len(present))
+        column = number[code]
+    else:
+        present, column = np.unique(code, return_inverse=True)
+    index = np.stack([present // height + low_across, present % height + low_up], axis=1)
+    return column, grid.centre_of(index)
+
+
+def estimate_bayes_error(secret: np.ndarray, reports: np.ndarray, grid: Grid, *, secrets: int, hits: int | None = None) -> Estimate:
+    """The paper's estimate of B(X|Z) from hits in cells, with an honest interval.
+
+    B = 1 - sum_cells max_x hits(x, cell) / hits.  Unit: probability.  Higher is more private.
+    Biased low with few hits a cell (a cell with one hit looks certain), high against the reports
+    themselves because cells merge reports.  The interval is for the Bayes error on this grid: its low
+    end is the estimate less 1.96 standard errors (the estimate's mean is never above the truth); its
+    high end is the error of guesses learnt on one half of the hits and judged on the other, plus 1.96
+    standard errors (no fitted guess beats the best).  Paper: section 5, "Bayes error estimation".
+    """
+    counts, first, second = _halves(secret, reports, grid, secrets=secrets)
+    value = bayes_error(Joint(counts.table / len(secret)))
+    crossed = 1 - (np.sum(best_guess_shares(first) * second) + np.sum(best_guess_shares(second) * first)) / len(secret)
+    return Estimate(
+        value=value,
+        low=max(0.0, value - _DEVIATIONS * _binomial_error(value, len(secret))),
+        high=min(1.0, float(crossed) + _DEVIATIONS * _binomial_error(float(crossed), len(secret))),
+        kind="estimate",
+        cell_m=grid.cell_m,
+        hits=hits,
+        errs="low with few hits a cell; high against the reports themselves, which cells merge",
+    )
+
+
+def estimate_information(secret: np.ndarray, reports: np.ndarray, grid: Grid, *, secrets: int, hits: int | None = None) -> Estimate:
+    """I(X;Z) on a grid from hits.  Unit: bits.  Lower is more private.
+
+    The plug-in value is biased high with few hits a cell and low against the reports themselves.
+    High end: plug-in plus 1.96 standard errors.  Low end: a posterior learnt on one half of the hits
+    and scored on the other, E[log2 c(x|z)/p(x)], which no posterior can push above I, less 1.96
+    standard errors.
+    """
+    counts, first, second = _halves(secret, reports, grid, secrets=secrets)
+    joint = Joint(counts.table / len(secret))
+    value = mutual_information(joint)
+    prior = joint.prior
+    spread = np.log2(np.divide(joint.posterior, prior[:, None], out=np.ones_like(joint.table), where=joint.table > 0))
+    deviation = float(np.sqrt(max(0.0, np.sum(joint.table * spread**2) - value**2) / len(secret)))
+    scores = []
+    for learnt, judged in ((first, second), (second, first)):
+        smooth = learnt + prior[:, None]
+        gain = np.log2(smooth / smooth.sum(axis=0) / prior[:, None], out=np.zeros_like(smooth), where=judged > 0)
+        scores.append(float(np.sum(judged * gain)))
+    crossed = sum(scores) / len(secret)
+    return Estimate(
+        value=value,
+        low=max(0.0, min(value, crossed) - _DEVIATIONS * deviation),
+        high=value + _DEVIATIONS * deviation,
+        kind="estimate",
+        cell_m=grid.cell_m,
+        hits=hits,
+        errs="high with few hits a cell; low against the reports themselves, which cells merge",
+    )
+
+
+def estimate_exposed(secret: np.ndarray, reports: np.ndarray, grid: Grid, *, secrets: int, hits: int | None = None) -> Estimate:
+    """Share of reports whose cell leaves one secret above 90 % posterior; errs high with few hits a cell."""
+    value = exposed(count_hits(secret, reports, grid, secrets=secrets).joint())
+    error = _DEVIATIONS * _binomial_error(value, len(secret))
+    return Estimate(
+        value=value,
+        low=max(0.0, value - error),
+        high=min(1.0, value + error),
+        kind="estimate",
+        cell_m=grid.cell_m,
+        hits=hits,
+        errs="high with few hits a cell",
+    )
+
+
+def estimate_mean(values: np.ndarray, *, hits: int | None = None) -> Estimate:
+    """The mean of sampled numbers (a loss in metres) with a 95 % interval; unbiased."""
+    mean = float(np.mean(values))
+    error = _DEVIATIONS * float(np.std(values)) / np.sqrt(len(values))
+    return Estimate(value=mean, low=mean - error, high=mean + error, kind="estimate", hits=hits, errs="unbiased")
+
+
+def _halves(secret: np.ndarray, reports: np.ndarray, grid: Grid, *, secrets: int) -> tuple[Counts, np.ndarray, np.ndarray]:
+    """Counts of all hits and of two random halves of them, over the same cells."""
+    column, places = _occupied(reports, grid)
+    code = column * secrets + secret
+    half = generator(_HALVES_SEED).random(len(code)) < 0.5
+    size = len(places) * secrets
+    first = np.bincount(code[half], minlength=size).reshape(len(places), secrets).T
+    second = np.bincount(code[~half], minlength=size).reshape(len(places), secrets).T
+    return Counts(table=first + second, places=places, grid=grid), first, second
+
+
+def _binomial_error(share: float, count: int) -> float:
+    return float(np.sqrt(max(share * (1 - share), 0.0) / count))

@@ -1,0 +1,135 @@
+"""Leakage of finite tables, exactly.
+
+Each function takes a `Joint`: P(secret, truth), P(secret, report) or P(secret, guess); which one you
+pass decides what the adversary is taken to see.  Information is in bits.
+"""
+
+import numpy as np
+from scipy.special import xlogy
+
+from sfumato.data.joint import Joint
+from sfumato.errors import ProblemError
+
+_LN2 = float(np.log(2))
+
+
+def _entropy_of(probability: np.ndarray) -> float:
+    return float(-xlogy(probability, probability).sum() / _LN2) + 0.0
+
+
+def entropy(joint: Joint) -> float:
+    """How uncertain the secret is before anything is seen.
+
+    H(X) = -sum_x P(x) log2 P(x).  Unit: bits.  Exact.  Paper: equation (eq:H).
+
+    >>> entropy(Joint.uniform(secrets=4, places=1))
+    2.0
+    """
+    return _entropy_of(joint.prior)
+
+
+def conditional_entropy(joint: Joint) -> float:
+    """How uncertain the secret stays once the place is seen.
+
+    H(X|Z) = H(X,Z) - H(Z).  Unit: bits.  Higher is more private.  Exact.  Paper: equation (eq:RH).
+
+    >>> conditional_entropy(Joint.uniform(secrets=4, places=3))
+    2.0
+    """
+    return max(0.0, _entropy_of(joint.table) - _entropy_of(joint.place_probability))
+
+
+def mutual_information(joint: Joint) -> float:
+    """What the place tells about the secret.
+
+    I(X;Z) = sum_{x,z} J(x,z) log2( J(x,z) / (P(x) P(z)) ).  Unit: bits.  Lower is more private.
+    Exact.  Paper: equation (eq:MI).
+
+    >>> mutual_information(Joint(np.eye(2) / 2))
+    1.0
+    """
+    product = joint.prior[:, None] * joint.place_probability[None, :]
+    ratio = np.divide(joint.table, product, out=np.ones_like(joint.table), where=joint.table > 0)
+    return max(0.0, float(np.sum(joint.table * np.log2(ratio))))
+
+
+def cross_entropy(joint: Joint, guess: np.ndarray) -> float:
+    """How badly soft guesses Q(guess | place) fit the secret.
+
+    CE(X,Y) = -sum_z sum_x P(x,z) log2 Q(x|z).  Unit: bits.  Infinite where Q rules out what happens.
+    Smallest, and equal to H(X|Z), when Q is the posterior.  Paper: equation (eq:CE).
+    `guess` has a row a place and a column a secret.
+    """
+    guess = np.asarray(guess, dtype=float)
+    if guess.shape != joint.table.T.shape:
+        raise ProblemError(f"guesses need a row a place and a column a secret, {joint.table.T.shape}; got {guess.shape}")
+    happens = joint.table.T > 0
+    if np.any(happens & (guess == 0)):
+        return float("inf")
+    logs = np.log2(guess, out=np.zeros_like(guess), where=happens)
+    return float(-np.sum(joint.table.T * logs))
+
+
+def bayes_vulnerability(joint: Joint) -> float:
+    """Chance that the best single guess of the secret is right: sum_z max_x J(x,z).
+
+    >>> bayes_vulnerability(Joint(np.eye(2) / 2))
+    1.0
+    """
+    return float(joint.table.max(axis=0).sum())
+
+
+def bayes_error(joint: Joint) -> float:
+    """Chance that the best single guess of the secret is wrong.
+
+    B(X|Z) = 1 - sum_z max_x P(x, z).  Unit: probability.  Higher is more private.
+    Exact for the table given.  Paper: Definition 2.
+
+    >>> bayes_error(Joint.uniform(secrets=4, places=1))
+    0.75
+    """
+    return max(0.0, 1 - bayes_vulnerability(joint))
+
+
+def min_entropy_leakage(joint: Joint) -> float:
+    """How many times better the best guess gets: log2( V(X|Z) / V(X) ).  Unit: bits.  Lower is more private.
+
+    >>> min_entropy_leakage(Joint(np.eye(4) / 4))
+    2.0
+    """
+    return float(np.log2(bayes_vulnerability(joint) / joint.prior.max()))
+
+
+def santhi_vardy_bound(joint: Joint) -> float:
+    """The largest Bayes error that the conditional entropy allows: 1 - 2^(-H(X|Z)).  Paper: introduction."""
+    return float(1 - 2 ** -conditional_entropy(joint))
+
+
+def g_vulnerability(joint: Joint, gain: np.ndarray) -> float:
+    """What the best action is worth to the adversary on average.
+
+    V_g = sum_z max_a sum_x g(a,x) J(x,z).  Lower is more private.  Exact.
+    `gain` has a row an action and a column a secret; see `sfumato.measure.gains`.
+    """
+    gain = np.asarray(gain, dtype=float)
+    if gain.ndim != 2 or gain.shape[1] != joint.table.shape[0]:
+        raise ProblemError(f"a gain has a row an action and a column a secret ({joint.table.shape[0]}); got {gain.shape}")
+    if not np.all(np.isfinite(gain)):
+        raise ProblemError("a gain holds finite numbers; got NaN or infinity")
+    return float((gain @ joint.table).max(axis=0).sum())
+
+
+def error_of_guess(joint: Joint, fitted_on: Joint) -> float:
+    """Chance of error on `joint` of the best guess for `fitted_on`, column by column; ties split evenly.
+
+    The adversary that learns from one table and is judged on another.  At least `bayes_error(joint)`.
+    """
+    if joint.table.shape != fitted_on.table.shape:
+        raise ProblemError(f"both tables must have the same columns; got {joint.table.shape} and {fitted_on.table.shape}")
+    return float(1 - np.sum(best_guess_shares(fitted_on.table) * joint.table))
+
+
+def best_guess_shares(table: np.ndarray) -> np.ndarray:
+    """For each column, 1 at the largest entry; equal largest entries share it.  Same shape as the table."""
+    best = table >= table.max(axis=0)[None, :] * (1 - 1e-12)
+    return best / best.sum(axis=0)[None, :]

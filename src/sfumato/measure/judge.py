@@ -1,0 +1,198 @@
+"""Everything that is said of one mechanism on one set of data."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sfumato.data.grid import Grid, Region
+from sfumato.data.joint import Joint
+from sfumato.data.samples import Samples
+from sfumato.errors import ProblemError
+from sfumato.measure.estimate import (
+    Estimate,
+    count_hits,
+    estimate_bayes_error,
+    estimate_exposed,
+    estimate_information,
+    estimate_mean,
+)
+from sfumato.measure.exact import bayes_error, error_of_guess, mutual_information
+from sfumato.measure.worst import error_per_secret, exposed, exposed_per_secret, worst_report
+from sfumato.mechanism.base import Mechanism
+from sfumato.mechanism.law import Law, Loss, euclidean
+
+_LOG2_E = float(np.log2(np.e))
+
+
+@dataclass(frozen=True)
+class PerUser:
+    """What a mechanism means for one secret."""
+
+    name: str
+    loss: float
+    error: float
+    exposed: float
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"user": self.name, "loss": self.loss, "error": self.error, "exposed": self.exposed}
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """Loss and leakage of a mechanism on given data, with worst cases and per-user figures.
+
+    `bayes_error` is B(X|Z) for the adversary who knows the law of these very points.
+    `learnt_error` is the error of the adversary who learnt the best guesses on other (training) data.
+    `joint` is P(secret, report), measured or computed; `outside` the share of reports outside the region.
+    """
+
+    loss: Estimate
+    bayes_error: Estimate
+    information_bits: Estimate
+    exposed: Estimate
+    worst_report: float
+    per_user: tuple[PerUser, ...]
+    outside: float
+    joint: Joint
+    learnt_error: Estimate | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: lengths in metres, information in bits."""
+        return {
+            "loss": self.loss.as_dict(),
+            "bayes_error": self.bayes_error.as_dict(),
+            "information_bits": self.information_bits.as_dict(),
+            "exposed": self.exposed.as_dict(),
+            "worst_report": self.worst_report,
+            "per_user": [user.as_dict() for user in self.per_user],
+            "outside": self.outside,
+            "learnt_error": None if self.learnt_error is None else self.learnt_error.as_dict(),
+        }
+
+
+def judge(
+    mechanism: Mechanism,
+    samples: Samples,
+    *,
+    grid: Grid | None = None,
+    hits: int = 500,
+    seed: int = 0,
+    loss: Loss = euclidean,
+    region: Region | None = None,
+    fitted_on: Samples | None = None,
+) -> Judgement:
+    """Judge a mechanism on data: exactly where its law is known, from `hits` samples a truth where not.
+
+    Main arguments: `grid` merges reports into its cells; without one the mechanism's own reports are
+    judged, which needs a finite law (snap a continuous mechanism first).
+    Other arguments: `fitted_on` is training data for the adversary of `learnt_error`.
+    """
+    _check_secrets(samples)
+    law = mechanism.law(samples.joint(), grid=grid, loss=loss)
+    if law is not None:
+        other = None if fitted_on is None else mechanism.law(fitted_on.joint(), grid=grid, loss=loss)
+        return _from_law(law, region=region, fitted_on=other)
+    if grid is None:
+        raise ProblemError("this mechanism's law is not known; name a grid to measure its reports on", hint="--cell-m 25")
+    reports, secret, cost = _draw(mechanism, samples, hits=hits, seed=seed, loss=loss)
+    learnt = None if fitted_on is None else _draw(mechanism, fitted_on, hits=hits, seed=seed + 1, loss=loss)[:2]
+    return judge_reports(secret, reports, grid, names=samples.secrets, hits=hits, cost=cost, region=region, learnt_on=learnt)
+
+
+def _check_secrets(samples: Samples) -> None:
+    if (samples.counts > 0).sum() < 2:
+        raise ProblemError(f"{samples.name} holds one user; expected at least two: there is nobody to be confused with")
+
+
+def _draw(mechanism: Mechanism, samples: Samples, *, hits: int, seed: int, loss: Loss) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    if not hits >= 1:
+        raise ProblemError(f"hits must be at least 1 report a truth; got {hits}")
+    truth = np.repeat(samples.truth, hits, axis=0)
+    reports = mechanism.sample(truth, seed=seed)
+    return reports, np.repeat(samples.secret, hits), loss(truth, reports)
+
+
+def _from_law(law: Law, *, region: Region | None, fitted_on: Law | None) -> Judgement:
+    joint, off, cell = law.joint, law.missing, law.cell_m
+    wide = off * (_LOG2_E + float(np.log2(max(len(joint.secrets), 2) / max(off, 1e-300)))) if off else 0.0
+    errs = "" if cell is None else "exact on these cells"
+    return Judgement(
+        loss=Estimate.exact(law.loss),
+        bayes_error=Estimate.exact(bayes_error(joint), within=off, cell_m=cell, errs=errs),
+        information_bits=Estimate.exact(mutual_information(joint), within=wide, cell_m=cell, errs=errs),
+        exposed=Estimate.exact(exposed(joint), within=off, cell_m=cell),
+        worst_report=worst_report(joint),
+        per_user=_per_user(joint, law.loss_of),
+        outside=law.outside(region),
+        joint=joint,
+        learnt_error=None if fitted_on is None else _learnt(joint, fitted_on.joint, off, cell),
+    )
+
+
+def _per_user(joint: Joint, loss_of: np.ndarray) -> tuple[PerUser, ...]:
+    rows = zip(joint.secrets, loss_of, error_per_secret(joint), exposed_per_secret(joint), strict=True)
+    return tuple(PerUser(name, float(cost), float(error), float(told)) for name, cost, error, told in rows)
+
+
+def _learnt(joint: Joint, fitted_on: Joint, off: float, cell: float | None) -> Estimate:
+    """Error on `joint` of the best guesses for `fitted_on`; a report never seen in fitting is guessed at random."""
+    value = error_of_guess(*_aligned(joint, fitted_on))
+    return Estimate.exact(value, within=off, cell_m=cell, errs="the adversary learnt on training data")
+
+
+def _aligned(first: Joint, second: Joint) -> tuple[Joint, Joint]:
+    """The two tables over the same places; a secret or place that one lacks has probability zero there."""
+    assert first.places is not None and second.places is not None
+    places, column = np.unique(np.round(np.vstack([first.places, second.places]), 6), axis=0, return_inverse=True)
+    column = column.ravel()
+    tables = []
+    for joint, part in ((first, column[: len(first.places)]), (second, column[len(first.places) :])):
+        table = np.zeros((len(joint.secrets), len(places)))
+        table[:, part] = joint.table
+        tables.append(Joint(table, places=places, secrets=joint.secrets))
+    return tables[0], tables[1]
+
+
+def judge_reports(
+    secret: np.ndarray,
+    reports: np.ndarray,
+    grid: Grid,
+    *,
+    names: tuple[str, ...],
+    hits: int | None = None,
+    cost: np.ndarray | None = None,
+    region: Region | None = None,
+    learnt_on: tuple[np.ndarray, np.ndarray] | None = None,
+) -> Judgement:
+    """Judge reports that somebody drew: any mechanism in the world.  All figures are estimates.
+
+    `cost` is the loss of each report where the truth is known; without it the loss is NaN.
+    `learnt_on` is (reports, secrets) of training data.
+    """
+    count = len(names)
+    counts = count_hits(secret, reports, grid, secrets=count)
+    joint = counts.joint(names)
+    nothing = Estimate(value=float("nan"), low=float("nan"), high=float("nan"), kind="estimate", errs="the truth is not in the file")
+    loss_of = np.full(count, np.nan)
+    if cost is not None:
+        loss_of = np.bincount(secret, weights=cost, minlength=count) / np.maximum(np.bincount(secret, minlength=count), 1)
+    learnt = None
+    if learnt_on is not None:
+        fitted = count_hits(learnt_on[1], learnt_on[0], grid, secrets=count).joint(names)
+        value = error_of_guess(*_aligned(joint, fitted))
+        error = 1.96 * float(np.sqrt(value * (1 - value) / len(secret)))
+        learnt = Estimate(
+            value, value - error, value + error, "estimate", grid.cell_m, hits, "high with few training hits: a weak adversary"
+        )
+    return Judgement(
+        loss=nothing if cost is None else estimate_mean(cost, hits=hits),
+        bayes_error=estimate_bayes_error(secret, reports, grid, secrets=count, hits=hits),
+        information_bits=estimate_information(secret, reports, grid, secrets=count, hits=hits),
+        exposed=estimate_exposed(secret, reports, grid, secrets=count, hits=hits),
+        worst_report=worst_report(joint),
+        per_user=_per_user(joint, loss_of),
+        outside=0.0 if region is None else float((~region.contains(reports)).mean()),
+        joint=joint,
+        learnt_error=learnt,
+    )

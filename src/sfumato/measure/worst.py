@@ -1,0 +1,87 @@
+"""Worst cases: what an average hides."""
+
+import numpy as np
+from scipy.spatial.distance import pdist
+
+from sfumato.data.joint import Joint
+from sfumato.errors import ProblemError
+from sfumato.measure.exact import best_guess_shares
+
+EXPOSED = 0.9
+
+
+def worst_report(joint: Joint) -> float:
+    """The largest posterior that any report that can happen gives to any secret: max_{x,z} P(x|z).
+
+    Unit: probability.  Lower is more private; 1 means that some report gives somebody away.
+    """
+    return float(joint.posterior.max())
+
+
+def exposed(joint: Joint, *, above: float = EXPOSED) -> float:
+    """Share of reports that leave one secret above 90 % posterior.  Unit: probability.  Lower is more private."""
+    return float(joint.place_probability[joint.posterior.max(axis=0) > above].sum())
+
+
+def error_per_secret(joint: Joint) -> np.ndarray:
+    """For each secret, the chance that the best guess misses it: 1 - sum_z P(z|x) [x is the guess at z].
+
+    Ties between guesses are split evenly, so a perfect mixture treats all alike.  The average over
+    the prior is the Bayes error.
+    """
+    caught = (best_guess_shares(joint.table) * joint.table).sum(axis=1)
+    return 1 - np.divide(caught, joint.prior, out=np.zeros_like(caught), where=joint.prior > 0)
+
+
+def exposed_per_secret(joint: Joint, *, above: float = EXPOSED) -> np.ndarray:
+    """For each secret, the chance that its report leaves it above 90 % posterior."""
+    told = (joint.table * (joint.posterior > above)).sum(axis=1)
+    return np.divide(told, joint.prior, out=np.zeros_like(told), where=joint.prior > 0)
+
+
+def geo_indistinguishability(matrix: np.ndarray, truths: np.ndarray) -> float:
+    """The smallest epsilon with M(z|w) <= exp(epsilon d(w,w')) M(z|w') for all truths and reports.
+
+    Unit: per metre.  Lower is more private.  Infinite where one truth can send a report that another
+    cannot.  Exact for the finite channel given, at the truths given.
+    """
+    matrix = np.asarray(matrix, dtype=float)
+    if matrix.shape[0] != len(truths):
+        raise ProblemError(f"{matrix.shape[0]} rows but {len(truths)} truths; expected one truth a row")
+    if len(truths) < 2:
+        return 0.0
+    possible = matrix > 0
+    if np.any(possible != possible[0]):
+        return float("inf")
+    logs = np.log(matrix[:, possible[0]])
+    ratio = pdist(logs, metric="chebyshev")
+    distance = pdist(np.asarray(truths, dtype=float))
+    apart = distance > 0
+    if np.any(ratio[~apart] > 0):
+        return float("inf")
+    return float(np.max(ratio[apart] / distance[apart], initial=0.0))
+
+
+def renyi_divergence(first: np.ndarray, second: np.ndarray, order: float) -> float:
+    """D_a(P||Q) = log2( sum_z P(z)^a Q(z)^(1-a) ) / (a - 1), in bits; order 1 is Kullback-Leibler, infinity the worst ratio.
+
+    Infinite where P can and Q cannot (orders of 1 and more).  Exact.
+
+    >>> renyi_divergence(np.array([0.5, 0.5]), np.array([0.5, 0.5]), 2.0)
+    0.0
+    """
+    if not order > 0:
+        raise ProblemError(f"the order of a Rényi divergence is above 0; got {order}")
+    p, q = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    seen = p > 0
+    p, q = p[seen], q[seen]
+    if order >= 1 and np.any(q == 0):
+        return float("inf")
+    if order == 1:
+        return max(0.0, float(np.sum(p * np.log2(p / q))))
+    if np.isinf(order):
+        return float(np.log2(np.max(p / q)))
+    total = float(np.sum(p**order * q ** (1 - order)))
+    if total == 0:
+        return float("inf")
+    return float(np.log2(total) / (order - 1)) + 0.0

@@ -1,0 +1,129 @@
+"""The contract that every mechanism keeps."""
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sfumato.data.grid import Grid
+from sfumato.data.joint import Joint
+from sfumato.errors import FileError, MechanismError
+from sfumato.files import written_beside
+from sfumato.mechanism.law import Law, Loss, Rows, euclidean, merge_on_grid
+from sfumato.randomness import uniforms
+
+_KINDS: dict[str, type["Mechanism"]] = {}
+_FORMAT = "sfumato mechanism 1"
+
+
+class Mechanism(ABC):
+    """Truth to random report.
+
+    A mechanism is a plain function of the truth and of `draws` numbers uniform on [0, 1) for each
+    report, so that secure chance, a seed, a browser or a keyed hash can drive the same one.
+    A subclass writes `_report`; if it can name finitely many reports with their chances it writes
+    `_rows` as well, and then knows its own law.
+    """
+
+    kind: ClassVar[str]
+    draws: int = 1
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "kind" in cls.__dict__:
+            _KINDS[cls.kind] = cls
+
+    def sample(self, truth: Any, *, seed: int | None = None) -> np.ndarray:
+        """A report for one point (2,) or for many (n, 2), in metres.
+
+        Without a seed the chance is the operating system's; with one the same call repeats.
+        """
+        points = np.asarray(truth, dtype=float)
+        single = points.ndim == 1
+        points = np.atleast_2d(points)
+        if points.ndim != 2 or points.shape[1] != 2:
+            raise MechanismError(f"a truth is two coordinates in metres, or n rows of two; got shape {np.shape(truth)}")
+        if not np.all(np.isfinite(points)):
+            raise MechanismError("a truth must be two finite numbers of metres; got NaN or infinity")
+        reports = self._report(points, uniforms(len(points), self.draws, seed=seed))
+        return reports[0] if single else reports
+
+    def report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
+        """The reports for given truths (n, 2) and given numbers on [0, 1), shape (n, draws)."""
+        return self._report(truth, chance)
+
+    @abstractmethod
+    def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
+        """Reports for truths (n, 2) and uniforms (n, draws)."""
+
+    def _rows(self, truth: np.ndarray) -> Rows | None:
+        """P(report | truth) for each truth, with the places of the reports; None when it is not finite."""
+        return None
+
+    def law(self, joint: Joint, *, grid: Grid | None = None, loss: Loss = euclidean) -> Law | None:
+        """What the mechanism makes of P(secret, truth): P(secret, report) and the loss, with no sampling.
+
+        On the mechanism's own reports, or merged into the cells of `grid`.  None when the law is not
+        known (or needs a grid and got none).
+        """
+        if joint.places is None:
+            raise MechanismError("this table has no places; a mechanism of the plane needs them")
+        rows = self._rows(joint.places)
+        if rows is None:
+            return None
+        law = Law.of_rows(joint, rows, loss=loss)
+        return law if grid is None else merge_on_grid(law, grid)
+
+    # Files ---------------------------------------------------------------------------------------
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What must be saved to build the same mechanism again."""
+        raise MechanismError(f"a mechanism of kind '{self.kind}' cannot be saved")
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> "Mechanism":
+        """Build a mechanism from what `arrays` gave."""
+        raise MechanismError(f"a mechanism of kind '{cls.kind}' cannot be loaded")
+
+    def save(self, path: str | Path) -> None:
+        """Write the mechanism to one file (NumPy arrays, nothing pickled)."""
+        with written_beside(path) as beside, beside.open("wb") as target:
+            np.savez_compressed(target, allow_pickle=False, format=np.array(_FORMAT), kind=np.array(self.kind), **self.arrays())
+
+
+def load_mechanism(path: str | Path) -> Mechanism:
+    """Read a mechanism that `save` wrote."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+    except FileNotFoundError:
+        raise FileError(f"there is no mechanism file {path}; expected one that sfumato wrote") from None
+    except Exception as error:  # a damaged archive raises anything: zip, zlib, struct or value errors
+        raise FileError(f"{path} is not a whole mechanism file ({type(error).__name__}); make or copy it again") from None
+    return mechanism_from_arrays(arrays, source=str(path))
+
+
+def mechanism_from_arrays(arrays: dict[str, np.ndarray], *, source: str) -> Mechanism:
+    """Build a mechanism from stored arrays, checking that they are ours."""
+    if "format" not in arrays or "kind" not in arrays or str(arrays["format"]) != _FORMAT:
+        raise FileError(f"{source} is not a mechanism file of this version; expected '{_FORMAT}'")
+    kind = str(arrays["kind"])
+    if kind not in _KINDS:
+        raise FileError(f"{source} holds a mechanism of kind '{kind}', which this version does not know")
+    try:
+        return _KINDS[kind].from_arrays(arrays)
+    except KeyError as error:
+        raise FileError(f"{source}: the array {error} is missing; make or copy the file again") from None
+
+
+def inner_arrays(inner: Mechanism) -> dict[str, np.ndarray]:
+    """The arrays of a wrapped mechanism, under names of their own."""
+    stored = {"format": np.array(_FORMAT), "kind": np.array(inner.kind), **inner.arrays()}
+    return {f"inner.{name}": array for name, array in stored.items()}
+
+
+def inner_mechanism(arrays: dict[str, np.ndarray]) -> Mechanism:
+    """Build the wrapped mechanism again."""
+    nested = {name.removeprefix("inner."): array for name, array in arrays.items() if name.startswith("inner.")}
+    return mechanism_from_arrays(nested, source="a wrapped mechanism")

@@ -1,0 +1,87 @@
+"""The law of a mechanism on given data: P(secret, report) and the loss, with no sampling."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from sfumato.data.grid import Grid, Region
+from sfumato.data.joint import Joint
+
+Loss = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+def euclidean(truth: np.ndarray, report: np.ndarray) -> np.ndarray:
+    """Distance in metres between truths and reports, over the last axis.
+
+    Written without a library's own functions, so that it works on NumPy and on JAX arrays alike.
+    """
+    return ((truth[..., 0] - report[..., 0]) ** 2 + (truth[..., 1] - report[..., 1]) ** 2) ** 0.5
+
+
+def squared(truth: np.ndarray, report: np.ndarray) -> np.ndarray:
+    """Squared distance in square metres."""
+    return (truth[..., 0] - report[..., 0]) ** 2 + (truth[..., 1] - report[..., 1]) ** 2
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """P(report | truth): a sparse row-stochastic matrix and the places of its columns."""
+
+    matrix: sparse.csr_matrix
+    places: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """P(secret, report), the expected loss, and what was left out.
+
+    `loss_of` is the expected loss of each secret.  `missing` bounds the probability that was left out
+    of the table (the far tails of an endless law); the table is scaled to sum to 1, so a probability
+    read off it is off by at most that.  `cell_m` is the side of the cells that reports were merged
+    into, None for the mechanism's own reports.
+    """
+
+    joint: Joint
+    loss: float
+    loss_of: np.ndarray
+    cell_m: float | None = None
+    missing: float = 0.0
+
+    @classmethod
+    def of_rows(cls, joint: Joint, rows: Rows, *, loss: Loss) -> "Law":
+        """Push P(secret, truth) through finitely many reports, listing each report place once."""
+        places, column = np.unique(rows.places, axis=0, return_inverse=True)
+        assert joint.places is not None
+        flat = rows.matrix.tocoo()
+        cost = loss(joint.places[flat.row], rows.places[flat.col]) * flat.data
+        cost_of_truth = np.bincount(flat.row, weights=cost, minlength=rows.matrix.shape[0])
+        merge = sparse.csr_matrix((np.ones(len(column)), (np.arange(len(column)), column.ravel())), shape=(len(column), len(places)))
+        table = (((rows.matrix @ merge).T) @ joint.table.T).T
+        return cls(
+            joint=Joint(np.asarray(table), places=places, secrets=joint.secrets),
+            loss=float(joint.place_probability @ cost_of_truth),
+            loss_of=_per_secret(joint, cost_of_truth),
+        )
+
+    def outside(self, region: Region | None) -> float:
+        """The chance that a report falls outside a region."""
+        if region is None or self.joint.places is None:
+            return 0.0
+        return float(self.joint.place_probability[~region.contains(self.joint.places)].sum())
+
+
+def _per_secret(joint: Joint, cost_of_truth: np.ndarray) -> np.ndarray:
+    prior = joint.prior
+    return np.divide(joint.table @ cost_of_truth, prior, out=np.zeros_like(prior), where=prior > 0)
+
+
+def merge_on_grid(law: Law, grid: Grid) -> Law:
+    """The same law seen through the cells of a grid.  Merging can only raise the Bayes error."""
+    assert law.joint.places is not None
+    index, column = np.unique(grid.index(law.joint.places), axis=0, return_inverse=True)
+    table = np.zeros((law.joint.table.shape[0], len(index)))
+    np.add.at(table.T, column.ravel(), law.joint.table.T)
+    joint = Joint(table, places=grid.centre_of(index), secrets=law.joint.secrets)
+    return Law(joint=joint, loss=law.loss, loss_of=law.loss_of, cell_m=grid.cell_m, missing=law.missing)

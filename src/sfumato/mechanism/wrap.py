@@ -1,0 +1,146 @@
+"""Mechanisms about mechanisms: snap to a grid, clamp to a region, remap to the place that costs least."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from sfumato.data.grid import Grid, Region
+from sfumato.data.joint import Joint
+from sfumato.errors import MechanismError
+from sfumato.mechanism.base import Mechanism, inner_arrays, inner_mechanism
+from sfumato.mechanism.laplace import PlanarLaplace
+from sfumato.mechanism.law import Law, Loss, Rows, euclidean, merge_on_grid
+
+
+@dataclass(frozen=True, eq=False)
+class Snapped(Mechanism):
+    """Reports the middle of the cell that the inner report falls in.
+
+    What is released is a cell, so the leakage measured on cells is the leakage, not a flattering
+    picture of it.
+    """
+
+    inner: Mechanism
+    grid: Grid
+    kind = "snapped"
+
+    @property
+    def draws(self) -> int:  # type: ignore[override]
+        return self.inner.draws
+
+    def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
+        return self.grid.snap(self.inner.report(truth, chance))
+
+    def _rows(self, truth: np.ndarray) -> Rows | None:
+        rows = self.inner._rows(truth)
+        return None if rows is None else Rows(rows.matrix, self.grid.snap(rows.places))
+
+    def law(self, joint: Joint, *, grid: Grid | None = None, loss: Loss = euclidean) -> Law | None:
+        if isinstance(self.inner, PlanarLaplace):
+            law = self.inner.law_of_cells(joint, self.grid, loss=loss)
+        else:
+            law = super().law(joint, loss=loss)
+        if law is None:
+            return None
+        return replace(law, cell_m=self.grid.cell_m) if grid is None else merge_on_grid(law, grid)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        region = self.grid.region
+        shape = [self.grid.cell_m, *self.grid.origin] if region is None else [self.grid.cell_m, *region.centre, region.side_m]
+        return {"grid": np.array(shape), **inner_arrays(self.inner)}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> "Snapped":
+        shape = [float(number) for number in arrays["grid"]]
+        if len(shape) == 3:
+            grid = Grid(cell_m=shape[0], centre=(shape[1], shape[2]))
+        else:
+            grid = Grid(side_m=shape[3], cells=round(shape[3] / shape[0]), centre=(shape[1], shape[2]))
+        return cls(inner=inner_mechanism(arrays), grid=grid)
+
+
+@dataclass(frozen=True, eq=False)
+class Clamped(Mechanism):
+    """Moves a report that falls outside a region to the nearest point of it."""
+
+    inner: Mechanism
+    region: Region
+    kind = "clamped"
+
+    @property
+    def draws(self) -> int:  # type: ignore[override]
+        return self.inner.draws
+
+    def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
+        return self.region.clamp(self.inner.report(truth, chance))
+
+    def _rows(self, truth: np.ndarray) -> Rows | None:
+        rows = self.inner._rows(truth)
+        return None if rows is None else Rows(rows.matrix, self.region.clamp(rows.places))
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {"region": np.array([*self.region.centre, self.region.side_m]), **inner_arrays(self.inner)}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> "Clamped":
+        x, y, side = (float(number) for number in arrays["region"])
+        return cls(inner=inner_mechanism(arrays), region=Region(centre=(x, y), side_m=side))
+
+
+@dataclass(frozen=True, eq=False)
+class Remapped(Mechanism):
+    """Replaces each report by a better one: a table from places to places.
+
+    `Remapped.bayesian(inner, joint)` sends each report z to the place that costs least on average
+    given z and the prior.  It sees only the report, so it can never leak more, and it never costs more.
+    A report that is not in the table goes the way of the nearest one that is.
+    """
+
+    inner: Mechanism
+    seen: np.ndarray
+    better: np.ndarray
+    kind = "remapped"
+
+    def __post_init__(self) -> None:
+        if len(self.seen) != len(self.better) or not len(self.seen):
+            raise MechanismError(f"a remap needs one new place a report; got {len(self.seen)} and {len(self.better)}")
+        object.__setattr__(self, "_tree", cKDTree(self.seen))
+
+    @property
+    def draws(self) -> int:  # type: ignore[override]
+        return self.inner.draws
+
+    @classmethod
+    def bayesian(cls, inner: Mechanism, joint: Joint, *, loss: Loss = euclidean, grid: Grid | None = None) -> "Remapped":
+        """Remap each report of a mechanism with a finite law to its cheapest place among truths and reports.
+
+        With `grid`, the new places are cell middles of that grid, so that a snapped mechanism stays snapped.
+        """
+        assert joint.places is not None
+        rows = inner._rows(joint.places)
+        if rows is None:
+            raise MechanismError("a remap needs the inner mechanism's finite law; snap it to a grid first (a channel, a coin)")
+        weight = np.asarray((rows.matrix.T.multiply(joint.place_probability)).todense())
+        candidates = np.unique(np.vstack([joint.places, rows.places]), axis=0)
+        if grid is not None:
+            candidates = np.unique(grid.snap(candidates), axis=0)
+        cost = weight @ loss(joint.places[:, None, :], candidates[None, :, :])
+        return cls(inner=inner, seen=rows.places, better=candidates[np.argmin(cost, axis=1)])
+
+    def _move(self, reports: np.ndarray) -> np.ndarray:
+        return self.better[self._tree.query(reports)[1]]  # type: ignore[attr-defined]
+
+    def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
+        return self._move(self.inner.report(truth, chance))
+
+    def _rows(self, truth: np.ndarray) -> Rows | None:
+        rows = self.inner._rows(truth)
+        return None if rows is None else Rows(rows.matrix, self._move(rows.places))
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {"seen": self.seen, "better": self.better, **inner_arrays(self.inner)}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> "Remapped":
+        return cls(inner=inner_mechanism(arrays), seen=arrays["seen"], better=arrays["better"])

@@ -1,0 +1,37 @@
+"""Problems, solvers and solutions."""
+
+import time
+
+from sfumato.errors import ProblemError
+from sfumato.measure.judge import judge
+from sfumato.solver.baselines import Coin, Laplace
+from sfumato.solver.problem import Problem
+from sfumato.solver.solution import Solution, Solver
+
+SOLVERS: dict[str, type] = {"laplace": Laplace, "coin": Coin}
+
+
+def solve(problem: Problem, solver: Solver, *, seed: int = 0, time_limit: float | None = None) -> Solution:
+    """Find a mechanism for a problem and measure it on the problem's own (training) data.
+
+    The same seed gives the same mechanism.  `time_limit` is in seconds.
+
+    >>> from sfumato.data.synthetic import four_corners
+    >>> solution = solve(Problem(four_corners(0).train, max_loss=173), Coin())
+    >>> round(solution.measured.bayes_error.value, 2)
+    0.58
+    """
+    if time_limit is not None and not time_limit > 0:
+        raise ProblemError(f"the time limit must be above 0 seconds; got {time_limit}")
+    problem.check_feasible()
+    start = time.perf_counter()
+    found = solver.solve(problem, seed=seed, time_limit=time_limit)
+    seconds = time.perf_counter() - start
+    measured = judge(found.mechanism, problem.samples, loss=problem.loss, region=problem.region)
+    status = found.status
+    if measured.loss.value > problem.max_loss * (1 + 1e-9):
+        status = f"Loss bound exceeded: {measured.loss.value:.2f} m over {problem.max_loss:g} m."
+    return Solution(problem, solver, seed, found.mechanism, measured, status, seconds, found.history)
+
+
+__all__ = ["SOLVERS", "Coin", "Laplace", "Problem", "Solution", "Solver", "solve"]

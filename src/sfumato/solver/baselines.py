@@ -1,0 +1,83 @@
+"""The baselines that every other mechanism is compared with."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+
+from sfumato.mechanism.laplace import PlanarLaplace
+from sfumato.mechanism.simple import Coin as CoinMechanism
+from sfumato.mechanism.simple import Identity
+from sfumato.mechanism.wrap import Snapped
+from sfumato.solver.problem import Problem
+from sfumato.solver.solution import Found
+
+_CLOSE = 1e-4  # how far below the budget a calibrated loss may end, relatively
+_TRIES = 12
+_SAMPLED = 200_000  # reports for calibration where the law is too large to compute
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """Planar Laplace noise, snapped to the grid, with the loss calibrated to the budget on the training data."""
+
+    name = "laplace"
+
+    def solve(self, problem: Problem, *, seed: int, time_limit: float | None) -> Found:
+        """Shrink the noise until the snapped reports keep the budget: snapping adds a little loss."""
+        # Snapping spreads a report over a cell, which adds side^2/24 E[1/r] = side^2 epsilon/24 to the
+        # loss: solve 2/epsilon + side^2 epsilon/24 = budget to start, then correct by what is measured.
+        bend = problem.grid.cell_m**2 / 24
+        root = np.sqrt(max(0.0, problem.max_loss**2 - 8 * bend))
+        epsilon = 4 / (problem.max_loss + root) * (1 + _CLOSE / 2)
+        for _ in range(_TRIES):
+            mechanism = Snapped(PlanarLaplace(epsilon), problem.grid)
+            loss = _loss_of(mechanism, problem, seed=seed)
+            if problem.max_loss * (1 - _CLOSE) <= loss <= problem.max_loss:
+                return Found(mechanism, f"Calibrated: {loss:.2f} m of {problem.max_loss:g} m.")
+            epsilon *= loss / (problem.max_loss * (1 - _CLOSE / 2))
+        if loss <= problem.max_loss:
+            return Found(mechanism, f"Within the budget: {loss:.2f} m of {problem.max_loss:g} m.")
+        # On cells much wider than the budget the loss no longer follows epsilon; report the cell itself.
+        mechanism = Snapped(Identity(), problem.grid)
+        return Found(mechanism, f"No noise fits {problem.max_loss:g} m on {problem.grid.cell_m:g} m cells; the truth's cell is reported.")
+
+
+def _loss_of(mechanism: Snapped, problem: Problem, *, seed: int) -> float:
+    law = mechanism.law(problem.joint, loss=problem.loss)
+    if law is not None:
+        return law.loss
+    truth = np.resize(problem.samples.truth, (max(_SAMPLED, len(problem.samples)), 2))
+    return float(problem.loss(truth, mechanism.sample(truth, seed=seed)).mean())
+
+
+@dataclass(frozen=True)
+class Coin:
+    """Report the truth's cell with chance p, one fixed best cell otherwise, with p set to meet the budget."""
+
+    name = "coin"
+
+    def solve(self, problem: Problem, *, seed: int, time_limit: float | None) -> Found:
+        """The loss is linear in p, so p has a closed form."""
+        place = cheapest_cell(problem)
+        always = _mean_loss(problem, place)
+        never = problem.smallest_loss
+        keep = 0.0 if always <= problem.max_loss else (always - problem.max_loss) / (always - never)
+        mechanism = Snapped(CoinMechanism(keep=min(1.0, keep), place=place), problem.grid)
+        return Found(mechanism, f"The truth's cell is reported {keep:.1%} of the time.")
+
+
+def cheapest_cell(problem: Problem) -> tuple[float, float]:
+    """The middle of the cell that costs least when it is always reported: the grid's geometric median."""
+    start = np.median(problem.samples.truth, axis=0)
+    found = minimize(lambda place: _mean_loss(problem, place), start, method="Nelder-Mead", options={"xatol": 0.01 * problem.grid.cell_m})
+    around = np.stack(np.meshgrid(np.arange(-2, 3), np.arange(-2, 3), indexing="ij"), axis=-1).reshape(-1, 2)
+    cells = problem.grid.centre_of(problem.grid.index(found.x) + around)
+    best = cells[int(np.argmin([_mean_loss(problem, cell) for cell in cells]))]
+    return float(best[0]), float(best[1])
+
+
+def _mean_loss(problem: Problem, place: np.ndarray | tuple[float, float]) -> float:
+    places = problem.joint.places
+    assert places is not None
+    return float(problem.joint.place_probability @ problem.loss(places, np.asarray(place)[None, :]))

@@ -1,0 +1,70 @@
+"""What a solver gives back."""
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from sfumato.measure.judge import Judgement
+from sfumato.mechanism.base import Mechanism
+from sfumato.solver.problem import Problem
+
+
+class Solver(Protocol):
+    """A frozen dataclass of settings that can solve a problem."""
+
+    @property
+    def name(self) -> str:
+        """The word for it on the command line and in tables."""
+        ...
+
+    def solve(self, problem: Problem, *, seed: int, time_limit: float | None) -> "Found":
+        """Find a mechanism; never look at anything but the problem."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A solver's mechanism, a sentence on how it ended, and its history."""
+
+    mechanism: Mechanism
+    status: str
+    history: tuple[dict[str, Any], ...] = field(default=())
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A mechanism with the problem that it answers and what it was measured to do on the training data."""
+
+    problem: Problem
+    solver: Solver
+    seed: int
+    mechanism: Mechanism
+    measured: Judgement
+    status: str
+    seconds: float
+    history: tuple[dict[str, Any], ...] = field(default=())
+
+    @property
+    def name(self) -> str:
+        """The solver's name."""
+        return self.solver.name
+
+    @property
+    def loss(self) -> float:
+        """Measured expected loss on the training data, in metres."""
+        return self.measured.loss.value
+
+    @property
+    def leakage(self) -> float:
+        """Bayes vulnerability 1 - B(X|Z) on the training data."""
+        return 1 - self.measured.bayes_error.value
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "solver": self.name,
+            "seed": self.seed,
+            "max_loss": self.problem.max_loss,
+            **self.measured.as_dict(),
+            "status": self.status,
+            "seconds": self.seconds,
+        }
