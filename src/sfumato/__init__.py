@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from sfumato.mechanism.simple import Identity, constant
     from sfumato.mechanism.wrap import Clamped, Remapped, Snapped
     from sfumato.report.compare import compare
-    from sfumato.report.run import load_solution
     from sfumato.solver import Coin, Laplace, Problem, Solution, solve
+    from sfumato.solver.run import load_run
 
 _HOME = {
     "sfumato.adversary.cells": ("Cells",),
@@ -53,8 +53,8 @@ _HOME = {
     "sfumato.mechanism.simple": ("Identity", "constant"),
     "sfumato.mechanism.wrap": ("Clamped", "Remapped", "Snapped"),
     "sfumato.report.compare": ("compare",),
-    "sfumato.report.run": ("load_solution",),
     "sfumato.solver": ("Coin", "Laplace", "Problem", "Solution", "solve"),
+    "sfumato.solver.run": ("load_run",),
 }
 _WHERE = {name: module for module, names in _HOME.items() for name in names}
 

@@ -18,10 +18,11 @@ from sfumato.measure.estimate import (
     estimate_mean,
 )
 from sfumato.measure.exact import bayes_error, error_of_guess, mutual_information
-from sfumato.measure.worst import error_per_secret, exposed, exposed_per_secret, worst_report
+from sfumato.measure.worst import error_per_secret, exposed, exposed_per_secret, geo_indistinguishability, worst_report
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import Law, Loss, euclidean
 
+_MOST_PAIRS = 2e9  # pairs of truths times reports beyond which geo-indistinguishability is not computed
 _LOG2_E = float(np.log2(np.e))
 
 
@@ -44,6 +45,7 @@ class Judgement:
 
     `bayes_error` is B(X|Z) for the adversary who knows the law of these very points.
     `learnt_error` is the error of the adversary who learnt the best guesses on other (training) data.
+    `geo_epsilon` is the geo-indistinguishability per metre at these points, None where it was not computed.
     `joint` is P(secret, report), measured or computed; `outside` the share of reports outside the region.
     """
 
@@ -56,6 +58,7 @@ class Judgement:
     outside: float
     joint: Joint
     learnt_error: Estimate | None = None
+    geo_epsilon: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: lengths in metres, information in bits."""
@@ -63,10 +66,11 @@ class Judgement:
             "loss": self.loss.as_dict(),
             "bayes_error": self.bayes_error.as_dict(),
             "information_bits": self.information_bits.as_dict(),
-            "exposed": self.exposed.as_dict(),
+            "exposed": self.exposed.value,
             "worst_report": self.worst_report,
             "per_user": [user.as_dict() for user in self.per_user],
             "outside": self.outside,
+            "geo_epsilon": self.geo_epsilon,
             "learnt_error": None if self.learnt_error is None else self.learnt_error.as_dict(),
         }
 
@@ -92,12 +96,30 @@ def judge(
     law = mechanism.law(samples.joint(), grid=grid, loss=loss)
     if law is not None:
         other = None if fitted_on is None else mechanism.law(fitted_on.joint(), grid=grid, loss=loss)
-        return _from_law(law, region=region, fitted_on=other)
+        return judge_law(law, region=region, fitted_on=other, geo_epsilon=geo_epsilon_at(mechanism, samples))
     if grid is None:
         raise ProblemError("this mechanism's law is not known; name a grid to measure its reports on", hint="--cell-m 25")
-    reports, secret, cost = _draw(mechanism, samples, hits=hits, seed=seed, loss=loss)
-    learnt = None if fitted_on is None else _draw(mechanism, fitted_on, hits=hits, seed=seed + 1, loss=loss)[:2]
+    reports, secret, cost = draw_reports(mechanism, samples, hits=hits, seed=seed, loss=loss)
+    learnt = None if fitted_on is None else draw_reports(mechanism, fitted_on, hits=hits, seed=seed + 1, loss=loss)[:2]
     return judge_reports(secret, reports, grid, names=samples.secrets, hits=hits, cost=cost, region=region, learnt_on=learnt)
+
+
+def geo_epsilon_at(mechanism: Mechanism, samples: Samples) -> float | None:
+    """Known by design, or computed from the rows at the data's points where that is not too much work."""
+    if mechanism.geo_epsilon is not None:
+        return mechanism.geo_epsilon
+    places = samples.joint().places
+    assert places is not None
+    rows = mechanism._rows(places)
+    if rows is None:
+        return None
+    merged = rows.distinct()
+    senders = merged.matrix.getnnz(axis=0)
+    if np.any((senders > 0) & (senders < len(places))):  # a report that some truths can send and others cannot
+        return float("inf")
+    if len(places) ** 2 * len(merged.places) > _MOST_PAIRS:
+        return None
+    return geo_indistinguishability(np.asarray(merged.matrix.todense()), places)
 
 
 def _check_secrets(samples: Samples) -> None:
@@ -105,7 +127,10 @@ def _check_secrets(samples: Samples) -> None:
         raise ProblemError(f"{samples.name} holds one user; expected at least two: there is nobody to be confused with")
 
 
-def _draw(mechanism: Mechanism, samples: Samples, *, hits: int, seed: int, loss: Loss) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def draw_reports(
+    mechanism: Mechanism, samples: Samples, *, hits: int, seed: int, loss: Loss = euclidean
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """`hits` reports of each truth, their secrets and what they cost."""
     if not hits >= 1:
         raise ProblemError(f"hits must be at least 1 report a truth; got {hits}")
     truth = np.repeat(samples.truth, hits, axis=0)
@@ -113,7 +138,8 @@ def _draw(mechanism: Mechanism, samples: Samples, *, hits: int, seed: int, loss:
     return reports, np.repeat(samples.secret, hits), loss(truth, reports)
 
 
-def _from_law(law: Law, *, region: Region | None, fitted_on: Law | None) -> Judgement:
+def judge_law(law: Law, *, region: Region | None = None, fitted_on: Law | None = None, geo_epsilon: float | None = None) -> Judgement:
+    """Judge a law that is known: every figure is computed, none is sampled."""
     joint, off, cell = law.joint, law.missing, law.cell_m
     wide = off * (_LOG2_E + float(np.log2(max(len(joint.secrets), 2) / max(off, 1e-300)))) if off else 0.0
     errs = "" if cell is None else "exact on these cells"
@@ -127,6 +153,7 @@ def _from_law(law: Law, *, region: Region | None, fitted_on: Law | None) -> Judg
         outside=law.outside(region),
         joint=joint,
         learnt_error=None if fitted_on is None else _learnt(joint, fitted_on.joint, off, cell),
+        geo_epsilon=geo_epsilon,
     )
 
 

@@ -75,6 +75,11 @@ class Mechanism(ABC):
         law = Law.of_rows(joint, rows, loss=loss)
         return law if grid is None else merge_on_grid(law, grid)
 
+    @property
+    def geo_epsilon(self) -> float | None:
+        """Geo-indistinguishability per metre that holds by design at all truths; None where nothing is known by design."""
+        return None
+
     # Files ---------------------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, np.ndarray]:

@@ -50,6 +50,10 @@ class PlanarLaplace(Mechanism):
         """2 / epsilon, in metres."""
         return 2 / self.epsilon
 
+    @property
+    def geo_epsilon(self) -> float:
+        return self.epsilon
+
     def density(self, truth: np.ndarray, report: np.ndarray) -> np.ndarray:
         """Probability per square metre of a report given a truth."""
         return self.epsilon**2 / (2 * np.pi) * np.exp(-self.epsilon * euclidean(truth, report))

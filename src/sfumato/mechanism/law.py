@@ -32,6 +32,13 @@ class Rows:
     matrix: sparse.csr_matrix
     places: np.ndarray
 
+    def distinct(self) -> "Rows":
+        """The same law with each report place listed once."""
+        places, column = np.unique(self.places, axis=0, return_inverse=True)
+        old = len(self.places)
+        merge = sparse.csr_matrix((np.ones(old), (np.arange(old), column.ravel())), shape=(old, len(places)))
+        return Rows(sparse.csr_matrix(self.matrix @ merge), places)
+
 
 @dataclass(frozen=True, eq=False)
 class Law:
@@ -52,15 +59,14 @@ class Law:
     @classmethod
     def of_rows(cls, joint: Joint, rows: Rows, *, loss: Loss) -> "Law":
         """Push P(secret, truth) through finitely many reports, listing each report place once."""
-        places, column = np.unique(rows.places, axis=0, return_inverse=True)
         assert joint.places is not None
         flat = rows.matrix.tocoo()
         cost = loss(joint.places[flat.row], rows.places[flat.col]) * flat.data
         cost_of_truth = np.bincount(flat.row, weights=cost, minlength=rows.matrix.shape[0])
-        merge = sparse.csr_matrix((np.ones(len(column)), (np.arange(len(column)), column.ravel())), shape=(len(column), len(places)))
-        table = (((rows.matrix @ merge).T) @ joint.table.T).T
+        merged = rows.distinct()
+        table = (merged.matrix.T @ joint.table.T).T
         return cls(
-            joint=Joint(np.asarray(table), places=places, secrets=joint.secrets),
+            joint=Joint(np.asarray(table), places=merged.places, secrets=joint.secrets),
             loss=float(joint.place_probability @ cost_of_truth),
             loss_of=_per_secret(joint, cost_of_truth),
         )

@@ -29,6 +29,10 @@ class Snapped(Mechanism):
     def draws(self) -> int:  # type: ignore[override]
         return self.inner.draws
 
+    @property
+    def geo_epsilon(self) -> float | None:
+        return self.inner.geo_epsilon  # what is done to a report afterwards cannot tell truths apart better
+
     def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
         return self.grid.snap(self.inner.report(truth, chance))
 
@@ -71,6 +75,10 @@ class Clamped(Mechanism):
     @property
     def draws(self) -> int:  # type: ignore[override]
         return self.inner.draws
+
+    @property
+    def geo_epsilon(self) -> float | None:
+        return self.inner.geo_epsilon  # what is done to a report afterwards cannot tell truths apart better
 
     def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
         return self.region.clamp(self.inner.report(truth, chance))
@@ -130,6 +138,10 @@ class Remapped(Mechanism):
 
     def _move(self, reports: np.ndarray) -> np.ndarray:
         return self.better[self._tree.query(reports)[1]]  # type: ignore[attr-defined]
+
+    @property
+    def geo_epsilon(self) -> float | None:
+        return self.inner.geo_epsilon  # what is done to a report afterwards cannot tell truths apart better
 
     def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
         return self._move(self.inner.report(truth, chance))

@@ -1,6 +1,7 @@
 """What a solver gives back."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from sfumato.measure.judge import Judgement
@@ -57,6 +58,12 @@ class Solution:
     def leakage(self) -> float:
         """Bayes vulnerability 1 - B(X|Z) on the training data."""
         return 1 - self.measured.bayes_error.value
+
+    def save(self, folder: str | Path) -> None:
+        """Write a run folder: run.json, the mechanism, the history."""
+        from sfumato.solver.run import save_solution
+
+        save_solution(self, folder)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""

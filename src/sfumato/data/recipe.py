@@ -1,0 +1,81 @@
+"""How data was got, so that a run can say it and read it again."""
+
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.data.grid import Region
+from sfumato.data.read import read_checkins
+from sfumato.data.samples import Samples, Split
+from sfumato.data.synthetic import four_corners
+from sfumato.errors import DataError, FileError
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A source and the selection steps on it, in the order in which they are applied.
+
+    `square` and `region` are (latitude, longitude, side in metres); for data in plane metres `region`
+    is (x, y, side).  `per_user` is (training, test) check-ins of each user; without it everything is
+    training data (four-corners alone brings its own split).
+    """
+
+    source: str
+    secret: str | None = None
+    lat: str | None = None
+    lon: str | None = None
+    square: tuple[float, float, float] | None = None
+    top_users: int | None = None
+    per_user: tuple[int, int] | None = None
+    overlap_weight: float | None = None
+    data_seed: int = 0
+    region: tuple[float, float, float] | None = None
+
+    def load(self) -> Split:
+        """Read and select."""
+        if self.overlap_weight is not None and self.per_user is None:
+            raise DataError("an overlap weight is for drawing check-ins of each user", hint="add --per-user N+M")
+        if self.source == "four-corners" and self.square is None and self.top_users is None and self.per_user is None:
+            split = four_corners(seed=self.data_seed)
+        else:
+            split = self._selected()
+        if self.region is None:
+            return split
+        region = self._region(split.train)
+        test = None if split.test is None else replace(split.test, region=region)
+        return Split(train=replace(split.train, region=region), test=test)
+
+    def _selected(self) -> Split:
+        samples = read_checkins(self.source, square=self.square, secret=self.secret, lat=self.lat, lon=self.lon, seed=self.data_seed)
+        if self.top_users is not None:
+            samples = samples.top_users(self.top_users)
+        if self.per_user is None:
+            return Split(train=samples)
+        weight = 1.0 if self.overlap_weight is None else self.overlap_weight
+        return samples.split(*self.per_user, seed=self.data_seed, overlap_weight=weight)
+
+    def _region(self, samples: Samples) -> Region:
+        assert self.region is not None
+        first, second, side_m = self.region
+        if samples.plane is None:
+            return Region(centre=(first, second), side_m=side_m)
+        x, y = samples.plane.to_metres(np.array([first]), np.array([second]))[0]
+        return Region(centre=(float(x), float(y)), side_m=side_m)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For a run file: only what was set."""
+        record = {name: value for name, value in asdict(self).items() if value is not None}
+        if self.source != "four-corners":
+            record["source"] = str(Path(self.source))
+        return record
+
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> "Recipe":
+        """Read back what `as_dict` wrote."""
+        try:
+            settings: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in record.items()}
+            return cls(**settings)
+        except TypeError:
+            raise FileError("the run's record of its data is damaged; name the data with --data") from None

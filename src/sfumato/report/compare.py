@@ -1,0 +1,174 @@
+"""Mechanisms side by side, on the same data, each with its loss beside its leakage."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sfumato.data.grid import Grid, Region
+from sfumato.data.samples import Samples
+from sfumato.errors import ProblemError
+from sfumato.measure.estimate import Estimate, estimate_bayes_error
+from sfumato.measure.judge import Judgement, draw_reports, geo_epsilon_at, judge_law, judge_reports
+from sfumato.mechanism.base import Mechanism
+from sfumato.mechanism.law import Loss, euclidean, merge_on_grid
+from sfumato.report.table import text_table
+from sfumato.solver.run import Run, versions
+from sfumato.solver.solution import Solution
+
+GRIDS_M = (25.0, 50.0, 100.0, 500.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A mechanism to compare: its name, where it came from, what to judge it on."""
+
+    name: str
+    mechanism: Mechanism
+    max_loss: float | None = None
+    grid: Grid | None = None
+    region: Region | None = None
+    loss: Loss = euclidean
+    seed: int | None = None
+    status: str = ""
+    history: tuple[dict[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One mechanism, measured."""
+
+    entry: Entry
+    measured: Judgement
+    over_grids: tuple[Estimate, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "name": self.entry.name,
+            "max_loss": self.entry.max_loss,
+            "seed": self.entry.seed,
+            "status": self.entry.status,
+            **self.measured.as_dict(),
+            "bayes_error_over_grids": [estimate.as_dict() for estimate in self.over_grids],
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Mechanisms judged on the same samples.  Prints as a table; `html` writes the report."""
+
+    on: Samples
+    train: Samples | None
+    rows: tuple[Row, ...]
+    region: Region
+
+    def __str__(self) -> str:
+        header = ["mechanism", "loss m", "Bayes error ↑", "info bits ↓", "exposed ↓", "worst report ↓", "learnt error ↑", "cell m"]
+        lines = []
+        for row in self.rows:
+            found = row.measured
+            lines.append(
+                [
+                    row.entry.name,
+                    f"{found.loss.value:.1f}" + _over(row),
+                    shown(found.bayes_error),
+                    shown(found.information_bits),
+                    f"{found.exposed.value:.1%}",
+                    f"{found.worst_report:.2f}",
+                    "-" if found.learnt_error is None else shown(found.learnt_error),
+                    "own" if found.bayes_error.cell_m is None else f"{found.bayes_error.cell_m:g}",
+                ]
+            )
+        notes = f"on {self.on.name}: {len(self.on)} check-ins of {len(self.on.secrets)} users; guessing blindly errs {_blind(self.on):.3f}"
+        marks = "≈ estimated from samples, otherwise computed from the mechanism's law"
+        if any(_over(row) for row in self.rows):
+            marks += "; ! over its budget here"
+        return f"{text_table(header, lines)}\n{notes}\n{marks}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "on": {"name": self.on.name, "rows": len(self.on), "users": list(self.on.secrets), "hash": self.on.hash},
+            "mechanisms": [row.as_dict() for row in self.rows],
+            "versions": versions(),
+        }
+
+    def html(self, path: str | Path) -> None:
+        """Write one self-contained HTML file.  It contains true locations, and says so."""
+        from sfumato.report.html import write_html
+
+        write_html(self, path)
+
+
+def shown(estimate: Estimate) -> str:
+    """Three decimals; estimates from samples are marked."""
+    return f"{'≈' if estimate.kind == 'estimate' else ''}{estimate.value:.3f}"
+
+
+def _over(row: Row) -> str:
+    limit = row.entry.max_loss
+    return "!" if limit is not None and row.measured.loss.value > limit * (1 + 1e-9) else ""
+
+
+def _blind(samples: Samples) -> float:
+    return 1 - samples.counts.max() / len(samples)
+
+
+def compare(
+    solutions: Iterable[Solution | Run | Entry], *, on: Samples | None = None, train: Samples | None = None, hits: int = 500, seed: int = 0
+) -> Comparison:
+    """Judge solutions, runs or mechanisms of your own on the same samples.
+
+    Main arguments: `on`, the data to judge on (test data, usually); for solutions it is their training
+    data unless said.  Other arguments: `train`, the data that the learning adversary learns from.
+    """
+    given = list(solutions)
+    if not given:
+        raise ProblemError("nothing to compare; expected at least one solution or run")
+    entries = [_entry(item) for item in given]
+    first = next((item.problem.samples for item in given if isinstance(item, Solution)), None)
+    train = first if train is None else train
+    on = train if on is None else on
+    if on is None:
+        raise ProblemError("say what to compare on: compare(..., on=data.test)")
+    region = (
+        next((entry.region for entry in entries if entry.region is not None), None) or on.region or Region.around(on.truth, margin_m=500)
+    )
+    fitted_on = None if train is None or train.hash == on.hash else train
+    rows = [_row(entry, on, region, fitted_on, hits=hits, seed=seed) for entry in entries]
+    return Comparison(on=on, train=train, rows=tuple(rows), region=region)
+
+
+def _entry(item: Solution | Run | Entry) -> Entry:
+    if isinstance(item, Entry):
+        return item
+    if isinstance(item, Run):
+        return Entry(
+            item.name, item.mechanism, item.max_loss, item.grid, item.region, seed=item.record.get("seed"), status=item.record["status"]
+        )
+    problem = item.problem
+    return Entry(
+        item.name, item.mechanism, problem.max_loss, problem.grid, problem.region, problem.loss, item.seed, item.status, item.history
+    )
+
+
+def _row(entry: Entry, on: Samples, region: Region, fitted_on: Samples | None, *, hits: int, seed: int) -> Row:
+    """The law is worked out once, or the reports drawn once, and seen through every grid."""
+    grids = [Grid.over(region, cell_m=cell_m) for cell_m in GRIDS_M]
+    law = entry.mechanism.law(on.joint(), loss=entry.loss)
+    if law is not None:
+        learnt = None if fitted_on is None else entry.mechanism.law(fitted_on.joint(), loss=entry.loss)
+        epsilon = geo_epsilon_at(entry.mechanism, on)
+        measured = judge_law(law, region=region, fitted_on=learnt, geo_epsilon=epsilon)
+        return Row(entry, measured, tuple(judge_law(merge_on_grid(law, grid)).bayes_error for grid in grids))
+    reports, secret, cost = draw_reports(entry.mechanism, on, hits=hits, seed=seed, loss=entry.loss)
+    other = None
+    if fitted_on is not None:
+        other = draw_reports(entry.mechanism, fitted_on, hits=hits, seed=seed + 1, loss=entry.loss)[:2]
+    measured = judge_reports(
+        secret, reports, entry.grid or grids[0], names=on.secrets, hits=hits, cost=cost, region=region, learnt_on=other
+    )
+    secrets = len(on.secrets)
+    over = tuple(estimate_bayes_error(secret, reports, grid, secrets=secrets, hits=hits) for grid in grids)
+    return Row(entry, measured, over)

@@ -1,0 +1,149 @@
+"""A run folder: what came out, and how.
+
+run.json         inputs with hashes, settings, seed, versions, figures
+mechanism.npz    the mechanism
+history.jsonl    one line a round, where the solver has rounds
+"""
+
+import json
+import os
+import platform
+import shutil
+import tempfile
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from sfumato.data.grid import Grid, Region
+from sfumato.data.recipe import Recipe
+from sfumato.errors import FileError
+from sfumato.files import file_hash, plain, read_json, write_json, write_text
+from sfumato.measure.judge import Judgement
+from sfumato.mechanism.base import Mechanism, load_mechanism
+from sfumato.solver.solution import Solution
+from sfumato.version import __version__
+
+FORMAT = "sfumato run 1"
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A run folder, read back."""
+
+    folder: Path
+    record: dict[str, Any]
+    mechanism: Mechanism
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return self.folder.name
+
+    @property
+    def recipe(self) -> Recipe | None:
+        """How the run's data was got; None when it was given in memory."""
+        stored = self.record["data"].get("recipe")
+        return None if stored is None else Recipe.from_dict(stored)
+
+    @property
+    def max_loss(self) -> float:
+        """The budget in metres."""
+        return float(self.record["max_loss"])
+
+    @property
+    def grid(self) -> Grid:
+        """The cells that reports were released on."""
+        return Grid.from_dict(self.record["grid"])
+
+    @property
+    def region(self) -> Region:
+        """Where reports may lie."""
+        stored = self.record["region"]
+        return Region(centre=tuple(stored["centre"]), side_m=stored["side_m"])
+
+
+def versions() -> dict[str, str]:
+    """What computed the figures."""
+    found = {"sfumato": __version__, "python": platform.python_version()}
+    for package in ("numpy", "scipy", "jax", "highspy"):
+        found[package] = metadata.version(package)
+    return found
+
+
+def save_solution(solution: Solution, folder: str | Path, *, recipe: Recipe | None = None, test: Judgement | None = None) -> None:
+    """Write a run folder beside and rename it: whole or not at all.  An older run of that name is replaced."""
+    target = Path(folder)
+    if target.exists() and not (target / "run.json").exists():
+        raise FileError(f"{target} exists and is not a run folder; name a new folder")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        beside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+    except OSError as error:
+        raise FileError(f"cannot write {target}: {error.strerror}; name a folder that can be written") from None
+    try:
+        solution.mechanism.save(beside / "mechanism.npz")
+        if solution.history:
+            write_text(beside / "history.jsonl", "".join(json.dumps(plain(line)) + "\n" for line in solution.history))
+        write_json(beside / "run.json", _record(solution, recipe, test, mechanism_hash=file_hash(beside / "mechanism.npz")))
+        beside.chmod(0o755)
+        _replace(beside, target)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _replace(beside: Path, target: Path) -> None:
+    if target.exists():
+        old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
+        os.replace(target, old / "run")
+        os.replace(beside, target)
+        shutil.rmtree(old, ignore_errors=True)
+    else:
+        os.replace(beside, target)
+
+
+def _record(solution: Solution, recipe: Recipe | None, test: Judgement | None, *, mechanism_hash: str) -> dict[str, Any]:
+    problem = solution.problem
+    assert problem.region is not None
+    solver: Any = solution.solver
+    return {
+        "format": FORMAT,
+        "solver": solution.name,
+        "settings": asdict(solver),
+        "seed": solution.seed,
+        "max_loss": problem.max_loss,
+        "loss_function": problem.loss.__name__,
+        "region": {"centre": problem.region.centre, "side_m": problem.region.side_m},
+        "grid": problem.grid.as_dict(),
+        "data": {
+            "name": problem.samples.name,
+            "hash": problem.samples.hash,
+            "rows": len(problem.samples),
+            "users": list(problem.samples.secrets),
+            "plane": None if problem.samples.plane is None else asdict(problem.samples.plane),
+            "recipe": None if recipe is None else recipe.as_dict(),
+        },
+        "mechanism_hash": mechanism_hash,
+        "status": solution.status,
+        "seconds": solution.seconds,
+        "train": solution.measured.as_dict(),
+        "test": None if test is None else test.as_dict(),
+        "versions": versions(),
+    }
+
+
+def load_run(folder: str | Path) -> Run:
+    """Read a run folder, checking that it is whole."""
+    source = Path(folder)
+    if not source.is_dir():
+        raise FileError(f"there is no run folder {source}; expected one that `sfumato solve --out {source}` wrote")
+    record = read_json(source / "run.json", what="run record")
+    if record.get("format") != FORMAT:
+        raise FileError(f"{source / 'run.json'} is not a run record of this version; expected '{FORMAT}'")
+    missing = {"solver", "max_loss", "region", "grid", "data", "mechanism_hash", "status"} - record.keys()
+    if missing:
+        raise FileError(f"{source / 'run.json'} lacks '{sorted(missing)[0]}'; make the run again")
+    mechanism = load_mechanism(source / "mechanism.npz")
+    if file_hash(source / "mechanism.npz") != record["mechanism_hash"]:
+        raise FileError(f"{source / 'mechanism.npz'} is not the mechanism that the run record speaks of; make the run again")
+    return Run(folder=source, record=record, mechanism=mechanism)
