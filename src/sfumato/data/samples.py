@@ -84,7 +84,11 @@ class Samples:
         from sfumato.data.select import inside_square  # the step works on raw degrees too
 
         keep, points, plane = inside_square(lat, lon, (latitude, longitude, side_m), source=self.name)
-        return replace(self, secret=self.secret[keep], truth=points, plane=plane).renumbered()
+        region = self.region
+        if region is not None:  # the same square of the Earth, on the new plane
+            x, y = plane.to_metres(*self.plane.to_degrees(np.array([region.centre])))[0]
+            region = Region(centre=(float(x), float(y)), side_m=region.side_m)
+        return replace(self, secret=self.secret[keep], truth=points, plane=plane, region=region).renumbered()
 
     def top_users(self, count: int) -> "Samples":
         """The check-ins of the `count` secrets with the most of them (ties by name)."""

@@ -46,11 +46,18 @@ def inside_square(
 def _within(plane: Plane, latitude: np.ndarray, longitude: np.ndarray, side_m: float) -> tuple[np.ndarray, np.ndarray]:
     reach = side_m / 100_000  # degrees: a generous first cut, so that far-away points are never projected
     widen = 1 / max(np.cos(np.radians(min(89.0, abs(plane.latitude) + reach))), 0.02)
+    offset = longitude - plane.longitude
+    longitude = np.where(np.abs(offset) > 180, longitude - 360 * np.sign(offset), longitude)  # the short way round the Earth
     near = np.flatnonzero((np.abs(latitude - plane.latitude) <= reach) & (np.abs(longitude - plane.longitude) <= reach * widen))
     if not near.size:
         return near, np.empty((0, 2))
     points = plane.to_metres(latitude[near], longitude[near])
     inside = np.all(np.abs(points) <= side_m / 2, axis=1)
+    if np.any(np.abs(longitude[near[inside]]) > 180):
+        raise DataError(
+            f"the {side_m:g} m square around {plane.latitude:g},{plane.longitude:g} holds points on both sides of the antimeridian "
+            "(longitude 180); sfumato does not cross it: select one side, or bring plane metres as columns x and y"
+        )
     return near[inside], points[inside]
 
 

@@ -25,6 +25,7 @@ class Laplace:
 
     def solve(self, problem: Problem, *, seed: int, time_limit: float | None) -> Found:
         """Shrink the noise until the snapped reports keep the budget: snapping adds a little loss."""
+        problem.check_feasible()
         # Snapping spreads a report over a cell, which adds side^2/24 E[1/r] = side^2 epsilon/24 to the
         # loss: solve 2/epsilon + side^2 epsilon/24 = budget to start, then correct by what is measured.
         bend = problem.grid.cell_m**2 / 24
@@ -53,28 +54,27 @@ def _loss_of(mechanism: Snapped, problem: Problem, *, seed: int) -> float:
 
 @dataclass(frozen=True)
 class Coin:
-    """Report the truth's cell with chance p, one fixed best cell otherwise, with p set to meet the budget."""
+    """Report the truth with chance p, one fixed best place otherwise, with p set to meet the budget.
+
+    Not snapped: its law on its own reports is known, and the baseline is to be as strong as it can be.
+    """
 
     name = "coin"
 
     def solve(self, problem: Problem, *, seed: int, time_limit: float | None) -> Found:
         """The loss is linear in p, so p has a closed form."""
-        place = cheapest_cell(problem)
+        place = cheapest_place(problem)
         always = _mean_loss(problem, place)
-        never = problem.smallest_loss
-        keep = 0.0 if always <= problem.max_loss else (always - problem.max_loss) / (always - never)
-        mechanism = Snapped(CoinMechanism(keep=min(1.0, keep), place=place), problem.grid)
-        return Found(mechanism, f"The truth's cell is reported {keep:.1%} of the time.")
+        keep = max(0.0, 1 - problem.max_loss / always) if always > 0 else 0.0
+        return Found(CoinMechanism(keep=keep, place=place), f"The truth is reported {keep:.1%} of the time.")
 
 
-def cheapest_cell(problem: Problem) -> tuple[float, float]:
-    """The middle of the cell that costs least when it is always reported: the grid's geometric median."""
+def cheapest_place(problem: Problem) -> tuple[float, float]:
+    """The place that costs least when it is always reported: for distances, the geometric median of the truths."""
     start = np.median(problem.samples.truth, axis=0)
-    found = minimize(lambda place: _mean_loss(problem, place), start, method="Nelder-Mead", options={"xatol": 0.01 * problem.grid.cell_m})
-    around = np.stack(np.meshgrid(np.arange(-2, 3), np.arange(-2, 3), indexing="ij"), axis=-1).reshape(-1, 2)
-    cells = problem.grid.centre_of(problem.grid.index(found.x) + around)
-    best = cells[int(np.argmin([_mean_loss(problem, cell) for cell in cells]))]
-    return float(best[0]), float(best[1])
+    options = {"xatol": 1e-4, "fatol": 1e-9, "maxiter": 2000}
+    found = minimize(lambda place: _mean_loss(problem, place), start, method="Nelder-Mead", options=options)
+    return float(found.x[0]), float(found.x[1])
 
 
 def _mean_loss(problem: Problem, place: np.ndarray | tuple[float, float]) -> float:

@@ -74,8 +74,7 @@ def versions() -> dict[str, str]:
 def save_solution(solution: Solution, folder: str | Path, *, recipe: Recipe | None = None, test: Judgement | None = None) -> None:
     """Write a run folder beside and rename it: whole or not at all.  An older run of that name is replaced."""
     target = Path(folder)
-    if target.exists() and not (target / "run.json").exists():
-        raise FileError(f"{target} exists and is not a run folder; name a new folder")
+    check_target(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         beside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
@@ -90,6 +89,12 @@ def save_solution(solution: Solution, folder: str | Path, *, recipe: Recipe | No
         _replace(beside, target)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
+
+
+def check_target(target: Path) -> None:
+    """Refuse a place that holds something other than a run, before any work is done."""
+    if target.exists() and not (target / "run.json").exists():
+        raise FileError(f"{target} exists and is not a run folder; name a new folder")
 
 
 def _replace(beside: Path, target: Path) -> None:

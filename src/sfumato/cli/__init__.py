@@ -1,0 +1,84 @@
+"""The command line: parse, call, print.  Nothing heavy is imported before a command runs."""
+
+import difflib
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from sfumato.errors import SfumatoError
+from sfumato.version import __version__
+
+_COMMANDS = {
+    "demo": "Run the baselines on the built-in data and write a report.",
+    "data": "Read check-ins, select, and write what was selected.",
+    "solve": "Find a mechanism for data and a loss budget; write a run folder.",
+    "measure": "Measure a run, or any reports in a CSV file.",
+    "compare": "Put runs side by side on the same data; write a report.",
+}
+_SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+class _Commands(click.Group):
+    """Imports a command's module when it is asked for, and suggests the nearest word for a misspelt one."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        command: click.Command = import_module(f"sfumato.cli.{cmd_name}").command
+        return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], _COMMANDS, n=1)
+            ctx.fail(
+                f"there is no command '{args[0]}'." + (f" Did you mean '{near[0]}'?" if near else f" Commands: {', '.join(_COMMANDS)}.")
+            )
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+
+@click.group(cls=_Commands, context_settings=_SETTINGS, epilog="Example: sfumato demo --out demo")
+@click.version_option(__version__, prog_name="sfumato", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Hide who you are within a loss budget, and see how well it works."""
+
+
+def main() -> None:
+    """Run a command; a mistake in what came in is one sentence and exit code 2."""
+    try:
+        code = cli.main(standalone_mode=False)
+    except click.exceptions.Abort:
+        _stop("stopped; nothing was written", code=130)
+    except KeyboardInterrupt:
+        _stop("stopped; nothing was written", code=130)
+    except click.ClickException as error:
+        context = getattr(error, "ctx", None)
+        hint = None if context is None else f"{context.command_path} -h lists what it takes"
+        _stop(error.format_message(), hint=hint)
+    except SfumatoError as error:
+        _stop(str(error), hint=error.hint)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except MemoryError:
+        _stop("out of memory; use a larger cell or less data")
+    except OSError as error:
+        _stop(f"{error.filename or 'a file'} cannot be used: {error.strerror or error}")
+    else:
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _stop(sentence: str, *, hint: str | None = None, code: int = 2) -> None:
+    click.echo(f"error: {sentence}", err=True)
+    if hint:
+        click.echo(f"hint: {hint}", err=True)
+    sys.exit(code)

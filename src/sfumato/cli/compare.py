@@ -1,0 +1,39 @@
+"""sfumato compare"""
+
+from pathlib import Path
+
+import click
+
+from sfumato.cli.options import as_json, print_json, working
+
+_EXAMPLE = "Example: sfumato compare runs/laplace runs/coin --html report.html"
+
+
+@click.command("compare", epilog=_EXAMPLE)
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--data", "source", metavar="DATA", help="Judge on all of this data instead of the first run's test data.")
+@click.option("--hits", type=click.IntRange(min=1), default=500, show_default=True, help="Reports a truth, where the law is not known.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Seed of sampled reports.")
+@click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Also write the report; it contains true locations.")
+@as_json
+def command(runs: tuple[Path, ...], source: str | None, hits: int, seed: int, html: Path | None, as_json: bool) -> None:
+    """Put runs side by side on the same data, each with its loss beside its leakage.
+
+    They are judged on the first run's test data (its training data where it has none), or on --data.
+    """
+    from sfumato.report.compare import compare
+    from sfumato.report.measured import data_of_runs
+    from sfumato.solver.run import load_run
+
+    loaded = [load_run(folder) for folder in runs]
+    with working(f"comparing {len(loaded)} run(s)"):
+        on, train = data_of_runs(loaded, source=source)
+        comparison = compare(loaded, on=on, train=train, hits=hits, seed=seed)
+        if html is not None:
+            comparison.html(html)
+    if as_json:
+        print_json(comparison.as_dict())
+    else:
+        click.echo(str(comparison))
+        if html is not None:
+            click.echo(f"report: {html} (contains true locations)")

@@ -1,0 +1,36 @@
+"""sfumato data"""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sfumato.cli.options import as_json, print_json, recipe_of, say_notes, selection
+
+_EXAMPLE = "Example: sfumato data four-corners --out four-corners.csv"
+
+
+@click.command("data", epilog=_EXAMPLE)
+@click.argument("source", metavar="DATA")
+@selection
+@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="FILE", help="A .csv, .csv.gz or .parquet file.")
+@as_json
+def command(source: str, out: Path, as_json: bool, **options: Any) -> None:
+    """Read check-ins, select, and write what was selected.
+
+    DATA is four-corners or a file: SNAP check-ins, CSV (also .gz) or Parquet.  With --per-user the
+    file has a column `split` with the words train and test.
+    """
+    from sfumato.data.write import write_split
+
+    split = recipe_of(source, options).load()
+    say_notes(split.train.notes)
+    write_split(split, out)
+    test = 0 if split.test is None else len(split.test)
+    users = {name: int(count) for name, count in zip(split.train.secrets, split.all.counts, strict=True)}
+    if as_json:
+        print_json({"file": str(out), "train": len(split.train), "test": test, "users": users, "hash": split.train.hash})
+    else:
+        click.echo(f"{out}: {len(split.train)} training and {test} test check-ins of {len(users)} users")
+        for name, count in users.items():
+            click.echo(f"  {name}: {count}")

@@ -1,0 +1,49 @@
+"""sfumato measure"""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sfumato.cli.options import as_json, grid_options, print_json, say_notes, working
+
+_EXAMPLE = "Example: sfumato measure runs/coin --cell-m 100"
+_ATTACKS = ("cells", "neighbours", "neural")
+
+
+@click.command("measure", epilog=_EXAMPLE)
+@click.argument("target", metavar="RUN|REPORTS.csv", type=click.Path(path_type=Path))
+@click.option("--data", "source", metavar="DATA", help="Judge on all of this data instead of the run's own.")
+@click.option("--secret", metavar="COLUMN", help="Column of the secret, for a file of reports.")
+@click.option("--lat", metavar="COLUMN", help="Column of the report's latitude, for a file of reports.")
+@click.option("--lon", metavar="COLUMN", help="Column of the report's longitude, for a file of reports.")
+@grid_options
+@click.option("--hits", type=click.IntRange(min=1), default=500, show_default=True, help="Reports a truth, where the law is not known.")
+@click.option("--attack", "attacks", type=click.Choice(_ATTACKS), multiple=True, help="Train this adversary on reports; may be repeated.")
+@click.option("--gain", metavar="GAIN", help="Also the g-vulnerability: bayes, two-guesses, guess-or-pass or target:USER.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Seed of sampled reports and adversaries.")
+@as_json
+def command(target: Path, source: str | None, as_json: bool, **options: Any) -> None:
+    """Measure the loss and the leakage of a run, or of any reports in a CSV file.
+
+    A file of reports needs a column for the secret and the report's place (latitude and longitude, or
+    x and y in metres), and may have truth_x and truth_y (metres) for the loss.  A run is judged on
+    its own training data, with the test data beside it, or on all of --data.
+    """
+    from sfumato.report.measured import measure_reports, measure_run
+    from sfumato.report.summary import measured_text
+
+    start = time.perf_counter()
+    with working(f"measuring {target}"):
+        if target.is_dir():
+            result = measure_run(target, source=source, **options)
+        else:
+            result = measure_reports(target, source=source, **options)
+    say_notes(result.notes)
+    if as_json:
+        print_json({**result.as_dict(), "seconds": time.perf_counter() - start})
+    else:
+        click.echo(measured_text(result.name, result.judged, max_loss=result.max_loss))
+        if result.extra_text:
+            click.echo(result.extra_text)

@@ -1,0 +1,102 @@
+"""Options that several commands share, and how their values are written."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from sfumato.data.recipe import Recipe
+
+_SELECTION = ("secret", "lat", "lon", "square", "top_users", "per_user", "overlap_weight", "data_seed", "region")
+
+
+class Place(click.ParamType):
+    """LAT,LON,METRES: a square of the map."""
+
+    name = "LAT,LON,METRES"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, float, float]:
+        if isinstance(value, tuple):
+            return value
+        parts = str(value).split(",")
+        try:
+            latitude, longitude, side = (float(part) for part in parts)
+        except ValueError:
+            self.fail(f"'{value}' is not three numbers; write latitude,longitude,side in metres, as 48.8584,2.3482,4500", param, ctx)
+        return latitude, longitude, side
+
+
+class Share(click.ParamType):
+    """N+M: training and test check-ins per user."""
+
+    name = "N+M"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        if isinstance(value, tuple):
+            return value
+        train, plus, test = str(value).partition("+")
+        if not train.isdecimal() or (plus and not test.isdecimal()):
+            self.fail(f"'{value}' is not N+M; write training+test check-ins per user, as 82+20", param, ctx)
+        return int(train), int(test or 0)
+
+
+def selection(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The steps from a file to samples, in the order in which they are applied."""
+    steps = [
+        click.option("--secret", metavar="COLUMN", help="Column of the secret (user, user_id, uid are found alone)."),
+        click.option("--lat", metavar="COLUMN", help="Column of the latitude (lat, latitude are found alone)."),
+        click.option("--lon", metavar="COLUMN", help="Column of the longitude (lon, lng, longitude are found alone)."),
+        click.option("--square", type=Place(), help="Keep the check-ins in this square and centre the plane there."),
+        click.option("--top-users", type=click.IntRange(min=1), metavar="K", help="Keep the K users with the most check-ins."),
+        click.option("--per-user", type=Share(), help="Draw N training and M test check-ins of each user."),
+        click.option("--overlap-weight", type=float, metavar="W", help="Weight of check-ins where another user is more at home."),
+        click.option("--data-seed", type=click.IntRange(min=0), default=0, metavar="S", help="Seed of the draw (and of four-corners)."),
+        click.option("--region", type=Place(), help="Where reports may lie; else the data's square widened by the budget."),
+    ]
+    for step in reversed(steps):
+        command = step(command)
+    return command
+
+
+def recipe_of(source: str, options: dict[str, Any]) -> "Recipe":
+    """Take the selection out of a command's options."""
+    from sfumato.data.recipe import Recipe
+
+    return Recipe(source=source, **{name: options.pop(name) for name in _SELECTION})
+
+
+def grid_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The side of a cell, or how many cells lie along a side of the region."""
+    cells = click.option("--cells", type=click.IntRange(min=1), metavar="N", help="Cells along a side of the region, instead of --cell-m.")
+    cell_m = click.option("--cell-m", type=float, metavar="METRES", help="Side of a cell [default: 25].")
+    return cell_m(cells(command))
+
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+
+
+def working(message: str) -> AbstractContextManager[Any]:
+    """Say on stderr what is going on: a spinner on a terminal, a line elsewhere."""
+    if not click.get_text_stream("stderr").isatty():
+        click.echo(f"{message} …", err=True)
+        return nullcontext()
+    from rich.console import Console
+
+    return Console(stderr=True).status(f"{message} …")
+
+
+def print_json(document: Any) -> None:
+    """One JSON document on stdout."""
+    import json
+
+    from sfumato.files import plain
+
+    click.echo(json.dumps(plain(document), indent=2, allow_nan=False))
+
+
+def say_notes(notes: tuple[str, ...]) -> None:
+    """What the user should know about the data, on stderr."""
+    for note in notes:
+        click.echo(f"note: {note}", err=True)

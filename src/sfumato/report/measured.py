@@ -1,0 +1,219 @@
+"""Measuring runs and files of reports: what `sfumato measure` prints."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.adversary.base import Adversary, Score, score
+from sfumato.adversary.cells import Cells
+from sfumato.adversary.neighbours import Neighbours, bayes_error_bound
+from sfumato.adversary.neural import Neural
+from sfumato.data.grid import Grid, Region
+from sfumato.data.read import read_checkins, read_table
+from sfumato.data.recipe import Recipe
+from sfumato.data.samples import Samples, Split
+from sfumato.errors import DataError, ProblemError
+from sfumato.measure.exact import conditional_entropy, g_vulnerability, min_entropy_leakage, santhi_vardy_bound
+from sfumato.measure.gains import named
+from sfumato.measure.judge import Judgement, draw_reports, judge, judge_reports
+from sfumato.mechanism.law import euclidean
+from sfumato.report.table import text_table
+from sfumato.solver.problem import CELL_M
+from sfumato.solver.run import Run, load_run
+
+_VALIDATION = 0.2
+_ATTACK_HITS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Judgements of one mechanism (or file) on one or two data sets, and what else was asked for."""
+
+    name: str
+    judged: Mapping[str, Judgement | None]
+    max_loss: float | None
+    status: str
+    extra: dict[str, Any] = field(default_factory=dict)
+    extra_text: str = ""
+    notes: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: the first data set's figures at the top, the others under their names."""
+        (label, first), *others = [(label, found) for label, found in self.judged.items() if found is not None]
+        return {
+            "name": self.name,
+            "on": label,
+            "max_loss": self.max_loss,
+            **first.as_dict(),
+            "status": self.status,
+            "test": next((found.as_dict() for label, found in others if label == "test data"), None),
+            **self.extra,
+        }
+
+
+def data_of_runs(runs: list[Run], *, source: str | None) -> tuple[Samples, Samples | None]:
+    """What to judge runs on, and the training data of the first, where it can be read again."""
+    split = _data_of(runs[0], source=source)
+    if source is not None:
+        return split.all, None
+    return (split.train if split.test is None else split.test), split.train
+
+
+def _data_of(run: Run, *, source: str | None) -> Split:
+    if source is not None:
+        recipe = run.recipe
+        same_plane = run.record["data"].get("plane")
+        given = Recipe(source).load()
+        return _onto_plane(given, same_plane) if recipe is None or recipe.source != source else given
+    if run.recipe is None:
+        raise DataError(f"{run.folder} does not say where its data is; name it", hint="--data FILE")
+    split = run.recipe.load()
+    if split.train.hash != run.record["data"]["hash"]:
+        raise DataError(f"the data of {run.folder} has changed since the run was made; name other data or solve again", hint="--data FILE")
+    return split
+
+
+def _onto_plane(split: Split, plane: dict[str, float] | None) -> Split:
+    """Put other data on the plane of the run, so that metres mean the same places."""
+    from dataclasses import replace
+
+    from sfumato.data.plane import Plane
+
+    everything = split.all
+    if (plane is None) != (everything.plane is None):
+        raise DataError(f"{everything.name} and the run do not both use degrees (or both plane metres); bring data of the same kind")
+    if plane is None or everything.plane is None:
+        return Split(train=everything)
+    target = Plane(**plane)
+    return Split(train=replace(everything, truth=target.to_metres(*everything.plane.to_degrees(everything.truth)), plane=target))
+
+
+def measure_run(
+    folder: Path,
+    *,
+    source: str | None,
+    secret: str | None,
+    lat: str | None,
+    lon: str | None,
+    cell_m: float | None,
+    cells: int | None,
+    hits: int,
+    attacks: tuple[str, ...],
+    gain: str | None,
+    seed: int,
+) -> Measured:
+    """Judge a run on its own data, or on all of another file."""
+    if secret or lat or lon:
+        raise ProblemError("--secret, --lat and --lon are for a file of reports; a run knows its columns")
+    run = load_run(folder)
+    split = _data_of(run, source=source)
+    grid = None if cell_m is None and cells is None else Grid.over(run.region, cell_m=cell_m, cells=cells)
+    first = split.all if source is not None else split.train
+    test = None if source is not None else split.test
+    label = first.name if source is not None else "training data"
+    if grid is None and run.mechanism.law(first.joint()) is None:
+        grid = run.grid
+    judged: dict[str, Judgement | None] = {label: judge(run.mechanism, first, grid=grid, hits=hits, seed=seed, region=run.region)}
+    if test is not None:
+        judged["test data"] = judge(run.mechanism, test, grid=grid, hits=hits, seed=seed, region=run.region, fitted_on=first)
+    extra, text = _extras(judged[label], gain)
+    if attacks:
+        kept, validation = first.carve(_VALIDATION, seed=seed)
+        parts = {"train": kept, "validation": validation} | ({} if test is None else {"test": test})
+        drawn = {
+            part: draw_reports(run.mechanism, samples, hits=_ATTACK_HITS, seed=seed + number)[:2]
+            for number, (part, samples) in enumerate(parts.items())
+        }
+        found, lines = _attack(attacks, drawn, len(first.secrets), grid or run.grid, seed=seed)
+        extra["adversaries"] = found
+        text += "\n\n" + lines
+    return Measured(run.name, judged, run.max_loss, run.record["status"], extra, text, first.notes)
+
+
+def measure_reports(
+    path: Path,
+    *,
+    source: str | None,
+    secret: str | None,
+    lat: str | None,
+    lon: str | None,
+    cell_m: float | None,
+    cells: int | None,
+    hits: int,
+    attacks: tuple[str, ...],
+    gain: str | None,
+    seed: int,
+) -> Measured:
+    """Judge reports that somebody drew."""
+    if source is not None:
+        raise ProblemError("--data is for runs; a file of reports holds all that is measured (truth_x, truth_y give the loss)")
+    reports = read_checkins(path, secret=secret, lat=lat, lon=lon)
+    if (reports.counts > 0).sum() < 2:
+        raise ProblemError(f"{reports.name} holds one user; expected at least two: there is nobody to be confused with")
+    region = Region.around(reports.truth)
+    grid = Grid.over(region, cell_m=CELL_M if cell_m is None and cells is None else cell_m, cells=cells)
+    found = judge_reports(reports.secret, reports.truth, grid, names=reports.secrets, cost=_costs(path, reports))
+    extra, text = _extras(found, gain)
+    if attacks:
+        rest, test = reports.carve(_VALIDATION, seed=seed)
+        kept, validation = rest.carve(_VALIDATION, seed=seed + 1)
+        drawn = {part: (samples.truth, samples.secret) for part, samples in (("train", kept), ("validation", validation), ("test", test))}
+        scores, lines = _attack(attacks, drawn, len(reports.secrets), grid, seed=seed)
+        extra["adversaries"] = scores
+        text += "\n\n" + lines
+    notes = (*reports.notes, "one report a row; the Bayes error errs low with few reports a cell")
+    return Measured(path.name, {path.name: found}, None, "Measured from the file's reports.", extra, text, notes)
+
+
+def _costs(path: Path, reports: Samples) -> np.ndarray | None:
+    """The loss of each report where the file also holds truths in plane metres."""
+    table = read_table(path)
+    if not {"truth_x", "truth_y"} <= set(table.column_names):
+        return None
+    if reports.plane is not None:
+        raise DataError(f"{path.name} gives truths in metres but reports in degrees; expected both in metres")
+    truths = np.stack([np.asarray(table[name].to_numpy(), dtype=float) for name in ("truth_x", "truth_y")], axis=1)
+    if not np.all(np.isfinite(truths)):
+        raise DataError(f"{path.name}: a truth is not two finite numbers of metres; remove or repair the row")
+    return euclidean(truths, reports.truth)
+
+
+def _extras(found: Judgement | None, gain: str | None) -> tuple[dict[str, Any], str]:
+    """Other measures of the same table P(secret, report)."""
+    assert found is not None
+    extra: dict[str, Any] = {
+        "conditional_entropy_bits": conditional_entropy(found.joint),
+        "min_entropy_leakage_bits": min_entropy_leakage(found.joint),
+        "santhi_vardy_bound": santhi_vardy_bound(found.joint),
+    }
+    text = (
+        f"\nremaining uncertainty {extra['conditional_entropy_bits']:.3f} bits, min-entropy leakage "
+        f"{extra['min_entropy_leakage_bits']:.3f} bits, Santhi-Vardy bound on the Bayes error {extra['santhi_vardy_bound']:.3f}"
+    )
+    if gain is not None:
+        extra["g_vulnerability"] = {"gain": gain, "value": g_vulnerability(found.joint, named(gain, found.joint.secrets))}
+        text += f"\ng-vulnerability ({gain}) {extra['g_vulnerability']['value']:.3f}"
+    return extra, text
+
+
+def _attack(
+    attacks: tuple[str, ...], drawn: dict[str, tuple[np.ndarray, np.ndarray]], secrets: int, grid: Grid, *, seed: int
+) -> tuple[list[dict[str, Any]], str]:
+    """Train adversaries on training reports; accuracy and F1 on each part."""
+    made: dict[str, Adversary] = {"cells": Cells(grid), "neighbours": Neighbours(), "neural": Neural()}
+    found, lines = [], []
+    for name in attacks:
+        reports, senders = drawn["train"]
+        attacker = made[name].fit(senders, reports, secrets=secrets, seed=seed)
+        scores: dict[str, Score] = {part: score(attacker, who, where, secrets=secrets) for part, (where, who) in drawn.items()}
+        record: dict[str, Any] = {"adversary": name, **{part: {"accuracy": got.accuracy, "f1": got.f1} for part, got in scores.items()}}
+        if name == "neighbours":
+            nearest = Neighbours(k=1).fit(senders, reports, secrets=secrets)
+            error = 1 - score(nearest, drawn["validation"][1], drawn["validation"][0], secrets=secrets).accuracy
+            record["nearest_neighbour_bound"] = bayes_error_bound(error, secrets=secrets)
+        found.append(record)
+        lines.append([name, *[f"{got.accuracy:.3f} / {got.f1:.3f}" for got in scores.values()]])
+    return found, text_table(["adversary: accuracy / F1", *drawn], lines)
