@@ -1,6 +1,7 @@
 """Tables in, Samples out: SNAP check-in files, CSV and Parquet, plain or gzipped."""
 
 import gzip
+import zlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -53,8 +54,8 @@ def read_checkins(
     users, codes = _users(table[names["secret"]], source=source, column=names["secret"])
     notes = ("the column 'split' was not read: all rows count alike",) if "split" in table.column_names else ()
     if "lat" in names:
-        latitude = _numbers(table[names["lat"]], source=source, column=names["lat"])
-        longitude = _numbers(table[names["lon"]], source=source, column=names["lon"])
+        latitude = numbers(table[names["lat"]], source=source, column=names["lat"])
+        longitude = numbers(table[names["lon"]], source=source, column=names["lon"])
         check_degrees(latitude, longitude, source=source)
         if square is None:
             plane = Plane(float(latitude.min() + latitude.max()) / 2, float(longitude.min() + longitude.max()) / 2)
@@ -65,7 +66,7 @@ def read_checkins(
     else:
         if square is not None:
             raise DataError(f"{source} is in plane metres (columns x and y); a square about a latitude needs degrees")
-        points = np.stack([_numbers(table[names[axis]], source=source, column=names[axis]) for axis in "xy"], axis=1)
+        points = np.stack([numbers(table[names[axis]], source=source, column=names[axis]) for axis in "xy"], axis=1)
         samples = Samples(codes, points, users, name=source)
     return replace(samples.renumbered(), notes=notes)
 
@@ -101,16 +102,16 @@ def read_table(path: Path) -> Any:
                 column_types={name: pa.string() for name in header if name.lower() in _USUAL["secret"]}, strings_can_be_null=True
             ),
         )
-    except (pa.ArrowException, OSError, UnicodeDecodeError, EOFError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError, EOFError, zlib.error) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DataError(f"{path.name} cannot be read as a SNAP, CSV or Parquet file: {reason}") from None
 
 
 def _first_line(path: Path) -> str:
     if path.suffix == ".gz":
-        with gzip.open(path, "rt", encoding="utf-8") as packed:
+        with gzip.open(path, "rt", encoding="utf-8-sig") as packed:
             return packed.readline(1 << 16)
-    with path.open(encoding="utf-8") as source:
+    with path.open(encoding="utf-8-sig") as source:
         return source.readline(1 << 16)
 
 
@@ -133,6 +134,8 @@ def _columns(present: list[str], *, source: str, secret: str | None, lat: str | 
         if given is not None:
             if given not in present:
                 raise DataError(f"{source} has no column '{given}'; it has {_listed(present)}")
+            if present.count(given) > 1:
+                raise DataError(f"{source} has the column '{given}' twice; expected it once: rename or remove one")
             found[part] = given
             continue
         matches = [name for name in present if name.lower() in _USUAL[part]]
@@ -179,7 +182,8 @@ def _users(values: Any, *, source: str, column: str) -> tuple[tuple[str, ...], n
     return tuple(names[row] for row in order), number[np.asarray(encoded.indices)]
 
 
-def _numbers(values: Any, *, source: str, column: str) -> np.ndarray:
+def numbers(values: Any, *, source: str, column: str) -> np.ndarray:
+    """A column of an Arrow table as numbers, NaN where it is empty."""
     import pyarrow as pa
 
     if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):

@@ -58,14 +58,14 @@ class Recorded(Mechanism):
     @classmethod
     def read(cls, path: str | Path) -> "Recorded":
         """Read a CSV or Parquet file with columns truth_x, truth_y, report_x, report_y in metres."""
-        from sfumato.data.read import read_table
+        from sfumato.data.read import numbers, read_table
 
         table = read_table(Path(path))
         wanted = ["truth_x", "truth_y", "report_x", "report_y"]
         absent = [name for name in wanted if name not in table.column_names]
         if absent:
             raise MechanismError(f"{Path(path).name} has no column '{absent[0]}'; expected {', '.join(wanted)} in metres")
-        columns = np.stack([np.asarray(table[name].to_numpy(), dtype=float) for name in wanted], axis=1)
+        columns = np.stack([numbers(table[name], source=Path(path).name, column=name) for name in wanted], axis=1)
         return cls(truths=columns[:, :2], reports=columns[:, 2:])
 
     def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
