@@ -6,7 +6,7 @@ import click
 
 from sfumato.cli.options import as_json, print_json, working
 
-_EXAMPLE = "Example: sfumato compare runs/laplace runs/coin --html report.html"
+_EXAMPLE = "\b\nExample: sfumato compare runs/laplace runs/coin --html report.html"
 
 
 @click.command("compare", epilog=_EXAMPLE)

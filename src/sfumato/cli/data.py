@@ -7,7 +7,7 @@ import click
 
 from sfumato.cli.options import as_json, print_json, recipe_of, say_notes, selection
 
-_EXAMPLE = "Example: sfumato data four-corners --out four-corners.csv"
+_EXAMPLE = "\b\nExample: sfumato data four-corners --out four-corners.csv"
 
 
 @click.command("data", epilog=_EXAMPLE)

@@ -6,7 +6,7 @@ import click
 
 from sfumato.cli.options import as_json, print_json, working
 
-_EXAMPLE = "Example: sfumato demo --out demo"
+_EXAMPLE = "\b\nExample: sfumato demo --out demo"
 _MAX_LOSS = 173.0
 
 

@@ -8,7 +8,7 @@ import click
 
 from sfumato.cli.options import as_json, grid_options, print_json, say_notes, working
 
-_EXAMPLE = "Example: sfumato measure runs/coin --cell-m 100"
+_EXAMPLE = "\b\nExample: sfumato measure runs/coin --cell-m 100"
 _ATTACKS = ("cells", "neighbours", "neural")
 
 

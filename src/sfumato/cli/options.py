@@ -1,5 +1,6 @@
 """Options that several commands share, and how their values are written."""
 
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
@@ -44,7 +45,7 @@ class Share(click.ParamType):
 
 def selection(command: Callable[..., Any]) -> Callable[..., Any]:
     """The steps from a file to samples, in the order in which they are applied."""
-    steps = [
+    steps: list[Any] = [
         click.option("--secret", metavar="COLUMN", help="Column of the secret (user, user_id, uid are found alone)."),
         click.option("--lat", metavar="COLUMN", help="Column of the latitude (lat, latitude are found alone)."),
         click.option("--lon", metavar="COLUMN", help="Column of the longitude (lon, lng, longitude are found alone)."),
@@ -69,9 +70,12 @@ def recipe_of(source: str, options: dict[str, Any]) -> "Recipe":
 
 def grid_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The side of a cell, or how many cells lie along a side of the region."""
-    cells = click.option("--cells", type=click.IntRange(min=1), metavar="N", help="Cells along a side of the region, instead of --cell-m.")
-    cell_m = click.option("--cell-m", type=float, metavar="METRES", help="Side of a cell [default: 25].")
-    return cell_m(cells(command))
+    cells: Any = click.option(
+        "--cells", type=click.IntRange(min=1), metavar="N", help="Cells along a side of the region, instead of --cell-m."
+    )
+    cell_m: Any = click.option("--cell-m", type=float, metavar="METRES", help="Side of a cell [default: 25].")
+    decorated: Callable[..., Any] = cell_m(cells(command))
+    return decorated
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
@@ -79,7 +83,7 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON d
 
 def working(message: str) -> AbstractContextManager[Any]:
     """Say on stderr what is going on: a spinner on a terminal, a line elsewhere."""
-    if not click.get_text_stream("stderr").isatty():
+    if not sys.stderr.isatty():
         click.echo(f"{message} …", err=True)
         return nullcontext()
     from rich.console import Console

@@ -7,7 +7,7 @@ import click
 
 from sfumato.cli.options import as_json, grid_options, print_json, recipe_of, say_notes, selection, working
 
-_EXAMPLE = "Example: sfumato solve four-corners --max-loss 173 --solver coin --out runs/coin"
+_EXAMPLE = "\b\nExample: sfumato solve four-corners --max-loss 173 --solver coin --out runs/coin"
 _SOLVERS = ("laplace", "coin")
 
 

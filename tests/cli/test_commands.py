@@ -1,0 +1,138 @@
+"""The commands do what their help says."""
+
+import json
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sfumato as sf
+from sfumato.cli import _COMMANDS
+
+KEYS = {"max_loss", "loss", "bayes_error", "information_bits", "exposed", "per_user", "status", "seconds"}
+ESTIMATE = {"value", "low", "high", "kind", "cell_m", "hits"}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Runs of both baselines on four-corners, on coarse cells to be quick."""
+    folder = tmp_path_factory.mktemp("runs")
+    data = sf.four_corners(seed=0)
+    problem = sf.Problem(data.train, max_loss=173, cell_m=50)
+    from sfumato.data.recipe import Recipe
+    from sfumato.solver.run import save_solution
+
+    for solver in (sf.Laplace(), sf.Coin()):
+        save_solution(sf.solve(problem, solver), folder / solver.name, recipe=Recipe("four-corners"))
+    return folder
+
+
+def test_help_answers_within_half_a_second_and_without_jax():
+    start = time.perf_counter()
+    done = subprocess.run([sys.executable, "-X", "importtime", "-m", "sfumato", "-h"], capture_output=True, text=True, check=True)
+    assert "demo" in done.stdout
+    assert "numpy" not in done.stderr and "jax" not in done.stderr
+    assert time.perf_counter() - start < 5  # 0.2 s alone; generous on a busy machine
+
+
+def test_version(sfumato):
+    assert sfumato("--version").out.strip() == f"sfumato {sf.__version__}"
+
+
+@pytest.mark.parametrize("name", _COMMANDS)
+def test_every_help_ends_with_an_example(sfumato, name):
+    ended = sfumato(name, "-h")
+    assert ended.code == 0
+    assert "Example: sfumato " in ended.out.strip().splitlines()[-1]
+
+
+@pytest.mark.parametrize("name", _COMMANDS)
+def test_the_examples_of_the_help_run(sfumato, name, runs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").symlink_to(runs) if name in ("measure", "compare") else None
+    example = shlex.split(sfumato(name, "-h").out.strip().splitlines()[-1].removeprefix("  Example: ").removeprefix("Example: "))
+    ended = sfumato(*example[1:])
+    assert ended.code == 0, ended.err
+
+
+def test_solve_json_is_one_document_with_the_promised_keys(sfumato, tmp_path):
+    ended = sfumato("solve", "four-corners", "--max-loss", 173, "--solver", "coin", "--out", tmp_path / "run", "--json")
+    assert ended.code == 0
+    assert ended.document.keys() >= KEYS
+    for name in ("loss", "bayes_error", "information_bits"):
+        assert ended.document[name].keys() >= ESTIMATE
+        assert ended.document[name]["kind"] == "exact"
+    assert ended.document["bayes_error"]["value"] == pytest.approx(0.609, abs=0.005)  # notes: the coin in experiment 2
+    assert ended.document["loss"]["value"] <= 173 * (1 + 1e-9)
+    assert [user["user"] for user in ended.document["per_user"]] == ["blue", "red", "green", "yellow"]
+    assert ended.document["test"]["learnt_error"]["value"] >= ended.document["test"]["bayes_error"]["value"] - 1e-12
+
+
+def test_measure_of_a_run_repeats_what_solve_said(sfumato, runs):
+    record = json.loads((runs / "laplace" / "run.json").read_text())
+    ended = sfumato("measure", runs / "laplace", "--json")
+    assert ended.document.keys() >= KEYS
+    assert ended.document["bayes_error"]["value"] == pytest.approx(record["train"]["bayes_error"]["value"], abs=1e-12)
+    assert ended.document["loss"]["value"] == pytest.approx(record["train"]["loss"]["value"], abs=1e-9)
+
+
+def test_measure_on_larger_cells_never_lowers_the_bayes_error(sfumato, runs):
+    fine = sfumato("measure", runs / "laplace", "--json").document["bayes_error"]
+    coarse = sfumato("measure", runs / "laplace", "--cell-m", 500, "--json").document["bayes_error"]
+    assert coarse["cell_m"] == 500 and fine["cell_m"] == 50
+    assert coarse["value"] >= fine["value"]
+
+
+def test_measure_takes_reports_of_any_mechanism(sfumato, tmp_path):
+    random = np.random.default_rng(3)
+    rows = ["secret,x,y,truth_x,truth_y"]
+    for secret, centre in (("anna", 0.0), ("ben", 1000.0)):
+        rows += [f"{secret},{centre + x:.3f},{y:.3f},{centre},0" for x, y in random.normal(0, 5, (400, 2))]
+    (tmp_path / "reports.csv").write_text("\n".join(rows))
+    found = sfumato("measure", tmp_path / "reports.csv", "--attack", "cells", "--attack", "neighbours", "--json").document
+    assert found["bayes_error"]["value"] == 0 and found["bayes_error"]["kind"] == "estimate"
+    assert found["information_bits"]["value"] == pytest.approx(1)
+    assert found["loss"]["value"] == pytest.approx(5 * np.sqrt(np.pi / 2), rel=0.1)  # mean of a Rayleigh law
+    assert all(attack["test"]["accuracy"] == 1 for attack in found["adversaries"])
+
+
+def test_measure_judges_on_all_of_another_file(sfumato, runs, tmp_path):
+    assert sfumato("data", "four-corners", "--data-seed", 5, "--out", tmp_path / "other.parquet").code == 0
+    found = sfumato("measure", runs / "laplace", "--data", tmp_path / "other.parquet", "--json").document
+    assert found["on"] == "other.parquet" and found["test"] is None
+    assert found["loss"]["value"] == pytest.approx(173, rel=0.01)
+
+
+def test_compare_writes_a_table_and_a_page(sfumato, runs, tmp_path):
+    ended = sfumato("compare", runs / "laplace", runs / "coin", "--html", tmp_path / "report.html")
+    assert ended.code == 0
+    assert "laplace" in ended.out and "coin" in ended.out and "loss" in ended.out
+    assert "true locations" in (tmp_path / "report.html").read_text()
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])
+def test_data_written_can_be_read_again(sfumato, tmp_path, ending):
+    path = tmp_path / f"four.{ending}"
+    assert sfumato("data", "four-corners", "--out", path, "--json").document["train"] == 1920
+    again, data = sf.read_checkins(path), sf.four_corners(0)
+    assert len(again) == 2400
+    assert np.ptp(again.truth[:, 0]) == pytest.approx(np.ptp(data.all.truth[:, 0]), abs=0.01)
+
+
+def test_a_split_written_without_asking_is_all_training_data_and_says_so(sfumato, tmp_path):
+    path = tmp_path / "four.csv"
+    sfumato("data", "four-corners", "--out", path)
+    ended = sfumato("solve", path, "--max-loss", 173, "--solver", "coin", "--out", tmp_path / "run", "--json")
+    assert ended.document["test"] is None
+    assert "split" in ended.err
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["data"]["rows"] == 2400
+
+
+def test_run_folder_holds_no_pickle(runs):
+    for path in Path(runs).rglob("*"):
+        assert path.suffix in ("", ".json", ".npz", ".jsonl")
+    np.load(runs / "coin" / "mechanism.npz", allow_pickle=False).close()
