@@ -8,7 +8,7 @@ import numpy as np
 
 from sfumato.data.grid import Grid
 from sfumato.data.joint import Joint
-from sfumato.errors import FileError, MechanismError
+from sfumato.errors import FileError, MechanismError, SfumatoError
 from sfumato.files import written_beside
 from sfumato.mechanism.law import Law, Loss, Rows, euclidean, merge_on_grid
 from sfumato.randomness import uniforms
@@ -100,7 +100,7 @@ class Mechanism(ABC):
 def load_mechanism(path: str | Path) -> Mechanism:
     """Read a mechanism that `save` wrote."""
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with Path(path).open("rb") as source, np.load(source, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
     except FileNotFoundError:
         raise FileError(f"there is no mechanism file {path}; expected one that sfumato wrote") from None
@@ -120,6 +120,10 @@ def mechanism_from_arrays(arrays: dict[str, np.ndarray], *, source: str) -> Mech
         return _KINDS[kind].from_arrays(arrays)
     except KeyError as error:
         raise FileError(f"{source}: the array {error} is missing; make or copy the file again") from None
+    except SfumatoError:
+        raise
+    except (TypeError, ValueError, IndexError) as error:
+        raise FileError(f"{source} holds arrays that make no {kind} ({error}); make or copy the file again") from None
 
 
 def inner_arrays(inner: Mechanism) -> dict[str, np.ndarray]:

@@ -156,14 +156,16 @@ class PlanarLaplace(Mechanism):
         radial distribution function.
         """
         a, b = np.abs(across)[:, None], np.abs(up)[None, :]
-        turn = np.arctan2(b, a)
-        chance = self._triangle(a, turn) + self._triangle(b, np.pi / 2 - turn)
-        return np.sign(across)[:, None] * np.sign(up)[None, :] * chance
+        return np.sign(across)[:, None] * np.sign(up)[None, :] * (self._triangle(a, b) + self._triangle(b, a))
 
-    def _triangle(self, leg: np.ndarray, angle: np.ndarray) -> np.ndarray:
-        half = angle[..., None] / 2
-        reach = self.epsilon * leg[..., None] / np.cos(half * (_NODES + 1))
-        return np.sum(_WEIGHTS * (1 - (1 + reach) * np.exp(-reach)), axis=-1) * half[..., 0] / (2 * np.pi)
+    def _triangle(self, leg: np.ndarray, opposite: np.ndarray) -> np.ndarray:
+        """The chance of one triangle; with 1 / cos a = cosh u the integrand is smooth however thin the triangle is."""
+        leg, opposite = np.broadcast_arrays(leg, opposite)
+        thin = leg <= 0  # no area
+        half = np.where(thin, 0.0, np.arcsinh(opposite / np.where(thin, 1.0, leg)))[..., None] / 2
+        stretch = np.cosh(half * (_NODES + 1))
+        reach = self.epsilon * leg[..., None] * stretch
+        return np.sum(_WEIGHTS * (1 - (1 + reach) * np.exp(-reach)) / stretch, axis=-1) * half[..., 0] / (2 * np.pi)
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {"epsilon": np.array(self.epsilon)}

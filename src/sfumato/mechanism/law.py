@@ -40,6 +40,13 @@ class Rows:
         return Rows(sparse.csr_matrix(self.matrix @ merge), places)
 
 
+def merged_places(places: np.ndarray) -> tuple[np.ndarray, sparse.csr_matrix]:
+    """Each place once, and the 0-1 matrix that adds columns at the same place together."""
+    once, column = np.unique(places, axis=0, return_inverse=True)
+    rows = np.arange(len(places))
+    return once, sparse.csr_matrix((np.ones(len(places)), (rows, column.ravel())), shape=(len(places), len(once)))
+
+
 @dataclass(frozen=True, eq=False)
 class Law:
     """P(secret, report), the expected loss, and what was left out.

@@ -10,7 +10,7 @@ from sfumato.data.joint import Joint
 from sfumato.errors import MechanismError
 from sfumato.mechanism.base import Mechanism, inner_arrays, inner_mechanism
 from sfumato.mechanism.laplace import PlanarLaplace
-from sfumato.mechanism.law import Law, Loss, Rows, euclidean, merge_on_grid
+from sfumato.mechanism.law import Law, Loss, Rows, euclidean, merge_on_grid, merged_places
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,12 +129,13 @@ class Remapped(Mechanism):
         rows = inner._rows(joint.places)
         if rows is None:
             raise MechanismError("a remap needs the inner mechanism's finite law; snap it to a grid first (a channel, a coin)")
-        weight = np.asarray((rows.matrix.T.multiply(joint.place_probability)).todense())
-        candidates = np.unique(np.vstack([joint.places, rows.places]), axis=0)
+        seen, merge = merged_places(rows.places)  # columns at one place are one report
+        weight = np.asarray((rows.matrix @ merge).T.multiply(joint.place_probability).todense())
+        candidates = np.unique(np.vstack([joint.places, seen]), axis=0)
         if grid is not None:
             candidates = np.unique(grid.snap(candidates), axis=0)
         cost = weight @ loss(joint.places[:, None, :], candidates[None, :, :])
-        return cls(inner=inner, seen=rows.places, better=candidates[np.argmin(cost, axis=1)])
+        return cls(inner=inner, seen=seen, better=candidates[np.argmin(cost, axis=1)])
 
     def _move(self, reports: np.ndarray) -> np.ndarray:
         return self.better[self._tree.query(reports)[1]]  # type: ignore[attr-defined]

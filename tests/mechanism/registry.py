@@ -1,0 +1,45 @@
+"""Every mechanism that keeps the contract, under one name: add a line, and all its laws run."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from sfumato.data.grid import Grid, Region
+from sfumato.data.samples import Samples
+from sfumato.mechanism.base import Mechanism
+from sfumato.mechanism.channel import Channel
+from sfumato.mechanism.laplace import PlanarLaplace
+from sfumato.mechanism.own import Function, Recorded
+from sfumato.mechanism.simple import Coin, Identity, constant
+from sfumato.mechanism.wrap import Clamped, Remapped, Snapped
+
+TRUTHS = np.array([[0.0, 0.0], [100.0, 0.0], [30.0, 70.0], [-40.0, 20.0]])
+SAMPLES = Samples(secret=[0, 0, 1, 1, 2], truth=TRUTHS[[0, 1, 1, 2, 3]], secrets=("ann", "bob", "cid"))
+GRID = Grid(cell_m=25.0)
+REPORTS = np.array([[0.0, 0.0], [50.0, 50.0], [100.0, 0.0]])
+MATRIX = np.array([[0.7, 0.2, 0.1], [0.0, 0.5, 0.5], [1.0, 0.0, 0.0], [0.25, 0.25, 0.5]])
+
+
+def _channel() -> Channel:
+    return Channel(truths=TRUTHS, reports=REPORTS, matrix=MATRIX)
+
+
+MECHANISMS: dict[str, Callable[[], Mechanism]] = {
+    "identity": Identity,
+    "constant": lambda: constant((20.0, 30.0)),
+    "coin": lambda: Coin(keep=0.3, place=(20.0, 30.0)),
+    "channel": _channel,
+    "identity channel": lambda: Channel.identity(TRUTHS),
+    "planar laplace": lambda: PlanarLaplace(epsilon=0.02),
+    "snapped laplace": lambda: Snapped(PlanarLaplace(epsilon=0.02), GRID),
+    "snapped laplace on a region's grid": lambda: Snapped(PlanarLaplace(epsilon=0.05), Grid(side_m=600, cells=7, centre=(10.0, 3.0))),
+    "snapped coin": lambda: Snapped(Coin(keep=0.6, place=(20.0, 30.0)), GRID),
+    "clamped laplace": lambda: Clamped(PlanarLaplace(epsilon=0.02), Region(centre=(30.0, 30.0), side_m=300.0)),
+    "clamped channel": lambda: Clamped(_channel(), Region(centre=(0.0, 0.0), side_m=100.0)),
+    "remapped channel": lambda: Remapped.bayesian(_channel(), SAMPLES.joint()),
+    "snapped remapped coin": lambda: Snapped(Remapped.bayesian(Coin(keep=0.5, place=(20.0, 30.0)), SAMPLES.joint()), GRID),
+    "recorded": lambda: Recorded(truths=np.repeat(TRUTHS, 3, axis=0), reports=np.tile(REPORTS, (4, 1))),
+    "function": lambda: Function(lambda truth, random: truth + random.normal(0.0, 50.0, truth.shape)),
+}
+FIXED = {"identity", "constant", "identity channel"}  # one report a truth
+UNSAVABLE = {"function"}  # code is not data
