@@ -48,8 +48,7 @@ def mutual_information(joint: Joint) -> float:
     >>> mutual_information(Joint(np.eye(2) / 2))
     1.0
     """
-    product = joint.prior[:, None] * joint.place_probability[None, :]
-    ratio = np.divide(joint.table, product, out=np.ones_like(joint.table), where=joint.table > 0)
+    ratio = np.divide(joint.posterior, joint.prior[:, None], out=np.ones_like(joint.table), where=joint.table > 0)
     return max(0.0, float(np.sum(joint.table * np.log2(ratio))))
 
 

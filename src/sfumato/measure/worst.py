@@ -1,7 +1,11 @@
 """Worst cases: what an average hides."""
 
+from typing import Any
+
 import numpy as np
+from scipy import sparse
 from scipy.spatial.distance import pdist
+from scipy.special import logsumexp
 
 from sfumato.data.joint import Joint
 from sfumato.errors import ProblemError
@@ -39,13 +43,13 @@ def exposed_per_secret(joint: Joint, *, above: float = EXPOSED) -> np.ndarray:
     return np.divide(told, joint.prior, out=np.zeros_like(told), where=joint.prior > 0)
 
 
-def geo_indistinguishability(matrix: np.ndarray, truths: np.ndarray) -> float:
+def geo_indistinguishability(matrix: Any, truths: np.ndarray) -> float:
     """The smallest epsilon with M(z|w) <= exp(epsilon d(w,w')) M(z|w') for all truths and reports.
 
     Unit: per metre.  Lower is more private.  Infinite where one truth can send a report that another
     cannot.  Exact for the finite channel given, at the truths given.
     """
-    matrix = np.asarray(matrix, dtype=float)
+    matrix = np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix, dtype=float)
     if matrix.shape[0] != len(truths):
         raise ProblemError(f"{matrix.shape[0]} rows but {len(truths)} truths; expected one truth a row")
     if len(truths) < 2:
@@ -77,11 +81,14 @@ def renyi_divergence(first: np.ndarray, second: np.ndarray, order: float) -> flo
     p, q = p[seen], q[seen]
     if order >= 1 and np.any(q == 0):
         return float("inf")
-    if order == 1:
-        return max(0.0, float(np.sum(p * np.log2(p / q))))
-    if np.isinf(order):
-        return float(np.log2(np.max(p / q)))
-    total = float(np.sum(p**order * q ** (1 - order)))
-    if total == 0:
+    p, q = p[q > 0], q[q > 0]
+    if not p.size:
         return float("inf")
-    return float(np.log2(total) / (order - 1)) + 0.0
+    logs = np.log2(p) - np.log2(q)
+    if order == 1:
+        return max(0.0, float(np.sum(p * logs)))
+    if np.isinf(order):
+        return max(0.0, float(np.max(logs)))
+    # In logarithms, so that a large order neither overflows nor vanishes.
+    total = float(logsumexp((order - 1) * np.log(2) * logs, b=p)) / np.log(2)
+    return max(0.0, total / (order - 1))
