@@ -69,6 +69,8 @@ def _occupied(reports: np.ndarray, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
         raise ProblemError("no reports to measure; expected at least one")
     if not np.all(np.isfinite(reports)):
         raise ProblemError("a report is not two finite numbers of metres; remove or repair it")
+    if not max(reports.max(), -reports.min()) / grid.cell_m < _CODES:
+        raise ProblemError(f"the reports spread over more cells of {grid.cell_m:g} m than can be numbered; expected a larger cell")
     across = np.floor((reports[:, 0] - grid.origin[0]) / grid.cell_m).astype(np.int64)
     up = np.floor((reports[:, 1] - grid.origin[1]) / grid.cell_m).astype(np.int64)
     low_across, low_up = int(across.min()), int(up.min())
@@ -76,9 +78,13 @@ def _occupied(reports: np.ndarray, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
     width = int(across.max()) - low_across + 1
     if width * height > _CODES:
         raise ProblemError(f"the reports spread over {width} x {height} cells of {grid.cell_m:g} m; expected a larger cell")
-    code = (across - low_across) * height
-    code += up - low_up
-    if width * height <= 4 * len(reports):  # few enough cells for a table with one entry each
+    across -= low_across  # in place from here: the memory a hit takes is what limits large logs
+    across *= height
+    up -= low_up
+    across += up
+    code = across
+    del across, up
+    if width * height <= 2 * len(reports):  # few enough cells for a table with one entry each
         present = np.flatnonzero(np.bincount(code, minlength=width * height))
         number = np.empty(width * height, dtype=np.int64)
         number[present] = np.arange(len(present))
@@ -95,17 +101,17 @@ def estimate_bayes_error(secret: np.ndarray, reports: np.ndarray, grid: Grid, *,
     B = 1 - sum_cells max_x hits(x, cell) / hits.  Unit: probability.  Higher is more private.
     Biased low with few hits a cell (a cell with one hit looks certain), high against the reports
     themselves because cells merge reports.  The interval is for the Bayes error on this grid: its low
-    end is the estimate less 1.96 standard errors (the estimate's mean is never above the truth); its
-    high end is the error of guesses learnt on one half of the hits and judged on the other, plus 1.96
-    standard errors (no fitted guess beats the best).  Paper: section 5, "Bayes error estimation".
+    end is Wilson's for the estimate (whose mean is never above the truth); its high end is Wilson's for
+    the error of guesses learnt on one half of the hits and judged on the other (no fitted guess beats
+    the best).  Paper: section 5, "Bayes error estimation".
     """
     counts, first, second = _halves(secret, reports, grid, secrets=secrets)
     value = bayes_error(Joint(counts.table / len(secret)))
     crossed = 1 - (np.sum(best_guess_shares(first) * second) + np.sum(best_guess_shares(second) * first)) / len(secret)
     return Estimate(
         value=value,
-        low=max(0.0, value - _DEVIATIONS * _binomial_error(value, len(secret))),
-        high=min(1.0, float(crossed) + _DEVIATIONS * _binomial_error(float(crossed), len(secret))),
+        low=min(value, _wilson(value, len(secret))[0]),
+        high=max(value, _wilson(float(crossed), len(secret))[1]),
         kind="estimate",
         cell_m=grid.cell_m,
         hits=hits,
@@ -117,26 +123,31 @@ def estimate_information(secret: np.ndarray, reports: np.ndarray, grid: Grid, *,
     """I(X;Z) on a grid from hits.  Unit: bits.  Lower is more private.
 
     The plug-in value is biased high with few hits a cell and low against the reports themselves.
-    High end: plug-in plus 1.96 standard errors.  Low end: a posterior learnt on one half of the hits
-    and scored on the other, E[log2 c(x|z)/p(x)], which no posterior can push above I, less 1.96
-    standard errors.
+    High end: plug-in plus 1.96 standard errors, or 1.96 on the scale of sqrt(I) where that is more (the
+    spread of an information near zero is not normal).  Low end: a posterior learnt on one half of the
+    hits and scored on the other, E[log2 c(x|z)/p(x)], which no posterior can push above I, less 1.96
+    standard errors and less what outcomes too rare to be seen (Wilson's share for none) could take away.
     """
     counts, first, second = _halves(secret, reports, grid, secrets=secrets)
     joint = Joint(counts.table / len(secret))
     value = mutual_information(joint)
-    prior = joint.prior
-    spread = np.log2(np.divide(joint.posterior, prior[:, None], out=np.ones_like(joint.table), where=joint.table > 0))
+    prior = joint.prior[:, None]
+    spread = np.log2(np.divide(joint.posterior, prior, out=np.ones_like(joint.table), where=joint.table > 0))
     deviation = float(np.sqrt(max(0.0, np.sum(joint.table * spread**2) - value**2) / len(secret)))
-    scores = []
+    stable = (np.sqrt(value) + _DEVIATIONS / np.sqrt(2 * np.log(2) * len(secret))) ** 2
+    score, square, worst = 0.0, 0.0, 0.0
     for learnt, judged in ((first, second), (second, first)):
-        smooth = learnt + prior[:, None]
-        gain = np.log2(smooth / smooth.sum(axis=0) / prior[:, None], out=np.zeros_like(smooth), where=judged > 0)
-        scores.append(float(np.sum(judged * gain)))
-    crossed = sum(scores) / len(secret)
+        smooth = learnt + prior
+        gain = np.log2(np.divide(smooth / smooth.sum(axis=0), prior, out=np.ones_like(smooth), where=prior > 0))
+        score += float(np.sum(judged * gain)) / len(secret)
+        square += float(np.sum(judged * gain**2)) / len(secret)
+        worst += float(judged.sum(axis=0) @ gain.min(axis=0)) / len(secret)
+    unseen = _wilson(0.0, len(secret))[1]
+    crossed = score - unseen * (score - worst) - _DEVIATIONS * float(np.sqrt(max(0.0, square - score**2) / len(secret)))
     return Estimate(
         value=value,
-        low=max(0.0, min(value, crossed) - _DEVIATIONS * deviation),
-        high=value + _DEVIATIONS * deviation,
+        low=max(0.0, min(value, crossed)),
+        high=max(value + _DEVIATIONS * deviation, float(stable)),
         kind="estimate",
         cell_m=grid.cell_m,
         hits=hits,
@@ -147,11 +158,11 @@ def estimate_information(secret: np.ndarray, reports: np.ndarray, grid: Grid, *,
 def estimate_exposed(secret: np.ndarray, reports: np.ndarray, grid: Grid, *, secrets: int, hits: int | None = None) -> Estimate:
     """Share of reports whose cell leaves one secret above 90 % posterior; errs high with few hits a cell."""
     value = exposed(count_hits(secret, reports, grid, secrets=secrets).joint())
-    error = _DEVIATIONS * _binomial_error(value, len(secret))
+    low, high = _wilson(value, len(secret))
     return Estimate(
         value=value,
-        low=max(0.0, value - error),
-        high=min(1.0, value + error),
+        low=min(value, low),
+        high=max(value, high),
         kind="estimate",
         cell_m=grid.cell_m,
         hits=hits,
@@ -177,5 +188,9 @@ def _halves(secret: np.ndarray, reports: np.ndarray, grid: Grid, *, secrets: int
     return Counts(table=first + second, places=places, grid=grid), first, second
 
 
-def _binomial_error(share: float, count: int) -> float:
-    return float(np.sqrt(max(share * (1 - share), 0.0) / count))
+def _wilson(share: float, count: int) -> tuple[float, float]:
+    """Wilson's 95 % interval for a share (1927): unlike the plain one it has width when nothing or everything was seen."""
+    extra = _DEVIATIONS**2 / count
+    middle = (share + extra / 2) / (1 + extra)
+    half = float(np.sqrt(max(share * (1 - share), 0.0) * extra + extra**2 / 4)) / (1 + extra)
+    return max(0.0, middle - half), min(1.0, middle + half)
