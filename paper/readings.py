@@ -1,0 +1,116 @@
+"""What each of our readings does to the planar Laplace figures: the same rows with one thing changed.
+
+python -m paper.readings
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from paper.experiments import EXPERIMENTS, HITS, RESULTS, SEEDS, SPLITS, gowalla_file, grid, load, part, reports
+from paper.printed import Target, targets
+from paper.tables import say
+from sfumato.data.samples import Samples, Split
+from sfumato.data.select import PAPER_REGION, SEBASTOPOL, gowalla_of_the_paper
+from sfumato.files import write_json, write_text
+from sfumato.measure.estimate import estimate_bayes_error
+from sfumato.randomness import generator
+
+_EQUATOR_M = 6371008.8 * np.pi / 180  # a degree on a sphere of the Earth's mean radius
+
+
+def _thin_middle(samples: Samples, seed: int) -> Samples:
+    """The cloud with its radius uniform (denser in the middle) in place of uniform on the disc."""
+    corner = 150 * np.sign(samples.truth)
+    offset = samples.truth - corner
+    return replace(samples, truth=corner + offset * np.hypot(*offset.T)[:, None] / 45)
+
+
+def _globe(samples: Samples, seed: int) -> Samples:
+    """Metres by degrees times the cosine of the latitude, on a sphere, in place of a tangent plane."""
+    assert samples.plane is not None
+    latitude, longitude = samples.plane.to_degrees(samples.truth)
+    east = (longitude - SEBASTOPOL[1]) * np.cos(np.radians(SEBASTOPOL[0]))
+    return replace(samples, truth=_EQUATOR_M * np.stack([east, latitude - SEBASTOPOL[0]], axis=1))
+
+
+def _moved(samples: Samples, seed: int) -> Samples:
+    """The address, and with it the grid, up to 100 m elsewhere."""
+    return replace(samples, truth=samples.truth + generator(seed).uniform(-100, 100, 2))
+
+
+def _clamped(secret: np.ndarray, report: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    half = PAPER_REGION.side_m / 2
+    return secret, np.clip(report, -half, half - 1e-6)
+
+
+def _dropped(secret: np.ndarray, report: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    inside = PAPER_REGION.contains(report)
+    return secret[inside], report[inside]
+
+
+Load = Callable[[str, int], Split]
+Truths = Callable[[Samples, int], Samples]
+Reports = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+
+def _plain_draw(data: str, seed: int) -> Split:
+    return load(data, seed) if data == "synthetic" else gowalla_of_the_paper(gowalla_file(), seed=seed, overlap_weight=1.0)
+
+
+READINGS: dict[str, tuple[Load, Truths | None, Reports | None]] = {
+    "as we read it": (load, None, None),
+    "no thinning of the overlap (plain random choice)": (_plain_draw, None, None),
+    "cloud denser in the middle": (load, _thin_middle, None),
+    "sphere and cosine of the latitude": (load, _globe, None),
+    "address up to 100 m elsewhere": (load, _moved, None),
+    "reports outside the region moved to its edge": (load, None, _clamped),
+    "reports outside the region left out": (load, None, _dropped),
+}
+
+
+def differences(name: str, experiment: int, seeds: tuple[int, ...]) -> list[float]:
+    """Ours less theirs for each planar Laplace row of an experiment that is not doubtful, the median over seeds."""
+    loads, truths, outside = READINGS[name]
+    chosen = EXPERIMENTS[experiment - 1]
+    rows: dict[Target, list[float]] = {row: [] for row in targets("laplace") if row.experiment == str(experiment) and not row.doubt}
+    for seed in seeds:
+        for split in SPLITS:
+            samples = part(loads(chosen.data, seed), split)
+            samples = samples if truths is None else truths(samples, seed)
+            secret, _, report = reports(samples, chosen.laplace, max(HITS), seed)
+            for row in (row for row in rows if row.split == split):
+                who, where = secret[: row.hits * len(samples)], report[: row.hits * len(samples)]
+                who, where = (who, where) if outside is None else outside(who, where)
+                rows[row].append(estimate_bayes_error(who, where, grid(row.cells), secrets=len(samples.secrets)).value)
+    return [float(np.median(values)) - row.bayes_error for row, values in rows.items()]
+
+
+def main(folder: Path = RESULTS, seeds: tuple[int, ...] = SEEDS) -> None:
+    document: dict[str, Any] = {"seeds": list(seeds), "readings": {}}
+    for name, (_, truths, _outside) in READINGS.items():
+        say(f"readings: {name}")
+        chosen = [
+            number
+            for number in (1, 2, 3, 4)
+            if not (truths is _thin_middle and number > 2) and not (name.startswith("no thin") and number < 3)
+        ]
+        found = {number: differences(name, number, seeds) for number in chosen}
+        document["readings"][name] = {
+            str(n): {"mean": float(np.mean(np.abs(d))), "largest": float(np.max(np.abs(d)))} for n, d in found.items()
+        }
+    write_json(folder / "readings.json", document)
+    lines = ["# What our readings do to the planar Laplace figures", "", "Made by `make paper` from readings.json."]
+    lines += ["Ours less theirs without its sign: the mean over the rows, and the largest in brackets; doubtful rows are left out.", ""]
+    lines += ["| reading | experiment 1 | experiment 2 | experiment 3 | experiment 4 |", "|---|---|---|---|---|"]
+    for name, found in document["readings"].items():
+        cells = [f"{found[n]['mean']:.3f} ({found[n]['largest']:.3f})" if n in found else "not touched" for n in "1234"]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    write_text(folder / "readings.md", "\n".join([*lines, ""]))
+
+
+if __name__ == "__main__":
+    main()
