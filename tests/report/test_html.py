@@ -154,3 +154,13 @@ def test_points_at_one_place_fan_out_and_others_stay() -> None:
 def test_a_description_holds_no_address_in_memory() -> None:
     assert described(sf.Function(lambda truth, random: truth)) == "function(rule=<lambda>)"
     assert described(sf.Snapped(sf.PlanarLaplace(0.01), sf.Grid(cell_m=25))).startswith("snapped(inner=planar laplace(epsilon=0.01")
+
+
+def test_many_mechanisms_and_users_stay_below_two_megabytes(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    secret = np.repeat(np.arange(30), 70)
+    truth = random.uniform(-2000, 2000, (30, 2))[secret] + random.normal(0, 300, (len(secret), 2))
+    on = sf.Samples(secret=secret, truth=truth, secrets=tuple(map(str, range(30))))
+    noise = [sf.Function(lambda truth, random, by=by: truth + random.normal(0, by, truth.shape)) for by in range(100, 180, 10)]
+    comparison = compare([Entry(f"noise {number}", mechanism) for number, mechanism in enumerate(noise)], on=on, hits=1)
+    _assert_self_contained(*_written(comparison, tmp_path / "page.html"))

@@ -24,6 +24,7 @@ from sfumato.solver.run import versions
 
 PICTURE_SEED = 0
 _MOST_POINTS = 2000  # points a picture
+_ALL_POINTS = 9000  # points in all pictures; with coarser pictures where there are many, this keeps the file below 2 MB
 _FEW_POINTS = 600  # fewer check-ins than this are reported several times each
 _CROWD = 0.05  # a place with more than this share of the reports is spoken of
 
@@ -104,12 +105,13 @@ def _epsilon(value: float | None, *, by_design: bool) -> str:
 
 def _points(rows: Sequence[Row], on: Samples) -> str:
     """Truth beside the reports of the same check-ins, in one window."""
-    chosen = generator(PICTURE_SEED).permutation(len(on))[:_MOST_POINTS]
-    again = max(1, _FEW_POINTS // len(chosen))
+    most = max(1, min(_MOST_POINTS, _ALL_POINTS // (len(rows) + 1)))
+    chosen = generator(PICTURE_SEED).permutation(len(on))[:most]
+    again = max(1, min(_FEW_POINTS, most) // len(chosen))
     truth, secret = on.truth[chosen], on.secret[chosen]
     budgets = [row.entry.max_loss for row in rows if row.entry.max_loss is not None]
     window = figures.window_of(on.truth, min(budgets, default=0.0))
-    dpi = 150 if len(rows) <= 8 else 90  # keeps the file below 2 MB
+    dpi = round(min(150.0, 150 * (6 / (len(rows) + 1)) ** 0.5))
     note = "All check-ins." if len(chosen) == len(on) else f"{len(chosen)} of {len(on)} check-ins."
     alt = f"Map of the true locations of {len(on.secrets)} users, {window.side_m:.0f} metres wide, one colour and marker a user."
     panels = [figure(figures.points_figure(truth, secret, window, dpi=dpi), alt, heading="Truth", note=note)]
