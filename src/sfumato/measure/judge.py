@@ -101,7 +101,17 @@ def judge(
         raise ProblemError("this mechanism's law is not known; name a grid to measure its reports on", hint="--cell-m 25")
     reports, secret, cost = draw_reports(mechanism, samples, hits=hits, seed=seed, loss=loss)
     learnt = None if fitted_on is None else draw_reports(mechanism, fitted_on, hits=hits, seed=seed + 1, loss=loss)[:2]
-    return judge_reports(secret, reports, grid, names=samples.secrets, hits=hits, cost=cost, region=region, learnt_on=learnt)
+    return judge_reports(
+        secret,
+        reports,
+        grid,
+        names=samples.secrets,
+        hits=hits,
+        cost=cost,
+        region=region,
+        learnt_on=learnt,
+        learnt_names=None if fitted_on is None else fitted_on.secrets,
+    )
 
 
 def geo_epsilon_at(mechanism: Mechanism, samples: Samples) -> float | None:
@@ -169,15 +179,17 @@ def _learnt(joint: Joint, fitted_on: Joint, off: float, cell: float | None) -> E
 
 
 def _aligned(first: Joint, second: Joint) -> tuple[Joint, Joint]:
-    """The two tables over the same places; a secret or place that one lacks has probability zero there."""
+    """The two tables over the same places and secrets; a secret or place that one lacks has probability zero there."""
     assert first.places is not None and second.places is not None
     places, column = np.unique(np.round(np.vstack([first.places, second.places]), 6), axis=0, return_inverse=True)
     column = column.ravel()
+    names = tuple(dict.fromkeys([*first.secrets, *second.secrets]))
+    row = {name: number for number, name in enumerate(names)}
     tables = []
     for joint, part in ((first, column[: len(first.places)]), (second, column[len(first.places) :])):
-        table = np.zeros((len(joint.secrets), len(places)))
-        table[:, part] = joint.table
-        tables.append(Joint(table, places=places, secrets=joint.secrets))
+        table = np.zeros((len(names), len(places)))
+        table[np.ix_([row[name] for name in joint.secrets], part)] = joint.table
+        tables.append(Joint(table, places=places, secrets=names))
     return tables[0], tables[1]
 
 
@@ -191,13 +203,16 @@ def judge_reports(
     cost: np.ndarray | None = None,
     region: Region | None = None,
     learnt_on: tuple[np.ndarray, np.ndarray] | None = None,
+    learnt_names: tuple[str, ...] | None = None,
 ) -> Judgement:
     """Judge reports that somebody drew: any mechanism in the world.  All figures are estimates.
 
     `cost` is the loss of each report where the truth is known; without it the loss is NaN.
-    `learnt_on` is (reports, secrets) of training data.
+    `learnt_on` is (reports, secrets) of training data, `learnt_names` the names there where they differ.
     """
     count = len(names)
+    if len(np.unique(secret)) == 1:
+        raise ProblemError("the reports hold one user; expected at least two: there is nobody to be confused with")
     counts = count_hits(secret, reports, grid, secrets=count)
     joint = counts.joint(names)
     nothing = Estimate(value=float("nan"), low=float("nan"), high=float("nan"), kind="estimate", errs="the truth is not in the file")
@@ -206,7 +221,8 @@ def judge_reports(
         loss_of = np.bincount(secret, weights=cost, minlength=count) / np.maximum(np.bincount(secret, minlength=count), 1)
     learnt = None
     if learnt_on is not None:
-        fitted = count_hits(learnt_on[1], learnt_on[0], grid, secrets=count).joint(names)
+        known = learnt_names or names
+        fitted = count_hits(learnt_on[1], learnt_on[0], grid, secrets=len(known)).joint(known)
         value = error_of_guess(*_aligned(joint, fitted))
         error = 1.96 * float(np.sqrt(value * (1 - value) / len(secret)))
         learnt = Estimate(
