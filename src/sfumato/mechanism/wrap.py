@@ -128,7 +128,9 @@ class Remapped(Mechanism):
         assert joint.places is not None
         rows = inner._rows(joint.places)
         if rows is None:
-            raise MechanismError("a remap needs a mechanism with finitely many reports a truth (a channel, a coin, these snapped or clamped)")
+            raise MechanismError(
+                "a remap needs a mechanism with finitely many reports a truth (a channel, a coin, these snapped or clamped)"
+            )
         seen, merge = merged_places(rows.places)  # columns at one place are one report
         weight = np.asarray((rows.matrix @ merge).T.multiply(joint.place_probability).todense())
         candidates = np.unique(np.vstack([joint.places, seen]), axis=0)
