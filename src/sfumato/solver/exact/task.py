@@ -1,0 +1,140 @@
+"""The exact problem as arrays: joint table, losses in chunks, budgets; what is infeasible and why."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.errors import ProblemError
+
+
+class InfeasibleBudget(ProblemError):
+    """No mechanism on these reports keeps the budget; the message names the smallest that can be kept."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Leak least about the secret within the loss budgets.
+
+    Main arguments:
+      joint: P(secret, truth), secrets x truths, sums to 1, every truth has mass.
+      loss_of: report indices -> loss table, truths x len(indices); metres or the user's own unit.
+      report_count: how many reports there are.
+    Other arguments (at least one budget or the cap):
+      max_loss: average loss allowed over everybody.
+      user_max_loss: average loss allowed to each secret, given that secret; one per secret.
+      cap: no report with a larger loss than this is ever made.
+      gains: g(guess, secret); None means one guess per secret, right or wrong.
+      information: minimise I(X;Z) in nats in place of the vulnerability.
+    """
+
+    joint: np.ndarray
+    loss_of: Callable[[np.ndarray], np.ndarray]
+    report_count: int
+    max_loss: float | None = None
+    user_max_loss: np.ndarray | None = None
+    cap: float | None = None
+    gains: np.ndarray | None = None
+    information: bool = False
+
+    def __post_init__(self) -> None:
+        if not (np.all(self.joint >= 0) and abs(self.joint.sum() - 1) < 1e-9):
+            raise ProblemError("joint must be a table of probabilities that sum to 1")
+        if not np.all(self.joint.sum(axis=0) > 0) or not np.all(self.joint.sum(axis=1) > 0):
+            raise ProblemError("every truth and every secret needs some probability; drop the empty ones")
+        if self.information and self.gains is not None:
+            raise ProblemError("gains belong to the vulnerability; information takes none")
+        for name, budget in (("max_loss", self.max_loss), ("cap", self.cap)):
+            if budget is not None and not budget >= 0:
+                raise ProblemError(f"{name} must be at least 0; got {budget}")
+        limits = self.user_max_loss
+        if limits is not None and not (np.shape(limits) == (len(self.joint),) and np.all(np.asarray(limits) >= 0)):
+            raise ProblemError(f"user_max_loss needs {len(self.joint)} numbers, each at least 0")
+
+    @property
+    def prior(self) -> np.ndarray:
+        """P(secret)."""
+        return self.joint.sum(axis=1)
+
+    @property
+    def truth_mass(self) -> np.ndarray:
+        """P(truth)."""
+        return self.joint.sum(axis=0)
+
+    @property
+    def weights(self) -> np.ndarray:
+        """G(w, guess) = sum_x p(x,w) g(guess,x), truths x guesses."""
+        return self.joint.T.copy() if self.gains is None else self.joint.T @ np.asarray(self.gains).T
+
+    def budgets(self) -> tuple[np.ndarray, np.ndarray]:
+        """Charges (truths x budgets) and limits: sum over w of charge times expected loss <= limit."""
+        charges: list[np.ndarray] = []
+        limits: list[float] = []
+        if self.max_loss is not None:
+            charges.append(self.truth_mass)
+            limits.append(self.max_loss)
+        if self.user_max_loss is not None:
+            charges.extend(self.joint)
+            limits.extend(self.prior * np.asarray(self.user_max_loss))
+        truths = self.joint.shape[1]
+        return np.array(charges).reshape(-1, truths).T, np.array(limits, dtype=float)
+
+    def chunks(self, size_limit: int = 4_000_000) -> Iterator[np.ndarray]:
+        """Report indices in pieces, so that a loss table stays near 32 MB."""
+        step = max(1, size_limit // self.joint.shape[1])
+        for start in range(0, self.report_count, step):
+            yield np.arange(start, min(start + step, self.report_count))
+
+
+def nearest_reports(task: Task) -> tuple[np.ndarray, np.ndarray]:
+    """For each truth, the least loss that any report gives it, and that report."""
+    truths = task.joint.shape[1]
+    least, where = np.full(truths, np.inf), np.zeros(truths, dtype=int)
+    for indices in task.chunks():
+        loss = task.loss_of(indices)
+        if not np.all(loss >= 0):
+            raise ProblemError("losses must be numbers, at least 0")
+        best = loss.argmin(axis=1)
+        value = loss[np.arange(truths), best]
+        better = value < least
+        least[better], where[better] = value[better], indices[best[better]]
+    return least, where
+
+
+def check_feasible(task: Task, least: np.ndarray) -> None:
+    """Raise InfeasibleBudget, naming the smallest budget that these reports allow.
+
+    Each truth's nearest report is best for every budget at once, so each can be checked alone.
+    """
+    slack = 1 + 1e-12
+    if task.cap is not None and not least.max() <= task.cap * slack:
+        raise InfeasibleBudget(
+            f"cap {task.cap:g} is infeasible: a truth is {least.max():.6g} from its nearest report; "
+            f"the smallest feasible cap is {least.max():.6g}"
+        )
+    average = float(task.truth_mass @ least)
+    if task.max_loss is not None and not average <= task.max_loss * slack:
+        raise InfeasibleBudget(f"max_loss {task.max_loss:g} is infeasible on these reports; the smallest feasible one is {average:.6g}")
+    if task.user_max_loss is not None:
+        each, limits = task.joint @ least / task.prior, np.asarray(task.user_max_loss)
+        late = np.flatnonzero(~(each <= limits * slack))
+        if len(late):
+            raise InfeasibleBudget(
+                "budgets infeasible on these reports for secrets "
+                + ", ".join(f"{x} ({limits[x]:g}; smallest feasible {each[x]:.6g})" for x in late)
+            )
+
+
+def within_budgets(law: np.ndarray, loss: np.ndarray, nearest_law: np.ndarray, charges: np.ndarray, limits: np.ndarray) -> np.ndarray:
+    """The law with rows that sum to 1 and every budget kept, by mixing in as little of the nearest reports as needed."""
+    law = np.where(law > 1e-11, law, 0.0)
+    law /= law.sum(axis=1, keepdims=True)
+    spent = charges.T @ np.sum(law * loss, axis=1)
+    floor = charges.T @ np.sum(nearest_law * loss, axis=1)
+    excess = spent - limits
+    if np.any(excess > 0):
+        late = excess > 0
+        room = np.maximum(spent - floor, 1e-300)[late]
+        share = min(1.0, float(np.max(excess[late] / room)) * (1 + 1e-12) + 1e-15)
+        law = (1 - share) * law + share * nearest_law
+    return law
