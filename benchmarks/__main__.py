@@ -1,0 +1,70 @@
+"""Run every benchmark: `python -m benchmarks` writes benchmarks/results.json and benchmarks/RESULTS.md."""
+
+import os
+import platform
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import grid_estimator, grid_memory, laplace_sampling
+from sfumato.files import write_json, write_text
+
+_HERE = Path(__file__).resolve().parent
+
+
+def page(found: dict[str, Any]) -> str:
+    """RESULTS.md, from results.json."""
+    laplace, grid, memory, machine = found["laplace_sampling"], found["grid_estimator"], found["grid_memory"], found["machine"]
+    growth = f"at most {memory['at_most_growth']}"
+    faster = "times faster than GeoPrivacy 0.0.4"
+    rows = [
+        (f"planar Laplace, seeded: {faster}", f"{laplace['ratio']:.0f}", f"at least {laplace['at_least']}", laplace),
+        (f"planar Laplace, secure randomness: {faster}", f"{laplace['ratio_secure']:.0f}", "", laplace),
+        ("microseconds a point, ours seeded", f"{laplace['ours_us_per_point']:.3f}", "", laplace),
+        ("microseconds a point, ours secure", f"{laplace['ours_secure_us_per_point']:.3f}", "", laplace),
+        ("microseconds a point, GeoPrivacy", f"{laplace['theirs_us_per_point']:.2f}", "", laplace),
+        ("Bayes error with interval: times faster than histogramdd", f"{grid['ratio']:.1f}", f"at least {grid['at_least']:g}", grid),
+        ("counting hits alone: times faster than histogramdd", f"{grid['ratio_count_hits']:.1f}", "", grid),
+        ("bytes a hit: largest over smallest, 0.3 to 2.4 million hits", f"{memory['growth_per_hit']:.2f}", growth, memory),
+        ("the same, 2,600 to 260,000 cells a side", f"{memory['growth_with_empty_cells']:.2f}", growth, memory),
+        ("most bytes a hit, on any of these grids", f"{memory['most_bytes_per_hit']:.0f}", f"at most {memory['at_most_bytes']}", memory),
+    ]  # fmt: skip
+    lines = [
+        "# Benchmarks",
+        "",
+        "Made by `make bench` from results.json. Both sides run in turn in one run; figures are medians of processor time",
+        "(one thread each) or peaks of allocated memory.",
+    ]
+    lines += [f"Machine: {machine['cores']} cores, {machine['system']}, Python {machine['python']}, NumPy {machine['numpy']}."]
+    lines += [f"Work: {laplace['points']:,} points, {laplace['repeats']} times; {grid['hits']:,} hits of four users on "]
+    lines[-1] += f"{grid['cells_per_side']} x {grid['cells_per_side']} cells, {grid['repeats']} times."
+    lines += ["", "| figure | measured | wanted | command |", "|---|---|---|---|"]
+    lines += [f"| {name} | {value} | {wanted} | `{source['command']}` |" for name, value, wanted, source in rows]
+    return "\n".join([*lines, ""])
+
+
+def main() -> int:
+    machine = {
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+    }
+    found: dict[str, Any] = {"machine": machine}
+    for script in (laplace_sampling, grid_estimator, grid_memory):
+        name = script.__name__.rpartition(".")[2]
+        print(f"benchmark: {name}", file=sys.stderr, flush=True)
+        found[name] = script.run()
+    write_json(_HERE / "results.json", found)
+    write_text(_HERE / "RESULTS.md", page(found))
+    print(page(found))
+    missed = [entry["name"] for name, entry in found.items() if name != "machine" and not entry["met"]]
+    if missed:
+        print(f"not met: {', '.join(missed)}", file=sys.stderr)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
