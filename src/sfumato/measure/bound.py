@@ -58,7 +58,7 @@ class Claim:
             gains = np.asarray(self.gains, dtype=float)
             if gains.ndim != 2 or gains.shape[1] != len(self.joint) or not np.all(np.isfinite(gains)):
                 raise CertificateError(f"gains must be finite, guesses x {len(self.joint)} secrets; got shape {gains.shape}")
-        users = [] if self.user_max_loss is None else np.asarray(self.user_max_loss, dtype=float)
+        users = np.zeros(0) if self.user_max_loss is None else np.asarray(self.user_max_loss, dtype=float)
         if self.user_max_loss is not None and np.shape(users) != (len(self.joint),):
             raise CertificateError(f"budgets per secret need {len(self.joint)} numbers; got shape {np.shape(users)}")
         budgets = np.array([one for one in (self.max_loss, self.cap, *users) if one is not None], dtype=float)

@@ -79,7 +79,7 @@ def solve(
     everything = len(active) == task.report_count
     touched = np.zeros(task.report_count, dtype=bool)
     best: tuple[float, np.ndarray, np.ndarray, float] | None = None
-    proof: tuple[float, np.ndarray, np.ndarray] | None = None
+    proof = _proof_without_reports(task, budgets)
     goal = 0.9 * gap if everything else max(gap / 4, 0.02)
     for round_number in range(1, max_rounds + 1):
         loss = task.loss_of(active)
@@ -97,7 +97,7 @@ def solve(
         touched[active] = True
         if best is None or leakage < best[0]:
             best = (leakage, law, active, float(task.truth_mass @ np.sum(law * loss, axis=1)))
-        if proof is None or bound > proof[0]:
+        if bound > proof[0]:
             proof = bound, shares, point.multipliers
         progress(
             f"round {round_number}: {len(active)} reports, {point.steps} steps, leakage {leakage:.6f}, "
@@ -108,7 +108,7 @@ def solve(
             break
         goal = max(min(goal, 0.1 * missing), gap / 4)
         active = np.union1d(_keep(active, task.truth_mass @ law, where, len(active) > 1500), wanted)
-    assert best is not None and proof is not None
+    assert best is not None
     bound, shares, live_multipliers = proof
     multipliers = np.zeros(len(budgets.live))
     multipliers[budgets.live] = live_multipliers
@@ -117,6 +117,16 @@ def solve(
     leakage, law, active, mean_loss = best
     used = law.sum(axis=0) > 0
     return Optimum(law[:, used], active[used], shares, multipliers, leakage, bound, mean_loss, round_number, truths * int(touched.sum()))
+
+
+def _proof_without_reports(task: Task, budgets: "_Budgets") -> tuple[float, np.ndarray, np.ndarray]:
+    """What holds before any work: the adversary guesses without looking, whatever the report and the loss."""
+    if task.information:
+        share, bound = task.prior, 0.0
+    else:
+        blind = task.weights.sum(axis=0)
+        share, bound = np.eye(len(blind))[blind.argmax()], float(blind.max())
+    return bound, np.tile(share, (task.report_count, 1)), np.zeros(len(budgets.limits))
 
 
 def _first(task: Task, first_reports: np.ndarray | None, budgets: "_Budgets", where: np.ndarray) -> np.ndarray:
