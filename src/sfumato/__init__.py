@@ -18,9 +18,12 @@ if TYPE_CHECKING:
     from sfumato.data.read import read_checkins
     from sfumato.data.samples import Samples, Split
     from sfumato.data.synthetic import four_corners
+    from sfumato.data.table import Table, read_categories
     from sfumato.errors import SfumatoError
+    from sfumato.measure.certificate import Certificate, load_certificate
     from sfumato.measure.estimate import Estimate
     from sfumato.measure.judge import Judgement, judge
+    from sfumato.measure.objective import Bayes, Gain, Information
     from sfumato.mechanism.base import Mechanism, load_mechanism
     from sfumato.mechanism.channel import Channel
     from sfumato.mechanism.laplace import PlanarLaplace
@@ -28,8 +31,10 @@ if TYPE_CHECKING:
     from sfumato.mechanism.own import Function, Recorded
     from sfumato.mechanism.simple import Identity, constant
     from sfumato.mechanism.wrap import Clamped, Remapped, Snapped
-    from sfumato.report.compare import compare
-    from sfumato.solver import Coin, Laplace, Problem, Solution, solve
+    from sfumato.report.compare import Entry, compare
+    from sfumato.solver import Coin, Exact, Laplace, Problem, Solution, solve
+    from sfumato.solver.attack import certificate_from_attacker
+    from sfumato.solver.frontier import frontier
     from sfumato.solver.run import load_run
 
 _HOME = {
@@ -42,9 +47,12 @@ _HOME = {
     "sfumato.data.read": ("read_checkins",),
     "sfumato.data.samples": ("Samples", "Split"),
     "sfumato.data.synthetic": ("four_corners",),
+    "sfumato.data.table": ("Table", "read_categories"),
     "sfumato.errors": ("SfumatoError",),
     "sfumato.measure.estimate": ("Estimate",),
+    "sfumato.measure.certificate": ("Certificate", "load_certificate"),
     "sfumato.measure.judge": ("Judgement", "judge"),
+    "sfumato.measure.objective": ("Bayes", "Gain", "Information"),
     "sfumato.mechanism.base": ("Mechanism", "load_mechanism"),
     "sfumato.mechanism.channel": ("Channel",),
     "sfumato.mechanism.laplace": ("PlanarLaplace",),
@@ -52,8 +60,10 @@ _HOME = {
     "sfumato.mechanism.own": ("Function", "Recorded"),
     "sfumato.mechanism.simple": ("Identity", "constant"),
     "sfumato.mechanism.wrap": ("Clamped", "Remapped", "Snapped"),
-    "sfumato.report.compare": ("compare",),
-    "sfumato.solver": ("Coin", "Laplace", "Problem", "Solution", "solve"),
+    "sfumato.report.compare": ("Entry", "compare"),
+    "sfumato.solver": ("Coin", "Exact", "Laplace", "Problem", "Solution", "solve"),
+    "sfumato.solver.attack": ("certificate_from_attacker",),
+    "sfumato.solver.frontier": ("frontier",),
     "sfumato.solver.run": ("load_run",),
 }
 _WHERE = {name: module for module, names in _HOME.items() for name in names}

@@ -17,6 +17,8 @@ _COMMANDS = {
     "solve": "Find a mechanism for data and a loss budget; write a run folder.",
     "measure": "Measure a run, or any reports in a CSV file.",
     "compare": "Put runs side by side on the same data; write a report.",
+    "certify": "Say how far a run is from the best mechanism that can exist, with proof.",
+    "frontier": "The proven best trade-off between loss and leakage.",
 }
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 

@@ -10,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from sfumato.data.recipe import Recipe
 
-_SELECTION = ("secret", "lat", "lon", "square", "top_users", "per_user", "overlap_weight", "data_seed", "region")
+_SELECTION = ("secret", "lat", "lon", "square", "top_users", "per_user", "overlap_weight", "data_seed")
 
 
 class Place(click.ParamType):
@@ -43,6 +43,27 @@ class Share(click.ParamType):
         return int(train), int(test or 0)
 
 
+class UserBudgets(click.ParamType):
+    """METRES for every user, or NAME=METRES,NAME=METRES."""
+
+    name = "METRES|NAME=METRES,..."
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, float]:
+        if isinstance(value, dict):
+            return value
+        try:
+            if "=" not in str(value):
+                return {"": float(value)}
+            return {name: float(metres) for name, metres in (part.rsplit("=", 1) for part in str(value).split(","))}
+        except ValueError:
+            self.fail(f"'{value}' is not a budget; write 200 for every user, or anna=200,ben=300", param, ctx)
+
+
+def for_each(budgets: dict[str, float], secrets: tuple[str, ...]) -> dict[str, float]:
+    """The budgets by user; one number alone is for every user."""
+    return dict.fromkeys(secrets, budgets[""]) if set(budgets) == {""} else budgets
+
+
 def selection(command: Callable[..., Any]) -> Callable[..., Any]:
     """The steps from a file to samples, in the order in which they are applied."""
     steps: list[Any] = [
@@ -54,7 +75,6 @@ def selection(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--per-user", type=Share(), help="Draw N training and M test check-ins of each user."),
         click.option("--overlap-weight", type=float, metavar="W", help="Weight of check-ins where another user is more at home."),
         click.option("--data-seed", type=click.IntRange(min=0), default=0, metavar="S", help="Seed of the draw (and of four-corners)."),
-        click.option("--region", type=Place(), help="Where reports may lie; else the data's square widened by the budget."),
     ]
     for step in reversed(steps):
         command = step(command)
@@ -65,7 +85,7 @@ def recipe_of(source: str, options: dict[str, Any]) -> "Recipe":
     """Take the selection out of a command's options."""
     from sfumato.data.recipe import Recipe
 
-    return Recipe(source=source, **{name: options.pop(name) for name in _SELECTION})
+    return Recipe(source=source, region=options.pop("region", None), **{name: options.pop(name) for name in _SELECTION})
 
 
 def grid_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -78,6 +98,7 @@ def grid_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return decorated
 
 
+region = click.option("--region", type=Place(), help="Where reports may lie; else the data's square widened by the budget.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 
 

@@ -5,16 +5,26 @@ from typing import Any
 
 import click
 
-from sfumato.cli.options import as_json, grid_options, print_json, recipe_of, say_notes, selection, working
+from sfumato.cli.options import UserBudgets, as_json, grid_options, print_json, recipe_of, region, say_notes, selection, working
 
 _EXAMPLE = "\b\nExample: sfumato solve four-corners --max-loss 173 --solver coin --out runs/coin"
-_SOLVERS = ("laplace", "coin")
+_SOLVERS = ("laplace", "coin", "exact")
 
 
 @click.command("solve", epilog=_EXAMPLE)
 @click.argument("source", metavar="DATA")
 @selection
-@click.option("--max-loss", type=float, required=True, metavar="METRES", help="The budget: metres off, on average.")
+@region
+@click.option(
+    "--losses", metavar="FILE", help="For words in place of places: a CSV of truth, report, loss; DATA is secret, truth, probability."
+)
+@click.option("--max-loss", type=float, metavar="METRES", help="The budget: metres off, on average.")
+@click.option("--user-max-loss", type=UserBudgets(), help="A budget for each user, on average (exact solver).")
+@click.option("--max-distance", type=float, metavar="METRES", help="A hard cap: no report further off than this (exact solver).")
+@click.option(
+    "--min-bayes-error", type=float, metavar="B", help="Instead of a budget: the smallest loss for this Bayes error (exact solver)."
+)
+@click.option("--objective", default="bayes", show_default=True, help="bayes, information, two-guesses, guess-or-pass or target:USER.")
 @click.option("--solver", type=click.Choice(_SOLVERS), default="laplace", show_default=True, help="How to find the mechanism.")
 @grid_options
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Seed of the solver.")
@@ -23,7 +33,12 @@ _SOLVERS = ("laplace", "coin")
 @as_json
 def command(
     source: str,
-    max_loss: float,
+    losses: str | None,
+    max_loss: float | None,
+    user_max_loss: dict[str, float] | None,
+    max_distance: float | None,
+    min_bayes_error: float | None,
+    objective: str,
     solver: str,
     cell_m: float | None,
     cells: int | None,
@@ -37,21 +52,34 @@ def command(
 
     Without --per-user all of DATA is training data (four-corners brings its own split).
     """
+    from dataclasses import replace
+
+    from sfumato.cli.options import for_each
     from sfumato.measure.judge import judge
+    from sfumato.measure.objective import objective_named
     from sfumato.report.summary import measured_text
     from sfumato.solver import SOLVERS, Problem, solve
     from sfumato.solver.run import check_target, save_solution
 
     check_target(out)
-    recipe = recipe_of(source, options)
-    split = recipe.load()
-    say_notes(split.train.notes)
-    problem = Problem(split.train, max_loss=max_loss, cell_m=cell_m, cells=cells)
-    with working(f"solving with {solver} within {max_loss:g} m"):
+    recipe = replace(recipe_of(source, options), losses=losses)
+    data, held = recipe.data()
+    say_notes(data.notes)
+    problem = Problem(
+        data,
+        max_loss=max_loss,
+        cell_m=cell_m,
+        cells=cells,
+        user_max_loss=None if user_max_loss is None else for_each(user_max_loss, data.secrets),
+        max_distance=max_distance,
+        objective=objective_named(objective, data.secrets),
+        min_bayes_error=min_bayes_error,
+    )
+    with working(f"solving with {solver}"):
         solution = solve(problem, SOLVERS[solver](), seed=seed, time_limit=time_limit)
         test = None
-        if split.test is not None:
-            test = judge(solution.mechanism, split.test, loss=problem.loss, region=problem.region, fitted_on=split.train)
+        if held is not None:
+            test = judge(solution.mechanism, held, loss=problem.loss, region=problem.region, fitted_on=data)
     save_solution(solution, out, recipe=recipe, test=test)
     if as_json:
         print_json({**solution.as_dict(), "test": None if test is None else test.as_dict(), "run": str(out)})

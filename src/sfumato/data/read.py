@@ -77,7 +77,8 @@ def read_table(path: Path) -> Any:
     from pyarrow import csv, parquet
 
     if not path.exists():
-        raise DataError(f"there is no file {path}; expected 'four-corners' or a SNAP, CSV or Parquet file")
+        here = "" if path.is_absolute() else " in this folder"
+        raise DataError(f"there is no file {path}{here}; expected 'four-corners' or a SNAP, CSV or Parquet file")
     if path.is_dir():
         raise DataError(f"{path} is a folder; expected one SNAP, CSV or Parquet file")
     if not path.stat().st_size:

@@ -10,6 +10,7 @@ from sfumato.data.grid import Region
 from sfumato.data.read import read_checkins
 from sfumato.data.samples import Samples, Split
 from sfumato.data.synthetic import four_corners
+from sfumato.data.table import Table, read_categories
 from sfumato.errors import DataError, FileError
 
 
@@ -19,7 +20,8 @@ class Recipe:
 
     `square` and `region` are (latitude, longitude, side in metres); for data in plane metres `region`
     is (x, y, side).  `per_user` is (training, test) check-ins of each user; without it everything is
-    training data (four-corners alone brings its own split).
+    training data (four-corners alone brings its own split).  `losses` is the second file of a table of
+    words (`sfumato.data.table`).
     """
 
     source: str
@@ -32,6 +34,17 @@ class Recipe:
     overlap_weight: float | None = None
     data_seed: int = 0
     region: tuple[float, float, float] | None = None
+    losses: str | None = None
+
+    def data(self) -> tuple[Samples | Table, Samples | None]:
+        """Training and test data; a table of words where `losses` names its losses."""
+        if self.losses is None:
+            split = self.load()
+            return split.train, split.test
+        steps = (self.secret, self.lat, self.lon, self.square, self.top_users, self.per_user, self.overlap_weight, self.region)
+        if any(step is not None for step in steps):
+            raise DataError("a table of words takes no selection; --losses goes with the table alone")
+        return read_categories(self.source, self.losses), None
 
     def load(self) -> Split:
         """Read and select."""

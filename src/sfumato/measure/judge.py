@@ -4,10 +4,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from sfumato.data.grid import Grid, Region
 from sfumato.data.joint import Joint
 from sfumato.data.samples import Samples
+from sfumato.data.table import Table
 from sfumato.errors import ProblemError
 from sfumato.measure.estimate import (
     Estimate,
@@ -77,14 +79,14 @@ class Judgement:
 
 def judge(
     mechanism: Mechanism,
-    samples: Samples,
+    samples: Samples | Table,
     *,
     grid: Grid | None = None,
     hits: int = 500,
     seed: int = 0,
     loss: Loss = euclidean,
     region: Region | None = None,
-    fitted_on: Samples | None = None,
+    fitted_on: Samples | Table | None = None,
 ) -> Judgement:
     """Judge a mechanism on data: exactly where its law is known, from `hits` samples a truth where not.
 
@@ -114,7 +116,7 @@ def judge(
     )
 
 
-def geo_epsilon_at(mechanism: Mechanism, samples: Samples) -> float | None:
+def geo_epsilon_at(mechanism: Mechanism, samples: Samples | Table) -> float | None:
     """Known by design, or computed from the rows at the data's points where that is not too much work."""
     if mechanism.geo_epsilon is not None:
         return mechanism.geo_epsilon
@@ -132,15 +134,17 @@ def geo_epsilon_at(mechanism: Mechanism, samples: Samples) -> float | None:
     return geo_indistinguishability(np.asarray(merged.matrix.todense()), places)
 
 
-def _check_secrets(samples: Samples) -> None:
-    if (samples.counts > 0).sum() < 2:
+def _check_secrets(samples: Samples | Table) -> None:
+    if (samples.joint().prior > 0).sum() < 2:
         raise ProblemError(f"{samples.name} holds one user; expected at least two: there is nobody to be confused with")
 
 
 def draw_reports(
-    mechanism: Mechanism, samples: Samples, *, hits: int, seed: int, loss: Loss = euclidean
+    mechanism: Mechanism, samples: Samples | Table, *, hits: int, seed: int, loss: Loss = euclidean
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """`hits` reports of each truth, their secrets and what they cost."""
+    if isinstance(samples, Table):
+        raise ProblemError(f"{samples.name} holds probabilities, not samples; only a mechanism with a known law can be judged on it")
     if not hits >= 1:
         raise ProblemError(f"hits must be at least 1 report a truth; got {hits}")
     truth = np.repeat(samples.truth, hits, axis=0)
@@ -173,23 +177,24 @@ def _per_user(joint: Joint, loss_of: np.ndarray) -> tuple[PerUser, ...]:
 
 
 def _learnt(joint: Joint, fitted_on: Joint, off: float, cell: float | None) -> Estimate:
-    """Error on `joint` of the best guesses for `fitted_on`; a report never seen in fitting is guessed at random."""
+    """Error on `joint` of the best guesses for `fitted_on`."""
     value = error_of_guess(*_aligned(joint, fitted_on))
     return Estimate.exact(value, within=off, cell_m=cell, errs="the adversary learnt on training data")
 
 
-def _aligned(first: Joint, second: Joint) -> tuple[Joint, Joint]:
-    """The two tables over the same places and secrets; a secret or place that one lacks has probability zero there."""
-    assert first.places is not None and second.places is not None
-    places, column = np.unique(np.round(np.vstack([first.places, second.places]), 6), axis=0, return_inverse=True)
-    column = column.ravel()
-    names = tuple(dict.fromkeys([*first.secrets, *second.secrets]))
+def _aligned(joint: Joint, fitted_on: Joint) -> tuple[Joint, Joint]:
+    """Both tables over the places of the first; a place never seen in fitting is guessed as the nearest one that was."""
+    assert joint.places is not None and fitted_on.places is not None
+    names = tuple(dict.fromkeys([*joint.secrets, *fitted_on.secrets]))
     row = {name: number for number, name in enumerate(names)}
+    seen = np.flatnonzero(fitted_on.place_probability > 0)
+    nearest = seen[cKDTree(fitted_on.places[seen]).query(joint.places)[1]]
+    learnt = fitted_on.table[:, nearest]
     tables = []
-    for joint, part in ((first, column[: len(first.places)]), (second, column[len(first.places) :])):
-        table = np.zeros((len(names), len(places)))
-        table[np.ix_([row[name] for name in joint.secrets], part)] = joint.table
-        tables.append(Joint(table, places=places, secrets=names))
+    for part, table in ((joint, joint.table), (fitted_on, learnt / learnt.sum())):
+        full = np.zeros((len(names), len(joint.places)))
+        full[[row[name] for name in part.secrets]] = table
+        tables.append(Joint(full, places=joint.places, secrets=names))
     return tables[0], tables[1]
 
 

@@ -17,7 +17,9 @@ _SAME_M = 1e-6  # truths this close are the same place
 class Channel(Mechanism):
     """P(report | truth) as a matrix: a row a truth, a column a report; each row sums to 1.
 
-    `truths` and `reports` are places in metres.  A truth that is not in the list is refused.
+    `truths` and `reports` are places in metres.  A truth that is not in the list is refused, or, with
+    `nearest`, answered as the nearest one that is: its expected loss is then at most that truth's plus
+    the distance between the two.
 
     >>> swap = Channel(truths=[[0, 0], [100, 0]], reports=[[0, 0], [100, 0]], matrix=[[0.6, 0.4], [0.4, 0.6]])
     >>> swap.matrix.shape
@@ -27,6 +29,7 @@ class Channel(Mechanism):
     truths: np.ndarray
     reports: np.ndarray
     matrix: sparse.csr_matrix
+    nearest: bool = False
     kind = "channel"
 
     def __post_init__(self) -> None:
@@ -58,7 +61,7 @@ class Channel(Mechanism):
 
     def _row_of(self, truth: np.ndarray) -> np.ndarray:
         distance, row = self._tree.query(truth)  # type: ignore[attr-defined]
-        if not np.all(distance <= _SAME_M):
+        if not self.nearest and not np.all(distance <= _SAME_M):
             raise MechanismError(
                 f"{int((distance > _SAME_M).sum())} truth(s) are not among the {len(self.truths)} that this channel knows; "
                 "give it truths from its own list"
@@ -78,6 +81,7 @@ class Channel(Mechanism):
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {
+            "nearest": np.array(self.nearest),
             "truths": self.truths,
             "reports": self.reports,
             "data": self.matrix.data,
@@ -89,4 +93,4 @@ class Channel(Mechanism):
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> "Channel":
         shape = (len(arrays["truths"]), len(arrays["reports"]))
         matrix = sparse.csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
-        return cls(truths=arrays["truths"], reports=arrays["reports"], matrix=matrix)
+        return cls(truths=arrays["truths"], reports=arrays["reports"], matrix=matrix, nearest=bool(arrays["nearest"]))

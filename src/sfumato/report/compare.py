@@ -1,19 +1,21 @@
 """Mechanisms side by side, on the same data, each with its loss beside its leakage."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from sfumato.data.grid import Grid, Region
 from sfumato.data.samples import Samples
+from sfumato.data.table import Table
 from sfumato.errors import ProblemError
 from sfumato.measure.estimate import Estimate, estimate_bayes_error
 from sfumato.measure.judge import Judgement, draw_reports, geo_epsilon_at, judge_law, judge_reports
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import Loss, euclidean, merge_on_grid
+from sfumato.report.gaps import Gap, gaps_of
 from sfumato.report.table import text_table
-from sfumato.solver.run import Run, versions
+from sfumato.solver.run import LOSSES, Run, versions
 from sfumato.solver.solution import Solution
 
 GRIDS_M = (25.0, 50.0, 100.0, 500.0)
@@ -41,6 +43,7 @@ class Row:
     entry: Entry
     measured: Judgement
     over_grids: tuple[Estimate, ...]
+    gap: Gap | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -51,6 +54,7 @@ class Row:
             "status": self.entry.status,
             **self.measured.as_dict(),
             "bayes_error_over_grids": [estimate.as_dict() for estimate in self.over_grids],
+            "proved_on_training_data": None if self.gap is None else self.gap.as_dict(),
         }
 
 
@@ -58,13 +62,13 @@ class Row:
 class Comparison:
     """Mechanisms judged on the same samples.  Prints as a table; `html` writes the report."""
 
-    on: Samples
-    train: Samples | None
+    on: Samples | Table
+    train: Samples | Table | None
     rows: tuple[Row, ...]
-    region: Region
+    region: Region | None
 
     def __str__(self) -> str:
-        header = ["mechanism", "loss m", "Bayes error ↑", "info bits ↓", "exposed ↓", "worst report ↓", "learnt error ↑", "cell m"]
+        header = ["mechanism", "loss m", "Bayes error ↑", "info bits ↓", "exposed ↓", "worst report ↓", "learnt error ↑", "gap ↓", "cell m"]
         lines = []
         for row in self.rows:
             found = row.measured
@@ -74,14 +78,17 @@ class Comparison:
                     f"{found.loss.value:.1f}" + _over(row),
                     shown(found.bayes_error),
                     shown(found.information_bits),
-                    f"{found.exposed.value:.1%}",
-                    f"{found.worst_report:.2f}",
+                    f"{_about(found)}{found.exposed.value:.1%}",
+                    f"{_about(found)}{found.worst_report:.2f}",
                     "-" if found.learnt_error is None else shown(found.learnt_error),
+                    "-" if row.gap is None else f"{row.gap.value:.3f}",
                     "own" if found.bayes_error.cell_m is None else f"{found.bayes_error.cell_m:g}",
                 ]
             )
         notes = f"on {self.on.name}: {len(self.on)} check-ins of {len(self.on.secrets)} users; guessing blindly errs {_blind(self.on):.3f}"
         marks = "≈ estimated from samples, otherwise computed from the mechanism's law"
+        if any(row.gap is not None for row in self.rows):
+            marks += "; gap: leakage on the training data above what no mechanism on the grid can go below (proved)"
         if any(_over(row) for row in self.rows):
             marks += "; ! over its budget here"
         return f"{text_table(header, lines)}\n{notes}\n{marks}"
@@ -106,17 +113,26 @@ def shown(estimate: Estimate) -> str:
     return f"{'≈' if estimate.kind == 'estimate' else ''}{estimate.value:.3f}"
 
 
+def _about(found: Judgement) -> str:
+    return "≈" if found.exposed.kind == "estimate" else ""
+
+
 def _over(row: Row) -> str:
     limit = row.entry.max_loss
     return "!" if limit is not None and row.measured.loss.value > limit * (1 + 1e-9) else ""
 
 
-def _blind(samples: Samples) -> float:
-    return 1 - samples.counts.max() / len(samples)
+def _blind(samples: Samples | Table) -> float:
+    return 1 - float(samples.joint().prior.max())
 
 
 def compare(
-    solutions: Iterable[Solution | Run | Entry], *, on: Samples | None = None, train: Samples | None = None, hits: int = 500, seed: int = 0
+    solutions: Iterable[Solution | Run | Entry],
+    *,
+    on: Samples | Table | None = None,
+    train: Samples | Table | None = None,
+    hits: int = 500,
+    seed: int = 0,
 ) -> Comparison:
     """Judge solutions, runs or mechanisms of your own on the same samples.
 
@@ -126,36 +142,36 @@ def compare(
     given = list(solutions)
     if not given:
         raise ProblemError("nothing to compare; expected at least one solution or run")
-    entries = [_entry(item) for item in given]
     first = next((item.problem.samples for item in given if isinstance(item, Solution)), None)
     train = first if train is None else train
     on = train if on is None else on
     if on is None:
         raise ProblemError("say what to compare on: compare(..., on=data.test)")
-    region = (
-        next((entry.region for entry in entries if entry.region is not None), None) or on.region or Region.around(on.truth, margin_m=500)
-    )
+    entries = [_entry(item, on if isinstance(on, Table) else None) for item in given]
+    region = next((entry.region for entry in entries if entry.region is not None), None) or on.region
+    if region is None and isinstance(on, Samples):
+        region = Region.around(on.truth, margin_m=500)
     fitted_on = None if train is None or train.hash == on.hash else train
-    rows = [_row(entry, on, region, fitted_on, hits=hits, seed=seed) for entry in entries]
+    gaps = gaps_of(given, train)
+    rows = [replace(_row(entry, on, region, fitted_on, hits=hits, seed=seed), gap=gap) for entry, gap in zip(entries, gaps, strict=True)]
     return Comparison(on=on, train=train, rows=tuple(rows), region=region)
 
 
-def _entry(item: Solution | Run | Entry) -> Entry:
+def _entry(item: Solution | Run | Entry, words: Table | None) -> Entry:
     if isinstance(item, Entry):
         return item
     if isinstance(item, Run):
-        return Entry(
-            item.name, item.mechanism, item.max_loss, item.grid, item.region, seed=item.record.get("seed"), status=item.record["status"]
-        )
+        loss = LOSSES.get(item.record["loss_function"], euclidean) if words is None else words.loss
+        seed, status = item.record.get("seed"), item.record["status"]
+        return Entry(item.name, item.mechanism, item.max_loss, item.grid, item.region, loss, seed, status, item.history)
     problem = item.problem
-    return Entry(
-        item.name, item.mechanism, problem.max_loss, problem.grid, problem.region, problem.loss, item.seed, item.status, item.history
-    )
+    grid = None if problem.region is None else problem.grid
+    return Entry(item.name, item.mechanism, problem.max_loss, grid, problem.region, problem.loss, item.seed, item.status, item.history)
 
 
-def _row(entry: Entry, on: Samples, region: Region, fitted_on: Samples | None, *, hits: int, seed: int) -> Row:
+def _row(entry: Entry, on: Samples | Table, region: Region | None, fitted_on: Samples | Table | None, *, hits: int, seed: int) -> Row:
     """The law is worked out once, or the reports drawn once, and seen through every grid."""
-    grids = [Grid.over(region, cell_m=cell_m) for cell_m in GRIDS_M]
+    grids = [] if region is None else [Grid.over(region, cell_m=cell_m) for cell_m in GRIDS_M]
     law = entry.mechanism.law(on.joint(), loss=entry.loss)
     if law is not None:
         learnt = None if fitted_on is None else entry.mechanism.law(fitted_on.joint(), loss=entry.loss)

@@ -11,6 +11,8 @@ import numpy as np
 
 from sfumato.data.grid import Grid, Region
 from sfumato.data.samples import Samples
+from sfumato.data.table import Table
+from sfumato.errors import ProblemError
 from sfumato.files import write_text
 from sfumato.measure.estimate import Estimate
 from sfumato.measure.judge import PerUser
@@ -35,6 +37,8 @@ def write_html(comparison: Comparison, path: str | Path) -> None:
     The page contains true locations, and says so.
     """
     rows, on = comparison.rows, comparison.on
+    if isinstance(on, Table):
+        raise ProblemError("the report is for places; a comparison on words has no map: print it as a table instead")
     sections = [
         ("figures", "Loss and leakage", _main_table(rows, on)),
         ("points", "What each mechanism did to the points", _points(rows, on)),
@@ -51,7 +55,7 @@ def write_html(comparison: Comparison, path: str | Path) -> None:
 
 def _main_table(rows: Sequence[Row], on: Samples) -> str:
     names = ["mechanism", "loss", "Bayes error ↑", "information, bits ↓", "exposed ↓", "worst report ↓", "learnt error ↑"]
-    names += ["geo-indist., per m ↓", "cell side"]
+    names += ["gap to the best ↓", "geo-indist., per m ↓", "cell side"]
     lines = []
     for row in rows:
         found = row.measured
@@ -67,6 +71,9 @@ def _main_table(rows: Sequence[Row], on: Samples) -> str:
                 _cell(found.exposed, "{:.1%}"),
                 f"{found.worst_report:.3f}<small>{'exact' if computed else 'largest seen'}</small>",
                 learnt if found.learnt_error is None else _cell(found.learnt_error, "{:.3f}"),
+                "–<small>not proved</small>"
+                if row.gap is None
+                else f"{row.gap.value:.4f}<small>{row.gap.objective}, training data, proved</small>",
                 _epsilon(found.geo_epsilon, by_design=row.entry.mechanism.geo_epsilon is not None),
                 "own reports" if cell is None else f"{cell:g} m",
             ]
@@ -244,7 +251,7 @@ def _settings(comparison: Comparison) -> str:
         *([] if train is None else [("learnt on", f"{train.name}: {len(train)} check-ins"), ("hash of that data (SHA-256)", train.hash)]),
         *([("steps", "; ".join(on.notes))] if on.notes else []),
         ("plane", "metres as given" if on.plane is None else described(on.plane)),
-        ("region", f"{region.side_m:g} m square about ({region.centre[0]:.1f}, {region.centre[1]:.1f}) m"),
+        *([] if region is None else [("region", f"{region.side_m:g} m square about ({region.centre[0]:.1f}, {region.centre[1]:.1f}) m")]),
         *([("reports a check-in, for estimates", ", ".join(map(str, hits)))] if hits else []),
         ("seed of the pictures", str(PICTURE_SEED)),
         ("versions", ", ".join(f"{name} {version}" for name, version in versions().items())),

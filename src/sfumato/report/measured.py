@@ -1,7 +1,7 @@
 """Measuring runs and files of reports: what `sfumato measure` prints."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,11 @@ from sfumato.adversary.cells import Cells
 from sfumato.adversary.neighbours import Neighbours, bayes_error_bound
 from sfumato.adversary.neural import Neural
 from sfumato.data.grid import Grid, Region
+from sfumato.data.plane import Plane
 from sfumato.data.read import read_checkins, read_table
 from sfumato.data.recipe import Recipe
-from sfumato.data.samples import Samples, Split
+from sfumato.data.samples import Samples
+from sfumato.data.table import Table
 from sfumato.errors import DataError, ProblemError
 from sfumato.measure.exact import conditional_entropy, g_vulnerability, min_entropy_leakage, santhi_vardy_bound
 from sfumato.measure.gains import named
@@ -22,7 +24,7 @@ from sfumato.measure.judge import Judgement, draw_reports, judge, judge_reports
 from sfumato.mechanism.law import euclidean
 from sfumato.report.table import text_table
 from sfumato.solver.problem import CELL_M
-from sfumato.solver.run import Run, load_run
+from sfumato.solver.run import LOSSES, Run, load_run
 
 _VALIDATION = 0.2
 _ATTACK_HITS = 10
@@ -54,41 +56,38 @@ class Measured:
         }
 
 
-def data_of_runs(runs: list[Run], *, source: str | None) -> tuple[Samples, Samples | None]:
+def data_of_runs(runs: list[Run], *, source: str | None) -> tuple[Samples | Table, Samples | Table | None]:
     """What to judge runs on, and the training data of the first, where it can be read again."""
-    split = _data_of(runs[0], source=source)
+    train, test = _data_of(runs[0], source=source)
     if source is not None:
-        return split.all, None
-    return (split.train if split.test is None else split.test), split.train
+        return train, None
+    return (train if test is None else test), train
 
 
-def _data_of(run: Run, *, source: str | None) -> Split:
+def _data_of(
+    run: Run, *, source: str | None, secret: str | None = None, lat: str | None = None, lon: str | None = None
+) -> tuple[Samples | Table, Samples | None]:
+    """Training and test data of a run, or all of another file as the first."""
     if source is not None:
-        recipe = run.recipe
-        same_plane = run.record["data"].get("plane")
-        given = Recipe(source).load()
-        return _onto_plane(given, same_plane) if recipe is None or recipe.source != source else given
+        if run.recipe is not None and run.recipe.losses is not None:
+            raise DataError("a run on words is judged on its own table; --data is for places")
+        return _onto_plane(Recipe(source, secret=secret, lat=lat, lon=lon).load().all, run.record["data"].get("plane")), None
     if run.recipe is None:
         raise DataError(f"{run.folder} does not say where its data is; name it", hint="--data FILE")
-    split = run.recipe.load()
-    if split.train.hash != run.record["data"]["hash"]:
+    train, test = run.recipe.data()
+    if train.hash != run.record["data"]["hash"]:
         raise DataError(f"the data of {run.folder} has changed since the run was made; name other data or solve again", hint="--data FILE")
-    return split
+    return train, test
 
 
-def _onto_plane(split: Split, plane: dict[str, float] | None) -> Split:
+def _onto_plane(given: Samples, plane: dict[str, float] | None) -> Samples:
     """Put other data on the plane of the run, so that metres mean the same places."""
-    from dataclasses import replace
-
-    from sfumato.data.plane import Plane
-
-    everything = split.all
-    if (plane is None) != (everything.plane is None):
-        raise DataError(f"{everything.name} and the run do not both use degrees (or both plane metres); bring data of the same kind")
-    if plane is None or everything.plane is None:
-        return Split(train=everything)
+    if (plane is None) != (given.plane is None):
+        raise DataError(f"{given.name} and the run do not both use degrees (or both plane metres); bring data of the same kind")
+    if plane is None or given.plane is None:
+        return given
     target = Plane(**plane)
-    return Split(train=replace(everything, truth=target.to_metres(*everything.plane.to_degrees(everything.truth)), plane=target))
+    return replace(given, truth=target.to_metres(*given.plane.to_degrees(given.truth)), plane=target)
 
 
 def measure_run(
@@ -106,28 +105,32 @@ def measure_run(
     seed: int,
 ) -> Measured:
     """Judge a run on its own data, or on all of another file."""
-    if secret or lat or lon:
-        raise ProblemError("--secret, --lat and --lon are for a file of reports; a run knows its columns")
+    if source is None and (secret or lat or lon):
+        raise ProblemError("--secret, --lat and --lon are for a file of reports or for --data; a run knows its own columns")
     run = load_run(folder)
-    split = _data_of(run, source=source)
-    grid = None if cell_m is None and cells is None else Grid.over(run.region, cell_m=cell_m, cells=cells)
-    first = split.all if source is not None else split.train
-    test = None if source is not None else split.test
+    first, test = _data_of(run, source=source, secret=secret, lat=lat, lon=lon)
+    words = isinstance(first, Table)
+    if words and (cell_m is not None or cells is not None or attacks):
+        raise ProblemError("cells and trained adversaries are for places; words are judged as they are")
+    loss = first.loss if isinstance(first, Table) else LOSSES.get(run.record["loss_function"], euclidean)
+    grid = None if run.region is None or (cell_m is None and cells is None) else Grid.over(run.region, cell_m=cell_m, cells=cells)
     label = first.name if source is not None else "training data"
-    if grid is None and run.mechanism.law(first.joint()) is None:
+    if grid is None and run.mechanism.law(first.joint(), loss=loss) is None:
         grid = run.grid
-    judged: dict[str, Judgement | None] = {label: judge(run.mechanism, first, grid=grid, hits=hits, seed=seed, region=run.region)}
+    options: dict[str, Any] = {"grid": grid, "hits": hits, "seed": seed, "region": run.region, "loss": loss}
+    judged: dict[str, Judgement | None] = {label: judge(run.mechanism, first, **options)}
     if test is not None:
-        judged["test data"] = judge(run.mechanism, test, grid=grid, hits=hits, seed=seed, region=run.region, fitted_on=first)
+        judged["test data"] = judge(run.mechanism, test, fitted_on=first, **options)
     extra, text = _extras(judged[label], gain)
-    if attacks:
+    where = grid or run.grid
+    if attacks and isinstance(first, Samples) and where is not None:
         kept, validation = first.carve(_VALIDATION, seed=seed)
         parts = {"train": kept, "validation": validation} | ({} if test is None else {"test": test})
         drawn = {
             part: draw_reports(run.mechanism, samples, hits=_ATTACK_HITS, seed=seed + number)[:2]
             for number, (part, samples) in enumerate(parts.items())
         }
-        found, lines = _attack(attacks, drawn, len(first.secrets), grid or run.grid, seed=seed)
+        found, lines = _attack(attacks, drawn, len(first.secrets), where, seed=seed)
         extra["adversaries"] = found
         text += "\n\n" + lines
     return Measured(run.name, judged, run.max_loss, run.record["status"], extra, text, first.notes)

@@ -16,8 +16,8 @@ def measured_text(name: str, judged: Mapping[str, Judgement | None], *, max_loss
         [f"loss, metres{budget}", *[_number(found.loss, 1) for found in columns.values()]],
         [f"Bayes error ↑ ({_cells(first.bayes_error)})", *[_number(found.bayes_error, 3) for found in columns.values()]],
         ["information, bits ↓", *[_number(found.information_bits, 3) for found in columns.values()]],
-        ["exposed reports ↓", *[f"{found.exposed.value:.1%}" for found in columns.values()]],
-        ["worst report ↓", *[f"{found.worst_report:.3f}" for found in columns.values()]],
+        ["exposed reports ↓", *[f"{_about(found.exposed)}{found.exposed.value:.1%}" for found in columns.values()]],
+        ["worst report ↓", *[f"{_about(found.exposed)}{found.worst_report:.3f}" for found in columns.values()]],
         ["reports outside the region", *[f"{found.outside:.2%}" for found in columns.values()]],
     ]
     if any(found.learnt_error is not None for found in columns.values()):
@@ -33,6 +33,10 @@ def measured_text(name: str, judged: Mapping[str, Judgement | None], *, max_loss
             text_table(["user", "loss m", "error ↑", "exposed ↓"], users),
         ]
     )
+
+
+def _about(estimate: Estimate) -> str:
+    return "≈" if estimate.kind == "estimate" else ""
 
 
 def _cells(estimate: Estimate) -> str:

@@ -5,10 +5,11 @@ import time
 from sfumato.errors import ProblemError
 from sfumato.measure.judge import judge
 from sfumato.solver.baselines import Coin, Laplace
+from sfumato.solver.optimum import Exact
 from sfumato.solver.problem import Problem
 from sfumato.solver.solution import Solution, Solver
 
-SOLVERS: dict[str, type] = {"laplace": Laplace, "coin": Coin}
+SOLVERS: dict[str, type] = {"laplace": Laplace, "coin": Coin, "exact": Exact}
 
 
 def solve(problem: Problem, solver: Solver, *, seed: int = 0, time_limit: float | None = None) -> Solution:
@@ -28,9 +29,9 @@ def solve(problem: Problem, solver: Solver, *, seed: int = 0, time_limit: float 
     seconds = time.perf_counter() - start
     measured = judge(found.mechanism, problem.samples, loss=problem.loss, region=problem.region)
     status = found.status
-    if measured.loss.value > problem.max_loss * (1 + 1e-9):
+    if problem.max_loss is not None and measured.loss.value > problem.max_loss * (1 + 1e-9):
         status = f"Loss bound exceeded: {measured.loss.value:.2f} m over {problem.max_loss:g} m."
-    return Solution(problem, solver, seed, found.mechanism, measured, status, seconds, found.history)
+    return Solution(problem, solver, seed, found.mechanism, measured, status, seconds, found.history, found.certificate)
 
 
-__all__ = ["SOLVERS", "Coin", "Laplace", "Problem", "Solution", "Solver", "solve"]
+__all__ = ["SOLVERS", "Coin", "Exact", "Laplace", "Problem", "Solution", "Solver", "solve"]

@@ -25,30 +25,31 @@ class Laplace:
 
     def solve(self, problem: Problem, *, seed: int, time_limit: float | None) -> Found:
         """Shrink the noise until the snapped reports keep the budget: snapping adds a little loss."""
+        budget = problem.average_budget
         problem.check_feasible()
         # Snapping spreads a report over a cell, which adds side^2/24 E[1/r] = side^2 epsilon/24 to the
         # loss: solve 2/epsilon + side^2 epsilon/24 = budget to start, then correct by what is measured.
         bend = problem.grid.cell_m**2 / 24
-        root = np.sqrt(max(0.0, problem.max_loss**2 - 8 * bend))
-        epsilon = 4 / (problem.max_loss + root) * (1 + _CLOSE / 2)
+        root = np.sqrt(max(0.0, budget**2 - 8 * bend))
+        epsilon = 4 / (budget + root) * (1 + _CLOSE / 2)
         for _ in range(_TRIES):
             mechanism = Snapped(PlanarLaplace(epsilon), problem.grid)
             loss = _loss_of(mechanism, problem, seed=seed)
-            if problem.max_loss * (1 - _CLOSE) <= loss <= problem.max_loss:
-                return Found(mechanism, f"Calibrated: {loss:.2f} m of {problem.max_loss:g} m.")
-            epsilon *= loss / (problem.max_loss * (1 - _CLOSE / 2))
-        if loss <= problem.max_loss:
-            return Found(mechanism, f"Within the budget: {loss:.2f} m of {problem.max_loss:g} m.")
+            if budget * (1 - _CLOSE) <= loss <= budget:
+                return Found(mechanism, f"Calibrated: {loss:.2f} m of {budget:g} m.")
+            epsilon *= loss / (budget * (1 - _CLOSE / 2))
+        if loss <= budget:
+            return Found(mechanism, f"Within the budget: {loss:.2f} m of {budget:g} m.")
         # On cells much wider than the budget the loss no longer follows epsilon; report the cell itself.
         mechanism = Snapped(Identity(), problem.grid)
-        return Found(mechanism, f"No noise fits {problem.max_loss:g} m on {problem.grid.cell_m:g} m cells; the truth's cell is reported.")
+        return Found(mechanism, f"No noise fits {budget:g} m on {problem.grid.cell_m:g} m cells; the truth's cell is reported.")
 
 
 def _loss_of(mechanism: Snapped, problem: Problem, *, seed: int) -> float:
     law = mechanism.law(problem.joint, loss=problem.loss)
     if law is not None:
         return law.loss
-    truth = np.resize(problem.samples.truth, (max(_SAMPLED, len(problem.samples)), 2))
+    truth = np.resize(problem.places, (max(_SAMPLED, len(problem.places)), 2))
     return float(problem.loss(truth, mechanism.sample(truth, seed=seed)).mean())
 
 
@@ -63,21 +64,20 @@ class Coin:
 
     def solve(self, problem: Problem, *, seed: int, time_limit: float | None) -> Found:
         """The loss is linear in p, so p has a closed form."""
+        budget = problem.average_budget
         place = cheapest_place(problem)
         always = _mean_loss(problem, place)
-        keep = max(0.0, 1 - problem.max_loss / always) if always > 0 else 0.0
+        keep = max(0.0, 1 - budget / always) if always > 0 else 0.0
         return Found(CoinMechanism(keep=keep, place=place), f"The truth is reported {keep:.1%} of the time.")
 
 
 def cheapest_place(problem: Problem) -> tuple[float, float]:
     """The place that costs least when it is always reported: for distances, the geometric median of the truths."""
-    start = np.median(problem.samples.truth, axis=0)
+    start = problem.joint.place_probability @ problem.places
     options = {"xatol": 1e-4, "fatol": 1e-9, "maxiter": 2000}
     found = minimize(lambda place: _mean_loss(problem, place), start, method="Nelder-Mead", options=options)
     return float(found.x[0]), float(found.x[1])
 
 
 def _mean_loss(problem: Problem, place: np.ndarray | tuple[float, float]) -> float:
-    places = problem.joint.places
-    assert places is not None
-    return float(problem.joint.place_probability @ problem.loss(places, np.asarray(place)[None, :]))
+    return float(problem.joint.place_probability @ problem.loss(problem.places, np.asarray(place)[None, :]))

@@ -1,54 +1,73 @@
-"""What is to be solved: data, a loss function, a budget."""
+"""What is to be solved: data, a loss function, budgets, an objective."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.spatial import ConvexHull, QhullError
 
 from sfumato.data.grid import Grid, Region
 from sfumato.data.joint import Joint
 from sfumato.data.samples import Samples
+from sfumato.data.table import Table
 from sfumato.errors import ProblemError
-from sfumato.mechanism.law import Loss, euclidean
+from sfumato.measure.objective import Bayes, Objective
+from sfumato.mechanism.law import Loss, euclidean, squared
 
 CELL_M = 25.0
+_FEW_CELLS = 2500  # up to so many cells all are kept, inside the truths' hull or not
+BAYES = Bayes()
+_WIDEST_MARGIN_M = 1000.0  # how far the default region reaches beyond the data when no average budget is set
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Hide the secret of `samples` with an expected loss of at most `max_loss` metres.
+    """Hide the secret of `samples` within a loss budget.
 
     Main arguments: `samples`, the training data; `max_loss`, the budget in metres, on average.
 
-    Other arguments: `loss`, a function of (truth, report); `region`, where reports may lie and grids
-    are laid (the data's own, else its bounding square widened by the budget on every side);
-    `cell_m` or `cells`, the grid that reports are released on (25 m cells unless set).
+    Other arguments: `user_max_loss`, an average budget for each user by name; `max_distance`, a hard
+    cap (no report costs more than this), both alone or beside `max_loss`; `objective`, the leakage to
+    keep small; `min_bayes_error`, in place of all budgets, asks the exact solver for the smallest loss that
+    allows it; `loss`, a function of (truth, report); `region`, where reports may lie and grids are
+    laid (the data's own, else its bounding square widened by the budget on every side); `cell_m` or
+    `cells`, the grid that reports are released on (25 m cells unless set).
 
     >>> from sfumato.data.synthetic import four_corners
     >>> Problem(four_corners(0).train, max_loss=173).grid.cell_m
     25.0
     """
 
-    samples: Samples
-    max_loss: float
+    samples: Samples | Table
+    max_loss: float | None = None
     loss: Loss = euclidean
     region: Region | None = None
     cell_m: float | None = None
     cells: int | None = None
+    user_max_loss: Mapping[str, float] | None = None
+    max_distance: float | None = None
+    objective: Objective = BAYES
+    min_bayes_error: float | None = None
 
     def __post_init__(self) -> None:
-        if not (self.max_loss > 0 and np.isfinite(self.max_loss)):
-            raise ProblemError(f"max_loss must be above 0 metres and finite; got {self.max_loss}")
-        if (self.samples.counts > 0).sum() < 2:
+        self._check_budgets()
+        present = int((self.joint.prior > 0).sum())
+        if present < 2:
             raise ProblemError(
                 f"{self.samples.name} holds one user ({self.samples.secrets[0]}); expected at least two: "
                 "there is nobody to be confused with"
             )
         if self.cell_m is not None and self.cells is not None:
             raise ProblemError("name the grid by cell_m or by cells, not by both")
+        if isinstance(self.samples, Table):
+            if self.loss is euclidean:
+                object.__setattr__(self, "loss", self.samples.loss)
+            return
         if self.region is None:
-            own = self.samples.region or Region.around(self.samples.truth, margin_m=self.max_loss)
-            object.__setattr__(self, "region", own)
+            budgets = [self.max_loss or 0.0, self.max_distance or 0.0, *(self.user_max_loss or {}).values()]
+            margin = self.max_loss if self.max_loss is not None else min(max(budgets), _WIDEST_MARGIN_M)
+            object.__setattr__(self, "region", self.samples.region or Region.around(self.samples.truth, margin_m=margin))
         assert self.region is not None
         outside = int((~self.region.contains(self.samples.truth)).sum())
         if outside:
@@ -57,12 +76,26 @@ class Problem:
                 "widen the region or select fewer check-ins"
             )
 
-    @cached_property
-    def grid(self) -> Grid:
-        """The cells that reports are released on."""
-        assert self.region is not None
-        cell_m = CELL_M if self.cell_m is None and self.cells is None else self.cell_m
-        return Grid.over(self.region, cell_m=cell_m, cells=self.cells)
+    def _check_budgets(self) -> None:
+        budgets = [budget for budget in (self.max_loss, self.user_max_loss, self.max_distance) if budget is not None]
+        if self.min_bayes_error is not None:
+            if self.max_loss is not None or self.user_max_loss is not None:
+                raise ProblemError("min_bayes_error asks for the smallest loss; it does not go with max_loss or user_max_loss")
+            if not 0 < self.min_bayes_error < 1:
+                raise ProblemError(f"min_bayes_error lies between 0 and 1; got {self.min_bayes_error}")
+        elif not budgets:
+            raise ProblemError("a problem needs a budget: max_loss, user_max_loss or max_distance; got none")
+        if self.max_loss is not None and not (self.max_loss > 0 and np.isfinite(self.max_loss)):
+            raise ProblemError(f"max_loss must be above 0 metres and finite; got {self.max_loss}")
+        if self.max_distance is not None and not (self.max_distance > 0 and np.isfinite(self.max_distance)):
+            raise ProblemError(f"max_distance must be above 0 metres and finite; got {self.max_distance}")
+        if self.user_max_loss is not None:
+            if set(self.user_max_loss) != set(self.samples.secrets):
+                odd = sorted(set(self.user_max_loss) ^ set(self.samples.secrets))
+                raise ProblemError(f"budgets per user need one for each user and no other; '{odd[0]}' is in one list only")
+            for name, budget in self.user_max_loss.items():
+                if not (budget > 0 and np.isfinite(budget)):
+                    raise ProblemError(f"the budget of user {name} must be above 0 metres and finite; got {budget}")
 
     @cached_property
     def joint(self) -> Joint:
@@ -70,16 +103,80 @@ class Problem:
         return self.samples.joint()
 
     @property
-    def smallest_loss(self) -> float:
-        """The loss of reporting the cell that each truth lies in: no report on this grid costs less (for distances)."""
+    def places(self) -> np.ndarray:
+        """The distinct truths, in metres."""
         places = self.joint.places
         assert places is not None
-        return float(self.joint.place_probability @ self.loss(places, self.grid.snap(places)))
+        return places
+
+    @cached_property
+    def user_limits(self) -> np.ndarray | None:
+        """The budgets per user in the order of the secrets."""
+        return None if self.user_max_loss is None else np.array([self.user_max_loss[name] for name in self.samples.secrets], dtype=float)
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The cells that reports are released on."""
+        if self.region is None:
+            raise ProblemError(f"{self.samples.name} holds words, not places; it has no grid")
+        cell_m = CELL_M if self.cell_m is None and self.cells is None else self.cell_m
+        return Grid.over(self.region, cell_m=cell_m, cells=self.cells)
+
+    @property
+    def loss_is_distance(self) -> bool:
+        """Whether the loss grows with the distance, so that reports outside the truths' hull cannot help."""
+        return self.loss in (euclidean, squared)
+
+    @cached_property
+    def reports(self) -> np.ndarray:
+        """The places that a released report may name: the region's cells, or a table's reports.
+
+        For a loss that grows with the distance, cells that miss the convex hull of the truths are left
+        out: a report there can be moved onto the hull, which costs no more and leaks no more.
+        """
+        if isinstance(self.samples, Table):
+            return self.samples.report_places
+        count = self.grid.cells_per_side or 0
+        if not self.loss_is_distance or count * count <= _FEW_CELLS:
+            return self.grid.centres()
+        low, high = self.grid.index(self.places.min(axis=0)), self.grid.index(self.places.max(axis=0))
+        axes = [np.arange(low[axis], high[axis] + 1) for axis in (0, 1)]
+        centres = self.grid.centre_of(np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2))
+        return centres[_meets_hull(centres, self.grid.cell_m / 2, self.places)]
+
+    @property
+    def smallest_loss(self) -> float:
+        """The loss of reporting what is nearest to each truth: no mechanism on these reports costs less."""
+        if isinstance(self.samples, Table):
+            nearest = self.loss(self.places[:, None, :], self.reports[None, :, :]).min(axis=1)
+        else:
+            nearest = self.loss(self.places, self.grid.snap(self.places))
+        return float(self.joint.place_probability @ nearest)
 
     def check_feasible(self) -> None:
-        """Refuse a budget that no mechanism on this grid can keep, and name the smallest one that some can."""
-        if not self.max_loss >= self.smallest_loss:
+        """Refuse an average budget that no mechanism on this grid can keep, and name the smallest one that some can."""
+        if self.max_loss is not None and not self.max_loss >= self.smallest_loss:
+            where = "these reports" if isinstance(self.samples, Table) else f"{self.grid.cell_m:g} m cells"
             raise ProblemError(
-                f"no mechanism that reports on {self.grid.cell_m:g} m cells can stay within {self.max_loss:g} m: "
+                f"no mechanism that reports on {where} can stay within {self.max_loss:g} m: "
                 f"the smallest possible loss is {self.smallest_loss:.4g} m; raise the budget or make the cells smaller"
             )
+
+    @property
+    def average_budget(self) -> float:
+        """The average budget, for solvers that know no other."""
+        if self.max_loss is None or self.user_max_loss is not None or self.max_distance is not None:
+            raise ProblemError("this solver keeps one average budget (max_loss) and no other; use the exact solver for the rest")
+        return self.max_loss
+
+
+def _meets_hull(centres: np.ndarray, half_m: float, truths: np.ndarray) -> np.ndarray:
+    """Which square cells may meet the convex hull of the truths: no edge of the hull has the whole cell outside."""
+    try:
+        edges = ConvexHull(truths).equations
+    except (QhullError, ValueError):  # fewer than three truths, or all on a line: the bounding box stands in
+        return np.ones(len(centres), dtype=bool)
+    inside = np.ones(len(centres), dtype=bool)
+    for across, up, offset in edges:
+        inside &= centres @ np.array([across, up]) + offset <= half_m * (abs(across) + abs(up)) + 1e-9
+    return inside

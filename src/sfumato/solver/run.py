@@ -17,14 +17,20 @@ from typing import Any
 
 from sfumato.data.grid import Grid, Region
 from sfumato.data.recipe import Recipe
-from sfumato.errors import FileError
+from sfumato.data.samples import Samples
+from sfumato.data.table import Table
+from sfumato.errors import DataError, FileError
 from sfumato.files import file_hash, plain, read_json, write_json, write_text
 from sfumato.measure.judge import Judgement
+from sfumato.measure.objective import objective_named
 from sfumato.mechanism.base import Mechanism, load_mechanism
+from sfumato.mechanism.law import euclidean, squared
+from sfumato.solver.problem import Problem
 from sfumato.solver.solution import Solution
 from sfumato.version import __version__
 
 FORMAT = "sfumato run 1"
+LOSSES = {"euclidean": euclidean, "squared": squared}
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,26 +47,32 @@ class Run:
         return self.folder.name
 
     @property
+    def history(self) -> tuple[dict[str, Any], ...]:
+        """What the solver noted as it went, one record a round."""
+        path = self.folder / "history.jsonl"
+        return tuple(json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()) if path.exists() else ()
+
+    @property
     def recipe(self) -> Recipe | None:
         """How the run's data was got; None when it was given in memory."""
         stored = self.record["data"].get("recipe")
         return None if stored is None else Recipe.from_dict(stored)
 
     @property
-    def max_loss(self) -> float:
-        """The budget in metres."""
-        return float(self.record["max_loss"])
+    def max_loss(self) -> float | None:
+        """The average budget in metres, where there is one."""
+        return self.record["max_loss"]
 
     @property
-    def grid(self) -> Grid:
-        """The cells that reports were released on."""
-        return Grid.from_dict(self.record["grid"])
+    def grid(self) -> Grid | None:
+        """The cells that reports were released on; None for words."""
+        return None if self.record["grid"] is None else Grid.from_dict(self.record["grid"])
 
     @property
-    def region(self) -> Region:
-        """Where reports may lie."""
+    def region(self) -> Region | None:
+        """Where reports may lie; None for words."""
         stored = self.record["region"]
-        return Region(centre=tuple(stored["centre"]), side_m=stored["side_m"])
+        return None if stored is None else Region(centre=tuple(stored["centre"]), side_m=stored["side_m"])
 
 
 def versions() -> dict[str, str]:
@@ -82,6 +94,8 @@ def save_solution(solution: Solution, folder: str | Path, *, recipe: Recipe | No
         raise FileError(f"cannot write {target}: {error.strerror}; name a folder that can be written") from None
     try:
         solution.mechanism.save(beside / "mechanism.npz")
+        if solution.certificate is not None:
+            solution.certificate.save(beside / "certificate.npz")
         if solution.history:
             write_text(beside / "history.jsonl", "".join(json.dumps(plain(line)) + "\n" for line in solution.history))
         write_json(beside / "run.json", _record(solution, recipe, test, mechanism_hash=file_hash(beside / "mechanism.npz")))
@@ -109,23 +123,27 @@ def _replace(beside: Path, target: Path) -> None:
 
 def _record(solution: Solution, recipe: Recipe | None, test: Judgement | None, *, mechanism_hash: str) -> dict[str, Any]:
     problem = solution.problem
-    assert problem.region is not None
     solver: Any = solution.solver
+    region = problem.region
     return {
         "format": FORMAT,
         "solver": solution.name,
         "settings": asdict(solver),
         "seed": solution.seed,
+        "objective": problem.objective.name,
         "max_loss": problem.max_loss,
+        "user_max_loss": None if problem.user_max_loss is None else dict(problem.user_max_loss),
+        "max_distance": problem.max_distance,
+        "min_bayes_error": problem.min_bayes_error,
         "loss_function": problem.loss.__name__,
-        "region": {"centre": problem.region.centre, "side_m": problem.region.side_m},
-        "grid": problem.grid.as_dict(),
+        "region": None if region is None else {"centre": region.centre, "side_m": region.side_m},
+        "grid": None if region is None else problem.grid.as_dict(),
         "data": {
             "name": problem.samples.name,
             "hash": problem.samples.hash,
             "rows": len(problem.samples),
             "users": list(problem.samples.secrets),
-            "plane": None if problem.samples.plane is None else asdict(problem.samples.plane),
+            "plane": None if isinstance(problem.samples, Table) or problem.samples.plane is None else asdict(problem.samples.plane),
             "recipe": None if recipe is None else recipe.as_dict(),
         },
         "mechanism_hash": mechanism_hash,
@@ -135,6 +153,27 @@ def _record(solution: Solution, recipe: Recipe | None, test: Judgement | None, *
         "test": None if test is None else test.as_dict(),
         "versions": versions(),
     }
+
+
+def problem_of(run: Run, data: Samples | Table) -> Problem:
+    """The problem that a run answered, put together again from its record and its data."""
+    if data.hash != run.record["data"]["hash"]:
+        raise DataError(f"{data.name} is not the data that {run.folder} was made from (its hash differs); name the right file with --data")
+    record = run.record
+    loss = LOSSES.get(record["loss_function"])
+    if loss is None and not isinstance(data, Table):
+        raise FileError(f"{run.folder} used a loss function of its own ('{record['loss_function']}'), which is not in the run folder")
+    return Problem(
+        data,
+        max_loss=record["max_loss"],
+        loss=loss or euclidean,
+        region=run.region,
+        cells=None if run.grid is None else run.grid.cells_per_side,
+        user_max_loss=record.get("user_max_loss"),
+        max_distance=record.get("max_distance"),
+        objective=objective_named(record.get("objective", "bayes"), data.secrets),
+        min_bayes_error=record.get("min_bayes_error"),
+    )
 
 
 def load_run(folder: str | Path) -> Run:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from sfumato.measure.certificate import Certificate
 from sfumato.measure.judge import Judgement
 from sfumato.mechanism.base import Mechanism
 from sfumato.solver.problem import Problem
@@ -29,6 +30,7 @@ class Found:
     mechanism: Mechanism
     status: str
     history: tuple[dict[str, Any], ...] = field(default=())
+    certificate: Certificate | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +45,7 @@ class Solution:
     status: str
     seconds: float
     history: tuple[dict[str, Any], ...] = field(default=())
+    certificate: Certificate | None = None
 
     @property
     def name(self) -> str:
@@ -56,8 +59,8 @@ class Solution:
 
     @property
     def leakage(self) -> float:
-        """Bayes vulnerability 1 - B(X|Z) on the training data."""
-        return 1 - self.measured.bayes_error.value
+        """The problem's objective on the training data: 1 - B(X|Z), bits, or gain."""
+        return self.problem.objective.leakage(self.measured.joint)
 
     def save(self, folder: str | Path) -> None:
         """Write a run folder: run.json, the mechanism, the history."""
@@ -71,6 +74,8 @@ class Solution:
             "solver": self.name,
             "seed": self.seed,
             "max_loss": self.problem.max_loss,
+            "objective": self.problem.objective.name,
+            "leakage": self.leakage,
             **self.measured.as_dict(),
             "status": self.status,
             "seconds": self.seconds,

@@ -1,0 +1,67 @@
+"""sfumato frontier"""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sfumato.cli.options import as_json, grid_options, print_json, recipe_of, region, say_notes, selection, working
+
+_EXAMPLE = "\b\nExample: sfumato frontier four-corners --from 50 --to 250 --points 5 --cell-m 50"
+
+
+@click.command("frontier", epilog=_EXAMPLE)
+@click.argument("source", metavar="DATA")
+@selection
+@region
+@click.option("--from", "first", type=float, required=True, metavar="METRES", help="The smallest budget.")
+@click.option("--to", "last", type=float, required=True, metavar="METRES", help="The largest budget.")
+@click.option("--points", type=click.IntRange(min=2), default=20, show_default=True, help="How many budgets.")
+@grid_options
+@click.option("--gap", type=float, default=0.005, show_default=True, help="How tight the curve is proved.")
+@click.option("--run", "runs", multiple=True, type=click.Path(path_type=Path), help="Place this run on it; may be repeated.")
+@click.option("--time-limit", type=float, metavar="S", help="Stop after so many seconds with what is proved so far.")
+@click.option("--figure", type=click.Path(path_type=Path), metavar="FILE", help="Also draw it: a .png or .svg file.")
+@as_json
+def command(
+    source: str,
+    first: float,
+    last: float,
+    points: int,
+    cell_m: float | None,
+    cells: int | None,
+    gap: float,
+    runs: tuple[Path, ...],
+    time_limit: float | None,
+    figure: Path | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """The proven best trade-off between loss and leakage, with Laplace, the coin and runs placed on it."""
+    from sfumato.report.trade_off import trade_off
+
+    recipe = recipe_of(source, options)
+    data, _ = recipe.data()
+    say_notes(data.notes)
+    with working(f"proving the frontier at {points} budgets") as status:
+        tell = status.update if status is not None else (lambda text: click.echo(text, err=True))
+        found = trade_off(
+            data,
+            first=first,
+            last=last,
+            points=points,
+            cell_m=cell_m,
+            cells=cells,
+            gap=gap,
+            runs=runs,
+            time_limit=time_limit,
+            progress=tell,
+        )
+    if figure is not None:
+        found.draw(figure)
+    if as_json:
+        print_json(found.as_dict())
+    else:
+        click.echo(str(found))
+        if figure is not None:
+            click.echo(f"figure: {figure}")

@@ -1,0 +1,144 @@
+"""Data that are not places: a table P(secret, truth) with truths in words, and a loss of the user's own."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.data.joint import Joint
+from sfumato.data.read import read_table
+from sfumato.errors import DataError
+from sfumato.files import array_hash
+
+
+@dataclass(frozen=True, eq=False)
+class LossMatrix:
+    """A loss that is looked up: `matrix` has a row a truth and a column a report.
+
+    Truth k and report k are written as the place (k, 0), so that every mechanism and measure that
+    works on places works on words too.
+    """
+
+    matrix: np.ndarray
+    __name__ = "loss matrix"
+
+    def __call__(self, truth: np.ndarray, report: np.ndarray) -> np.ndarray:
+        return self.matrix[np.asarray(truth)[..., 0].astype(int), np.asarray(report)[..., 0].astype(int)]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """P(secret, truth) for any finite secret and truth, with the loss of each (truth, report).
+
+    >>> table = Table(Joint(np.eye(2) / 2, secrets=("a", "b")), ("x", "y"), ("x", "y"), np.array([[0, 1], [1, 0]]))
+    >>> table.report_name(np.array([[1.0, 0.0]]))
+    ['y']
+    """
+
+    probabilities: Joint
+    truths: tuple[str, ...]
+    reports: tuple[str, ...]
+    losses: np.ndarray
+    name: str = "table"
+    notes: tuple[str, ...] = ()
+    plane = None
+    region = None
+
+    def __post_init__(self) -> None:
+        losses = np.array(self.losses, dtype=float)
+        shape = (len(self.truths), len(self.reports))
+        if self.probabilities.table.shape[1] != len(self.truths) or losses.shape != shape:
+            raise DataError(
+                f"{self.name}: {self.probabilities.table.shape[1]} columns of probabilities, {len(self.truths)} truths and a loss of "
+                f"shape {losses.shape}; expected one column a truth and losses of shape {shape}"
+            )
+        if not np.all(losses >= 0):
+            raise DataError(f"{self.name}: losses are numbers of at least 0; got a negative one or NaN")
+        object.__setattr__(self, "losses", losses)
+
+    def __len__(self) -> int:
+        return len(self.truths)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The names of the secrets."""
+        return self.probabilities.secrets
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 over names, probabilities and losses."""
+        names = np.frombuffer("\n".join([*self.secrets, "", *self.truths, "", *self.reports]).encode(), dtype=np.uint8)
+        return array_hash(names, self.probabilities.table, self.losses)
+
+    @property
+    def loss(self) -> LossMatrix:
+        """The loss as a function of (truth, report)."""
+        return LossMatrix(self.losses)
+
+    @property
+    def report_places(self) -> np.ndarray:
+        """Report k at (k, 0)."""
+        return _along(len(self.reports))
+
+    def joint(self) -> Joint:
+        """P(secret, truth) with truth k at (k, 0); truths of probability zero left out."""
+        seen = self.probabilities.place_probability > 0
+        return Joint(self.probabilities.table[:, seen], places=_along(len(self.truths))[seen], secrets=self.secrets)
+
+    def report_name(self, places: np.ndarray) -> list[str]:
+        """The words for reports."""
+        return [self.reports[int(place[0])] for place in np.atleast_2d(places)]
+
+    def truth_place(self, words: list[str]) -> np.ndarray:
+        """The places that stand for truths in words."""
+        unknown = [word for word in words if word not in self.truths]
+        if unknown:
+            raise DataError(f"'{unknown[0]}' is not a truth of {self.name}; expected one of {', '.join(self.truths[:8])}")
+        return _along(len(self.truths))[[self.truths.index(word) for word in words]]
+
+
+def _along(count: int) -> np.ndarray:
+    return np.stack([np.arange(count, dtype=float), np.zeros(count)], axis=1)
+
+
+def read_categories(probabilities: str | Path, losses: str | Path) -> Table:
+    """Read a table from two CSV files.
+
+    `probabilities` has columns secret, truth, probability (or count); `losses` has columns truth,
+    report, loss, one row for every pair.
+    """
+    first, second = Path(probabilities), Path(losses)
+    table = _columns(first, ("secret", "truth"), ("probability", "count"))
+    costs = _columns(second, ("truth", "report"), ("loss",))
+    secrets, truths = (tuple(dict.fromkeys(column)) for column in (table[0], table[1]))
+    reports = tuple(dict.fromkeys(costs[1]))
+    unknown = [word for word in truths if word not in set(costs[0])]
+    if unknown:
+        raise DataError(f"{second.name} has no loss for the truth '{unknown[0]}'; expected a row for every truth and report")
+    weights = np.zeros((len(secrets), len(truths)))
+    for secret, truth, weight in zip(*table, strict=True):
+        weights[secrets.index(secret), truths.index(truth)] += weight
+    if not (np.all(weights >= 0) and 0 < weights.sum() < np.inf):
+        raise DataError(f"{first.name}: probabilities are numbers of at least 0 that do not all vanish; repair the column")
+    matrix = np.full((len(truths), len(reports)), np.nan)
+    for truth, report, cost in zip(*costs, strict=True):
+        if truth in truths:
+            matrix[truths.index(truth), reports.index(report)] = cost
+    if np.any(np.isnan(matrix)):
+        row, column = np.argwhere(np.isnan(matrix))[0]
+        raise DataError(f"{second.name} has no loss for truth '{truths[row]}' and report '{reports[column]}'; expected every pair")
+    return Table(Joint(weights / weights.sum(), secrets=secrets), truths, reports, matrix, name=first.name)
+
+
+def _columns(path: Path, words: tuple[str, str], numbers: tuple[str, ...]) -> tuple[list[str], list[str], list[float]]:
+    table = read_table(path)
+    number = next((name for name in numbers if name in table.column_names), None)
+    absent = [name for name in words if name not in table.column_names] + ([] if number else [numbers[0]])
+    if absent:
+        raise DataError(f"{path.name} has no column '{absent[0]}'; expected {', '.join((*words, numbers[0]))}")
+    assert number is not None
+    try:
+        values = [float(value) for value in table[number].to_pylist()]
+    except (TypeError, ValueError):
+        raise DataError(f"{path.name}: column '{number}' holds something other than numbers; repair it") from None
+    return ([str(word) for word in table[words[0]].to_pylist()], [str(word) for word in table[words[1]].to_pylist()], values)

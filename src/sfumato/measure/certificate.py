@@ -1,0 +1,219 @@
+"""Certificates: a proof, in a file, that no mechanism within the budgets leaks less than a number.
+
+A certificate holds a probability vector for each report (how an adversary would guess there) and a
+price for each budget.  `bound` works the proof out again from the data alone, with the arithmetic of
+`sfumato.measure.bound`, which shares no code with any solver.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from sfumato.data.grid import Grid
+from sfumato.data.joint import Joint
+from sfumato.errors import FileError
+from sfumato.files import written_beside
+from sfumato.measure.bound import CertificateError, Claim, bound_grid, bound_plane
+from sfumato.measure.objective import Gain, Objective
+from sfumato.mechanism.law import Loss, euclidean
+
+_FORMAT = "sfumato certificate 1"
+_MOST_PAIRS = 4e8  # truths times cells up to which all cells of the region are checked
+_LN2 = float(np.log(2))
+
+
+class Claimed(Protocol):
+    """What a certificate needs to know of a problem."""
+
+    @property
+    def samples(self) -> Any: ...
+    @property
+    def joint(self) -> Joint: ...
+    @property
+    def places(self) -> np.ndarray: ...
+    @property
+    def reports(self) -> np.ndarray: ...
+    @property
+    def grid(self) -> Grid: ...
+    @property
+    def loss(self) -> Loss: ...
+    @property
+    def loss_is_distance(self) -> bool: ...
+    @property
+    def max_loss(self) -> float | None: ...
+    @property
+    def user_limits(self) -> np.ndarray | None: ...
+    @property
+    def max_distance(self) -> float | None: ...
+    @property
+    def objective(self) -> Objective: ...
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The least leakage of any mechanism within the budgets, in the objective's unit.
+
+    `grid` is for reports on the problem's grid (`cells` of them were checked), `plane` for reports
+    anywhere; None where the plane was not proved (words, or a loss that is not the distance).
+    """
+
+    grid: float
+    plane: float | None
+    cells: int
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """Shares of guesses at places, with prices of the budgets; `half_sides` for cells of the plane."""
+
+    places: np.ndarray
+    shares: np.ndarray
+    multipliers: np.ndarray
+    half_sides: np.ndarray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """A proof for one data set, one objective and one set of budgets."""
+
+    objective: str
+    data_hash: str
+    max_loss: float | None
+    user_limits: np.ndarray | None
+    max_distance: float | None
+    on_grid: Proof
+    on_plane: Proof | None = None
+
+    @classmethod
+    def of(cls, problem: Claimed, on_grid: Proof, on_plane: Proof | None = None) -> "Certificate":
+        """A certificate for a problem."""
+        return cls(
+            problem.objective.name, problem.samples.hash, problem.max_loss, problem.user_limits, problem.max_distance, on_grid, on_plane
+        )
+
+    def bound(self, problem: Claimed) -> Bounds:
+        """Work the proof out again for a problem; refuses a problem that it was not made for."""
+        self._check(problem)
+        claim = claim_of(problem)
+        places = self._places_to_check(problem)
+        nearest = np.arange(len(places)) if places is self.on_grid.places else cKDTree(self.on_grid.places).query(places)[1]
+        on_grid = bound_grid(
+            claim,
+            self.on_grid.shares[nearest],
+            self.on_grid.multipliers,
+            lambda reports: problem.loss(problem.places[:, None, :], places[None, reports, :]),
+        )
+        plane = None
+        if self.on_plane is not None and problem.loss is euclidean:
+            proof = self.on_plane
+            assert proof.half_sides is not None
+            plane = bound_plane(claim, proof.shares, proof.multipliers, problem.places, proof.places, proof.half_sides)
+        unit = _LN2 if problem.objective.name == "information" else 1.0
+        return Bounds(grid=on_grid / unit, plane=None if plane is None else plane / unit, cells=len(places))
+
+    def _places_to_check(self, problem: Claimed) -> np.ndarray:
+        """All cells of the region, each with the shares of the nearest one in the proof; where these are too many
+        (or the reports are words), the problem's own list of reports."""
+        if problem.loss_is_distance:
+            count = problem.grid.cells_per_side
+            if count is not None and count * count * len(problem.places) <= _MOST_PAIRS:
+                return problem.grid.centres()
+        return problem.reports
+
+    def _check(self, problem: Claimed) -> None:
+        if self.data_hash != problem.samples.hash:
+            raise CertificateError(
+                f"this certificate is for other data ({self.data_hash[:12]}…); {problem.samples.name} is {problem.samples.hash[:12]}…: "
+                "name the data that it was made for"
+            )
+        if self.objective != problem.objective.name:
+            raise CertificateError(f"this certificate is for the objective {self.objective}, not {problem.objective.name}")
+        mine = _budget_text(self.max_loss, self.user_limits, self.max_distance)
+        theirs = _budget_text(problem.max_loss, problem.user_limits, problem.max_distance)
+        if mine != theirs:
+            raise CertificateError(f"this certificate is for the budget {mine}, not {theirs}")
+
+    def save(self, path: str | Path) -> None:
+        """Write the certificate to one file (NumPy arrays, nothing pickled)."""
+        arrays: dict[str, np.ndarray] = {
+            "format": np.array(_FORMAT),
+            "objective": np.array(self.objective),
+            "data_hash": np.array(self.data_hash),
+            "max_loss": _optional(self.max_loss),
+            "max_distance": _optional(self.max_distance),
+            "user_limits": np.array([] if self.user_limits is None else self.user_limits),
+        }
+        for name, proof in (("grid", self.on_grid), ("plane", self.on_plane)):
+            if proof is not None:
+                arrays |= {f"{name}.places": proof.places, f"{name}.shares": proof.shares, f"{name}.multipliers": proof.multipliers}
+                if proof.half_sides is not None:
+                    arrays[f"{name}.half_sides"] = proof.half_sides
+        with written_beside(path) as beside, beside.open("wb") as target:
+            np.savez_compressed(target, allow_pickle=False, **arrays)
+
+
+def load_certificate(path: str | Path) -> Certificate:
+    """Read a certificate that `save` wrote."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+    except FileNotFoundError:
+        raise FileError(f"there is no certificate file {path}; `sfumato certify` makes one") from None
+    except Exception as error:  # a damaged archive raises anything: zip, zlib, struct or value errors
+        raise FileError(f"{path} is not a whole certificate file ({type(error).__name__}); make or copy it again") from None
+    try:
+        if str(arrays["format"]) != _FORMAT:
+            raise FileError(f"{path} is not a certificate of this version; expected '{_FORMAT}'")
+        limits = arrays["user_limits"]
+        return Certificate(
+            objective=str(arrays["objective"]),
+            data_hash=str(arrays["data_hash"]),
+            max_loss=_number(arrays["max_loss"]),
+            user_limits=limits if len(limits) else None,
+            max_distance=_number(arrays["max_distance"]),
+            on_grid=Proof(arrays["grid.places"], arrays["grid.shares"], arrays["grid.multipliers"]),
+            on_plane=_plane_proof(arrays),
+        )
+    except KeyError as error:
+        raise FileError(f"{path} is not a certificate file: the array {error} is missing; make or copy it again") from None
+
+
+def claim_of(problem: Claimed) -> Claim:
+    """The claim that a bound is about, as plain arrays."""
+    objective = problem.objective
+    kind = objective.name if objective.name in ("bayes", "information") else "gain"
+    gains = objective.matrix(problem.joint.secrets) if isinstance(objective, Gain) else None
+    return Claim(
+        joint=problem.joint.table,
+        objective=kind,
+        gains=gains,
+        max_loss=problem.max_loss,
+        user_max_loss=problem.user_limits,
+        cap=problem.max_distance,
+    )
+
+
+def _plane_proof(arrays: dict[str, np.ndarray]) -> Proof | None:
+    if "plane.places" not in arrays:
+        return None
+    return Proof(arrays["plane.places"], arrays["plane.shares"], arrays["plane.multipliers"], arrays["plane.half_sides"])
+
+
+def _optional(value: float | None) -> np.ndarray:
+    return np.array([] if value is None else [value], dtype=float)
+
+
+def _number(stored: np.ndarray) -> float | None:
+    return float(stored[0]) if len(stored) else None
+
+
+def _budget_text(max_loss: float | None, user_limits: np.ndarray | None, max_distance: float | None) -> str:
+    parts = [] if max_loss is None else [f"{max_loss:.9g} on average"]
+    if user_limits is not None:
+        parts.append("per user " + "/".join(f"{limit:.9g}" for limit in user_limits))
+    if max_distance is not None:
+        parts.append(f"{max_distance:.9g} at most")
+    return ", ".join(parts)

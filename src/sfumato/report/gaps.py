@@ -1,0 +1,79 @@
+"""The gap of each compared mechanism to the proven bound, on the training data."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sfumato.data.samples import Samples
+from sfumato.data.table import Table
+from sfumato.measure.certificate import Bounds, Certificate, load_certificate
+from sfumato.solver.problem import Problem
+from sfumato.solver.run import Run, problem_of
+from sfumato.solver.solution import Solution
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A leakage on the training data beside what no mechanism within the budget can go below."""
+
+    objective: str
+    leakage: float
+    bounds: Bounds
+
+    @property
+    def value(self) -> float:
+        """Leakage less the bound on the grid."""
+        return self.leakage - self.bounds.grid
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "objective": self.objective,
+            "leakage": self.leakage,
+            "bound_grid": self.bounds.grid,
+            "bound_plane": self.bounds.plane,
+            "gap": self.value,
+        }
+
+
+def gaps_of(items: Sequence[object], train: Samples | Table | None) -> list[Gap | None]:
+    """A gap for each solution or run whose problem one of them carries a certificate for."""
+    problems = [_problem(item, train) for item in items]
+    proved: dict[tuple[Any, ...], Bounds] = {}
+    for item, problem in zip(items, problems, strict=True):
+        certificate = None if problem is None else _certificate(item)
+        if problem is not None and certificate is not None and _key(problem) not in proved:
+            proved[_key(problem)] = certificate.bound(problem)
+    found: list[Gap | None] = []
+    for item, problem in zip(items, problems, strict=True):
+        bounds = None if problem is None else proved.get(_key(problem))
+        law = None
+        if problem is not None and bounds is not None and isinstance(item, (Solution, Run)):
+            law = item.mechanism.law(problem.joint, loss=problem.loss)
+        if problem is None or bounds is None or law is None:
+            found.append(None)
+        else:
+            found.append(Gap(problem.objective.name, problem.objective.leakage(law.joint), bounds))
+    return found
+
+
+def _problem(item: object, train: Samples | Table | None) -> Problem | None:
+    if isinstance(item, Solution):
+        return item.problem
+    if isinstance(item, Run) and train is not None and train.hash == item.record["data"]["hash"]:
+        return problem_of(item, train)
+    return None
+
+
+def _certificate(item: object) -> Certificate | None:
+    if isinstance(item, Solution):
+        return item.certificate
+    if isinstance(item, Run) and (item.folder / "certificate.npz").exists():
+        return load_certificate(item.folder / "certificate.npz")
+    return None
+
+
+def _key(problem: Problem) -> tuple[Any, ...]:
+    limits = None if problem.user_limits is None else tuple(problem.user_limits)
+    grid = None if problem.region is None else problem.grid
+    return (problem.samples.hash, problem.objective.name, problem.max_loss, limits, problem.max_distance, grid, problem.loss)

@@ -1,0 +1,135 @@
+"""The frontier as a table and a figure, with other mechanisms placed on it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.data.samples import Samples
+from sfumato.data.table import Table
+from sfumato.errors import FileError, ProblemError
+from sfumato.files import written_beside
+from sfumato.measure.exact import bayes_error, mutual_information
+from sfumato.report.table import text_table
+from sfumato.solver import solve
+from sfumato.solver.baselines import Coin, Laplace
+from sfumato.solver.frontier import Frontier, frontier
+from sfumato.solver.problem import Problem
+from sfumato.solver.run import load_run
+
+_LAPLACE_POINTS = 6
+_INK, _BLUE, _ORANGE, _GREEN = "#222222", "#0072B2", "#D55E00", "#009E73"
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A mechanism on the frontier's axes."""
+
+    name: str
+    loss: float
+    bayes_error: float
+    information_bits: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"name": self.name, "loss": self.loss, "bayes_error": self.bayes_error, "information_bits": self.information_bits}
+
+
+@dataclass(frozen=True, eq=False)
+class TradeOff:
+    """The proven curve and the mechanisms beside it."""
+
+    frontier: Frontier
+    placed: tuple[Placed, ...]
+
+    def __str__(self) -> str:
+        found = self.frontier
+        lines = [
+            [
+                f"{budget:g}",
+                f"{1 - found.bayes.reached[at]:.4f}",
+                f"{1 - found.bayes.bound[at]:.4f}",
+                f"{found.information.reached[at]:.4f}",
+                f"{found.information.bound[at]:.4f}",
+            ]
+            for at, budget in enumerate(found.budgets)
+        ]
+        curve = text_table(["max loss m", "Bayes error ↑", "at most", "info bits ↓", "at least"], lines)
+        others = [[one.name, f"{one.loss:.1f}", f"{one.bayes_error:.4f}", f"{one.information_bits:.4f}"] for one in self.placed]
+        proved = f"proved to {found.bayes.gap:.4f} (Bayes error) and {found.information.gap:.4f} bits"
+        notes = f"reports on {found.problem.grid.cell_m:g} m cells; {proved}"
+        return f"{curve}\n{notes}\n\n{text_table(['mechanism', 'loss m', 'Bayes error ↑', 'info bits ↓'], others)}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**self.frontier.as_dict(), "placed": [one.as_dict() for one in self.placed]}
+
+    def draw(self, path: Path) -> None:
+        """Two panels: Bayes error and information against the loss."""
+        from matplotlib.figure import Figure
+
+        if path.suffix.lower() not in (".png", ".svg"):
+            raise FileError(f"{path.name} has an ending that sfumato does not draw; expected .png or .svg")
+        figure = Figure(figsize=(10, 4.2), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        found = self.frontier
+        pairs = (
+            (left, 1 - found.bayes.reached, 1 - found.bayes.bound, "Bayes error (higher is more private)", "bayes_error"),
+            (right, found.information.reached, found.information.bound, "information, bits (lower is more private)", "information_bits"),
+        )
+        for axes, reached, bound, label, key in pairs:
+            axes.fill_between(found.budgets, reached, bound, color=_BLUE, alpha=0.25, linewidth=0)
+            axes.plot(found.budgets, bound, color=_BLUE, linewidth=2, label="best that can exist (proved)")
+            for name, colour, marker in (("laplace", _ORANGE, "s"), ("coin", _GREEN, "o")):
+                places = [one for one in self.placed if one.name == name]
+                axes.plot(
+                    [one.loss for one in places], [getattr(one, key) for one in places], marker, color=colour, label=name, markersize=5
+                )
+            for one in self.placed:
+                if one.name not in ("laplace", "coin"):
+                    axes.plot(one.loss, getattr(one, key), "D", color=_INK, markersize=6)
+                    axes.annotate(one.name, (one.loss, getattr(one, key)), textcoords="offset points", xytext=(6, 6), fontsize=9)
+            axes.set_xlabel("expected loss, metres")
+            axes.set_ylabel(label)
+            axes.grid(alpha=0.3)
+            axes.legend(frameon=False, fontsize=9)
+        with written_beside(path) as beside:
+            figure.savefig(beside, format=path.suffix.lower().removeprefix("."), dpi=150)
+
+
+def trade_off(
+    data: Samples | Table,
+    *,
+    first: float,
+    last: float,
+    points: int,
+    cell_m: float | None,
+    cells: int | None,
+    gap: float,
+    runs: tuple[Path, ...] = (),
+    time_limit: float | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> TradeOff:
+    """Prove the frontier and place Laplace, the coin and runs on it."""
+    if isinstance(data, Table):
+        raise ProblemError("a frontier is drawn for places; for words solve at each budget instead")
+    if not first < last:
+        raise ProblemError(f"the budgets run from {first:g} to {last:g} m; expected the first below the last")
+    problem = Problem(data, max_loss=last, cell_m=cell_m, cells=cells)
+    budgets = np.linspace(first, last, points)
+    loaded = [load_run(folder) for folder in runs]
+    found = frontier(problem, budgets, gap=gap, time_limit=time_limit, progress=progress)
+    placed = []
+    for solver, chosen in ((Coin(), budgets), (Laplace(), budgets[:: max(1, -(-points // _LAPLACE_POINTS))])):
+        for budget in chosen:
+            progress(f"{solver.name} at {budget:g} m")
+            measured = solve(Problem(data, max_loss=float(budget), region=problem.region, cell_m=cell_m, cells=cells), solver).measured
+            placed.append(Placed(solver.name, measured.loss.value, measured.bayes_error.value, measured.information_bits.value))
+    for run in loaded:
+        law = run.mechanism.law(problem.joint, loss=problem.loss) or run.mechanism.law(problem.joint, grid=run.grid, loss=problem.loss)
+        if law is None:
+            raise ProblemError(f"the law of {run.folder} is not known; measure it instead", hint=f"sfumato measure {run.folder}")
+        placed.append(Placed(run.name, law.loss, bayes_error(law.joint), mutual_information(law.joint)))
+    return TradeOff(found, tuple(placed))

@@ -1,0 +1,153 @@
+"""The proven best trade-off: how little any mechanism can leak at each budget.
+
+The least leakage is a convex, falling function of the budget.  One solve at a budget gives two things
+that hold at *every* budget: a tangent below the curve (its certificate, whose multiplier is the slope)
+and a mechanism on it (mixing two mechanisms gives all losses between).  So a few solves bracket the
+whole curve, and the next one goes where the bracket is widest.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sfumato.errors import ProblemError
+from sfumato.measure.objective import Bayes, Information, Objective
+from sfumato.solver.optimum import best_within, task_of
+from sfumato.solver.problem import Problem
+
+_LN2 = float(np.log(2))
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """The bracket of one objective: at each budget, `reached` by some mechanism and `bound` that none goes below."""
+
+    objective: Objective
+    budgets: np.ndarray
+    reached: np.ndarray
+    bound: np.ndarray
+    solves: int
+
+    @property
+    def gap(self) -> float:
+        """The widest place of the bracket."""
+        return float(np.max(self.reached - self.bound))
+
+
+@dataclass(frozen=True, eq=False)
+class Frontier:
+    """Bayes error and information against the loss budget, on the problem's grid."""
+
+    problem: Problem
+    bayes: Curve
+    information: Curve
+
+    @property
+    def budgets(self) -> np.ndarray:
+        """The budgets, in metres."""
+        return self.bayes.budgets
+
+    def as_dict(self) -> dict[str, object]:
+        """For JSON: Bayes errors (not vulnerabilities) and bits; `bound` is what no mechanism on the grid can pass."""
+        points = [
+            {
+                "max_loss": float(budget),
+                "bayes_error": {"value": float(1 - self.bayes.reached[at]), "bound": float(1 - self.bayes.bound[at])},
+                "information_bits": {"value": float(self.information.reached[at]), "bound": float(self.information.bound[at])},
+            }
+            for at, budget in enumerate(self.budgets)
+        ]
+        return {
+            "points": points,
+            "gap": {"bayes_error": self.bayes.gap, "information_bits": self.information.gap},
+            "cell_m": self.problem.grid.cell_m,
+            "data_hash": self.problem.samples.hash,
+            "solves": self.bayes.solves + self.information.solves,
+        }
+
+
+def frontier(
+    problem: Problem,
+    budgets: np.ndarray,
+    *,
+    gap: float = 0.005,
+    time_limit: float | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Frontier:
+    """Bracket the least leakage at every budget given, to `gap` (a probability, or bits) or until the time is up.
+
+    The problem's own budget and objective are not used; its grid, loss and data are.
+    """
+    budgets = np.asarray(budgets, dtype=float)
+    if budgets.ndim != 1 or not len(budgets) or not np.all((budgets > 0) & np.isfinite(budgets)):
+        raise ProblemError("a frontier needs budgets above 0 metres, all finite")
+    smallest = problem.smallest_loss
+    if not budgets.min() >= smallest:
+        raise ProblemError(
+            f"the smallest budget asked for is {budgets.min():g} m; on this grid no mechanism stays below {smallest:.4g} m: "
+            "start higher or make the cells smaller"
+        )
+    limit = None if time_limit is None else time_limit / 2
+    curves = [_curve(problem, objective, budgets, gap=gap, time_limit=limit, progress=progress) for objective in (Bayes(), Information())]
+    return Frontier(problem, curves[0], curves[1])
+
+
+def _curve(
+    problem: Problem, objective: Objective, budgets: np.ndarray, *, gap: float, time_limit: float | None, progress: Callable[[str], None]
+) -> Curve:
+    start = time.perf_counter()
+    unit = _LN2 if objective.name == "information" else 1.0
+    points, tangents = _ends(problem, objective)
+    floor = float(problem.joint.prior.max()) if objective.name == "bayes" else 0.0
+    reports: np.ndarray | None = None
+    solved: set[float] = set()
+    while True:
+        reached = np.interp(budgets, *_lower_hull(points))
+        bound = np.maximum(floor, np.max([height + slope * budgets for height, slope in tangents], axis=0))
+        widths = reached - bound
+        widths[[budget in solved for budget in budgets]] = -1
+        at = int(np.argmax(widths))
+        spent = time.perf_counter() - start
+        if widths[at] <= gap or (time_limit is not None and spent >= time_limit):
+            break
+        budget = float(budgets[at])
+        solved.add(budget)
+        asked = replace(problem, max_loss=budget, user_max_loss=None, max_distance=None, min_bayes_error=None, objective=objective)
+        left = None if time_limit is None else time_limit - spent
+        optimum = best_within(asked, task_of(asked), gap=gap * unit / 2, time_limit=left, first_reports=reports)
+        reports = optimum.reports if reports is None else np.union1d(reports, optimum.reports)
+        price = float(optimum.multipliers[0]) / unit
+        tangents.append((optimum.bound / unit + price * budget, -price))
+        points.append((optimum.loss, optimum.leakage / unit))
+        progress(f"{objective.name} at {budget:g} m: {optimum.leakage / unit:.4f}, at least {optimum.bound / unit:.4f}")
+    return Curve(objective, budgets, reached, np.minimum(bound, reached), len(solved))
+
+
+def _ends(problem: Problem, objective: Objective) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
+    """Mechanisms at both ends that need no solving: the nearest report, and one place for all."""
+    from sfumato.mechanism.simple import Identity, constant
+    from sfumato.mechanism.wrap import Snapped
+
+    points = []
+    cost = np.array([float(problem.joint.place_probability @ problem.loss(problem.places, place[None, :])) for place in problem.reports])
+    best = problem.reports[int(np.argmin(cost))]
+    for mechanism in (Snapped(Identity(), problem.grid), constant((float(best[0]), float(best[1])))):
+        law = mechanism.law(problem.joint, loss=problem.loss)
+        assert law is not None
+        points.append((law.loss, objective.leakage(law.joint)))
+    return points, [(0.0, 0.0)]
+
+
+def _lower_hull(points: list[tuple[float, float]]) -> tuple[np.ndarray, np.ndarray]:
+    """Losses and leakages of the mixtures that leak least: the lower convex hull, level beyond its last point."""
+    hull: list[tuple[float, float]] = []
+    for point in sorted(points):
+        while len(hull) > 1 and (hull[-1][0] - hull[-2][0]) * (point[1] - hull[-2][1]) <= (hull[-1][1] - hull[-2][1]) * (
+            point[0] - hull[-2][0]
+        ):
+            hull.pop()
+        hull.append(point)
+    losses, leakages = np.array(hull).T
+    return losses, np.minimum.accumulate(leakages)
