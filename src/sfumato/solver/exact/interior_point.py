@@ -15,12 +15,13 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from sfumato.solver.exact.leakage_curves import Information, Vulnerability, longest_step
+from sfumato.solver.exact.newton_system import Pieces, smaller_side
 
 _CORRECTORS = 3  # extra solves per factorisation that pull outliers back to the central path (Gondzio 1996)
 _START_ROUNDS = 200
+_IN_CACHE = 16_384  # pairs worked on at a time, so that what a step makes stays in the cache
 
 
 @dataclass(frozen=True)
@@ -128,24 +129,23 @@ class _State:
         self.barred = None if problem.allowed is None or problem.allowed.all() else ~problem.allowed
         self.loss = problem.loss if self.barred is None else np.where(self.barred, 0.0, problem.loss)
         self.law, sharpness, gaps = central_start(problem)
-        self._see()
+        self.joint_zx = self.law.T @ self.weights
         barrier = float(self.joint_zx.max())
         self.multipliers = np.full(len(self.limits), sharpness * barrier)
         self.spare = self.limits - self._spent(self.law)
-        self.together_step = prior is not None
+        self.curved = prior is not None
         self.leak: Vulnerability | Information
         self.leak = Vulnerability(self.joint_zx, barrier) if prior is None else Information(self.joint_zx, prior)
-        self.values = np.zeros(len(self.law))
         cost = self._cost()
         self.values = cost.min(axis=1) - barrier * gaps
         self.reduced = self._blank(cost - self.values[:, None], 1.0)
+        self.drift: np.ndarray | None = None
         barred = 0 if self.barred is None else int(self.barred.sum())
         self.pairs = self.law.size - barred + self.leak.pairs + len(self.limits)
-        guesses = self.weights.shape[1]
-        self.pair_weights = (self.weights[:, :, None] * self.weights[:, None, :]).reshape(-1, guesses * guesses)
-
-    def _see(self) -> None:
-        self.joint_zx = self.law.T @ self.weights
+        self._upper = np.triu_indices(self.weights.shape[1])
+        self._pair_weights = (self.weights[:, self._upper[0]] * self.weights[:, self._upper[1]]).T
+        step = max(1, _IN_CACHE // self.law.shape[1])
+        self._blocks = [slice(start, start + step) for start in range(0, len(self.law), step)]
 
     def _spent(self, law: np.ndarray) -> np.ndarray:
         return self.charges.T @ np.einsum("wz,wz->w", law, self.loss)
@@ -162,78 +162,93 @@ class _State:
         return self._blank(cost, np.inf)
 
     def measure(self) -> tuple[float, float]:
-        """Leakage and bound of the iterate; notes how far the reduced costs are from what they should be."""
+        """Leakage and bound of the iterate. Where the scores are curved, notes how far the reduced costs lag behind."""
+        leakage = self.leak.leakage(self.joint_zx)
+        if not self.curved:
+            reduced = self.reduced if self.barred is None else np.where(self.barred, np.inf, self.reduced)
+            return leakage, float(np.sum(self.values + reduced.min(axis=1)) - self.multipliers @ self.limits)
         cost = self._cost()
         bound = float(cost.min(axis=1).sum() - self.multipliers @ self.limits)
         cost -= self.values[:, None]
         cost -= self.reduced
         self.drift = self._blank(cost)
-        return self.leak.leakage(self.joint_zx), bound
+        return leakage, bound
 
     def complementarity(self) -> float:
-        return float(np.einsum("wz,wz->", self.law, self.reduced)) + self.leak.complementarity() + float(self.spare @ self.multipliers)
+        """Sum of all products that are 0 at the optimum."""
+        pairs = float(np.einsum("wz,wz->", self.law, self.reduced))
+        return pairs + self.leak.complementarity() + float(self.spare @ self.multipliers)
 
     def factor(self) -> None:
-        """Cholesky factor of the dense block, and the small factors per report."""
-        truths, reports = self.law.shape
-        size, guesses = truths + len(self.limits), self.weights.shape[1]
-        self.ratio = ratio = self.law / self.reduced
-        self.small = self.leak.factor((self.pair_weights.T @ ratio).T.reshape(reports, guesses, guesses))
-        matrix = np.zeros((size, size))
-        rows = np.empty((size, reports))
-        for column in range(self.small.shape[2]):
-            np.multiply(ratio, self.weights @ self.small[:, :, column].T, out=rows[:truths])
-            rows[truths:] = self.charges.T @ (rows[:truths] * self.loss)
-            matrix -= rows @ rows.T
-        first = np.einsum("wz,wz->w", ratio, self.loss)
-        second = np.einsum("wz,wz,wz->w", ratio, self.loss, self.loss)
-        matrix[:truths, truths:] += self.charges * first[:, None]
-        matrix[truths:, :truths] += (self.charges * first[:, None]).T
-        matrix[truths:, truths:] += self.charges.T @ (self.charges * second[:, None])
-        diagonal = np.arange(size)
-        matrix[diagonal, diagonal] += np.concatenate([ratio.sum(axis=1), self.spare / self.multipliers])
-        self.scale = 1.0 / np.sqrt(np.diag(matrix).clip(1e-300))
-        matrix *= self.scale[:, None] * self.scale
-        for shift in (1e-14, 1e-12, 1e-10, 1e-8):
-            try:
-                matrix[diagonal, diagonal] += shift
-                self.dense = cho_factor(matrix, lower=True, check_finite=False)
-                return
-            except np.linalg.LinAlgError:
-                continue
-        raise np.linalg.LinAlgError("Newton's system is no longer positive definite")
+        """Factors of the dense block and, per report, of the scores."""
+        guesses = self.weights.shape[1]
+        self.ratio = self.law / self.reduced
+        curvature = np.empty((self.law.shape[1], guesses, guesses))
+        rows, columns = self._upper
+        curvature[:, rows, columns] = curvature[:, columns, rows] = (self._pair_weights @ self.ratio).T
+        self.small = self.leak.factor(curvature)
+        self.dense = smaller_side(Pieces(self.ratio, self.loss, self.weights, self.small, self.charges, self.spare / self.multipliers))
 
     def _direction(self, target: float, bends: _Bends) -> _Move:
-        """Newton's direction towards products equal to `target` minus the bends; see `advance` for the order."""
-        aim = (target - bends[0]) / self.reduced - self.law - self.ratio * self.drift
-        self._blank(aim)
+        """Newton's direction towards products equal to `target` minus the bends; see `_Move` for the order."""
+        truths, guesses = self.weights.shape
+        law, reduced = np.empty_like(self.law), np.empty_like(self.law)
+        push, rows, spent = np.zeros((law.shape[1], guesses)), np.empty(truths), np.empty(truths)
+        for block in self._blocks:  # what each pair aims at, kept in `law`
+            aim = np.divide(target - bends[0][block] if bends[0].ndim == 2 else target, self.reduced[block], out=law[block])
+            aim -= self.law[block]
+            if self.drift is not None:
+                aim -= self.ratio[block] * self.drift[block]
+            if self.barred is not None:
+                aim[self.barred[block]] = 0.0
+            push += aim.T @ self.weights[block]
+            rows[block], spent[block] = aim.sum(axis=1), np.einsum("wz,wz->w", aim, self.loss[block])
         spare_aim = target - self.spare * self.multipliers - bends[2]
-        bent = self._through(aim.T @ self.weights + self.leak.pressure(target, bends[1]))
-        moved = aim - self.ratio * (self.weights @ bent.T)
-        right = np.concatenate(
-            [
-                1.0 - self.law.sum(axis=1) - moved.sum(axis=1),
-                self.limits - self._spent(self.law) - self.spare - spare_aim / self.multipliers - self._spent(moved),
-            ]
-        )
-        answer = self.scale * cho_solve(self.dense, self.scale * right, check_finite=False)
-        values, multipliers = np.split(answer, [len(self.law)])
-        lift = values[:, None] + (self.charges @ multipliers)[:, None] * self.loss
-        scores = bent + self._through((self.ratio * lift).T @ self.weights)
-        reduced = self.weights @ scores.T - lift + self.drift
-        law = aim + self.ratio * (self.drift - reduced)
+        bent = self._through(push + self.leak.pressure(target, bends[1]))
+        for block in self._blocks:
+            weights, ratio = self.weights[block], self.ratio[block]
+            rows[block] -= np.einsum("wa,wa->w", weights, ratio @ bent)
+            spent[block] -= np.einsum("wa,wa->w", weights, (ratio * self.loss[block]) @ bent)
+        right = [-rows - (self.law.sum(axis=1) - 1.0), -self.charges.T @ spent - spare_aim / self.multipliers]
+        right[1] += self.limits - self._spent(self.law) - self.spare
+        values, multipliers = np.split(self.dense.solve(np.concatenate(right)), [truths])
+        price = self.charges @ multipliers
+        push = np.zeros_like(push)
+        for block in self._blocks:
+            lift = np.multiply(price[block, None], self.loss[block], out=reduced[block])
+            lift += values[block, None]
+            push += (self.ratio[block] * lift).T @ self.weights[block]
+        scores = bent + self._through(push)
+        for block in self._blocks:
+            change = np.subtract(self.weights[block] @ scores.T, reduced[block], out=reduced[block])
+            if self.barred is not None:
+                change[self.barred[block]] = 0.0
+            law[block] -= self.ratio[block] * change
+            if self.drift is not None:
+                change += self.drift[block]
         spare = (spare_aim + self.spare * multipliers) / self.multipliers
-        return law, self._blank(reduced), self.leak.direction(scores), scores, spare, -multipliers, values
+        return law, reduced, self.leak.direction(scores), scores, spare, -multipliers, values
 
     def _through(self, push: np.ndarray) -> np.ndarray:
         """F F' push, report by report."""
-        return np.einsum("zaj,zj->za", self.small, np.einsum("zaj,za->zj", self.small, push))
+        return np.matmul(self.small, np.matmul(self.small.transpose(0, 2, 1), push[:, :, None]))[:, :, 0]
 
     def _lengths(self, move: _Move) -> tuple[float, float]:
         slack, scores = self.leak.longest(move[3], move[2])
-        primal = min(longest_step(self.law, move[0]), slack, longest_step(self.spare, move[4]))
-        dual = min(longest_step(self.reduced, move[1]), scores, longest_step(self.multipliers, move[5]))
-        return (min(primal, dual),) * 2 if self.together_step else (primal, dual)
+        primal = min(slack, longest_step(self.spare, move[4]))
+        dual = min(scores, longest_step(self.multipliers, move[5]))
+        for block in self._blocks:
+            primal = min(primal, longest_step(self.law[block], move[0][block]))
+            dual = min(dual, longest_step(self.reduced[block], move[1][block]))
+        return (min(primal, dual),) * 2 if self.curved else (primal, dual)
+
+    def _bend(self, bend: np.ndarray, move: _Move, ahead: float, behind: float, target: float) -> np.ndarray:
+        """The bends of law x reduced after looking ahead along the move."""
+        bent = np.empty_like(self.law)
+        for block in self._blocks:
+            product = (self.law[block] + ahead * move[0][block]) * (self.reduced[block] + behind * move[1][block])
+            np.subtract(bend[block] if bend.ndim == 2 else 0.0, _towards(product, target), out=bent[block])
+        return bent
 
     def advance(self, target: float) -> float:
         """Move towards products equal to `target`; returns the shorter of the primal and dual step lengths."""
@@ -244,10 +259,12 @@ class _State:
             if min(primal, dual) > 0.9:
                 break
             ahead, behind = min(1.0, 1.5 * primal + 0.1), min(1.0, 1.5 * dual + 0.1)
-            pairs = ((self.law, self.reduced), (self.leak.slack, self.leak.scores), (self.spare, self.multipliers))
+            slacks = (self.leak.slack + ahead * move[2]) * (self.leak.scores + behind * move[3])
+            spares = (self.spare + ahead * move[4]) * (self.multipliers + behind * move[5])
             bends = [
-                bend - _towards((one + ahead * move[2 * k]) * (two + behind * move[2 * k + 1]), target)
-                for k, (bend, (one, two)) in enumerate(zip(bends, pairs, strict=True))
+                self._bend(bends[0], move, ahead, behind, target),
+                bends[1] - _towards(slacks, target),
+                bends[2] - _towards(spares, target),
             ]
             other = self._direction(target, bends)
             lengths = self._lengths(other)
@@ -255,8 +272,8 @@ class _State:
                 break
             move, (primal, dual) = other, lengths
         self.law = self.law + primal * move[0]
-        self._see()
-        self.reduced = self.reduced + dual * move[1]
+        self.joint_zx = self.law.T @ self.weights
+        self.reduced += dual * move[1]
         self.spare = self.spare + primal * move[4]
         self.multipliers = self.multipliers + dual * move[5]
         self.values = self.values + dual * move[6]
