@@ -51,7 +51,7 @@ BAD_OPTIONS = {
     "budget not a number": (["--max-loss", "nan"], ["above 0 metres", "nan"]),
     "budget in words": (["--max-loss", "much"], ["'much' is not a valid float"]),
     "endless budget": (["--max-loss", "inf"], ["finite"]),
-    "no budget": ([], ["--max-loss"]),
+    "no budget": ([], ["needs a budget", "max_loss"]),
     "impossible budget": (["--max-loss", 5], ["no mechanism", "smallest possible loss is", "cells smaller"]),
     "more users than there are": (["--max-loss", 100, "--top-users", 9], ["4 user(s)", "9 were asked"]),
     "fewer samples than asked": (["--max-loss", 100, "--per-user", "900+100"], ["has 600 check-ins", "900+100 were asked"]),

@@ -22,7 +22,7 @@ def runs(tmp_path_factory):
     """Runs of both baselines on four-corners, on coarse cells to be quick."""
     folder = tmp_path_factory.mktemp("runs")
     data = sf.four_corners(seed=0)
-    problem = sf.Problem(data.train, max_loss=173, cell_m=50)
+    problem = sf.Problem(data.train, max_loss=173, cell_m=100)
     from sfumato.data.recipe import Recipe
     from sfumato.solver.run import save_solution
 
@@ -53,7 +53,7 @@ def test_every_help_ends_with_an_example(sfumato, name):
 @pytest.mark.parametrize("name", _COMMANDS)
 def test_the_examples_of_the_help_run(sfumato, name, runs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "runs").symlink_to(runs) if name in ("measure", "compare") else None
+    (tmp_path / "runs").symlink_to(runs) if name in ("measure", "compare", "certify") else None
     example = shlex.split(sfumato(name, "-h").out.strip().splitlines()[-1].removeprefix("  Example: ").removeprefix("Example: "))
     ended = sfumato(*example[1:])
     assert ended.code == 0, ended.err
@@ -83,7 +83,7 @@ def test_measure_of_a_run_repeats_what_solve_said(sfumato, runs):
 def test_measure_on_larger_cells_never_lowers_the_bayes_error(sfumato, runs):
     fine = sfumato("measure", runs / "laplace", "--json").document["bayes_error"]
     coarse = sfumato("measure", runs / "laplace", "--cell-m", 500, "--json").document["bayes_error"]
-    assert coarse["cell_m"] == 500 and fine["cell_m"] == 50
+    assert coarse["cell_m"] == 500 and fine["cell_m"] == 100
     assert coarse["value"] >= fine["value"]
 
 

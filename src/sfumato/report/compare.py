@@ -183,7 +183,15 @@ def _row(entry: Entry, on: Samples | Table, region: Region | None, fitted_on: Sa
     if fitted_on is not None:
         other = draw_reports(entry.mechanism, fitted_on, hits=hits, seed=seed + 1, loss=entry.loss)[:2]
     measured = judge_reports(
-        secret, reports, entry.grid or grids[0], names=on.secrets, hits=hits, cost=cost, region=region, learnt_on=other
+        secret,
+        reports,
+        entry.grid or grids[0],
+        names=on.secrets,
+        hits=hits,
+        cost=cost,
+        region=region,
+        learnt_on=other,
+        learnt_names=None if fitted_on is None else fitted_on.secrets,
     )
     secrets = len(on.secrets)
     over = tuple(estimate_bayes_error(secret, reports, grid, secrets=secrets, hits=hits) for grid in grids)

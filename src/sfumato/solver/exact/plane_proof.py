@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike
 from sfumato.solver.exact.column_generation import scores_for, silent
 from sfumato.solver.exact.task import Task
 
+_MOST_PAIRS = 30_000_000  # truths times cells
+
 
 @dataclass(frozen=True)
 class PlaneProof:
@@ -44,7 +46,7 @@ def split_until(
     max_rounds: int = 8,
     progress: Callable[[str], None] = silent,
 ) -> PlaneProof:
-    """Quarter cells until the plane's bound is at least `goal` or the rounds are over.
+    """Quarter cells until the plane's bound is at least `goal`, the rounds are over or the cells are too many.
 
     task: as for the grid. scores, multipliers: of the grid's optimum, one row per cell.
     """
@@ -65,6 +67,8 @@ def split_until(
         # what each truth should be able to keep: its value plus what is still missing, spread by mass
         wish = least + mass * max(goal - bound, 0.0)
         split = np.any(costs < wish[:, None], axis=0)
+        if len(truths_m) * (len(centres) + 3 * int(split.sum())) > _MOST_PAIRS:
+            break  # on a coarse grid the plane's optimum lies far below the grid's, and splitting would not end
         quarter = np.array([[-0.5, -0.5], [-0.5, 0.5], [0.5, -0.5], [0.5, 0.5]])
         new_centres = (centres[split][:, None, :] + halves[split][:, None, None] * quarter).reshape(-1, 2)
         new_halves = np.repeat(halves[split] / 2, 4)
