@@ -19,6 +19,8 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
+# Two processes of one thread each: more threads than cores make small matrix products crawl.
+tests: export OPENBLAS_NUM_THREADS = 1
 tests: $(READY)
 	$(BIN)/pytest -n 2
 

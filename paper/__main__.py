@@ -4,7 +4,7 @@ import argparse
 import sys
 import time
 
-from paper import laplace_tables, no_noise, readings, tables
+from paper import laplace_tables, no_noise, optimum, readings, tables
 from paper.experiments import RESULTS, ROOT, SEEDS, gowalla_file
 
 
@@ -17,7 +17,7 @@ def main() -> int:
         return 2
     folder, seeds = (ROOT / "runs" / "reproduction-quick", SEEDS[:1]) if quick else (RESULTS, SEEDS)
     start = time.monotonic()
-    for script in (no_noise, laplace_tables, readings):
+    for script in (no_noise, laplace_tables, readings, optimum):
         script.main(folder, seeds)
     tables.main(folder)
     tables.say(f"written to {folder.relative_to(ROOT)} in {time.monotonic() - start:.0f} s")

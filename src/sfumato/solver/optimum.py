@@ -20,7 +20,7 @@ from sfumato.solver.problem import Problem
 from sfumato.solver.solution import Found
 
 _RELATIVE = 0.008  # of the leakage, for objectives that have no natural scale
-_PLANE_SLACK = 0.008  # how far below the grid's bound the plane's may end
+_PLANE_SLACK = 0.008  # how far below the grid's bound the plane's may end, in the objective's unit
 _FIRST_REPORTS = 600  # reports that a solve over many begins with
 
 
@@ -56,6 +56,7 @@ class Exact:
             on_plane = plane_proof(problem, task, optimum)
         channel = channel_of(problem, optimum.mechanism, optimum.reports)
         verify(problem, channel, claimed=optimum.leakage)
+        history.append({"pairs": len(problem.places) * len(problem.reports), "pairs_touched": optimum.pairs_touched})
         return Found(channel, _status(problem, optimum), tuple(history), Certificate.of(problem, on_grid, on_plane))
 
     def _smallest_loss(self, problem: Problem) -> Found:

@@ -14,7 +14,9 @@ from numpy.typing import ArrayLike
 from sfumato.solver.exact.column_generation import scores_for, silent
 from sfumato.solver.exact.task import Task
 
-_MOST_PAIRS = 30_000_000  # truths times cells
+_MOST_PAIRS = 150_000_000  # truths times cells
+_PAIRS_AT_ONCE = 2_000_000
+_QUARTERS = np.array([[-0.5, -0.5], [-0.5, 0.5], [0.5, -0.5], [0.5, 0.5]])
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,8 @@ class PlaneProof:
 
 def nearest_point_loss(truths_m: np.ndarray, centres_m: np.ndarray, half_sides_m: np.ndarray) -> np.ndarray:
     """Distance from each truth to the nearest point of each cell, truths x cells."""
-    away = np.maximum(np.abs(truths_m[:, None, :] - centres_m) - half_sides_m[:, None], 0.0)
-    return np.sqrt(away[..., 0] ** 2 + away[..., 1] ** 2)
+    across, up = (np.maximum(np.abs(truths_m[:, None, axis] - centres_m[:, axis]) - half_sides_m, 0.0) for axis in (0, 1))
+    return np.hypot(across, up)
 
 
 def split_until(
@@ -55,9 +57,10 @@ def split_until(
     centres, halves, scores = np.array(centres_m), np.broadcast_to(half_sides_m, len(centres_m)).copy(), np.array(scores)
     mass = task.truth_mass
     best: PlaneProof | None = None
-    costs = _costs(task, truths_m, centres, halves, scores, prices)
     for round_number in range(max_rounds + 1):
-        least = costs.min(axis=1)
+        least = np.full(len(truths_m), np.inf)
+        for part in _parts(truths_m, centres):
+            np.minimum(least, _costs(task, truths_m, centres[part], halves[part], scores[part], prices).min(axis=1), out=least)
         bound = float(least.sum() - multipliers @ limits)
         progress(f"round {round_number}: {len(centres)} cells, smallest {2 * halves.min():g} m, plane bound {bound:.6f}")
         if best is None or bound > best.bound:
@@ -66,20 +69,33 @@ def split_until(
             break
         # what each truth should be able to keep: its value plus what is still missing, spread by mass
         wish = least + mass * max(goal - bound, 0.0)
-        split = np.any(costs < wish[:, None], axis=0)
+        split = np.concatenate(
+            [
+                np.any(_costs(task, truths_m, centres[part], halves[part], scores[part], prices) < wish[:, None], axis=0)
+                for part in _parts(truths_m, centres)
+            ]
+        )
         if len(truths_m) * (len(centres) + 3 * int(split.sum())) > _MOST_PAIRS:
             break  # on a coarse grid the plane's optimum lies far below the grid's, and splitting would not end
-        quarter = np.array([[-0.5, -0.5], [-0.5, 0.5], [0.5, -0.5], [0.5, 0.5]])
-        new_centres = (centres[split][:, None, :] + halves[split][:, None, None] * quarter).reshape(-1, 2)
+        new_centres = (centres[split][:, None, :] + halves[split][:, None, None] * _QUARTERS).reshape(-1, 2)
         new_halves = np.repeat(halves[split] / 2, 4)
-        need = (wish[:, None] - prices[:, None] * nearest_point_loss(truths_m, new_centres, new_halves)) / mass[:, None]
-        new_scores = np.concatenate([scores_for(task, need[:, k : k + 4000]) for k in range(0, len(new_centres), 4000)])
+        new_scores = [
+            scores_for(
+                task, (wish[:, None] - prices[:, None] * nearest_point_loss(truths_m, new_centres[part], new_halves[part])) / mass[:, None]
+            )
+            for part in _parts(truths_m, new_centres)
+        ]
         centres = np.concatenate([centres[~split], new_centres])
         halves = np.concatenate([halves[~split], new_halves])
-        scores = np.concatenate([scores[~split], new_scores])
-        costs = np.concatenate([costs[:, ~split], _costs(task, truths_m, new_centres, new_halves, new_scores, prices)], axis=1)
+        scores = np.concatenate([scores[~split], *new_scores])
     assert best is not None
     return best
+
+
+def _parts(truths_m: np.ndarray, centres: np.ndarray) -> list[slice]:
+    """Cells in pieces, so that a table of truths and cells stays near 16 MB."""
+    step = max(1, _PAIRS_AT_ONCE // len(truths_m))
+    return [slice(start, start + step) for start in range(0, len(centres), step)]
 
 
 def _costs(task: Task, truths_m: np.ndarray, centres: np.ndarray, halves: np.ndarray, scores: np.ndarray, prices: np.ndarray) -> np.ndarray:
