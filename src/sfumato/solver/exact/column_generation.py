@@ -16,8 +16,9 @@ from sfumato.solver.exact.interior_point import Point, Restricted, solve_restric
 from sfumato.solver.exact.least_scores import least_scores
 from sfumato.solver.exact.task import Task, check_feasible, nearest_reports, within_budgets
 
-_ALL_AT_ONCE = 2_000_000  # pairs (truth, report) that one interior-point run takes without pricing
-_BATCH = 400  # reports added per round
+_ALL_AT_ONCE = 100_000  # pairs (truth, report) that one interior-point run takes without pricing
+_MOST_PAIRS = 10_000_000  # the same where reports are no more than truths: most of them are then used
+_BATCH = (100, 400)  # reports added per round, at least and at most; between them 1 % of all
 _MIX = 1e-11  # of the prior in each posterior: keeps its logarithm finite and costs at most this much of the bound
 
 
@@ -77,10 +78,10 @@ def solve(
     truths = task.joint.shape[1]
     active = _first(task, first_reports, budgets, where)
     everything = len(active) == task.report_count
-    touched = np.zeros(task.report_count, dtype=bool)
+    touched, dropped = np.zeros((2, task.report_count), dtype=bool)
     best: tuple[float, np.ndarray, np.ndarray, float] | None = None
     proof = _proof_without_reports(task, budgets)
-    goal = 0.9 * gap if everything else max(gap / 4, 0.02)
+    goal = 0.9 * gap if everything else max(0.6 * gap, 0.02)
     for round_number in range(1, max_rounds + 1):
         loss = task.loss_of(active)
         allowed = budgets.allowed(task, loss)
@@ -106,8 +107,15 @@ def solve(
         missing = best[0] - proof[0]
         if missing <= gap or everything or time.monotonic() > deadline:
             break
-        goal = max(min(goal, 0.1 * missing), gap / 4)
-        active = np.union1d(_keep(active, task.truth_mass @ law, where, len(active) > 1500), wanted)
+        goal = max(min(goal, 0.15 * missing), 0.6 * gap)
+        if missing > 8 * gap:  # a report is dropped at most once, and only early: without mass it may still pin the scores
+            idle = active[task.truth_mass @ law < 0.3 / len(active)]
+            idle = idle[~dropped[idle]]
+            dropped[idle] = True
+            active = np.setdiff1d(active, idle)
+        active = np.union1d(active, wanted)
+        if not budgets.roomy(task, active):
+            active = np.union1d(active, where)
     assert best is not None
     bound, shares, live_multipliers = proof
     multipliers = np.zeros(len(budgets.live))
@@ -131,12 +139,14 @@ def _proof_without_reports(task: Task, budgets: "_Budgets") -> tuple[float, np.n
 
 def _first(task: Task, first_reports: np.ndarray | None, budgets: "_Budgets", where: np.ndarray) -> np.ndarray:
     """Reports of the first round: all if they are few, else the ones asked for and, where room is short, the nearest ones."""
-    if task.joint.shape[1] * task.report_count <= _ALL_AT_ONCE:
+    truths = task.joint.shape[1]
+    few = _MOST_PAIRS if _ALL_AT_ONCE and task.report_count <= truths else _ALL_AT_ONCE
+    if truths * task.report_count <= few:
         return np.arange(task.report_count)
     if first_reports is None:
-        first_reports = np.arange(0, task.report_count, max(1, task.report_count // 600))
+        first_reports = np.arange(0, task.report_count, max(1, task.report_count // 150))
     active = np.unique(first_reports)
-    if len(np.unique(where)) <= _BATCH or not budgets.roomy(task, active):
+    if len(np.unique(where)) <= _BATCH[0] or not budgets.roomy(task, active):
         active = np.union1d(active, where)
     return active
 
@@ -223,6 +233,7 @@ def _whole_bound(task: Task, shares: np.ndarray, multipliers: np.ndarray) -> flo
 
 def _spread(task: Task, worst: np.ndarray, price_of_loss: float) -> np.ndarray:
     """Reports that miss most, no two closer (in loss) than what the miss is worth."""
+    batch = int(np.clip(task.report_count // 100, *_BATCH))
     candidates = np.argsort(-worst)[:4000]
     candidates = candidates[worst[candidates] > 1e-7]
     truths = np.linspace(0, task.joint.shape[1] - 1, 12).astype(int)
@@ -232,7 +243,7 @@ def _spread(task: Task, worst: np.ndarray, price_of_loss: float) -> np.ndarray:
     for k in range(len(candidates)):
         if free[k]:
             chosen.append(int(candidates[k]))
-            if len(chosen) == _BATCH:
+            if len(chosen) == batch:
                 break
             apart = np.abs(seen - seen[:, [k]]).max(axis=0)
             free &= apart >= 3.0 * worst[candidates[k]] / max(price_of_loss, 1e-12)
@@ -308,10 +319,3 @@ def _cost(task: Task, shares: np.ndarray, loss: np.ndarray, price_of_loss: np.nd
     if allowed is not None:
         cost[~allowed] = np.inf
     return cost
-
-
-def _keep(active: np.ndarray, mass: np.ndarray, where: np.ndarray, crowded: bool) -> np.ndarray:
-    """Reports to carry into the next round."""
-    if not crowded:
-        return active
-    return active[(mass > 1e-7) | np.isin(active, where)]
