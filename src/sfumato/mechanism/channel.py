@@ -8,7 +8,7 @@ from scipy.spatial import cKDTree
 
 from sfumato.errors import MechanismError
 from sfumato.mechanism.base import Mechanism
-from sfumato.mechanism.law import Rows
+from sfumato.mechanism.law import Rows, euclidean
 
 _SAME_M = 1e-6  # truths this close are the same place
 
@@ -18,8 +18,9 @@ class Channel(Mechanism):
     """P(report | truth) as a matrix: a row a truth, a column a report; each row sums to 1.
 
     `truths` and `reports` are places in metres.  A truth that is not in the list is refused, or, with
-    `nearest`, answered as the nearest one that is: its expected loss is then at most that truth's plus
-    the distance between the two.
+    `nearest`, answered as the nearest one that is, with just so much of its own nearest report mixed in
+    that its expected distance is no more than that truth's (where its nearest report allows it).
+    `max_distance` is a cap that holds for such truths too: what lies beyond goes to the nearest report.
 
     >>> swap = Channel(truths=[[0, 0], [100, 0]], reports=[[0, 0], [100, 0]], matrix=[[0.6, 0.4], [0.4, 0.6]])
     >>> swap.matrix.shape
@@ -30,6 +31,7 @@ class Channel(Mechanism):
     reports: np.ndarray
     matrix: sparse.csr_matrix
     nearest: bool = False
+    max_distance: float | None = None
     kind = "channel"
 
     def __post_init__(self) -> None:
@@ -59,17 +61,20 @@ class Channel(Mechanism):
         places = np.asarray(places, dtype=float)
         return cls(truths=places, reports=places, matrix=sparse.identity(len(places), format="csr"))
 
-    def _row_of(self, truth: np.ndarray) -> np.ndarray:
+    def _row_of(self, truth: np.ndarray) -> tuple[np.ndarray, bool]:
+        """The row that answers each truth, and whether all of them are in the list."""
         distance, row = self._tree.query(truth)  # type: ignore[attr-defined]
-        if not self.nearest and not np.all(distance <= _SAME_M):
+        unseen = int((distance > _SAME_M).sum())
+        if unseen and not self.nearest:
             raise MechanismError(
-                f"{int((distance > _SAME_M).sum())} truth(s) are not among the {len(self.truths)} that this channel knows; "
-                "give it truths from its own list"
+                f"{unseen} truth(s) are not among the {len(self.truths)} that this channel knows; give it truths from its own list"
             )
-        return row
+        return row, not unseen
 
     def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
-        row = self._row_of(truth)
+        row, known = self._row_of(truth)
+        if not known:
+            return self.extended(truth)._report(truth, chance)
         # Cumulated chances of row r are stored shifted by 2r, so one sorted search serves all rows.
         heights: np.ndarray = self._heights  # type: ignore[attr-defined]
         entry = np.searchsorted(heights, row * 2.0 + chance[:, 0], side="right")
@@ -77,11 +82,37 @@ class Channel(Mechanism):
         return self.reports[self.matrix.indices[entry]]
 
     def _rows(self, truth: np.ndarray) -> Rows:
-        return Rows(self.matrix[self._row_of(truth)], self.reports)
+        row, known = self._row_of(truth)
+        if not known:
+            return self.extended(truth)._rows(truth)
+        return Rows(self.matrix[row], self.reports)
+
+    def extended(self, truth: np.ndarray) -> "Channel":
+        """The channel at other truths, by the rule for truths that are not in the list."""
+        places = np.unique(truth, axis=0)
+        row = self._tree.query(places)[1]  # type: ignore[attr-defined]
+        flat = self.matrix[row].tocoo()
+        distance = euclidean(places[flat.row], self.reports[flat.col])
+        closest, report = cKDTree(self.reports).query(places)
+        chance = flat.data if self.max_distance is None else np.where(distance <= self.max_distance * (1 + 1e-12), flat.data, 0.0)
+        if self.max_distance is not None and not np.all(closest <= self.max_distance * (1 + 1e-12)):
+            far = int((closest > self.max_distance).sum())
+            raise MechanismError(f"{far} truth(s) have no report within {self.max_distance:g} m; this channel cannot answer them")
+        count = len(places)
+        moved = 1 - np.bincount(flat.row, weights=chance, minlength=count)
+        cost = np.bincount(flat.row, weights=chance * distance, minlength=count) + moved * closest
+        own = euclidean(self.truths[row[flat.row]], self.reports[flat.col])
+        wanted = np.bincount(flat.row, weights=flat.data * own, minlength=count)
+        room = cost - closest
+        share = np.clip(np.divide(cost - wanted, room, out=np.zeros(count), where=room > 1e-9), 0.0, 1.0)
+        kept = sparse.csr_matrix((chance * (1 - share[flat.row]), (flat.row, flat.col)), shape=flat.shape)
+        near = sparse.csr_matrix((1 - np.asarray(kept.sum(axis=1)).ravel(), (np.arange(count), report)), shape=flat.shape)
+        return Channel(places, self.reports, kept + near)
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {
             "nearest": np.array(self.nearest),
+            "max_distance": np.array([] if self.max_distance is None else [self.max_distance], dtype=float),
             "truths": self.truths,
             "reports": self.reports,
             "data": self.matrix.data,
@@ -93,4 +124,5 @@ class Channel(Mechanism):
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> "Channel":
         shape = (len(arrays["truths"]), len(arrays["reports"]))
         matrix = sparse.csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
-        return cls(truths=arrays["truths"], reports=arrays["reports"], matrix=matrix, nearest=bool(arrays["nearest"]))
+        cap = float(arrays["max_distance"][0]) if len(arrays["max_distance"]) else None
+        return cls(arrays["truths"], arrays["reports"], matrix, nearest=bool(arrays["nearest"]), max_distance=cap)

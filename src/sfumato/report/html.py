@@ -73,7 +73,7 @@ def _main_table(rows: Sequence[Row], on: Samples) -> str:
                 learnt if found.learnt_error is None else _cell(found.learnt_error, "{:.3f}"),
                 "–<small>not proved</small>"
                 if row.gap is None
-                else f"{row.gap.value:.4f}<small>{row.gap.objective}, training data, proved</small>",
+                else f"{row.gap.value:.4f}<small>proved, on</small><small>training data</small>",
                 _epsilon(found.geo_epsilon, by_design=row.entry.mechanism.geo_epsilon is not None),
                 "own reports" if cell is None else f"{cell:g} m",
             ]

@@ -128,8 +128,11 @@ def plane_proof(problem: Problem, task: Task, optimum: Optimum) -> Proof | None:
 
 
 def channel_of(problem: Problem, mechanism: np.ndarray, reports: np.ndarray) -> Channel:
-    """The law as a channel; places unseen are answered as the nearest truth, words unseen are refused."""
-    return Channel(problem.places, problem.reports[reports], mechanism, nearest=not isinstance(problem.samples, Table))
+    """The law as a channel; places unseen are answered by its rule for them, words unseen are refused."""
+    if isinstance(problem.samples, Table):
+        return Channel(problem.places, problem.reports[reports], mechanism)
+    cap = problem.max_distance if problem.loss is euclidean else None
+    return Channel(problem.places, problem.reports[reports], mechanism, nearest=True, max_distance=cap)
 
 
 def verify(problem: Problem, channel: Channel, *, claimed: float) -> None:
