@@ -26,15 +26,17 @@ if TYPE_CHECKING:
     from sfumato.measure.objective import Bayes, Gain, Information
     from sfumato.mechanism.base import Mechanism, load_mechanism
     from sfumato.mechanism.channel import Channel
+    from sfumato.mechanism.generator import GeneratorNet
     from sfumato.mechanism.laplace import PlanarLaplace
     from sfumato.mechanism.law import euclidean, squared
     from sfumato.mechanism.own import Function, Recorded
     from sfumato.mechanism.simple import Identity, constant
     from sfumato.mechanism.wrap import Clamped, Remapped, Snapped
     from sfumato.report.compare import Entry, compare
-    from sfumato.solver import Coin, Exact, Laplace, Problem, Solution, solve
+    from sfumato.solver import Coin, Exact, Game, Laplace, Problem, Solution, solve
     from sfumato.solver.attack import certificate_from_attacker
     from sfumato.solver.frontier import frontier
+    from sfumato.solver.game import CrossEntropy, MutualInformation
     from sfumato.solver.run import load_run
 
 _HOME = {
@@ -55,15 +57,17 @@ _HOME = {
     "sfumato.measure.objective": ("Bayes", "Gain", "Information"),
     "sfumato.mechanism.base": ("Mechanism", "load_mechanism"),
     "sfumato.mechanism.channel": ("Channel",),
+    "sfumato.mechanism.generator": ("GeneratorNet",),
     "sfumato.mechanism.laplace": ("PlanarLaplace",),
     "sfumato.mechanism.law": ("euclidean", "squared"),
     "sfumato.mechanism.own": ("Function", "Recorded"),
     "sfumato.mechanism.simple": ("Identity", "constant"),
     "sfumato.mechanism.wrap": ("Clamped", "Remapped", "Snapped"),
     "sfumato.report.compare": ("Entry", "compare"),
-    "sfumato.solver": ("Coin", "Exact", "Laplace", "Problem", "Solution", "solve"),
+    "sfumato.solver": ("Coin", "Exact", "Game", "Laplace", "Problem", "Solution", "solve"),
     "sfumato.solver.attack": ("certificate_from_attacker",),
     "sfumato.solver.frontier": ("frontier",),
+    "sfumato.solver.game": ("CrossEntropy", "MutualInformation"),
     "sfumato.solver.run": ("load_run",),
 }
 _WHERE = {name: module for module, names in _HOME.items() for name in names}

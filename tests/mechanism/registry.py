@@ -8,6 +8,7 @@ from sfumato.data.grid import Grid, Region
 from sfumato.data.samples import Samples
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.channel import Channel
+from sfumato.mechanism.generator import GeneratorNet
 from sfumato.mechanism.laplace import PlanarLaplace
 from sfumato.mechanism.own import Function, Recorded
 from sfumato.mechanism.simple import Coin, Identity, constant
@@ -24,6 +25,13 @@ def _channel() -> Channel:
     return Channel(truths=TRUTHS, reports=REPORTS, matrix=MATRIX)
 
 
+def _net(*, keep: float = 0.0) -> GeneratorNet:
+    random = np.random.default_rng(5)
+    sizes = ((3, 8), (8, 8), (8, 2))
+    layers = tuple((random.normal(0.0, 0.7, size), random.normal(0.0, 0.3, size[1])) for size in sizes)
+    return GeneratorNet(layers, centre_m=(20.0, 10.0), unit_m=80.0, levels=48, keep=keep)
+
+
 MECHANISMS: dict[str, Callable[[], Mechanism]] = {
     "identity": Identity,
     "constant": lambda: constant((20.0, 30.0)),
@@ -38,6 +46,9 @@ MECHANISMS: dict[str, Callable[[], Mechanism]] = {
     "clamped channel": lambda: Clamped(_channel(), Region(centre=(0.0, 0.0), side_m=100.0)),
     "remapped channel": lambda: Remapped.bayesian(_channel(), SAMPLES.joint()),
     "snapped remapped coin": lambda: Snapped(Remapped.bayesian(Coin(keep=0.5, place=(20.0, 30.0)), SAMPLES.joint()), GRID),
+    "generator net": _net,
+    "snapped generator net": lambda: Snapped(_net(), GRID),
+    "snapped generator net that keeps some truths": lambda: Snapped(_net(keep=0.2), GRID),
     "recorded": lambda: Recorded(truths=np.repeat(TRUTHS, 3, axis=0), reports=np.tile(REPORTS, (4, 1))),
     "function": lambda: Function(lambda truth, random: truth + random.normal(0.0, 50.0, truth.shape)),
 }

@@ -27,10 +27,10 @@ def command(out: Path, as_json: bool) -> None:
     data = recipe.load()
     problem = Problem(data.train, max_loss=_MAX_LOSS)
     solutions = []
-    for name, solver in SOLVERS.items():
+    for name in ("laplace", "coin", "exact"):  # the game takes minutes
         check_target(out / name)
         with working(f"{name}: hiding {len(data.train.secrets)} users within {_MAX_LOSS:g} m"):
-            solution = solve(problem, solver(), seed=0)
+            solution = solve(problem, SOLVERS[name](), seed=0)
         save_solution(solution, out / name, recipe=recipe)
         solutions.append(solution)
     with working("comparing on test data"):

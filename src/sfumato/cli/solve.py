@@ -8,7 +8,7 @@ import click
 from sfumato.cli.options import UserBudgets, as_json, grid_options, print_json, recipe_of, region, say_notes, selection, working
 
 _EXAMPLE = "\b\nExample: sfumato solve four-corners --max-loss 173 --solver coin --out runs/coin"
-_SOLVERS = ("laplace", "coin", "exact")
+_SOLVERS = ("laplace", "coin", "exact", "game")
 
 
 @click.command("solve", epilog=_EXAMPLE)
@@ -29,7 +29,8 @@ _SOLVERS = ("laplace", "coin", "exact")
 @grid_options
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Seed of the solver.")
 @click.option("--time-limit", type=float, metavar="S", help="Stop after so many seconds with the best so far.")
-@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="RUN", help="The run folder to write.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="RUN", help="The run folder to write.")
+@click.option("--resume", type=click.Path(path_type=Path), metavar="RUN", help="Go on with a game that was stopped (all else as before).")
 @as_json
 def command(
     source: str,
@@ -44,7 +45,8 @@ def command(
     cells: int | None,
     seed: int,
     time_limit: float | None,
-    out: Path,
+    out: Path | None,
+    resume: Path | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -61,6 +63,7 @@ def command(
     from sfumato.solver import SOLVERS, Problem, solve
     from sfumato.solver.run import check_target, save_solution
 
+    out = _target(out, resume, solver)
     check_target(out)
     recipe = replace(recipe_of(source, options), losses=losses)
     data, held = recipe.data()
@@ -76,7 +79,8 @@ def command(
         min_bayes_error=min_bayes_error,
     )
     with working(f"solving with {solver}"):
-        solution = solve(problem, SOLVERS[solver](), seed=seed, time_limit=time_limit)
+        checkpoint = _checkpoint(out, resume) if solver == "game" else None
+        solution = solve(problem, SOLVERS[solver](), seed=seed, time_limit=time_limit, progress=_say_round, checkpoint=checkpoint)
         test = None
         if held is not None:
             test = judge(solution.mechanism, held, loss=problem.loss, region=problem.region, fitted_on=data)
@@ -86,3 +90,37 @@ def command(
     else:
         click.echo(measured_text(solution.name, {"training data": solution.measured, "test data": test}, max_loss=max_loss))
         click.echo(f"{solution.status}  {solution.seconds:.1f} s.  Written to {out}")
+
+
+def _target(out: Path | None, resume: Path | None, solver: str) -> Path:
+    if out is not None and resume is not None:
+        raise click.UsageError("name the run folder once: --out for a new run, --resume to go on with one")
+    if resume is not None and solver != "game":
+        raise click.UsageError(f"only the game can be gone on with; got --solver {solver}")
+    target = out or resume
+    if target is None:
+        raise click.UsageError("Missing option '--out'.")
+    return target
+
+
+def _checkpoint(out: Path, resume: Path | None) -> Path:
+    """Where the rounds are kept; an older game's are not gone on from unless asked for."""
+    from sfumato.errors import FileError
+    from sfumato.solver.run import CHECKPOINT
+
+    path = out / CHECKPOINT
+    if resume is None:
+        path.unlink(missing_ok=True)
+    elif not path.exists():
+        raise FileError(f"there is no {CHECKPOINT} in {resume}; nothing to go on from: start it with --out")
+    return path
+
+
+def _say_round(line: dict[str, Any]) -> None:
+    """One round of a game, on stderr."""
+    click.echo(
+        f"round {line['round'] + 1}, lattice {line['lattice_m']:g} m: payoff {line['payoff']:.4f}, loss {line['loss']:.1f} m, "
+        f"adversary right {line['accuracy_train']:.3f} / {line['accuracy_validation']:.3f} (training / validation), "
+        f"validation Bayes error {line['validation_bayes_error']:.3f}",
+        err=True,
+    )

@@ -1,21 +1,34 @@
 """Problems, solvers and solutions."""
 
 import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 from sfumato.errors import ProblemError
 from sfumato.measure.judge import judge
 from sfumato.solver.baselines import Coin, Laplace
+from sfumato.solver.game import Game
 from sfumato.solver.optimum import Exact
 from sfumato.solver.problem import Problem
 from sfumato.solver.solution import Solution, Solver
 
-SOLVERS: dict[str, type] = {"laplace": Laplace, "coin": Coin, "exact": Exact}
+SOLVERS: dict[str, type] = {"laplace": Laplace, "coin": Coin, "exact": Exact, "game": Game}
 
 
-def solve(problem: Problem, solver: Solver, *, seed: int = 0, time_limit: float | None = None) -> Solution:
+def solve(
+    problem: Problem,
+    solver: Solver,
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    progress: Callable[[dict[str, Any]], None] | None = None,
+    checkpoint: str | Path | None = None,
+) -> Solution:
     """Find a mechanism for a problem and measure it on the problem's own (training) data.
 
-    The same seed gives the same mechanism.  `time_limit` is in seconds.
+    The same seed gives the same mechanism.  `time_limit` is in seconds.  A solver that plays rounds calls
+    `progress` with a record of each, and with `checkpoint` (a file) can be stopped and gone on with.
 
     >>> from sfumato.data.synthetic import four_corners
     >>> solution = solve(Problem(four_corners(0).train, max_loss=173), Coin())
@@ -25,7 +38,13 @@ def solve(problem: Problem, solver: Solver, *, seed: int = 0, time_limit: float 
     if time_limit is not None and not time_limit > 0:
         raise ProblemError(f"the time limit must be above 0 seconds; got {time_limit}")
     start = time.perf_counter()
-    found = solver.solve(problem, seed=seed, time_limit=time_limit)
+    if isinstance(solver, Game):
+        place = None if checkpoint is None else Path(checkpoint)
+        found = solver.solve(problem, seed=seed, time_limit=time_limit, progress=progress, checkpoint=place)
+    elif checkpoint is not None:
+        raise ProblemError(f"the solver '{solver.name}' has no rounds to go on from; only the game has a checkpoint")
+    else:
+        found = solver.solve(problem, seed=seed, time_limit=time_limit)
     seconds = time.perf_counter() - start
     measured = judge(found.mechanism, problem.samples, loss=problem.loss, region=problem.region)
     status = found.status
@@ -34,4 +53,4 @@ def solve(problem: Problem, solver: Solver, *, seed: int = 0, time_limit: float 
     return Solution(problem, solver, seed, found.mechanism, measured, status, seconds, found.history, found.certificate)
 
 
-__all__ = ["SOLVERS", "Coin", "Exact", "Laplace", "Problem", "Solution", "Solver", "solve"]
+__all__ = ["SOLVERS", "Coin", "Exact", "Game", "Laplace", "Problem", "Solution", "Solver", "solve"]

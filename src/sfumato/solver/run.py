@@ -3,6 +3,7 @@
 run.json         inputs with hashes, settings, seed, versions, figures
 mechanism.npz    the mechanism
 history.jsonl    one line a round, where the solver has rounds
+checkpoint.npz   the game between two rounds, to go on from; while a game is played, the only file there
 """
 
 import json
@@ -25,11 +26,13 @@ from sfumato.measure.judge import Judgement
 from sfumato.measure.objective import objective_named
 from sfumato.mechanism.base import Mechanism, load_mechanism
 from sfumato.mechanism.law import euclidean, squared
+from sfumato.solver.game import Game
 from sfumato.solver.problem import Problem
 from sfumato.solver.solution import Solution
 from sfumato.version import __version__
 
 FORMAT = "sfumato run 1"
+CHECKPOINT = "checkpoint.npz"
 LOSSES = {"euclidean": euclidean, "squared": squared}
 
 
@@ -99,6 +102,8 @@ def save_solution(solution: Solution, folder: str | Path, *, recipe: Recipe | No
         if solution.history:
             write_text(beside / "history.jsonl", "".join(json.dumps(plain(line)) + "\n" for line in solution.history))
         write_json(beside / "run.json", _record(solution, recipe, test, mechanism_hash=file_hash(beside / "mechanism.npz")))
+        if isinstance(solution.solver, Game) and (target / CHECKPOINT).exists():
+            shutil.copy2(target / CHECKPOINT, beside / CHECKPOINT)
         beside.chmod(0o755)
         _replace(beside, target)
     finally:
@@ -107,8 +112,14 @@ def save_solution(solution: Solution, folder: str | Path, *, recipe: Recipe | No
 
 def check_target(target: Path) -> None:
     """Refuse a place that holds something other than a run, before any work is done."""
-    if target.exists() and not (target / "run.json").exists():
+    if target.exists() and not (target / "run.json").exists() and not _only_checkpoint(target):
         raise FileError(f"{target} exists and is not a run folder; name a new folder")
+
+
+def _only_checkpoint(target: Path) -> bool:
+    """A folder of a game that was stopped before its end; a kill may have left a half-written part in it."""
+    entries = list(target.iterdir()) if target.is_dir() else []
+    return bool(entries) and all(CHECKPOINT in entry.name for entry in entries)
 
 
 def _replace(beside: Path, target: Path) -> None:
@@ -163,12 +174,16 @@ def problem_of(run: Run, data: Samples | Table) -> Problem:
     loss = LOSSES.get(record["loss_function"])
     if loss is None and not isinstance(data, Table):
         raise FileError(f"{run.folder} used a loss function of its own ('{record['loss_function']}'), which is not in the run folder")
+    grid, whole = run.grid, False  # a grid named by its cells covers the region exactly; one named by a cell's side may reach beyond
+    if grid is not None and grid.region is not None and run.region is not None:
+        whole = grid.region.side_m == run.region.side_m
     return Problem(
         data,
         max_loss=record["max_loss"],
         loss=loss or euclidean,
         region=run.region,
-        cells=None if run.grid is None else run.grid.cells_per_side,
+        cell_m=None if grid is None or whole else grid.cell_m,
+        cells=grid.cells_per_side if grid is not None and whole else None,
         user_max_loss=record.get("user_max_loss"),
         max_distance=record.get("max_distance"),
         objective=objective_named(record.get("objective", "bayes"), data.secrets),
