@@ -17,7 +17,7 @@ from sfumato.solver.exact.least_scores import least_scores
 from sfumato.solver.exact.task import Task, check_feasible, nearest_reports, within_budgets
 
 _ALL_AT_ONCE = 100_000  # pairs (truth, report) that one interior-point run takes without pricing
-_MOST_PAIRS = 10_000_000  # the same where reports are no more than truths: most of them are then used
+_MOST_PAIRS = 10_000_000  # the same where most truths are shared and reports are no more than truths: most are then used
 _BATCH = (100, 400)  # reports added per round, at least and at most; between them 1 % of all
 _MIX = 1e-11  # of the prior in each posterior: keeps its logarithm finite and costs at most this much of the bound
 
@@ -140,7 +140,9 @@ def _proof_without_reports(task: Task, budgets: "_Budgets") -> tuple[float, np.n
 def _first(task: Task, first_reports: np.ndarray | None, budgets: "_Budgets", where: np.ndarray) -> np.ndarray:
     """Reports of the first round: all if they are few, else the ones asked for and, where room is short, the nearest ones."""
     truths = task.joint.shape[1]
-    few = _MOST_PAIRS if _ALL_AT_ONCE and task.report_count <= truths else _ALL_AT_ONCE
+    shared = float(task.truth_mass[np.sum(task.joint > 0, axis=0) > 1].sum())
+    most_used = task.report_count <= truths and shared > 0.5
+    few = _MOST_PAIRS if _ALL_AT_ONCE and most_used else _ALL_AT_ONCE
     if truths * task.report_count <= few:
         return np.arange(task.report_count)
     if first_reports is None:
