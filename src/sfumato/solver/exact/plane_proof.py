@@ -15,6 +15,7 @@ from sfumato.solver.exact.column_generation import scores_for, silent
 from sfumato.solver.exact.task import Task
 
 _MOST_PAIRS = 150_000_000  # truths times cells
+_STALLED = 0.2  # a round that gains less than this share of what is missing is the last: finer cells cannot mend the grid's prices
 _PAIRS_AT_ONCE = 2_000_000
 _QUARTERS = np.array([[-0.5, -0.5], [-0.5, 0.5], [0.5, -0.5], [0.5, 0.5]])
 
@@ -63,9 +64,10 @@ def split_until(
             np.minimum(least, _costs(task, truths_m, centres[part], halves[part], scores[part], prices).min(axis=1), out=least)
         bound = float(least.sum() - multipliers @ limits)
         progress(f"round {round_number}: {len(centres)} cells, smallest {2 * halves.min():g} m, plane bound {bound:.6f}")
+        gained = np.inf if best is None else bound - best.bound
         if best is None or bound > best.bound:
             best = PlaneProof(centres, halves, scores, multipliers, bound)
-        if bound >= goal or round_number == max_rounds:
+        if bound >= goal or round_number == max_rounds or gained < _STALLED * (goal - bound):
             break
         # what each truth should be able to keep: its value plus what is still missing, spread by mass
         wish = least + mass * max(goal - bound, 0.0)
