@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import grid_estimator, grid_memory, laplace_sampling
+from benchmarks import exact, grid_estimator, grid_memory, laplace_sampling
 from sfumato.files import write_json, write_text
 
 _HERE = Path(__file__).resolve().parent
@@ -53,7 +53,7 @@ def main() -> int:
         "numpy": np.__version__,
     }
     found: dict[str, Any] = {"machine": machine}
-    for script in (laplace_sampling, grid_estimator, grid_memory):
+    for script in (laplace_sampling, grid_estimator, grid_memory, exact):
         name = script.__name__.rpartition(".")[2]
         print(f"benchmark: {name}", file=sys.stderr, flush=True)
         found[name] = script.run()
