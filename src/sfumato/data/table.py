@@ -52,8 +52,11 @@ class Table:
                 f"{self.name}: {self.probabilities.table.shape[1]} columns of probabilities, {len(self.truths)} truths and a loss of "
                 f"shape {losses.shape}; expected one column a truth and losses of shape {shape}"
             )
-        if not np.all(losses >= 0):
-            raise DataError(f"{self.name}: losses are numbers of at least 0; got a negative one or NaN")
+        if not (np.all(losses >= 0) and np.all(np.isfinite(losses))):
+            raise DataError(
+                f"{self.name}: losses are finite numbers of at least 0; got a negative one, an infinite one or NaN",
+                hint="for pairs that must never occur, write a large loss and set a hard cap",
+            )
         object.__setattr__(self, "losses", losses)
 
     def __len__(self) -> int:
@@ -123,6 +126,8 @@ def read_categories(probabilities: str | Path, losses: str | Path) -> Table:
     matrix = np.full((len(truths), len(reports)), np.nan)
     for truth, report, cost in zip(*costs, strict=True):
         if truth in truths:
+            if not np.isnan(matrix[truths.index(truth), reports.index(report)]):
+                raise DataError(f"{second.name} gives the loss of truth '{truth}' and report '{report}' twice; keep one row for each pair")
             matrix[truths.index(truth), reports.index(report)] = cost
     if np.any(np.isnan(matrix)):
         row, column = np.argwhere(np.isnan(matrix))[0]

@@ -118,6 +118,8 @@ def judge(
 
 def geo_epsilon_at(mechanism: Mechanism, samples: Samples | Table) -> float | None:
     """Known by design, or computed from the rows at the data's points where that is not too much work."""
+    if isinstance(samples, Table):
+        return None  # words have no metres between them
     if mechanism.geo_epsilon is not None:
         return mechanism.geo_epsilon
     places = samples.joint().places

@@ -68,14 +68,25 @@ class Comparison:
     region: Region | None
 
     def __str__(self) -> str:
-        header = ["mechanism", "loss m", "Bayes error ↑", "info bits ↓", "exposed ↓", "worst report ↓", "learnt error ↑", "gap ↓", "cell m"]
+        words = isinstance(self.on, Table)
+        header = [
+            "mechanism",
+            "loss" if words else "loss m",
+            "Bayes error ↑",
+            "info bits ↓",
+            "exposed ↓",
+            "worst report ↓",
+            "learnt error ↑",
+            "gap ↓",
+            "cell m",
+        ]
         lines = []
         for row in self.rows:
             found = row.measured
             lines.append(
                 [
                     row.entry.name,
-                    f"{found.loss.value:.1f}" + _over(row),
+                    f"{found.loss.value:.{3 if words else 1}f}" + _over(row),
                     shown(found.bayes_error),
                     shown(found.information_bits),
                     f"{_about(found)}{found.exposed.value:.1%}",
@@ -85,7 +96,8 @@ class Comparison:
                     "own" if found.bayes_error.cell_m is None else f"{found.bayes_error.cell_m:g}",
                 ]
             )
-        notes = f"on {self.on.name}: {len(self.on)} check-ins of {len(self.on.secrets)} users; guessing blindly errs {_blind(self.on):.3f}"
+        counted = "truths and {} secrets" if words else "check-ins of {} users"
+        notes = f"on {self.on.name}: {len(self.on)} {counted.format(len(self.on.secrets))}; guessing blindly errs {_blind(self.on):.3f}"
         marks = "≈ estimated from samples, otherwise computed from the mechanism's law"
         if any(row.gap is not None for row in self.rows):
             marks += "; gap: leakage on the training data above what no mechanism on the grid can go below (proved)"

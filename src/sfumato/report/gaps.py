@@ -8,7 +8,7 @@ from sfumato.data.samples import Samples
 from sfumato.data.table import Table
 from sfumato.measure.certificate import Bounds, Certificate, load_certificate
 from sfumato.solver.problem import Problem
-from sfumato.solver.run import Run, problem_of
+from sfumato.solver.run import LOSSES, Run, problem_of
 from sfumato.solver.solution import Solution
 
 
@@ -61,7 +61,8 @@ def _problem(item: object, train: Samples | Table | None) -> Problem | None:
     if isinstance(item, Solution):
         return item.problem
     if isinstance(item, Run) and train is not None and train.hash == item.record["data"]["hash"]:
-        return problem_of(item, train)
+        known = isinstance(train, Table) or item.record["loss_function"] in LOSSES
+        return problem_of(item, train) if known else None
     return None
 
 
@@ -76,4 +77,5 @@ def _certificate(item: object) -> Certificate | None:
 def _key(problem: Problem) -> tuple[Any, ...]:
     limits = None if problem.user_limits is None else tuple(problem.user_limits)
     grid = None if problem.region is None else problem.grid
-    return (problem.samples.hash, problem.objective.name, problem.max_loss, limits, problem.max_distance, grid, problem.loss)
+    loss = None if isinstance(problem.samples, Table) else problem.loss  # a table's hash covers its losses
+    return (problem.samples.hash, problem.objective.name, problem.max_loss, limits, problem.max_distance, grid, loss)

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
+from sfumato.data.table import Table
+from sfumato.errors import ProblemError
 from sfumato.mechanism.laplace import PlanarLaplace
 from sfumato.mechanism.simple import Coin as CoinMechanism
 from sfumato.mechanism.simple import Identity
@@ -65,6 +67,8 @@ class Coin:
     def solve(self, problem: Problem, *, seed: int, time_limit: float | None) -> Found:
         """The loss is linear in p, so p has a closed form."""
         budget = problem.average_budget
+        if isinstance(problem.samples, Table):
+            raise ProblemError(f"{problem.samples.name} holds words; the coin is for places: use the exact solver")
         place = cheapest_place(problem)
         always = _mean_loss(problem, place)
         keep = max(0.0, 1 - budget / always) if always > 0 else 0.0

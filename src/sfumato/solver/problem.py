@@ -61,6 +61,8 @@ class Problem:
         if self.cell_m is not None and self.cells is not None:
             raise ProblemError("name the grid by cell_m or by cells, not by both")
         if isinstance(self.samples, Table):
+            if self.cell_m is not None or self.cells is not None or self.region is not None:
+                raise ProblemError(f"{self.samples.name} holds words, not places; it takes no cells and no region")
             if self.loss is euclidean:
                 object.__setattr__(self, "loss", self.samples.loss)
             return
@@ -81,6 +83,8 @@ class Problem:
         if self.min_bayes_error is not None:
             if self.max_loss is not None or self.user_max_loss is not None:
                 raise ProblemError("min_bayes_error asks for the smallest loss; it does not go with max_loss or user_max_loss")
+            if self.objective.name != "bayes":
+                raise ProblemError(f"min_bayes_error goes with the objective bayes; got {self.objective.name}")
             if not 0 < self.min_bayes_error < 1:
                 raise ProblemError(f"min_bayes_error lies between 0 and 1; got {self.min_bayes_error}")
         elif not budgets:
@@ -139,7 +143,7 @@ class Problem:
         count = self.grid.cells_per_side or 0
         if not self.loss_is_distance or count * count <= _FEW_CELLS:
             return self.grid.centres()
-        low, high = self.grid.index(self.places.min(axis=0)), self.grid.index(self.places.max(axis=0))
+        low, high = (np.clip(self.grid.index(corner), 0, count - 1) for corner in (self.places.min(axis=0), self.places.max(axis=0)))
         axes = [np.arange(low[axis], high[axis] + 1) for axis in (0, 1)]
         centres = self.grid.centre_of(np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2))
         return centres[_meets_hull(centres, self.grid.cell_m / 2, self.places)]
