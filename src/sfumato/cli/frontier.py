@@ -38,8 +38,10 @@ def command(
     **options: Any,
 ) -> None:
     """The proven best trade-off between loss and leakage, with Laplace, the coin and runs placed on it."""
-    from sfumato.report.trade_off import trade_off
+    from sfumato.report.trade_off import check_figure, trade_off
 
+    if figure is not None:
+        check_figure(figure)
     recipe = recipe_of(source, options)
     data, _ = recipe.data()
     say_notes(data.notes)

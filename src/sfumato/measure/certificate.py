@@ -74,6 +74,15 @@ class Proof:
     multipliers: np.ndarray
     half_sides: np.ndarray | None = None
 
+    def __post_init__(self) -> None:
+        places, shares = np.asarray(self.places), np.asarray(self.shares)
+        if not (places.ndim == 2 and places.shape[1:] == (2,) and shares.ndim == 2 and 0 < len(shares) == len(places)):
+            raise CertificateError(f"a proof needs a row of shares for each place; got shapes {shares.shape} and {places.shape}")
+        if not np.all(np.isfinite(places)):
+            raise CertificateError("the places of a proof must be finite numbers")
+        if self.half_sides is not None and np.shape(self.half_sides) != (len(places),):
+            raise CertificateError(f"a proof for the plane needs a half side for each cell; got shape {np.shape(self.half_sides)}")
+
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
@@ -158,7 +167,7 @@ class Certificate:
 def load_certificate(path: str | Path) -> Certificate:
     """Read a certificate that `save` wrote."""
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with Path(path).open("rb") as source, np.load(source, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
     except FileNotFoundError:
         raise FileError(f"there is no certificate file {path}; `sfumato certify` makes one") from None
@@ -179,6 +188,12 @@ def load_certificate(path: str | Path) -> Certificate:
         )
     except KeyError as error:
         raise FileError(f"{path} is not a certificate file: the array {error} is missing; make or copy it again") from None
+    except FileError:
+        raise
+    except CertificateError as error:
+        raise FileError(f"{path} is not a certificate: {error}") from None
+    except (TypeError, ValueError):  # an array of another shape or type
+        raise FileError(f"{path} is not a certificate file: an array is not what it should be; make or copy it again") from None
 
 
 def claim_of(problem: Claimed) -> Claim:

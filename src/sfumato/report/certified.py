@@ -4,6 +4,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from sfumato.data.joint import Joint
 from sfumato.data.recipe import Recipe
 from sfumato.errors import DataError, ProblemError
 from sfumato.measure.certificate import Bounds, Certificate, load_certificate
@@ -22,6 +25,7 @@ class Certified:
     kind: str
     bounds: Bounds
     made_now: bool
+    on_grid: bool
 
     @property
     def gap(self) -> float:
@@ -39,8 +43,10 @@ class Certified:
         )
         if self.bounds.plane is not None:
             text += f"; anywhere on the plane, less than {self.bounds.plane:.4f}{unit}"
-            return f"{text}; gap {self.gap:.4f} / {self.leakage - self.bounds.plane:.4f}."
-        return f"{text}; gap {self.gap:.4f}."
+            text += f"; gap {self.gap:.4f} / {self.leakage - self.bounds.plane:.4f}."
+        else:
+            text += f"; gap {self.gap:.4f}."
+        return text if self.on_grid else f"{text} It does not report on that grid, so only what holds on the plane holds for it."
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON; leakage, bounds and gaps in the objective's unit."""
@@ -58,6 +64,7 @@ class Certified:
             "max_distance": self.problem.max_distance,
             "data_hash": self.problem.samples.hash,
             "cells_checked": self.bounds.cells,
+            "reports_on_grid": self.on_grid,
             "sentence": self.sentence,
         }
 
@@ -79,7 +86,7 @@ def certify_run(folder: Path, *, other: Path | None = None, source: str | None =
         law = run.mechanism.law(problem.joint, grid=problem.grid, loss=problem.loss)
     if law is None:
         raise ProblemError("the law of this run's mechanism is not known, so its leakage can only be estimated", hint="sfumato measure")
-    return Certified(run, problem, problem.objective.leakage(law.joint), "exact", bounds, made_now)
+    return Certified(run, problem, problem.objective.leakage(law.joint), "exact", bounds, made_now, _on_grid(problem, law.joint))
 
 
 def _recipe(run: Run, source: str | None) -> Recipe:
@@ -95,6 +102,13 @@ def _new_certificate(problem: Problem, gap: float) -> Certificate:
     found = Exact(gap=gap).solve(problem, seed=0, time_limit=None)
     assert found.certificate is not None
     return found.certificate
+
+
+def _on_grid(problem: Problem, joint: Joint) -> bool:
+    """Whether the reports lie at the middles of the problem's cells; those of words always do."""
+    if problem.region is None or joint.places is None:
+        return True
+    return bool(np.all(np.abs(problem.grid.snap(joint.places) - joint.places) <= 1e-6))
 
 
 def _budget(problem: Problem) -> str:

@@ -70,8 +70,7 @@ class TradeOff:
         """Two panels: Bayes error and information against the loss."""
         from matplotlib.figure import Figure
 
-        if path.suffix.lower() not in (".png", ".svg"):
-            raise FileError(f"{path.name} has an ending that sfumato does not draw; expected .png or .svg")
+        check_figure(path)
         figure = Figure(figsize=(10, 4.2), layout="constrained")
         left, right = figure.subplots(1, 2)
         found = self.frontier
@@ -97,6 +96,12 @@ class TradeOff:
             axes.legend(frameon=False, fontsize=9)
         with written_beside(path) as beside:
             figure.savefig(beside, format=path.suffix.lower().removeprefix("."), dpi=150)
+
+
+def check_figure(path: Path) -> None:
+    """Refuse an ending that is not drawn, before any work is done."""
+    if path.suffix.lower() not in (".png", ".svg"):
+        raise FileError(f"{path.name} has an ending that sfumato does not draw; expected .png or .svg")
 
 
 def trade_off(
