@@ -1,0 +1,296 @@
+"""The exact solver as a user meets it: problems in, channels with proofs out."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sfumato.adversary.cells import Cells
+from sfumato.data.grid import Region
+from sfumato.data.joint import Joint
+from sfumato.data.samples import Samples
+from sfumato.data.table import Table, read_categories
+from sfumato.errors import DataError, MechanismError, ProblemError, SfumatoError
+from sfumato.measure.exact import bayes_error
+from sfumato.measure.judge import judge
+from sfumato.measure.objective import Bayes, Gain, Information, Objective
+from sfumato.mechanism.channel import Channel
+from sfumato.mechanism.law import euclidean
+from sfumato.solver import Coin, Exact, Laplace, Problem, Solution, solve
+from sfumato.solver.attack import certificate_from_attacker
+from sfumato.solver.exact.task import InfeasibleBudget
+from sfumato.solver.frontier import frontier
+from sfumato.solver.optimum import best_within, task_of, verify
+
+TWO = Samples(secret=[0, 1], truth=[[0.0, 0.0], [100.0, 0.0]], secrets=("alice", "bob"))
+GRID_ONLY = Exact(plane=False)
+
+
+def three_users(seed: int = 0, points: int = 6) -> Samples:
+    rng = np.random.default_rng(seed)
+    centres = np.array([[0.0, 0.0], [200.0, 0.0], [100.0, 170.0]])
+    secret = np.repeat(np.arange(3), points)
+    return Samples(secret, np.round(centres[secret] + rng.normal(0, 40, (3 * points, 2)), 1), ("anna", "ben", "cleo"))
+
+
+DATA = three_users()
+SQUARE = Region((100.0, 80.0), 600.0)
+
+
+def on_square(**options: Any) -> Problem:
+    return Problem(DATA, **{"region": SQUARE, "cell_m": 60.0, **options})
+
+
+def law_of(solution: Solution) -> Any:
+    found = solution.mechanism.law(solution.problem.joint, loss=solution.problem.loss)
+    assert found is not None
+    return found
+
+
+def proved(solution: Solution) -> float:
+    assert solution.certificate is not None
+    return solution.certificate.bound(solution.problem).grid
+
+
+def two_people(**options: Any) -> Problem:
+    """Reports at the two people's own places, and at two more that help nobody."""
+    return Problem(TWO, region=Region((50.0, 50.0), 200.0), cell_m=100.0, **options)  # middles at (0 or 100, 0 or 100)
+
+
+@pytest.mark.parametrize("budget", [10.0, 25.0, 40.0, 49.0])
+def test_two_people_a_hundred_metres_apart_reach_the_closed_form(budget: float) -> None:
+    """The paper's first example: swap with chance L/100, Bayes error L/100."""
+    solution = solve(two_people(max_loss=budget), Exact(gap=1e-10, plane=False))
+    assert 1 - solution.leakage == pytest.approx(budget / 100, abs=1e-9)
+    assert 1 - proved(solution) == pytest.approx(budget / 100, abs=1e-9)
+    assert solution.loss <= budget * (1 + 1e-9)
+
+
+def test_two_people_with_budgets_of_their_own() -> None:
+    """Only Alice may move, by 30 m on average: she hides behind Bob 3 times in 10, and he never moves: error 0.15."""
+    solution = solve(two_people(user_max_loss={"alice": 30.0, "bob": 1e-6}), Exact(gap=1e-9, plane=False))
+    assert 1 - solution.leakage == pytest.approx(0.15, abs=1e-6)
+    losses = law_of(solution).loss_of
+    assert losses[0] <= 30 * (1 + 1e-9) and losses[1] <= 1e-6 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("objective", [Bayes(), Information(), Gain("two-guesses"), Gain("target:ben")], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "budgets",
+    [
+        {"max_loss": 70.0},
+        {"user_max_loss": {"anna": 90.0, "ben": 50.0, "cleo": 70.0}},
+        {"max_distance": 130.0},
+        {"max_loss": 70.0, "max_distance": 130.0},
+        {"max_loss": 70.0, "user_max_loss": {"anna": 90.0, "ben": 50.0, "cleo": 100.0}, "max_distance": 130.0},
+    ],
+    ids=["average", "per user", "cap", "average and cap", "all"],
+)
+def test_every_budget_is_kept_by_the_law_that_is_sampled(budgets: dict[str, Any], objective: Objective) -> None:
+    problem = on_square(**budgets, objective=objective)
+    solution = solve(problem, GRID_ONLY)
+    law = law_of(solution)
+    if problem.max_loss is not None:
+        assert law.loss <= problem.max_loss * (1 + 1e-9)
+    if problem.user_limits is not None:
+        assert np.all(law.loss_of <= problem.user_limits * (1 + 1e-9))
+    reports = np.concatenate([solution.mechanism.sample(DATA.truth, seed=seed) for seed in range(30)])
+    if problem.max_distance is not None:
+        assert euclidean(np.tile(DATA.truth, (30, 1)), reports).max() <= problem.max_distance * (1 + 1e-9)
+    assert np.allclose(problem.grid.snap(reports), reports)
+    assert -1e-9 <= solution.leakage - proved(solution) <= 2e-3
+    assert solution.leakage == pytest.approx(objective.leakage(law.joint), abs=1e-12)
+
+
+def test_a_budget_more_never_lowers_the_leakage() -> None:
+    free = solve(on_square(max_loss=70.0), GRID_ONLY)
+    for more in ({"max_distance": 100.0}, {"user_max_loss": dict.fromkeys(DATA.secrets, 70.0)}):
+        assert solve(on_square(max_loss=70.0, **more), GRID_ONLY).leakage >= proved(free) - 1e-12
+
+
+@pytest.mark.parametrize("solver", [Coin(), Laplace()], ids=["coin", "laplace"])
+@pytest.mark.parametrize("budget", [60.0, 110.0])
+def test_no_baseline_on_the_grid_goes_below_what_is_proved(solver: Coin | Laplace, budget: float) -> None:
+    problem = on_square(max_loss=budget, cell_m=40.0)
+    exact = solve(problem, GRID_ONLY)
+    assert solve(problem, solver).leakage > proved(exact)
+
+
+@pytest.mark.parametrize(
+    ("budgets", "names"),
+    [
+        ({"max_loss": 5.0}, r"max_loss 5 is infeasible on these reports; the smallest feasible one is (\S+)"),
+        ({"max_distance": 12.0}, r"the smallest feasible cap is (\S+)"),
+        ({"user_max_loss": {"anna": 90.0, "ben": 2.0, "cleo": 70.0}}, r"secrets 1 \(2; smallest feasible (\S+)\)"),
+    ],
+)
+def test_an_infeasible_budget_is_named_with_the_smallest_feasible_one(budgets: dict[str, Any], names: str) -> None:
+    with pytest.raises(InfeasibleBudget, match=names):
+        solve(on_square(**budgets), GRID_ONLY)
+
+
+def test_the_smallest_feasible_budget_is_feasible_and_a_little_less_is_not() -> None:
+    smallest = on_square(max_loss=500.0).smallest_loss
+    solution = solve(on_square(max_loss=smallest * (1 + 1e-6)), GRID_ONLY)
+    assert solution.loss <= smallest * (1 + 2e-6)
+    with pytest.raises(InfeasibleBudget):
+        solve(on_square(max_loss=smallest * (1 - 1e-6)), GRID_ONLY)
+
+
+@pytest.mark.parametrize("wanted", [0.2, 0.45])
+def test_the_smallest_loss_for_a_bayes_error_is_the_question_turned_round(wanted: float) -> None:
+    solution = solve(on_square(min_bayes_error=wanted), Exact(gap=1e-3))
+    assert bayes_error(law_of(solution).joint) >= wanted - 1e-9
+    assert "no mechanism on this grid can have it below" in solution.status
+    assert solve(on_square(max_loss=solution.loss * 1.001), GRID_ONLY).leakage <= 1 - wanted + 2e-3
+    assert proved(solve(on_square(max_loss=solution.loss * 0.98), GRID_ONLY)) > 1 - wanted
+
+
+def test_a_bayes_error_asked_for_goes_with_no_budget_and_no_other_objective() -> None:
+    with pytest.raises(ProblemError, match="does not go with max_loss"):
+        on_square(min_bayes_error=0.4, max_loss=60.0)
+    with pytest.raises(ProblemError, match="objective bayes; got information"):
+        on_square(min_bayes_error=0.4, objective=Information())
+    with pytest.raises(ProblemError, match="between 0 and 1"):
+        on_square(min_bayes_error=1.0)
+    with pytest.raises(SfumatoError, match=r"smallest feasible one is 0\.33"):
+        solve(on_square(min_bayes_error=0.7), GRID_ONLY)  # three equal users: nobody can do better than 2/3
+
+
+def words() -> Table:
+    joint = Joint(np.array([[0.25, 0.15, 0.10], [0.05, 0.15, 0.30]]), secrets=("smoker", "not"))
+    return Table(joint, ("low", "middle", "high"), ("high", "low", "unknown"), np.array([[2, 0, 1.5], [1, 1, 1], [0, 2, 1.5]]))
+
+
+def test_words_are_solved_within_their_own_losses() -> None:
+    table = words()
+    with pytest.raises(InfeasibleBudget, match=r"smallest feasible one is 0\.3"):  # 'middle' costs 1 whatever is said
+        solve(Problem(table, max_loss=0.2), Exact())
+    problem = Problem(table, max_loss=0.6)
+    solution = solve(problem, Exact(gap=1e-6))
+    assert solution.measured.loss.value <= 0.6 * (1 + 1e-9)
+    assert 0 <= solution.leakage - proved(solution) <= 2e-6
+    said = table.report_name(solution.mechanism.sample(table.truth_place(["low", "middle", "high"]), seed=3))
+    assert set(said) <= set(table.reports)
+    with pytest.raises(DataError, match="'huge' is not a truth"):
+        table.truth_place(["huge"])
+    with pytest.raises(MechanismError, match="not among the 3"):
+        solution.mechanism.sample(np.array([[7.0, 0.0]]))
+
+
+def test_words_that_cost_nothing_to_hide_are_hidden() -> None:
+    solution = solve(Problem(words(), max_loss=1.5), Exact(gap=1e-6))
+    assert solution.leakage == pytest.approx(0.5, abs=1e-5)
+
+
+@pytest.mark.parametrize("solver", [Coin(), Laplace()], ids=["coin", "laplace"])
+def test_solvers_for_places_refuse_words(solver: Coin | Laplace) -> None:
+    with pytest.raises(ProblemError, match="holds words"):
+        solve(Problem(words(), max_loss=0.6), solver)
+
+
+def test_words_take_no_cells_and_no_region() -> None:
+    for options in ({"cell_m": 5.0}, {"cells": 3}, {"region": SQUARE}):
+        with pytest.raises(ProblemError, match="it takes no cells and no region"):
+            Problem(words(), max_loss=0.6, **options)  # type: ignore[arg-type]
+
+
+def test_a_geo_promise_is_not_made_for_words() -> None:
+    assert solve(Problem(words(), max_loss=0.6), Exact()).measured.geo_epsilon is None
+
+
+@pytest.mark.parametrize(
+    ("losses", "reason"),
+    [
+        ("a,a,0\na,b,1\nb,a,1\nb,b,0\na,b,2\n", "'a' and report 'b' twice"),
+        ("a,a,0\na,b,1\nb,a,1\n", "no loss for truth 'b' and report 'b'"),
+        ("a,a,0\na,b,1\n", "no loss for the truth 'b'"),
+        ("a,a,0\na,b,inf\nb,a,1\nb,b,0\n", "finite numbers of at least 0"),
+        ("a,a,0\na,b,-1\nb,a,1\nb,b,0\n", "finite numbers of at least 0"),
+        ("a,a,0\na,b,dear\nb,a,1\nb,b,0\n", "something other than numbers"),
+    ],
+)
+def test_losses_that_are_not_one_number_a_pair_are_refused(tmp_path: Any, losses: str, reason: str) -> None:
+    (tmp_path / "p.csv").write_text("secret,truth,count\nx,a,3\ny,b,2\n")
+    (tmp_path / "l.csv").write_text("truth,report,loss\n" + losses)
+    with pytest.raises(DataError, match=reason):
+        read_categories(tmp_path / "p.csv", tmp_path / "l.csv")
+
+
+def test_unseen_truths_are_answered_as_the_nearest_known_one_and_cost_no_more() -> None:
+    """The documented rule: no dearer than the nearest known truth, unless even the nearest report is further away."""
+    problem = on_square(max_loss=70.0, max_distance=150.0)
+    channel = solve(problem, GRID_ONLY).mechanism
+    assert isinstance(channel, Channel)
+    held = np.clip(three_users(seed=9, points=20).truth, -150, 330)
+    rows = channel._rows(held)
+    distance = euclidean(held[:, None, :], rows.places[None, :, :])
+    chance = np.asarray(rows.matrix.todense())
+    assert np.allclose(chance.sum(axis=1), 1)
+    assert distance[chance > 0].max() <= 150 * (1 + 1e-9)
+    known = np.linalg.norm(held[:, None] - channel.truths, axis=2).argmin(axis=1)
+    own = np.sum(np.asarray(channel.matrix.todense()) * euclidean(channel.truths[:, None, :], channel.reports[None, :, :]), axis=1)
+    assert np.all(np.sum(chance * distance, axis=1) <= np.maximum(own[known], distance.min(axis=1)) + 1e-9)
+    test = judge(channel, Samples(np.repeat(np.arange(3), 20), held, DATA.secrets), fitted_on=DATA)
+    assert test.loss.kind == "exact" and test.loss.value <= own.max()
+
+
+def test_known_truths_are_answered_by_their_own_row() -> None:
+    channel = solve(on_square(max_loss=70.0), GRID_ONLY).mechanism
+    assert isinstance(channel, Channel)
+    rows = channel._rows(channel.truths)
+    assert np.array_equal(np.asarray(rows.matrix.todense()), np.asarray(channel.matrix.todense()))
+
+
+def test_a_law_that_does_not_hold_what_it_claims_is_refused() -> None:
+    problem = on_square(max_loss=70.0, user_max_loss={"anna": 90.0, "ben": 60.0, "cleo": 100.0}, max_distance=150.0)
+    solution = solve(problem, GRID_ONLY)
+    channel = solution.mechanism
+    assert isinstance(channel, Channel)
+    verify(problem, channel, claimed=solution.leakage)
+    with pytest.raises(SfumatoError, match="does not hold what it claims: the leakage is"):
+        verify(problem, channel, claimed=solution.leakage - 1e-6)
+    away = Channel(channel.truths, [[400.0, 400.0]], np.ones((len(channel.truths), 1)))
+    with pytest.raises(SfumatoError, match=r"the loss is .* over 70; a user's budget is exceeded; a report costs .* over 150"):
+        verify(problem, away, claimed=1 / 3)
+
+
+@pytest.mark.parametrize("objective", [Bayes(), Information()], ids=["bayes", "information"])
+def test_an_adversarys_certificate_is_valid_and_below_the_exact_bound(objective: Objective) -> None:
+    problem = on_square(max_loss=70.0, objective=objective, cell_m=100.0)
+    exact = solve(problem, Exact(gap=1e-6, plane=False))
+    reports = np.concatenate([exact.mechanism.sample(DATA.truth, seed=seed) for seed in range(20)])
+    attacker = Cells(problem.grid).fit(np.tile(DATA.secret, 20), reports, secrets=3)
+    bound = certificate_from_attacker(problem, attacker).bound(problem).grid
+    blind = 1 / 3 if objective.name == "bayes" else 0.0
+    assert blind - 1e-9 <= bound <= exact.leakage + 1e-12
+    # Against the best answer to the best mechanism it is worth something; a blind guess would stay at `blind`.
+    assert bound > blind + 0.1 * (exact.leakage - blind)
+
+
+def test_an_adversary_who_knows_nothing_proves_what_a_blind_guess_proves() -> None:
+    problem = on_square(max_loss=70.0, cell_m=100.0)
+    wrong = Cells(problem.grid).fit(np.array([2, 0, 1]), np.array([[0.0, 0.0], [200.0, 0.0], [100.0, 170.0]]), secrets=3)
+    assert certificate_from_attacker(problem, wrong).bound(problem).grid == pytest.approx(1 / 3, abs=1e-9)
+
+
+def test_the_frontier_brackets_direct_solves_and_is_monotone_and_convex() -> None:
+    problem = on_square(max_loss=150.0)
+    budgets = np.linspace(40.0, 160.0, 9)
+    found = frontier(problem, budgets, gap=0.004)
+    for curve in (found.bayes, found.information):
+        assert 0 <= curve.gap <= 0.004 + 1e-9
+        assert np.all(np.diff(curve.reached) <= 1e-12) and np.all(np.diff(curve.bound) <= 1e-12)
+        assert np.all(np.diff(curve.reached, 2) >= -1e-9)
+        unit = np.log(2) if curve.objective.name == "information" else 1.0
+        for at in (1, 4, 6):
+            asked = replace(problem, max_loss=float(budgets[at]), objective=curve.objective)
+            direct = best_within(asked, task_of(asked), gap=1e-5)
+            assert curve.bound[at] <= direct.leakage / unit + 1e-9
+            assert curve.reached[at] >= direct.bound / unit - 1e-9
+
+
+def test_a_frontier_below_the_smallest_loss_is_refused() -> None:
+    with pytest.raises(ProblemError, match="no mechanism stays below"):
+        frontier(on_square(max_loss=100.0), np.array([5.0, 60.0]))
