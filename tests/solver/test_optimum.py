@@ -23,7 +23,7 @@ from sfumato.solver.exact.task import InfeasibleBudget
 from sfumato.solver.frontier import frontier
 from sfumato.solver.optimum import best_within, task_of, verify
 
-TWO = Samples(secret=[0, 1], truth=[[0.0, 0.0], [100.0, 0.0]], secrets=("alice", "bob"))
+TWO = Samples(np.array([0, 1]), np.array([[0.0, 0.0], [100.0, 0.0]]), secrets=("alice", "bob"))
 GRID_ONLY = Exact(plane=False)
 
 
@@ -251,7 +251,7 @@ def test_a_law_that_does_not_hold_what_it_claims_is_refused() -> None:
     verify(problem, channel, claimed=solution.leakage)
     with pytest.raises(SfumatoError, match="does not hold what it claims: the leakage is"):
         verify(problem, channel, claimed=solution.leakage - 1e-6)
-    away = Channel(channel.truths, [[400.0, 400.0]], np.ones((len(channel.truths), 1)))
+    away = Channel(channel.truths, np.array([[400.0, 400.0]]), np.ones((len(channel.truths), 1)))
     with pytest.raises(SfumatoError, match=r"the loss is .* over 70; a user's budget is exceeded; a report costs .* over 150"):
         verify(problem, away, claimed=1 / 3)
 
