@@ -54,7 +54,7 @@ def _row(row: dict[str, Any]) -> str:
     )
 
 
-def _table(rows: list[dict[str, Any]]) -> list[str]:
+def rows_table(rows: list[dict[str, Any]]) -> list[str]:
     return [_HEAD, _RULE, *(_row(row) for row in rows), ""]
 
 
@@ -90,9 +90,9 @@ def laplace_page(folder: Path = RESULTS) -> str:
         "",
     ]
     for number in "1234":
-        lines += [f"## Experiment {number}", "", *_table([row for row in laplace["rows"] if row["experiment"] == number])]
+        lines += [f"## Experiment {number}", "", *rows_table([row for row in laplace["rows"] if row["experiment"] == number])]
     for name in ("synthetic", "gowalla"):
-        lines += [f"## No noise: {name}", "", *_table([row for row in bare["rows"] if row["experiment"] == name])]
+        lines += [f"## No noise: {name}", "", *rows_table([row for row in bare["rows"] if row["experiment"] == name])]
     return "\n".join(lines)
 
 

@@ -37,7 +37,7 @@ class Game:
     within the budget; `best`, give the best round by validation rather than the last.
     """
 
-    rounds: int = 30
+    rounds: int = 20
     turns: int = 10
     lattices: tuple[float, ...] = (0.0, 0.43, 1.0)
     payoff: Payoff = _MUTUAL_INFORMATION
