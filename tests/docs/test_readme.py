@@ -79,6 +79,7 @@ _WITH_CODE = [page for page in _PAGES if page != _README and _blocks(page)]
 @pytest.mark.parametrize("page", _WITH_CODE, ids=_name)
 def test_the_code_of_a_page_runs_and_prints_the_tables_shown(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(_ROOT / "examples")
     random = np.random.default_rng(0)
     with gzip.open("checkins.txt.gz", "wt", encoding="utf-8") as snap:  # stands for the SNAP file that a reader has
         for user in range(6):

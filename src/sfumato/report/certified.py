@@ -36,10 +36,10 @@ class Certified:
     def sentence(self) -> str:
         """One sentence for people."""
         unit = {"bayes": "", "information": " bits"}.get(self.problem.objective.name, "")
-        where = "these reports" if self.problem.region is None else f"this {self.problem.grid.cell_m:g} m grid"
+        where = "makes these reports" if self.problem.region is None else f"reports on this {self.problem.grid.cell_m:g} m grid"
         text = (
             f"This mechanism leaks {self.leakage:.4f}{unit} ({self.kind}, on its own reports); no mechanism within {_budget(self.problem)} "
-            f"that reports on {where} can leak less than {self.bounds.grid:.4f}{unit}"
+            f"that {where} can leak less than {self.bounds.grid:.4f}{unit}"
         )
         if self.bounds.plane is not None:
             text += f"; anywhere on the plane, less than {self.bounds.plane:.4f}{unit}"
