@@ -64,7 +64,7 @@ def _markdown_rows(text: str) -> list[list[str]]:
 
 def test_the_readmes_lines_run() -> None:
     assert len(_blocks(_README)) == 1
-    assert [row[0] for row in _printed_rows(_run(_README))] == ["mechanism", "laplace", "coin"]
+    assert [row[0] for row in _printed_rows(_run(_README))] == ["mechanism", "laplace", "coin", "exact"]
 
 
 def test_the_readmes_table_is_what_the_demo_prints(tmp_path: Path) -> None:
