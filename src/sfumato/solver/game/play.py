@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import cached_property
 from math import cos, pi
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,9 @@ from sfumato.solver.game.rounds import Players, Scene, first_players, play_round
 from sfumato.solver.game.settings import Game
 from sfumato.solver.problem import Problem
 from sfumato.solver.solution import Found
+
+Line = dict[str, Any]  # one round on one lattice, for the history
+Best = tuple[Net, dict[str, Any]]  # the generator of the best round so far; its score, lattice and round
 
 
 class Match:
@@ -38,29 +42,35 @@ class Match:
         """Algorithm 1 of the paper, for each lattice; then the best round, within the budget."""
         begin = time.perf_counter()
         players, best, history = self._first_or_saved(checkpoint)
-        base = [one.classifier for one in self._start()] if self.game.restart_classifier else [one.classifier for one in players]
+        base = [one.classifier for one in self.first]
         stopped = "Played all rounds"
         for index in range(len(history) // len(self.cells), self.game.rounds):
             if time_limit is not None and history and time.perf_counter() - begin >= time_limit:
                 stopped = f"Time limit: {index} of {self.game.rounds} rounds"
                 break
             try:
-                played = [self._round(index, number, players[number], base[number]) for number in range(len(self.cells))]
+                players, best, history = self._side_by_side(index, players, base, best, history)
+                if checkpoint is not None:
+                    files.save(checkpoint, (players, best[0]), of=self._name(), notes={"best": best[1], "history": history})
+                if progress is not None:
+                    for line in history[-len(self.cells) :]:
+                        progress(line)
             except KeyboardInterrupt:
                 if not history:
                     raise
-                stopped = f"Stopped by hand: {index} of {self.game.rounds} rounds"
+                stopped = f"Stopped by hand: {len(history) // len(self.cells)} of {self.game.rounds} rounds"
                 break
-            players = [one for one, _ in played]
-            for number, (one, line) in enumerate(played):
-                history.append(line)
-                if line["score"] > best[1]["score"] or not self.game.best:
-                    best = (one.generator, {"score": line["score"], "lattice": number, "round": index})
-                if progress is not None:
-                    progress(line)
-            if checkpoint is not None:
-                files.save(checkpoint, (players, best[0]), of=self._name(), notes={"best": best[1], "history": history})
         return self._release(best[0], best[1], history, stopped)
+
+    def _side_by_side(
+        self, index: int, players: list[Players], base: list[Net], best: Best, history: list[Line]
+    ) -> tuple[list[Players], Best, list[Line]]:
+        """One round on every lattice; what was best before stays so unless validation data says otherwise."""
+        played = [self._round(index, number, players[number], base[number]) for number in range(len(self.cells))]
+        for number, (one, line) in enumerate(played):
+            if line["score"] > best[1]["score"] or not self.game.best:
+                best = (one.generator, {"score": line["score"], "lattice": number, "round": index})
+        return [one for one, _ in played], best, [*history, *(line for _, line in played)]
 
     def _round(self, index: int, number: int, players: Players, base: Net) -> tuple[Players, dict[str, Any]]:
         """One round on one lattice, and its line of history."""
@@ -78,7 +88,8 @@ class Match:
         if self.game.calibrate:
             candidate = candidate.calibrated()
         width = self.cells[number] * self.problem.grid.cell_m
-        status = f"{stopped}; round {best['round']} on a lattice of {width:g} m was the best on validation data."
+        why = "was the best on validation data" if self.game.best else "is the last"
+        status = f"{stopped}; round {best['round']} on a lattice of {width:g} m {why}."
         if candidate.net.keep > 0:
             status += f"  The truth's cell is reported {candidate.net.keep:.2%} of the time to keep the budget."
         return Found(candidate.mechanism, status, tuple(line for line in history if line["lattice_m"] == width))
@@ -100,14 +111,15 @@ class Match:
         users = [part.secret.astype(np.int32) for part in parts]
         return Scene(points[0], users[0], points[1], users[1], frame, np.float32(self.problem.average_budget))
 
-    def _start(self) -> list[Players]:
+    @cached_property
+    def first(self) -> list[Players]:
         """The same start for every lattice."""
         random = np.random.default_rng((self.seed, 0))
         first = first_players(self.game, self.scenes[0], random, users=len(self.learning.secrets))
         return [first] * len(self.cells)
 
-    def _first_or_saved(self, checkpoint: Path | None) -> tuple[list[Players], tuple[Net, dict[str, Any]], list[dict[str, Any]]]:
-        players = self._start()
+    def _first_or_saved(self, checkpoint: Path | None) -> tuple[list[Players], Best, list[Line]]:
+        players = self.first
         best = players[0].generator
         if checkpoint is None or not checkpoint.exists():
             return players, (best, {"score": -1.0, "lattice": 0, "round": -1}), []
