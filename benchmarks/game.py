@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 PACKAGE = "torch==2.13.0"
-REPEATS = 3
+REPEATS = 2
 CLASSIFIER_EPOCHS, GENERATOR_EPOCHS = 3000, 30
 AT_LEAST = 2.0
 _HOME = Path(__file__).resolve().parent.parent / ".bench" / "torch"
