@@ -160,9 +160,9 @@ def test_one_budget_for_every_user_is_named_once(sfumato, places, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["--max-loss", 5], "the smallest feasible one is"),
-        (["--max-distance", 5], "the smallest feasible cap is"),
-        (["--user-max-loss", "anna=200,ben=3,cleo=200"], "smallest feasible"),
+        (["--max-loss", 5], "the smallest possible loss is"),
+        (["--max-distance", 5], "the smallest possible cap is"),
+        (["--user-max-loss", "anna=200,ben=3,cleo=200"], "keep user ben within 3 m: the smallest possible budget is"),
         (["--user-max-loss", "anna=200,dora=200"], "is in one list only"),
         (["--min-bayes-error", 0.9], "smallest feasible"),
         (["--min-bayes-error", 0.5, "--max-loss", 90], "does not go with max_loss"),

@@ -86,7 +86,7 @@ def _learnt(judged: Samples, fitted: Samples, sampled: bool) -> Judgement:
 
 @pytest.mark.parametrize("sampled", [False, True])
 def test_an_adversary_learnt_on_training_data_is_judged_on_test_data(sampled: bool) -> None:
-    """Learnt: ann at (0,0), bob at (5,5).  Judged: ann once at (0,0), bob at (0,0), (5,5) and (9,9), never seen: guessed as (5,5), the nearest."""
+    """Learnt: ann at (0,0), bob at (5,5).  Judged: ann once at (0,0), bob at (0,0), (5,5) and, never seen, (9,9): guessed as (5,5)."""
     train = Samples(secret=[0, 1], truth=[[0, 0], [5, 5]], secrets=("ann", "bob"))
     test = Samples(secret=[0, 1, 1, 1], truth=[[0, 0], [0, 0], [5, 5], [9, 9]], secrets=("ann", "bob"))
     found = _learnt(test, train, sampled)

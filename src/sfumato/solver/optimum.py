@@ -44,6 +44,7 @@ class Exact:
     def solve(self, problem: Problem, *, seed: int, time_limit: float | None) -> Found:
         """Column generation over the reports, then (for distances) a proof over the plane."""
         start = time.perf_counter()
+        problem.check_feasible()
         if problem.min_bayes_error is not None:
             return self._smallest_loss(problem)
         history: list[dict[str, Any]] = []
@@ -63,6 +64,7 @@ class Exact:
         assert problem.min_bayes_error is not None
         found = min_loss_given_max_leakage(task_of(problem), 1 - problem.min_bayes_error, tolerance=self.gap)
         channel = channel_of(problem, found.mechanism, found.reports)
+        verify(problem, channel, claimed=found.leakage)
         status = (
             f"Smallest loss for a Bayes error of {problem.min_bayes_error:g}: {found.loss:.2f}; no mechanism on this grid can have "
             f"it below {found.loss_bound:.2f}."

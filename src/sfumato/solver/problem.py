@@ -18,6 +18,7 @@ from sfumato.mechanism.law import Loss, euclidean, squared
 CELL_M = 25.0
 _FEW_CELLS = 2500  # up to so many cells all are kept, inside the truths' hull or not
 BAYES = Bayes()
+_RING = 1  # cells about the hull that are kept as well
 _WIDEST_MARGIN_M = 1000.0  # how far the default region reaches beyond the data when no average budget is set
 
 
@@ -135,36 +136,58 @@ class Problem:
     def reports(self) -> np.ndarray:
         """The places that a released report may name: the region's cells, or a table's reports.
 
-        For a loss that grows with the distance, cells that miss the convex hull of the truths are left
-        out: a report there can be moved onto the hull, which costs no more and leaks no more.
+        For a loss that grows with the distance, cells that lie outside the convex hull of the truths and
+        a ring of cells about it are left out: a report there can be moved onto the hull, which costs no
+        more and leaks no more.  (The ring is there because the hull's own points are not on the grid.)
         """
         if isinstance(self.samples, Table):
             return self.samples.report_places
         count = self.grid.cells_per_side or 0
         if not self.loss_is_distance or count * count <= _FEW_CELLS:
             return self.grid.centres()
-        low, high = (np.clip(self.grid.index(corner), 0, count - 1) for corner in (self.places.min(axis=0), self.places.max(axis=0)))
+        low, high = np.clip(
+            [self.grid.index(self.places.min(axis=0)) - _RING, self.grid.index(self.places.max(axis=0)) + _RING], 0, count - 1
+        )
         axes = [np.arange(low[axis], high[axis] + 1) for axis in (0, 1)]
         centres = self.grid.centre_of(np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2))
-        return centres[_meets_hull(centres, self.grid.cell_m / 2, self.places)]
+        return centres[_meets_hull(centres, (0.5 + _RING) * self.grid.cell_m, self.places)]
+
+    @cached_property
+    def nearest_losses(self) -> np.ndarray:
+        """For each truth the loss of the report that is nearest to it."""
+        if isinstance(self.samples, Table):
+            return self.loss(self.places[:, None, :], self.reports[None, :, :]).min(axis=1)
+        return self.loss(self.places, self.grid.snap(self.places))
 
     @property
     def smallest_loss(self) -> float:
         """The loss of reporting what is nearest to each truth: no mechanism on these reports costs less."""
-        if isinstance(self.samples, Table):
-            nearest = self.loss(self.places[:, None, :], self.reports[None, :, :]).min(axis=1)
-        else:
-            nearest = self.loss(self.places, self.grid.snap(self.places))
-        return float(self.joint.place_probability @ nearest)
+        return float(self.joint.place_probability @ self.nearest_losses)
 
     def check_feasible(self) -> None:
-        """Refuse an average budget that no mechanism on this grid can keep, and name the smallest one that some can."""
+        """Refuse budgets that no mechanism on this grid can keep, and name the smallest ones that some can.
+
+        The nearest report of each truth is best for every budget at once, so each can be checked alone.
+        """
+        words = isinstance(self.samples, Table)
+        start = f"no mechanism that reports on {'these reports' if words else f'{self.grid.cell_m:g} m cells'} can"
+        unit, end = ("", "raise it") if words else (" m", "raise the budget or make the cells smaller")
         if self.max_loss is not None and not self.max_loss >= self.smallest_loss:
-            where = "these reports" if isinstance(self.samples, Table) else f"{self.grid.cell_m:g} m cells"
             raise ProblemError(
-                f"no mechanism that reports on {where} can stay within {self.max_loss:g} m: "
-                f"the smallest possible loss is {self.smallest_loss:.4g} m; raise the budget or make the cells smaller"
+                f"{start} stay within {self.max_loss:g}{unit}: the smallest possible loss is {self.smallest_loss:.4g}{unit}; {end}"
             )
+        farthest = float(self.nearest_losses.max())
+        if self.max_distance is not None and not self.max_distance >= farthest:
+            raise ProblemError(
+                f"{start} keep every report within {self.max_distance:g}{unit}: the smallest possible cap is {farthest:.4g}{unit}; {end}"
+            )
+        if self.user_limits is not None:
+            each = (self.joint.table @ self.nearest_losses) / np.maximum(self.joint.prior, 1e-300)
+            for name, limit, least in zip(self.samples.secrets, self.user_limits, each, strict=True):
+                if not limit >= least:
+                    raise ProblemError(
+                        f"{start} keep user {name} within {limit:g}{unit}: the smallest possible budget is {least:.4g}{unit}; {end}"
+                    )
 
     @property
     def average_budget(self) -> float:

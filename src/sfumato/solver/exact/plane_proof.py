@@ -15,7 +15,8 @@ from sfumato.solver.exact.column_generation import scores_for, silent
 from sfumato.solver.exact.task import Task
 
 _MOST_PAIRS = 150_000_000  # truths times cells
-_STALLED = 0.2  # a round that gains less than this share of what is missing is the last: finer cells cannot mend the grid's prices
+_MOST_CELLS = 100_000
+_STALLED = 0.35  # a round that gains less than this share of what is missing is the last: finer cells cannot mend the grid's prices
 _PAIRS_AT_ONCE = 2_000_000
 _QUARTERS = np.array([[-0.5, -0.5], [-0.5, 0.5], [0.5, -0.5], [0.5, 0.5]])
 
@@ -77,7 +78,8 @@ def split_until(
                 for part in _parts(truths_m, centres)
             ]
         )
-        if len(truths_m) * (len(centres) + 3 * int(split.sum())) > _MOST_PAIRS:
+        cells = len(centres) + 3 * int(split.sum())
+        if cells > _MOST_CELLS or len(truths_m) * cells > _MOST_PAIRS:
             break  # on a coarse grid the plane's optimum lies far below the grid's, and splitting would not end
         new_centres = (centres[split][:, None, :] + halves[split][:, None, None] * _QUARTERS).reshape(-1, 2)
         new_halves = np.repeat(halves[split] / 2, 4)
