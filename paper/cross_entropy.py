@@ -31,17 +31,16 @@ def curves(number: int, payoff: CrossEntropy | MutualInformation, *, rounds: int
 
 
 def main(folder: Path = RESULTS, *, rounds: int = ROUNDS) -> None:
-    document: dict[str, Any] = {"rounds": rounds, "classifier_epochs": EPOCHS, "seed": 0, "experiments": {}}
-    for number in (1, 2):
-        document["experiments"][str(number)] = {}
-        for name, payoff in PAYOFFS.items():
+    document: dict[str, Any] = {"rounds": rounds, "classifier_epochs": EPOCHS, "seed": 0, "experiments": {"1": {}, "2": {}}}
+    for name, payoff in PAYOFFS.items():
+        for number in (1, 2):
             lines = curves(number, payoff, rounds=rounds)
             document["experiments"][str(number)][name] = lines
+            write_json(folder / "cross_entropy.json", document)
             last = lines[rounds // 2 :]
             accuracy, error = ([line[key] for line in last] for key in ("accuracy_validation", "validation_bayes_error"))
             say(f"experiment {number}, {name}: over the last {len(last)} rounds accuracy {min(accuracy):.2f} to {max(accuracy):.2f}, "
                 f"Bayes error {min(error):.2f} to {max(error):.2f}")  # fmt: skip
-    write_json(folder / "cross_entropy.json", document)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ def _summary(documents: list[dict[str, Any]]) -> list[str]:
         own = document["recipe"] == "game"
         cells = [
             str(number),
-            "`Game()`" if own else f"`Game.paper({number})`",
+            "`Game()`" if own else f"`Game.paper({number})`, " + ("stopped early" if "classifier_epochs" in document else "literal"),
             ", ".join(map(str, document["seeds"])),
             ", ".join(str(run["rounds"]) for run in runs),
             _spread([run["estimates"]["test"][_FINEST] for run in runs]),
@@ -127,7 +127,8 @@ def game_page(folder: Path = RESULTS) -> str:
     lines += [*_swapping(folder), *_alice(folder)]
     for document in documents:
         if document["rows"]:
-            limit = f", each stopped after {document['seconds']:g} s at the end of a round" if "seconds" in document else ""
+            limit = f", stopped after {document['seconds']:g} s at the end of a round" if "seconds" in document else ""
+            limit += f", classifiers stopped after {document['classifier_epochs']} epochs" if "classifier_epochs" in document else ""
             lines += [f"## Experiment {document['experiment']}, {document['recipe']}{limit}", "", *rows_table(document["rows"])]
     return "\n".join(lines)
 

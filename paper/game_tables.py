@@ -1,9 +1,10 @@
 """The learned columns of the paper's tables, by `Game()` and by the paper's own recipe, beside the coin and planar Laplace.
 
-python -m paper.game_tables [--experiments 1 2] [--recipe game|paper] [--seconds 600] [--seeds 0 1 2]
+python -m paper.game_tables [--experiments 1 2] [--recipe game|paper] [--seconds S] [--classifier-epochs N] [--seeds 0 1 2]
 """
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -97,15 +98,18 @@ def main(
     experiments: tuple[int, ...] = (1, 2),
     recipe: str = "game",
     seconds: float | None = None,
+    classifier_epochs: int | None = None,
 ) -> None:
     for experiment in (EXPERIMENTS[number - 1] for number in experiments):
         game = Game() if recipe == "game" else Game.paper(experiment.number)
+        if classifier_epochs is not None:
+            game = replace(game, classifier_epochs=classifier_epochs)
         runs = []
         for seed in seeds:
             runs.append(one_run(experiment, game, seed, seconds=seconds))
             found = runs[-1]["estimates"]["test"]["260 cells, 500 hits"]
             say(f"experiment {experiment.number}, {recipe}, seed {seed}: Bayes error {found:.3f}, {runs[-1]['status']}")
-        limit = {"seconds": seconds} if seconds is not None else {}
+        limit = {key: value for key, value in (("seconds", seconds), ("classifier_epochs", classifier_epochs)) if value is not None}
         document = {"experiment": experiment.number, "recipe": recipe, "max_loss_m": experiment.max_loss_m, "seeds": list(seeds), **limit}
         write_json(folder / f"{recipe}_{experiment.number}.json", {**document, "runs": runs, "rows": rows_of(experiment, runs)})
         errors = [run["estimates"]["test"]["260 cells, 500 hits"] for run in runs]
@@ -119,5 +123,12 @@ if __name__ == "__main__":
     parser.add_argument("--recipe", choices=("game", "paper"), default="game")
     parser.add_argument("--seconds", type=float, help="stop each game after so many seconds, at the end of a round")
     parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS))
+    parser.add_argument("--classifier-epochs", type=int, help="stop each classifier after so many epochs (the paper's recipe has 3000)")
     chosen = parser.parse_args()
-    main(seeds=tuple(chosen.seeds), experiments=tuple(chosen.experiments), recipe=chosen.recipe, seconds=chosen.seconds)
+    main(
+        seeds=tuple(chosen.seeds),
+        experiments=tuple(chosen.experiments),
+        recipe=chosen.recipe,
+        seconds=chosen.seconds,
+        classifier_epochs=chosen.classifier_epochs,
+    )
