@@ -118,7 +118,8 @@ def page(folder: Path = RESULTS) -> str:
         )
     lines += ["", "## The program", ""]
     lines += [
-        "The paper counts one variable a pair of cells. Only truths with mass and cells that meet their convex hull can matter; "
+        "The paper counts one variable a pair of cells. Only truths with mass and cells that meet their convex hull (and a ring about "
+        "it) can matter; "
         "column generation touches fewer still. Times and memory are of one machine with two cores; they are not results.",
         "",
         "| experiment | objective | seed | variables, the paper's count | that can matter | touched | seconds | check, seconds | peak MB "
@@ -134,8 +135,8 @@ def page(folder: Path = RESULTS) -> str:
         )
     lines += ["", "## The same mechanisms on test data", ""]
     lines += [
-        "An unseen truth is answered as the nearest training truth: this is what the exact channel is worth on places that it "
-        "was not solved for. "
+        "An unseen truth is answered as the nearest training truth, with its own nearest report mixed in until it costs no more: this "
+        "is what the exact channel is worth on places that it was not solved for. "
         "B(X|Z) is for the adversary who knows the test points; *learnt* for the one who learnt on training data.",
         "",
         "| experiment | objective | seed | loss, training | loss, test | B(X\\|Z), training | B(X\\|Z), test | learnt, test "

@@ -241,7 +241,7 @@ def test_the_bound_over_all_cells_is_at_most_the_bound_over_the_listed_ones() ->
     found = certificate.bound(problem)
     assert found.cells == len(problem.grid.centres())
     assert found.grid <= listed + 1e-12
-    assert found.grid > 1 / 3  # still more than the blind guess
+    assert found.grid >= listed - 1e-3  # without a ring of cells about the hull it was 0.04 lower
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=lambda one: one.name)
