@@ -12,7 +12,7 @@ from sfumato.errors import SfumatoError
 from sfumato.version import __version__
 
 _COMMANDS = {
-    "demo": "Run the baselines on the built-in data and write a report.",
+    "demo": "Hide four users in Paris, compare the mechanisms and write a report.",
     "data": "Read check-ins, select, and write what was selected.",
     "solve": "Find a mechanism for data and a loss budget; write a run folder.",
     "measure": "Measure a run, or any reports in a CSV file.",
@@ -62,6 +62,9 @@ def main() -> None:
         _stop("stopped; nothing was written", code=130)
     except KeyboardInterrupt:
         _stop("stopped; nothing was written", code=130)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        sys.exit(0)
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         hint = None if context is None else f"{context.command_path} -h lists what it takes"

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import click
 
-from sfumato.cli.options import as_json, print_json, working
+from sfumato.cli.options import as_json, print_json, say_notes, working
 
 _EXAMPLE = "\b\nExample: sfumato compare runs/laplace runs/coin --html report.html"
 
 
 @click.command("compare", epilog=_EXAMPLE)
-@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("runs", metavar="RUN|PAIRS.csv...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--data", "source", metavar="DATA", help="Judge on all of this data instead of the first run's test data.")
 @click.option("--hits", type=click.IntRange(min=1), default=500, show_default=True, help="Reports a truth, where the law is not known.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Seed of sampled reports.")
@@ -20,14 +20,22 @@ def command(runs: tuple[Path, ...], source: str | None, hits: int, seed: int, ht
     """Put runs side by side on the same data, each with its loss beside its leakage.
 
     They are judged on the first run's test data (its training data where it has none), or on --data.
+    A file of pairs (truth_x, truth_y, report_x, report_y in metres) is a mechanism too.
     """
-    from sfumato.report.compare import compare
+    from sfumato.mechanism.own import Recorded
+    from sfumato.report.compare import Entry, compare
     from sfumato.report.measured import data_of_runs
-    from sfumato.solver.run import load_run
+    from sfumato.solver.run import Run, load_run
 
-    loaded = [load_run(folder) for folder in runs]
-    with working(f"comparing {len(loaded)} run(s)"):
-        on, train = data_of_runs(loaded, source=source)
+    loaded = [Entry(path.stem, Recorded.read(path)) if path.is_file() else load_run(path) for path in runs]
+    known = [item for item in loaded if isinstance(item, Run)]
+    for run in known[1:]:
+        if run.record["data"]["hash"] != known[0].record["data"]["hash"]:
+            say_notes(
+                (f"{run.folder} was made from other data than {known[0].folder}: what is test data for one may be training data for it",)
+            )
+    with working(f"comparing {len(loaded)} mechanism(s)"):
+        on, train = data_of_runs(known, source=source)
         comparison = compare(loaded, on=on, train=train, hits=hits, seed=seed)
         if html is not None:
             comparison.html(html)

@@ -28,9 +28,10 @@ def command(source: str, out: Path, as_json: bool, **options: Any) -> None:
     write_split(split, out)
     test = 0 if split.test is None else len(split.test)
     users = {name: int(count) for name, count in zip(split.train.secrets, split.all.counts, strict=True)}
+    held = dict(zip(users, [0] * len(users) if split.test is None else split.test.counts, strict=True))
     if as_json:
         print_json({"file": str(out), "train": len(split.train), "test": test, "users": users, "hash": split.train.hash})
     else:
         click.echo(f"{out}: {len(split.train)} training and {test} test check-ins of {len(users)} users")
         for name, count in users.items():
-            click.echo(f"  {name}: {count}")
+            click.echo(f"  {name}: {count - held[name]}" + (f" + {held[name]}" if test else ""))

@@ -30,12 +30,12 @@ def command(out: Path, as_json: bool) -> None:
     for name in ("laplace", "coin", "exact"):  # the game takes minutes
         check_target(out / name)
         with working(f"{name}: hiding {len(data.train.secrets)} users within {_MAX_LOSS:g} m"):
-            solution = solve(problem, SOLVERS[name](), seed=0)
-        save_solution(solution, out / name, recipe=recipe)
-        solutions.append(solution)
+            solutions.append(solve(problem, SOLVERS[name](), seed=0))
     with working("comparing on test data"):
         comparison = compare(solutions, on=data.test)
         comparison.html(out / "report.html")
+    for solution, row in zip(solutions, comparison.rows, strict=True):
+        save_solution(solution, out / solution.name, recipe=recipe, test=row.measured)
     if as_json:
         print_json(comparison.as_dict())
     else:

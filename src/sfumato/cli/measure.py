@@ -1,12 +1,14 @@
 """sfumato measure"""
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 from sfumato.cli.options import as_json, grid_options, print_json, say_notes, working
+from sfumato.errors import FileError
 
 _EXAMPLE = "\b\nExample: sfumato measure runs/coin --cell-m 100"
 _ATTACKS = ("cells", "neighbours", "neural")
@@ -18,7 +20,7 @@ _ATTACKS = ("cells", "neighbours", "neural")
 @click.option("--secret", metavar="COLUMN", help="Column of the secret, for a file of reports or for --data.")
 @click.option("--lat", metavar="COLUMN", help="Column of the latitude, for a file of reports or for --data.")
 @click.option("--lon", metavar="COLUMN", help="Column of the longitude, for a file of reports or for --data.")
-@grid_options
+@partial(grid_options, default="as released; 25 for a file of reports")
 @click.option("--hits", type=click.IntRange(min=1), default=500, show_default=True, help="Reports a truth, where the law is not known.")
 @click.option("--attack", "attacks", type=click.Choice(_ATTACKS), multiple=True, help="Train this adversary on reports; may be repeated.")
 @click.option("--gain", metavar="GAIN", help="Also the g-vulnerability: bayes, two-guesses, guess-or-pass or target:USER.")
@@ -28,13 +30,16 @@ def command(target: Path, source: str | None, as_json: bool, **options: Any) -> 
     """Measure the loss and the leakage of a run, or of any reports in a CSV file.
 
     A file of reports needs a column for the secret and the report's place (latitude and longitude, or
-    x and y in metres), and may have truth_x and truth_y (metres) for the loss.  A run is judged on
-    its own training data, with the test data beside it, or on all of --data.
+    x and y in metres), and may have truth_x and truth_y (metres) for the loss.  With --data, a file
+    of pairs (truth_x, truth_y, report_x, report_y in metres) is judged as a mechanism.  A run is judged
+    on its own training data, with the test data beside it, or on all of --data.
     """
     from sfumato.report.measured import measure_reports, measure_run
     from sfumato.report.summary import measured_text
 
     start = time.perf_counter()
+    if not target.exists():
+        raise FileError(f"there is no {target}; expected a run folder, or a file of reports")
     with working(f"measuring {target}"):
         if target.is_dir():
             result = measure_run(target, source=source, **options)

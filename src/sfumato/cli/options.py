@@ -88,12 +88,12 @@ def recipe_of(source: str, options: dict[str, Any]) -> "Recipe":
     return Recipe(source=source, region=options.pop("region", None), **{name: options.pop(name) for name in _SELECTION})
 
 
-def grid_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def grid_options(command: Callable[..., Any], *, default: str = "25") -> Callable[..., Any]:
     """The side of a cell, or how many cells lie along a side of the region."""
     cells: Any = click.option(
         "--cells", type=click.IntRange(min=1), metavar="N", help="Cells along a side of the region, instead of --cell-m."
     )
-    cell_m: Any = click.option("--cell-m", type=float, metavar="METRES", help="Side of a cell [default: 25].")
+    cell_m: Any = click.option("--cell-m", type=float, metavar="METRES", help=f"Side of a cell [default: {default}].")
     decorated: Callable[..., Any] = cell_m(cells(command))
     return decorated
 

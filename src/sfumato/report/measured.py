@@ -22,6 +22,7 @@ from sfumato.measure.exact import conditional_entropy, g_vulnerability, min_entr
 from sfumato.measure.gains import named
 from sfumato.measure.judge import Judgement, draw_reports, judge, judge_reports
 from sfumato.mechanism.law import euclidean
+from sfumato.mechanism.own import Recorded
 from sfumato.report.table import text_table
 from sfumato.solver.problem import CELL_M
 from sfumato.solver.run import LOSSES, Run, load_run
@@ -58,6 +59,10 @@ class Measured:
 
 def data_of_runs(runs: list[Run], *, source: str | None) -> tuple[Samples | Table, Samples | Table | None]:
     """What to judge runs on, and the training data of the first, where it can be read again."""
+    if not runs:
+        if source is None:
+            raise DataError("recorded pairs do not say what to judge them on; name the data", hint="--data DATA")
+        return Recipe(source).load().all, None
     train, test = _data_of(runs[0], source=source)
     if source is not None:
         return train, None
@@ -152,7 +157,9 @@ def measure_reports(
 ) -> Measured:
     """Judge reports that somebody drew."""
     if source is not None:
-        raise ProblemError("--data is for runs; a file of reports holds all that is measured (truth_x, truth_y give the loss)")
+        return _measure_pairs(
+            path, Recipe(source, secret=secret, lat=lat, lon=lon).load().all, cell_m, cells, hits=hits, gain=gain, seed=seed
+        )
     reports = read_checkins(path, secret=secret, lat=lat, lon=lon)
     if (reports.counts > 0).sum() < 2:
         raise ProblemError(f"{reports.name} holds one user; expected at least two: there is nobody to be confused with")
@@ -169,6 +176,18 @@ def measure_reports(
         text += "\n\n" + lines
     notes = (*reports.notes, "one report a row; the Bayes error errs low with few reports a cell")
     return Measured(path.name, {path.name: found}, None, "Measured from the file's reports.", extra, text, notes)
+
+
+def _measure_pairs(
+    path: Path, samples: Samples, cell_m: float | None, cells: int | None, *, hits: int, gain: str | None, seed: int
+) -> Measured:
+    """Judge recorded (truth, report) pairs as a mechanism, on other data."""
+    recorded = Recorded.read(path)
+    region = samples.region or Region.around(np.vstack([samples.truth, recorded.reports]))
+    grid = Grid.over(region, cell_m=CELL_M if cell_m is None and cells is None else cell_m, cells=cells)
+    found = judge(recorded, samples, grid=grid, hits=hits, seed=seed, region=region)
+    extra, text = _extras(found, gain)
+    return Measured(path.name, {samples.name: found}, None, "Measured from recorded pairs.", extra, text, samples.notes)
 
 
 def _costs(path: Path, reports: Samples) -> np.ndarray | None:

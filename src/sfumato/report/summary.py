@@ -6,6 +6,8 @@ from sfumato.measure.estimate import Estimate
 from sfumato.measure.judge import Judgement
 from sfumato.report.table import text_table
 
+_MOST_USERS = 20
+
 
 def measured_text(name: str, judged: Mapping[str, Judgement | None], *, max_loss: float | None = None) -> str:
     """A table of figures, a column a data set, and one of figures per user for the first."""
@@ -26,11 +28,15 @@ def measured_text(name: str, judged: Mapping[str, Judgement | None], *, max_loss
     if any(found.geo_epsilon is not None for found in columns.values()):
         shown = ["-" if found.geo_epsilon is None else f"{found.geo_epsilon:.4g}".replace("inf", "infinite") for found in columns.values()]
         lines.append(["geo-indistinguishability, per metre ↓", *shown])
-    users = [[user.name, f"{user.loss:.1f}", f"{user.error:.3f}", f"{user.exposed:.1%}"] for user in first.per_user]
+    shown_users = sorted(first.per_user, key=lambda user: (user.error, -user.exposed))[:_MOST_USERS]
+    hidden = len(first.per_user) - len(shown_users)
+    shown_users = list(first.per_user) if not hidden else shown_users
+    users = [[user.name, f"{user.loss:.1f}", f"{user.error:.3f}", f"{user.exposed:.1%}"] for user in shown_users]
     return "\n\n".join(
         [
             text_table([name, *columns], lines),
-            text_table(["user", "loss m", "error ↑", "exposed ↓"], users),
+            text_table(["user", "loss m", "error ↑", "exposed ↓"], users)
+            + (f"\n… and {hidden} users who are easier to hide" if hidden else ""),
         ]
     )
 

@@ -81,7 +81,7 @@ class Run:
 def versions() -> dict[str, str]:
     """What computed the figures."""
     found = {"sfumato": __version__, "python": platform.python_version()}
-    for package in ("numpy", "scipy", "jax", "highspy"):
+    for package in ("numpy", "scipy", "jax"):
         found[package] = metadata.version(package)
     return found
 
