@@ -59,9 +59,9 @@ def main() -> None:
     try:
         code = cli.main(standalone_mode=False)
     except click.exceptions.Abort:
-        _stop("stopped; nothing was written", code=130)
+        _stop("stopped; what was not finished was not written", code=130)
     except KeyboardInterrupt:
-        _stop("stopped; nothing was written", code=130)
+        _stop("stopped; what was not finished was not written", code=130)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         sys.exit(0)

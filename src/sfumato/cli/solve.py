@@ -83,7 +83,7 @@ def command(
         solution = solve(problem, SOLVERS[solver](), seed=seed, time_limit=time_limit, progress=_say_round, checkpoint=checkpoint)
         test = None
         if held is not None:
-            test = judge(solution.mechanism, held, loss=problem.loss, region=problem.region, fitted_on=data)
+            test = judge(solution.mechanism, held, loss=problem.loss, region=problem.region, fitted_on=data, sampled_on=problem.released_on)
     save_solution(solution, out, recipe=recipe, test=test)
     if as_json:
         print_json({**solution.as_dict(), "test": None if test is None else test.as_dict(), "run": str(out)})

@@ -46,7 +46,7 @@ def read_checkins(
     if str(path) == "four-corners":
         data = four_corners(seed=seed).all
         return data if square is None else data.in_square(*square)
-    table = read_table(Path(path))
+    table = read_table(Path(path), words=(secret,))
     source = Path(path).name
     names = _columns(table.column_names, source=source, secret=secret, lat=lat, lon=lon)
     if not table.num_rows:
@@ -71,8 +71,11 @@ def read_checkins(
     return replace(samples.renumbered(), notes=notes)
 
 
-def read_table(path: Path) -> Any:
-    """The rows of a file as an Arrow table; SNAP files get their usual column names."""
+def read_table(path: Path, *, words: tuple[str | None, ...] = ()) -> Any:
+    """The rows of a file as an Arrow table; SNAP files get their usual column names.
+
+    Columns named in `words`, and those usual for a secret, are read as text: 007 and 7 are two users.
+    """
     import pyarrow as pa
     from pyarrow import csv, parquet
 
@@ -100,7 +103,9 @@ def read_table(path: Path) -> Any:
             path,
             parse_options=csv.ParseOptions(delimiter=delimiter),
             convert_options=csv.ConvertOptions(
-                column_types={name: pa.string() for name in header if name.lower() in _USUAL["secret"]}, strings_can_be_null=True
+                column_types={name: pa.string() for name in header if name in words or name.lower() in _USUAL["secret"]},
+                strings_can_be_null=True,
+                null_values=[""],
             ),
         )
     except (pa.ArrowException, OSError, UnicodeDecodeError, EOFError, zlib.error) as error:
@@ -173,14 +178,24 @@ def _listed(names: Any) -> str:
 def _users(values: Any, *, source: str, column: str) -> tuple[tuple[str, ...], np.ndarray]:
     import pyarrow as pa
 
-    if values.null_count:
-        raise DataError(f"{source}: {values.null_count} row(s) have no value in '{column}'; expected a user in each row")
-    encoded = values.cast(pa.string()).combine_chunks().dictionary_encode()
-    names = encoded.dictionary.to_pylist()
-    order = sorted(range(len(names)), key=lambda row: (0, int(names[row]), "") if names[row].isdecimal() else (1, 0, names[row]))
+    try:
+        encoded = values.cast(pa.string()).combine_chunks().dictionary_encode()
+        names = encoded.dictionary.to_pylist()
+    except (pa.ArrowException, UnicodeDecodeError):
+        raise DataError(f"{source}: column '{column}' holds {values.type}; expected users as text or whole numbers") from None
+    empty = values.null_count + sum(not name for name in names if name is not None)
+    if empty:
+        raise DataError(f"{source}: {empty} row(s) have no value in '{column}'; expected a user in each row")
+    order = sorted(range(len(names)), key=lambda row: _by_number(names[row]))
     number = np.empty(len(names), dtype=np.int64)
     number[order] = np.arange(len(names))
     return tuple(names[row] for row in order), number[np.asarray(encoded.indices)]
+
+
+def _by_number(name: str) -> tuple[int, int, str, str]:
+    """Whole numbers first, by size; then words."""
+    digits = name.lstrip("0")
+    return (0, len(digits), digits, name) if name.isdecimal() else (1, 0, name, name)
 
 
 def numbers(values: Any, *, source: str, column: str) -> np.ndarray:

@@ -136,7 +136,7 @@ def read_categories(probabilities: str | Path, losses: str | Path) -> Table:
 
 
 def _columns(path: Path, words: tuple[str, str], numbers: tuple[str, ...]) -> tuple[list[str], list[str], list[float]]:
-    table = read_table(path)
+    table = read_table(path, words=words)
     number = next((name for name in numbers if name in table.column_names), None)
     absent = [name for name in words if name not in table.column_names] + ([] if number else [numbers[0]])
     if absent:
@@ -146,4 +146,11 @@ def _columns(path: Path, words: tuple[str, str], numbers: tuple[str, ...]) -> tu
         values = [float(value) for value in table[number].to_pylist()]
     except (TypeError, ValueError):
         raise DataError(f"{path.name}: column '{number}' holds something other than numbers; repair it") from None
-    return ([str(word) for word in table[words[0]].to_pylist()], [str(word) for word in table[words[1]].to_pylist()], values)
+    if not all(value >= 0 for value in values):
+        raise DataError(f"{path.name}: column '{number}' holds a negative number or NaN; expected numbers of at least 0")
+    if number == "probability" and not abs(sum(values) - 1) <= 1e-6:
+        raise DataError(f"{path.name}: the probabilities sum to {sum(values):.6g}; expected 1 (call the column 'count' for weights)")
+    found = [table[name].to_pylist() for name in words]
+    if any(word is None for column in found for word in column):
+        raise DataError(f"{path.name}: a row has no value in '{words[0]}' or '{words[1]}'; expected a word in each row")
+    return ([str(word) for word in found[0]], [str(word) for word in found[1]], values)

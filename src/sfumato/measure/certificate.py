@@ -121,7 +121,10 @@ class Certificate:
             assert proof.half_sides is not None
             plane = bound_plane(claim, proof.shares, proof.multipliers, problem.places, proof.places, proof.half_sides)
         unit = _LN2 if problem.objective.name == "information" else 1.0
-        return Bounds(grid=on_grid / unit, plane=None if plane is None else plane / unit, cells=len(places))
+        # Whatever is reported, the blind guess is there; and what holds on the plane holds on the grid.
+        blind = problem.objective.leakage(Joint(problem.joint.prior[:, None], secrets=problem.joint.secrets))
+        plane = None if plane is None else max(plane / unit, blind)
+        return Bounds(grid=max(on_grid / unit, blind, -np.inf if plane is None else plane), plane=plane, cells=len(places))
 
     def _places_to_check(self, problem: Claimed) -> np.ndarray:
         """All cells of the region, each with the shares of the nearest one in the proof; where these are too many

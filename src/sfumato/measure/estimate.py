@@ -36,7 +36,8 @@ class Estimate:
     @classmethod
     def exact(cls, value: float, *, within: float = 0.0, cell_m: float | None = None, errs: str = "") -> "Estimate":
         """A computed number, off by at most `within`."""
-        return cls(value=value, low=value - within, high=value + within, kind="exact", cell_m=cell_m, errs=errs)
+        low = max(0.0, value - within) if value >= 0 else value - within  # no leakage is negative
+        return cls(value=value, low=low, high=value + within, kind="exact", cell_m=cell_m, errs=errs)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -110,8 +111,8 @@ def estimate_bayes_error(secret: np.ndarray, reports: np.ndarray, grid: Grid, *,
     crossed = 1 - (np.sum(best_guess_shares(first) * second) + np.sum(best_guess_shares(second) * first)) / len(secret)
     return Estimate(
         value=value,
-        low=min(value, _wilson(value, len(secret))[0]),
-        high=max(value, _wilson(float(crossed), len(secret))[1]),
+        low=min(value, wilson(value, len(secret))[0]),
+        high=max(value, wilson(float(crossed), len(secret))[1]),
         kind="estimate",
         cell_m=grid.cell_m,
         hits=hits,
@@ -142,7 +143,7 @@ def estimate_information(secret: np.ndarray, reports: np.ndarray, grid: Grid, *,
         score += float(np.sum(judged * gain)) / len(secret)
         square += float(np.sum(judged * gain**2)) / len(secret)
         worst += float(judged.sum(axis=0) @ gain.min(axis=0)) / len(secret)
-    unseen = _wilson(0.0, len(secret))[1]
+    unseen = wilson(0.0, len(secret))[1]
     crossed = score - unseen * (score - worst) - _DEVIATIONS * float(np.sqrt(max(0.0, square - score**2) / len(secret)))
     return Estimate(
         value=value,
@@ -156,13 +157,16 @@ def estimate_information(secret: np.ndarray, reports: np.ndarray, grid: Grid, *,
 
 
 def estimate_exposed(secret: np.ndarray, reports: np.ndarray, grid: Grid, *, secrets: int, hits: int | None = None) -> Estimate:
-    """Share of reports whose cell leaves one secret above 90 % posterior; errs high with few hits a cell."""
+    """Share of reports whose cell leaves one secret above 90 % posterior.
+
+    Errs high with few hits a cell, by up to all of it: a cell with one hit looks certain.  So the
+    interval only says "at most".
+    """
     value = exposed(count_hits(secret, reports, grid, secrets=secrets).joint())
-    low, high = _wilson(value, len(secret))
     return Estimate(
         value=value,
-        low=min(value, low),
-        high=max(value, high),
+        low=0.0,
+        high=max(value, wilson(value, len(secret))[1]),
         kind="estimate",
         cell_m=grid.cell_m,
         hits=hits,
@@ -188,7 +192,7 @@ def _halves(secret: np.ndarray, reports: np.ndarray, grid: Grid, *, secrets: int
     return Counts(table=first + second, places=places, grid=grid), first, second
 
 
-def _wilson(share: float, count: int) -> tuple[float, float]:
+def wilson(share: float, count: int) -> tuple[float, float]:
     """Wilson's 95 % interval for a share (1927): unlike the plain one it has width when nothing or everything was seen."""
     extra = _DEVIATIONS**2 / count
     middle = (share + extra / 2) / (1 + extra)

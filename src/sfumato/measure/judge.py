@@ -18,6 +18,7 @@ from sfumato.measure.estimate import (
     estimate_exposed,
     estimate_information,
     estimate_mean,
+    wilson,
 )
 from sfumato.measure.exact import bayes_error, error_of_guess, mutual_information
 from sfumato.measure.worst import error_per_secret, exposed, exposed_per_secret, geo_indistinguishability, worst_report
@@ -87,18 +88,21 @@ def judge(
     loss: Loss = euclidean,
     region: Region | None = None,
     fitted_on: Samples | Table | None = None,
+    sampled_on: Grid | None = None,
 ) -> Judgement:
     """Judge a mechanism on data: exactly where its law is known, from `hits` samples a truth where not.
 
     Main arguments: `grid` merges reports into its cells; without one the mechanism's own reports are
     judged, which needs a finite law (snap a continuous mechanism first).
-    Other arguments: `fitted_on` is training data for the adversary of `learnt_error`.
+    Other arguments: `sampled_on` is the grid to fall back to where the law is not known or too large to
+    work out; `fitted_on` is training data for the adversary of `learnt_error`.
     """
     _check_secrets(samples)
     law = mechanism.law(samples.joint(), grid=grid, loss=loss)
     if law is not None:
         other = None if fitted_on is None else mechanism.law(fitted_on.joint(), grid=grid, loss=loss)
         return judge_law(law, region=region, fitted_on=other, geo_epsilon=geo_epsilon_at(mechanism, samples))
+    grid = sampled_on if grid is None else grid
     if grid is None:
         raise ProblemError("this mechanism's law is not known; name a grid to measure its reports on", hint="--cell-m 25")
     reports, secret, cost = draw_reports(mechanism, samples, hits=hits, seed=seed, loss=loss)
@@ -231,10 +235,8 @@ def judge_reports(
         known = learnt_names or names
         fitted = count_hits(learnt_on[1], learnt_on[0], grid, secrets=len(known)).joint(known)
         value = error_of_guess(*_aligned(joint, fitted))
-        error = 1.96 * float(np.sqrt(value * (1 - value) / len(secret)))
-        learnt = Estimate(
-            value, value - error, value + error, "estimate", grid.cell_m, hits, "high with few training hits: a weak adversary"
-        )
+        low, high = wilson(value, len(secret))
+        learnt = Estimate(value, low, high, "estimate", grid.cell_m, hits, "high with few training hits: a weak adversary")
     return Judgement(
         loss=nothing if cost is None else estimate_mean(cost, hits=hits),
         bayes_error=estimate_bayes_error(secret, reports, grid, secrets=count, hits=hits),

@@ -106,7 +106,8 @@ class Channel(Mechanism):
         room = cost - closest
         share = np.clip(np.divide(cost - wanted, room, out=np.zeros(count), where=room > 1e-9), 0.0, 1.0)
         kept = sparse.csr_matrix((chance * (1 - share[flat.row]), (flat.row, flat.col)), shape=flat.shape)
-        near = sparse.csr_matrix((1 - np.asarray(kept.sum(axis=1)).ravel(), (np.arange(count), report)), shape=flat.shape)
+        left = np.maximum(0.0, 1 - np.asarray(kept.sum(axis=1)).ravel())  # rounding can take it below 0
+        near = sparse.csr_matrix((left, (np.arange(count), report)), shape=flat.shape)
         return Channel(places, self.reports, kept + near)
 
     def arrays(self) -> dict[str, np.ndarray]:

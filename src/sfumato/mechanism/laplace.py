@@ -15,6 +15,7 @@ _TAIL = 1e-6  # probability left outside the window over which cells are summed
 _WITHIN = 5e-6  # tail and series error together, in total variation (measured against a tenfold finer sum)
 _NEAR = 4  # cells this close to the truth are integrated exactly: the density has a kink there
 _FINE = 0.3  # epsilon times cell side above which cells are split for the series of far cells
+_WIDEST_WINDOW = 4e7  # cells times secrets that are held at once, about a gigabyte
 _MOST_CELLS = 3e9  # about half a minute
 _BLOCK = 16384  # reports made at a time: what is at work stays in the cache
 _SINE = [(-1) ** n / float(factorial(2 * n + 1)) for n in range(7, 0, -1)]  # enough for an eighth of a turn in double precision
@@ -105,6 +106,8 @@ class PlanarLaplace(Mechanism):
         # One window for all truths, so that cutting the tails off cannot tell one truth from another.
         low = grid.index(joint.places.min(axis=0) - reach)
         shape = grid.index(joint.places.max(axis=0) + reach) - low + 1
+        if float(shape[0]) * float(shape[1]) * len(joint.secrets) > _WIDEST_WINDOW:
+            return None
         across, up = (grid.centre_of(low + np.arange(shape[axis])[:, None])[:, axis] for axis in (0, 1))
         centres = None if loss is euclidean else np.stack(np.meshgrid(across, up, indexing="ij"), axis=-1)
         table = np.zeros((len(joint.secrets), *shape))

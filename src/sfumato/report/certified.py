@@ -4,9 +4,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from sfumato.data.joint import Joint
 from sfumato.data.recipe import Recipe
 from sfumato.errors import DataError, ProblemError
 from sfumato.measure.certificate import Bounds, Certificate, load_certificate
@@ -86,7 +83,7 @@ def certify_run(folder: Path, *, other: Path | None = None, source: str | None =
         law = run.mechanism.law(problem.joint, grid=problem.grid, loss=problem.loss)
     if law is None:
         raise ProblemError("the law of this run's mechanism is not known, so its leakage can only be estimated", hint="sfumato measure")
-    return Certified(run, problem, problem.objective.leakage(law.joint), "exact", bounds, made_now, _on_grid(problem, law.joint))
+    return Certified(run, problem, problem.objective.leakage(law.joint), "exact", bounds, made_now, problem.names_cells(law.joint))
 
 
 def _recipe(run: Run, source: str | None) -> Recipe:
@@ -102,13 +99,6 @@ def _new_certificate(problem: Problem, gap: float) -> Certificate:
     found = Exact(gap=gap).solve(problem, seed=0, time_limit=None)
     assert found.certificate is not None
     return found.certificate
-
-
-def _on_grid(problem: Problem, joint: Joint) -> bool:
-    """Whether the reports lie at the middles of the problem's cells; those of words always do."""
-    if problem.region is None or joint.places is None:
-        return True
-    return bool(np.all(np.abs(problem.grid.snap(joint.places) - joint.places) <= 1e-6))
 
 
 def _budget(problem: Problem) -> str:

@@ -92,7 +92,7 @@ class Comparison:
                     f"{_about(found)}{found.exposed.value:.1%}",
                     f"{_about(found)}{found.worst_report:.2f}",
                     "-" if found.learnt_error is None else shown(found.learnt_error),
-                    "-" if row.gap is None else f"{row.gap.value:.3f}",
+                    "-" if row.gap is None or row.gap.value is None else f"{row.gap.value:.3f}",
                     "own" if found.bayes_error.cell_m is None else f"{found.bayes_error.cell_m:g}",
                 ]
             )
@@ -100,7 +100,9 @@ class Comparison:
         notes = f"on {self.on.name}: {len(self.on)} {counted.format(len(self.on.secrets))}; guessing blindly errs {_blind(self.on):.3f}"
         marks = "≈ estimated from samples, otherwise computed from the mechanism's law"
         if any(row.gap is not None for row in self.rows):
-            marks += "; gap: leakage on the training data above what no mechanism on the grid can go below (proved)"
+            marks += (
+                "; gap: leakage on the training data above what no mechanism can go below (proved; for reports off the grid, on the plane)"
+            )
         if any(_over(row) for row in self.rows):
             marks += "; ! over its budget here"
         return f"{text_table(header, lines)}\n{notes}\n{marks}"
@@ -160,6 +162,10 @@ def compare(
     if on is None:
         raise ProblemError("say what to compare on: compare(..., on=data.test)")
     entries = [_entry(item, on if isinstance(on, Table) else None) for item in given]
+    if isinstance(on, Table) != all(
+        isinstance(item, (Run, Solution)) and entry.region is None for item, entry in zip(given, entries, strict=True)
+    ):
+        raise ProblemError("mechanisms on words and on places cannot be compared with each other; compare each kind by itself")
     region = next((entry.region for entry in entries if entry.region is not None), None) or on.region
     if region is None and isinstance(on, Samples):
         region = Region.around(on.truth, margin_m=500)

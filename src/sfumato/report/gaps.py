@@ -20,10 +20,14 @@ class Gap:
     leakage: float
     bounds: Bounds
 
+    on_grid: bool = True
+
     @property
-    def value(self) -> float:
-        """Leakage less the bound on the grid."""
-        return self.leakage - self.bounds.grid
+    def value(self) -> float | None:
+        """Leakage less the bound: the grid's for reports on the grid, the plane's for others (None where it was not proved)."""
+        if self.on_grid:
+            return self.leakage - self.bounds.grid
+        return None if self.bounds.plane is None else self.leakage - self.bounds.plane
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -33,6 +37,7 @@ class Gap:
             "bound_grid": self.bounds.grid,
             "bound_plane": self.bounds.plane,
             "gap": self.value,
+            "reports_on_grid": self.on_grid,
         }
 
 
@@ -53,7 +58,7 @@ def gaps_of(items: Sequence[object], train: Samples | Table | None) -> list[Gap 
         if problem is None or bounds is None or law is None:
             found.append(None)
         else:
-            found.append(Gap(problem.objective.name, problem.objective.leakage(law.joint), bounds))
+            found.append(Gap(problem.objective.name, problem.objective.leakage(law.joint), bounds, problem.names_cells(law.joint)))
     return found
 
 

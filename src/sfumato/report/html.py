@@ -72,7 +72,7 @@ def _main_table(rows: Sequence[Row], on: Samples) -> str:
                 f"{found.worst_report:.3f}<small>{'exact' if computed else 'largest seen'}</small>",
                 learnt if found.learnt_error is None else _cell(found.learnt_error, "{:.3f}"),
                 "–<small>not proved</small>"
-                if row.gap is None
+                if row.gap is None or row.gap.value is None
                 else f"{row.gap.value:.4f}<small>proved, on</small><small>training data</small>",
                 _epsilon(found.geo_epsilon, by_design=row.entry.mechanism.geo_epsilon is not None),
                 "own reports" if cell is None else f"{cell:g} m",

@@ -13,7 +13,7 @@ from sfumato.adversary.neighbours import Neighbours, bayes_error_bound
 from sfumato.adversary.neural import Neural
 from sfumato.data.grid import Grid, Region
 from sfumato.data.plane import Plane
-from sfumato.data.read import read_checkins, read_table
+from sfumato.data.read import numbers, read_checkins, read_table
 from sfumato.data.recipe import Recipe
 from sfumato.data.samples import Samples
 from sfumato.data.table import Table
@@ -63,10 +63,18 @@ def data_of_runs(runs: list[Run], *, source: str | None) -> tuple[Samples | Tabl
         if source is None:
             raise DataError("recorded pairs do not say what to judge them on; name the data", hint="--data DATA")
         return Recipe(source).load().all, None
+    check_planes([run.record["data"].get("plane") for run in runs], [str(run.folder) for run in runs])
     train, test = _data_of(runs[0], source=source)
     if source is not None:
         return train, None
     return (train if test is None else test), train
+
+
+def check_planes(planes: list[dict[str, float] | None], names: list[str]) -> None:
+    """Refuse to put mechanisms of different planes side by side: the same metres would mean other places."""
+    for plane, name in zip(planes, names, strict=True):
+        if plane != planes[0]:
+            raise DataError(f"{name} and {names[0]} lie on planes with different centres; solve both with the same --square")
 
 
 def _data_of(
@@ -197,7 +205,7 @@ def _costs(path: Path, reports: Samples) -> np.ndarray | None:
         return None
     if reports.plane is not None:
         raise DataError(f"{path.name} gives truths in metres but reports in degrees; expected both in metres")
-    truths = np.stack([np.asarray(table[name].to_numpy(), dtype=float) for name in ("truth_x", "truth_y")], axis=1)
+    truths = np.stack([numbers(table[name], source=path.name, column=name) for name in ("truth_x", "truth_y")], axis=1)
     if not np.all(np.isfinite(truths)):
         raise DataError(f"{path.name}: a truth is not two finite numbers of metres; remove or repair the row")
     return euclidean(truths, reports.truth)

@@ -1,7 +1,7 @@
 """The frontier as a table and a figure, with other mechanisms placed on it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from sfumato.data.table import Table
 from sfumato.errors import FileError, ProblemError
 from sfumato.files import written_beside
 from sfumato.measure.exact import bayes_error, mutual_information
+from sfumato.report.measured import check_planes
 from sfumato.report.table import text_table
 from sfumato.solver import solve
 from sfumato.solver.baselines import Coin, Laplace
@@ -132,6 +133,8 @@ def trade_off(
             progress(f"{solver.name} at {budget:g} m")
             measured = solve(Problem(data, max_loss=float(budget), region=problem.region, cell_m=cell_m, cells=cells), solver).measured
             placed.append(Placed(solver.name, measured.loss.value, measured.bayes_error.value, measured.information_bits.value))
+    own = None if data.plane is None else asdict(data.plane)
+    check_planes([own, *[run.record["data"].get("plane") for run in loaded]], [data.name, *[str(run.folder) for run in loaded]])
     for run in loaded:
         law = run.mechanism.law(problem.joint, loss=problem.loss) or run.mechanism.law(problem.joint, grid=run.grid, loss=problem.loss)
         if law is None:

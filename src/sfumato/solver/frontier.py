@@ -83,6 +83,10 @@ def frontier(
     budgets = np.asarray(budgets, dtype=float)
     if budgets.ndim != 1 or not len(budgets) or not np.all((budgets > 0) & np.isfinite(budgets)):
         raise ProblemError("a frontier needs budgets above 0 metres, all finite")
+    if not gap > 0:
+        raise ProblemError(f"the gap must be above 0; got {gap}")
+    if time_limit is not None and not time_limit > 0:
+        raise ProblemError(f"the time limit must be above 0 seconds; got {time_limit}")
     smallest = problem.smallest_loss
     if not budgets.min() >= smallest:
         raise ProblemError(
@@ -110,7 +114,7 @@ def _curve(
         widths[[budget in solved for budget in budgets]] = -1
         at = int(np.argmax(widths))
         spent = time.perf_counter() - start
-        if widths[at] <= gap or (time_limit is not None and spent >= time_limit):
+        if not widths[at] > gap or (time_limit is not None and spent >= time_limit):
             break
         budget = float(budgets[at])
         solved.add(budget)

@@ -9,6 +9,7 @@ import numpy as np
 from sfumato.data.table import Table
 from sfumato.errors import ProblemError, SfumatoError
 from sfumato.measure.certificate import Certificate, Proof, claim_of
+from sfumato.measure.objective import Gain
 from sfumato.mechanism.channel import Channel
 from sfumato.mechanism.law import euclidean
 from sfumato.solver.exact.column_generation import Optimum
@@ -45,6 +46,9 @@ class Exact:
         """Column generation over the reports, then (for distances) a proof over the plane."""
         start = time.perf_counter()
         problem.check_feasible()
+        if isinstance(problem.objective, Gain) and len(problem.objective.matrix(problem.joint.secrets)) < 2:
+            users = len(problem.joint.secrets)
+            raise ProblemError(f"with {users} users '{problem.objective.name}' leaks the same whatever is reported; choose another")
         if problem.min_bayes_error is not None:
             return self._smallest_loss(problem)
         history: list[dict[str, Any]] = []

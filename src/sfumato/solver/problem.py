@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
+from scipy.spatial import ConvexHull, QhullError, cKDTree
 
 from sfumato.data.grid import Grid, Region
 from sfumato.data.joint import Joint
@@ -128,6 +128,17 @@ class Problem:
         return Grid.over(self.region, cell_m=cell_m, cells=self.cells)
 
     @property
+    def released_on(self) -> Grid | None:
+        """The grid, or None for words."""
+        return None if self.region is None else self.grid
+
+    def names_cells(self, joint: Joint) -> bool:
+        """Whether the reports of P(secret, report) lie at the middles of the grid's cells; words always do."""
+        if self.region is None or joint.places is None:
+            return True
+        return bool(np.all(np.abs(self.grid.snap(joint.places) - joint.places) <= 1e-6))
+
+    @property
     def loss_is_distance(self) -> bool:
         """Whether the loss grows with the distance, so that reports outside the truths' hull cannot help."""
         return self.loss in (euclidean, squared)
@@ -145,12 +156,22 @@ class Problem:
         count = self.grid.cells_per_side or 0
         if not self.loss_is_distance or count * count <= _FEW_CELLS:
             return self.grid.centres()
+        if self.max_distance is not None:  # moving a report onto the hull may break the cap: keep all cells that some truth may name
+            centres = self.grid.centres()
+            return centres[cKDTree(self.places).query(centres)[0] <= self._cap_as_distance]
         low, high = np.clip(
             [self.grid.index(self.places.min(axis=0)) - _RING, self.grid.index(self.places.max(axis=0)) + _RING], 0, count - 1
         )
         axes = [np.arange(low[axis], high[axis] + 1) for axis in (0, 1)]
         centres = self.grid.centre_of(np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2))
         return centres[_meets_hull(centres, (0.5 + _RING) * self.grid.cell_m, self.places)]
+
+    @property
+    def _cap_as_distance(self) -> float:
+        """How far off a report within the cap can lie, in metres, with a little to spare."""
+        assert self.max_distance is not None
+        far = self.max_distance if self.loss is euclidean else self.max_distance**0.5
+        return far * (1 + 1e-9) + 1e-9
 
     @cached_property
     def nearest_losses(self) -> np.ndarray:

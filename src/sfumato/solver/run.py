@@ -111,9 +111,13 @@ def save_solution(solution: Solution, folder: str | Path, *, recipe: Recipe | No
 
 
 def check_target(target: Path) -> None:
-    """Refuse a place that holds something other than a run, before any work is done."""
-    if target.exists() and not (target / "run.json").exists() and not _only_checkpoint(target):
-        raise FileError(f"{target} exists and is not a run folder; name a new folder")
+    """Refuse a place that holds something other than a run of ours, before any work is done."""
+    if not target.exists() or _only_checkpoint(target):
+        return
+    known = {"run.json", "mechanism.npz", "certificate.npz", "history.jsonl", CHECKPOINT}
+    names = {path.name for path in target.iterdir()} if target.is_dir() else {target.name}
+    if "run.json" not in names or not names <= known or read_json(target / "run.json", what="run record").get("format") != FORMAT:
+        raise FileError(f"{target} exists and is not a run folder of ours alone; name a new folder")
 
 
 def _only_checkpoint(target: Path) -> bool:
@@ -205,4 +209,13 @@ def load_run(folder: str | Path) -> Run:
     mechanism = load_mechanism(source / "mechanism.npz")
     if file_hash(source / "mechanism.npz") != record["mechanism_hash"]:
         raise FileError(f"{source / 'mechanism.npz'} is not the mechanism that the run record speaks of; make the run again")
-    return Run(folder=source, record=record, mechanism=mechanism)
+    run = Run(folder=source, record=record, mechanism=mechanism)
+    try:
+        sound = run.max_loss is None or run.max_loss > 0
+        sound &= isinstance(record["data"]["hash"], str) and isinstance(record["loss_function"], str)
+        _ = run.recipe, run.grid, run.region, run.history  # each reads its part of the record
+    except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError):
+        sound = False
+    if not sound:
+        raise FileError(f"{source / 'run.json'} is damaged; make the run again")
+    return run
