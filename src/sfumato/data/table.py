@@ -147,7 +147,7 @@ def _columns(path: Path, words: tuple[str, str], numbers: tuple[str, ...]) -> tu
     except (TypeError, ValueError):
         raise DataError(f"{path.name}: column '{number}' holds something other than numbers; repair it") from None
     if not all(value >= 0 for value in values):
-        raise DataError(f"{path.name}: column '{number}' holds a negative number or NaN; expected numbers of at least 0")
+        raise DataError(f"{path.name}: column '{number}' holds a negative number or NaN; expected finite numbers of at least 0")
     if number == "probability" and not abs(sum(values) - 1) <= 1e-6:
         raise DataError(f"{path.name}: the probabilities sum to {sum(values):.6g}; expected 1 (call the column 'count' for weights)")
     found = [table[name].to_pylist() for name in words]

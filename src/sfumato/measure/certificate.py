@@ -123,6 +123,7 @@ class Certificate:
         unit = _LN2 if problem.objective.name == "information" else 1.0
         # Whatever is reported, the blind guess is there; and what holds on the plane holds on the grid.
         blind = problem.objective.leakage(Joint(problem.joint.prior[:, None], secrets=problem.joint.secrets))
+        blind -= 1e-12 * (1 + abs(blind))  # room for the rounding of whoever it is held against
         plane = None if plane is None else max(plane / unit, blind)
         return Bounds(grid=max(on_grid / unit, blind, -np.inf if plane is None else plane), plane=plane, cells=len(places))
 
