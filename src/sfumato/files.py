@@ -89,6 +89,17 @@ def plain(value: Any) -> Any:
     return value
 
 
+def read_arrays(path: str | os.PathLike[str], *, what: str) -> dict[str, np.ndarray]:
+    """Read an archive of arrays, never a pickle; `what` names it in the error."""
+    try:
+        with Path(path).open("rb") as source, np.load(source, allow_pickle=False) as stored:
+            return {name: stored[name] for name in stored.files}
+    except FileNotFoundError:
+        raise FileError(f"there is no {what} file {path}; expected one that sfumato wrote") from None
+    except Exception as error:  # a damaged archive raises anything: zip, zlib, struct or value errors
+        raise FileError(f"{path} is not a whole {what} file ({type(error).__name__}); make or copy it again") from None
+
+
 def file_hash(path: str | os.PathLike[str]) -> str:
     """SHA-256 of a file's bytes, as hexadecimal."""
     digest = hashlib.sha256()

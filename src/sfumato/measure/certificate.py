@@ -15,7 +15,7 @@ from scipy.spatial import cKDTree
 from sfumato.data.grid import Grid
 from sfumato.data.joint import Joint
 from sfumato.errors import FileError
-from sfumato.files import written_beside
+from sfumato.files import read_arrays, written_beside
 from sfumato.measure.bound import CertificateError, Claim, bound_grid, bound_plane
 from sfumato.measure.objective import Gain, Objective
 from sfumato.mechanism.law import Loss, euclidean
@@ -170,13 +170,7 @@ class Certificate:
 
 def load_certificate(path: str | Path) -> Certificate:
     """Read a certificate that `save` wrote."""
-    try:
-        with Path(path).open("rb") as source, np.load(source, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-    except FileNotFoundError:
-        raise FileError(f"there is no certificate file {path}; `sfumato certify` makes one") from None
-    except Exception as error:  # a damaged archive raises anything: zip, zlib, struct or value errors
-        raise FileError(f"{path} is not a whole certificate file ({type(error).__name__}); make or copy it again") from None
+    arrays = read_arrays(path, what="certificate")
     try:
         if str(arrays["format"]) != _FORMAT:
             raise FileError(f"{path} is not a certificate of this version; expected '{_FORMAT}'")

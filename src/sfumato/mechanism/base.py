@@ -9,7 +9,7 @@ import numpy as np
 from sfumato.data.grid import Grid
 from sfumato.data.joint import Joint
 from sfumato.errors import FileError, MechanismError, SfumatoError
-from sfumato.files import written_beside
+from sfumato.files import read_arrays, written_beside
 from sfumato.mechanism.law import Law, Loss, Rows, euclidean, merge_on_grid
 from sfumato.randomness import uniforms
 
@@ -99,14 +99,7 @@ class Mechanism(ABC):
 
 def load_mechanism(path: str | Path) -> Mechanism:
     """Read a mechanism that `save` wrote."""
-    try:
-        with Path(path).open("rb") as source, np.load(source, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-    except FileNotFoundError:
-        raise FileError(f"there is no mechanism file {path}; expected one that sfumato wrote") from None
-    except Exception as error:  # a damaged archive raises anything: zip, zlib, struct or value errors
-        raise FileError(f"{path} is not a whole mechanism file ({type(error).__name__}); make or copy it again") from None
-    return mechanism_from_arrays(arrays, source=str(path))
+    return mechanism_from_arrays(read_arrays(path, what="mechanism"), source=str(path))
 
 
 def mechanism_from_arrays(arrays: dict[str, np.ndarray], *, source: str) -> Mechanism:
