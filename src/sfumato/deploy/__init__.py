@@ -1,0 +1,1 @@
+"""Where a mechanism is used: tables, devices, a service on this machine, a cluster."""
