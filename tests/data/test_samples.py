@@ -1,11 +1,14 @@
 """Samples, joints, selection steps, and the four corners."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from sfumato.data.grid import Grid, Region
 from sfumato.data.joint import Joint
 from sfumato.data.plane import Plane
+from sfumato.data.recipe import Recipe
 from sfumato.data.samples import Samples
 from sfumato.data.select import SEBASTOPOL, inside_square, overlap_weights, per_user
 from sfumato.data.synthetic import four_corners
@@ -259,6 +262,21 @@ def test_a_square_across_the_antimeridian_is_refused_not_halved() -> None:
 def test_a_square_needs_degrees() -> None:
     with pytest.raises(DataError, match="is in plane metres"):
         _three().in_square(0, 0, 100)
+
+
+def test_users_are_kept_by_name_and_an_unknown_one_is_refused(tmp_path: Path) -> None:
+    kept = four_corners(0).train.of_users(("yellow", "red"))
+    assert kept.secrets == ("red", "yellow") and kept.counts.tolist() == [480, 480]
+    with pytest.raises(DataError, match="no user 'pink'"):
+        kept.of_users(("pink",))
+    with pytest.raises(DataError, match="no user was named"):
+        kept.of_users(())
+    split = Recipe("four-corners", users=("red", "blue")).load()
+    assert split.train.secrets == ("blue", "red") and split.test is not None and len(split.test) == 240
+    file = tmp_path / "log.csv"
+    file.write_text("user,x,y\nann,0,0\nben,1,1\ncat,2,2\n", encoding="utf-8")
+    again = Recipe.from_dict(Recipe(str(file), users=("ben", "ann")).as_dict())
+    assert again.load().train.secrets == ("ann", "ben")
 
 
 # Four corners ----------------------------------------------------------------------------------------

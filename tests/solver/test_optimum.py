@@ -1,6 +1,7 @@
 """The exact solver as a user meets it: problems in, channels with proofs out."""
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from sfumato.mechanism.channel import Channel
 from sfumato.mechanism.law import euclidean
 from sfumato.solver import Coin, Exact, Laplace, Problem, Solution, solve
 from sfumato.solver.attack import certificate_from_attacker
-from sfumato.solver.frontier import frontier
+from sfumato.solver.frontier import Curve, frontier
 from sfumato.solver.optimum import best_within, task_of, verify
 
 TWO = Samples(np.array([0, 1]), np.array([[0.0, 0.0], [100.0, 0.0]]), secrets=("alice", "bob"))
@@ -288,6 +289,16 @@ def test_the_frontier_brackets_direct_solves_and_is_monotone_and_convex() -> Non
             direct = best_within(asked, task_of(asked), gap=1e-5)
             assert curve.bound[at] <= direct.leakage / unit + 1e-9
             assert curve.reached[at] >= direct.bound / unit - 1e-9
+
+
+def test_the_bracket_of_a_frontier_narrows_while_it_is_watched() -> None:
+    seen: list[Curve] = []
+    found = frontier(on_square(max_loss=150.0), np.linspace(40.0, 160.0, 5), gap=0.01, watch=seen.append)
+    bayes = [curve for curve in seen if curve.objective.name == "bayes"]
+    assert len(bayes) == found.bayes.solves + 1 >= 2
+    for before, after in pairwise(bayes):
+        assert np.all(after.reached <= before.reached + 1e-12) and np.all(after.bound >= before.bound - 1e-12)
+    assert np.array_equal(bayes[-1].bound, found.bayes.bound)
 
 
 def test_a_frontier_below_the_smallest_loss_is_refused() -> None:

@@ -10,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from sfumato.data.recipe import Recipe
 
-_SELECTION = ("secret", "lat", "lon", "square", "top_users", "per_user", "overlap_weight", "data_seed")
+_SELECTION = ("secret", "lat", "lon", "square", "users", "top_users", "per_user", "overlap_weight", "data_seed")
 
 
 class Place(click.ParamType):
@@ -43,6 +43,19 @@ class Share(click.ParamType):
         return int(train), int(test or 0)
 
 
+class Names(click.ParamType):
+    """NAME,NAME: users, with quotes about a name that holds a comma."""
+
+    name = "NAME,NAME,..."
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        if isinstance(value, tuple):
+            return value
+        import csv
+
+        return tuple(name for row in csv.reader([str(value)], skipinitialspace=True) for name in row)
+
+
 class UserBudgets(click.ParamType):
     """METRES for every user, or NAME=METRES,NAME=METRES."""
 
@@ -71,6 +84,7 @@ def selection(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--lat", metavar="COLUMN", help="Column of the latitude (lat, latitude are found alone)."),
         click.option("--lon", metavar="COLUMN", help="Column of the longitude (lon, lng, longitude are found alone)."),
         click.option("--square", type=Place(), help="Keep the check-ins in this square and centre the plane there."),
+        click.option("--users", type=Names(), help="Keep these users."),
         click.option("--top-users", type=click.IntRange(min=1), metavar="K", help="Keep the K users with the most check-ins."),
         click.option("--per-user", type=Share(), help="Draw N training and M test check-ins of each user."),
         click.option("--overlap-weight", type=float, metavar="W", help="Weight of check-ins where another user is more at home."),

@@ -19,7 +19,7 @@ class Recipe:
     """A source and the selection steps on it, in the order in which they are applied.
 
     `square` and `region` are (latitude, longitude, side in metres); for data in plane metres `region`
-    is (x, y, side).  `per_user` is (training, test) check-ins of each user; without it everything is
+    is (x, y, side).  `users` names the users to keep.  `per_user` is (training, test) check-ins of each user; without it everything is
     training data (four-corners alone brings its own split).  `losses` is the second file of a table of
     words (`sfumato.data.table`).
     """
@@ -30,6 +30,7 @@ class Recipe:
     lon: str | None = None
     square: tuple[float, float, float] | None = None
     top_users: int | None = None
+    users: tuple[str, ...] | None = None
     per_user: tuple[int, int] | None = None
     overlap_weight: float | None = None
     data_seed: int = 0
@@ -41,7 +42,7 @@ class Recipe:
         if self.losses is None:
             split = self.load()
             return split.train, split.test
-        steps = (self.secret, self.lat, self.lon, self.square, self.top_users, self.per_user, self.overlap_weight, self.region)
+        steps = (self.secret, self.lat, self.lon, self.square, self.users, self.top_users, self.per_user, self.overlap_weight, self.region)
         if any(step is not None for step in steps):
             raise DataError("a table of words takes no selection; --losses goes with the table alone")
         return read_categories(self.source, self.losses), None
@@ -52,6 +53,8 @@ class Recipe:
             raise DataError("an overlap weight is for drawing check-ins of each user", hint="add --per-user N+M")
         if self.source == "four-corners" and self.square is None and self.top_users is None and self.per_user is None:
             split = four_corners(seed=self.data_seed)
+            if self.users is not None and split.test is not None:
+                split = Split(split.train.of_users(self.users), split.test.of_users(self.users))
         else:
             split = self._selected()
         if self.region is None:
@@ -62,6 +65,8 @@ class Recipe:
 
     def _selected(self) -> Split:
         samples = read_checkins(self.source, square=self.square, secret=self.secret, lat=self.lat, lon=self.lon, seed=self.data_seed)
+        if self.users is not None:
+            samples = samples.of_users(self.users)
         if self.top_users is not None:
             samples = samples.top_users(self.top_users)
         if self.per_user is None:

@@ -90,6 +90,15 @@ class Samples:
             region = Region(centre=(float(x), float(y)), side_m=region.side_m)
         return replace(self, secret=self.secret[keep], truth=points, plane=plane, region=region).renumbered()
 
+    def of_users(self, names: tuple[str, ...]) -> "Samples":
+        """The check-ins of the secrets named."""
+        unknown = [name for name in names if name not in self.secrets]
+        if unknown or not names:
+            odd = f"there is no user '{unknown[0]}' in it" if unknown else "no user was named"
+            raise DataError(f"{self.name}: {odd}; expected names of users that it holds")
+        chosen = [number for number, name in enumerate(self.secrets) if name in set(names)]
+        return self.take(np.isin(self.secret, chosen)).renumbered()
+
     def top_users(self, count: int) -> "Samples":
         """The check-ins of the `count` secrets with the most of them (ties by name)."""
         if not count >= 1:

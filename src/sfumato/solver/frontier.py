@@ -75,10 +75,12 @@ def frontier(
     gap: float = 0.005,
     time_limit: float | None = None,
     progress: Callable[[str], None] = lambda text: None,
+    watch: Callable[[Curve], None] = lambda curve: None,
 ) -> Frontier:
     """Bracket the least leakage at every budget given, to `gap` (a probability, or bits) or until the time is up.
 
-    The problem's own budget and objective are not used; its grid, loss and data are.
+    The problem's own budget and objective are not used; its grid, loss and data are.  `watch` is shown the
+    bracket after each solve, while it narrows.
     """
     budgets = np.asarray(budgets, dtype=float)
     if budgets.ndim != 1 or not len(budgets) or not np.all((budgets > 0) & np.isfinite(budgets)):
@@ -94,12 +96,22 @@ def frontier(
             "start higher or make the cells smaller"
         )
     limit = None if time_limit is None else time_limit / 2
-    curves = [_curve(problem, objective, budgets, gap=gap, time_limit=limit, progress=progress) for objective in (Bayes(), Information())]
+    curves = [
+        _curve(problem, objective, budgets, gap=gap, time_limit=limit, progress=progress, watch=watch)
+        for objective in (Bayes(), Information())
+    ]
     return Frontier(problem, curves[0], curves[1])
 
 
 def _curve(
-    problem: Problem, objective: Objective, budgets: np.ndarray, *, gap: float, time_limit: float | None, progress: Callable[[str], None]
+    problem: Problem,
+    objective: Objective,
+    budgets: np.ndarray,
+    *,
+    gap: float,
+    time_limit: float | None,
+    progress: Callable[[str], None],
+    watch: Callable[[Curve], None],
 ) -> Curve:
     start = time.perf_counter()
     unit = _LN2 if objective.name == "information" else 1.0
@@ -110,6 +122,7 @@ def _curve(
     while True:
         reached = np.interp(budgets, *_lower_hull(points))
         bound = np.maximum(floor, np.max([height + slope * budgets for height, slope in tangents], axis=0))
+        watch(Curve(objective, budgets, reached, np.minimum(bound, reached), len(solved)))
         widths = reached - bound
         widths[[budget in solved for budget in budgets]] = -1
         at = int(np.argmax(widths))
