@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sfumato.solver.exact.column_generation import scores_for, silent
+from sfumato.solver.exact.column_generation import silent
+from sfumato.solver.exact.pricing import scores_for
 from sfumato.solver.exact.task import Task
 
 _MOST_PAIRS = 150_000_000  # truths times cells
