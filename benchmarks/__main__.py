@@ -1,4 +1,7 @@
-"""Run every benchmark: `python -m benchmarks` writes benchmarks/results.json and benchmarks/RESULTS.md."""
+"""Run every benchmark: `python -m benchmarks` writes benchmarks/results.json and benchmarks/RESULTS.md.
+
+`python -m benchmarks game grid_memory` runs these alone and keeps the other results as they are.
+"""
 
 import os
 import platform
@@ -8,10 +11,28 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import exact, grid_estimator, grid_memory, laplace_sampling
-from sfumato.files import write_json, write_text
+from benchmarks import exact, game, game_level, grid_estimator, grid_memory, laplace_sampling
+from sfumato.files import read_json, write_json, write_text
 
 _HERE = Path(__file__).resolve().parent
+SCRIPTS = {
+    script.__name__.rpartition(".")[2]: script for script in (laplace_sampling, grid_estimator, grid_memory, exact, game, game_level)
+}
+
+
+def game_rows(found: dict[str, Any]) -> list[tuple[str, str, str, dict[str, Any]]]:
+    """Rows of the game, where it was run."""
+    rows = []
+    if one := found.get("game"):
+        against = "one round of Game.paper(2): times faster than PyTorch 2.13.0"
+        rows += [(f"{against}, {how}", f"{ratio:.1f}", f"at least {one['at_least']:g}", one) for how, ratio in one["ratios"].items()]
+        rows += [("the same: share of one core's peak arithmetic", f"{one['share_of_peak']:.0%}", "", one)]
+    if climb := found.get("game_level"):
+        name = f"Game(): times faster than Game.paper(2) to a validation Bayes error of {climb['level']:.3f}"
+        rows += [(name, f"{climb['ratio']:.0f}", f"at least {climb['at_least']:g}", climb)]
+        rows += [("processor seconds to it, Game.paper(2)", f"{climb['seconds']['paper']:.0f}", "", climb)]
+        rows += [("processor seconds to it, Game()", f"{climb['seconds']['game']:.1f}", "", climb)]
+    return rows
 
 
 def page(found: dict[str, Any]) -> str:
@@ -30,6 +51,7 @@ def page(found: dict[str, Any]) -> str:
         ("bytes a hit: largest over smallest, 0.3 to 2.4 million hits", f"{memory['growth_per_hit']:.2f}", growth, memory),
         ("the same, 2,600 to 260,000 cells a side", f"{memory['growth_with_empty_cells']:.2f}", growth, memory),
         ("most bytes a hit, on any of these grids", f"{memory['most_bytes_per_hit']:.0f}", f"at most {memory['at_most_bytes']}", memory),
+        *game_rows(found),
     ]  # fmt: skip
     lines = [
         "# Benchmarks",
@@ -52,11 +74,15 @@ def main() -> int:
         "python": platform.python_version(),
         "numpy": np.__version__,
     }
-    found: dict[str, Any] = {"machine": machine}
-    for script in (laplace_sampling, grid_estimator, grid_memory, exact):
-        name = script.__name__.rpartition(".")[2]
+    chosen = sys.argv[1:] or list(SCRIPTS)
+    if unknown := [name for name in chosen if name not in SCRIPTS]:
+        print(f"there is no benchmark {', '.join(unknown)}; expected {', '.join(SCRIPTS)}", file=sys.stderr)
+        return 2
+    kept = read_json(_HERE / "results.json", what="the benchmark results") if sys.argv[1:] else {}
+    found: dict[str, Any] = {**kept, "machine": machine}
+    for name in chosen:
         print(f"benchmark: {name}", file=sys.stderr, flush=True)
-        found[name] = script.run()
+        found[name] = SCRIPTS[name].run()
     write_json(_HERE / "results.json", found)
     write_text(_HERE / "RESULTS.md", page(found))
     print(page(found))
