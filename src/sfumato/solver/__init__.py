@@ -28,7 +28,8 @@ def solve(
     """Find a mechanism for a problem and measure it on the problem's own (training) data.
 
     The same seed gives the same mechanism.  `time_limit` is in seconds.  A solver that plays rounds calls
-    `progress` with a record of each, and with `checkpoint` (a file) can be stopped and gone on with.
+    `progress` with a record of each (and the mechanism as it is then, under "mechanism"), and with `checkpoint`
+    (a file) can be stopped and gone on with.
 
     >>> from sfumato.data.synthetic import four_corners
     >>> solution = solve(Problem(four_corners(0).train, max_loss=173), Coin())

@@ -53,8 +53,8 @@ class Match:
                 if checkpoint is not None:
                     files.save(checkpoint, (players, best[0]), of=self._name(), notes={"best": best[1], "history": history})
                 if progress is not None:
-                    for line in history[-len(self.cells) :]:
-                        progress(line)
+                    for number, line in enumerate(history[-len(self.cells) :]):
+                        progress({**line, "mechanism": self._candidate(players[number].generator, number).mechanism})
             except KeyboardInterrupt:
                 if not history:
                     raise
