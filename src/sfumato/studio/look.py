@@ -1,0 +1,64 @@
+"""Where a run sends one point, and what the adversary then believes."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from sfumato.data.joint import Joint
+from sfumato.files import read_arrays
+from sfumato.mechanism.base import Mechanism
+from sfumato.solver.run import load_run
+
+_SAMPLES = 10
+_MOST_CELLS = 3000
+_FAINT = 1e-4  # of the likeliest report: what is rarer is not drawn
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """A mechanism and P(secret, report) on the training data."""
+
+    mechanism: Mechanism
+    places: np.ndarray
+    posterior: np.ndarray
+    chance: np.ndarray
+    tree: cKDTree
+
+    def belief(self, reports: np.ndarray) -> np.ndarray:
+        """P(secret | report), a row a report; a report between the places that occur counts as the nearest of them."""
+        return self.posterior[:, self.tree.query(reports)[1]].T
+
+
+@lru_cache(maxsize=32)
+def seen(folder: Path, stamp: int) -> Seen:
+    """A run's mechanism and table; `stamp` changes when the run is written again."""
+    arrays = read_arrays(folder.with_suffix(".seen.npz"), what="table of reports")
+    joint = Joint(arrays["table"], places=arrays["places"])
+    occur = joint.place_probability > 0
+    places = arrays["places"][occur]
+    return Seen(load_run(folder).mechanism, places, joint.posterior[:, occur], joint.place_probability[occur], cKDTree(places))
+
+
+def seen_of(folder: Path) -> Seen:
+    """The newest state of a run."""
+    return seen(folder, (folder / "run.json").stat().st_mtime_ns)
+
+
+def look(folder: Path, truth: np.ndarray) -> dict[str, Any]:
+    """The law at one truth as cells with chances, ten reports drawn from it, and the belief that each leaves."""
+    found = seen_of(folder)
+    law = found.mechanism.law(Joint(np.ones((1, 1)), places=truth[None, :], secrets=("you",)))
+    reports = found.mechanism.sample(np.repeat(truth[None, :], _SAMPLES, axis=0))
+    answer: dict[str, Any] = {"samples": reports, "beliefs": found.belief(reports), "heat": None, "loss": None}
+    if law is not None:
+        assert law.joint.places is not None
+        chance = law.joint.place_probability
+        order = np.argsort(-chance)[:_MOST_CELLS]
+        order = order[chance[order] > _FAINT * chance[order[0]]]
+        heat = np.column_stack([law.joint.places[order], chance[order]])
+        answer |= {"heat": heat, "loss": law.loss, "drawn": float(chance[order].sum())}
+    return answer

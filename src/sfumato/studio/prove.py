@@ -1,0 +1,98 @@
+"""The frontier behind the slider: a bracket on coarse cells that narrows while it is looked at, then one budget on fine cells."""
+
+import queue
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from sfumato.data.recipe import Recipe
+from sfumato.data.samples import Samples
+from sfumato.measure.objective import Bayes, Information
+from sfumato.solver.baselines import cheapest_place
+from sfumato.solver.frontier import Curve, frontier
+from sfumato.solver.optimum import best_within, task_of
+from sfumato.solver.problem import CELL_M, Problem
+
+MOST_PLACES = 5000  # different truths beyond which a solve takes minutes
+_COARSE_REPORTS = 130
+_STEPS = 48
+_NICE = (1, 2, 2.5, 5, 10)
+_GAP = 0.01
+_REFINED_GAP = 0.003
+_LN2 = float(np.log(2))
+
+Tell = Callable[[dict[str, Any]], None]
+
+
+def prove_task(task: dict[str, Any], tell: Tell, inbox: "queue.Queue[dict[str, Any]]") -> None:
+    """Tell the curve as it narrows; then answer questions about single budgets until the server goes away."""
+    data = replace(Recipe.from_dict(task["recipe"]), source=task["source"]).load().train
+    coarse = coarse_problem(data, task["cell_m"])
+    budgets = budgets_of(coarse)
+
+    def on_curve(curve: Curve) -> None:
+        tell({"kind": "curve", "cell_m": coarse.grid.cell_m, "objective": curve.objective.name, **curve_as_dict(curve)})
+
+    frontier(coarse, budgets, gap=_GAP, time_limit=task["time_limit"], watch=on_curve)
+    tell({"kind": "proved", "cell_m": coarse.grid.cell_m})
+    warm: dict[tuple[str, float], np.ndarray] = {}
+    while True:
+        asked = inbox.get()
+        while not inbox.empty():  # only the last place of the slider matters
+            asked = inbox.get()
+        tell(refined(data, asked, warm))
+
+
+def coarse_problem(data: Samples, cell_m: float | None) -> Problem:
+    """The problem on the finest multiple of the cells that leaves few enough of them."""
+    side = cell_m or CELL_M
+    while True:
+        problem = Problem(data, max_loss=farthest_budget(data), cell_m=side)
+        if len(problem.reports) <= _COARSE_REPORTS:
+            return problem
+        side *= 2
+
+
+def farthest_budget(data: Samples) -> float:
+    """What one fixed place for everybody costs: beyond it there is nothing to gain."""
+    wide = Problem(data, max_loss=1.0)
+    return float(wide.joint.place_probability @ wide.loss(wide.places, np.array(cheapest_place(wide))[None, :])) or 1.0
+
+
+def budgets_of(problem: Problem) -> np.ndarray:
+    """Round budgets from the smallest that can be kept to what one fixed place costs."""
+    low, high = problem.smallest_loss, float(problem.max_loss or 0.0)
+    rough = max(high - low, 1e-3 * high) / _STEPS
+    unit = 10.0 ** np.floor(np.log10(rough))
+    step = unit * min(nice for nice in _NICE if nice * unit >= rough * (1 - 1e-9))
+    first = np.floor(low / step + 1e-9) + 1
+    return step * np.arange(first, max(np.ceil(high / step - 1e-9), first) + 1)
+
+
+def curve_as_dict(curve: Curve) -> dict[str, Any]:
+    """Bayes errors or bits: reached by some mechanism, and what none on the cells can pass."""
+    reached, bound = curve.reached, curve.bound
+    if curve.objective.name == "bayes":
+        reached, bound = 1 - reached, 1 - bound
+    return {"budgets": curve.budgets, "reached": reached, "bound": bound, "solves": curve.solves}
+
+
+def refined(data: Samples, asked: dict[str, Any], warm: dict[tuple[str, float], np.ndarray]) -> dict[str, Any]:
+    """Both figures at one budget on the cells that will be released, started from what was found nearby."""
+    problem = Problem(data, max_loss=asked["max_loss"], cell_m=asked["cell_m"])
+    answer: dict[str, Any] = {"kind": "refined", "max_loss": asked["max_loss"], "cell_m": problem.grid.cell_m}
+    if not problem.smallest_loss <= asked["max_loss"]:
+        return {**answer, "error": f"on {problem.grid.cell_m:g} m cells no mechanism stays below {problem.smallest_loss:.4g} m"}
+    for objective, unit in ((Bayes(), 1.0), (Information(), _LN2)):
+        asked_problem = replace(problem, objective=objective)
+        key = (objective.name, problem.grid.cell_m)
+        start = np.unique(cKDTree(problem.reports).query(warm[key])[1]) if key in warm else None
+        gap = _REFINED_GAP * unit
+        optimum = best_within(asked_problem, task_of(asked_problem), gap=gap, time_limit=asked["time_limit"], first_reports=start)
+        warm[key] = problem.reports[optimum.reports]
+        values = [optimum.leakage / unit, optimum.bound / unit]
+        answer[objective.name] = [1 - value for value in values] if objective.name == "bayes" else values
+    return answer

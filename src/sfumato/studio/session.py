@@ -1,0 +1,260 @@
+"""One page: its folder, its data, its runs and its jobs.  Two pages share nothing."""
+
+import asyncio
+import secrets
+import shutil
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.errors import DataError, ProblemError
+from sfumato.studio.jobs import Job
+
+if TYPE_CHECKING:
+    from sfumato.studio.desk import Loaded
+    from sfumato.studio.guess import Game
+
+GRACE_S = 5.0  # a page that is loaded again has so long to come back to its work
+_UNSEEN_S = 30.0
+_PROOF_S = 90.0
+_REFINING_S = 25.0
+
+
+@dataclass
+class Run:
+    """A run of this page: what was asked, what came out, where it lies."""
+
+    id: str
+    folder: Path
+    task: dict[str, Any]
+    kept: bool = False
+    state: str = "running"
+    found: dict[str, Any] | None = None
+    said: str = ""
+    cell_m: float | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the page."""
+        asked = {name: self.task[name] for name in ("solver", "max_loss", "objective", "cell_m", "seed", "time_limit", "resumable")}
+        cell_m = self.cell_m or self.task["cell_m"]
+        return {"id": self.id, "state": self.state, "kept": self.kept, "said": self.said, "solution": self.found, **asked, "cell_m": cell_m}
+
+
+@dataclass
+class Session:
+    """Everything of one page."""
+
+    id: str
+    folder: Path
+    loaded: "Loaded | None" = None
+    uploaded: Path | None = None
+    runs: dict[str, Run] = field(default_factory=dict)
+    curves: dict[str, dict[str, Any]] = field(default_factory=dict)
+    comparison: dict[str, Any] | None = None
+    game: "Game | None" = None
+    stream: "asyncio.Queue[dict[str, Any] | None] | None" = None
+    closed: bool = False
+    _jobs: dict[str, Job] = field(default_factory=dict)
+    _count: int = 0
+
+    def tell(self, event: dict[str, Any]) -> None:
+        """Send an event to the page, if it is there."""
+        if self.stream is not None:
+            self.stream.put_nowait(event)
+
+    @property
+    def data(self) -> "Loaded":
+        """The data chosen."""
+        if self.loaded is None:
+            raise DataError("no data is chosen yet; choose some under Data")
+        return self.loaded
+
+    def run(self, name: Any) -> Run:
+        """A run of this page that has ended well."""
+        run = self.runs.get(name) if isinstance(name, str) else None
+        if run is None or run.found is None:
+            raise ProblemError("there is no such run on this page; solve first")
+        return run
+
+    @property
+    def kept(self) -> list[Run]:
+        """The runs that were kept, in order."""
+        return [run for run in self.runs.values() if run.kept and run.found is not None]
+
+    # Data ------------------------------------------------------------------------------------------
+
+    async def use(self, loaded: "Loaded") -> None:
+        """Put other data on the desk: what was found for the old is forgotten, and proving begins anew."""
+        for name in list(self._jobs):
+            await self._end(name)
+        self.loaded, self.game, self.comparison = loaded, None, None
+        self.runs.clear()
+        self.curves.clear()
+        if loaded.description["provable"]:
+            await self.prove(None)
+
+    async def prove(self, cell_m: float | None) -> None:
+        """Prove the frontier again, on cells derived from `cell_m`."""
+        await self._end("prove")
+        self.curves.clear()
+        await self._start("prove", {"kind": "prove", "cell_m": cell_m, "time_limit": _PROOF_S}, self._on_proof)
+
+    def refine(self, max_loss: float, cell_m: float | None) -> None:
+        """Ask the prover for one budget on the cells that will be released."""
+        job = self._jobs.get("prove")
+        if job is not None and job.running:
+            job.say({"kind": "refine", "max_loss": max_loss, "cell_m": cell_m, "time_limit": _REFINING_S})
+
+    def _on_proof(self, message: dict[str, Any]) -> None:
+        if message["kind"] == "curve":
+            self.curves[message["objective"]] = message
+        self.tell({**message, "kind": f"prove-{message['kind']}"})
+
+    # Solving ---------------------------------------------------------------------------------------
+
+    async def solve(self, task: dict[str, Any]) -> Run:
+        """Begin a run; one at a time."""
+        if self.solving:
+            raise ProblemError("a solver is at work on this page; stop it first")
+        self.runs = {name: run for name, run in self.runs.items() if run.kept or run.state == "interrupted"}
+        self._count += 1
+        name = f"{task['solver']}-{task['max_loss']:g}m-{self._count}"
+        run = Run(name, self.folder / "runs" / name, {**task, "kind": "solve", "resume": False})
+        self.runs[name] = run
+        await self._begin(run)
+        return run
+
+    async def resume(self, run: Run) -> None:
+        """Go on with a run that was stopped."""
+        if self.solving:
+            raise ProblemError("a solver is at work on this page; stop it first")
+        if not run.task["resumable"]:
+            raise ProblemError(f"the solver '{run.task['solver']}' has no rounds to go on from; start it again")
+        run.task = {**run.task, "resume": True}
+        await self._begin(run)
+
+    async def _begin(self, run: Run) -> None:
+        run.state = "running"
+        run.folder.parent.mkdir(exist_ok=True)
+
+        def on_message(message: dict[str, Any]) -> None:
+            kind = message["kind"]
+            if kind == "done":
+                run.found, run.cell_m = message["solution"], message["cell_m"]
+                run.said = run.found["status"]
+                run.state = "interrupted" if run.task["resumable"] and run.said.startswith(("Stopped", "Time limit")) else "done"
+            elif kind in ("failed", "stopped"):
+                run.said, run.state = message["error"], kind
+            self.tell({**message, "kind": f"solve-{kind}", "run": run.as_dict()})
+
+        await self._start("solve", {**run.task, "out": str(run.folder)}, on_message)
+
+    @property
+    def solving(self) -> bool:
+        """Whether a solver is at work."""
+        return "solve" in self._jobs and self._jobs["solve"].running
+
+    def stop(self) -> None:
+        """Ask the solver to stop as Ctrl-C does."""
+        if self.solving:
+            self._jobs["solve"].ask_to_stop()
+
+    # Comparing -------------------------------------------------------------------------------------
+
+    async def compare(self, runs: list[Run]) -> None:
+        """Judge runs side by side; the answer comes as an event."""
+        await self._end("compare")
+        report = self.folder / "report.html"
+
+        def on_message(message: dict[str, Any]) -> None:
+            if message["kind"] == "done":
+                message["runs"] = [run.id for run in runs]
+                self.comparison = message
+            self.tell({**message, "kind": f"compare-{message['kind']}"})
+
+        await self._start("compare", {"kind": "compare", "runs": [str(run.folder) for run in runs], "report": str(report)}, on_message)
+
+    # Jobs ------------------------------------------------------------------------------------------
+
+    async def _start(self, name: str, task: dict[str, Any], tell: Any) -> None:
+        await self._end(name)
+        data = self.data
+        self._jobs[name] = await Job.start({**task, "recipe": data.recipe.as_dict(), "source": data.source}, tell)
+
+    async def _end(self, name: str) -> None:
+        job = self._jobs.pop(name, None)
+        if job is not None:
+            await job.end()
+
+    @property
+    def processes(self) -> list[int]:
+        """The numbers of the processes at work for this page."""
+        return [job.pid for job in self._jobs.values() if job.running]
+
+    async def close(self) -> None:
+        """End all jobs and remove the folder."""
+        self.closed = True
+        for name in list(self._jobs):
+            await self._end(name)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Sessions:
+    """All pages of one server.  A page that went away is closed after a moment of grace."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, Session] = {}
+        self._waiting: set[asyncio.Task[None]] = set()
+
+    def get(self, name: str) -> Session:
+        """An open session."""
+        session = self._open.get(name)
+        if session is None:
+            raise ProblemError("this page was closed or has slept too long; load it again")
+        return session
+
+    def enter(self, previous: Any) -> Session:
+        """The session of a page: its previous one if the page was loaded again, else a new one."""
+        old = self._open.get(previous) if isinstance(previous, str) else None
+        if old is not None and old.stream is None and not old.closed:
+            return old
+        name = secrets.token_urlsafe(16)
+        self._open[name] = Session(name, Path(tempfile.mkdtemp(prefix="sfumato-studio-")))
+        self._close_later(name, _UNSEEN_S)
+        return self._open[name]
+
+    def attach(self, session: Session) -> "asyncio.Queue[dict[str, Any] | None]":
+        """Begin a stream of events; an older one of the same page ends."""
+        if session.stream is not None:
+            session.stream.put_nowait(None)
+        session.stream = asyncio.Queue()
+        return session.stream
+
+    def detach(self, session: Session, stream: "asyncio.Queue[dict[str, Any] | None]") -> None:
+        """The page is gone, perhaps only for a moment."""
+        if session.stream is stream:
+            session.stream = None
+            self._close_later(session.id, GRACE_S)
+
+    def _close_later(self, name: str, after_s: float) -> None:
+        async def close() -> None:
+            await asyncio.sleep(after_s)
+            session = self._open.get(name)
+            if session is not None and session.stream is None:
+                del self._open[name]
+                await session.close()
+
+        task = asyncio.create_task(close())
+        self._waiting.add(task)
+        task.add_done_callback(self._waiting.discard)
+
+    async def close(self) -> None:
+        """Close every page: the server ends."""
+        for task in self._waiting:
+            task.cancel()
+        for session in self._open.values():
+            if session.stream is not None:
+                session.stream.put_nowait(None)
+            await session.close()
+        self._open.clear()

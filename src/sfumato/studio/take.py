@@ -1,0 +1,50 @@
+"""What is taken away: the run folder as an archive, and the command line that repeats it."""
+
+import csv
+import io
+import shlex
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from sfumato.data.recipe import Recipe
+
+
+def zipped(folder: Path) -> bytes:
+    """A folder's files in an archive, under the folder's name."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                archive.write(path, f"{folder.name}/{path.relative_to(folder)}")
+    return stream.getvalue()
+
+
+def command_line(task: dict[str, Any], recipe: Recipe, *, out: str) -> str:
+    """The command that does the same.
+
+    >>> task = {"solver": "coin", "max_loss": 173.0, "objective": "bayes", "cell_m": None, "seed": 1, "time_limit": None}
+    >>> command_line(task, Recipe("four-corners", users=("red", "blue")), out="runs/coin")
+    'sfumato solve four-corners --users red,blue --max-loss 173 --solver coin --seed 1 --out runs/coin'
+    """
+    parts = ["sfumato", "solve", recipe.source]
+    for name in ("secret", "lat", "lon"):
+        value = getattr(recipe, name)
+        parts += [] if value is None else [f"--{name}", value]
+    if recipe.square is not None:
+        parts += ["--square", ",".join(repr(float(value)) for value in recipe.square)]
+    if recipe.users is not None:
+        line = io.StringIO()
+        csv.writer(line, lineterminator="").writerow(recipe.users)
+        parts += ["--users", line.getvalue()]
+    if recipe.top_users is not None:
+        parts += ["--top-users", str(recipe.top_users)]
+    if recipe.per_user is not None:
+        parts += ["--per-user", "{}+{}".format(*recipe.per_user)]
+    if recipe.data_seed:
+        parts += ["--data-seed", str(recipe.data_seed)]
+    parts += ["--max-loss", f"{task['max_loss']:.12g}", "--solver", task["solver"]]
+    parts += [] if task["objective"] == "bayes" else ["--objective", task["objective"]]
+    for name, option in (("cell_m", "--cell-m"), ("time_limit", "--time-limit")):
+        parts += [] if task[name] is None else [option, f"{task[name]:g}"]
+    return shlex.join([*parts, "--seed", str(task["seed"]), "--out", out])

@@ -1,0 +1,170 @@
+"""What a process of the studio does: one task, told as it goes.  Ends when the server's end of the pipe closes."""
+
+import _thread
+import base64
+import json
+import os
+import queue
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+_CLOUD_EVERY_S = 0.4
+CLOUD = 1200  # reports of a cloud, the same check-ins each time
+
+Tell = Callable[[dict[str, Any]], None]
+
+
+def main() -> None:
+    """Read a task, do it, say how it ended in one line."""
+    with suppress(OSError, AttributeError):
+        os.nice(5)  # the page comes first
+    said = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    sys.stdout = sys.stderr  # nothing but our lines goes down the pipe
+
+    def tell(message: dict[str, Any]) -> None:
+        from sfumato.files import plain
+
+        said.write(json.dumps(plain(message), allow_nan=False) + "\n")
+        said.flush()
+
+    inbox: queue.Queue[dict[str, Any]] = queue.Queue()
+    threading.Thread(target=_listen, args=(inbox,), daemon=True).start()
+    task = inbox.get()
+    try:
+        _run(task, tell, inbox)
+    except KeyboardInterrupt:
+        tell(
+            {
+                "kind": "stopped",
+                "error": "Stopped. This solver keeps nothing when it is stopped; with a time limit it gives its best so far.",
+            }
+        )
+    except MemoryError:
+        tell({"kind": "failed", "error": "out of memory; use larger cells or less data"})
+    except Exception as error:
+        from sfumato.errors import SfumatoError
+        from sfumato.studio.words import in_page
+
+        ours = isinstance(error, (SfumatoError, OSError))
+        sentence = in_page(str(error)) if ours else f"the computation failed inside ({type(error).__name__}: {error}); please report it"
+        tell({"kind": "failed", "error": sentence})
+
+
+def _listen(inbox: "queue.Queue[dict[str, Any]]") -> None:
+    for line in sys.stdin:
+        message = json.loads(line)
+        if message["kind"] == "stop":
+            _thread.interrupt_main()
+        else:
+            inbox.put(message)
+    os._exit(3)  # the server is gone
+
+
+def _run(task: dict[str, Any], tell: Tell, inbox: "queue.Queue[dict[str, Any]]") -> None:
+    if task["kind"] == "solve":
+        solve_task(task, tell)
+    elif task["kind"] == "compare":
+        compare_task(task, tell)
+    else:
+        from sfumato.studio.prove import prove_task
+
+        prove_task(task, tell, inbox)
+
+
+def solve_task(task: dict[str, Any], tell: Tell) -> None:
+    """Find a mechanism, write its run folder, and beside it P(secret, report) for the page."""
+    import numpy as np
+
+    from sfumato.data.recipe import Recipe
+    from sfumato.measure.judge import judge
+    from sfumato.measure.objective import objective_named
+    from sfumato.solver import SOLVERS, Problem, solve
+    from sfumato.solver.run import CHECKPOINT, save_solution
+
+    recipe = Recipe.from_dict(task["recipe"])
+    split = replace(recipe, source=task["source"]).load()
+    problem = Problem(
+        split.train,
+        max_loss=task["max_loss"],
+        cell_m=task["cell_m"],
+        objective=objective_named(task["objective"], split.train.secrets),
+    )
+    out = Path(task["out"])
+    truth = cloud_truths(split.train.truth)
+    shown = 0.0
+
+    def on_round(record: dict[str, Any]) -> None:
+        nonlocal shown
+        mechanism = record.get("mechanism")
+        message = {"kind": "round", "record": {name: value for name, value in record.items() if isinstance(value, (int, float, str))}}
+        if mechanism is not None and time.monotonic() - shown > _CLOUD_EVERY_S:
+            message["cloud"] = packed(mechanism.sample(truth, seed=0))
+            shown = time.monotonic()
+        tell(message)
+
+    solver = SOLVERS[task["solver"]]()
+    checkpoint = out / CHECKPOINT if task["resumable"] else None
+    if checkpoint is not None and not task["resume"]:
+        checkpoint.unlink(missing_ok=True)
+    solution = solve(problem, solver, seed=task["seed"], time_limit=task["time_limit"], progress=on_round, checkpoint=checkpoint)
+    test = None
+    if split.test is not None:
+        test = judge(
+            solution.mechanism, split.test, region=problem.region, fitted_on=split.train, sampled_on=problem.released_on, loss=problem.loss
+        )
+    save_solution(solution, out, recipe=recipe, test=test)
+    joint = solution.measured.joint
+    assert joint.places is not None
+    with out.with_suffix(".seen.npz").open("wb") as target:
+        np.savez(target, allow_pickle=False, places=joint.places, table=joint.table)
+    tell(
+        {
+            "kind": "done",
+            "solution": {**solution.as_dict(), "test": None if test is None else test.as_dict()},
+            "cell_m": problem.grid.cell_m,
+            "cloud": packed(solution.mechanism.sample(truth, seed=0)),
+        }
+    )
+
+
+def compare_task(task: dict[str, Any], tell: Tell) -> None:
+    """Judge runs side by side on the same data and write the report."""
+    from sfumato.data.recipe import Recipe
+    from sfumato.report.compare import compare
+    from sfumato.solver.run import load_run
+
+    split = replace(Recipe.from_dict(task["recipe"]), source=task["source"]).load()
+    runs = [replace(load_run(folder)) for folder in task["runs"]]
+    on = split.train if split.test is None else split.test
+    comparison = compare(runs, on=on, train=split.train)
+    comparison.html(task["report"])
+    truth = cloud_truths(split.train.truth)
+    clouds = [packed(run.mechanism.sample(truth, seed=0)) for run in runs]
+    tell({"kind": "done", "comparison": comparison.as_dict(), "clouds": clouds})
+
+
+def cloud_rows(count: int) -> Any:
+    """Which check-ins a cloud shows: the same ones each time, spread over all users."""
+    from sfumato.randomness import generator
+
+    return generator(0).permutation(count)[:CLOUD]
+
+
+def cloud_truths(truth: Any) -> Any:
+    """The true places of a cloud."""
+    return truth[cloud_rows(len(truth))]
+
+
+def packed(points: Any) -> str:
+    """Points as base64 of little-endian single precision: x and y in turn."""
+    return base64.b64encode(points.astype("<f4").tobytes()).decode()
+
+
+if __name__ == "__main__":
+    main()
