@@ -1,0 +1,88 @@
+// Talking to the studio's server. Addresses are relative, so the token in the page's own address goes along.
+
+let session = null;
+
+async function answer(response) {
+  let document = null;
+  try {
+    document = await response.json();
+  } catch {
+    document = null;
+  }
+  if (!response.ok || document === null) {
+    throw new Error(document?.error ?? `the studio did not answer as expected (${response.status}); load the page again`);
+  }
+  return document;
+}
+
+async function send(path, options) {
+  let response;
+  try {
+    response = await fetch(path, options);
+  } catch {
+    throw new Error("the studio does not answer; is `sfumato studio` still running?");
+  }
+  return response;
+}
+
+/** Enter with the session of this tab, if it was only loaded again. */
+export async function enter() {
+  const previous = sessionStorage.getItem("session");
+  const body = JSON.stringify({ previous });
+  const entered = await answer(await send("api/session", { method: "POST", body }));
+  session = entered.session;
+  sessionStorage.setItem("session", session);
+  return entered;
+}
+
+/** Ask a question and get the answer; a mistake is thrown as one sentence. */
+export async function ask(what, question = {}) {
+  return answer(await send(`api/${session}/${what}`, { method: "POST", body: JSON.stringify(question) }));
+}
+
+export async function sendFile(file) {
+  const path = `api/${session}/file?name=${encodeURIComponent(file.name)}`;
+  return answer(await send(path, { method: "POST", body: file }));
+}
+
+/** The points of the data: x and y in metres and the number of the user, as typed arrays. */
+export async function fetchPoints() {
+  const response = await send(`api/${session}/points`);
+  if (!response.ok) return answer(response);
+  const bytes = await response.arrayBuffer();
+  const count = bytes.byteLength / 12;
+  return {
+    x: new Float32Array(bytes, 0, count),
+    y: new Float32Array(bytes, 4 * count, count),
+    user: new Uint32Array(bytes, 8 * count, count),
+  };
+}
+
+export function fileAddress(run, what) {
+  return `api/${session}/files/${encodeURIComponent(run)}/${what}`;
+}
+
+/** Events of this page; `hear` gets each, `lost` is called with true while the stream is down. */
+export function listen(hear, lost) {
+  const source = new EventSource(`api/${session}/events`);
+  source.onmessage = (event) => hear(JSON.parse(event.data));
+  source.onopen = () => lost(false);
+  source.onerror = () => lost(true);
+  return source;
+}
+
+/** Points packed by the server: base64 of single precision, x and y in turn. */
+export function unpack(text) {
+  const raw = atob(text);
+  const bytes = new Uint8Array(raw.length);
+  for (let at = 0; at < raw.length; at += 1) bytes[at] = raw.charCodeAt(at);
+  const pairs = new Float32Array(bytes.buffer);
+  const count = pairs.length / 2;
+  const x = new Float32Array(count);
+  const y = new Float32Array(count);
+  for (let at = 0; at < count; at += 1) {
+    x[at] = pairs[2 * at];
+    y[at] = pairs[2 * at + 1];
+  }
+  return { x, y };
+}

@@ -1,0 +1,128 @@
+// What lies below the points: a plain ground, a graticule, street tiles if the person gave an address, and the scale bar.
+
+import { toDegrees, toMetres } from "./plane.js";
+
+const NICE = [1, 2, 5];
+const TILE_PX = 256;
+const MOST_TILES = 64;
+const tiles = new Map();
+
+export function drawGround(pen, map, ink) {
+  pen.fillStyle = ink.ground;
+  pen.fillRect(0, 0, map.width, map.height);
+  const { plane, tiles: address } = map.scene;
+  if (plane && address) drawTiles(pen, map, plane, address);
+  pen.strokeStyle = ink.line;
+  pen.fillStyle = ink.text;
+  pen.lineWidth = 1;
+  pen.font = "11px system-ui, sans-serif";
+  if (plane) degrees(pen, map, plane, ink);
+  else metres(pen, map, ink);
+}
+
+/** The largest of 1, 2, 5 times a power of ten that is at most `goal`. */
+export function nice(goal) {
+  const unit = 10 ** Math.floor(Math.log10(goal));
+  return unit * Math.max(...NICE.filter((step) => step * unit <= goal * (1 + 1e-9)));
+}
+
+function label(pen, ink, text, x, y) {
+  pen.save();
+  pen.strokeStyle = ink.ground;
+  pen.lineWidth = 3;
+  pen.strokeText(text, x, y);
+  pen.fillText(text, x, y);
+  pen.restore();
+}
+
+function line(pen, ends) {
+  pen.beginPath();
+  pen.moveTo(...ends[0].map((value) => Math.round(value) + 0.5));
+  for (const end of ends.slice(1)) pen.lineTo(...end.map((value) => Math.round(value) + 0.5));
+  pen.stroke();
+}
+
+function degrees(pen, map, plane, ink) {
+  const [south, west] = toDegrees(plane, ...map.toMetres(0, map.height));
+  const [north, east] = toDegrees(plane, ...map.toMetres(map.width, 0));
+  if (!(north > south && east > west)) return;
+  const tall = nice((north - south) / 2.5);
+  const wide = nice((east - west) / (map.width > 420 ? 3.5 : 2.2));
+  const digits = (step) => Math.max(0, Math.ceil(-Math.log10(step) - 1e-9));
+  for (let at = Math.ceil(south / tall) * tall; at < north; at += tall) {
+    const ends = [west, (west + east) / 2, east].map((longitude) => map.toScreen(...toMetres(plane, at, longitude)));
+    line(pen, ends);
+    label(pen, ink, `${Math.abs(at).toFixed(digits(tall))}° ${at < 0 ? "S" : "N"}`, 6, ends[0][1] - 4);
+  }
+  for (let at = Math.ceil(west / wide) * wide; at < east; at += wide) {
+    const ends = [north, (north + south) / 2, south].map((latitude) => map.toScreen(...toMetres(plane, latitude, at)));
+    line(pen, ends);
+    label(pen, ink, `${Math.abs(at).toFixed(digits(wide))}° ${at < 0 ? "W" : "E"}`, ends[0][0] + 4, 14);
+  }
+}
+
+function metres(pen, map, ink) {
+  const step = nice(map.width / map.view.scale / 3.5);
+  const [x0, y0] = map.toMetres(0, map.height);
+  const [x1, y1] = map.toMetres(map.width, 0);
+  for (let at = Math.ceil(y0 / step) * step; at < y1; at += step) {
+    const [, py] = map.toScreen(0, at);
+    line(pen, [[0, py], [map.width, py]]);
+    label(pen, ink, `${+at.toPrecision(6)} m`, 6, py - 4);
+  }
+  for (let at = Math.ceil(x0 / step) * step; at < x1; at += step) {
+    const [px] = map.toScreen(at, 0);
+    line(pen, [[px, 0], [px, map.height]]);
+    label(pen, ink, `${+at.toPrecision(6)} m`, px + 4, 14);
+  }
+}
+
+export function drawScaleBar(pen, map, ink) {
+  const length = nice(Math.min(map.width * 0.3, 160) / map.view.scale);
+  const px = length * map.view.scale;
+  const label = length >= 1000 ? `${length / 1000} km` : length >= 1 ? `${length} m` : `${+(length * 100).toPrecision(2)} cm`;
+  const [left, bottom] = [12, map.height - 12];
+  pen.font = "12px system-ui, sans-serif";
+  pen.fillStyle = ink.ground;
+  pen.globalAlpha = 0.8;
+  pen.fillRect(left - 6, bottom - 24, Math.max(px, pen.measureText(label).width) + 12, 32);
+  pen.globalAlpha = 1;
+  pen.fillStyle = ink.text;
+  pen.fillText(label, left, bottom - 9);
+  pen.fillRect(left, bottom - 4, px, 4);
+}
+
+/** Web Mercator tiles, each laid between its corners on the plane. */
+function drawTiles(pen, map, plane, address) {
+  const metresPerPixel = (40075016.7 * Math.cos((plane.latitude * Math.PI) / 180)) / TILE_PX;
+  const zoom = Math.min(19, Math.max(0, Math.round(Math.log2(metresPerPixel * map.view.scale))));
+  const count = 2 ** zoom;
+  const column = (longitude) => ((longitude + 180) / 360) * count;
+  const row = (latitude) => ((1 - Math.asinh(Math.tan((latitude * Math.PI) / 180)) / Math.PI) / 2) * count;
+  const longitudeOf = (x) => (x / count) * 360 - 180;
+  const latitudeOf = (y) => (Math.atan(Math.sinh(Math.PI * (1 - (2 * y) / count))) * 180) / Math.PI;
+  const [south, west] = toDegrees(plane, ...map.toMetres(0, map.height));
+  const [north, east] = toDegrees(plane, ...map.toMetres(map.width, 0));
+  const [x0, x1, y0, y1] = [column(west), column(east), row(north), row(south)].map(Math.floor);
+  if ((x1 - x0 + 1) * (y1 - y0 + 1) > MOST_TILES) return;
+  for (let x = x0; x <= x1; x += 1) {
+    for (let y = y0; y <= y1; y += 1) {
+      const picture = tile(address.replace("{z}", zoom).replace("{x}", x).replace("{y}", y), map);
+      if (!picture) continue;
+      const [left, top] = map.toScreen(...toMetres(plane, latitudeOf(y), longitudeOf(x)));
+      const [right, bottom] = map.toScreen(...toMetres(plane, latitudeOf(y + 1), longitudeOf(x + 1)));
+      pen.drawImage(picture, left, top, right - left + 0.5, bottom - top + 0.5);
+    }
+  }
+}
+
+function tile(address, map) {
+  if (!tiles.has(address)) {
+    const picture = new Image();
+    picture.onload = () => map.draw();
+    picture.src = address;
+    tiles.set(address, picture);
+  }
+  const picture = tiles.get(address);
+  return picture.complete && picture.naturalWidth ? picture : null;
+}

@@ -1,0 +1,147 @@
+// The page: five panels over one state. The server tells what changes; panels ask and show.
+
+import { ask, enter, fetchPoints, listen, unpack } from "./api.js";
+import { html, render, useEffect, useRef, useState } from "./html.js";
+import { ThemeButton } from "./parts.js";
+import { DataPanel } from "./panel-data.js";
+import { SolvePanel } from "./panel-solve.js";
+import { ComparePanel } from "./panel-compare.js";
+import { AttackPanel } from "./panel-attack.js";
+import { TakePanel } from "./panel-take.js";
+
+const PANELS = [
+  ["data", "Data", DataPanel],
+  ["solve", "Solve", SolvePanel],
+  ["compare", "Compare", ComparePanel],
+  ["attack", "Attack", AttackPanel],
+  ["take", "Take away", TakePanel],
+];
+const NOTHING = { data: null, points: null, curves: {}, proved: null, refined: null, refining: false, runs: [], live: null, comparison: null, comparing: false, look: null, looking: null, game: null, queue: [], keeping: false };
+
+function App() {
+  const [state, setState] = useState({ ...NOTHING, entered: null, solvers: [], panel: "data", error: "", said: "", lost: false, budget: "", form: { solver: "", objective: "bayes", cell_m: "25", seed: "0", time_limit: "" } });
+  const now = useRef(state);
+  now.current = state;
+  const [, redraw] = useState(0);
+
+  const update = (part) => {
+    now.current = { ...now.current, ...(typeof part === "function" ? part(now.current) : part) };
+    setState(now.current);
+  };
+
+  /** Ask the server; a refusal becomes a sentence at the top of the page, and the answer is null. */
+  const attempt = async (work) => {
+    try {
+      const answer = await work();
+      update({ error: "" });
+      return answer;
+    } catch (error) {
+      update({ error: sentence(error.message) });
+      return null;
+    }
+  };
+
+  const useData = async (data) => {
+    const points = await fetchPoints();
+    const cloud = { ...unpack(data.cloud.truth), user: Uint32Array.from(data.cloud.users) };
+    const budget = String(Math.round(Math.min(0.8 * data.most_budget, 200)) || +(0.8 * data.most_budget).toPrecision(2));
+    update({ ...NOTHING, data, points, cloud, budget });
+  };
+
+  useEffect(() => {
+    addEventListener("themechange", () => redraw((count) => count + 1));
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => dispatchEvent(new Event("themechange")));
+    attempt(async () => {
+      update({ entered: await enter() });
+      listen((event) => hear(event, now, update, actions), (lost) => update({ lost }));
+      const found = await ask("state");
+      const solver = found.solvers.find((one) => one.name === "codebook") ?? found.solvers.find((one) => one.name === "exact") ?? found.solvers[0];
+      update((old) => ({ solvers: found.solvers, form: { ...old.form, solver: solver.name } }));
+      if (found.data) {
+        await useData(found.data);
+        update({ runs: found.runs, curves: found.curves, comparison: found.comparison, said: "Your work on this page was found again." });
+      }
+    });
+  }, []);
+
+  const actions = {
+    update,
+    attempt,
+    useData,
+    now,
+    async solve(asked) {
+      const run = await attempt(() => ask("solve", asked));
+      if (run) update((old) => ({ live: { run, records: [], cloud: null }, runs: [...old.runs.filter((one) => one.kept || one.state === "interrupted"), run], said: `${run.solver} is at work on ${run.max_loss} m.` }));
+      return run;
+    },
+    async keep(id, kept = true) {
+      if (!(await attempt(() => ask("keep", { run: id, kept })))) return;
+      update((old) => ({ runs: old.runs.map((one) => (one.id === id ? { ...one, kept } : one)), comparison: null, look: null, said: kept ? "Kept for comparing." : "No longer kept." }));
+    },
+    /** Solve several one after the other and keep each. */
+    async solveAll(tasks) {
+      update({ queue: tasks.slice(1), keeping: tasks.length > 0 });
+      if (tasks.length && !(await actions.solve(tasks[0]))) update({ queue: [], keeping: false });
+    },
+  };
+
+  const keys = (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    const at = PANELS.findIndex(([name]) => name === state.panel);
+    const [name] = PANELS[(at + step + PANELS.length) % PANELS.length];
+    update({ panel: name, error: "", said: "" });
+    document.getElementById(`tab-${name}`).focus();
+    event.preventDefault();
+  };
+  const Panel = PANELS.find(([name]) => name === state.panel)[2];
+  return html`
+    <header>
+      <h1>sfumato <span class="wide-only">studio</span></h1>
+      <div role="tablist" aria-label="Steps" onKeyDown=${keys}>
+        ${PANELS.map(([name, word], at) => html`<button key=${name} id="tab-${name}" role="tab" type="button" aria-selected=${state.panel === name} aria-controls="panel" tabindex=${state.panel === name ? 0 : -1} onClick=${() => update({ panel: name, error: "", said: "" })}><span class="step" aria-hidden="true">${at + 1}</span>${word}</button>`)}
+      </div>
+      <${ThemeButton} />
+    </header>
+    <div role="alert" class="error" hidden=${!state.error}>${state.error}${state.error && html` <button type="button" class="plain" aria-label="Close this message" onClick=${() => update({ error: "" })}>✕</button>`}</div>
+    ${state.lost && html`<div class="error" role="alert">The studio does not answer; is <code>sfumato studio</code> still running?</div>`}
+    <div class="said" role="status" aria-live="polite">${state.said}</div>
+    <main id="panel" role="tabpanel" aria-labelledby="tab-${state.panel}" class="panel-${state.panel}"><${Panel} state=${state} actions=${actions} /></main>
+    <footer>Everything stays on this machine. ${state.entered?.tiles ? "Street tiles are fetched from the address that you gave: its owner sees where you look." : ""}</footer>`;
+}
+
+/** What the server says of its own accord. */
+function hear(event, now, update, actions) {
+  const live = now.current.live;
+  const withRun = (run) => now.current.runs.map((one) => (one.id === run.id ? { ...run, kept: one.kept } : one));
+  if (event.kind === "prove-curve") update((old) => ({ curves: { ...old.curves, [event.objective]: event } }));
+  else if (event.kind === "prove-proved") update({ proved: event.cell_m });
+  else if (event.kind === "prove-refined") update({ refined: event, refining: false });
+  else if (event.kind === "prove-failed") update({ refining: false, curves: {}, error: sentence(`The frontier was not proved: ${event.error}`) });
+  else if (event.kind === "solve-round" && live) {
+    update({ live: { ...live, records: [...live.records, event.record], cloud: event.cloud ? unpack(event.cloud) : live.cloud } });
+  } else if (event.kind === "solve-done") {
+    update({ runs: withRun(event.run), live: { ...(live ?? { records: [] }), run: event.run, cloud: unpack(event.cloud) }, said: `${event.run.solver} has ended. ${event.run.said}` });
+    if (now.current.keeping) next(event.run, now, update, actions);
+  } else if (event.kind === "solve-failed" || event.kind === "solve-stopped") {
+    const stopped = event.kind === "solve-stopped";
+    update({ live: null, queue: [], keeping: false, runs: now.current.runs.filter((one) => one.id !== event.run.id), error: stopped ? "" : sentence(event.error), said: stopped ? event.error : "" });
+  } else if (event.kind === "compare-done") update({ comparison: event, comparing: false, said: "Compared." });
+  else if (event.kind === "compare-failed") update({ comparing: false, error: sentence(event.error) });
+}
+
+async function next(run, now, update, actions) {
+  await actions.keep(run.id);
+  const [first, ...rest] = now.current.queue;
+  update({ queue: rest, keeping: Boolean(first) });
+  if (first && !(await actions.solve(first))) update({ queue: [], keeping: false });
+}
+
+function sentence(text) {
+  const whole = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(whole) ? whole : `${whole}.`;
+}
+
+const place = document.getElementById("app");
+place.replaceChildren();
+render(html`<${App} />`, place);

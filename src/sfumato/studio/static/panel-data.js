@@ -1,0 +1,150 @@
+// Data: four-corners, a file, or what was named on the command line; region and users; the points.
+
+import { ask, sendFile } from "./api.js";
+import { html, useState } from "./html.js";
+import { Chart2D, Legend, NumberField, Swatch, numberIn } from "./parts.js";
+import { toDegrees, toMetres } from "./plane.js";
+
+const EMPTY = { lat: "", lon: "", side: "", top: "", train: "", test: "", secretColumn: "", latColumn: "", lonColumn: "" };
+
+export function DataPanel({ state, actions }) {
+  const { data, points, entered } = state;
+  const [busy, setBusy] = useState("");
+  const [form, setForm] = useState(state.dataForm ?? { ...EMPTY, source: data?.recipe.source === "four-corners" ? "four-corners" : "" });
+  const [over, setOver] = useState(false);
+  const [drawing, setDrawing] = useState(false);
+  const [view, setView] = useState(null);
+  const [off, setOff] = useState(state.usersOff ?? new Set());
+  const set = (part) => {
+    const next = { ...form, ...part };
+    setForm(next);
+    actions.update({ dataForm: next });
+    return next;
+  };
+  const turn = (next) => {
+    setOff(next);
+    actions.update({ usersOff: next });
+  };
+
+  const choose = async (source, next = form, without = off) => {
+    setBusy("Reading …");
+    const square = [next.lat, next.lon, next.side].map(numberIn);
+    const users = without.size && data ? data.everybody.map((one) => one.name).filter((name) => !without.has(name)) : null;
+    const asked = {
+      source,
+      square: square.every((value) => value === null) ? null : square,
+      users: source === form.source ? users : null,
+      top_users: numberIn(next.top),
+      train: numberIn(next.train),
+      test: numberIn(next.test),
+      secret: next.secretColumn,
+      lat: next.latColumn,
+      lon: next.lonColumn,
+    };
+    const found = await actions.attempt(() => ask("data", asked));
+    if (found) {
+      await actions.attempt(() => actions.useData(found));
+      actions.update({ said: `${found.name}: ${found.rows} check-ins of ${found.users.length} users.` });
+    }
+    setBusy("");
+  };
+
+  const fresh = (source) => {
+    const next = set({ ...EMPTY, source });
+    turn(new Set());
+    choose(source, next, new Set());
+  };
+
+  const take = async (file) => {
+    if (!file) return;
+    setBusy("Reading …");
+    const sent = await actions.attempt(() => sendFile(file));
+    setBusy("");
+    if (!sent) return;
+    const kept = set({ source: "file" });
+    turn(new Set());
+    await choose("file", kept, new Set());
+  };
+
+  const square = (found) => {
+    setDrawing(false);
+    const [x0, y0, x1, y1] = found;
+    const [lat, lon] = toDegrees(data.plane, (x0 + x1) / 2, (y0 + y1) / 2);
+    set({ lat: lat.toFixed(5), lon: lon.toFixed(5), side: Math.abs(x1 - x0).toFixed(0) });
+  };
+  const useView = () => {
+    const half = Math.min(view.width, view.height) / view.view.scale / 2;
+    square([view.view.x - half, view.view.y - half, view.view.x + half, view.view.y + half]);
+  };
+  const drop = (event) => {
+    event.preventDefault();
+    setOver(false);
+    take(event.dataTransfer.files[0]);
+  };
+
+  return html`
+    <section class="stage" aria-label="Map">
+      ${data
+        ? html`<${Chart2D} label="Map of ${data.rows} check-ins" bounds=${data.bounds} points=${points} plane=${data.plane} tiles=${entered?.tiles} square=${squareOf(form, data)} drawing=${drawing} onSquare=${square} onView=${setView} /><${Legend} users=${data.users} />`
+        : html`<div class="welcome"><h2>Who can be told from your reports?</h2><p>Bring check-ins of several people: one row each with a user, a latitude and a longitude. sfumato finds a mechanism that blurs each place before it is sent, so that it hides <em>who</em> sent it, and proves how close to the best possible it is.</p><p>No data at hand? <strong>Four corners</strong> is a made-up set of four people in Paris.</p></div>`}
+    </section>
+    <section class="side" aria-label="Data">
+      <h2>Data</h2>
+      <div class="row">
+        <button type="button" disabled=${busy} onClick=${() => fresh("four-corners")}>Four corners</button>
+        ${entered?.given && html`<button type="button" disabled=${busy} onClick=${() => fresh("given")}>${entered.given}</button>`}
+      </div>
+      <div class="drop ${over ? "over" : ""}" onDragOver=${(event) => { event.preventDefault(); setOver(true); }} onDragLeave=${() => setOver(false)} onDrop=${drop}>
+        <label for="file">Drop a file here, or choose one</label>
+        <input id="file" type="file" accept=".csv,.txt,.tsv,.gz,.parquet,.pq" onChange=${(event) => { take(event.target.files[0]); event.target.value = ""; }} />
+        <small>CSV, Parquet or SNAP check-ins, also gzipped. It stays on this machine.</small>
+      </div>
+      <p class="busy" role="status">${busy}</p>
+      ${data && html`<p><strong>${data.name}</strong>: ${data.rows.toLocaleString("en")} check-ins of ${data.users.length} users, ${data.train.toLocaleString("en")} to learn from${data.test ? ` and ${data.test.toLocaleString("en")} to test on` : ""}. A blind guess of the user errs ${data.blind_error.toFixed(3)}.</p>`}
+      ${data?.notes.map((note) => html`<p class="quiet" key=${note}>${note}</p>`)}
+      <form onSubmit=${(event) => { event.preventDefault(); choose(form.source); }}>
+        <fieldset><legend>Region</legend>
+          <div class="row three">
+            <${NumberField} id="lat" label="Latitude" value=${form.lat} onChange=${(lat) => set({ lat })} />
+            <${NumberField} id="lon" label="Longitude" value=${form.lon} onChange=${(lon) => set({ lon })} />
+            <${NumberField} id="side" label="Side, m" value=${form.side} onChange=${(side) => set({ side })} />
+          </div>
+          <div class="row">
+            <button type="button" disabled=${!data?.plane} aria-pressed=${drawing} onClick=${() => setDrawing(!drawing)}>Draw a square</button>
+            <button type="button" disabled=${!data?.plane || !view} onClick=${useView}>Use this view</button>
+            <button type="button" disabled=${!form.lat && !form.lon && !form.side} onClick=${() => set({ lat: "", lon: "", side: "" })}>Everywhere</button>
+          </div>
+          ${data && !data.plane && html`<small>This data is in plane metres; a region needs latitudes and longitudes.</small>`}
+        </fieldset>
+        ${data && html`<fieldset><legend>Users</legend>
+          <div class="users">
+            ${data.everybody.map((user) => {
+              const at = data.users.findIndex((one) => one.name === user.name);
+              return html`<label key=${user.name}><input type="checkbox" checked=${!off.has(user.name)} onChange=${(event) => { const next = new Set(off); if (event.target.checked) next.delete(user.name); else next.add(user.name); turn(next); }} />${at >= 0 && html`<${Swatch} user=${at} />`}${user.name} <small>${user.count}</small></label>`;
+            })}
+          </div>
+          ${data.everybody_count > data.everybody.length && html`<small>The ${data.everybody.length} most frequent of ${data.everybody_count} users.</small>`}
+          <div class="row three">
+            <${NumberField} id="top" label="Most frequent" value=${form.top} placeholder="all" onChange=${(top) => set({ top })} />
+            <${NumberField} id="train" label="Learn, each" value=${form.train} placeholder="all" onChange=${(train) => set({ train })} />
+            <${NumberField} id="test" label="Test, each" value=${form.test} placeholder="0" onChange=${(test) => set({ test })} />
+          </div>
+        </fieldset>`}
+        <details><summary>Names of columns</summary>
+          <div class="row three">
+            ${[["secretColumn", "User"], ["latColumn", "Latitude"], ["lonColumn", "Longitude"]].map(([name, word]) => html`<div class="field" key=${name}><label for=${name}>${word}</label><input id=${name} type="text" value=${form[name]} onInput=${(event) => set({ [name]: event.target.value })} /></div>`)}
+          </div>
+        </details>
+        <div class="row"><button type="submit" class="main" disabled=${busy || !form.source}>Select</button>
+        ${data && html`<button type="button" class="go" onClick=${() => actions.update({ panel: "solve" })}>Next: solve →</button>`}</div>
+      </form>
+    </section>`;
+}
+
+/** The square in the fields, on the plane of what is shown. */
+function squareOf(form, data) {
+  const [lat, lon, side] = [form.lat, form.lon, form.side].map(numberIn);
+  if (!data.plane || ![lat, lon, side].every((value) => typeof value === "number")) return null;
+  const [x, y] = toMetres(data.plane, lat, lon);
+  return [x - side / 2, y - side / 2, x + side / 2, y + side / 2];
+}

@@ -1,0 +1,144 @@
+// Solve: a budget that snaps to the frontier, what is proved there, a solver at work.
+
+import { ask } from "./api.js";
+import { html, useEffect, useRef } from "./html.js";
+import { Chart2D, Legend, Lines, NumberField, Select, metres, numberIn } from "./parts.js";
+import { bestKnown } from "./proof.js";
+
+const REST_MS = 500;
+
+export function SolvePanel({ state, actions }) {
+  const { data, curves, form, budget, live, refining } = state;
+  const rest = useRef(null);
+  const metresNow = numberIn(budget);
+  const usable = typeof metresNow === "number" && metresNow > 0;
+  const cellM = numberIn(form.cell_m);
+  const setForm = (part) => actions.update({ form: { ...form, ...part } });
+
+  const refine = () => {
+    const now = actions.now.current;
+    const asked = { max_loss: numberIn(now.budget), cell_m: numberIn(now.form.cell_m) };
+    if (!data.provable || !now.proved || typeof asked.max_loss !== "number" || !(asked.max_loss > 0)) return;
+    actions.update({ refining: true });
+    ask("refine", asked).catch(() => actions.update({ refining: false }));
+  };
+  const move = (value) => {
+    actions.update({ budget: value, error: "" });
+    clearTimeout(rest.current);
+    rest.current = setTimeout(refine, REST_MS);
+  };
+  useEffect(() => {
+    if (data && state.proved && !state.refined) refine();
+    return () => clearTimeout(rest.current);
+  }, [state.proved]);
+
+  if (!data) return html`<section class="empty"><h2>Solve</h2><p>Choose data first.</p><button type="button" class="main" onClick=${() => actions.update({ panel: "data" })}>Go to Data</button></section>`;
+
+  const curve = curves.bayes;
+  const bayes = usable ? bestKnown(state, "bayes", metresNow) : null;
+  const information = usable ? bestKnown(state, "information", metresNow) : null;
+  const running = live && live.run.state === "running";
+  const solver = state.solvers.find((one) => one.name === form.solver);
+  const start = () => actions.solve({ solver: form.solver, objective: form.objective, max_loss: metresNow, cell_m: cellM, seed: numberIn(form.seed), time_limit: numberIn(form.time_limit) });
+  const stop = () => {
+    actions.attempt(() => ask("stop"));
+    actions.update({ said: "Stopping …" });
+  };
+  const resume = async () => {
+    const run = await actions.attempt(() => ask("resume", { run: live.run.id, time_limit: numberIn(form.time_limit) }));
+    if (run) actions.update({ live: { ...live, run }, said: `${run.solver} goes on.` });
+  };
+
+  return html`
+    <section class="stage" aria-label="Reports">
+      <${Chart2D} label="Map of reports" bounds=${widened(data.bounds, usable ? metresNow : 0)} points=${live?.cloud ? { ...live.cloud, user: state.cloud.user } : state.cloud} ghost=${live?.cloud ? { ...state.cloud, faint: 0.18 } : null} plane=${data.plane} tiles=${state.entered?.tiles} />
+      <p class="caption">${live?.cloud ? "Reports of the same check-ins; their true places are faint." : "True places. Reports appear here while a solver works."}</p>
+      <${Legend} users=${data.users} />
+    </section>
+    <section class="side" aria-label="Solve">
+      <h2>Budget</h2>
+      <p class="quiet">How far off may a report be, on average?</p>
+      <div class="budget">
+        <input type="range" id="budget" aria-label="Budget in metres" min=${curve ? curve.budgets[0] : 1} max=${curve ? curve.budgets.at(-1) : Math.ceil(data.most_budget)} step=${curve ? stepOf(curve) : "any"} value=${usable ? metresNow : 0} aria-valuetext="${metresNow} metres" onInput=${(event) => move(String(+(+event.target.value).toPrecision(6)))} />
+        <${NumberField} id="budget-number" label="Metres" value=${budget} onChange=${move} />
+      </div>
+      ${data.provable ? html`<${Proved} bayes=${bayes} information=${information} refining=${refining} refused=${state.refined?.error && state.refined.max_loss === metresNow ? state.refined.error : null} waiting=${!curve} below=${curve && usable && metresNow < curve.budgets[0] ? curve : null} />` : html`<p class="quiet">The frontier is proved for up to ${data.most_places.toLocaleString("en")} different places; this data has ${data.places.toLocaleString("en")}. Choose a smaller region, or fewer check-ins to learn from, under Data.</p>`}
+      ${curve && html`<${Lines} title="The proven frontier: best possible Bayes error at each budget" xLabel="budget, m" yLabel="Bayes error ↑" at=${usable ? metresNow : undefined}
+        series=${[{ name: "no mechanism above (proved)", x: curve.budgets, y: curve.bound, look: "bound" }, { name: "reached", x: curve.budgets, y: curve.reached, look: "reached" }, ...dots(state)]}
+        across=${[{ value: data.blind_error, name: "blind guess", look: "soft" }]}
+        summary=${bayes ? `At ${metresNow} metres the best possible Bayes error lies between ${bayes.reached.toFixed(3)} and ${bayes.bound.toFixed(3)}` : "The proven frontier"} />`}
+      <h2>Solver</h2>
+      <div class="row two">
+        <${Select} id="solver" label="Solver" value=${form.solver} options=${state.solvers.map((one) => [one.name, one.name])} onChange=${(word) => setForm({ solver: word })} disabled=${running} />
+        <${Select} id="objective" label="Keep small" value=${form.objective} options=${objectives(data)} onChange=${(word) => setForm({ objective: word })} disabled=${running} />
+      </div>
+      <p class="quiet">${solver?.words}</p>
+      <div class="row three">
+        <${NumberField} id="cell" label="Cell side, m" value=${form.cell_m} onChange=${(text) => setForm({ cell_m: text })} disabled=${running} />
+        <${NumberField} id="seed" label="Seed" value=${form.seed} onChange=${(text) => setForm({ seed: text })} disabled=${running} />
+        <${NumberField} id="limit" label="Time limit, s" value=${form.time_limit} placeholder="none" onChange=${(text) => setForm({ time_limit: text })} disabled=${running} />
+      </div>
+      <div class="row">
+        <button type="button" class="main" disabled=${running} onClick=${start}>Solve</button>
+        <button type="button" disabled=${!running} onClick=${stop}>Stop</button>
+        <button type="button" disabled=${!live || live.run.state !== "interrupted"} onClick=${resume}>Resume</button>
+        <button type="button" disabled=${!live?.run.solution || running || state.runs.find((one) => one.id === live.run.id)?.kept} onClick=${() => actions.keep(live.run.id)}>Keep</button>
+      </div>
+      ${live && html`<${Live} live=${live} bayes=${bestKnown(state, "bayes", live.run.max_loss)} running=${running} kept=${state.runs.find((one) => one.id === live.run.id)?.kept} go=${() => actions.update({ panel: "compare" })} />`}
+    </section>`;
+}
+
+function Proved({ bayes, information, refining, refused, waiting, below }) {
+  if (refused) return html`<p class="proof">${refused.charAt(0).toUpperCase() + refused.slice(1)}.</p>`;
+  if (waiting) return html`<p class="proof" role="status">Proving the frontier …</p>`;
+  if (below) return html`<p class="proof">On ${below.cell_m} m cells the proof starts at ${below.budgets[0]} m; it is refined here when the slider rests.</p>`;
+  if (!bayes) return html`<p class="proof">Set a budget above 0 metres.</p>`;
+  return html`<dl class="proof" id="proof">
+    <div><dt>Bayes error ↑</dt><dd><strong>${bayes.bound.toFixed(3)}</strong> at most (proved)<small>${bayes.reached.toFixed(3)} is reached</small></dd></div>
+    <div><dt>Information ↓</dt><dd>${information ? html`<strong>${information.bound.toFixed(3)}</strong> bits at least (proved)<small>${information.reached.toFixed(3)} is reached</small>` : html`<small>being proved …</small>`}</dd></div>
+    <p class="quiet" role="status">For reports on ${bayes.cell_m} m cells.${refining ? " Refining …" : bayes.refined ? " Refined." : ""}</p>
+  </dl>`;
+}
+
+function Live({ live, bayes, running, kept, go }) {
+  const { run, records } = live;
+  const groups = [...new Set(records.map((record) => record.lattice_m ?? null))];
+  const looks = ["one", "two", "three"];
+  const lines = (value) =>
+    groups.map((group, at) => {
+      const rows = records.filter((record) => (record.lattice_m ?? null) === group && Number.isFinite(value(record)));
+      return { name: group === null ? run.solver : `lattice ${+group.toPrecision(4)} m`, look: looks[at % 3], x: rows.map((record, step) => record.round ?? record.step ?? step), y: rows.map(value) };
+    });
+  const last = records.at(-1);
+  const found = run.solution;
+  return html`<div class="live">
+    <h2>${running ? "At work" : "Result"}</h2>
+    ${running && html`<p role="status"><progress aria-label="The solver is at work"></progress> ${run.solver} at ${run.max_loss} m${last ? `, round ${(last.round ?? last.step ?? records.length - 1) + 1}` : ""}</p>`}
+    ${found && !running && html`<p id="result">Loss ${metres(found.loss.value)} of ${metres(run.max_loss)}; Bayes error <strong>${found.bayes_error.value.toFixed(3)}</strong>${found.bayes_error.kind === "exact" ? "" : " (estimated)"}; information ${found.information_bits.value.toFixed(3)} bits; ${found.seconds.toFixed(1)} s.</p><p class="quiet">${run.said}</p>`}
+    ${kept && html`<button type="button" class="go" onClick=${go}>Next: compare →</button>`}
+    ${records.length > 0 && html`<${Lines} title="Loss" xLabel="round" yLabel="metres" series=${lines((record) => record.loss)} across=${[{ value: run.max_loss, name: "budget" }]} summary="Loss by round, against the budget of ${run.max_loss} metres" />
+    <${Lines} title="Bayes error (validation data)" xLabel="round" yLabel="Bayes error ↑" series=${lines((record) => record.validation_bayes_error ?? record.bayes_error)} across=${bayes ? [{ value: bayes.bound, name: "no mechanism above (training data)" }] : []} summary="Bayes error by round, against the proven bound" />`}
+  </div>`;
+}
+
+/** Finished runs as points on the frontier's axes. */
+function dots(state) {
+  return state.runs
+    .filter((run) => run.solution)
+    .map((run) => ({ name: `${run.solver}, ${run.max_loss} m`, look: "dot", x: [run.solution.loss.value], y: [run.solution.bayes_error.value] }));
+}
+
+function stepOf(curve) {
+  return curve.budgets.length > 1 ? +(curve.budgets[1] - curve.budgets[0]).toPrecision(6) : 1;
+}
+
+function widened([x0, y0, x1, y1], budget) {
+  const side = Math.max(x1 - x0, y1 - y0);
+  const margin = Math.ceil(Math.min(budget, 0.5 * side) / (0.1 * side || 1)) * 0.1 * side;
+  return [x0 - margin, y0 - margin, x1 + margin, y1 + margin];
+}
+
+function objectives(data) {
+  const words = [["bayes", "the best guess (Bayes)"], ["information", "information (bits)"], ["two-guesses", "the better of two guesses"], ["guess-or-pass", "a guess, or none"]];
+  return [...words, ...data.users.slice(0, 20).map((user) => [`target:${user.name}`, `telling ${user.name} from the rest`])];
+}

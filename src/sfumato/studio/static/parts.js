@@ -1,0 +1,172 @@
+// Parts that several panels use: the map, swatches, bars, a line chart, fields.
+
+import { html, useEffect, useRef, useState } from "./html.js";
+import { colourOf, outline } from "./looks.js";
+import { MapView } from "./mapview.js";
+
+const KEYS = "Arrow keys move, plus and minus zoom, 0 shows all";
+
+/** The map as an element; `bounds` are fitted when they change, everything else is drawn as it comes. */
+export function Chart2D({ label, bounds, onPick, onSquare, onView, points, ghost, heat, marks, plane, tiles, square, drawing, size }) {
+  const box = useRef(null);
+  const map = useRef(null);
+  const calls = useRef({});
+  calls.current = { onPick, onSquare };
+  useEffect(() => {
+    map.current = new MapView(box.current, (x, y) => calls.current.onPick?.(x, y), (found) => calls.current.onSquare?.(found));
+    box.current.map = map.current;
+    onView?.(map.current);
+    return () => map.current.close();
+  }, []);
+  useEffect(() => {
+    map.current.touched = false;
+    map.current.fit(bounds);
+  }, [bounds?.join()]);
+  useEffect(() => {
+    const shown = { points, ghost, heat, marks: marks ?? [], plane, tiles, square, drawing, size: size ?? 1 };
+    map.current.show(shown);
+  }, [points, ghost, heat, marks, plane, tiles, square, drawing, size]);
+  const keys = onPick ? `${KEYS}, Enter picks the check-in nearest to the middle` : KEYS;
+  return html`<div class="map ${drawing ? "drawing" : ""}" ref=${box}>
+    <canvas aria-hidden="true"></canvas><canvas aria-hidden="true"></canvas>
+    <canvas tabindex="0" role="application" aria-label="${label}. ${keys}." title=${keys}></canvas>
+    <div class="zoom" role="group" aria-label="Zoom">
+      <button type="button" aria-label="Zoom in" onClick=${() => map.current.zoom(1.5)}>+</button>
+      <button type="button" aria-label="Zoom out" onClick=${() => map.current.zoom(1 / 1.5)}>−</button>
+      <button type="button" aria-label="Show all" onClick=${() => map.current.key({ key: "0", preventDefault() {} })}>⤢</button>
+    </div>
+  </div>`;
+}
+
+export function Swatch({ user }) {
+  return html`<svg class="swatch" viewBox="-6 -6 12 12" aria-hidden="true"><path d=${outline(user, 4.4)} fill=${colourOf(user)} /></svg>`;
+}
+
+export function Legend({ users, most = 24 }) {
+  return html`<ul class="legend" aria-label="Users">
+    ${users.slice(0, most).map((user, at) => html`<li key=${user.name}><${Swatch} user=${at} />${user.name}</li>`)}
+    ${users.length > most && html`<li>and ${users.length - most} more</li>`}
+  </ul>`;
+}
+
+/** What the adversary believes: one bar a user. */
+export function Bars({ users, values, sender, label }) {
+  const shown = users.map((user, at) => ({ name: user.name, at, value: values[at] }));
+  const order = users.length > 12 ? shown.sort((a, b) => b.value - a.value).slice(0, 12) : shown;
+  return html`<ul class="bars" aria-label=${label}>
+    ${order.map(({ name, at, value }) => html`<li key=${name}>
+      <span class="who"><${Swatch} user=${at} />${name}${sender === name ? " ✓" : ""}</span>
+      <span class="rail"><span class="bar" style=${{ width: `${100 * value}%`, background: colourOf(at) }}></span></span>
+      <span class="value">${percent(value)}</span>
+    </li>`)}
+  </ul>`;
+}
+
+export function percent(value, digits = 0) {
+  return `${(100 * value).toFixed(digits)} %`;
+}
+
+export function metres(value) {
+  return `${Math.abs(value) >= 100 ? value.toFixed(0) : Math.abs(value) >= 0.1 ? value.toFixed(1) : value.toPrecision(2)} m`;
+}
+
+/** A labelled field; `children` is the control. */
+export function Field({ id, label, note, children }) {
+  return html`<div class="field"><label for=${id}>${label}</label>${children}${note && html`<small id="${id}-note">${note}</small>`}</div>`;
+}
+
+export function Select({ id, label, value, options, onChange, note, disabled }) {
+  return html`<${Field} id=${id} label=${label} note=${note}>
+    <select id=${id} value=${value} disabled=${disabled} onChange=${(event) => onChange(event.target.value)} aria-describedby=${note ? `${id}-note` : undefined}>
+      ${options.map(([word, text]) => html`<option key=${word} value=${word} selected=${word === value}>${text}</option>`)}
+    </select>
+  <//>`;
+}
+
+export function NumberField({ id, label, value, onChange, note, placeholder, disabled }) {
+  return html`<${Field} id=${id} label=${label} note=${note}>
+    <input id=${id} type="text" inputmode="decimal" autocomplete="off" value=${value} placeholder=${placeholder} disabled=${disabled}
+      onInput=${(event) => onChange(event.target.value)} aria-describedby=${note ? `${id}-note` : undefined} />
+  <//>`;
+}
+
+/** What a field holds: a number, nothing (null), or the text itself, which the server refuses with a sentence. */
+export function numberIn(text) {
+  const trimmed = String(text).trim();
+  if (trimmed === "") return null;
+  const value = Number(trimmed.replace(",", "."));
+  return Number.isFinite(value) ? value : trimmed;
+}
+
+const [WIDE, TALL, LEFT, BOTTOM] = [360, 190, 44, 32];
+
+/** Lines over one horizontal axis, as SVG. `series`: {name, x, y, look, dots}; `across`: {value, name} levels; `at`: a place on the x axis. */
+export function Lines({ title, xLabel, yLabel, series, across = [], at, summary }) {
+  const drawn = series.filter((one) => one.x.length);
+  const xs = drawn.flatMap((one) => one.x);
+  const ys = [...drawn.flatMap((one) => one.y.filter(Number.isFinite)), ...across.map((one) => one.value)];
+  if (!ys.length) return html`<figure class="chart"><figcaption>${title}</figcaption><p class="quiet">Nothing to draw yet.</p></figure>`;
+  const [x0, x1] = spread(xs.length ? xs : [0, 1], 0);
+  const [y0, y1] = spread(ys, 0.08);
+  const px = (value) => LEFT + ((value - x0) / (x1 - x0)) * (WIDE - LEFT - 8);
+  const py = (value) => TALL - BOTTOM - ((value - y0) / (y1 - y0)) * (TALL - BOTTOM - 8);
+  const path = (one) => one.x.map((value, step) => `${step ? "L" : "M"}${px(value).toFixed(1)},${py(one.y[step]).toFixed(1)}`).join("") + (one.x.length === 1 ? "h0" : "");
+  return html`<figure class="chart">
+    <figcaption>${title}</figcaption>
+    <svg viewBox="0 0 ${WIDE} ${TALL}" role="img" aria-label=${summary ?? title}>
+      ${ticks(y0, y1, 4).map((value) => html`<g key=${value}><line class="grid" x1=${LEFT} x2=${WIDE - 8} y1=${py(value)} y2=${py(value)} /><text x=${LEFT - 5} y=${py(value) + 4} text-anchor="end">${+value.toPrecision(4)}</text></g>`)}
+      ${ticks(x0, x1, 5).map((value) => html`<text key=${value} x=${px(value)} y=${TALL - BOTTOM + 14} text-anchor="middle">${+value.toPrecision(4)}</text>`)}
+      <text x=${(WIDE + LEFT) / 2} y=${TALL - 3} text-anchor="middle">${xLabel}</text>
+      <text transform="translate(11 ${(TALL - BOTTOM) / 2}) rotate(-90)" text-anchor="middle">${yLabel}</text>
+      ${across.map((one) => html`<g key=${one.name}><line class="level ${one.look ?? ""}" x1=${LEFT} x2=${WIDE - 8} y1=${py(one.value)} y2=${py(one.value)} /><text class="note" x=${WIDE - 10} y=${py(one.value) - 4} text-anchor="end">${one.name}</text></g>`)}
+      ${drawn.map((one) => html`<path key=${one.name} class="line ${one.look ?? ""}" d=${path(one)} />`)}
+      ${at !== undefined && at >= x0 && at <= x1 && html`<line class="at" x1=${px(at)} x2=${px(at)} y1="8" y2=${TALL - BOTTOM} />`}
+    </svg>
+    <ul class="key">${drawn.map((one) => html`<li key=${one.name}><span class="line-key ${one.look ?? ""}"></span>${one.name}</li>`)}</ul>
+  </figure>`;
+}
+
+function spread(values, margin) {
+  let [low, high] = [Infinity, -Infinity];
+  for (const value of values) {
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  const wide = high - low || Math.abs(high) * 0.1 || 1;
+  return [low - margin * wide, high + (margin || (high === low ? 1e-9 + wide : 0)) * wide];
+}
+
+function ticks(low, high, count) {
+  const rough = (high - low) / count;
+  const unit = 10 ** Math.floor(Math.log10(rough));
+  const step = unit * [1, 2, 5, 10].find((nice) => nice * unit >= rough);
+  const found = [];
+  for (let value = Math.ceil(low / step) * step; value <= high + 1e-9 * step; value += step) found.push(Math.abs(value) < 1e-12 ? 0 : value);
+  return found;
+}
+
+/** The theme: the system's, or the one chosen here. */
+export function ThemeButton() {
+  const [chosen, choose] = useState(() => {
+    try {
+      return localStorage.getItem("theme") ?? "";
+    } catch {
+      return "";
+    }
+  });
+  useEffect(() => {
+    if (chosen) document.documentElement.dataset.theme = chosen;
+    else delete document.documentElement.dataset.theme;
+    try {
+      localStorage.setItem("theme", chosen);
+    } catch {
+      // A browser that keeps nothing forgets the theme, too.
+    }
+    dispatchEvent(new Event("themechange"));
+  }, [chosen]);
+  const next = { "": "dark", dark: "light", light: "" };
+  const words = { "": "as the system", dark: "dark", light: "light" };
+  return html`<button type="button" class="plain" onClick=${() => choose(next[chosen])} aria-label="Theme: ${words[chosen]}. Press to change.">
+    <span aria-hidden="true">${{ "": "◐", dark: "●", light: "○" }[chosen]}</span> <span class="wide-only">${words[chosen]}</span>
+  </button>`;
+}
