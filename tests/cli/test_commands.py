@@ -53,7 +53,8 @@ def test_every_help_ends_with_an_example(sfumato, name):
 @pytest.mark.parametrize("name", _COMMANDS)
 def test_the_examples_of_the_help_run(sfumato, name, runs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "runs").symlink_to(runs) if name in ("measure", "compare", "certify") else None
+    (tmp_path / "runs").symlink_to(runs) if name in ("measure", "compare", "certify", "sanitize", "export") else None
+    (tmp_path / "checkins.csv").write_text("user,lat,lon\nann,48.857,2.347\n") if name == "sanitize" else None
     example = shlex.split(sfumato(name, "-h").out.strip().splitlines()[-1].removeprefix("  Example: ").removeprefix("Example: "))
     ended = sfumato(*example[1:])
     assert ended.code == 0, ended.err

@@ -19,6 +19,8 @@ _COMMANDS = {
     "compare": "Put runs side by side on the same data; write a report.",
     "certify": "Say how far a run is from the best mechanism that can exist, with proof.",
     "frontier": "The proven best trade-off between loss and leakage.",
+    "sanitize": "Replace the places in a table by reports of a run's mechanism.",
+    "studio": "A local page: bring data, set a budget, watch, compare, attack, take away.",
 }
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 

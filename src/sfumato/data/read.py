@@ -14,14 +14,14 @@ from sfumato.data.select import inside_square
 from sfumato.data.synthetic import four_corners
 from sfumato.errors import DataError
 
-_USUAL = {
+USUAL = {
     "secret": ("user", "user_id", "userid", "uid", "secret", "id"),
     "lat": ("lat", "latitude"),
     "lon": ("lon", "lng", "long", "longitude"),
     "x": ("x", "x_m"),
     "y": ("y", "y_m"),
 }
-_SNAP_COLUMNS = ["user", "time", "latitude", "longitude", "location"]
+SNAP_COLUMNS = ["user", "time", "latitude", "longitude", "location"]
 
 
 def read_checkins(
@@ -90,10 +90,10 @@ def read_table(path: Path, *, words: tuple[str | None, ...] = ()) -> Any:
         if path.suffix in (".parquet", ".pq"):
             return parquet.read_table(path)
         first = _first_line(path)
-        if _looks_like_snap(first):
+        if looks_like_snap(first):
             return csv.read_csv(
                 path,
-                read_options=csv.ReadOptions(column_names=_SNAP_COLUMNS),
+                read_options=csv.ReadOptions(column_names=SNAP_COLUMNS),
                 parse_options=csv.ParseOptions(delimiter="\t"),
                 convert_options=csv.ConvertOptions(column_types={"user": pa.string(), "location": pa.string(), "time": pa.string()}),
             )
@@ -103,7 +103,7 @@ def read_table(path: Path, *, words: tuple[str | None, ...] = ()) -> Any:
             path,
             parse_options=csv.ParseOptions(delimiter=delimiter),
             convert_options=csv.ConvertOptions(
-                column_types={name: pa.string() for name in header if name in words or name.lower() in _USUAL["secret"]},
+                column_types={name: pa.string() for name in header if name in words or name.lower() in USUAL["secret"]},
                 strings_can_be_null=True,
                 null_values=[""],
             ),
@@ -121,9 +121,9 @@ def _first_line(path: Path) -> str:
         return source.readline(1 << 16)
 
 
-def _looks_like_snap(line: str) -> bool:
+def looks_like_snap(line: str) -> bool:
     fields = line.rstrip("\r\n").split("\t")
-    if len(fields) != len(_SNAP_COLUMNS):
+    if len(fields) != len(SNAP_COLUMNS):
         return False
     try:
         return len([float(fields[place]) for place in (2, 3)]) == 2
@@ -144,12 +144,12 @@ def _columns(present: list[str], *, source: str, secret: str | None, lat: str | 
                 raise DataError(f"{source} has the column '{given}' twice; expected it once: rename or remove one")
             found[part] = given
             continue
-        matches = [name for name in present if name.lower() in _USUAL[part]]
+        matches = [name for name in present if name.lower() in USUAL[part]]
         doubled = [name for name in matches if name.lower() in twice]
         if doubled:
             raise DataError(f"{source} has the column '{doubled[0]}' twice; expected it once: rename or remove one")
         if len(matches) > 1:
-            ranked = sorted(matches, key=lambda name: _USUAL[part].index(name.lower()))
+            ranked = sorted(matches, key=lambda name: USUAL[part].index(name.lower()))
             if part != "secret" or ranked[0].lower() == "id":
                 raise DataError(f"{source} has several columns for {part}: {_listed(matches)}; say which", hint=f"--{part} NAME")
             matches = ranked
@@ -157,7 +157,7 @@ def _columns(present: list[str], *, source: str, secret: str | None, lat: str | 
             found[part] = matches[0]
     if "secret" not in found:
         raise DataError(
-            f"{source} has no column for the user; expected one of {_listed(_USUAL['secret'][:4])}, it has {_listed(present)}",
+            f"{source} has no column for the user; expected one of {_listed(USUAL['secret'][:4])}, it has {_listed(present)}",
             hint="name it with --secret",
         )
     if not ({"lat", "lon"} <= found.keys() or {"x", "y"} <= found.keys()):

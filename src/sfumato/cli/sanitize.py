@@ -1,0 +1,112 @@
+"""sfumato sanitize"""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from sfumato.cli.options import as_json, print_json, say_notes
+
+_EXAMPLE = "\b\nExample: sfumato sanitize runs/laplace checkins.csv sanitized.csv"
+_OUTSIDE = ("refuse", "drop", "laplace", "clamp")
+_STICKY = ("hour", "day", "week", "forever")
+
+
+@click.command("sanitize", epilog=_EXAMPLE)
+@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("source", metavar="IN", type=click.Path(path_type=Path))
+@click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
+@click.option("--lat", metavar="COLUMN", help="Column of the latitude (or x) (lat, latitude are found alone).")
+@click.option("--lon", metavar="COLUMN", help="Column of the longitude (or y) (lon, lng, longitude are found alone).")
+@click.option("--secret", metavar="COLUMN", help="Column of the user, for --sticky (user, user_id, uid are found alone).")
+@click.option("--time", "time_column", metavar="COLUMN", help="Column of the time, for --sticky (time, timestamp are found alone).")
+@click.option("--drop", multiple=True, metavar="COLUMN", help="Leave this column out; may be repeated.")
+@click.option("--outside", type=click.Choice(_OUTSIDE), default="refuse", show_default=True, help="Rows outside the mechanism's region.")
+@click.option("--sticky", type=click.Choice(_STICKY), help="The same report for the same user, cell and period.")
+@click.option("--sticky-cell-m", type=float, metavar="METRES", help="The cell within which a report is kept [default: 100].")
+@click.option("--key", type=click.Path(path_type=Path), metavar="FILE", help="The key of --sticky; made with mode 600 if it is not there.")
+@click.option("--cluster", metavar="ADDRESS", help="Do the parts of a folder on this dask cluster (pip install 'sfumato[cluster]').")
+@as_json
+def command(
+    run: Path,
+    source: Path,
+    target: Path,
+    lat: str | None,
+    lon: str | None,
+    secret: str | None,
+    time_column: str | None,
+    drop: tuple[str, ...],
+    outside: str,
+    sticky: str | None,
+    sticky_cell_m: float | None,
+    key: Path | None,
+    cluster: str | None,
+    as_json: bool,
+) -> None:
+    """Replace the places in a table by reports of a run's mechanism.
+
+    IN is a CSV file (also .gz), a Parquet file, or a folder of them; OUT is a new one of the same kind.
+    All other columns, all rows and their order stay.  OUT.record.json says what was done.
+
+    Rows outside the mechanism's region: refuse (the default) writes nothing and says how many; drop leaves
+    them out; laplace gives them planar Laplace noise of the same budget; clamp moves them to the region's edge first.
+    """
+    from sfumato.deploy.chance import STICKY_CELL_M, Chance, Secure, Sticky, read_or_make_key
+    from sfumato.deploy.part import Policy
+    from sfumato.deploy.sanitize import one_by_one, sanitize
+
+    if (sticky is None) != (key is None) or (sticky is None and sticky_cell_m is not None):
+        raise click.UsageError("--sticky and --key go together, and --sticky-cell-m with them; one is missing")
+    chance: Chance = Secure()
+    if sticky is not None and key is not None:
+        chance = Sticky(read_or_make_key(key), sticky, STICKY_CELL_M if sticky_cell_m is None else sticky_cell_m)
+    runner = one_by_one
+    if cluster is not None:
+        from sfumato.deploy.cluster import on_cluster
+
+        runner = on_cluster(cluster)
+    policy = Policy(lat=lat, lon=lon, user=secret, time=time_column, drop=drop, outside=outside)  # type: ignore[arg-type]
+    with rows_per_second() as progress:
+        record = sanitize(run, source, target, chance=chance, policy=policy, progress=progress, runner=runner)
+    telling = record["columns_that_tell_the_place"]
+    say_notes(tuple(f"the column '{name}' tells the place; leave it out with --drop {name}" for name in telling))
+    if as_json:
+        print_json(record)
+        return
+    loss = record["loss_of_this_table"]
+    click.echo(f"{target}: {record['rows_out']} of {record['rows_in']} rows" + ("" if loss is None else f", {loss:g} m off on average"))
+    if record["outside"]["rows"]:
+        click.echo(f"outside the region: {record['outside']['rows']} rows ({record['outside']['policy']})")
+    if record["rows_without_place"]:
+        click.echo(f"without a place: {record['rows_without_place']} rows, left empty")
+    click.echo(f"record: {target.name}.record.json")
+
+
+@contextmanager
+def rows_per_second() -> Iterator[Callable[[int], None]]:
+    """A count of rows on stderr, with its speed: a line that moves on a terminal, now and then a line elsewhere."""
+    if sys.stderr.isatty():
+        from rich.console import Console
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} rows"), TextColumn("{task.speed:,.0f} rows/s"), TimeElapsedColumn())
+        with Progress(*columns, console=Console(stderr=True)) as bar:
+            task = bar.add_task("rows", total=None)
+            yield lambda rows: bar.update(task, advance=rows)
+        return
+    start = said = time.perf_counter()
+    count = 0
+
+    def tell(rows: int) -> None:
+        nonlocal said, count
+        count += rows
+        if time.perf_counter() - said > 10:
+            said = time.perf_counter()
+            click.echo(f"{count} rows, {count / (said - start):.0f} rows/s", err=True)
+
+    yield tell
+    spent = max(time.perf_counter() - start, 1e-9)
+    click.echo(f"{count} rows in {spent:.1f} s, {count / spent:.0f} rows/s", err=True)

@@ -1,0 +1,183 @@
+"""Where a report's chance comes from when somebody is protected: the operating system, or a key.
+
+A keyed report is the same for the same user, cell and period.  Nothing is stored: the numbers are a
+keyed hash (BLAKE2b) of these three, so only who holds the key can tell what they will be.
+"""
+
+import hashlib
+import os
+import stat
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from sfumato.data.grid import Grid
+from sfumato.errors import DataError, FileError
+from sfumato.randomness import uniforms
+
+PERIODS = {"hour": 3600, "day": 86_400, "week": 7 * 86_400, "forever": None}
+STICKY_CELL_M = 100.0
+_KEY_BYTES = 32
+_MOST_DRAWS = 8  # a hash of 64 bytes gives so many numbers
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Who and when, of the rows that are to be answered; None where the chance does not ask."""
+
+    users: np.ndarray | None = None
+    seconds: np.ndarray | None = None
+
+    def take(self, mask: np.ndarray) -> "Rows":
+        """Those of some rows."""
+        return Rows(*(None if part is None else part[mask] for part in (self.users, self.seconds)))
+
+
+class Chance(Protocol):
+    """Numbers on [0, 1) for reports, and the truth that is answered in place of the true one."""
+
+    @property
+    def asks_user(self) -> bool:
+        """Whether rows must say who."""
+        ...
+
+    @property
+    def asks_time(self) -> bool:
+        """Whether rows must say when."""
+        ...
+
+    def of(self, truth: np.ndarray, rows: Rows, draws: int) -> tuple[np.ndarray, np.ndarray]:
+        """Truths as they are to be answered, and numbers of shape (n, draws)."""
+        ...
+
+    def words(self) -> dict[str, object]:
+        """For a record."""
+        ...
+
+
+@dataclass(frozen=True)
+class Secure:
+    """A new draw for each report, from the operating system."""
+
+    @property
+    def asks_user(self) -> bool:
+        return False
+
+    @property
+    def asks_time(self) -> bool:
+        return False
+
+    def of(self, truth: np.ndarray, rows: Rows, draws: int) -> tuple[np.ndarray, np.ndarray]:
+        return truth, uniforms(len(truth), draws)
+
+    def words(self) -> dict[str, object]:
+        return {"randomness": "operating system, a new draw for each row"}
+
+
+@dataclass(frozen=True)
+class Sticky:
+    """The same report for the same user, cell and period.
+
+    The truth that is answered is the middle of its cell of `cell_m` metres, so that jitter neither redraws nor shows.
+    """
+
+    key: bytes
+    period: str
+    cell_m: float = STICKY_CELL_M
+    by_user: bool = True
+
+    def __post_init__(self) -> None:
+        if self.period not in PERIODS:
+            raise DataError(f"a report is kept for one of {', '.join(PERIODS)}; got '{self.period}'")
+        if not (self.cell_m > 0 and np.isfinite(self.cell_m)):
+            raise DataError(f"the cell within which a report is kept must be above 0 metres; got {self.cell_m}")
+        if len(self.key) != _KEY_BYTES:
+            raise FileError(f"a key is {_KEY_BYTES} bytes; got {len(self.key)}")
+
+    @property
+    def asks_user(self) -> bool:
+        return self.by_user
+
+    @property
+    def asks_time(self) -> bool:
+        return PERIODS[self.period] is not None
+
+    def of(self, truth: np.ndarray, rows: Rows, draws: int) -> tuple[np.ndarray, np.ndarray]:
+        if draws > _MOST_DRAWS:
+            raise DataError(f"this mechanism needs {draws} random numbers a report; a kept report has at most {_MOST_DRAWS}")
+        grid = Grid(cell_m=self.cell_m)
+        cell = grid.index(truth)
+        length = PERIODS[self.period]
+        when = np.zeros(len(truth), dtype=np.int64)
+        if length is not None:
+            assert rows.seconds is not None
+            when = np.floor_divide(rows.seconds, length)
+        who = np.full(len(truth), "") if rows.users is None else rows.users
+        chance = np.empty((len(truth), max(draws, 1)))
+        known: dict[tuple[str, int, int, int], np.ndarray] = {}
+        lines = zip(who.tolist(), cell[:, 0].tolist(), cell[:, 1].tolist(), when.tolist(), strict=True)
+        for row, line in enumerate(lines):
+            found = known.get(line)
+            if found is None:
+                found = known[line] = self._numbers(line)
+            chance[row] = found[: chance.shape[1]]
+        return grid.centre_of(cell), chance[:, :draws]
+
+    def _numbers(self, line: tuple[str, int, int, int]) -> np.ndarray:
+        user, across, up, period = line
+        text = (
+            struct.pack("<qqqd", across, up, period, self.cell_m) + self.period.encode() + b"\0" + user.encode("utf-8", "surrogateescape")
+        )
+        digest = hashlib.blake2b(text, key=self.key, digest_size=64, person=b"sfumato report").digest()
+        return (np.frombuffer(digest, dtype="<u8") >> np.uint64(11)) * 2.0**-53
+
+    def words(self) -> dict[str, object]:
+        return {
+            "randomness": "keyed hash of user, cell and period",
+            "sticky": self.period,
+            "sticky_cell_m": self.cell_m,
+            "key_fingerprint": key_fingerprint(self.key),
+        }
+
+
+def key_fingerprint(key: bytes) -> str:
+    """Tells two keys apart and gives neither away."""
+    return hashlib.blake2b(b"", key=key, digest_size=8, person=b"sfumato key name").hexdigest()
+
+
+def read_or_make_key(path: Path) -> bytes:
+    """The key in a file; a file that is not there is made, readable by its owner alone, and never overwritten."""
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return read_key(path)
+    except OSError as error:
+        raise FileError(f"cannot make a key at {path}: {error.strerror}; name a file in a folder that can be written") from None
+    key = os.urandom(_KEY_BYTES)
+    with os.fdopen(handle, "w", encoding="ascii") as target:
+        os.fchmod(target.fileno(), 0o600)
+        target.write(key.hex() + "\n")
+        target.flush()
+        os.fsync(target.fileno())
+    return key
+
+
+def read_key(path: Path) -> bytes:
+    """The key in a file that others cannot read."""
+    try:
+        with path.open("rb") as source:
+            if stat.S_IMODE(os.fstat(source.fileno()).st_mode) & 0o077:
+                raise FileError(f"others can read the key file {path}; expected mode 600: run chmod 600 on it")
+            text = source.read(_KEY_BYTES * 2 + 2)
+    except OSError as error:
+        raise FileError(f"cannot read the key file {path}: {error.strerror}") from None
+    try:
+        key = bytes.fromhex(text.decode("ascii").strip())
+    except ValueError:
+        key = b""
+    if len(key) != _KEY_BYTES:
+        raise FileError(f"{path} holds no key of ours; expected {_KEY_BYTES * 2} hexadecimal digits: name a new file and one is made")
+    return key

@@ -1,0 +1,103 @@
+"""The parts of a folder on a dask cluster.  Only this module imports dask, and only when it is used."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from sfumato.deploy.chance import Chance, Secure, Sticky
+from sfumato.deploy.part import Policy, Tally, sanitize_part
+from sfumato.deploy.release import Release
+from sfumato.deploy.sanitize import Runner, Task
+from sfumato.errors import DataError, FileError, SfumatoError
+
+_WAIT = "30s"
+_KILLED_OFTEN = 10  # times a part may lose its worker before it is blamed
+
+
+def on_cluster(address: str) -> Runner:
+    """A runner that hands parts to the workers of a scheduler.
+
+    The workers read and write the same paths as this machine (a shared file system).  The mechanism and
+    the key, if there is one, are sent to each worker once.
+    """
+    try:
+        distributed: Any = import_module("distributed")
+    except ImportError:
+        raise FileError("a cluster needs dask.distributed, which is not installed; pip install 'sfumato[cluster]'") from None
+
+    def run(
+        release: Release, chance: Chance, policy: Policy, tasks: list[Task], progress: Callable[[int], None] | None
+    ) -> Iterable[tuple[Task, Tally]]:
+        try:
+            client = distributed.Client(address, timeout=_WAIT, set_as_default=False)
+        except (OSError, ValueError, ImportError) as error:
+            raise FileError(f"no dask scheduler answers at {address} ({type(error).__name__}); start one and name its address") from None
+        with client:
+            if not client.scheduler_info()["workers"]:
+                client.wait_for_workers(1, timeout=30)
+            order = client.scatter(_order(release, chance, policy), broadcast=True, hash=False)
+            waiting: dict[str, Task] = {}
+            futures: list[Any] = []
+            for task in tasks:
+                paths = (str(task.source.resolve()), str(task.target.absolute()))
+                future = client.submit(_work, order, *paths, pure=False, retries=_KILLED_OFTEN)
+                futures.append(future)
+                waiting[future.key] = task
+            for future in distributed.as_completed(futures):
+                yield waiting[future.key], _tally(future, progress)
+
+    return run
+
+
+def _tally(future: Any, progress: Callable[[int], None] | None) -> Tally:
+    outcome = future.result()
+    if "error" in outcome:
+        raise DataError(outcome["error"], hint=outcome["hint"])
+    tally = Tally(**outcome)
+    if progress is not None:
+        progress(tally.rows_in)
+    return tally
+
+
+def _order(release: Release, chance: Chance, policy: Policy) -> dict[str, Any]:
+    """What a worker needs, as plain values."""
+    mechanism, rest = release.as_parts()
+    key: dict[str, Any] | None = None
+    if isinstance(chance, Sticky):
+        key = asdict(chance)
+    elif not isinstance(chance, Secure):
+        raise FileError("a cluster draws with secure randomness or with a key; this chance is neither")
+    return {"mechanism": mechanism, "rest": rest, "sticky": key, "policy": asdict(policy)}
+
+
+def _work(order: dict[str, Any], source: str, target: str) -> dict[str, Any]:
+    """On a worker: one part.  Writing beside and renaming makes a part that is done twice be there once."""
+    release = _release(order["mechanism"], repr(order["rest"]), _Held(order["rest"]))
+    chance: Chance = Secure() if order["sticky"] is None else Sticky(**order["sticky"])
+    policy = Policy(**{**order["policy"], "drop": tuple(order["policy"]["drop"])})
+    try:
+        return sanitize_part(release, chance, policy, Path(source), Path(target)).as_dict()
+    except SfumatoError as error:
+        return {"error": str(error), "hint": error.hint}
+
+
+class _Held:
+    """Carries a dictionary past a cache that compares its arguments; the text beside it is what is compared."""
+
+    def __init__(self, rest: dict[str, Any]) -> None:
+        self.rest = rest
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Held)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+@lru_cache(maxsize=2)
+def _release(mechanism: bytes, text: str, held: _Held) -> Release:
+    """Built once a worker."""
+    return Release.from_parts(mechanism, held.rest)

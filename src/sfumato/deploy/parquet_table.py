@@ -1,0 +1,194 @@
+"""Parquet files, a block of rows at a time: other columns, types and order as they came."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import DataError
+from sfumato.files import written_beside
+
+BLOCK_ROWS = 65_536
+_MOST_ROWS_A_GROUP = 1 << 20
+_BUFFER = 1 << 20
+
+
+class ParquetBlock:
+    """Some consecutive rows."""
+
+    def __init__(self, batch: Any, *, source: str) -> None:
+        self.batch = batch
+        self._source = source
+
+    def __len__(self) -> int:
+        return int(self.batch.num_rows)
+
+    def numbers(self, name: str) -> np.ndarray:
+        """A column as numbers, NaN where it is empty.  Errors name rows, never values."""
+        import pyarrow as pa
+
+        column = self.batch.column(name)
+        if not _is_number(column.type):
+            raise DataError(f"{self._source}: column '{name}' holds {column.type}; expected degrees or metres as numbers")
+        try:
+            return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=float)
+        except (pa.ArrowException, ValueError, UnicodeDecodeError):
+            raise DataError(f"{self._source}: column '{name}' holds values that are not numbers; remove or repair these rows") from None
+
+    def text(self, name: str) -> np.ndarray:
+        """A column as words."""
+        import pyarrow as pa
+
+        column = self.batch.column(name)
+        if column.null_count:
+            raise DataError(f"{self._source}: {column.null_count} row(s) have no value in '{name}'; expected one in each row")
+        try:
+            if pa.types.is_dictionary(column.type):
+                column = column.dictionary_decode()
+            return np.array(column.cast(pa.string()).to_pylist(), dtype=object)
+        except (pa.ArrowException, UnicodeDecodeError):
+            raise DataError(f"{self._source}: column '{name}' holds {column.type}; expected text or whole numbers") from None
+
+    def seconds(self, name: str) -> np.ndarray:
+        """A column of times as whole seconds since 1970 (UTC where no zone is given)."""
+        return seconds_of(self.batch.column(name), source=self._source, column=name)
+
+    def values(self, name: str, rows: int) -> list[Any]:
+        """The first values of a column, as they are."""
+        found: list[Any] = self.batch.column(name).slice(0, rows).to_pylist()
+        return found
+
+
+class ParquetTable:
+    """A Parquet file to be read in blocks and written again with two columns changed."""
+
+    def __init__(self, path: Path) -> None:
+        from pyarrow import parquet
+
+        self.path = path
+        with _readable(path):
+            self._file = parquet.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False)
+            self.names: list[str] = [str(name) for name in self._file.schema_arrow.names]
+            self._schema = self._file.schema_arrow
+            self._codecs = _codecs(self._file.metadata)
+            groups = [self._file.metadata.row_group(number).num_rows for number in range(min(self._file.metadata.num_row_groups, 4))]
+            self._group_rows = int(min(max([*groups, 1]), _MOST_ROWS_A_GROUP))
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+    def blocks(self, *, without: tuple[str, ...] = ()) -> Iterator[ParquetBlock]:
+        """All rows, in order."""
+        kept = [name for name in self.names if name not in without]
+        with _readable(self.path):
+            batches = self._file.iter_batches(batch_size=BLOCK_ROWS, columns=kept, use_threads=False)
+        while True:
+            with _readable(self.path):
+                batch = next(batches, None)
+                if batch is None:
+                    return
+                batch.validate()
+            yield ParquetBlock(batch.select(kept), source=self.path.name)
+
+    @contextmanager
+    def sink(self, path: Path, *, first: str, second: str, decimals: int, without: tuple[str, ...] = ()) -> Iterator["ParquetSink"]:
+        """A file of the same kind, under its name only when all is written."""
+        from pyarrow import parquet
+
+        schema = self._schema
+        for name in without:
+            schema = schema.remove(schema.get_field_index(name))
+        schema = schema.with_metadata(_harmless(schema.metadata, without))
+        codecs = {name: codec for name, codec in self._codecs.items() if name.split(".")[0] not in without}
+        with written_beside(path) as beside, parquet.ParquetWriter(beside, schema, compression=codecs or "snappy") as writer:
+            yield ParquetSink(writer, schema, first, second, self._group_rows)
+
+
+class ParquetSink:
+    """Takes blocks with their new coordinates."""
+
+    def __init__(self, writer: Any, schema: Any, first: str, second: str, group_rows: int) -> None:
+        self._writer, self._schema, self._group_rows = writer, schema, group_rows
+        self._places = [(schema.get_field_index(name), schema.field(name)) for name in (first, second)]
+
+    def write(self, block: ParquetBlock, first: np.ndarray, second: np.ndarray, keep: np.ndarray | None) -> None:
+        """One block; `keep` says which rows go out, None for all."""
+        import pyarrow as pa
+
+        columns = list(block.batch.columns)
+        for (place, field), values in zip(self._places, (first, second), strict=True):
+            gone = np.isnan(values)
+            mask = gone if field.nullable and gone.any() else None
+            columns[place] = pa.array(values, mask=mask).cast(field.type, safe=False)
+        batch = pa.record_batch(columns, schema=self._schema)
+        if keep is not None:
+            batch = batch.filter(pa.array(keep))
+        self._writer.write_batch(batch, row_group_size=self._group_rows)
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Any failure of a damaged file as one sentence.  What the library says may quote values, so it is not passed on."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except FileNotFoundError:
+        raise DataError(f"there is no file {path.name}; expected a CSV or Parquet file") from None
+    except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError, OverflowError, ValueError, KeyError) as error:
+        raise DataError(f"{path.name} cannot be read as a Parquet file ({type(error).__name__}); make or copy it again") from None
+
+
+def _is_number(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_float32(kind) or pa.types.is_float64(kind) or pa.types.is_decimal(kind))
+
+
+def _codecs(metadata: Any) -> dict[str, str]:
+    """The compression of each column, as the first row group has it."""
+    if not metadata.num_row_groups:
+        return {}
+    group = metadata.row_group(0)
+    found = {}
+    for number in range(group.num_columns):
+        column = group.column(number)
+        codec = str(column.compression).lower()
+        found[column.path_in_schema] = {"uncompressed": "none", "lz4_raw": "lz4"}.get(codec, codec)
+    return found
+
+
+def _harmless(metadata: dict[bytes, bytes] | None, without: tuple[str, ...]) -> dict[bytes, bytes] | None:
+    """What pandas needs to read the table back; other notes on a file may hold places (a bounding box, say) and are left out."""
+    stored = (metadata or {}).get(b"pandas")
+    if stored is None:
+        return None
+    try:
+        notes = json.loads(stored)
+        notes["columns"] = [column for column in notes["columns"] if column.get("name") not in without]
+        notes["index_columns"] = [column for column in notes["index_columns"] if column not in without]
+        notes.pop("attributes", None)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return {b"pandas": json.dumps(notes).encode()}
+
+
+def seconds_of(values: Any, *, source: str, column: str) -> np.ndarray:
+    """Times as whole seconds since 1970."""
+    import pyarrow as pa
+
+    if values.null_count:
+        raise DataError(f"{source}: {values.null_count} row(s) have no value in '{column}'; expected a time in each row")
+    kind = values.type
+    if pa.types.is_integer(kind):
+        return np.asarray(values.cast(pa.int64()).to_numpy(zero_copy_only=False))
+    for target in (pa.timestamp("s"), pa.timestamp("s", tz="UTC")):
+        try:
+            return np.asarray(values.cast(target, safe=False).cast(pa.int64()).to_numpy(zero_copy_only=False))
+        except pa.ArrowException:
+            continue
+    raise DataError(f"{source}: column '{column}' holds values that are not times; expected ISO 8601, as 2010-10-19T23:55:27Z, or seconds")

@@ -1,0 +1,167 @@
+"""One file: read in blocks, protect, write beside, rename."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.deploy.chance import Chance, Rows
+from sfumato.deploy.columns import Columns, betraying, find_columns
+from sfumato.deploy.csv_table import CsvTable
+from sfumato.deploy.parquet_table import ParquetTable
+from sfumato.deploy.protect import Outside, protect
+from sfumato.deploy.release import Release
+from sfumato.errors import DataError
+
+_SHOWN = 5  # rows named in a refusal
+_LOOKED_AT = 5_000  # first rows of a file in which columns that betray the place are looked for
+ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz", ".parquet", ".pq")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What is asked for beside the mechanism."""
+
+    lat: str | None = None
+    lon: str | None = None
+    user: str | None = None
+    time: str | None = None
+    drop: tuple[str, ...] = ()
+    outside: Outside = "refuse"
+
+
+@dataclass
+class Tally:
+    """Counts of a file, or of several; no place and no value of any row."""
+
+    rows_in: int = 0
+    rows_out: int = 0
+    without_place: int = 0
+    outside: int = 0
+    loss_sum: float = 0.0
+    loss_rows: int = 0
+    betraying: list[str] = field(default_factory=list)
+
+    def add(self, other: "Tally") -> None:
+        """Take another file's counts in."""
+        for name in ("rows_in", "rows_out", "without_place", "outside", "loss_sum", "loss_rows"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.betraying = sorted({*self.betraying, *other.betraying})
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+def is_table(path: Path) -> bool:
+    """Whether a name has an ending that can be sanitized."""
+    return path.name.lower().endswith(ENDINGS)
+
+
+def open_table(path: Path) -> ParquetTable | CsvTable:
+    """A file by its ending."""
+    if not is_table(path):
+        raise DataError(f"{path.name} has an ending that sfumato does not sanitize; expected one of {', '.join(ENDINGS)}")
+    if not path.is_file():
+        raise DataError(f"there is no file {path.name}; expected a CSV or Parquet file")
+    return ParquetTable(path) if path.name.lower().endswith((".parquet", ".pq")) else CsvTable(path)
+
+
+def sanitize_part(
+    release: Release, chance: Chance, policy: Policy, source: Path, target: Path, *, progress: Callable[[int], None] | None = None
+) -> Tally:
+    """Sanitize one file; the target appears under its name only when every row is in it."""
+    table = open_table(source)
+    try:
+        columns = find_columns(
+            table.names,
+            source=source.name,
+            degrees=release.plane is not None,
+            lat=policy.lat,
+            lon=policy.lon,
+            user=policy.user,
+            time=policy.time,
+            asks_user=chance.asks_user,
+            asks_time=chance.asks_time,
+        )
+        _check_names(table.names, policy.drop, columns, source=source.name)
+        with table.sink(target, first=columns.first, second=columns.second, decimals=release.decimals, without=policy.drop) as sink:
+            return _all_blocks(release, chance, policy, table, columns, sink, progress)
+    finally:
+        table.close()
+
+
+def _all_blocks(
+    release: Release, chance: Chance, policy: Policy, table: Any, columns: Columns, sink: Any, progress: Callable[[int], None] | None
+) -> Tally:
+    tally = Tally()
+    refused, bad = Refused("outside the mechanism's region"), Refused("no possible coordinates")
+    needed = {columns.user, columns.time} - {None}
+    early = tuple(name for name in policy.drop if name not in needed)
+    for block in table.blocks(without=early if isinstance(table, ParquetTable) else ()):
+        first, second = block.numbers(columns.first), block.numbers(columns.second)
+        if not tally.rows_in:
+            others = [name for name in table.names if name not in (columns.first, columns.second, *policy.drop)]
+            looked = {name: block.values(name, _LOOKED_AT) for name in others}
+            tally.betraying = betraying(looked, first[:_LOOKED_AT], second[:_LOOKED_AT])
+        rows = Rows(
+            users=block.text(columns.user) if columns.user is not None else None,
+            seconds=block.seconds(columns.time) if columns.time is not None else None,
+        )
+        found = protect(release, first, second, chance=chance, rows=rows, outside=policy.outside)
+        bad.note(found.impossible, tally.rows_in)
+        if policy.outside == "refuse":
+            refused.note(found.outside, tally.rows_in)
+        keep = ~found.outside if found.outside is not None and policy.outside == "drop" else None
+        tally.rows_in += len(block)
+        tally.rows_out += len(block) if keep is None else int(keep.sum())
+        tally.without_place += 0 if found.missing is None else int(found.missing.sum())
+        tally.outside += 0 if found.outside is None else int(found.outside.sum())
+        tally.loss_sum += found.loss_sum
+        tally.loss_rows += found.loss_rows
+        if not (refused.count or bad.count):
+            sink.write(block, found.first, found.second, keep)
+        if progress is not None:
+            progress(len(block))
+    bad.raise_for(table.path.name, tally.rows_in, "expected degrees (or metres): remove or repair these rows", hint=None)
+    refused.raise_for(
+        table.path.name, tally.rows_in, "say what to do with them", hint="--outside drop, laplace or clamp; sfumato sanitize -h explains"
+    )
+    return tally
+
+
+@dataclass
+class Refused:
+    """Rows that stop a job: how many, and the first of them by number."""
+
+    why: str
+    count: int = 0
+    first: list[int] = field(default_factory=list)
+
+    def note(self, mask: np.ndarray | None, start: int) -> None:
+        """Take in the rows of a block."""
+        if mask is None:
+            return
+        rows = np.flatnonzero(mask)
+        self.count += len(rows)
+        self.first += (rows[: _SHOWN - len(self.first)] + start + 1).tolist()
+
+    def raise_for(self, name: str, rows: int, advice: str, *, hint: str | None) -> None:
+        """One sentence with the count and the first rows; never what is in them."""
+        if self.count:
+            shown = ", ".join(map(str, self.first))
+            more = ", …" if self.count > len(self.first) else ""
+            raise DataError(f"{name}: {self.count} of {rows} rows hold {self.why} (rows {shown}{more}); {advice}", hint=hint)
+
+
+def _check_names(names: list[str], drop: tuple[str, ...], columns: Columns, *, source: str) -> None:
+    for name in drop:
+        if name not in names:
+            raise DataError(f"{source} has no column '{name}' to drop; look at its header")
+        if name in (columns.first, columns.second):
+            raise DataError(f"the column '{name}' holds the place, which is replaced; it cannot be dropped as well")
+    for used in (columns.first, columns.second, columns.user, columns.time, *drop):
+        if used is not None and names.count(used) > 1:
+            raise DataError(f"{source} has the column '{used}' twice; expected it once: rename or remove one")

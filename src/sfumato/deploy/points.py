@@ -1,0 +1,93 @@
+"""From two columns of coordinates to truths on the plane, with what cannot be answered set apart."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.data.plane import WIDEST_M
+from sfumato.deploy.release import Release
+from sfumato.mechanism.laplace import PlanarLaplace
+
+_METRES_A_DEGREE = 111_320.0
+_POLE = 89.0
+_BOX_DEGREES = WIDEST_M * 0.7 / _METRES_A_DEGREE  # corners of this box are still on the plane
+_WIDEST_DEGREES = 20.0  # of longitude, near the poles
+
+
+@dataclass(frozen=True)
+class Truths:
+    """Points in metres, and which rows hold no place, no possible place, or one outside the region.
+
+    Rows that are set apart stand at the region's centre, so that arrays keep their length.
+    """
+
+    points: np.ndarray
+    missing: np.ndarray | None
+    impossible: np.ndarray | None
+    outside: np.ndarray | None
+
+
+def truths(release: Release, first: np.ndarray, second: np.ndarray) -> Truths:
+    """Latitudes and longitudes (or x and y) as truths."""
+    missing = np.isnan(first) | np.isnan(second)
+    if release.plane is None:
+        impossible = np.isinf(first) | np.isinf(second)
+    else:
+        impossible = (np.abs(first) > 90) | (np.abs(second) > 180)
+    apart = missing | impossible
+    if apart.any():
+        first, second = np.where(apart, 0.0, first), np.where(apart, 0.0, second)
+    points, far = to_plane(release, first, second)
+    outside = ~release.region.contains(points) & ~apart
+    if far is not None:
+        outside |= far & ~apart
+    held = apart | outside
+    if held.any():
+        points = np.where(held[:, None], np.array(release.region.centre), points)
+    return Truths(points, *(mask if mask.any() else None for mask in (missing, impossible & ~missing, outside)))
+
+
+def to_plane(release: Release, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """Metres on the plane, and which points are too far off for it (these are moved to its edge)."""
+    plane = release.plane
+    if plane is None:
+        return np.stack([first, second], axis=1), None
+    north, east = first - plane.latitude, second - plane.longitude
+    if np.abs(north).max(initial=0.0) <= _BOX_DEGREES and np.abs(east).max(initial=0.0) <= _BOX_DEGREES:
+        return plane.to_metres(first, second), None
+    east = (east + 180) % 360 - 180
+    wide = min(_BOX_DEGREES / np.cos(np.radians(plane.latitude)), _WIDEST_DEGREES)
+    far = (np.abs(north) > _BOX_DEGREES) | (np.abs(east) > wide)
+    north, east = np.clip(north, -_BOX_DEGREES, _BOX_DEGREES), np.clip(east, -wide, wide)
+    return _metres(release, plane.latitude + north, plane.longitude + east), far
+
+
+def _metres(release: Release, latitude: np.ndarray, longitude: np.ndarray) -> np.ndarray:
+    assert release.plane is not None
+    return release.plane.to_metres(np.clip(latitude, -90, 90), longitude)
+
+
+def clamped(release: Release, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """The points of the region nearest to points outside it."""
+    return release.region.clamp(to_plane(release, first, second)[0])
+
+
+def laplace_outside(release: Release, first: np.ndarray, second: np.ndarray, chance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Points outside the region with planar Laplace noise of the run's budget, on cells of the run's size.
+
+    In degrees the cells are rows of equal height, each cut into lengths of about the same metres: a
+    lattice of the whole Earth, so a point far from the plane is treated as well as a near one.
+    """
+    noise = PlanarLaplace(release.epsilon).report(np.zeros((len(first), 2)), chance)
+    if release.plane is None:
+        reports = release.grid.snap(np.stack([first, second], axis=1) + noise)
+        return release.written(reports)
+    height = release.grid.cell_m / _METRES_A_DEGREE
+    latitude = np.clip(first, -_POLE, _POLE)
+    longitude = second + noise[:, 0] / _METRES_A_DEGREE / np.cos(np.radians(latitude))
+    row = np.floor(np.clip(latitude + noise[:, 1] / _METRES_A_DEGREE, -_POLE, _POLE) / height)
+    latitude = (row + 0.5) * height
+    width = height / np.cos(np.radians(latitude))
+    longitude = (np.floor(longitude / width) + 0.5) * width
+    longitude = (longitude + 180) % 360 - 180
+    return np.round(latitude, release.decimals), np.round(longitude, release.decimals)

@@ -1,0 +1,84 @@
+"""One block of rows: coordinates in, reports out."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from sfumato.deploy.chance import Chance, Rows, Secure
+from sfumato.deploy.points import clamped, laplace_outside, truths
+from sfumato.deploy.release import Release
+
+Outside = Literal["refuse", "drop", "laplace", "clamp"]
+POLICIES: tuple[Outside, ...] = ("refuse", "drop", "laplace", "clamp")
+
+
+@dataclass(frozen=True)
+class Protected:
+    """Written coordinates, NaN where a row had no place, and which rows are set apart (None for none)."""
+
+    first: np.ndarray
+    second: np.ndarray
+    missing: np.ndarray | None
+    impossible: np.ndarray | None
+    outside: np.ndarray | None
+    loss_sum: float
+
+    @property
+    def loss_rows(self) -> int:
+        """How many rows `loss_sum` is over: those with a place in the region."""
+        apart = [mask for mask in (self.missing, self.impossible, self.outside) if mask is not None]
+        return len(self.first) - (int(np.logical_or.reduce(apart).sum()) if apart else 0)
+
+
+def protect(
+    release: Release,
+    first: np.ndarray,
+    second: np.ndarray,
+    *,
+    chance: Chance | None = None,
+    rows: Rows | None = None,
+    outside: Outside = "refuse",
+) -> Protected:
+    """Reports for latitudes and longitudes (or x and y).
+
+    Rows outside the region are answered by the policy `outside`; with refuse and drop they, like rows
+    that hold no possible place, come back as NaN and the caller decides.
+    """
+    source: Chance = Secure() if chance is None else chance
+    who = Rows() if rows is None else rows
+    found = truths(release, first, second)
+    points = found.points
+    if found.outside is not None and outside == "clamp":
+        points = points.copy()
+        points[found.outside] = clamped(release, first[found.outside], second[found.outside])
+    answered, numbers = source.of(points, who, release.mechanism.draws)
+    if answered is not points:
+        answered = release.region.clamp(answered)  # the middle of a cell at the edge may lie outside
+    reports = release.mechanism.report(answered, numbers)
+    across, up = release.written(reports)
+    off = reports - points
+    off *= off
+    distance = np.sqrt(off[:, 0] + off[:, 1])
+    apart = [mask for mask in (found.missing, found.impossible) if mask is not None]
+    if found.outside is not None and outside in ("refuse", "drop"):
+        apart.append(found.outside)
+    for mask in apart:
+        across[mask] = up[mask] = np.nan
+        distance[mask] = 0.0
+    if found.outside is not None:
+        distance[found.outside] = 0.0
+        if outside == "laplace":
+            mask = found.outside
+            across[mask], up[mask] = _laplace(release, first[mask], second[mask], source, who.take(mask))
+    return Protected(across, up, found.missing, found.impossible, found.outside, float(distance.sum()))
+
+
+def _laplace(release: Release, first: np.ndarray, second: np.ndarray, chance: Chance, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """Outside points; their cells for kept reports are lattice cells in degrees turned to metres."""
+    if release.plane is None:
+        answered, numbers = chance.of(np.stack([first, second], axis=1), rows, 2)
+        return laplace_outside(release, answered[:, 0], answered[:, 1], numbers)
+    metres = 111_320.0
+    answered, numbers = chance.of(np.stack([first, second], axis=1) * metres, rows, 2)
+    return laplace_outside(release, answered[:, 0] / metres, answered[:, 1] / metres, numbers)

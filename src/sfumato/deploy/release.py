@@ -1,0 +1,134 @@
+"""What leaves a run: its mechanism, on its plane, with reports written to so many decimals."""
+
+import io
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, log10
+from typing import Any
+
+import numpy as np
+
+from sfumato.data.grid import Grid, Region
+from sfumato.data.plane import Plane
+from sfumato.errors import FileError
+from sfumato.files import file_hash
+from sfumato.mechanism.base import Mechanism, mechanism_from_arrays
+from sfumato.mechanism.wrap import Snapped
+from sfumato.solver.run import Run
+
+_METRES_A_DEGREE = 111_320.0
+_FINENESS = 100  # decimals are as many as tell a hundredth of a cell apart, and no more
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A mechanism as it is used: on a plane (None for data in metres), in a region, with its reports on a grid.
+
+    `figures` holds what the run measured (budget, loss, leakage), no place.
+    """
+
+    mechanism: Mechanism
+    plane: Plane | None
+    region: Region
+    grid: Grid
+    figures: dict[str, Any]
+
+    @property
+    def decimals(self) -> int:
+        """Decimals of a written coordinate: enough for a hundredth of a cell, so that lower digits say nothing."""
+        step = self.grid.cell_m / _FINENESS
+        if self.plane is not None:
+            step /= _METRES_A_DEGREE
+        return max(0, ceil(-log10(step)))
+
+    @property
+    def epsilon(self) -> float:
+        """Of the planar Laplace noise for points outside the region: the run's own loss, 2/epsilon."""
+        return 2 / float(self.figures["max_loss"] or self.figures["loss"])
+
+    def written(self, reports: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Reports in metres as the two coordinates that are written, rounded."""
+        if self.plane is None:
+            return np.round(reports[:, 0], self.decimals), np.round(reports[:, 1], self.decimals)
+        latitude, longitude = self.plane.to_degrees(reports)
+        return np.round(latitude, self.decimals), np.round(longitude, self.decimals)
+
+    @cached_property
+    def accuracy_m(self) -> float:
+        """A distance that 95 % of reports stay within, for truths spread evenly over the region; a multiple of 10 m.
+
+        It is one number for all truths: one that followed the truth would tell about it.
+        """
+        side = np.linspace(-0.5, 0.5, 101) * self.region.side_m
+        truth = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2) + np.array(self.region.centre)
+        truth = np.repeat(truth, 20, axis=0)
+        off = np.hypot(*(self.mechanism.sample(truth, seed=0) - truth).T)
+        return float(max(10.0, np.ceil(np.quantile(off, 0.95) / 10) * 10))
+
+    # For sending to another process ---------------------------------------------------------------
+
+    def as_parts(self) -> tuple[bytes, dict[str, Any]]:
+        """The mechanism's file and the rest as plain values."""
+        target = io.BytesIO()
+        stored: dict[str, Any] = {"format": np.array("sfumato mechanism 1"), "kind": np.array(self.mechanism.kind)}
+        np.savez(target, allow_pickle=False, **stored, **self.mechanism.arrays())
+        return target.getvalue(), {
+            "plane": None if self.plane is None else [self.plane.latitude, self.plane.longitude],
+            "region": [*self.region.centre, self.region.side_m],
+            "grid": self.grid.as_dict(),
+            "figures": self.figures,
+        }
+
+    @classmethod
+    def from_parts(cls, mechanism: bytes, rest: dict[str, Any]) -> "Release":
+        """Build what `as_parts` took apart."""
+        with np.load(io.BytesIO(mechanism), allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+        x, y, side = rest["region"]
+        return cls(
+            mechanism=mechanism_from_arrays(arrays, source="a mechanism sent by another process"),
+            plane=None if rest["plane"] is None else Plane(*rest["plane"]),
+            region=Region(centre=(x, y), side_m=side),
+            grid=Grid.from_dict(rest["grid"]),
+            figures=rest["figures"],
+        )
+
+
+def release(run: Run) -> Release:
+    """The mechanism of a run, ready for use.
+
+    A mechanism whose reports can lie anywhere is snapped to the run's grid: its leakage was measured
+    there, and full floating-point noise carries traces of the truth in its last bits.
+    """
+    if run.region is None or run.grid is None:
+        raise FileError(f"{run.folder} is about words, not places; only mechanisms of places can be used on locations")
+    mechanism = run.mechanism
+    if mechanism._rows(np.array([run.region.centre])) is None and not _ends_on_a_grid(mechanism):
+        mechanism = Snapped(mechanism, run.grid)
+    plane = run.record["data"].get("plane")
+    try:
+        on = None if plane is None else Plane(**plane)
+        loss = float(run.record["train"]["loss"]["value"])
+        figures = {
+            "solver": run.record["solver"],
+            "kind": _kind(mechanism),
+            "mechanism_hash": file_hash(run.folder / "mechanism.npz"),
+            "max_loss": run.max_loss,
+            "loss": loss,
+            "bayes_error": float(run.record["train"]["bayes_error"]["value"]),
+            "cell_m": run.grid.cell_m,
+        }
+    except (KeyError, TypeError, ValueError):
+        raise FileError(f"{run.folder / 'run.json'} lacks its plane or its figures; make the run again") from None
+    if not loss > 0 and run.max_loss is None:
+        figures["max_loss"] = run.grid.cell_m
+    return Release(mechanism, on, run.region, run.grid, figures)
+
+
+def _ends_on_a_grid(mechanism: Mechanism) -> bool:
+    return isinstance(mechanism, Snapped)
+
+
+def _kind(mechanism: Mechanism) -> str:
+    inner = getattr(mechanism, "inner", None)
+    return mechanism.kind if inner is None else f"{_kind(inner)}, {mechanism.kind}"

@@ -1,0 +1,43 @@
+"""Runs to sanitize, export and serve with: small, quick, of every kind that a run folder may hold."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sfumato as sf
+from sfumato.measure.judge import judge
+from sfumato.mechanism.base import Mechanism
+from sfumato.solver.run import save_solution
+
+CELL_M = 50.0
+
+
+def net(grid: sf.Grid, *, keep: float = 0.0) -> Mechanism:
+    """A small net with weights by seed, snapped: spreads reports over a few hundred metres."""
+    random = np.random.default_rng(5)
+    sizes = ((3, 16), (16, 16), (16, 2))
+    layers = tuple((random.normal(0.0, 0.5, size), random.normal(0.0, 0.3, size[1])) for size in sizes)
+    return sf.Snapped(sf.GeneratorNet(layers, centre_m=(3.0, -7.0), unit_m=200.0, levels=64, keep=keep), grid)
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Run folders by kind, all for four-corners within 173 m on 50 m cells."""
+    folder = tmp_path_factory.mktemp("deploy-runs")
+    problem = sf.Problem(sf.four_corners(seed=0).train, max_loss=173, cell_m=CELL_M)
+    places = problem.places[:40]
+    given = {
+        "net": net(problem.grid),
+        "keeping-net": net(problem.grid, keep=0.25),
+        "channel": sf.Channel(places, places, np.full((40, 40), 1 / 40), nearest=True),
+        "bare-laplace": sf.PlanarLaplace.for_loss(173),
+    }
+    for solver in (sf.Laplace(), sf.Coin()):
+        save_solution(sf.solve(problem, solver), folder / solver.name)
+    coin = sf.solve(problem, sf.Coin())
+    for name, mechanism in given.items():
+        measured = judge(mechanism, problem.samples, region=problem.region, sampled_on=problem.grid)
+        save_solution(replace(coin, mechanism=mechanism, measured=measured, status="Given."), folder / name)
+    return folder

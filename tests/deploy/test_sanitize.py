@@ -1,0 +1,288 @@
+"""Sanitized tables keep everything but the place, and say what was done."""
+
+import gzip
+import json
+import os
+import stat
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import sfumato as sf
+from sfumato.deploy.chance import Sticky, read_key, read_or_make_key
+from sfumato.deploy.part import Policy
+from sfumato.deploy.release import release
+from sfumato.deploy.sanitize import sanitize
+from sfumato.errors import DataError, FileError, SfumatoError
+from tests.deploy.tables import DATA, checkins, write_parquet
+
+KEY = bytes(range(32))
+OTHERS = ["user", "time", "note", "stars", "number"]
+
+
+def _places(table: pa.Table) -> zip:
+    return zip(table["latitude"].to_pylist(), table["longitude"].to_pylist(), strict=True)
+
+
+def _metres(table: pa.Table) -> np.ndarray:
+    assert DATA.train.plane is not None
+    return DATA.train.plane.to_metres(table["latitude"].to_numpy(), table["longitude"].to_numpy().astype(float))
+
+
+@pytest.mark.parametrize("kind", ["laplace", "coin", "net", "keeping-net", "bare-laplace"])
+def test_other_columns_rows_order_and_types_stay(runs, tmp_path, kind):
+    table = checkins(3000)
+    source = write_parquet(tmp_path / "in.parquet", table, compression="zstd", row_group_size=700)
+    record = sanitize(runs / kind, source, tmp_path / "out.parquet")
+    table, found = parquet.read_table(source), parquet.read_table(tmp_path / "out.parquet")
+    assert found.schema.equals(table.schema)
+    assert found.select(OTHERS).equals(table.select(OTHERS))
+    assert record["rows_in"] == record["rows_out"] == 3000
+    assert parquet.ParquetFile(tmp_path / "out.parquet").metadata.row_group(0).column(0).compression == "ZSTD"
+    moved = (found["latitude"].to_numpy() != table["latitude"].to_numpy()).mean()
+    assert moved > 0.7  # the coin keeps a fifth of the truths, rounded
+
+
+def test_csv_keeps_every_other_byte(runs, tmp_path):
+    first = '1,48.8571,2.3469,"a, ""b""\r\nsecond line"\r\n'
+    rows = ['"id",lat,lon,"free text"\r\n', first, "2,48.8570,2.3470,\r\n", "\r\n", "3,48.857,2.347,é"]
+    (tmp_path / "in.csv").write_bytes("".join(rows).encode())
+    sanitize(runs / "laplace", tmp_path / "in.csv", tmp_path / "out.csv")
+    text = (tmp_path / "out.csv").read_bytes().decode()
+    assert text.startswith('"id",lat,lon,"free text"\r\n1,')
+    assert ',"a, ""b""\r\nsecond line"\r\n2,' in text and text.endswith(",é") and ",\r\n\r\n3," in text
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])
+def test_coordinates_are_written_to_the_decimals_of_the_record(runs, tmp_path, ending):
+    table = checkins(500).drop_columns(["note"])
+    source = tmp_path / f"in.{ending}"
+    if ending == "parquet":
+        write_parquet(source, table)
+    else:
+        lines = ["latitude,longitude"] + [f"{a!r},{b!r}" for a, b in _places(table)]
+        data = "\n".join(lines).encode()
+        source.write_bytes(gzip.compress(data) if ending.endswith("gz") else data)
+    record = sanitize(runs / "laplace", source, tmp_path / f"out.{ending}")
+    decimals = record["decimals"]
+    if ending == "parquet":
+        values = parquet.read_table(tmp_path / "out.parquet")["latitude"].to_numpy()
+    else:
+        written = (tmp_path / f"out.{ending}").read_bytes()
+        text = (gzip.decompress(written) if ending.endswith("gz") else written).decode()
+        fields = [line.split(",")[0] for line in text.splitlines()[1:]]
+        assert {len(field.split(".")[1]) for field in fields} == {decimals}
+        values = np.array([float(field) for field in fields])
+    assert np.array_equal(values, np.round(values, decimals))
+
+
+def test_equal_cells_are_written_as_equal_numbers(runs, tmp_path):
+    """Low bits carry nothing: there are as many written places as cells."""
+    source = write_parquet(tmp_path / "in.parquet", checkins(20_000))
+    sanitize(runs / "laplace", source, tmp_path / "out.parquet")
+    found = parquet.read_table(tmp_path / "out.parquet")
+    grid = release(sf.load_run(runs / "laplace")).grid
+    written = set(zip(found["latitude"].to_pylist(), found["longitude"].to_pylist(), strict=True))
+    cells = {tuple(cell) for cell in grid.index(_metres(found)).tolist()}
+    assert len(written) == len(cells)
+
+
+def test_points_outside_are_refused_with_count_and_rows_and_nothing_is_written(runs, tmp_path):
+    table = checkins(50)
+    far = table["latitude"].to_numpy().copy()
+    far[[3, 20, 21]] = [40.0, -33.3, 48.9]
+    source = write_parquet(tmp_path / "in.parquet", table.set_column(2, "latitude", pa.array(far)))
+    with pytest.raises(DataError, match=r"3 of 50 rows .* \(rows 4, 21, 22\)") as refused:
+        sanitize(runs / "laplace", source, tmp_path / "out.parquet")
+    assert "40" not in str(refused.value) and "33.3" not in str(refused.value)
+    assert sorted(os.listdir(tmp_path)) == ["in.parquet"]
+    kept = {}
+    for policy in ("drop", "laplace", "clamp"):
+        record = sanitize(runs / "laplace", source, tmp_path / f"{policy}.parquet", policy=Policy(outside=policy))
+        assert record["outside"] == {"policy": policy, "rows": 3}
+        kept[policy] = parquet.read_table(tmp_path / f"{policy}.parquet")
+    assert kept["drop"]["number"].to_pylist() == [row for row in range(50) if row not in (3, 20, 21)]
+    near = kept["laplace"]["latitude"].to_numpy()[[3, 20, 21]]
+    assert np.all(np.abs(near - far[[3, 20, 21]]) < 0.03) and not np.any(near == far[[3, 20, 21]])
+    clamped = kept["clamp"]["latitude"].to_numpy()[[3, 20, 21]]
+    assert np.all(np.abs(clamped - 48.857) < 0.04)  # the region is 6500 m wide
+
+
+def test_laplace_outside_has_the_budgets_loss_far_from_the_plane():
+    """For 20,000 points the mean is within 1.5 m of 173 with a chance above 99.9 % (deviation 122 m / sqrt n)."""
+    from sfumato.deploy.points import laplace_outside
+    from sfumato.deploy.release import Release
+    from sfumato.randomness import uniforms
+
+    lattice = sf.Grid(side_m=1000, cells=100)
+    assert lattice.region is not None
+    made = Release(sf.Identity(), sf.Plane(48.0, 2.0), lattice.region, lattice, {"max_loss": 173.0, "loss": 173.0})
+    latitude, longitude = np.full(20_000, -33.9), np.full(20_000, 151.2)
+    reports = laplace_outside(made, latitude, longitude, uniforms(20_000, 2, seed=1))
+    off = np.hypot(*sf.Plane(-33.9, 151.2).to_metres(*reports).T)
+    assert abs(off.mean() - 173) < 4  # 0.2 % of a spherical degree and the cell's spread included
+
+
+def test_rows_without_a_place_stay_without_one(runs, tmp_path):
+    table = checkins(20)
+    latitude = pa.array([None if row == 4 else value for row, value in enumerate(table["latitude"].to_pylist())])
+    source = write_parquet(tmp_path / "in.parquet", table.set_column(2, "latitude", latitude))
+    record = sanitize(runs / "laplace", source, tmp_path / "out.parquet")
+    found = parquet.read_table(tmp_path / "out.parquet")
+    assert record["rows_without_place"] == 1
+    assert found["latitude"][4].as_py() is None and found["longitude"][4].as_py() is None and found["latitude"].null_count == 1
+
+
+def test_impossible_coordinates_are_refused_whatever_the_policy(runs, tmp_path):
+    (tmp_path / "in.csv").write_text("lat,lon\n48.857,2.347\n948.5,2.3\n")
+    with pytest.raises(DataError, match=r"1 of 2 rows .* \(rows 2\)") as refused:
+        sanitize(runs / "laplace", tmp_path / "in.csv", tmp_path / "out.csv", policy=Policy(outside="laplace"))
+    assert "948" not in str(refused.value) and not (tmp_path / "out.csv").exists()
+
+
+def test_columns_that_tell_the_place_are_named_and_dropped_only_when_asked(runs, tmp_path):
+    table = checkins(4000)
+    venue = [f"v{round(a * 1e4)}-{round(b * 1e4)}" for a, b in _places(table)]
+    copy = [f"POINT({b:.6f} {a:.6f})" for a, b in _places(table)]
+    told = table.append_column("venue_id", pa.array(venue)).append_column("geometry", pa.array(copy))
+    source = write_parquet(tmp_path / "in.parquet", told)
+    record = sanitize(runs / "laplace", source, tmp_path / "out.parquet")
+    assert record["columns_that_tell_the_place"] == ["geometry", "venue_id"]
+    assert "venue_id" in parquet.read_table(tmp_path / "out.parquet").column_names
+    record = sanitize(runs / "laplace", source, tmp_path / "less.parquet", policy=Policy(drop=("venue_id", "geometry")))
+    assert record["columns_that_tell_the_place"] == [] and record["dropped_columns"] == ["venue_id", "geometry"]
+    assert parquet.read_table(tmp_path / "less.parquet").column_names == table.column_names
+
+
+def test_metadata_that_may_hold_places_is_left_out(runs, tmp_path):
+    table = checkins(20).replace_schema_metadata({"geo": '{"bbox": [2.3, 48.8, 2.4, 48.9]}'})
+    sanitize(runs / "laplace", write_parquet(tmp_path / "in.parquet", table), tmp_path / "out.parquet")
+    assert b"bbox" not in (tmp_path / "out.parquet").read_bytes()
+
+
+def test_the_record_holds_no_location(runs, tmp_path):
+    source = write_parquet(tmp_path / "in.parquet", checkins(2000))
+    record = sanitize(runs / "laplace", source, tmp_path / "out.parquet")
+    text = (tmp_path / "out.parquet.record.json").read_text()
+    assert json.loads(text)["mechanism"]["hash"] == record["mechanism"]["hash"]
+    assert not any(part in text for part in ("48.8", "2.34", "2.35", "plane", "region", "centre"))
+    assert record["loss_of_this_table"] == pytest.approx(173, abs=12)  # 122 m / sqrt(2000) = 2.7 m
+
+
+def test_two_draws_differ_and_an_old_output_is_not_drawn_again(runs, tmp_path):
+    source = write_parquet(tmp_path / "in.parquet", checkins(200))
+    for name in ("a", "b"):
+        sanitize(runs / "laplace", source, tmp_path / f"{name}.parquet")
+    one, two = (parquet.read_table(tmp_path / f"{name}.parquet")["latitude"].to_pylist() for name in "ab")
+    assert one != two
+    with pytest.raises(FileError, match="exists"):
+        sanitize(runs / "laplace", source, tmp_path / "a.parquet")
+
+
+class TestSticky:
+    def _reports(self, runs, tmp_path, rows, name, **settings):
+        (tmp_path / f"{name}.csv").write_text("user,time,lat,lon\n" + "\n".join(rows) + "\n")
+        sanitize(runs / "laplace", tmp_path / f"{name}.csv", tmp_path / f"{name}.out.csv", chance=Sticky(KEY, **settings))
+        return [tuple(line.split(",")[2:]) for line in (tmp_path / f"{name}.out.csv").read_text().splitlines()[1:]]
+
+    def test_the_same_user_cell_and_period_get_the_same_report(self, runs, tmp_path):
+        place = "48.85701,2.34702"
+        rows = [f"ann,2010-10-19T0{hour}:00:00Z,{place}" for hour in range(5)]
+        rows += [f"ann,2010-10-20T00:00:00Z,{place}", f"ben,2010-10-19T00:00:00Z,{place}", "ann,2010-10-19T00:00:00Z,48.85702,2.34703"]
+        found = self._reports(runs, tmp_path, rows, "in", period="day")
+        assert len(set(found[:5])) == 1 and found[7] == found[0]  # a jitter of a metre does not redraw
+        assert found[5] != found[0] and found[6] != found[0]
+        forever = self._reports(runs, tmp_path, rows, "again", period="forever")
+        assert len(set(forever[:6])) == 1
+
+    def test_numbers_from_the_key_are_uniform(self):
+        """Kolmogorov's distance of 20,000 numbers stays below 1.95/sqrt(n) with a chance of 99.9 %."""
+        truth = np.stack([np.arange(20_000) * 100.0 + 50, np.zeros(20_000)], axis=1)
+        from sfumato.deploy.chance import Rows
+
+        _, chance = Sticky(KEY, "forever").of(truth, Rows(users=np.full(20_000, "ann", dtype=object)), 2)
+        for column in chance.T:
+            assert np.abs(np.sort(column) - np.arange(20_000) / 20_000).max() < 1.95 / 20_000**0.5
+        assert abs(np.corrcoef(chance.T)[0, 1]) < 0.03
+
+    def test_another_key_gives_other_reports(self, runs, tmp_path):
+        rows = [f"u{row},,48.857,2.347" for row in range(50)]
+        one = self._reports(runs, tmp_path, rows, "one", period="forever")
+        (tmp_path / "two.csv").write_text("user,time,lat,lon\n" + "\n".join(rows) + "\n")
+        sanitize(runs / "laplace", tmp_path / "two.csv", tmp_path / "two.out.csv", chance=Sticky(KEY[::-1], "forever"))
+        two = [tuple(line.split(",")[2:]) for line in (tmp_path / "two.out.csv").read_text().splitlines()[1:]]
+        assert sum(a == b for a, b in zip(one, two, strict=True)) < 10
+
+    def test_a_key_file_is_private_and_never_overwritten(self, tmp_path):
+        key = read_or_make_key(tmp_path / "key")
+        assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600
+        assert read_or_make_key(tmp_path / "key") == key == read_key(tmp_path / "key")
+        (tmp_path / "key").chmod(0o644)
+        with pytest.raises(FileError, match="600"):
+            read_or_make_key(tmp_path / "key")
+        (tmp_path / "other").write_text("not a key")
+        (tmp_path / "other").chmod(0o600)
+        with pytest.raises(FileError):
+            read_or_make_key(tmp_path / "other")
+        assert (tmp_path / "other").read_text() == "not a key"
+
+
+def test_a_folder_keeps_its_parts_and_other_settings_do_not_go_on_with_it(runs, tmp_path):
+    for part in range(3):
+        write_parquet(tmp_path / "in" / f"day={part}" / "part.parquet", checkins(100, seed=part))
+    record = sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out")
+    assert record["rows_out"] == 300 and len(record["parts"]) == 3
+    assert sorted(os.listdir(tmp_path)) == ["in", "out", "out.record.json"]
+    assert sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out")["job"] == record["job"]  # done already: nothing is drawn again
+    with pytest.raises(FileError, match="exists"):
+        sanitize(runs / "coin", tmp_path / "in", tmp_path / "out")
+
+
+def test_a_refused_part_leaves_nothing_behind(runs, tmp_path):
+    write_parquet(tmp_path / "in" / "a.parquet", checkins(100))
+    (tmp_path / "in" / "b.csv").write_text("lat,lon\n10,10\n")
+    with pytest.raises(DataError, match=r"b\.csv"):
+        sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out")
+    assert sorted(os.listdir(tmp_path)) == ["in"]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "empty"),
+        ("a,b\n1,2\n", "no column for lat"),
+        ("lat,lon\n48.857\n", "fields"),
+        ("lat,lon\n48.857,x7y\n", "not"),
+        ('lat,lon\n"48.857,2.3\n', "quoted field"),
+        ("lat,lon,lat\n1,2,3\n", "several columns"),
+        ("\n\nlat,lon\n", "empty"),
+    ],
+)
+def test_a_bad_csv_is_one_sentence_without_values(runs, tmp_path, text, says):
+    (tmp_path / "in.csv").write_text(text)
+    with pytest.raises(SfumatoError, match=says) as refused:
+        sanitize(runs / "laplace", tmp_path / "in.csv", tmp_path / "out.csv")
+    assert "48.8" not in str(refused.value) and "x7y" not in str(refused.value)
+    assert os.listdir(tmp_path) == ["in.csv"]
+
+
+def test_snap_files_are_sanitized_as_they_are(runs, tmp_path):
+    lines = [f"{row}\t2010-10-19T23:55:27Z\t48.857\t2.347\t22847\n" for row in range(30)]
+    with gzip.open(tmp_path / "in.txt.gz", "wt") as source:
+        source.writelines(lines)
+    sanitize(runs / "laplace", tmp_path / "in.txt.gz", tmp_path / "out.txt.gz")
+    with gzip.open(tmp_path / "out.txt.gz", "rt") as found:
+        fields = [line.rstrip("\n").split("\t") for line in found]
+    assert [field[0] for field in fields] == [str(row) for row in range(30)] and {field[4] for field in fields} == {"22847"}
+
+
+def test_words_cannot_be_sanitized_with(tmp_path):
+    root = Path(__file__).resolve().parents[2] / "examples" / "words"
+    table = sf.read_categories(root / "survey.csv", root / "losses.csv")
+    sf.solve(sf.Problem(table, max_loss=1.0), sf.Exact()).save(tmp_path / "run")
+    (tmp_path / "in.csv").write_text("lat,lon\n1,2\n")
+    with pytest.raises(FileError, match="words"):
+        sanitize(tmp_path / "run", tmp_path / "in.csv", tmp_path / "out.csv")
