@@ -16,7 +16,8 @@ from scipy.sparse import csc_matrix
 from sfumato.data.samples import Samples
 from sfumato.data.synthetic import four_corners
 from sfumato.measure.bound import Claim, bound_grid
-from sfumato.solver.exact.column_generation import solve
+from sfumato.mechanism.law import euclidean
+from sfumato.solver.exact.refine import Places, solve_on_cells
 from sfumato.solver.exact.task import Task
 from sfumato.solver.problem import Problem
 
@@ -46,10 +47,14 @@ def distances(truths: np.ndarray, reports: np.ndarray) -> np.ndarray:
     return np.sqrt((truths[:, None, 0] - reports[None, :, 0]) ** 2 + (truths[:, None, 1] - reports[None, :, 1]) ** 2)
 
 
+def cell_of(reports: np.ndarray) -> float:
+    """The side of a cell."""
+    return float(np.diff(np.unique(np.round(reports[:, 0], 6))).min())
+
+
 def coarse(reports: np.ndarray) -> np.ndarray:
     """A coarse lattice among the reports to begin with."""
-    steps = np.diff(np.unique(np.round(reports[:, 0], 6)))
-    index = np.round((reports - reports.min(axis=0)) / steps.min()).astype(int)
+    index = np.round((reports - reports.min(axis=0)) / cell_of(reports)).astype(int)
     every = max(1, round((len(reports) / _FIRST) ** 0.5))
     return np.flatnonzero(np.all(index % every == every // 2, axis=1))
 
@@ -59,7 +64,12 @@ def ours(joint: np.ndarray, truths: np.ndarray, reports: np.ndarray, max_loss: f
     loss = distances(truths, reports)
     task = Task(joint, lambda indices: loss[:, indices], len(reports), max_loss=max_loss)
     start, processor = time.perf_counter(), time.process_time()
-    found = solve(task, gap=gap, first_reports=coarse(reports), progress=lambda line: print(line, file=sys.stderr, flush=True))
+    cell = cell_of(reports)
+    corner = reports.min(axis=0) - cell / 2
+    places = Places(truths, reports, (float(corner[0]), float(corner[1])), cell, euclidean)
+    found = solve_on_cells(
+        task, places, gap=gap, first_reports=coarse(reports), progress=lambda line: print(line, file=sys.stderr, flush=True)
+    )
     seconds, processor = time.perf_counter() - start, time.process_time() - processor
     bound = bound_grid(Claim(joint, max_loss=max_loss), found.scores, found.multipliers, lambda indices: loss[:, indices])
     answer = {"leakage": found.leakage, "bound": bound, "gap": found.leakage - bound, "loss": found.loss, "rounds": found.rounds}

@@ -15,6 +15,7 @@ from sfumato.mechanism.law import euclidean
 from sfumato.solver.exact.column_generation import Optimum
 from sfumato.solver.exact.column_generation import solve as generate_columns
 from sfumato.solver.exact.plane_proof import split_until
+from sfumato.solver.exact.refine import Places, solve_on_cells
 from sfumato.solver.exact.smallest_loss import min_loss_given_max_leakage
 from sfumato.solver.exact.task import Task
 from sfumato.solver.problem import Problem
@@ -43,7 +44,7 @@ class Exact:
             raise ProblemError(f"the gap must be above 0; got {self.gap}")
 
     def solve(self, problem: Problem, *, seed: int, time_limit: float | None) -> Found:
-        """Column generation over the reports, then (for distances) a proof over the plane."""
+        """The optimum on the grid, then (for distances) a proof over the plane."""
         start = time.perf_counter()
         problem.check_feasible()
         if isinstance(problem.objective, Gain) and len(problem.objective.matrix(problem.joint.secrets)) < 2:
@@ -108,9 +109,13 @@ def best_within(
         if history is not None:
             history.append({"seconds": time.perf_counter() - start, "progress": text})
 
-    if first_reports is None and len(problem.reports) > _FIRST_REPORTS and not isinstance(problem.samples, Table):
-        first_reports = _coarse(problem)
-    optimum = generate_columns(task, gap=gap, first_reports=first_reports, time_limit=time_limit, progress=note)
+    if isinstance(problem.samples, Table):
+        optimum = generate_columns(task, gap=gap, first_reports=first_reports, time_limit=time_limit, progress=note)
+    else:
+        if first_reports is None and len(problem.reports) > _FIRST_REPORTS:
+            first_reports = _coarse(problem)
+        places = Places(problem.places, problem.reports, problem.grid.origin, problem.grid.cell_m, problem.loss)
+        optimum = solve_on_cells(task, places, gap=gap, first_reports=first_reports, time_limit=time_limit, progress=note)
     wanted = _RELATIVE * optimum.leakage
     if task.information and optimum.gap > max(wanted, 1e-7):
         left = None if time_limit is None else time_limit - (time.perf_counter() - start)

@@ -135,16 +135,22 @@ def price(task: Task, point: Point, active: np.ndarray, budgets: Budgets) -> tup
             continue
         loss = task.loss_of(indices)
         allowed = budgets.allowed(task, loss)
-        need = (values[:, None] - price_of_loss[:, None] * loss) / mass[:, None]
-        if allowed is not None:
-            need[~allowed] = -np.inf
-        found = scores_for(task, need)
+        found = scores_for(task, needs(task, values, price_of_loss, loss, budgets))
         cost = cost_of(task, found, loss, price_of_loss, allowed)
         shares[indices] = found
         worst[indices] = np.max((values[:, None] - cost) / mass[:, None], axis=0)
         floor = np.minimum(floor, cost.min(axis=1))
     wanted = _spread(task, worst, float(np.sum(price_of_loss)))
     return shares, float(floor.sum() - point.multipliers @ budgets.limits), wanted
+
+
+def needs(task: Task, values: np.ndarray, price_of_loss: np.ndarray, loss: np.ndarray, budgets: Budgets) -> np.ndarray:
+    """What the scores at each report must give each truth so that it keeps its value; -inf where the pair is barred."""
+    need = (values[:, None] - price_of_loss[:, None] * loss) / task.truth_mass[:, None]
+    allowed = budgets.allowed(task, loss)
+    if allowed is not None:
+        need[~allowed] = -np.inf
+    return need
 
 
 def scores_for(task: Task, need: np.ndarray) -> np.ndarray:
