@@ -20,6 +20,7 @@ _COMMANDS = {
     "certify": "Say how far a run is from the best mechanism that can exist, with proof.",
     "frontier": "The proven best trade-off between loss and leakage.",
     "sanitize": "Replace the places in a table by reports of a run's mechanism.",
+    "export": "Write a bundle for devices: the mechanism as ONNX, a manifest, test vectors.",
     "studio": "A local page: bring data, set a budget, watch, compare, attack, take away.",
 }
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}

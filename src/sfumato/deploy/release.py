@@ -2,7 +2,6 @@
 
 import io
 from dataclasses import dataclass
-from functools import cached_property
 from math import ceil, log10
 from typing import Any
 
@@ -52,18 +51,6 @@ class Release:
             return np.round(reports[:, 0], self.decimals), np.round(reports[:, 1], self.decimals)
         latitude, longitude = self.plane.to_degrees(reports)
         return np.round(latitude, self.decimals), np.round(longitude, self.decimals)
-
-    @cached_property
-    def accuracy_m(self) -> float:
-        """A distance that 95 % of reports stay within, for truths spread evenly over the region; a multiple of 10 m.
-
-        It is one number for all truths: one that followed the truth would tell about it.
-        """
-        side = np.linspace(-0.5, 0.5, 101) * self.region.side_m
-        truth = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2) + np.array(self.region.centre)
-        truth = np.repeat(truth, 20, axis=0)
-        off = np.hypot(*(self.mechanism.sample(truth, seed=0) - truth).T)
-        return float(max(10.0, np.ceil(np.quantile(off, 0.95) / 10) * 10))
 
     # For sending to another process ---------------------------------------------------------------
 

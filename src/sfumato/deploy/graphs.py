@@ -1,0 +1,186 @@
+"""A mechanism as an ONNX graph: one function a kind, in float64 and in the order of the Python code.
+
+Standard operators only; the random numbers are an input.  The page's interpreter (`web/onnx.js`) knows the operators used here.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from sfumato.deploy.onnx_file import Graph
+from sfumato.errors import MechanismError
+from sfumato.mechanism.base import Mechanism
+from sfumato.mechanism.channel import Channel
+from sfumato.mechanism.generator import GeneratorNet
+from sfumato.mechanism.laplace import _SINE, PlanarLaplace
+from sfumato.mechanism.simple import Coin, Identity
+from sfumato.mechanism.wrap import Clamped, Remapped, Snapped
+from sfumato.version import __version__
+
+Builder = Callable[[Graph, Any, str, str], str]
+
+
+def graph_of(mechanism: Mechanism) -> bytes:
+    """The ONNX file of a mechanism."""
+    graph = Graph()
+    report = build(graph, mechanism, "truth", "chance")
+    return graph.model(report, draws=mechanism.draws, version=__version__)
+
+
+def build(graph: Graph, mechanism: Mechanism, truth: str, chance: str) -> str:
+    """Add a mechanism's operators to a graph; gives the name of its reports."""
+    for kind, builder in BUILDERS.items():
+        if type(mechanism) is kind:
+            return builder(graph, mechanism, truth, chance)
+    known = ", ".join(kind.kind for kind in BUILDERS)
+    raise MechanismError(f"a mechanism of kind '{mechanism.kind}' cannot be exported; expected one of {known}")
+
+
+def holds_truths(mechanism: Mechanism) -> bool:
+    """Whether the mechanism's file lists places of the data that it was made from."""
+    inner = getattr(mechanism, "inner", None)
+    return isinstance(mechanism, (Channel, Remapped)) or mechanism.kind == "recorded" or (inner is not None and holds_truths(inner))
+
+
+def _identity(graph: Graph, mechanism: Identity, truth: str, chance: str) -> str:
+    return graph.add("Identity", truth)
+
+
+def _coin(graph: Graph, mechanism: Coin, truth: str, chance: str) -> str:
+    return graph.add("Where", graph.add("Less", chance, mechanism.keep), truth, np.array([mechanism.place], dtype=float))
+
+
+def _laplace(graph: Graph, mechanism: PlanarLaplace, truth: str, chance: str) -> str:
+    radius = graph.add("Div", _lower_lambert(graph, graph.column(chance, 0)), mechanism.epsilon)
+    cosine, sine = _direction(graph, graph.column(chance, 1))
+    noise = graph.add("Concat", graph.add("Mul", cosine, radius), graph.add("Mul", sine, radius), axis=1)
+    return graph.add("Add", truth, noise)
+
+
+def _lower_lambert(g: Graph, chance: str) -> str:
+    """As `sfumato.mechanism.laplace._lower_lambert`, step by step."""
+    target = g.add("Neg", g.add("Log", g.add("Sub", 1.0, chance)))
+    root = g.add("Sqrt", target)
+    below = g.add("Mul", g.add("Sub", g.add("Mul", root, 0.0042 * 0.0201), 0.0042), target)
+    scaled = g.add("Mul", root, 0.3361 / 2**0.5)
+    below = g.add("Add", g.add("Add", below, scaled), 1.0)
+    start = g.add("Add", g.add("Mul", g.add("Div", scaled, below), 2 / 0.3361), target)
+    start = g.add("Max", start, 1e-12)
+    whole = g.add("Add", start, 1.0)
+    off = g.add("Div", g.add("Sub", g.add("Sub", whole, 1.0), start), whole)
+    off = g.add("Sub", g.add("Add", g.add("Sub", off, g.add("Log", whole)), start), target)
+    slope = g.add("Add", g.add("Mul", off, -2 / 3), start)
+    slope = g.add("Sub", g.add("Mul", g.add("Mul", slope, start), 2.0), off)
+    step = g.add("Mul", g.add("Div", off, start), slope)
+    step = g.add("Mul", g.add("Div", step, g.add("Sub", slope, off)), whole)
+    found = g.add("Max", g.add("Sub", start, step), 0.0)
+    return g.add("Where", g.add("Less", 0.0, target), found, 0.0)
+
+
+def _direction(g: Graph, turn: str) -> tuple[str, str]:
+    """As `sfumato.mechanism.laplace._direction`, step by step."""
+    quarter = g.add("Mul", g.add("Sub", turn, 0.5), np.pi / 2)
+    square = g.add("Mul", quarter, quarter)
+    sine = g.add("Mul", square, _SINE[0])
+    for term in _SINE[1:]:
+        sine = g.add("Mul", g.add("Add", sine, term), square)
+    sine = g.add("Mul", g.add("Add", sine, 1.0), quarter)
+    square = g.add("Mul", sine, sine)
+    half_cosine = g.add("Sub", 1.0, g.add("Mul", 2.0, square))
+    sine = g.add("Mul", g.add("Mul", sine, g.add("Sqrt", g.add("Sub", 1.0, square))), 2.0)
+    cosine = g.add("Sub", g.add("Mul", g.add("Mul", sine, sine), 2.0), 1.0)
+    return cosine, g.add("Mul", g.add("Mul", sine, half_cosine), -2.0)
+
+
+def layers(graph: Graph, values: str, net: Any) -> str:
+    """Fully connected layers, ReLU between them, nothing after the last."""
+    for number, (weights, bias) in enumerate(net):
+        values = graph.add("Add", graph.add("MatMul", values, graph.constant(weights)), graph.constant(bias))
+        if number < len(net) - 1:
+            values = graph.add("Relu", values)
+    return values
+
+
+def _generator(graph: Graph, mechanism: GeneratorNet, truth: str, chance: str) -> str:
+    seed = graph.column(chance, 0)
+    kept = graph.add("Less", seed, mechanism.keep)
+    if mechanism.keep:
+        moved = graph.add("Div", graph.add("Sub", seed, mechanism.keep), max(1 - mechanism.keep, 2.0**-53))
+        seed = graph.add("Where", kept, 0.0, moved)
+    if mechanism.levels is not None:
+        level = graph.add("Min", graph.add("Floor", graph.add("Mul", seed, float(mechanism.levels))), mechanism.levels - 1.0)
+        seed = graph.add("Div", graph.add("Add", level, 0.5), float(mechanism.levels))
+    centre = np.array([mechanism.centre_m], dtype=float)
+    scaled = graph.add("Div", graph.add("Sub", truth, centre), mechanism.unit_m)
+    values = layers(graph, graph.add("Concat", scaled, seed, axis=1), mechanism.layers)
+    report = graph.add("Add", graph.add("Mul", values, mechanism.unit_m), centre)
+    return graph.add("Where", kept, truth, report) if mechanism.keep else report
+
+
+def _snapped(graph: Graph, mechanism: Snapped, truth: str, chance: str) -> str:
+    inner = build(graph, mechanism.inner, truth, chance)
+    origin, cell = np.array([mechanism.grid.origin], dtype=float), mechanism.grid.cell_m
+    index = graph.add("Floor", graph.add("Div", graph.add("Sub", inner, origin), cell))
+    return graph.add("Add", graph.add("Mul", graph.add("Add", index, 0.5), cell), origin)
+
+
+def _clamped(graph: Graph, mechanism: Clamped, truth: str, chance: str) -> str:
+    centre, half = np.array([mechanism.region.centre], dtype=float), mechanism.region.side_m / 2
+    inner = build(graph, mechanism.inner, truth, chance)
+    return graph.add("Min", graph.add("Max", inner, centre - half), centre + half)
+
+
+def squared_distances(graph: Graph, points: str, places: np.ndarray) -> str:
+    """From each row's point to each of some places: a column a place."""
+    across = graph.add("Sub", graph.column(points, 0), places[None, :, 0])
+    up = graph.add("Sub", graph.column(points, 1), places[None, :, 1])
+    return graph.add("Add", graph.add("Mul", across, across), graph.add("Mul", up, up))
+
+
+def drawn(graph: Graph, law: str, chance: str, places: np.ndarray) -> str:
+    """The place at which the cumulated chances of a row pass its number (the last one at most)."""
+    heights = graph.add("CumSum", law, graph.constant(np.array(1)))
+    passed = graph.add("Cast", graph.add("LessOrEqual", heights, graph.column(chance, 0)), to=7)
+    count = graph.add("ReduceSum", passed, np.array([1]), keepdims=0)
+    index = graph.add("Min", count, np.array(len(places) - 1))
+    return graph.add("Gather", graph.constant(np.ascontiguousarray(places, dtype=float)), index, axis=0)
+
+
+def _remapped(graph: Graph, mechanism: Remapped, truth: str, chance: str) -> str:
+    inner = build(graph, mechanism.inner, truth, chance)
+    nearest = graph.add("ArgMin", squared_distances(graph, inner, mechanism.seen), axis=1, keepdims=0)
+    return graph.add("Gather", graph.constant(np.ascontiguousarray(mechanism.better, dtype=float)), nearest, axis=0)
+
+
+def _channel(graph: Graph, mechanism: Channel, truth: str, chance: str) -> str:
+    """With the rule for truths that are not in the list (`Channel.extended`), which leaves known ones as they are."""
+    if not mechanism.nearest or mechanism.max_distance is not None:
+        raise MechanismError("a channel can be exported if it answers truths beyond its list (nearest) and has no cap; this one does not")
+    matrix = np.asarray(mechanism.matrix.todense())
+    own = np.sqrt(((mechanism.truths[:, None, :] - mechanism.reports[None, :, :]) ** 2).sum(axis=2))
+    row = graph.add("ArgMin", squared_distances(graph, truth, mechanism.truths), axis=1, keepdims=0)
+    law = graph.add("Gather", graph.constant(matrix), row, axis=0)
+    wanted = graph.add("Gather", graph.constant((matrix * own).sum(axis=1, keepdims=True)), row, axis=0)
+    distance = graph.add("Sqrt", squared_distances(graph, truth, mechanism.reports))
+    closest = graph.add("ReduceMin", distance, axes=[1], keepdims=1)
+    cost = graph.add("ReduceSum", graph.add("Mul", law, distance), np.array([1]), keepdims=1)
+    room = graph.add("Sub", cost, closest)
+    enough = graph.add("Less", 1e-9, room)
+    share = graph.add("Div", graph.add("Sub", cost, wanted), graph.add("Where", enough, room, 1.0))
+    share = graph.add("Where", enough, graph.add("Min", graph.add("Max", share, 0.0), 1.0), 0.0)
+    nearest = graph.add("Where", graph.add("LessOrEqual", distance, closest), 1.0, 0.0)
+    mixed = graph.add("Add", graph.add("Mul", law, graph.add("Sub", 1.0, share)), graph.add("Mul", nearest, share))
+    return drawn(graph, mixed, chance, mechanism.reports)
+
+
+BUILDERS: dict[type[Mechanism], Builder] = {
+    Identity: _identity,
+    Coin: _coin,
+    PlanarLaplace: _laplace,
+    GeneratorNet: _generator,
+    Snapped: _snapped,
+    Clamped: _clamped,
+    Remapped: _remapped,
+    Channel: _channel,
+}
