@@ -272,6 +272,29 @@ def test_alice_and_bob_swap_for_ever_under_cross_entropy_and_settle_under_mutual
     assert alice_and_bob.play(alice_and_bob.PAYOFFS["mutual information"], max_loss_m=40, rounds=6)[1:] == [0.4] * 6
 
 
+@pytest.mark.parametrize("payoff", [CrossEntropy(), MutualInformation()])
+def test_a_classifier_learns_on_either_payoff(payoff: Any) -> None:
+    """Two users a unit apart can be told apart: I(X;Y) rises from near 0 to near ln 2 = 0.69 nats, under any names of the guesses."""
+    import jax
+    import jax.numpy as jnp
+
+    from sfumato.nets import forward
+    from sfumato.solver.game.chance import first_net
+    from sfumato.solver.game.train import ADAM, fit_classifier
+
+    random = np.random.default_rng(0)
+    user = jnp.asarray(np.repeat([0, 1], 64))
+    reports = jnp.asarray((random.normal(0.0, 0.1, (128, 2)) + np.asarray(user)[:, None]).astype(np.float32))
+    order = jnp.asarray(random.permuted(np.broadcast_to(np.arange(128), (60, 128)), axis=1))
+    first = first_net(random, (2, 8, 2))
+
+    def information(net: Any) -> float:
+        return float(MutualInformation()(np.eye(2)[np.asarray(user)], jax.nn.log_softmax(forward(net, reports))))
+
+    net, *_ = fit_classifier(first, ADAM.init(first), reports, user, order, payoff=payoff, rate=0.02, batch=64, short=False)
+    assert information(first) < 0.1 and information(net) > 0.6
+
+
 # Against the optimum, and other losses -----------------------------------------------------------------
 
 
@@ -319,6 +342,7 @@ def test_the_papers_recipe_is_as_printed() -> None:
     assert (two.generator_epochs, two.generator_batch, two.generator_rate) == (30, 512, 0.0001)
     assert one.restart_classifier and not one.calibrate and isinstance(one.budget, Softplus)
     assert (one.budget.alpha, one.budget.beta) == (1, 2)
+    assert isinstance(two.budget, Softplus) and one.budget.unit * 270 == two.budget.unit * 173 == pytest.approx(1)  # metres
     with pytest.raises(ProblemError, match="experiments 1 to 4"):
         Game.paper(5)
 

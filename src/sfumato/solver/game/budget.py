@@ -8,7 +8,7 @@ from typing import Any
 class Softplus:
     """The paper's: alpha * ln(1 + exp((loss - L) / unit)) + beta * payoff, weights set by hand.
 
-    The paper does not print the unit inside softplus; `unit` is ours, as a share of the budget.
+    The paper does not print the unit inside softplus; `unit` is given as a share of the budget (`Game.paper` takes a metre).
     """
 
     alpha: float = 1.0

@@ -85,6 +85,7 @@ def _compiled(
             reports,
             jnp.tile(scene.user, now.pool.shape[0]),
             now.pool_order,
+            payoff=game.classifier_payoff,
             rate=game.classifier_rate,
             batch=game.classifier_batch,
             short=game.short_batches,
@@ -92,7 +93,7 @@ def _compiled(
         seen = _accuracy(classifier, draw(players.generator, scene.held_truth, held, scene.frame, snap=game.snap), scene.held_user)
         generator, generator_moments, price, (payoff, spent) = improve_generator(
             players.generator,
-            players.generator_moments,
+            ADAM.init(players.generator) if game.fresh_moments else players.generator_moments,
             players.price,
             against=classifier,
             truth=scene.truth,

@@ -10,12 +10,13 @@ from sfumato.data.table import Table
 from sfumato.errors import ProblemError
 from sfumato.mechanism.generator import LEVELS
 from sfumato.solver.game.budget import Budget, Multiplier, Softplus
-from sfumato.solver.game.payoff import MutualInformation, Payoff
+from sfumato.solver.game.payoff import CrossEntropy, MutualInformation, Payoff
 from sfumato.solver.problem import Problem
 from sfumato.solver.solution import Found
 
 _PAPER_REGION = (0.0, 0.0, 3250.0)  # centre and half side, in metres
 _MUTUAL_INFORMATION = MutualInformation(root=True)
+_CROSS_ENTROPY = CrossEntropy()
 _MULTIPLIER = Multiplier()
 
 
@@ -28,13 +29,14 @@ class Game:
 
     Other arguments: `lattices`, shares of the budget: for each, a game of its own is played whose reports lie
     on a lattice that many metres wide (0 is the problem's grid), and the validation data chooses between them; `validation`, the
-    share of the training data that only chooses; `pool`, reports the classifier learns from in a turn;
-    `generator_steps` in a turn (rounded up to whole epochs) or `generator_epochs`; `seeds` for each truth of a
-    batch; `snap`, whether both nets learn on reports moved to the lattice, and `smear`, whether the classifier sees them
-    anywhere in their cell; `fade`, whether the generator's rate falls to 0 over the rounds; `start_loss_m`, the mean loss of the planar
-    Laplace noise that is imitated first (the budget unless set); `region_m`, the centre and half side that are
-    scaled to [-1, 1] (else the data's own spread); `levels`, see `GeneratorNet`; `calibrate`, bring the best round
-    within the budget; `best`, give the best round by validation rather than the last.
+    share of the training data that only chooses; `pool`, reports the classifier learns from in a turn; `classifier_payoff`,
+    what it raises; `generator_steps` in a turn (rounded up to whole epochs) or `generator_epochs`; `fresh_moments`, whether
+    the generator's Adam begins anew each turn; `seeds` for each truth of a batch; `snap`, whether both nets learn on reports
+    moved to the lattice, and `smear`, whether the classifier sees them anywhere in their cell; `fade`, whether the
+    generator's rate falls to 0 over the rounds; `start_loss_m`, the mean loss of the planar Laplace noise that is imitated
+    first (the budget unless set); `region_m`, the centre and half side that are scaled to [-1, 1] (else the data's own
+    spread); `levels`, see `GeneratorNet`; `calibrate`, bring the best round within the budget; `best`, give the best round
+    by validation rather than the last.
     """
 
     rounds: int = 20
@@ -48,12 +50,14 @@ class Game:
     classifier_epochs: int = 1
     classifier_batch: int = 512
     classifier_rate: float = 2e-3
+    classifier_payoff: Payoff = _CROSS_ENTROPY
     restart_classifier: bool = False
     generator_hidden: tuple[int, ...] = (100, 100, 100)
     generator_steps: int = 4
     generator_epochs: int | None = None
     generator_batch: int = 512
     generator_rate: float = 1e-3
+    fresh_moments: bool = False
     seeds: int = 4
     snap: bool = True
     smear: bool = True
@@ -85,12 +89,13 @@ class Game:
         if experiment not in (1, 2, 3, 4):
             raise ProblemError(f"the paper has experiments 1 to 4; got {experiment}")
         half_m = {1: 100, 2: 60, 3: 400, 4: 180}[experiment]  # epsilon = ln 2 / half_m
+        max_loss_m = {1: 270, 2: 173, 3: 1150, 4: 518}[experiment]
         return cls(
             rounds=25 if experiment == 2 else 150,
             turns=1,
             lattices=(0.0,),
             payoff=MutualInformation(),
-            budget=Softplus(),
+            budget=Softplus(unit=1 / max_loss_m),
             validation=0.1,
             pool=1 if experiment < 3 else 4430,  # one report a location; ten for Gowalla
             classifier_epochs=3000,
@@ -99,14 +104,16 @@ class Game:
             generator_epochs=100 if experiment == 1 else 30,
             generator_batch=128 if experiment == 1 else 512,
             generator_rate=1e-4,
+            fresh_moments=True,
             seeds=1 if experiment < 3 else 10,
             snap=False,
             fade=False,
             short_batches=True,
             start_loss_m=2 * half_m / log(2),
+            spiral_turns=6.0,
+            teaching_steps=5000,
             region_m=_PAPER_REGION,
             calibrate=False,
-            best=False,
         )
 
     def solve(

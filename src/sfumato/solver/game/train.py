@@ -14,7 +14,7 @@ import optax
 from sfumato.nets import Net, forward
 from sfumato.solver.game.budget import Budget
 from sfumato.solver.game.frame import Frame
-from sfumato.solver.game.payoff import Payoff
+from sfumato.solver.game.payoff import CrossEntropy, Payoff
 
 ADAM = optax.scale_by_adam(eps=1e-7)  # Keras's epsilon: the paper used TensorFlow and Keras
 
@@ -56,14 +56,16 @@ def over_epochs(step: Callable, carry: Any, arrays: tuple, order: Any, extra: An
 
 
 def fit_classifier(
-    classifier: Net, moments: Any, reports: Any, user: Any, order: Any, *, rate: Any, batch: int, short: bool
+    classifier: Net, moments: Any, reports: Any, user: Any, order: Any, *, payoff: Payoff, rate: Any, batch: int, short: bool
 ) -> tuple[Net, Any, Any]:
-    """Train on cross entropy.  Returns the net, Adam's moments, and the accuracy over the last epoch."""
+    """Raise the payoff (cross entropy's is -CE).  Returns the net, Adam's moments, and the accuracy over the last epoch."""
 
     def cost(net: Net, reports: Any, user: Any) -> tuple[Any, Any]:
         scores = forward(net, reports)
         right = (jnp.argmax(scores, axis=1) == user).mean()
-        return optax.softmax_cross_entropy_with_integer_labels(scores, user).mean(), right
+        if isinstance(payoff, CrossEntropy):
+            return optax.softmax_cross_entropy_with_integer_labels(scores, user).mean(), right
+        return -payoff(jax.nn.one_hot(user, scores.shape[1]), jax.nn.log_softmax(scores)), right
 
     def step(carry: Any, items: tuple, _: Any) -> tuple[Any, Any]:
         net, moments = carry
