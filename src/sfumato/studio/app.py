@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from starlette.staticfiles import StaticFiles
 
 from sfumato.errors import ProblemError, SfumatoError
 from sfumato.studio import ask
+from sfumato.studio.guard import TooLarge, too_large
 from sfumato.studio.session import Run, Session, Sessions
 from sfumato.studio.words import in_page
 from sfumato.version import __version__
@@ -64,9 +66,8 @@ class Studio:
 
         @asynccontextmanager
         async def lifespan(app: Starlette) -> AsyncIterator[None]:
-            warm = asyncio.create_task(asyncio.to_thread(_import_the_rest))
+            threading.Thread(target=_import_the_rest, daemon=True).start()  # a daemon: the end does not wait for it
             yield
-            await warm
             await self.sessions.close()
 
         return Starlette(routes=routes, lifespan=lifespan)
@@ -79,6 +80,8 @@ class Studio:
                 return await answer(request)
             except SfumatoError as error:
                 return JSONResponse({"error": in_page(str(error))}, status_code=400)
+            except TooLarge as error:
+                return too_large(error.args[0])
             except ClientDisconnect:
                 return Response(status_code=400)
             except OSError as error:

@@ -15,7 +15,7 @@ _FROM_HERE = {"same-origin", "none"}
 
 
 class TooLarge(Exception):
-    """A body beyond its limit."""
+    """A body beyond its limit, which is the first argument."""
 
 
 def policy(tiles: str | None) -> str:
@@ -69,12 +69,12 @@ class Guard:
             await JSONResponse({"error": refusal}, status_code=403)(scope, receive, send_with_headers)
             return
         limit = LARGEST_FILE if scope["path"].endswith("/file") else LARGEST_WORDS
+        declared = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+        if not (declared.isdigit() and int(declared) <= limit):
+            await too_large(limit)(scope, receive, send_with_headers)
+            return
         inner = {**scope, "path": scope["path"][len(self.token) + 1 :]}
-        try:
-            await self.app(inner, _limited(receive, scope, limit), send_with_headers)
-        except TooLarge:
-            said = f"this is larger than the {limit // 2**20} MB that the studio takes; select less, or use the command line"
-            await JSONResponse({"error": said}, status_code=413)(scope, receive, send_with_headers)
+        await self.app(inner, _limited(receive, limit), send_with_headers)
 
     def _refusal(self, scope: Scope) -> str | None:
         heads = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
@@ -92,19 +92,22 @@ class Guard:
         return None
 
 
-def _limited(receive: Receive, scope: Scope, limit: int) -> Receive:
-    """Counts the body as it comes; a declared length beyond the limit is refused before anything is read."""
-    declared = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-    seen = int(declared) if declared.isdigit() and int(declared) > limit else 0
+def too_large(limit: int) -> JSONResponse:
+    """The answer to a body beyond its limit."""
+    said = f"this is larger than the {limit // 2**20} MB that the studio takes; select less, or use the command line"
+    return JSONResponse({"error": said}, status_code=413, headers={"connection": "close"})
+
+
+def _limited(receive: Receive, limit: int) -> Receive:
+    """Counts the body as it comes, whatever length was declared."""
+    seen = 0
 
     async def counted() -> Message:
         nonlocal seen
-        if seen > limit:
-            raise TooLarge
         message = await receive()
         seen += len(message.get("body", b""))
         if seen > limit:
-            raise TooLarge
+            raise TooLarge(limit)
         return message
 
     return counted

@@ -10,14 +10,17 @@ from typing import Any
 _LONGEST_LINE = 64 * 2**20
 _PATIENCE_S = 3.0  # between asking a process to end and ending it
 
+_LAST_WORDS = ("done", "stopped", "failed")
+
 Tell = Callable[[dict[str, Any]], None]
 
 
 class Job:
-    """A running process.  `tell` gets every line it says; the last one is always of kind "done", "stopped" or "failed"."""
+    """A running process.  `tell` gets every line it says; the last one is of kind "done", "stopped" or "failed"."""
 
     def __init__(self, process: asyncio.subprocess.Process, tell: Tell) -> None:
         self._process, self._tell = process, tell
+        self._said_last = False
         self._reader = asyncio.create_task(self._read())
 
     @classmethod
@@ -44,8 +47,8 @@ class Job:
 
     @property
     def running(self) -> bool:
-        """Whether it has not ended yet."""
-        return self._process.returncode is None
+        """Whether it has not said its last word yet."""
+        return not self._said_last and self._process.returncode is None
 
     def say(self, message: dict[str, Any]) -> None:
         """Send one line to the process."""
@@ -60,7 +63,7 @@ class Job:
     async def end(self) -> None:
         """End the process, whatever it is doing."""
         self._tell = lambda message: None
-        if self.running:
+        if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 self._process.terminate()
             try:
@@ -75,14 +78,12 @@ class Job:
 
     async def _read(self) -> None:
         assert self._process.stdout is not None
-        last = ""
-        try:
+        with contextlib.suppress(ValueError):  # a line cut short, or too long
             while line := await self._process.stdout.readline():
                 message = json.loads(line)
-                last = message["kind"]
+                self._said_last = message["kind"] in _LAST_WORDS
                 self._tell(message)
-        except ValueError:
-            last = ""
         code = await self._process.wait()
-        if last not in ("done", "stopped", "failed"):
+        if not self._said_last:
+            self._said_last = True
             self._tell({"kind": "failed", "error": f"the computation ended without an answer (exit code {code}); perhaps memory ran out"})

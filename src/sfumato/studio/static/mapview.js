@@ -166,13 +166,17 @@ export class MapView {
       if (!set) continue;
       const { x, y, user } = set;
       const palette = paletteOf(dark, set.faint);
-      const half = x.length > 30000 ? 1 : 2;
-      for (let at = 0; at < x.length; at += 1) {
+      const count = x.length;
+      const reach = count > 30000 ? 1 : 2;
+      for (let at = 0; at < count; at += 1) {
         const px = (left + x[at] * scale) | 0;
         const py = (top - y[at] * scale) | 0;
-        if (px < half || py < half || px >= width - half || py >= height - half) continue;
+        if (px < reach || py < reach || px >= width - reach || py >= height - reach) continue;
         const colour = palette[user[at] % palette.length];
-        for (let row = (py - half) * width; row <= (py + half) * width; row += width) words.fill(colour, row + px - half, row + px + half + 1);
+        for (let row = py - reach; row < py + reach; row += 1) {
+          const first = row * width + px - reach;
+          for (let word = first; word < first + 2 * reach; word += 1) words[word] = colour;
+        }
       }
     }
     pen.putImageData(this.pixels, 0, 0);
