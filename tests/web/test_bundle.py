@@ -1,0 +1,156 @@
+"""Bundles: small, sealed, without true locations; a kept report; bad places."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+import sfumato as sf
+from sfumato.data.recipe import Recipe
+from sfumato.data.write import write_split
+from sfumato.deploy.bundle import export, load_bundle
+from sfumato.errors import FileError, MechanismError
+from sfumato.solver.run import save_solution
+from tests.deploy.tables import DATA
+from tests.web.conftest import KINDS
+from tests.web.device import WEB, in_node
+
+FILES = ("manifest.json", "mechanism.onnx", "vectors.json")
+_LOADS = """
+const outcome = [];
+for (const { name, at, bit } of given.changes) {
+  const read = async (file) => {
+    const bytes = new Uint8Array(readFileSync(given.folder + "/" + file));
+    if (file === name) bytes[at] ^= bit;
+    return bytes;
+  };
+  outcome.push(await load(read).then(() => "loaded", (error) => (error instanceof Error ? error.message : "odd")));
+}
+console.log(JSON.stringify(outcome));
+"""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_bundle_is_below_300_kilobytes(bundles, kind):
+    assert sum((bundles / kind / name).stat().st_size for name in FILES) < 300_000
+    load_bundle(bundles / kind)
+
+
+def _changes(folder, count):
+    random = np.random.default_rng(3)
+    sizes = {name: (folder / name).stat().st_size for name in FILES}
+    names = [FILES[place % 3] for place in range(count)]
+    return [{"name": name, "at": int(random.integers(sizes[name])), "bit": int(2 ** random.integers(8))} for name in names]
+
+
+def test_a_bundle_changed_in_one_byte_is_refused_by_python(bundles, tmp_path):
+    shutil.copytree(bundles / "net", tmp_path / "bundle")
+    for change in _changes(tmp_path / "bundle", 600):
+        path = tmp_path / "bundle" / change["name"]
+        whole = path.read_bytes()
+        path.write_bytes(whole[: change["at"]] + bytes([whole[change["at"]] ^ change["bit"]]) + whole[change["at"] + 1 :])
+        with pytest.raises(FileError):
+            load_bundle(tmp_path / "bundle")
+        path.write_bytes(whole)
+    load_bundle(tmp_path / "bundle")
+
+
+def test_a_bundle_changed_in_one_byte_is_refused_by_the_module(bundles):
+    folder = bundles / "net"
+    changes = [{"name": "none", "at": 0, "bit": 1}, *_changes(folder, 600)]
+    unchanged, *outcomes = in_node(_LOADS, {"folder": str(folder), "changes": changes})
+    assert unchanged == "loaded"
+    assert "loaded" not in outcomes and "odd" not in outcomes and not any("48.8" in outcome for outcome in outcomes)
+
+
+def test_a_mechanism_that_lists_true_locations_is_refused_unless_told(runs, tmp_path):
+    with pytest.raises(FileError, match="true locations") as refused:
+        export(runs / "channel", tmp_path / "dist")
+    assert refused.value.hint is not None and "--reveal-truths" in refused.value.hint and not (tmp_path / "dist").exists()
+    assert export(runs / "channel", tmp_path / "dist", reveal_truths=True)["holds_true_locations"]
+
+
+def test_no_bundle_holds_a_true_location(bundles):
+    """No pair of the data's coordinates, in metres or degrees, stands in any file as doubles or as text."""
+    assert DATA.train.plane is not None
+    for kind in ("laplace", "coin", "net"):
+        files = {name: (bundles / kind / name).read_bytes() for name in FILES}
+        for point in DATA.train.truth[::40]:
+            assert point.tobytes() not in files["mechanism.onnx"]
+            latitude, _ = DATA.train.plane.to_degrees(point)
+            for text in (f"{point[0]:.3f}", f"{latitude[0]:.6f}"):
+                assert text.encode() not in files["manifest.json"] + files["vectors.json"]
+        truths = np.array([vector["truth"] for vector in json.loads(files["vectors.json"])["vectors"]])
+        gaps = np.abs(truths[:, None, :] - DATA.train.truth[None, :, :]).max(axis=2)
+        assert gaps.min() > 1e-3
+
+
+def test_the_manifest_says_what_was_measured_and_proved(tmp_path):
+    some = DATA.train.take(np.arange(0, len(DATA.train), 60))
+    write_split(sf.Split(some), tmp_path / "some.csv")
+    recipe = Recipe(str(tmp_path / "some.csv"))
+    problem = sf.Problem(recipe.load().train, max_loss=173, cell_m=250)
+    save_solution(sf.solve(problem, sf.Exact(gap=0.02)), tmp_path / "exact", recipe=recipe)
+    save_solution(sf.solve(problem, sf.Laplace()), tmp_path / "laplace", recipe=recipe)
+    shutil.copy(tmp_path / "exact" / "certificate.npz", tmp_path / "laplace")
+    manifest = export(tmp_path / "laplace", tmp_path / "dist")
+    measured, proved = manifest["measured"]["training"], manifest["proved"]
+    assert measured["loss"]["value"] <= 173 * (1 + 1e-9)
+    assert proved["gap"] == pytest.approx(1 - measured["bayes_error"]["value"] - proved["bound_grid"], abs=1e-5) and proved["gap"] > 0
+    assert manifest["budget"]["max_loss"] == 173 and manifest["grid"]["cell_m"] == 250 and "training data" in manifest["accuracy_means"]
+
+
+def test_accuracy_is_the_distance_that_95_percent_stay_within(runs, bundles):
+    """The runs' data was given in memory, so truths are spread evenly; of 20,000 reports 95 % within 0.7 % (deviation 0.15 %)."""
+    manifest = load_bundle(bundles / "laplace")
+    truth = (np.random.default_rng(0).random((20_000, 2)) - 0.5) * manifest["region"]["side_m"] + np.array(manifest["region"]["centre"])
+    off = np.hypot(*(sf.load_run(runs / "laplace").mechanism.sample(truth, seed=9) - truth).T)
+    assert 0.943 < (off <= manifest["accuracy_m"]).mean() < 0.975  # rounding up by at most 10 m adds at most 1.7 %
+
+
+def test_what_cannot_be_a_graph_is_refused(tmp_path, runs):
+    from sfumato.deploy.graphs import graph_of
+
+    with pytest.raises(MechanismError, match="cannot be exported"):
+        graph_of(sf.Recorded(truths=np.zeros((1, 2)), reports=np.zeros((1, 2))))
+    (tmp_path / "there").mkdir()
+    with pytest.raises(FileError, match="exists"):
+        export(runs / "coin", tmp_path / "there")
+
+
+def test_a_report_is_kept_for_its_cell_until_its_time_is_over(bundles):
+    script = f"""
+    const {{ keeping, position }} = await import("{(WEB / "policy.js").as_uri()}");
+    const device = await load(given);
+    let now = 0;
+    const policy = keeping(device, {{ minutes: 10, now: () => now }});
+    const here = {{ latitude: 48.857, longitude: 2.347 }};
+    const first = policy.report(here), same = [];
+    for (let i = 0; i < 30; i++) {{
+      now += 15000;
+      same.push(policy.report({{ latitude: 48.857 + i * 1e-7, longitude: 2.347 }}) === first);
+    }}
+    now = 10 * 60000 + 1;
+    const later = Array.from({{ length: 30 }}, () => {{ policy.forget(); return policy.report(here); }});
+    const sent = position({{ latitude: 1, longitude: 2, accuracy: 3 }}, 4);
+    console.log(JSON.stringify({{ same, places: new Set(later.map((report) => JSON.stringify(report))).size, sent }}));
+    """
+    found = in_node(script, str(bundles / "laplace"))
+    assert all(found["same"]) and found["places"] > 10
+    blank = {"altitude": None, "altitudeAccuracy": None, "heading": None, "speed": None}
+    assert found["sent"] == {"coords": {"latitude": 1, "longitude": 2, "accuracy": 3, **blank}, "timestamp": 4}
+
+
+@pytest.mark.parametrize(
+    "place", [None, {}, {"latitude": "48", "longitude": 2}, {"latitude": 91, "longitude": 2}, {"latitude": 40, "longitude": 2}]
+)
+def test_a_bad_place_is_refused_without_repeating_it(bundles, place):
+    script = """
+    const device = await load(given.folder);
+    let said = "answered";
+    try { device.report(given.place); } catch (error) { said = error.message; }
+    console.log(JSON.stringify(said));
+    """
+    said = in_node(script, {"folder": str(bundles / "laplace"), "place": place})
+    assert said != "answered" and not any(number in said for number in ("48", "91", "40"))

@@ -1,0 +1,72 @@
+"""The page in Chromium with a faked location: the truth, the report, the spread; and nothing leaves."""
+
+import re
+
+import pytest
+
+from tests.browser import launched
+from tests.web.device import served
+
+HERE = {"latitude": 48.857, "longitude": 2.347}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with launched() as found:
+        yield found
+
+
+def _opened(browser, address, *, place=HERE, permissions=("geolocation",)):
+    context = browser.new_context(geolocation=place, permissions=list(permissions))
+    page = context.new_page()
+    page.problems, page.asked = [], []
+    page.on("console", lambda message: page.problems.append(message.text))
+    page.on("pageerror", lambda error: page.problems.append(str(error)))
+    page.on("request", lambda request: page.asked.append(request.url))
+    page.goto(f"{address}/index.html")
+    page.wait_for_selector("#locate:enabled", timeout=20_000)
+    return page
+
+
+def test_you_are_here_and_the_site_sees_this(bundles, browser):
+    with served(bundles / "laplace") as address:
+        page = _opened(browser, address)
+        page.click("#locate")
+        page.wait_for_selector("#facts:not([hidden])", timeout=20_000)
+        assert page.text_content("#truth") == "48.85700, 2.34700"
+        seen = page.text_content("#report")
+        assert re.fullmatch(r"48\.\d{1,6}, 2\.\d{1,6}", seen) and seen != "48.857, 2.347"
+        assert page.locator("#spread circle").count() == 400
+        assert page.locator("#marks .truth").count() == page.locator("#marks .report").count() == 1
+        assert int(page.text_content("#distance").removesuffix(" m")) > 0
+        page.click("#locate")  # asking again gives the same report: it is kept
+        page.wait_for_timeout(300)
+        assert page.text_content("#report") == seen
+        assert page.problems == []
+        # Only the page's own files were asked for, and none with a place in its address.
+        assert all(url.startswith(address) and "48.8" not in url for url in page.asked)
+        assert page.evaluate("localStorage.length + sessionStorage.length + document.cookie.length") == 0
+
+
+def test_the_policy_of_the_page_lets_nothing_out(bundles, browser):
+    with served(bundles / "laplace") as address:
+        page = _opened(browser, address)
+        outcome = page.evaluate("fetch('http://192.0.2.1/').then(() => 'sent', () => 'refused')")
+        assert outcome == "refused" and any("Content Security Policy" in problem for problem in page.problems)
+
+
+def test_outside_the_region_no_report_is_drawn(bundles, browser):
+    with served(bundles / "laplace") as address:
+        page = _opened(browser, address, place={"latitude": -33.9, "longitude": 151.2})
+        page.click("#locate")
+        page.wait_for_selector("#state.bad", timeout=20_000)
+        assert "outside the region" in page.text_content("#state")
+        assert page.locator("#facts").is_hidden() and page.text_content("#report") == ""
+
+
+def test_without_permission_it_says_so(bundles, browser):
+    with served(bundles / "laplace") as address:
+        page = _opened(browser, address, permissions=())
+        page.click("#locate")
+        page.wait_for_selector("#state.bad", timeout=20_000)
+        assert "did not give a location" in page.text_content("#state")
