@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from sfumato import cli
+from sfumato.deploy.bundle import load_bundle
 from sfumato.solver.run import load_run
 from tests.browser import wait_until
 from tests.studio.data import checkins
@@ -196,6 +197,16 @@ def _take(page: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         name = archive.namelist()[0].split("/")[0]
     taken = load_run(tmp_path / name)
     assert json.loads((tmp_path / name / "run.json").read_text())["data"]["recipe"]["source"].endswith("small.csv")
+    # A bundle of the exact channel would list true places: refused in words.  That of planar Laplace is whole.
+    assert "lists true locations" in page.locator("#no-bundle").inner_text()
+    page.select_option("#which", label="laplace, 120 m")
+    with page.expect_download() as bundle:
+        page.get_by_role("link", name=re.compile("laplace-120m-.*-device.zip")).click()
+    with zipfile.ZipFile(io.BytesIO(Path(bundle.value.path()).read_bytes())) as archive:
+        archive.extractall(tmp_path / "device")
+    assert load_bundle(next((tmp_path / "device").iterdir()))["solver"] == "laplace"
+    page.select_option("#which", label="exact, 120 m")
+    page.locator("#command").get_by_text("--solver exact").wait_for()
     # The command line repeats the run: the same mechanism, byte for byte.
     command = shlex.split(page.locator("#command").inner_text())
     monkeypatch.chdir(tmp_path)

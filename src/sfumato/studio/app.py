@@ -277,14 +277,12 @@ class Studio:
     # Taking away -----------------------------------------------------------------------------------
 
     async def take(self, session: Session, asked: dict[str, Any]) -> Any:
-        from sfumato.studio.take import command_line
+        from sfumato.studio.take import bundle_of, command_line
 
         run = session.run(asked.get("run"))
-        recipe = session.data.recipe
-        return {
-            "command": command_line(run.task, recipe, out=f"runs/{run.id}"),
-            "files": {"report": self._report_is_of(session, run), "run": True},
-        }
+        command = command_line(run.task, session.data.recipe, out=f"runs/{run.id}")
+        refused = await run_in_threadpool(bundle_of, run.folder, _bundle(session, run))
+        return {"command": command, "report": self._report_is_of(session, run), "bundle": refused is None, "bundle_refused": refused}
 
     def _report_is_of(self, session: Session, run: Run) -> bool:
         return session.comparison is not None and run.id in session.comparison["runs"]
@@ -296,11 +294,17 @@ class Studio:
         run = session.run(request.path_params["run"])
         if what == "run.zip":
             content, name = await run_in_threadpool(zipped, run.folder), f"{run.id}.zip"
+        elif what == "bundle.zip" and _bundle(session, run).is_dir():
+            content, name = await run_in_threadpool(zipped, _bundle(session, run)), f"{run.id}-device.zip"
         elif what == "report.html" and self._report_is_of(session, run):
             content, name = (session.folder / "report.html").read_bytes(), "report.html"
         else:
             raise ProblemError("there is no such file; compare first to make the report")
         return Response(content, media_type="application/octet-stream", headers={"content-disposition": f'attachment; filename="{name}"'})
+
+
+def _bundle(session: Session, run: Run) -> Path:
+    return session.folder / "bundles" / f"{run.id}-device"
 
 
 def _solvers() -> list[dict[str, Any]]:

@@ -3,11 +3,13 @@
 import csv
 import io
 import shlex
+import shutil
 import zipfile
 from pathlib import Path
 from typing import Any
 
 from sfumato.data.recipe import Recipe
+from sfumato.errors import SfumatoError
 
 
 def zipped(folder: Path) -> bytes:
@@ -18,6 +20,18 @@ def zipped(folder: Path) -> bytes:
             if path.is_file():
                 archive.write(path, f"{folder.name}/{path.relative_to(folder)}")
     return stream.getvalue()
+
+
+def bundle_of(run: Path, target: Path) -> str | None:
+    """Write the device bundle of a run, with the page that uses it; None, or the sentence that says why there is none."""
+    from sfumato.deploy.bundle import export
+
+    shutil.rmtree(target, ignore_errors=True)
+    try:
+        export(run, target, page=True)
+    except SfumatoError as error:
+        return str(error).replace(str(run), "this run") + (f" ({error.hint})" if error.hint else "")
+    return None
 
 
 def command_line(task: dict[str, Any], recipe: Recipe, *, out: str) -> str:

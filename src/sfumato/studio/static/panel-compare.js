@@ -1,7 +1,7 @@
 // Compare: kept runs side by side; where each sends a point, and what the adversary then believes.
 
 import { ask, unpack } from "./api.js";
-import { html, useEffect, useState } from "./html.js";
+import { html, useEffect, useRef, useState } from "./html.js";
 import { Bars, Chart2D, Legend, metres, percent } from "./parts.js";
 
 const BASELINES = ["laplace", "coin", "exact"];
@@ -10,6 +10,7 @@ export function ComparePanel({ state, actions }) {
   const { data, comparison, look } = state;
   const kept = state.runs.filter((run) => run.kept && run.solution);
   const [sample, setSample] = useState(0);
+  const asked = useRef(0);
   const busy = state.keeping || (state.live && state.live.run.state === "running");
   const wanted = kept.map((run) => run.id).join();
 
@@ -27,8 +28,10 @@ export function ComparePanel({ state, actions }) {
   const missing = BASELINES.filter((name) => !kept.some((run) => run.solver === name && run.max_loss === budget));
   const fill = () => actions.solveAll(missing.map((solver) => ({ solver, objective: "bayes", max_loss: budget, cell_m: Number(cell), seed: 0, time_limit: null })));
   const pick = async (x, y) => {
+    asked.current += 1;
+    const mine = asked.current;
     const found = await actions.attempt(() => ask("look", { x, y, runs: kept.map((run) => run.id) }));
-    if (found) {
+    if (found && mine === asked.current) {
       setSample(0);
       actions.update({ look: found, said: `A check-in of ${found.user}. Each mechanism's reports for it are shown.` });
     }
