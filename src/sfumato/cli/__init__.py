@@ -21,6 +21,7 @@ _COMMANDS = {
     "frontier": "The proven best trade-off between loss and leakage.",
     "sanitize": "Replace the places in a table by reports of a run's mechanism.",
     "export": "Write a bundle for devices: the mechanism as ONNX, a manifest, test vectors.",
+    "serve": "Answer geolocation requests on this machine with reports of a run's mechanism.",
     "studio": "A local page: bring data, set a budget, watch, compare, attack, take away.",
 }
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
