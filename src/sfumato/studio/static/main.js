@@ -104,7 +104,7 @@ function App() {
       <${ThemeButton} />
     </header>
     <div role="alert" class="error" hidden=${!state.error}>${state.error}${state.error && html` <button type="button" class="plain" aria-label="Close this message" onClick=${() => update({ error: "" })}>✕</button>`}</div>
-    ${state.lost && html`<div class="error" role="alert">The studio does not answer; is <code>sfumato studio</code> still running?</div>`}
+    ${state.lost && html`<div class="error" role="alert">The studio does not answer. If <code>sfumato studio</code> is still running, load this page again.</div>`}
     <div class="said" role="status" aria-live="polite">${state.said}</div>
     <main id="panel" role="tabpanel" aria-labelledby="tab-${state.panel}" class="panel-${state.panel}"><${Panel} state=${state} actions=${actions} /></main>
     <footer>Everything stays on this machine. ${state.entered?.tiles ? "Street tiles are fetched from the address that you gave: its owner sees where you look." : ""}</footer>`;

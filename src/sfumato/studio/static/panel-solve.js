@@ -50,10 +50,11 @@ export function SolvePanel({ state, actions }) {
   };
 
   return html`
-    <section class="stage" aria-label="Reports">
+    <section class="stage ${live?.records.length ? "with-curves" : ""}" aria-label="Reports">
       <${Chart2D} label="Map of reports" bounds=${widened(data.bounds, usable ? metresNow : 0)} points=${live?.cloud ? { ...live.cloud, user: state.cloud.user } : state.cloud} ghost=${live?.cloud ? { ...state.cloud, faint: 0.18 } : null} plane=${data.plane} tiles=${state.entered?.tiles} />
       <p class="caption">${live?.cloud ? "Reports of the same check-ins; their true places are faint." : "True places. Reports appear here while a solver works."}</p>
       <${Legend} users=${data.users} />
+      ${live?.records.length > 0 && html`<${Curves} live=${live} bayes=${bestKnown(state, "bayes", live.run.max_loss)} />`}
     </section>
     <section class="side" aria-label="Solve">
       <h2>Budget</h2>
@@ -84,7 +85,7 @@ export function SolvePanel({ state, actions }) {
         <button type="button" disabled=${!live || live.run.state !== "interrupted"} onClick=${resume}>Resume</button>
         <button type="button" disabled=${!live?.run.solution || running || state.runs.find((one) => one.id === live.run.id)?.kept} onClick=${() => actions.keep(live.run.id)}>Keep</button>
       </div>
-      ${live && html`<${Live} live=${live} bayes=${bestKnown(state, "bayes", live.run.max_loss)} running=${running} kept=${state.runs.find((one) => one.id === live.run.id)?.kept} go=${() => actions.update({ panel: "compare" })} />`}
+      ${live && html`<${Live} live=${live} running=${running} kept=${state.runs.find((one) => one.id === live.run.id)?.kept} go=${() => actions.update({ panel: "compare" })} />`}
     </section>`;
 }
 
@@ -100,7 +101,20 @@ function Proved({ bayes, information, refining, refused, waiting, below }) {
   </dl>`;
 }
 
-function Live({ live, bayes, running, kept, go }) {
+function Live({ live, running, kept, go }) {
+  const { run, records } = live;
+  const last = records.at(-1);
+  const found = run.solution;
+  return html`<div class="live">
+    <h2>${running ? "At work" : "Result"}</h2>
+    ${running && html`<p role="status"><progress aria-label="The solver is at work"></progress> ${run.solver} at ${run.max_loss} m${last ? `, round ${(last.round ?? last.step ?? records.length - 1) + 1}` : ""}</p>`}
+    ${found && !running && html`<p id="result">Loss ${metres(found.loss.value)} of ${metres(run.max_loss)}; Bayes error <strong>${found.bayes_error.value.toFixed(3)}</strong>${found.bayes_error.kind === "exact" ? "" : " (estimated)"}; information ${found.information_bits.value.toFixed(3)} bits; ${found.seconds.toFixed(1)} s.</p><p class="quiet">${run.said}</p>`}
+    ${kept && html`<button type="button" class="go" onClick=${go}>Next: compare →</button>`}
+  </div>`;
+}
+
+/** Loss against the budget and leakage against the bound, round by round. */
+function Curves({ live, bayes }) {
   const { run, records } = live;
   const groups = [...new Set(records.map((record) => record.lattice_m ?? null))];
   const looks = ["one", "two", "three"];
@@ -109,15 +123,9 @@ function Live({ live, bayes, running, kept, go }) {
       const rows = records.filter((record) => (record.lattice_m ?? null) === group && Number.isFinite(value(record)));
       return { name: group === null ? run.solver : `lattice ${+group.toPrecision(4)} m`, look: looks[at % 3], x: rows.map((record, step) => record.round ?? record.step ?? step), y: rows.map(value) };
     });
-  const last = records.at(-1);
-  const found = run.solution;
-  return html`<div class="live">
-    <h2>${running ? "At work" : "Result"}</h2>
-    ${running && html`<p role="status"><progress aria-label="The solver is at work"></progress> ${run.solver} at ${run.max_loss} m${last ? `, round ${(last.round ?? last.step ?? records.length - 1) + 1}` : ""}</p>`}
-    ${found && !running && html`<p id="result">Loss ${metres(found.loss.value)} of ${metres(run.max_loss)}; Bayes error <strong>${found.bayes_error.value.toFixed(3)}</strong>${found.bayes_error.kind === "exact" ? "" : " (estimated)"}; information ${found.information_bits.value.toFixed(3)} bits; ${found.seconds.toFixed(1)} s.</p><p class="quiet">${run.said}</p>`}
-    ${kept && html`<button type="button" class="go" onClick=${go}>Next: compare →</button>`}
-    ${records.length > 0 && html`<${Lines} title="Loss" xLabel="round" yLabel="metres" series=${lines((record) => record.loss)} across=${[{ value: run.max_loss, name: "budget" }]} summary="Loss by round, against the budget of ${run.max_loss} metres" />
-    <${Lines} title="Bayes error (validation data)" xLabel="round" yLabel="Bayes error ↑" series=${lines((record) => record.validation_bayes_error ?? record.bayes_error)} across=${bayes ? [{ value: bayes.bound, name: "no mechanism above (training data)" }] : []} summary="Bayes error by round, against the proven bound" />`}
+  return html`<div class="curves">
+    <${Lines} title="Loss, against the budget" xLabel="round" yLabel="metres" series=${lines((record) => record.loss)} across=${[{ value: run.max_loss, name: "budget" }]} summary="Loss by round, against the budget of ${run.max_loss} metres" />
+    <${Lines} title="Bayes error on validation data, against the bound" xLabel="round" yLabel="Bayes error ↑" series=${lines((record) => record.validation_bayes_error ?? record.bayes_error)} across=${bayes ? [{ value: bayes.bound, name: "no mechanism above (training data)" }] : []} summary="Bayes error by round, against the proven bound" />
   </div>`;
 }
 
