@@ -1,0 +1,255 @@
+"""Repeated reports: what an adversary learns who sees several reports of one user, and what keeping a report is worth."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from math import comb
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln, logsumexp
+
+from sfumato.data.grid import Grid, Region
+from sfumato.data.joint import Joint
+from sfumato.data.samples import Samples
+from sfumato.data.table import Table
+from sfumato.errors import ProblemError
+from sfumato.files import array_hash
+from sfumato.measure.estimate import Estimate, estimate_mean, wilson
+from sfumato.measure.exact import bayes_error
+from sfumato.measure.sent import Sent, sent, sent_by_secrets
+from sfumato.mechanism.base import Mechanism
+from sfumato.mechanism.law import Loss, euclidean
+from sfumato.randomness import generator
+
+COUNTS = (1, 2, 5, 10, 50)
+STICKY_CELL_M = 100.0
+DRAWS = 4000
+_MOST_COUNT = 10_000
+_FEWEST_DRAWS = 200
+_MOST_LOOKUPS = 1.5e9  # draws times reports times truths: about ten seconds
+_MOST_PRODUCTS = 2e6  # lists of reports times truths that are gone through one by one
+_SAME = 1e-12  # chances closer than this are one
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """Bayes errors of adversaries who see `counts` reports of one user.  Higher is more private.
+
+    `fresh`: all from one place, a new draw for each.  `endless`: the same with as many reports as one likes.
+    `kept`: all from one place and period under the sticky policy, where the first report is sent again; how
+    many there are does not matter.  `kept_loss` is the expected loss then, in metres: the middle of the place's
+    cell of `sticky_cell_m` is answered.  What that leaves open: `kept_periods`, one place and as many periods as
+    reports; `kept_places`, as many places (or periods) of the user, each drawn as in the data.
+    The last four are None where there is no such policy (words).
+    """
+
+    counts: tuple[int, ...]
+    fresh: tuple[Estimate, ...]
+    endless: Estimate
+    sticky_cell_m: float | None = None
+    kept: Estimate | None = None
+    kept_loss: float | None = None
+    kept_periods: tuple[Estimate, ...] | None = None
+    kept_places: tuple[Estimate, ...] | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        several = {"fresh": self.fresh, "kept_periods": self.kept_periods, "kept_places": self.kept_places}
+        return {
+            "reports": list(self.counts),
+            **{name: None if found is None else [one.as_dict() for one in found] for name, found in several.items()},
+            "endless": self.endless.as_dict(),
+            "kept": None if self.kept is None else self.kept.as_dict(),
+            "kept_loss": self.kept_loss,
+            "sticky_cell_m": self.sticky_cell_m,
+        }
+
+
+def repeated_reports(
+    mechanism: Mechanism,
+    samples: Samples | Table,
+    counts: Sequence[int] = COUNTS,
+    *,
+    sticky_cell_m: float | None = STICKY_CELL_M,
+    grid: Grid | None = None,
+    region: Region | None = None,
+    loss: Loss = euclidean,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> Repeated:
+    """Measure repeated reports of a mechanism on data, with and without the sticky policy.
+
+    Main arguments: `counts`, how many reports the adversary sees; `sticky_cell_m`, the side of the cell that is one place
+    for the policy (None for no policy).  Other arguments: `grid` merges reports into its cells; `region`, where
+    the middle of such a cell is moved to when it lies outside; `draws`, how many lists of reports are drawn where
+    there are too many to go through.
+
+    >>> from sfumato.data.synthetic import four_corners
+    >>> from sfumato.mechanism.simple import Coin
+    >>> found = repeated_reports(Coin(keep=0.2, place=(0.0, 0.0)), four_corners(0).train.split(20).train, (1, 10), draws=500)
+    >>> found.fresh[0].value > found.fresh[1].value
+    True
+    """
+    numbers = _checked(counts)
+    before = samples.joint()
+    law = _law(mechanism, before, grid)
+    fresh = estimate_repeated_bayes_error(before, law, numbers, draws=draws, seed=seed)
+    endless = Estimate.exact(endless_bayes_error(before, law), errs="exact, for endless reports", cell_m=_side(grid))
+    if sticky_cell_m is None or isinstance(samples, Table):
+        return Repeated(numbers, fresh, endless)
+    answered, of_truth = _answered(before, sticky_cell_m, region)
+    kept_law = _law(mechanism, answered, grid)
+    seen = kept_law.joint(answered)
+    apart = Joint(np.diag(seen.prior), secrets=seen.secrets)
+    return Repeated(
+        numbers,
+        fresh,
+        endless,
+        sticky_cell_m=sticky_cell_m,
+        kept=Estimate.exact(bayes_error(seen), within=kept_law.within, cell_m=_side(grid)),
+        kept_loss=_kept_loss(before, of_truth, kept_law, loss),
+        kept_periods=estimate_repeated_bayes_error(answered, kept_law, numbers, draws=draws, seed=seed + 1),
+        kept_places=estimate_repeated_bayes_error(apart, sent_by_secrets(seen), numbers, draws=draws, seed=seed + 2),
+    )
+
+
+def _checked(counts: Sequence[int]) -> tuple[int, ...]:
+    if not counts or not all(1 <= count <= _MOST_COUNT and count == int(count) for count in counts):
+        given = ", ".join(map(str, counts)) or "none"
+        raise ProblemError(f"numbers of reports are whole, from 1 to {_MOST_COUNT}; got {given}")
+    return tuple(sorted({int(count) for count in counts}))
+
+
+def _law(mechanism: Mechanism, before: Joint, grid: Grid | None) -> Sent:
+    assert before.places is not None
+    law = sent(mechanism, before.places, grid=grid)
+    if law is None:
+        raise ProblemError(
+            f"the law of this mechanism ('{mechanism.kind}') is not known, and repeated reports need it; snap it to a grid, "
+            "or measure a mechanism whose law is known"
+        )
+    return law
+
+
+def _side(grid: Grid | None) -> float | None:
+    return None if grid is None else grid.cell_m
+
+
+def _answered(before: Joint, cell_m: float, region: Region | None) -> tuple[Joint, np.ndarray]:
+    """P(secret, place that is answered) under the sticky policy, and the number of that place for each truth."""
+    assert before.places is not None
+    middles = Grid(cell_m=cell_m).snap(before.places)
+    middles = middles if region is None else region.clamp(middles)
+    places, column = np.unique(middles, axis=0, return_inverse=True)
+    table = np.zeros((len(before.secrets), len(places)))
+    np.add.at(table.T, column.ravel(), before.table.T)
+    return Joint(table, places=places, secrets=before.secrets), column.ravel()
+
+
+def _kept_loss(before: Joint, of_truth: np.ndarray, law: Sent, loss: Loss) -> float:
+    assert before.places is not None
+    total = 0.0
+    for truth, place in enumerate(of_truth):
+        columns, chances = law.row(place)
+        total += float(before.place_probability[truth] * (chances @ loss(before.places[truth], law.places[columns])))
+    return total
+
+
+def endless_bayes_error(before: Joint, law: Sent) -> float:
+    """The Bayes error once the reports are so many that the truth's row of the law is known.
+
+    1 - sum over distinct rows of max_x P(x, truths with that row).  No number of reports goes below it.
+    Exact, up to chances closer than 1e-12, which count as one.
+    """
+    groups: dict[str, np.ndarray] = {}
+    for truth in range(law.count):
+        columns, chances = law.row(truth)
+        rounded = np.round(chances / _SAME)
+        seen = rounded > 0
+        key = array_hash(columns[seen].astype(np.int64), rounded[seen])
+        groups[key] = groups[key] + before.table[:, truth] if key in groups else before.table[:, truth]
+    return max(0.0, 1 - float(sum(group.max() for group in groups.values())))
+
+
+def estimate_repeated_bayes_error(
+    before: Joint, law: Sent, counts: Sequence[int], *, draws: int = DRAWS, seed: int = 0
+) -> tuple[Estimate, ...]:
+    """Bayes error of the adversary who sees n independent reports from one truth, for each n of `counts`.
+
+    B_n = 1 - E max_x P(x | z_1..z_n),  P(x, z_1..z_n) = sum_w p(x,w) prod_i M(z_i | w).  Unit: probability.  Higher
+    is more private.  Exact for n = 1 and where all lists of n reports can be gone through.  Elsewhere a truth and
+    its reports are drawn and the posterior is computed from the law: unbiased, given the law.  Its interval is
+    1.96 standard errors, and on either side what outcomes too rare to be drawn (Wilson's share for none) could add.
+    """
+    if not draws >= 1:
+        raise ProblemError(f"at least 1 list of reports must be drawn; got {draws}")
+    numbers = _checked(counts)
+    found: dict[int, Estimate] = {}
+    for count in numbers:
+        exact = bayes_error(law.joint(before)) if count == 1 else _by_all_lists(before, law, count)
+        if exact is not None:
+            found[count] = Estimate.exact(exact, within=count * law.within)
+    left = tuple(count for count in numbers if count not in found)
+    if left:
+        most = max(_FEWEST_DRAWS, int(_MOST_LOOKUPS / (left[-1] * law.count)))
+        errors = 1 - _largest_posteriors(before, law, left, draws=min(draws, most), seed=seed)
+        found |= {count: _mean_of_draws(errors[:, column], count * law.within) for column, count in enumerate(left)}
+    return tuple(found[count] for count in numbers)
+
+
+def _mean_of_draws(errors: np.ndarray, within: float) -> Estimate:
+    plain = estimate_mean(errors)
+    aside = wilson(0.0, len(errors))[1] + within
+    return Estimate(
+        value=plain.value,
+        low=max(0.0, plain.low - aside),
+        high=min(1.0, plain.high + aside),
+        kind="estimate",
+        hits=len(errors),
+        errs="unbiased, given the law",
+    )
+
+
+def _by_all_lists(before: Joint, law: Sent, count: int) -> float | None:
+    """Exactly, over all lists of so many reports up to their order; None where these are too many."""
+    reports = len(law.places)
+    if comb(reports + count - 1, count) * max(law.count, count) > _MOST_PRODUCTS:
+        return None
+    logs = np.stack([_logs(*law.row(truth), size=reports) for truth in range(law.count)])
+    lists = np.array(list(combinations_with_replacement(range(reports), count)))
+    times = np.stack([(lists == report).sum(axis=1) for report in range(reports)], axis=1)
+    orders = gammaln(count + 1) - gammaln(times + 1).sum(axis=1)
+    likelihood = np.exp(logs[:, lists].sum(axis=2) + orders)
+    return max(0.0, 1 - float((before.table @ likelihood).max(axis=0).sum()))
+
+
+def _logs(columns: np.ndarray, chances: np.ndarray, *, size: int) -> np.ndarray:
+    """ln M(. | truth): minus infinity where a report cannot be sent."""
+    logs = np.full(size, -np.inf)
+    seen = chances > 0
+    logs[columns[seen]] = np.log(chances[seen])
+    return logs
+
+
+def _largest_posteriors(before: Joint, law: Sent, counts: tuple[int, ...], *, draws: int, seed: int) -> np.ndarray:
+    """max_x P(x | first n reports) of drawn truths, shape (draws, counts).  Truth by truth: no table of all truths and reports."""
+    random = generator(seed)
+    truths = random.choice(law.count, size=draws, p=before.place_probability / before.place_probability.sum())
+    chance = random.random((draws, counts[-1]))
+    reports = np.empty(chance.shape, dtype=np.int64)
+    for truth in np.unique(truths):
+        columns, chances = law.row(truth)
+        heights = np.cumsum(chances)
+        own = truths == truth
+        entry = np.searchsorted(heights, chance[own] * heights[-1], side="right")
+        reports[own] = columns[np.minimum(entry, len(columns) - 1)]
+    starts = [0, *counts[:-1]]
+    likelihood = np.full((draws, len(counts), len(before.secrets)), -np.inf)
+    for truth in range(law.count):
+        logs = _logs(*law.row(truth), size=len(law.places))
+        so_far = np.cumsum(np.add.reduceat(logs[reports], starts, axis=1), axis=1)
+        for secret in np.flatnonzero(before.table[:, truth]):
+            kept = likelihood[:, :, secret]
+            np.logaddexp(kept, so_far + np.log(before.table[secret, truth]), out=kept)
+    return np.exp(likelihood.max(axis=2) - logsumexp(likelihood, axis=2))
