@@ -13,6 +13,11 @@ from sfumato.deploy.release import Release
 from sfumato.deploy.sanitize import Runner, Task
 from sfumato.errors import DataError, FileError, SfumatoError
 
+
+class ClusterError(SfumatoError):
+    """The cluster cannot be reached, or gave up."""
+
+
 _WAIT = "30s"
 _KILLED_OFTEN = 10  # times a part may lose its worker before it is blamed
 
@@ -34,10 +39,10 @@ def on_cluster(address: str) -> Runner:
         try:
             client = distributed.Client(address, timeout=_WAIT, set_as_default=False)
         except (OSError, ValueError, ImportError) as error:
-            raise FileError(f"no dask scheduler answers at {address} ({type(error).__name__}); start one and name its address") from None
+            raise ClusterError(f"no dask scheduler answers at {address} ({type(error).__name__}); start one and name its address") from None
         with client:
             if not client.scheduler_info()["workers"]:
-                client.wait_for_workers(1, timeout=30)
+                _wait_for_one(client)
             order = client.scatter(_order(release, chance, policy), broadcast=True, hash=False)
             waiting: dict[str, Task] = {}
             futures: list[Any] = []
@@ -46,14 +51,26 @@ def on_cluster(address: str) -> Runner:
                 future = client.submit(_work, order, *paths, pure=False, retries=_KILLED_OFTEN)
                 futures.append(future)
                 waiting[future.key] = task
-            for future in distributed.as_completed(futures):
+            for future in distributed.as_completed(futures, loop=client.loop):
                 yield waiting[future.key], _tally(future, progress)
 
     return run
 
 
+def _wait_for_one(client: Any) -> None:
+    try:
+        client.wait_for_workers(1, timeout=30)
+    except (TimeoutError, OSError):
+        raise ClusterError("the scheduler has no worker after 30 s; start one and run the same command again") from None
+
+
 def _tally(future: Any, progress: Callable[[int], None] | None) -> Tally:
-    outcome = future.result()
+    try:
+        outcome = future.result()
+    except Exception as error:  # workers that kept dying, a scheduler that went away: dask's own errors
+        raise ClusterError(
+            f"the cluster gave a part up ({type(error).__name__}); mend it and run the same command again to go on"
+        ) from None
     if "error" in outcome:
         raise DataError(outcome["error"], hint=outcome["hint"])
     tally = Tally(**outcome)

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from sfumato.deploy.chance import Chance, Secure
 from sfumato.deploy.part import Policy, Tally, is_table, open_table, sanitize_part
 from sfumato.deploy.release import Release, release
-from sfumato.errors import DataError, FileError
+from sfumato.errors import DataError, FileError, SfumatoError
 from sfumato.files import plain, read_json, write_json
 from sfumato.solver.run import load_run
 from sfumato.version import __version__
@@ -133,8 +133,9 @@ def _folder(
             for task, tally in runner(released, chance, policy, tasks, progress):
                 write_json(work / "done" / f"{_short(task.name)}.json", {"part": task.name, "tally": tally.as_dict()})
                 tallies[task.name] = tally
-        except (DataError, FileError):
-            shutil.rmtree(work, ignore_errors=True)
+        except SfumatoError as error:
+            if isinstance(error, DataError) or not tallies:  # else what is done stays, to go on from
+                shutil.rmtree(work, ignore_errors=True)
             raise
         _clear_leftovers(work / "parts")
         record = _record(released, chance, policy, {name: tallies[name] for name in names}) | {"job": mark}

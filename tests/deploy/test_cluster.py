@@ -1,0 +1,109 @@
+"""The same sanitize over a real cluster of two workers: the same output under the same key, also when one is killed."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from pyarrow import parquet
+
+from sfumato.deploy.chance import Sticky
+from sfumato.deploy.cluster import ClusterError, on_cluster
+from sfumato.deploy.sanitize import sanitize
+from sfumato.errors import DataError
+from tests.deploy.tables import checkins, write_parquet
+
+KEY = bytes(range(32))
+_PARTS, _ROWS = 10, 30_000
+
+
+@contextmanager
+def _cluster(folder: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """A scheduler and two workers, each a process of its own; gives the address and the workers."""
+    started: list[subprocess.Popen[bytes]] = []
+    place = folder / "scheduler.json"
+    log = (folder / "cluster.log").open("wb")
+
+    def start(*words: str) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen([sys.executable, "-m", "distributed.cli." + words[0], *words[1:]], stdout=log, stderr=log, cwd=folder)
+        started.append(process)
+        return process
+
+    try:
+        start("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(place))
+        until = time.monotonic() + 60
+        while not place.exists() and time.monotonic() < until:
+            time.sleep(0.1)
+        options = ("--host", "127.0.0.1", "--nthreads", "1", "--no-dashboard", "--no-nanny", "--local-directory", str(folder / "w"))
+        workers = [start("dask_worker", "--scheduler-file", str(place), *options) for _ in range(2)]
+        yield json.loads(place.read_text())["address"], workers
+    finally:
+        for process in started:
+            process.kill()
+        for process in started:
+            process.wait(timeout=30)
+        log.close()
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> Path:
+    for part in range(_PARTS):
+        write_parquet(tmp_path / "in" / f"part-{part:02d}.parquet", checkins(_ROWS, seed=part))
+    return tmp_path / "in"
+
+
+def _hashes(folder: Path) -> dict[str, str]:
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
+
+
+@pytest.mark.slow
+def test_two_workers_one_killed_in_the_middle(runs, parts, tmp_path):
+    chance = Sticky(KEY, "day")
+    alone = sanitize(runs / "laplace", parts, tmp_path / "alone", chance=chance)
+    done: list[int] = []
+    with _cluster(tmp_path) as (address, workers):
+
+        def progress(rows: int) -> None:
+            done.append(rows)
+            if len(done) == 2:  # the others are under way
+                workers[0].send_signal(signal.SIGKILL)
+
+        whole = sanitize(runs / "laplace", parts, tmp_path / "cluster", chance=chance, progress=progress, runner=on_cluster(address))
+        assert workers[0].wait(timeout=30) == -signal.SIGKILL and workers[1].poll() is None
+    assert len(done) == _PARTS and sum(done) == _PARTS * _ROWS
+    assert _hashes(tmp_path / "cluster") == _hashes(tmp_path / "alone")
+    assert {name: whole[name] for name in whole if name != "loss_of_this_table"} == {
+        name: alone[name] for name in alone if name != "loss_of_this_table"
+    }
+    numbers = [parquet.read_table(path, columns=["number"])["number"].to_pylist() for path in sorted((tmp_path / "cluster").iterdir())]
+    assert numbers == [list(range(_ROWS))] * _PARTS  # nothing lost, nothing twice, in order
+    assert not [name for name in os.listdir(tmp_path) if "sfumato-job" in name]
+
+
+@pytest.mark.slow
+def test_a_refusal_on_a_worker_is_the_same_sentence(runs, tmp_path):
+    write_parquet(tmp_path / "in" / "a.parquet", checkins(100))
+    (tmp_path / "in" / "b.csv").write_text("lat,lon\n10.123,10\n")
+    with _cluster(tmp_path) as (address, _), pytest.raises(DataError, match=r"b\.csv: 1 of 1 rows") as refused:
+        sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out", runner=on_cluster(address))
+    assert "10.123" not in str(refused.value) and not (tmp_path / "out").exists()
+
+
+def test_no_scheduler_is_one_sentence(runs, tmp_path, monkeypatch):
+    monkeypatch.setattr("sfumato.deploy.cluster._WAIT", "1s")
+    write_parquet(tmp_path / "in" / "a.parquet", checkins(100))
+    with pytest.raises(ClusterError, match="no dask scheduler answers"):
+        sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out", runner=on_cluster("tcp://127.0.0.1:9"))
+    assert os.listdir(tmp_path) == ["in"]
+
+
+def test_the_single_machine_path_does_not_import_dask():
+    code = "import sys, sfumato.deploy.sanitize, sfumato.cli.sanitize; print(sorted(set(sys.modules) & {'dask', 'distributed', 'jax'}))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
