@@ -1,0 +1,136 @@
+"""What a mechanism's file tells about the points that it was made from: a membership test.
+
+An attacker holds the file and a place, and asks: was it among the training points?  The attacker scores places by what
+the file shows there; the test is how well a score tells training points from held-out points of the same draw.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.spatial import cKDTree
+from scipy.stats import rankdata
+
+from sfumato.data.grid import Grid
+from sfumato.data.samples import Samples
+from sfumato.errors import MechanismError
+from sfumato.measure.estimate import Estimate, wilson
+from sfumato.measure.sent import sent
+from sfumato.mechanism.base import Mechanism
+from sfumato.mechanism.law import Loss, euclidean
+from sfumato.randomness import generator
+
+_FEWEST = 10  # points on either side
+_MOST = 400
+_SAME_M = 1e-3  # nearer than this to a stored place is that place
+_NOT_PLACES = ("weights", "bias", "waves")  # arrays of nets
+NEAR, SURE, CHEAP = "nearer to a place in the file", "surer of its report", "costs less"
+
+
+@dataclass(frozen=True)
+class Membership:
+    """How well scores tell `points` training points from as many held-out ones: an AUC each, 0.5 is a toss.
+
+    `listed` is the share of the training points that stand in the file, to the millimetre.
+    """
+
+    points: int
+    scores: dict[str, Estimate]
+    listed: float
+
+    @property
+    def telling(self) -> tuple[str, Estimate] | None:
+        """The score whose AUC is furthest from a toss (of several, so it errs away from 0.5); None where too few points are left."""
+        return max(self.scores.items(), key=lambda item: abs(item[1].value - 0.5), default=None)
+
+    @property
+    def verdict(self) -> str:
+        """In a sentence."""
+        if self.listed == 1:
+            return "The file lists its training points: who has the file has them. Keep it as you keep the data."
+        if self.listed > 0:
+            return f"{self.listed:.1%} of the training points stand in the file: who has the file has them."
+        if self.telling is None:
+            return f"Not tested: {self.points} places are seen once on either side; expected at least {_FEWEST}."
+        name, auc = self.telling
+        if auc.low <= 0.5 <= auc.high:
+            return "None of these scores tells training points from held-out ones."
+        return f"The score '{name}' tells training points from held-out ones better than a toss."
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "points": self.points,
+            "auc": {name: estimate.as_dict() for name, estimate in self.scores.items()},
+            "listed": self.listed,
+            "verdict": self.verdict,
+        }
+
+
+def membership_test(
+    mechanism: Mechanism, train: Samples, held_out: Samples, *, grid: Grid | None = None, loss: Loss = euclidean, seed: int = 0
+) -> Membership:
+    """Test what a mechanism's file tells about its training points.
+
+    Only places that are seen once in both parts together are used, as many of each part: which part such a place fell in
+    was decided by the split alone, so without the file no score can do better than a toss.  `grid` is for a
+    mechanism whose law needs one; where the law is not known only the stored places are looked at.
+    """
+    stored = stored_places(mechanism)
+    own = np.unique(train.truth, axis=0)
+    listed = 0.0 if not len(stored) else float((_distance(stored, own) <= _SAME_M).mean())
+    inside, outside = _seen_once(train.truth, held_out.truth)
+    count = min(len(inside), len(outside), _MOST)
+    if count < _FEWEST:
+        return Membership(min(len(inside), len(outside)), {}, listed)
+    random = generator(seed)
+    points = np.vstack([random.permutation(part)[:count] for part in (inside, outside)])
+    scores = {} if not len(stored) else {NEAR: -_distance(stored, points)}
+    law = sent(mechanism, points, grid=grid)
+    if law is not None:
+        shown = np.empty((len(points), 2))
+        for number, point in enumerate(points):
+            columns, chances = law.row(number)
+            shown[number] = chances.max(), -(chances @ loss(point, law.places[columns]))
+        scores |= {SURE: shown[:, 0], CHEAP: shown[:, 1]}
+    return Membership(count, {name: area_under_curve(score[:count], score[count:]) for name, score in scores.items()}, listed)
+
+
+def area_under_curve(members: np.ndarray, others: np.ndarray) -> Estimate:
+    """The chance that a member scores above another; ties count half.  0.5 is a toss.
+
+    Unbiased.  The variance of this share is never above A(1 - A) / min(members, others) (Birnbaum and Klose, 1957), so
+    Wilson's interval for that many hits is wide enough, and has width where all were told apart.
+    """
+    scores = np.round(np.concatenate([members, others]), 9)  # what rounding alone tells apart is equal
+    ranks = rankdata(scores)[: len(members)].sum()
+    value = float((ranks - len(members) * (len(members) + 1) / 2) / (len(members) * len(others)))
+    fewer = min(len(members), len(others))
+    low, high = wilson(value, fewer)
+    return Estimate(value, low, high, "estimate", hits=fewer, errs="unbiased; one score of several")
+
+
+def stored_places(mechanism: Mechanism) -> np.ndarray:
+    """The places that stand in a mechanism's file: every array of points, and single points; not the weights of nets."""
+    try:
+        arrays = mechanism.arrays()
+    except MechanismError:  # cannot be saved: there is no file
+        return np.empty((0, 2))
+    found = [
+        array.reshape(-1, 2).astype(float)
+        for name, array in arrays.items()
+        if not any(word in name for word in _NOT_PLACES) and array.dtype.kind == "f" and array.shape[-1:] == (2,) and array.ndim <= 2
+    ]
+    return np.vstack([np.empty((0, 2)), *found])
+
+
+def _distance(stored: np.ndarray, points: np.ndarray) -> np.ndarray:
+    return cKDTree(stored).query(points)[0]
+
+
+def _seen_once(train: np.ndarray, held_out: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The places of each part that no other check-in of either part is at."""
+    both = np.vstack([train, held_out])
+    _, group, times = np.unique(both, axis=0, return_inverse=True, return_counts=True)
+    once = times[group.ravel()] == 1
+    return both[: len(train)][once[: len(train)]], both[len(train) :][once[len(train) :]]
