@@ -11,7 +11,7 @@ from sfumato.errors import ProblemError
 from sfumato.studio.look import Seen
 
 ROUNDS = 20
-_TIE = 1e-9
+_TIE = 0.005  # beliefs as close as this look the same
 
 
 @dataclass

@@ -11,6 +11,7 @@ from scipy.spatial import cKDTree
 from sfumato.data.recipe import Recipe
 from sfumato.data.samples import Samples
 from sfumato.measure.objective import Bayes, Information
+from sfumato.mechanism.law import euclidean
 from sfumato.solver.baselines import cheapest_place
 from sfumato.solver.frontier import Curve, frontier
 from sfumato.solver.optimum import best_within, task_of
@@ -57,7 +58,9 @@ def coarse_problem(data: Samples, cell_m: float | None) -> Problem:
 
 
 def farthest_budget(data: Samples) -> float:
-    """What one fixed place for everybody costs: beyond it there is nothing to gain."""
+    """What one fixed place for everybody costs: beyond it there is nothing to gain.  For much data, at its mean."""
+    if len(data) > MOST_PLACES:
+        return float(euclidean(data.truth, data.truth.mean(axis=0)).mean()) or 1.0
     wide = Problem(data, max_loss=1.0)
     return float(wide.joint.place_probability @ wide.loss(wide.places, np.array(cheapest_place(wide))[None, :])) or 1.0
 

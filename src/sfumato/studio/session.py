@@ -1,6 +1,7 @@
 """One page: its folder, its data, its runs and its jobs.  Two pages share nothing."""
 
 import asyncio
+import re
 import secrets
 import shutil
 import tempfile
@@ -19,6 +20,7 @@ GRACE_S = 5.0  # a page that is loaded again has so long to come back to its wor
 _UNSEEN_S = 30.0
 _PROOF_S = 90.0
 _REFINING_S = 25.0
+_UNFINISHED = re.compile(r"Stopped by hand|Time limit: \d+ of")  # how learners say that there is more to learn
 
 
 @dataclass
@@ -143,7 +145,7 @@ class Session:
             if kind == "done":
                 run.found, run.cell_m = message["solution"], message["cell_m"]
                 run.said = run.found["status"]
-                run.state = "interrupted" if run.task["resumable"] and run.said.startswith(("Stopped", "Time limit")) else "done"
+                run.state = "interrupted" if run.task["resumable"] and _UNFINISHED.match(run.said) else "done"
             elif kind in ("failed", "stopped"):
                 run.said, run.state = message["error"], kind
             self.tell({**message, "kind": f"solve-{kind}", "run": run.as_dict()})

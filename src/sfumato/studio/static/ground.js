@@ -49,32 +49,36 @@ function degrees(pen, map, plane, ink) {
   const tall = nice((north - south) / 2.5);
   const wide = nice((east - west) / (map.width > 420 ? 3.5 : 2.2));
   const digits = (step) => Math.max(0, Math.ceil(-Math.log10(step) - 1e-9));
+  const labels = []; // written when all lines are drawn
   for (let at = Math.ceil(south / tall) * tall; at < north; at += tall) {
     const ends = [west, (west + east) / 2, east].map((longitude) => map.toScreen(...toMetres(plane, at, longitude)));
     line(pen, ends);
-    label(pen, ink, `${Math.abs(at).toFixed(digits(tall))}° ${at < 0 ? "S" : "N"}`, 6, ends[0][1] - 4);
+    if (ends[0][1] > 40) labels.push([`${Math.abs(at).toFixed(digits(tall))}° ${at < 0 ? "S" : "N"}`, 6, ends[0][1] - 4]);
   }
   for (let at = Math.ceil(west / wide) * wide; at < east; at += wide) {
     const ends = [north, (north + south) / 2, south].map((latitude) => map.toScreen(...toMetres(plane, latitude, at)));
     line(pen, ends);
-    label(pen, ink, `${Math.abs(at).toFixed(digits(wide))}° ${at < 0 ? "W" : "E"}`, ends[0][0] + 4, 14);
+    labels.push([`${Math.abs(at).toFixed(digits(wide))}° ${at < 0 ? "W" : "E"}`, ends[0][0] + 4, 14]);
   }
+  for (const written of labels) label(pen, ink, ...written);
 }
 
 function metres(pen, map, ink) {
   const step = nice(map.width / map.view.scale / 3.5);
   const [x0, y0] = map.toMetres(0, map.height);
   const [x1, y1] = map.toMetres(map.width, 0);
+  const labels = [];
   for (let at = Math.ceil(y0 / step) * step; at < y1; at += step) {
     const [, py] = map.toScreen(0, at);
     line(pen, [[0, py], [map.width, py]]);
-    label(pen, ink, `${+at.toPrecision(6)} m`, 6, py - 4);
+    if (py > 40) labels.push([`${+at.toPrecision(6)} m`, 6, py - 4]);
   }
   for (let at = Math.ceil(x0 / step) * step; at < x1; at += step) {
     const [px] = map.toScreen(at, 0);
     line(pen, [[px, 0], [px, map.height]]);
-    label(pen, ink, `${+at.toPrecision(6)} m`, px + 4, 14);
+    labels.push([`${+at.toPrecision(6)} m`, px + 4, 14]);
   }
+  for (const written of labels) label(pen, ink, ...written);
 }
 
 export function drawScaleBar(pen, map, ink) {

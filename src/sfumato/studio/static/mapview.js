@@ -116,7 +116,7 @@ export class MapView {
     pen.fillStyle = ink.heat;
     for (const [x, y, chance] of cells) {
       const [px, py] = this.toScreen(x, y);
-      pen.globalAlpha = 0.08 + 0.85 * Math.sqrt(chance / most);
+      pen.globalAlpha = 0.03 + 0.85 * Math.sqrt(chance / most);
       pen.fillRect(px - size / 2, py - size / 2, size, size);
     }
     pen.globalAlpha = 1;

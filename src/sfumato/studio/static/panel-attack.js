@@ -1,7 +1,7 @@
 // Attack yourself: guess who sent a report, twenty rounds, beside the best possible score.
 
 import { ask } from "./api.js";
-import { html, useEffect, useState } from "./html.js";
+import { html, useEffect, useMemo, useState } from "./html.js";
 import { Bars, Chart2D, Select, Swatch } from "./parts.js";
 
 export function AttackPanel({ state, actions }) {
@@ -14,6 +14,8 @@ export function AttackPanel({ state, actions }) {
     const at = verdict ? game.shown : game?.report;
     setMarks(at ? [{ x: at[0], y: at[1], fill: "#ffffff", ring: "#c00000", radius: 8 }] : []);
   }, [game]);
+
+  const everybody = useMemo(() => state.cloud && { ...state.cloud, faint: 0.7 }, [state.cloud]);
 
   if (!data || !runs.length) return html`<section class="empty"><h2>Attack yourself</h2><p>You will see reports and guess who sent each. First there must be a mechanism to attack: choose data and solve.</p><button type="button" class="main" onClick=${() => actions.update({ panel: data ? "solve" : "data" })}>Go to ${data ? "Solve" : "Data"}</button></section>`;
 
@@ -35,7 +37,7 @@ export function AttackPanel({ state, actions }) {
   const run = game && state.runs.find((one) => one.id === game.run);
   return html`
     <section class="stage" aria-label="Report">
-      <${Chart2D} label=${game?.report ? `Map with one report, at ${(verdict ? game.shown : game.report)?.map((value) => value.toFixed(0)).join(", ")} metres east and north of the middle, and the true places of everybody` : "Map of true places"} bounds=${data.bounds} ghost=${{ ...state.cloud, faint: 0.5 }} marks=${marks} plane=${data.plane} tiles=${state.entered?.tiles} />
+      <${Chart2D} label=${game?.report ? `Map with one report, at ${(verdict ? game.shown : game.report)?.map((value) => value.toFixed(0)).join(", ")} metres east and north of the middle, and the true places of everybody` : "Map of true places"} bounds=${data.bounds} ghost=${everybody} marks=${marks} plane=${data.plane} tiles=${state.entered?.tiles} />
       <p class="caption">${game ? "The ringed white dot is the report. The small marks are where everybody usually is: the adversary knows that." : "The small marks are where everybody usually is: the adversary knows that."}</p>
     </section>
     <section class="side" aria-label="Attack yourself">

@@ -1,7 +1,8 @@
 // Compare: kept runs side by side; where each sends a point, and what the adversary then believes.
 
 import { ask, unpack } from "./api.js";
-import { html, useEffect, useRef, useState } from "./html.js";
+import { fanOut, stepOf } from "./fan.js";
+import { html, useEffect, useMemo, useRef, useState } from "./html.js";
 import { Bars, Chart2D, Legend, metres, percent } from "./parts.js";
 
 const BASELINES = ["laplace", "coin", "exact"];
@@ -63,21 +64,21 @@ export function ComparePanel({ state, actions }) {
 
 function RunMap({ run, state, sample, setSample, pick, drop, cloud }) {
   const { data, look } = state;
-  const [reports, setReports] = useState(null);
-  useEffect(() => setReports(cloud ? { ...unpack(cloud), user: state.cloud.user } : null), [cloud]);
   const seen = look?.runs[run.id];
   const sender = look && data.users.findIndex((one) => one.name === look.user);
   const [marks, setMarks] = useState([]);
   useEffect(() => {
     setMarks(seen ? [...seen.samples.map(([x, y], at) => ({ x, y, fill: "#ffffff", ring: at === sample ? "#000000" : "#666666", radius: at === sample ? 6 : 4 })), { x: look.truth[0], y: look.truth[1], user: sender, radius: 7 }] : []);
   }, [look, sample]);
-  const heat = seen?.heat ? { cells: seen.heat, cell_m: seen.cell_m } : null;
+  const heat = useMemo(() => (seen?.heat ? { cells: seen.heat, cell_m: seen.cell_m } : null), [seen]);
   const side = Math.max(data.bounds[2] - data.bounds[0], data.bounds[3] - data.bounds[1]);
   const margin = Math.min(run.max_loss, 0.5 * side);
   const bounds = [data.bounds[0] - margin, data.bounds[1] - margin, data.bounds[2] + margin, data.bounds[3] + margin];
+  const reports = useMemo(() => (cloud ? fanOut({ ...unpack(cloud), user: state.cloud.user }, stepOf(bounds)) : null), [cloud]);
+  const faint = useMemo(() => ({ ...state.cloud, faint: 0.25 }), [state.cloud]);
   return html`<article class="run" aria-label="${run.solver} at ${run.max_loss} m">
     <h3>${run.solver} <small>${run.max_loss} m${run.objective === "bayes" ? "" : `, ${run.objective}`}</small><button type="button" class="plain" aria-label="Remove ${run.id}" onClick=${drop}>✕</button></h3>
-    <${Chart2D} label="Reports of ${run.solver}" bounds=${bounds} points=${seen ? null : reports} ghost=${seen ? { ...state.cloud, faint: 0.25 } : null} heat=${heat} marks=${marks} plane=${data.plane} tiles=${state.entered?.tiles} onPick=${pick} size=${0.75} />
+    <${Chart2D} label="Reports of ${run.solver}" bounds=${bounds} points=${seen ? null : reports} ghost=${seen ? faint : null} heat=${heat} marks=${marks} plane=${data.plane} tiles=${state.entered?.tiles} onPick=${pick} size=${0.75} />
     ${seen && html`<div class="belief">
       <p>${seen.loss === null ? "" : `This check-in: ${metres(seen.loss)} off on average. `}Ten reports were drawn; after report${" "}
         <select aria-label="Report of ${run.solver}" value=${sample} onChange=${(event) => setSample(Number(event.target.value))}>${seen.samples.map((_, at) => html`<option key=${at} value=${at} selected=${at === sample}>${at + 1}</option>`)}</select>${" "}

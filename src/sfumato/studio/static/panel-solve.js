@@ -1,7 +1,8 @@
 // Solve: a budget that snaps to the frontier, what is proved there, a solver at work.
 
 import { ask } from "./api.js";
-import { html, useEffect, useRef } from "./html.js";
+import { fanOut, stepOf as stepOfFrame } from "./fan.js";
+import { html, useEffect, useMemo, useRef } from "./html.js";
 import { Chart2D, Legend, Lines, NumberField, Select, metres, numberIn } from "./parts.js";
 import { bestKnown } from "./proof.js";
 
@@ -32,6 +33,10 @@ export function SolvePanel({ state, actions }) {
     return () => clearTimeout(rest.current);
   }, [state.proved]);
 
+  const frame = data && widened(data.bounds, usable ? metresNow : 0);
+  const reports = useMemo(() => (live?.cloud ? fanOut({ ...live.cloud, user: state.cloud.user }, stepOfFrame(frame)) : null), [live?.cloud, frame?.join()]);
+  const faint = useMemo(() => state.cloud && { ...state.cloud, faint: 0.18 }, [state.cloud]);
+
   if (!data) return html`<section class="empty"><h2>Solve</h2><p>Choose data first.</p><button type="button" class="main" onClick=${() => actions.update({ panel: "data" })}>Go to Data</button></section>`;
 
   const curve = curves.bayes;
@@ -51,7 +56,7 @@ export function SolvePanel({ state, actions }) {
 
   return html`
     <section class="stage ${live?.records.length ? "with-curves" : ""}" aria-label="Reports">
-      <${Chart2D} label="Map of reports" bounds=${widened(data.bounds, usable ? metresNow : 0)} points=${live?.cloud ? { ...live.cloud, user: state.cloud.user } : state.cloud} ghost=${live?.cloud ? { ...state.cloud, faint: 0.18 } : null} plane=${data.plane} tiles=${state.entered?.tiles} />
+      <${Chart2D} label="Map of reports" bounds=${frame} points=${reports ?? state.cloud} ghost=${reports ? faint : null} size=${reports ? 0.8 : 1} plane=${data.plane} tiles=${state.entered?.tiles} />
       <p class="caption">${live?.cloud ? "Reports of the same check-ins; their true places are faint." : "True places. Reports appear here while a solver works."}</p>
       <${Legend} users=${data.users} />
       ${live?.records.length > 0 && html`<${Curves} live=${live} bayes=${bestKnown(state, "bayes", live.run.max_loss)} />`}
@@ -107,7 +112,7 @@ function Live({ live, running, kept, go }) {
   const found = run.solution;
   return html`<div class="live">
     <h2>${running ? "At work" : "Result"}</h2>
-    ${running && html`<p role="status"><progress aria-label="The solver is at work"></progress> ${run.solver} at ${run.max_loss} m${last ? `, round ${(last.round ?? last.step ?? records.length - 1) + 1}` : ""}</p>`}
+    ${running && html`<p role="status"><progress aria-label="The solver is at work" value=${last?.done}></progress> ${run.solver} at ${run.max_loss} m${last ? `, round ${(last.round ?? last.step ?? records.length - 1) + 1}` : ""}</p>`}
     ${found && !running && html`<p id="result">Loss ${metres(found.loss.value)} of ${metres(run.max_loss)}; Bayes error <strong>${found.bayes_error.value.toFixed(3)}</strong>${found.bayes_error.kind === "exact" ? "" : " (estimated)"}; information ${found.information_bits.value.toFixed(3)} bits; ${found.seconds.toFixed(1)} s.</p><p class="quiet">${run.said}</p>`}
     ${kept && html`<button type="button" class="go" onClick=${go}>Next: compare →</button>`}
   </div>`;
@@ -123,9 +128,11 @@ function Curves({ live, bayes }) {
       const rows = records.filter((record) => (record.lattice_m ?? null) === group && Number.isFinite(value(record)));
       return { name: group === null ? run.solver : `lattice ${+group.toPrecision(4)} m`, look: looks[at % 3], x: rows.map((record, step) => record.round ?? record.step ?? step), y: rows.map(value) };
     });
+  const held = records.some((record) => record.validation_bayes_error !== undefined);
+  const on = held ? "validation data" : "training data";
   return html`<div class="curves">
     <${Lines} title="Loss, against the budget" xLabel="round" yLabel="metres" series=${lines((record) => record.loss)} across=${[{ value: run.max_loss, name: "budget" }]} summary="Loss by round, against the budget of ${run.max_loss} metres" />
-    <${Lines} title="Bayes error on validation data, against the bound" xLabel="round" yLabel="Bayes error ↑" series=${lines((record) => record.validation_bayes_error ?? record.bayes_error)} across=${bayes ? [{ value: bayes.bound, name: "no mechanism above (training data)" }] : []} summary="Bayes error by round, against the proven bound" />
+    <${Lines} title="Bayes error on ${on}, against the bound" xLabel="round" yLabel="Bayes error ↑" series=${lines((record) => record.validation_bayes_error ?? record.bayes_error)} across=${bayes ? [{ value: bayes.bound, name: held ? "no mechanism above (training data)" : "no mechanism above" }] : []} summary="Bayes error by round, against the proven bound" />
   </div>`;
 }
 
