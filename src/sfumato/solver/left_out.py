@@ -1,0 +1,157 @@
+"""Users who are not in the data: solve again without each of them, and judge everybody with what comes out."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from sfumato.data.samples import Samples
+from sfumato.data.table import Table
+from sfumato.errors import FileError, ProblemError, SfumatoError
+from sfumato.files import plain
+from sfumato.measure.judge import Judgement, PerUser, judge
+from sfumato.mechanism.base import Mechanism
+from sfumato.solver import SOLVERS, solve
+from sfumato.solver.problem import Problem
+from sfumato.solver.run import Run, load_run, save_solution
+from sfumato.solver.solution import Solver
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """What became of everybody when one user was left out of training.
+
+    `judged` holds a judgement of all users, the one left out among them, for each set of data.
+    """
+
+    user: str
+    mechanism: Mechanism
+    judged: Mapping[str, Judgement]
+    status: str
+
+    def of_user(self, label: str) -> PerUser | None:
+        """The figures of the user left out; None where that data has nothing of the user."""
+        return user_of(self.judged[label], self.user)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"user": self.user, "status": self.status, **{label: found.as_dict() for label, found in self.judged.items()}}
+
+
+def user_of(found: Judgement, name: str) -> PerUser | None:
+    """One user's figures; None where the data holds nothing of the user."""
+    prior = dict(zip(found.joint.secrets, found.joint.prior, strict=True))
+    return next((user for user in found.per_user if user.name == name and prior[name] > 0), None)
+
+
+def leave_one_out(
+    problem: Problem,
+    solver: Solver,
+    *,
+    on: Mapping[str, Samples] | None = None,
+    seed: int = 0,
+    time_limit: float | None = None,
+    hits: int = 500,
+    keep: str | Path | None = None,
+    progress: Progress | None = None,
+) -> tuple[LeftOut, ...]:
+    """For each user: solve again without the user, then judge everybody with that mechanism.  One solve a user.
+
+    Main arguments: the problem and the solver of the mechanism that is looked at, and its `seed`; `on`, data to judge on
+    by name (all of the training data unless said).  Other arguments: `time_limit`, seconds a solve; `keep`, a folder
+    for the run of each user left out: what is there from the same problem, solver and seed is not solved again.
+    """
+    samples = problem.samples
+    if isinstance(samples, Table):
+        raise ProblemError(f"{samples.name} holds words; leaving users out is for places: a truth never seen has no report among words")
+    present = [name for name, count in zip(samples.secrets, samples.counts, strict=True) if count]
+    if len(present) < 3:
+        raise ProblemError(f"leaving one of {len(present)} users out leaves nobody to be confused with; expected at least three users")
+    found = []
+    for number, user in enumerate(present):
+        start = time.perf_counter()
+        smaller = without(problem, user)
+        place = None if keep is None else Path(keep) / f"without-{number + 1}"
+        mechanism, status, fresh = _solved(smaller, solver, seed, time_limit, place)
+        judged = {label: _judged(mechanism, problem, data, hits) for label, data in (on or {"training data": samples}).items()}
+        found.append(LeftOut(user, mechanism, judged, status))
+        if progress is not None:
+            how = "solved" if fresh else "read again"
+            progress(f"left out {user} ({number + 1} of {len(present)}): {how} in {time.perf_counter() - start:.1f} s")
+    return tuple(found)
+
+
+def without(problem: Problem, user: str) -> Problem:
+    """The same problem without one user: same region, grid, budgets and objective."""
+    samples = problem.samples
+    assert isinstance(samples, Samples)
+    if problem.objective.name == f"target:{user}":
+        raise ProblemError(f"the objective is about user {user}, who cannot be left out of it; choose another objective")
+    rest = samples.take(samples.secret != samples.secrets.index(user), name=f"{samples.name} without {user}").renumbered()
+    budgets = problem.user_max_loss
+    kept = None if budgets is None else {name: budget for name, budget in budgets.items() if name in rest.secrets}
+    return replace(problem, samples=rest, user_max_loss=kept)
+
+
+def _judged(mechanism: Mechanism, problem: Problem, data: Samples, hits: int) -> Judgement:
+    return judge(mechanism, data, loss=problem.loss, region=problem.region, sampled_on=problem.released_on, hits=hits)
+
+
+def _solved(problem: Problem, solver: Solver, seed: int, time_limit: float | None, place: Path | None) -> tuple[Mechanism, str, bool]:
+    """A mechanism and how its solver ended; whether it was solved now or read again."""
+    if place is not None and place.exists():
+        run = load_run(place)
+        if run.record != {**run.record, **_asked(problem, solver, seed)} or run.record["data"]["hash"] != problem.samples.hash:
+            raise FileError(f"{place} holds a run of another problem, solver or seed; name another folder or remove it")
+        return run.mechanism, run.record["status"], False
+    solution = solve(problem, solver, seed=seed, time_limit=time_limit)
+    if place is not None:
+        save_solution(solution, place)
+    return solution.mechanism, solution.status, True
+
+
+def _asked(problem: Problem, solver: Any, seed: int) -> dict[str, Any]:
+    """What a run's record says of the question that it answers."""
+    asked = {
+        "solver": solver.name,
+        "settings": asdict(solver),
+        "seed": seed,
+        "objective": problem.objective.name,
+        "max_loss": problem.max_loss,
+        "user_max_loss": None if problem.user_max_loss is None else dict(problem.user_max_loss),
+        "max_distance": problem.max_distance,
+        "min_bayes_error": problem.min_bayes_error,
+        "loss_function": problem.loss.__name__,
+        "grid": problem.grid.as_dict(),
+    }
+    return {name: plain(value) for name, value in asked.items()}
+
+
+def solver_of(run: Run) -> Solver:
+    """The solver of a run with its settings, put together again from the record."""
+    name = run.record["solver"]
+    if name not in SOLVERS:
+        raise FileError(f"{run.folder} was made by a solver '{name}', which this version does not know")
+    try:
+        return _restored(SOLVERS[name](), run.record["settings"])
+    except (KeyError, TypeError, AttributeError, SfumatoError):
+        raise FileError(
+            f"{run.folder}: the settings of its solver cannot be read back; leave users out in Python, with leave_one_out(problem, solver)"
+        ) from None
+
+
+def _restored(default: Any, stored: Mapping[str, Any]) -> Any:
+    """A dataclass with stored settings; parts that are dataclasses are of the default's kind, and must have its fields."""
+    if set(stored) != {part.name for part in fields(default)}:
+        raise KeyError("other settings")
+    values = {}
+    for name, value in stored.items():
+        part = getattr(default, name)
+        if is_dataclass(part):
+            values[name] = _restored(part, value)
+        else:
+            values[name] = tuple(value) if isinstance(value, list) else value
+    return replace(default, **values)
