@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test lint types tests paper bench clean
+.PHONY: demo test lint types tests paper bench system-deps clean
 .DEFAULT_GOAL := demo
 
 demo: $(READY)
@@ -29,6 +29,12 @@ paper: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+# What the tests of web/ and of the studio drive, from Debian; does nothing where both are there.
+system-deps:
+	{ command -v chromium && command -v node; } >/dev/null || { \
+	  SUDO=$$(test "$$(id -u)" = 0 || echo sudo); \
+	  $$SUDO apt-get update --quiet && $$SUDO apt-get install --quiet --yes --no-install-recommends chromium nodejs; }
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("sfumato needs Python 3.11 or newer; got " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
