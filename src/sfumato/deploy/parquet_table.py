@@ -73,9 +73,13 @@ class ParquetTable:
             self._file = parquet.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False)
             self.names: list[str] = [str(name) for name in self._file.schema_arrow.names]
             self._schema = self._file.schema_arrow
-            self._codecs = _codecs(self._file.metadata)
-            groups = [self._file.metadata.row_group(number).num_rows for number in range(min(self._file.metadata.num_row_groups, 4))]
-            self._group_rows = int(min(max([*groups, 1]), _MOST_ROWS_A_GROUP))
+            twice = sorted({name for name in self.names if self.names.count(name) > 1})
+        if twice:
+            raise DataError(f"{path.name} has the column '{twice[0]}' twice; expected each name once: rename or remove one")
+        with _readable(path):
+            # Of the footer only these two counts are looked at: asking for a damaged group's own can end the process.
+            rows, groups = self._file.metadata.num_rows, self._file.metadata.num_row_groups
+            self._group_rows = int(min(max(1, -(-rows // max(groups, 1))), _MOST_ROWS_A_GROUP))
 
     def close(self) -> None:
         """Let go of the file."""
@@ -103,8 +107,7 @@ class ParquetTable:
         for name in without:
             schema = schema.remove(schema.get_field_index(name))
         schema = schema.with_metadata(_harmless(schema.metadata, without))
-        codecs = {name: codec for name, codec in self._codecs.items() if name.split(".")[0] not in without}
-        with written_beside(path) as beside, parquet.ParquetWriter(beside, schema, compression=codecs or "snappy") as writer:
+        with written_beside(path) as beside, parquet.ParquetWriter(beside, schema) as writer:
             yield ParquetSink(writer, schema, first, second, self._group_rows)
 
 
@@ -119,7 +122,7 @@ class ParquetSink:
         """One block; `keep` says which rows go out, None for all."""
         import pyarrow as pa
 
-        columns = list(block.batch.columns)
+        columns = [block.batch.column(name) for name in self._schema.names]
         for (place, field), values in zip(self._places, (first, second), strict=True):
             gone = np.isnan(values)
             mask = gone if field.nullable and gone.any() else None
@@ -147,19 +150,6 @@ def _is_number(kind: Any) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_float32(kind) or pa.types.is_float64(kind) or pa.types.is_decimal(kind))
-
-
-def _codecs(metadata: Any) -> dict[str, str]:
-    """The compression of each column, as the first row group has it."""
-    if not metadata.num_row_groups:
-        return {}
-    group = metadata.row_group(0)
-    found = {}
-    for number in range(group.num_columns):
-        column = group.column(number)
-        codec = str(column.compression).lower()
-        found[column.path_in_schema] = {"uncompressed": "none", "lz4_raw": "lz4"}.get(codec, codec)
-    return found
 
 
 def _harmless(metadata: dict[bytes, bytes] | None, without: tuple[str, ...]) -> dict[bytes, bytes] | None:
