@@ -90,7 +90,7 @@ def test_a_coin_is_found_out_when_it_first_tells_the_truth() -> None:
     for count, estimate in zip(found.counts, found.fresh, strict=True):
         assert estimate.low - 1e-9 <= 0.75 * 0.8**count <= estimate.high + 1e-9
     assert found.fresh[0].kind == "exact" and found.fresh[2].kind == "estimate"
-    assert found.endless.value == pytest.approx(0, abs=1e-9) and found.kept is None
+    assert found.endless.value == pytest.approx(0, abs=1e-9) and found.middle is None
 
 
 def test_a_report_that_never_varies_tells_nothing_more_by_repetition() -> None:
@@ -100,8 +100,8 @@ def test_a_report_that_never_varies_tells_nothing_more_by_repetition() -> None:
     assert found.fresh[0].value == pytest.approx(one) and found.endless.value == pytest.approx(one)
     assert found.fresh[1].low <= one <= found.fresh[1].high
     nothing = repeated_reports(constant((0.0, 0.0)), CORNERS, (1, 50))
-    assert nothing.endless.value == pytest.approx(0.75) and nothing.kept_places is not None
-    assert nothing.kept_places[1].value == pytest.approx(0.75)
+    assert nothing.endless.value == pytest.approx(0.75) and nothing.middle_places is not None
+    assert nothing.middle_places[1].value == pytest.approx(0.75)
 
 
 def test_a_kept_report_is_that_of_the_middle_of_the_cell() -> None:
@@ -112,7 +112,7 @@ def test_a_kept_report_is_that_of_the_middle_of_the_cell() -> None:
     """
     coin, some = Coin(keep=0.4, place=(10.0, 20.0)), CORNERS.split(8).train
     found = repeated_reports(coin, some, (1, 50), sticky_cell_m=100.0)
-    assert found.kept is not None and found.kept.kind == "exact" and found.kept_loss is not None
+    assert found.middle is not None and found.middle.kind == "exact" and found.middle_loss is not None
     users, cost, reports = np.array(some.secrets)[some.secret], [], []
     for key in range(600):
         policy = Sticky(key=key.to_bytes(32, "big"), period="forever")
@@ -120,20 +120,43 @@ def test_a_kept_report_is_that_of_the_middle_of_the_cell() -> None:
         assert np.array_equal(drawn, coin.report(*policy.of(some.truth, Who(users), coin.draws)))  # sent again, not drawn again
         reports.append(drawn)
         cost.append(euclidean(some.truth, drawn).mean())
-    assert found.kept_loss == pytest.approx(np.mean(cost), abs=6)
-    assert found.kept_loss - judge(coin, some).loss.value > 12
+    assert found.middle_loss == pytest.approx(np.mean(cost), abs=6)
+    assert found.middle_loss - judge(coin, some).loss.value > 12
     middles = coin.law(Samples(some.secret, Grid(cell_m=100.0).snap(some.truth), some.secrets).joint())
     assert middles is not None and middles.joint.places is not None
-    assert found.kept.value == pytest.approx(1 - middles.joint.table.max(axis=0).sum())
+    assert found.middle.value == pytest.approx(1 - middles.joint.table.max(axis=0).sum())
     assert {tuple(place) for place in np.vstack(reports)} == {tuple(place) for place in middles.joint.places}
 
 
 def test_what_a_kept_report_leaves_open_grows_with_periods_and_places() -> None:
     found = repeated_reports(Coin(keep=0.2, place=(0.5, 0.5)), CORNERS, (1, 10), region=CORNERS.region)
-    assert found.kept is not None and found.kept_periods is not None and found.kept_places is not None
-    for remaining in (found.kept_periods, found.kept_places):
-        assert remaining[0].value == pytest.approx(found.kept.value)
-        assert remaining[1].high < found.kept.value - 0.3
+    assert found.middle is not None and found.middle_periods is not None and found.middle_places is not None
+    assert found.first.value == pytest.approx(0.75 * 0.8) and found.first.kind == "exact"
+    for kept, left in ((found.first, found.places), (found.middle, found.middle_periods), (found.middle, found.middle_places)):
+        assert left[0].value == pytest.approx(kept.value)
+        assert left[1].high < kept.value - 0.3
+
+
+def test_answering_middles_can_undo_a_mechanism_that_mixes_within_cells() -> None:
+    """ann and bob share a cell and are mixed well, cid lives in the next; middles have rows of single truths, which differ."""
+    samples = Samples([0, 1, 2, 2], [[20.0, 0.0], [60.0, 0.0], [140.0, 0.0], [160.0, 0.0]], ("ann", "bob", "cid"))
+    rows = [[0.5, 0.5], [0.5, 0.5], [1.0, 0.0], [0.0, 1.0]]
+    channel = Channel(samples.truth, [[0.0, 0.0], [100.0, 0.0]], rows, nearest=True)
+    found = repeated_reports(channel, samples, (1, 3))
+    assert found.middle is not None
+    assert found.first.value == pytest.approx(0.5)  # cid is guessed at either report
+    assert found.middle.value < 0.5
+
+
+def test_from_other_places_by_hand() -> None:
+    """ann is at one of two places, bob at one of two others; places 1 and 2 send the same report.  Two reports, each from a
+    place of its own: P(z|ann) = (1/2, 1/2, 0), P(z|bob) = (0, 1/2, 1/2), so only two middle reports leave a doubt."""
+    samples = Samples([0, 0, 1, 1], [[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [3.0, 0.0]], ("ann", "bob"))
+    channel = Channel(samples.truth, [[0.0, 0.0], [1.5, 0.0], [3.0, 0.0]], [[1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1]])
+    found = repeated_reports(channel, samples, (1, 2), sticky_cell_m=None)
+    assert [estimate.value for estimate in found.fresh] == pytest.approx([0.25, 0.25])
+    assert [estimate.value for estimate in found.places] == pytest.approx([0.25, 0.125])
+    assert found.places[1].kind == "exact"
 
 
 @pytest.mark.parametrize("grid", [None, Grid(cell_m=100.0)], ids=["released", "seen on larger cells"])
@@ -174,7 +197,7 @@ def test_words_have_no_places_to_keep() -> None:
     words = Table(Joint(np.eye(2) / 2, secrets=("a", "b")), ("x", "y"), ("x", "y"), np.array([[0, 1], [1, 0]]))
     channel = Channel([[0, 0], [1, 0]], [[0, 0], [1, 0]], [[0.75, 0.25], [0.25, 0.75]])
     found = repeated_reports(channel, words, (1, 3))
-    assert found.kept is None and found.kept_places is None
+    assert found.middle is None and found.middle_places is None
     assert found.fresh[1].value == pytest.approx(1 - (0.75**3 + 3 * 0.75**2 * 0.25))
 
 

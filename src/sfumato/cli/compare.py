@@ -15,8 +15,11 @@ _EXAMPLE = "\b\nExample: sfumato compare runs/laplace runs/coin --html report.ht
 @click.option("--hits", type=click.IntRange(min=1), default=500, show_default=True, help="Reports a truth, where the law is not known.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Seed of sampled reports.")
 @click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Also write the report; it contains true locations.")
+@click.option("--leave-one-out", is_flag=True, help="Also solve again without each user and judge everybody: one solve a user and run.")
 @as_json
-def command(runs: tuple[Path, ...], source: str | None, hits: int, seed: int, html: Path | None, as_json: bool) -> None:
+def command(
+    runs: tuple[Path, ...], source: str | None, hits: int, seed: int, html: Path | None, leave_one_out: bool, as_json: bool
+) -> None:
     """Put runs side by side on the same data, each with its loss beside its leakage.
 
     They are judged on the first run's test data (its training data where it has none), or on --data.
@@ -34,9 +37,10 @@ def command(runs: tuple[Path, ...], source: str | None, hits: int, seed: int, ht
             say_notes(
                 (f"{run.folder} was made from other data than {known[0].folder}: what is test data for one may be training data for it",)
             )
-    with working(f"comparing {len(loaded)} mechanism(s)"):
+    with working(f"comparing {len(loaded)} mechanism(s)") as spinner:
+        tell = spinner.update if spinner is not None else (lambda text: click.echo(text, err=True))
         on, train = data_of_runs(known, source=source)
-        comparison = compare(loaded, on=on, train=train, hits=hits, seed=seed)
+        comparison = compare(loaded, on=on, train=train, hits=hits, seed=seed, leave_one_out=leave_one_out, progress=tell)
         if html is not None:
             comparison.html(html)
     if as_json:

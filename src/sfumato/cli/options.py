@@ -56,6 +56,20 @@ class Names(click.ParamType):
         return tuple(name for row in csv.reader([str(value)], skipinitialspace=True) for name in row)
 
 
+class Counts(click.ParamType):
+    """N,N,...: numbers of reports."""
+
+    name = "N,N,..."
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        if isinstance(value, tuple):
+            return value
+        parts = str(value).split(",")
+        if not all(part.strip().isdecimal() and int(part) >= 1 for part in parts):
+            self.fail(f"'{value}' is not numbers of reports; write whole numbers of at least 1 with commas, as 1,2,5,10,50", param, ctx)
+        return tuple(int(part) for part in parts)
+
+
 class UserBudgets(click.ParamType):
     """METRES for every user, or NAME=METRES,NAME=METRES."""
 

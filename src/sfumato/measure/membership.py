@@ -21,7 +21,7 @@ from sfumato.mechanism.law import Loss, euclidean
 from sfumato.randomness import generator
 
 _FEWEST = 10  # points on either side
-_MOST = 400
+_MOST = 250
 _SAME_M = 1e-3  # nearer than this to a stored place is that place
 _NOT_PLACES = ("weights", "bias", "waves")  # arrays of nets
 NEAR, SURE, CHEAP = "nearer to a place in the file", "surer of its report", "costs less"

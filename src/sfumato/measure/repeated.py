@@ -1,7 +1,7 @@
 """Repeated reports: what an adversary learns who sees several reports of one user, and what keeping a report is worth."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations_with_replacement
 from math import comb
 from typing import Any
@@ -36,34 +36,30 @@ _SAME = 1e-12  # chances closer than this are one
 class Repeated:
     """Bayes errors of adversaries who see `counts` reports of one user.  Higher is more private.
 
-    `fresh`: all from one place, a new draw for each.  `endless`: the same with as many reports as one likes.
-    `kept`: all from one place and period under the sticky policy, where the first report is sent again; how
-    many there are does not matter.  `kept_loss` is the expected loss then, in metres: the middle of the place's
-    cell of `sticky_cell_m` is answered.  What that leaves open: `kept_periods`, one place and as many periods as
-    reports; `kept_places`, as many places (or periods) of the user, each drawn as in the data.
-    The last four are None where there is no such policy (words).
+    Without a policy: `fresh`, all from one place, a new draw for each; `endless`, the same with as many reports as one
+    likes; `places`, each from another place of the user, drawn as in the data.
+
+    With the sticky policy all reports from one place and period are one report, however many there are.  `first`: the first
+    report is kept and sent again (as the browser does); then n periods are as `fresh` and n places as `places`.
+    `middle`: the middle of the place's cell of `sticky_cell_m` is answered (as `sanitize --sticky` does, which stores
+    nothing); `middle_loss` is the expected loss then, `middle_periods` and `middle_places` what n periods and n places
+    show.  None of the last five where truths have no cells (words).
     """
 
     counts: tuple[int, ...]
     fresh: tuple[Estimate, ...]
+    places: tuple[Estimate, ...]
     endless: Estimate
+    first: Estimate
     sticky_cell_m: float | None = None
-    kept: Estimate | None = None
-    kept_loss: float | None = None
-    kept_periods: tuple[Estimate, ...] | None = None
-    kept_places: tuple[Estimate, ...] | None = None
+    middle: Estimate | None = None
+    middle_loss: float | None = None
+    middle_periods: tuple[Estimate, ...] | None = None
+    middle_places: tuple[Estimate, ...] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        several = {"fresh": self.fresh, "kept_periods": self.kept_periods, "kept_places": self.kept_places}
-        return {
-            "reports": list(self.counts),
-            **{name: None if found is None else [one.as_dict() for one in found] for name, found in several.items()},
-            "endless": self.endless.as_dict(),
-            "kept": None if self.kept is None else self.kept.as_dict(),
-            "kept_loss": self.kept_loss,
-            "sticky_cell_m": self.sticky_cell_m,
-        }
+        return {"reports" if name == "counts" else name: value for name, value in asdict(self).items()}
 
 
 def repeated_reports(
@@ -94,24 +90,33 @@ def repeated_reports(
     numbers = _checked(counts)
     before = samples.joint()
     law = _law(mechanism, before, grid)
-    fresh = estimate_repeated_bayes_error(before, law, numbers, draws=draws, seed=seed)
-    endless = Estimate.exact(endless_bayes_error(before, law), errs="exact, for endless reports", cell_m=_side(grid))
-    if sticky_cell_m is None or isinstance(samples, Table):
-        return Repeated(numbers, fresh, endless)
-    answered, of_truth = _answered(before, sticky_cell_m, region)
-    kept_law = _law(mechanism, answered, grid)
-    seen = kept_law.joint(answered)
-    apart = Joint(np.diag(seen.prior), secrets=seen.secrets)
-    return Repeated(
+    seen = law.joint(before)
+    found = Repeated(
         numbers,
-        fresh,
-        endless,
-        sticky_cell_m=sticky_cell_m,
-        kept=Estimate.exact(bayes_error(seen), within=kept_law.within, cell_m=_side(grid)),
-        kept_loss=_kept_loss(before, of_truth, kept_law, loss),
-        kept_periods=estimate_repeated_bayes_error(answered, kept_law, numbers, draws=draws, seed=seed + 1),
-        kept_places=estimate_repeated_bayes_error(apart, sent_by_secrets(seen), numbers, draws=draws, seed=seed + 2),
+        fresh=estimate_repeated_bayes_error(before, law, numbers, draws=draws, seed=seed),
+        places=_from_places(seen, law.within, numbers, draws=draws, seed=seed + 1),
+        endless=Estimate.exact(endless_bayes_error(before, law), errs="for endless reports"),
+        first=Estimate.exact(bayes_error(seen), within=law.within),
     )
+    if sticky_cell_m is None or isinstance(samples, Table):
+        return found
+    answered, of_truth = _answered(before, sticky_cell_m, region)
+    kept = _law(mechanism, answered, grid)
+    shown = kept.joint(answered)
+    return replace(
+        found,
+        sticky_cell_m=sticky_cell_m,
+        middle=Estimate.exact(bayes_error(shown), within=kept.within),
+        middle_loss=_middle_loss(before, of_truth, kept, loss),
+        middle_periods=estimate_repeated_bayes_error(answered, kept, numbers, draws=draws, seed=seed + 2),
+        middle_places=_from_places(shown, kept.within, numbers, draws=draws, seed=seed + 3),
+    )
+
+
+def _from_places(seen: Joint, within: float, counts: tuple[int, ...], *, draws: int, seed: int) -> tuple[Estimate, ...]:
+    """Reports from other places of the user each: to the adversary the user is then what a truth is for one place."""
+    users = replace(sent_by_secrets(seen), within=within)
+    return estimate_repeated_bayes_error(Joint(np.diag(seen.prior), secrets=seen.secrets), users, counts, draws=draws, seed=seed)
 
 
 def _checked(counts: Sequence[int]) -> tuple[int, ...]:
@@ -132,10 +137,6 @@ def _law(mechanism: Mechanism, before: Joint, grid: Grid | None) -> Sent:
     return law
 
 
-def _side(grid: Grid | None) -> float | None:
-    return None if grid is None else grid.cell_m
-
-
 def _answered(before: Joint, cell_m: float, region: Region | None) -> tuple[Joint, np.ndarray]:
     """P(secret, place that is answered) under the sticky policy, and the number of that place for each truth."""
     assert before.places is not None
@@ -147,7 +148,7 @@ def _answered(before: Joint, cell_m: float, region: Region | None) -> tuple[Join
     return Joint(table, places=places, secrets=before.secrets), column.ravel()
 
 
-def _kept_loss(before: Joint, of_truth: np.ndarray, law: Sent, loss: Loss) -> float:
+def _middle_loss(before: Joint, of_truth: np.ndarray, law: Sent, loss: Loss) -> float:
     assert before.places is not None
     total = 0.0
     for truth, place in enumerate(of_truth):

@@ -82,7 +82,7 @@ def sent_by_secrets(joint: Joint) -> Sent:
 
     def row(number: int) -> tuple[np.ndarray, np.ndarray]:
         columns = np.flatnonzero(joint.table[number])
-        return columns, joint.table[number, columns] / prior[number]
+        return columns, joint.table[number, columns] / (prior[number] or 1.0)
 
     return Sent(len(prior), joint.places, row)
 

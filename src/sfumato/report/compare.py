@@ -1,7 +1,8 @@
 """Mechanisms side by side, on the same data, each with its loss beside its leakage."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,16 @@ from sfumato.data.table import Table
 from sfumato.errors import ProblemError
 from sfumato.measure.estimate import Estimate, estimate_bayes_error
 from sfumato.measure.judge import Judgement, draw_reports, geo_epsilon_at, judge_law, judge_reports
+from sfumato.measure.membership import Membership, membership_test
+from sfumato.measure.prior import Priors, under_priors
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import Loss, euclidean, merge_on_grid
-from sfumato.report.gaps import Gap, gaps_of
+from sfumato.report.gaps import Gap, gaps_of, problem_behind
+from sfumato.report.others_side_by_side import others_text
 from sfumato.report.table import text_table
+from sfumato.solver.left_out import LeftOut, solver_of
+from sfumato.solver.left_out import leave_one_out as solve_without_each
+from sfumato.solver.problem import Problem
 from sfumato.solver.run import LOSSES, Run, versions
 from sfumato.solver.solution import Solution
 
@@ -44,6 +51,13 @@ class Row:
     measured: Judgement
     over_grids: tuple[Estimate, ...]
     gap: Gap | None = None
+    membership: Membership | None = None
+    left_out: tuple[LeftOut, ...] = ()
+
+    @cached_property
+    def priors(self) -> Priors | None:
+        """The figures under other shares of the users."""
+        return under_priors(self.measured)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -55,6 +69,9 @@ class Row:
             **self.measured.as_dict(),
             "bayes_error_over_grids": [estimate.as_dict() for estimate in self.over_grids],
             "proved_on_training_data": None if self.gap is None else self.gap.as_dict(),
+            "other_shares": None if self.priors is None else self.priors.as_dict(),
+            "membership": None if self.membership is None else self.membership.as_dict(),
+            "left_out": [one.as_dict() for one in self.left_out],
         }
 
 
@@ -105,7 +122,7 @@ class Comparison:
             )
         if any(_over(row) for row in self.rows):
             marks += "; ! over its budget here"
-        return f"{text_table(header, lines)}\n{notes}\n{marks}"
+        return f"{text_table(header, lines)}\n{notes}\n{marks}\n\n{others_text(self.rows)}"
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -147,11 +164,14 @@ def compare(
     train: Samples | Table | None = None,
     hits: int = 500,
     seed: int = 0,
+    leave_one_out: bool = False,
+    progress: Callable[[str], None] | None = None,
 ) -> Comparison:
     """Judge solutions, runs or mechanisms of your own on the same samples.
 
     Main arguments: `on`, the data to judge on (test data, usually); for solutions it is their training
-    data unless said.  Other arguments: `train`, the data that the learning adversary learns from.
+    data unless said.  Other arguments: `train`, the data that the learning adversary learns from; `leave_one_out`,
+    solve again without each user (one solve a user and solution, told to `progress`) and judge everybody on `on`.
     """
     given = list(solutions)
     if not given:
@@ -171,8 +191,29 @@ def compare(
         region = Region.around(on.truth, margin_m=500)
     fitted_on = None if train is None or train.hash == on.hash else train
     gaps = gaps_of(given, train)
-    rows = [replace(_row(entry, on, region, fitted_on, hits=hits, seed=seed), gap=gap) for entry, gap in zip(entries, gaps, strict=True)]
+    rows = []
+    for item, entry, gap in zip(given, entries, gaps, strict=True):
+        row = replace(_row(entry, on, region, fitted_on, hits=hits, seed=seed), gap=gap)
+        problem = problem_behind(item, train)
+        if isinstance(on, Samples) and isinstance(fitted_on, Samples) and problem is not None:
+            row = replace(row, membership=membership_test(entry.mechanism, fitted_on, on, loss=entry.loss, seed=seed))
+        if leave_one_out and isinstance(item, (Run, Solution)):
+            row = replace(row, left_out=_left_out(item, problem, on, hits, progress))
+        rows.append(row)
     return Comparison(on=on, train=train, rows=tuple(rows), region=region)
+
+
+def _left_out(
+    item: Solution | Run, problem: Problem | None, on: Samples | Table, hits: int, progress: Callable[[str], None] | None
+) -> tuple[LeftOut, ...]:
+    """Everybody on `on`, by the mechanisms that each saw all users but one."""
+    if problem is None or isinstance(on, Table):
+        raise ProblemError(
+            f"{item.name}: users can be left out of places alone, and of the data that the run was made from, without --data"
+        )
+    solver, seed = (item.solver, item.seed) if isinstance(item, Solution) else (solver_of(item), item.record["seed"])
+    tell = None if progress is None else lambda text: progress(f"{item.name}: {text}")
+    return solve_without_each(problem, solver, on={on.name: on}, seed=seed, hits=hits, progress=tell)
 
 
 def _entry(item: Solution | Run | Entry, words: Table | None) -> Entry:

@@ -43,7 +43,7 @@ class Gap:
 
 def gaps_of(items: Sequence[object], train: Samples | Table | None) -> list[Gap | None]:
     """A gap for each solution or run whose problem one of them carries a certificate for."""
-    problems = [_problem(item, train) for item in items]
+    problems = [problem_behind(item, train) for item in items]
     proved: dict[tuple[Any, ...], Bounds] = {}
     for item, problem in zip(items, problems, strict=True):
         certificate = None if problem is None else _certificate(item)
@@ -62,7 +62,8 @@ def gaps_of(items: Sequence[object], train: Samples | Table | None) -> list[Gap 
     return found
 
 
-def _problem(item: object, train: Samples | Table | None) -> Problem | None:
+def problem_behind(item: object, train: Samples | Table | None) -> Problem | None:
+    """The problem that a solution or a run of this training data answers; None for anything else."""
     if isinstance(item, Solution):
         return item.problem
     if isinstance(item, Run) and train is not None and train.hash == item.record["data"]["hash"]:

@@ -20,6 +20,7 @@ from sfumato.mechanism.base import Mechanism
 from sfumato.randomness import generator
 from sfumato.report import figures
 from sfumato.report.compare import Comparison, Row
+from sfumato.report.others_side_by_side import others_section
 from sfumato.report.page import HOW_TO_READ, figure, head_row, page, table
 from sfumato.report.words import amount, how, length, over_by, spoken, summary, unit
 from sfumato.solver.run import versions
@@ -45,6 +46,7 @@ def write_html(comparison: Comparison, path: str | Path) -> None:
         ("grids", "Leakage side by side", _charts(rows, on)),
         ("users", "Each user", _users(rows, on)),
         ("worst", "Worst cases", _worst(rows)),
+        ("others", "Who is not in the data", others_section(rows)),
         ("learning", "Learning curves", _learning(rows)),
         ("settings", "Settings, seeds, versions", _settings(comparison)),
         ("reading", "How to read it", HOW_TO_READ),

@@ -23,12 +23,14 @@ from sfumato.measure.gains import named
 from sfumato.measure.judge import Judgement, draw_reports, judge, judge_reports
 from sfumato.mechanism.law import euclidean
 from sfumato.mechanism.own import Recorded
+from sfumato.report.further import Asked, further
 from sfumato.report.table import text_table
 from sfumato.solver.problem import CELL_M
 from sfumato.solver.run import LOSSES, Run, load_run
 
 _VALIDATION = 0.2
 _ATTACK_HITS = 10
+_NOTHING_MORE = Asked()
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +118,7 @@ def measure_run(
     attacks: tuple[str, ...],
     gain: str | None,
     seed: int,
+    asked: Asked = _NOTHING_MORE,
 ) -> Measured:
     """Judge a run on its own data, or on all of another file."""
     if source is None and (secret or lat or lon):
@@ -146,6 +149,10 @@ def measure_run(
         found, lines = _attack(attacks, drawn, len(first.secrets), where, seed=seed)
         extra["adversaries"] = found
         text += "\n\n" + lines
+    given = {label: first} if test is None else {label: first, "test data": test}
+    own = source is None
+    more, added = further(run, given, judged, asked, own_data=own, grid=grid, loss=loss, hits=hits, seed=seed)
+    extra, text = extra | more, f"{text}\n\n{added}"
     return Measured(run.name, judged, run.max_loss, run.record["status"], extra, text, first.notes)
 
 
@@ -162,8 +169,11 @@ def measure_reports(
     attacks: tuple[str, ...],
     gain: str | None,
     seed: int,
+    asked: Asked = _NOTHING_MORE,
 ) -> Measured:
     """Judge reports that somebody drew."""
+    if asked.anything:
+        raise ProblemError(f"{path.name} holds reports; repeated reports and users left out are measured of a run, whose law is known")
     if source is not None:
         return _measure_pairs(
             path, Recipe(source, secret=secret, lat=lat, lon=lon).load().all, cell_m, cells, hits=hits, gain=gain, seed=seed

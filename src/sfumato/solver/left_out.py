@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from sfumato.data.grid import Grid
 from sfumato.data.samples import Samples
 from sfumato.data.table import Table
 from sfumato.errors import FileError, ProblemError, SfumatoError
@@ -54,6 +55,7 @@ def leave_one_out(
     on: Mapping[str, Samples] | None = None,
     seed: int = 0,
     time_limit: float | None = None,
+    grid: Grid | None = None,
     hits: int = 500,
     keep: str | Path | None = None,
     progress: Progress | None = None,
@@ -61,8 +63,9 @@ def leave_one_out(
     """For each user: solve again without the user, then judge everybody with that mechanism.  One solve a user.
 
     Main arguments: the problem and the solver of the mechanism that is looked at, and its `seed`; `on`, data to judge on
-    by name (all of the training data unless said).  Other arguments: `time_limit`, seconds a solve; `keep`, a folder
-    for the run of each user left out: what is there from the same problem, solver and seed is not solved again.
+    by name (all of the training data unless said).  Other arguments: `time_limit`, seconds a solve; `grid` and `hits` as for
+    `judge`; `keep`, a folder for the run of each user left out: what is there from the same problem, solver and seed is
+    not solved again.
     """
     samples = problem.samples
     if isinstance(samples, Table):
@@ -76,7 +79,7 @@ def leave_one_out(
         smaller = without(problem, user)
         place = None if keep is None else Path(keep) / f"without-{number + 1}"
         mechanism, status, fresh = _solved(smaller, solver, seed, time_limit, place)
-        judged = {label: _judged(mechanism, problem, data, hits) for label, data in (on or {"training data": samples}).items()}
+        judged = {label: _judged(mechanism, problem, data, grid, hits) for label, data in (on or {"training data": samples}).items()}
         found.append(LeftOut(user, mechanism, judged, status))
         if progress is not None:
             how = "solved" if fresh else "read again"
@@ -96,8 +99,8 @@ def without(problem: Problem, user: str) -> Problem:
     return replace(problem, samples=rest, user_max_loss=kept)
 
 
-def _judged(mechanism: Mechanism, problem: Problem, data: Samples, hits: int) -> Judgement:
-    return judge(mechanism, data, loss=problem.loss, region=problem.region, sampled_on=problem.released_on, hits=hits)
+def _judged(mechanism: Mechanism, problem: Problem, data: Samples, grid: Grid | None, hits: int) -> Judgement:
+    return judge(mechanism, data, grid=grid, loss=problem.loss, region=problem.region, sampled_on=problem.released_on, hits=hits)
 
 
 def _solved(problem: Problem, solver: Solver, seed: int, time_limit: float | None, place: Path | None) -> tuple[Mechanism, str, bool]:
@@ -132,6 +135,8 @@ def _asked(problem: Problem, solver: Any, seed: int) -> dict[str, Any]:
 
 def solver_of(run: Run) -> Solver:
     """The solver of a run with its settings, put together again from the record."""
+    if not isinstance(run.record.get("seed"), int):
+        raise FileError(f"{run.folder / 'run.json'} lacks its seed; make the run again")
     name = run.record["solver"]
     if name not in SOLVERS:
         raise FileError(f"{run.folder} was made by a solver '{name}', which this version does not know")
