@@ -1,5 +1,6 @@
 """sfumato sanitize"""
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -54,6 +55,7 @@ def command(
     Rows outside the mechanism's region: refuse (the default) writes nothing and says how many; drop leaves
     them out; laplace gives them planar Laplace noise of the same budget; clamp moves them to the region's edge first.
     """
+    one_thread()
     from sfumato.deploy.chance import STICKY_CELL_M, Chance, Secure, Sticky, read_or_make_key
     from sfumato.deploy.part import Policy
     from sfumato.deploy.sanitize import one_by_one, sanitize
@@ -83,6 +85,12 @@ def command(
     if record["rows_without_place"]:
         click.echo(f"without a place: {record['rows_without_place']} rows, left empty")
     click.echo(f"record: {target.name}.record.json")
+
+
+def one_thread() -> None:
+    """Small matrix products on one thread each, unless the user says otherwise: more of them wait for each other longer than they work."""
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
 
 
 @contextmanager

@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from sfumato.cli.sanitize import one_thread
+
 _EXAMPLE = "\b\nExample: sfumato serve runs/laplace --port 8765"
 _KEEP = ("hour", "day", "week", "forever", "never")
 
@@ -35,6 +37,7 @@ def command(run: Path, port: int, host: str, open_to_network: bool, at: Path | N
     import ipaddress
     import socket
 
+    one_thread()
     from sfumato.deploy.accuracy import accuracy
     from sfumato.deploy.release import release
     from sfumato.deploy.service import Settings, service
