@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sfumato.measure.objective import Bayes, Gain, Information
     from sfumato.mechanism.base import Mechanism, load_mechanism
     from sfumato.mechanism.channel import Channel
+    from sfumato.mechanism.codebook import CodebookNet
     from sfumato.mechanism.generator import GeneratorNet
     from sfumato.mechanism.laplace import PlanarLaplace
     from sfumato.mechanism.law import euclidean, squared
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from sfumato.mechanism.simple import Identity, constant
     from sfumato.mechanism.wrap import Clamped, Remapped, Snapped
     from sfumato.report.compare import Entry, compare
-    from sfumato.solver import Coin, Exact, Game, Laplace, Problem, Solution, solve
+    from sfumato.solver import Codebook, Coin, Exact, Game, Laplace, Problem, Solution, solve
     from sfumato.solver.attack import certificate_from_attacker
     from sfumato.solver.frontier import frontier
     from sfumato.solver.game import CrossEntropy, MutualInformation
@@ -57,6 +58,7 @@ _HOME = {
     "sfumato.measure.objective": ("Bayes", "Gain", "Information"),
     "sfumato.mechanism.base": ("Mechanism", "load_mechanism"),
     "sfumato.mechanism.channel": ("Channel",),
+    "sfumato.mechanism.codebook": ("CodebookNet",),
     "sfumato.mechanism.generator": ("GeneratorNet",),
     "sfumato.mechanism.laplace": ("PlanarLaplace",),
     "sfumato.mechanism.law": ("euclidean", "squared"),
@@ -64,7 +66,7 @@ _HOME = {
     "sfumato.mechanism.simple": ("Identity", "constant"),
     "sfumato.mechanism.wrap": ("Clamped", "Remapped", "Snapped"),
     "sfumato.report.compare": ("Entry", "compare"),
-    "sfumato.solver": ("Coin", "Exact", "Game", "Laplace", "Problem", "Solution", "solve"),
+    "sfumato.solver": ("Codebook", "Coin", "Exact", "Game", "Laplace", "Problem", "Solution", "solve"),
     "sfumato.solver.attack": ("certificate_from_attacker",),
     "sfumato.solver.frontier": ("frontier",),
     "sfumato.solver.game": ("CrossEntropy", "MutualInformation"),

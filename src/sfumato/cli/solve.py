@@ -5,10 +5,15 @@ from typing import Any
 
 import click
 
+from sfumato.cli.codebook import codebook_options, codebook_settings
 from sfumato.cli.options import UserBudgets, as_json, grid_options, print_json, recipe_of, region, say_notes, selection, working
 
-_EXAMPLE = "\b\nExample: sfumato solve four-corners --max-loss 173 --solver coin --out runs/coin"
-_SOLVERS = ("laplace", "coin", "exact", "game")
+_EXAMPLE = """\b
+Examples:
+  sfumato solve four-corners --max-loss 173 --out runs/learned
+  sfumato solve four-corners --max-loss 173 --solver exact --out runs/best"""
+_SOLVERS = ("codebook", "exact", "game", "coin", "laplace")
+_LEARNED = ("codebook", "game")
 
 
 @click.command("solve", epilog=_EXAMPLE)
@@ -19,18 +24,19 @@ _SOLVERS = ("laplace", "coin", "exact", "game")
     "--losses", metavar="FILE", help="For words in place of places: a CSV of truth, report, loss; DATA is secret, truth, probability."
 )
 @click.option("--max-loss", type=float, metavar="METRES", help="The budget: metres off, on average.")
-@click.option("--user-max-loss", type=UserBudgets(), help="A budget for each user, on average (exact solver).")
-@click.option("--max-distance", type=float, metavar="METRES", help="A hard cap: no report further off than this (exact solver).")
+@click.option("--user-max-loss", type=UserBudgets(), help="A budget for each user, on average (codebook, exact).")
+@click.option("--max-distance", type=float, metavar="METRES", help="A hard cap: no report further off than this (codebook, exact).")
 @click.option(
     "--min-bayes-error", type=float, metavar="B", help="Instead of a budget: the smallest loss for this Bayes error (exact solver)."
 )
 @click.option("--objective", default="bayes", show_default=True, help="bayes, information, two-guesses, guess-or-pass or target:USER.")
-@click.option("--solver", type=click.Choice(_SOLVERS), default="laplace", show_default=True, help="How to find the mechanism.")
+@click.option("--solver", type=click.Choice(_SOLVERS), default="codebook", show_default=True, help="How to find the mechanism.")
+@codebook_options
 @grid_options
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Seed of the solver.")
 @click.option("--time-limit", type=float, metavar="S", help="Stop after so many seconds with the best so far.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="RUN", help="The run folder to write.")
-@click.option("--resume", type=click.Path(path_type=Path), metavar="RUN", help="Go on with a game that was stopped (all else as before).")
+@click.option("--resume", type=click.Path(path_type=Path), metavar="RUN", help="Go on with learning that was stopped (all else as before).")
 @as_json
 def command(
     source: str,
@@ -63,6 +69,7 @@ def command(
     from sfumato.solver import SOLVERS, Problem, solve
     from sfumato.solver.run import check_target, save_solution
 
+    settings = codebook_settings(options, solver)
     out = _target(out, resume, solver)
     check_target(out)
     recipe = replace(recipe_of(source, options), losses=losses)
@@ -79,8 +86,8 @@ def command(
         min_bayes_error=min_bayes_error,
     )
     with working(f"solving with {solver}"):
-        checkpoint = _checkpoint(out, resume) if solver == "game" else None
-        solution = solve(problem, SOLVERS[solver](), seed=seed, time_limit=time_limit, progress=_say_round, checkpoint=checkpoint)
+        checkpoint = _checkpoint(out, resume) if solver in _LEARNED else None
+        solution = solve(problem, SOLVERS[solver](**settings), seed=seed, time_limit=time_limit, progress=_say_round, checkpoint=checkpoint)
         test = None
         if held is not None:
             test = judge(solution.mechanism, held, loss=problem.loss, region=problem.region, fitted_on=data, sampled_on=problem.released_on)
@@ -95,8 +102,8 @@ def command(
 def _target(out: Path | None, resume: Path | None, solver: str) -> Path:
     if out is not None and resume is not None:
         raise click.UsageError("name the run folder once: --out for a new run, --resume to go on with one")
-    if resume is not None and solver != "game":
-        raise click.UsageError(f"only the game can be gone on with; got --solver {solver}")
+    if resume is not None and solver not in _LEARNED:
+        raise click.UsageError(f"only the codebook and the game can be gone on with; got --solver {solver}")
     target = out or resume
     if target is None:
         raise click.UsageError("Missing option '--out'.")
@@ -104,7 +111,7 @@ def _target(out: Path | None, resume: Path | None, solver: str) -> Path:
 
 
 def _checkpoint(out: Path, resume: Path | None) -> Path:
-    """Where the rounds are kept; an older game's are not gone on from unless asked for."""
+    """Where the rounds are kept; an older run's are not gone on from unless asked for."""
     from sfumato.errors import FileError
     from sfumato.solver.run import CHECKPOINT
 
@@ -117,7 +124,11 @@ def _checkpoint(out: Path, resume: Path | None) -> Path:
 
 
 def _say_round(line: dict[str, Any]) -> None:
-    """One round of a game, on stderr."""
+    """One round of a game, or one part of a codebook's learning, on stderr."""
+    if "done" in line:
+        text = f"{line['done']:.0%} learned: loss {line['loss']:.1f} m, Bayes error {line['bayes_error']:.4f}, "
+        click.echo(f"{text}{line['information_bits']:.4f} bits on training data", err=True)
+        return
     click.echo(
         f"round {line['round'] + 1}, lattice {line['lattice_m']:g} m: payoff {line['payoff']:.4f}, loss {line['loss']:.1f} m, "
         f"adversary right {line['accuracy_train']:.3f} / {line['accuracy_validation']:.3f} (training / validation), "

@@ -8,12 +8,15 @@ from typing import Any
 from sfumato.errors import ProblemError
 from sfumato.measure.judge import judge
 from sfumato.solver.baselines import Coin, Laplace
+from sfumato.solver.codebook import Codebook
 from sfumato.solver.game import Game
 from sfumato.solver.optimum import Exact
 from sfumato.solver.problem import Problem
 from sfumato.solver.solution import Solution, Solver
 
-SOLVERS: dict[str, type] = {"laplace": Laplace, "coin": Coin, "exact": Exact, "game": Game}
+SOLVERS: dict[str, type] = {"codebook": Codebook, "exact": Exact, "game": Game, "coin": Coin, "laplace": Laplace}
+DEFAULT = "codebook"
+RESUMABLE = (Codebook, Game)  # learn round by round: progress, checkpoints
 
 
 def solve(
@@ -39,11 +42,11 @@ def solve(
     if time_limit is not None and not time_limit > 0:
         raise ProblemError(f"the time limit must be above 0 seconds; got {time_limit}")
     start = time.perf_counter()
-    if isinstance(solver, Game):
+    if isinstance(solver, RESUMABLE):
         place = None if checkpoint is None else Path(checkpoint)
         found = solver.solve(problem, seed=seed, time_limit=time_limit, progress=progress, checkpoint=place)
     elif checkpoint is not None:
-        raise ProblemError(f"the solver '{solver.name}' has no rounds to go on from; only the game has a checkpoint")
+        raise ProblemError(f"the solver '{solver.name}' has no rounds to go on from; only the codebook and the game have a checkpoint")
     else:
         found = solver.solve(problem, seed=seed, time_limit=time_limit)
     seconds = time.perf_counter() - start
@@ -54,4 +57,4 @@ def solve(
     return Solution(problem, solver, seed, found.mechanism, measured, status, seconds, found.history, found.certificate)
 
 
-__all__ = ["SOLVERS", "Coin", "Exact", "Game", "Laplace", "Problem", "Solution", "Solver", "solve"]
+__all__ = ["DEFAULT", "RESUMABLE", "SOLVERS", "Codebook", "Coin", "Exact", "Game", "Laplace", "Problem", "Solution", "Solver", "solve"]

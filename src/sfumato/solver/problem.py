@@ -211,6 +211,13 @@ class Problem:
                     )
 
     @property
+    def scale_m(self) -> float:
+        """The smallest budget as a distance, but no less than a cell: the scale that reports spread over."""
+        budgets = [budget for budget in (self.max_loss, self.max_distance, *(self.user_max_loss or {}).values()) if budget is not None]
+        smallest = min(budgets)
+        return max(smallest if self.loss is not squared else smallest**0.5, self.grid.cell_m)
+
+    @property
     def average_budget(self) -> float:
         """The average budget, for solvers that know no other."""
         if self.max_loss is None or self.user_max_loss is not None or self.max_distance is not None:

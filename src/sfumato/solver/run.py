@@ -3,7 +3,7 @@
 run.json         inputs with hashes, settings, seed, versions, figures
 mechanism.npz    the mechanism
 history.jsonl    one line a round, where the solver has rounds
-checkpoint.npz   the game between two rounds, to go on from; while a game is played, the only file there
+checkpoint.npz   the learning between two rounds, to go on from; while it lasts, the only file there
 """
 
 import json
@@ -26,6 +26,7 @@ from sfumato.measure.judge import Judgement
 from sfumato.measure.objective import objective_named
 from sfumato.mechanism.base import Mechanism, load_mechanism
 from sfumato.mechanism.law import euclidean, squared
+from sfumato.solver.codebook import Codebook
 from sfumato.solver.game import Game
 from sfumato.solver.problem import Problem
 from sfumato.solver.solution import Solution
@@ -102,7 +103,7 @@ def save_solution(solution: Solution, folder: str | Path, *, recipe: Recipe | No
         if solution.history:
             write_text(beside / "history.jsonl", "".join(json.dumps(plain(line)) + "\n" for line in solution.history))
         write_json(beside / "run.json", _record(solution, recipe, test, mechanism_hash=file_hash(beside / "mechanism.npz")))
-        if isinstance(solution.solver, Game) and (target / CHECKPOINT).exists():
+        if isinstance(solution.solver, (Codebook, Game)) and (target / CHECKPOINT).exists():
             shutil.copy2(target / CHECKPOINT, beside / CHECKPOINT)
         beside.chmod(0o755)
         _replace(beside, target)

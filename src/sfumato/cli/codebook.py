@@ -1,0 +1,30 @@
+"""Options of the codebook solver on the command line."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+_OPTIONS = {
+    "blend": ("SHARE", "Share of mutual information in what is lowered besides the objective."),
+    "doubt": ("SHARE", "Weight of check-ins drawn anew and moved: 0 fits the training data, 1 distrusts it (0.5 unless set)."),
+    "max_posterior": ("P", "No single report may give any user more than this posterior, on the training data."),
+    "max_exposed": ("SHARE", "At most this share of reports may leave one user above 90 % posterior."),
+    "geo_epsilon": ("E", "Geo-indistinguishability per metre, at most, at the data's points."),
+}
+
+
+def codebook_options(command: Callable) -> Callable:
+    """Add the options that only the codebook knows."""
+    for name, (metavar, text) in reversed(_OPTIONS.items()):
+        command = click.option(f"--{name.replace('_', '-')}", type=float, metavar=metavar, help=f"{text} (codebook)")(command)
+    return command
+
+
+def codebook_settings(options: dict[str, Any], solver: str) -> dict[str, float]:
+    """Take them out of the options again; refuse them for another solver."""
+    given = {name: value for name in _OPTIONS if (value := options.pop(name)) is not None}
+    if given and solver != "codebook":
+        first = next(iter(given)).replace("_", "-")
+        raise click.UsageError(f"--{first} is an option of the codebook; got --solver {solver}")
+    return given

@@ -1,0 +1,169 @@
+"""A learned mechanism: finitely many report places, and a net that gives the chance of each at any truth."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from sfumato.data.grid import Grid
+from sfumato.errors import MechanismError
+from sfumato.mechanism.base import Mechanism
+from sfumato.mechanism.law import Rows
+
+_PART = 1024  # truths at a time, so that the working arrays stay in cache
+
+
+@dataclass(frozen=True, eq=False)
+class CodebookNet(Mechanism):
+    """Report = one of `places`, with chances from a net: softmax(net(waves(truth)) - slope * distance(truth, place)).
+
+    Main arguments: `places`, in metres; `layers`, pairs of weights (inputs, outputs) and bias, ReLU between them; a truth
+    enters as (metres - `centre_m`) / `unit_m`, followed by the sines and cosines of that times `waves` (2, n).
+
+    Other arguments: `slope` per metre makes far places rarer (it is also what brings the loss to a budget);
+    `max_distance`, a hard cap: places further off have no chance; `keep`, the chance that the truth's own cell of
+    `grid` is reported instead; where the cap leaves no place, it always is.
+
+    The law is known at every truth, so nothing about it has to be estimated.
+    """
+
+    places: np.ndarray
+    layers: tuple[tuple[np.ndarray, np.ndarray], ...]
+    waves: np.ndarray
+    grid: Grid
+    centre_m: tuple[float, float] = (0.0, 0.0)
+    unit_m: float = 1.0
+    slope: float = 0.0
+    max_distance: float | None = None
+    keep: float = 0.0
+    kind = "codebook net"
+
+    def __post_init__(self) -> None:
+        layers = tuple((np.asarray(weights, np.float32), np.asarray(bias, np.float32)) for weights, bias in self.layers)
+        places, waves = np.asarray(self.places, float), np.asarray(self.waves, np.float32)
+        object.__setattr__(self, "layers", layers)
+        object.__setattr__(self, "places", places)
+        object.__setattr__(self, "waves", waves)
+        if not (places.ndim == 2 and places.shape[1] == 2 and len(places) and np.all(np.isfinite(places))):
+            raise MechanismError(f"a codebook needs places, two finite numbers of metres each; got shape {places.shape}")
+        if not (waves.ndim == 2 and len(waves) == 2 and np.all(np.isfinite(waves))):
+            raise MechanismError(f"the waves of a codebook net are two rows of finite numbers; got shape {waves.shape}")
+        inputs = 2 + 2 * waves.shape[1]
+        for weights, bias in layers:
+            if not (weights.ndim == 2 and weights.shape[0] == inputs and bias.shape == weights.shape[1:]):
+                raise MechanismError(
+                    f"a layer of {inputs} inputs has weights ({inputs}, n) and bias (n,); got {weights.shape}, {bias.shape}"
+                )
+            if not (np.all(np.isfinite(weights)) and np.all(np.isfinite(bias))):
+                raise MechanismError("the weights of a net must be finite numbers; got NaN or infinity")
+            inputs = weights.shape[1]
+        if not (layers and inputs == len(places)):
+            raise MechanismError(f"a codebook net ends in one output for each of its {len(places)} places; got {inputs}")
+        if not (self.unit_m > 0 and np.isfinite(self.unit_m) and len(self.centre_m) == 2 and np.all(np.isfinite(self.centre_m))):
+            raise MechanismError(f"a net's frame is a finite centre and a unit above 0 metres; got {self.centre_m} and {self.unit_m}")
+        if not (np.isfinite(self.slope) and 0 <= self.keep <= 1):
+            raise MechanismError(f"the slope is a finite number and keep lies between 0 and 1; got {self.slope} and {self.keep}")
+        if self.max_distance is not None and not self.max_distance > 0:
+            raise MechanismError(f"the cap on the distance must be above 0 metres; got {self.max_distance}")
+
+    @cached_property
+    def _places_from_centre(self) -> np.ndarray:
+        """Across and up, float32: two contiguous rows."""
+        return np.ascontiguousarray((self.places - np.array(self.centre_m)).astype(np.float32).T)
+
+    def chances(self, truth: np.ndarray) -> np.ndarray:
+        """P(place | truth) before `keep`, shape (n, places); a row of zeros where the cap leaves no place."""
+        weights = np.vstack([self._weights(truth[start : start + _PART]) for start in range(0, max(1, len(truth)), _PART)]).astype(float)
+        total = weights.sum(axis=1, keepdims=True)
+        return np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
+
+    def _weights(self, truth: np.ndarray) -> np.ndarray:
+        """Chances up to a factor per row; in float32, which the law and the sampler share."""
+        scaled = ((truth - np.array(self.centre_m)) / self.unit_m).astype(np.float32)
+        angle = scaled @ self.waves
+        values = np.concatenate([scaled, np.sin(angle), np.cos(angle)], axis=1)
+        for weights, bias in self.layers[:-1]:
+            values = values @ weights
+            values += bias
+            np.maximum(values, 0.0, out=values)
+        weights, bias = self.layers[-1]
+        values = values @ weights
+        values += bias
+        across, up = (
+            (truth[:, axis] - self.centre_m[axis]).astype(np.float32)[:, None] - self._places_from_centre[axis] for axis in (0, 1)
+        )
+        across *= across
+        up *= up
+        across += up
+        if self.max_distance is not None:
+            values[across > np.float32((self.max_distance * (1 - 1e-6)) ** 2)] = -np.inf  # a hair below, for rounding
+        np.sqrt(across, out=across)
+        across *= np.float32(self.slope)
+        values -= across
+        highest = values.max(axis=1, keepdims=True)
+        values -= np.where(np.isfinite(highest), highest, np.float32(0))
+        return np.exp(values, out=values)
+
+    def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
+        reports = np.empty((len(truth), 2))
+        for start in range(0, len(truth), _PART):
+            rows = slice(start, start + _PART)
+            height = np.cumsum(self._weights(truth[rows]), axis=1, dtype=float)
+            total = height[:, -1]
+            drawn = np.clip((chance[rows, 0] - self.keep) / max(1 - self.keep, 2.0**-53), 0.0, 1 - 2.0**-52)
+            column = (height <= (drawn * total)[:, None]).sum(axis=1)
+            own = (chance[rows, 0] < self.keep) | (total == 0)
+            reports[rows] = self.places[np.minimum(column, len(self.places) - 1)]
+            if own.any():
+                reports[rows][own] = self.grid.snap(truth[rows][own])
+        return reports
+
+    def _rows(self, truth: np.ndarray) -> Rows:
+        chances = self.chances(truth)
+        drawn = sparse.csr_matrix(chances * (1 - self.keep))
+        left = np.where(chances.sum(axis=1) == 0, 1.0, self.keep)
+        if not left.any():
+            return Rows(drawn, self.places)
+        cells, column = np.unique(self.grid.index(truth), axis=0, return_inverse=True)
+        own = sparse.csr_matrix((left, (np.arange(len(truth)), column.ravel())), shape=(len(truth), len(cells)))
+        return Rows(sparse.hstack([drawn, own], format="csr"), np.vstack([self.places, self.grid.centre_of(cells)]))
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        region = self.grid.region
+        shape = [self.grid.cell_m, *self.grid.origin] if region is None else [self.grid.cell_m, *region.centre, region.side_m]
+        stored = {
+            "places": self.places,
+            "layers": np.array(len(self.layers)),
+            "waves": self.waves,
+            "grid": np.array(shape, dtype=float),
+            "centre": np.array(self.centre_m, dtype=float),
+            "unit": np.array(self.unit_m),
+            "slope": np.array(self.slope),
+            "max_distance": np.array([] if self.max_distance is None else [self.max_distance], dtype=float),
+            "keep": np.array(self.keep),
+        }
+        for number, (weights, bias) in enumerate(self.layers):
+            stored[f"weights.{number}"], stored[f"bias.{number}"] = weights, bias
+        return stored
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> "CodebookNet":
+        layers = tuple((arrays[f"weights.{number}"], arrays[f"bias.{number}"]) for number in range(int(arrays["layers"])))
+        shape = [float(number) for number in arrays["grid"]]
+        if len(shape) == 3:
+            grid = Grid(cell_m=shape[0], centre=(shape[1], shape[2]))
+        else:
+            grid = Grid(side_m=shape[3], cells=round(shape[3] / shape[0]), centre=(shape[1], shape[2]))
+        x, y = arrays["centre"]
+        return cls(
+            places=arrays["places"],
+            layers=layers,
+            waves=arrays["waves"],
+            grid=grid,
+            centre_m=(float(x), float(y)),
+            unit_m=float(arrays["unit"]),
+            slope=float(arrays["slope"]),
+            max_distance=float(arrays["max_distance"][0]) if len(arrays["max_distance"]) else None,
+            keep=float(arrays["keep"]),
+        )
