@@ -205,6 +205,18 @@ def test_smallest_loss_undoes_the_optimum(seed: int) -> None:
         assert full_program(joint, loss, max_loss=less) >= aim - 1e-9  # with less loss nobody leaks as little
 
 
+def test_the_smallest_loss_stops_at_its_time_limit_with_what_it_has() -> None:
+    joint, _, _, loss = scattered(200, 4, 25)
+    task = task_of(joint, loss)
+    start = time.monotonic()
+    short = min_loss_given_max_leakage(task, 0.5, tolerance=1e-9, time_limit=0.2)
+    assert time.monotonic() - start < 20  # one step and one pricing pass may be under way
+    assert short.leakage <= 0.5 + 1e-12
+    assert short.loss_bound < short.loss * (1 - 1e-9)
+    with pytest.raises(ProblemError, match="too short"):
+        min_loss_given_max_leakage(task_of(joint, loss, cap=60.0), 0.26, time_limit=1e-3)
+
+
 def test_infeasible_budgets_name_the_smallest_feasible_one() -> None:
     loss = np.array([[3.0, 5.0], [6.0, 4.0]])
     joint = np.eye(2) / 2

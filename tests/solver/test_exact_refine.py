@@ -117,14 +117,13 @@ def test_a_time_limit_gives_the_best_so_far_with_a_proof() -> None:
 def test_samples_that_fill_their_cells_are_refined_through_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     secret = np.repeat([0, 1], 4000)
-    truth = np.round(rng.normal(size=(8000, 2)) * 60 + np.where(secret == 0, -40, 40)[:, None], -1)
-    truth = np.clip(truth, -90, 90)
+    truth = np.round(rng.normal(size=(8000, 2)) * 40 + np.where(secret == 0, -30, 30)[:, None], -1)
+    truth = np.clip(truth, -60, 60)
     problem = Problem(
-        Samples(secret=secret, truth=truth, secrets=("a", "b"), name="filled"), max_loss=30.0, region=Region((0.0, 0.0), 190.0), cell_m=10.0
+        Samples(secret=secret, truth=truth, secrets=("a", "b"), name="filled"), max_loss=30.0, region=Region((0.0, 0.0), 130.0), cell_m=10.0
     )
-    with monkeypatch.context() as without:
-        without.setattr(refine, "_DIRECT", 10**9)
-        direct = solve(problem, Exact(gap=1e-3, plane=False))
+    direct = solve(problem, Exact(gap=1e-3, plane=False))
+    monkeypatch.setattr(refine, "_DIRECT", 2000)
     found = solve(problem, Exact(gap=1e-3, plane=False))
     assert any("pairs" in str(line.get("progress")) for line in found.history)
     assert not any("pairs" in str(line.get("progress")) for line in direct.history)

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sfumato.errors import ProblemError
+from sfumato.measure.bound import bound_grid
+from sfumato.measure.certificate import claim_of
 from sfumato.measure.objective import Bayes, Information, Objective
 from sfumato.solver.optimum import best_within, task_of
 from sfumato.solver.problem import Problem
@@ -133,12 +135,14 @@ def _curve(
         solved.add(budget)
         asked = replace(problem, max_loss=budget, user_max_loss=None, max_distance=None, min_bayes_error=None, objective=objective)
         left = None if time_limit is None else time_limit - spent
-        optimum = best_within(asked, task_of(asked), gap=gap * unit / 2, time_limit=left, first_reports=reports)
+        task = task_of(asked)
+        optimum = best_within(asked, task, gap=gap * unit / 2, time_limit=left, first_reports=reports)
+        proven = bound_grid(claim_of(asked), optimum.scores, optimum.multipliers, task.loss_of)  # by the checker, not the solver
         reports = optimum.reports if reports is None else np.union1d(reports, optimum.reports)
         price = float(optimum.multipliers[0]) / unit
-        tangents.append((optimum.bound / unit + price * budget, -price))
+        tangents.append((proven / unit + price * budget, -price))
         points.append((optimum.loss, optimum.leakage / unit))
-        progress(f"{objective.name} at {budget:g} m: {optimum.leakage / unit:.4f}, at least {optimum.bound / unit:.4f}")
+        progress(f"{objective.name} at {budget:g} m: {optimum.leakage / unit:.4f}, at least {proven / unit:.4f}")
     return Curve(objective, budgets, reached, np.minimum(bound, reached), len(solved))
 
 

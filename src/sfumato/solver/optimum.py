@@ -51,7 +51,7 @@ class Exact:
             users = len(problem.joint.secrets)
             raise ProblemError(f"with {users} users '{problem.objective.name}' leaks the same whatever is reported; choose another")
         if problem.min_bayes_error is not None:
-            return self._smallest_loss(problem)
+            return self._smallest_loss(problem, time_limit)
         history: list[dict[str, Any]] = []
         task = task_of(problem)
         optimum = best_within(problem, task, gap=self.gap, time_limit=time_limit, history=history)
@@ -65,9 +65,9 @@ class Exact:
         history.append({"pairs": len(problem.places) * len(problem.reports), "pairs_touched": optimum.pairs_touched})
         return Found(channel, _status(problem, optimum), tuple(history), Certificate.of(problem, on_grid, on_plane))
 
-    def _smallest_loss(self, problem: Problem) -> Found:
+    def _smallest_loss(self, problem: Problem, time_limit: float | None) -> Found:
         assert problem.min_bayes_error is not None
-        found = min_loss_given_max_leakage(task_of(problem), 1 - problem.min_bayes_error, tolerance=self.gap)
+        found = min_loss_given_max_leakage(task_of(problem), 1 - problem.min_bayes_error, tolerance=self.gap, time_limit=time_limit)
         channel = channel_of(problem, found.mechanism, found.reports)
         verify(problem, channel, claimed=found.leakage)
         status = (
