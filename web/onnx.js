@@ -4,9 +4,9 @@
 const MOST_VALUES = 1 << 24;
 
 class Matrix {
-  constructor(rows, columns, data = new Float64Array(rows * columns)) {
-    if (rows * columns > MOST_VALUES) throw new Error("a value of the mechanism is larger than expected");
-    Object.assign(this, { rows, columns, data });
+  constructor(rows, columns, data) {
+    if (!(rows >= 0 && columns >= 0 && rows * columns <= MOST_VALUES)) throw new Error("a value of the mechanism is larger than expected");
+    Object.assign(this, { rows, columns, data: data ?? new Float64Array(rows * columns) });
   }
 }
 
@@ -132,6 +132,8 @@ const OPERATORS = {
   Exp: each(Math.exp),
   Log: each(Math.log),
   Sqrt: each(Math.sqrt),
+  Sin: each(Math.sin),
+  Cos: each(Math.cos),
   Floor: each(Math.floor),
   Relu: each((a) => (a > 0 ? a : 0)),
   Cast: ([value]) => value,

@@ -9,6 +9,7 @@ import pytest
 import sfumato as sf
 from sfumato.measure.judge import judge
 from sfumato.mechanism.base import Mechanism
+from sfumato.mechanism.codebook import CodebookNet
 from sfumato.solver.run import save_solution
 
 CELL_M = 50.0
@@ -22,6 +23,17 @@ def net(grid: sf.Grid, *, keep: float = 0.0) -> Mechanism:
     return sf.Snapped(sf.GeneratorNet(layers, centre_m=(3.0, -7.0), unit_m=200.0, levels=64, keep=keep), grid)
 
 
+def codebook(grid: sf.Grid) -> Mechanism:
+    """A small codebook net with weights by seed: 120 cells near the middle."""
+    random = np.random.default_rng(2)
+    middle = grid.snap(np.zeros((1, 2)))[0]
+    near = grid.centres()[np.abs(grid.centres() - middle).max(axis=1) <= 400]
+    places = near[random.choice(len(near), 120, replace=False)]
+    sizes = ((6, 24), (24, 120))
+    layers = tuple((random.normal(0.0, 0.4, size), random.normal(0.0, 0.3, size[1])) for size in sizes)
+    return CodebookNet(places, layers, random.normal(0.0, 1.0, (2, 2)), grid, unit_m=200.0, slope=0.012, keep=0.05)
+
+
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Run folders by kind, all for four-corners within 173 m on 50 m cells."""
@@ -31,6 +43,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     given = {
         "net": net(problem.grid),
         "keeping-net": net(problem.grid, keep=0.25),
+        "codebook": codebook(problem.grid),
         "channel": sf.Channel(places, places, np.full((40, 40), 1 / 40), nearest=True),
         "bare-laplace": sf.PlanarLaplace.for_loss(173),
     }

@@ -8,7 +8,7 @@ from sfumato.deploy.bundle import export
 from tests.deploy.conftest import runs
 
 __all__ = ["bundles", "runs"]
-KINDS = ("laplace", "coin", "net", "keeping-net", "channel", "bare-laplace")
+KINDS = ("laplace", "coin", "net", "keeping-net", "codebook", "channel", "bare-laplace")
 
 
 @pytest.fixture(scope="session")

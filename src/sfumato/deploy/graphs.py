@@ -8,15 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.data.grid import Grid
 from sfumato.deploy.onnx_file import Graph
 from sfumato.errors import MechanismError
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.channel import Channel
+from sfumato.mechanism.codebook import CodebookNet
 from sfumato.mechanism.generator import GeneratorNet
 from sfumato.mechanism.laplace import _SINE, PlanarLaplace
 from sfumato.mechanism.simple import Coin, Identity
 from sfumato.mechanism.wrap import Clamped, Remapped, Snapped
 from sfumato.version import __version__
+
+_LEAST = -1e300  # a logit of no chance
 
 Builder = Callable[[Graph, Any, str, str], str]
 
@@ -120,9 +124,14 @@ def _generator(graph: Graph, mechanism: GeneratorNet, truth: str, chance: str) -
 
 def _snapped(graph: Graph, mechanism: Snapped, truth: str, chance: str) -> str:
     inner = build(graph, mechanism.inner, truth, chance)
-    origin, cell = np.array([mechanism.grid.origin], dtype=float), mechanism.grid.cell_m
-    index = graph.add("Floor", graph.add("Div", graph.add("Sub", inner, origin), cell))
-    return graph.add("Add", graph.add("Mul", graph.add("Add", index, 0.5), cell), origin)
+    return _snap(graph, inner, mechanism.grid)
+
+
+def _snap(graph: Graph, points: str, grid: Grid) -> str:
+    """The middle of the cell that each point lies in."""
+    origin = np.array([grid.origin], dtype=float)
+    index = graph.add("Floor", graph.add("Div", graph.add("Sub", points, origin), grid.cell_m))
+    return graph.add("Add", graph.add("Mul", graph.add("Add", index, 0.5), grid.cell_m), origin)
 
 
 def _clamped(graph: Graph, mechanism: Clamped, truth: str, chance: str) -> str:
@@ -174,6 +183,30 @@ def _channel(graph: Graph, mechanism: Channel, truth: str, chance: str) -> str:
     return drawn(graph, mixed, chance, mechanism.reports)
 
 
+def _codebook(graph: Graph, mechanism: CodebookNet, truth: str, chance: str) -> str:
+    """In float64, where Python works in float32: chances differ by about one part in a million."""
+    scaled = graph.add("Div", graph.add("Sub", truth, np.array([mechanism.centre_m], dtype=float)), mechanism.unit_m)
+    angle = graph.add("MatMul", scaled, graph.constant(mechanism.waves))
+    inputs = graph.add("Concat", scaled, graph.add("Sin", angle), graph.add("Cos", angle), axis=1) if mechanism.waves.shape[1] else scaled
+    square = squared_distances(graph, truth, mechanism.places)
+    values = graph.add("Sub", layers(graph, inputs, mechanism.layers), graph.add("Mul", graph.add("Sqrt", square), mechanism.slope))
+    highest = graph.add("ReduceMax", values, axes=[1], keepdims=1)
+    if mechanism.max_distance is not None:
+        allowed = graph.add("LessOrEqual", square, (mechanism.max_distance * (1 - 1e-6)) ** 2)
+        highest = graph.add("ReduceMax", graph.add("Where", allowed, values, _LEAST), axes=[1], keepdims=1)
+        values = graph.add("Where", allowed, values, graph.add("Add", highest, _LEAST))
+    weights = graph.add("Exp", graph.add("Sub", values, highest))
+    total = graph.add("ReduceSum", weights, np.array([1]), keepdims=1)
+    first = graph.column(chance, 0)
+    share = graph.add("Div", graph.add("Sub", first, mechanism.keep), max(1 - mechanism.keep, 2.0**-53))
+    share = graph.add("Min", graph.add("Max", share, 0.0), 1 - 2.0**-52)
+    report = drawn(graph, weights, graph.add("Mul", share, total), mechanism.places)
+    own = _snap(graph, truth, mechanism.grid)
+    if mechanism.max_distance is not None:  # where the cap leaves no place
+        report = graph.add("Where", graph.add("LessOrEqual", highest, _LEAST), own, report)
+    return graph.add("Where", graph.add("Less", first, mechanism.keep), own, report) if mechanism.keep else report
+
+
 BUILDERS: dict[type[Mechanism], Builder] = {
     Identity: _identity,
     Coin: _coin,
@@ -183,4 +216,5 @@ BUILDERS: dict[type[Mechanism], Builder] = {
     Clamped: _clamped,
     Remapped: _remapped,
     Channel: _channel,
+    CodebookNet: _codebook,
 }

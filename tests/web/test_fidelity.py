@@ -1,0 +1,104 @@
+"""What comes out of every path has the loss and the Bayes error of the mechanism: table, ONNX, module, service, cluster.
+
+The mechanism's figures are computed from its law; those of the output are estimated from 40 reports of each of 200
+truths.  A path must lie within the estimator's intervals, widened because thirteen cases are judged at once (3.3 deviations in
+place of 1.96).  Power: noise 10 % too strong would move the loss by 17 m, where the interval is about 5 m wide; a path
+that reported the truth 5 % of the time would lower the Bayes error by 0.01 to 0.03 and the loss by 8 m.
+"""
+
+import numpy as np
+import onnxruntime
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import sfumato as sf
+from sfumato.deploy.cluster import on_cluster
+from sfumato.deploy.release import release
+from sfumato.deploy.sanitize import sanitize
+from sfumato.measure.judge import judge, judge_reports
+from sfumato.randomness import uniforms
+from tests.deploy.serving import serving
+from tests.deploy.tables import DATA, write_parquet
+from tests.deploy.test_cluster import _cluster
+from tests.web.device import in_node
+
+SOME = DATA.train.take(np.linspace(0, len(DATA.train) - 1, 200).astype(int))
+HITS = 40
+TRUTH = np.repeat(SOME.truth, HITS, axis=0)
+SECRET = np.repeat(SOME.secret, HITS)
+PLANE = DATA.train.plane
+assert PLANE is not None
+LATITUDE, LONGITUDE = PLANE.to_degrees(TRUTH)
+KINDS = ("laplace", "net", "codebook")
+
+
+def _table(folder, runs, kind, tmp_path, **options):
+    table = pa.table({"latitude": LATITUDE, "longitude": LONGITUDE})
+    write_parquet(tmp_path / "in" / "part.parquet", table)
+    sanitize(runs / kind, tmp_path / "in", tmp_path / folder, **options)
+    found = parquet.read_table(tmp_path / folder / "part.parquet")
+    return found["latitude"].to_numpy(), found["longitude"].to_numpy()
+
+
+def table_path(runs, bundles, kind, tmp_path):
+    return _table("out", runs, kind, tmp_path)
+
+
+def cluster_path(runs, bundles, kind, tmp_path):
+    with _cluster(tmp_path) as (address, _):
+        return _table("out", runs, kind, tmp_path, runner=on_cluster(address))
+
+
+def onnx_path(runs, bundles, kind, tmp_path):
+    released = release(sf.load_run(runs / kind))
+    session = onnxruntime.InferenceSession(bundles / kind / "mechanism.onnx", providers=["CPUExecutionProvider"])
+    chance = uniforms(len(TRUTH), released.mechanism.draws)
+    return released.written(session.run(["report"], {"truth": TRUTH, "chance": chance})[0])
+
+
+def module_path(runs, bundles, kind, tmp_path):
+    script = """
+    const device = await load(given.folder);
+    console.log(JSON.stringify(given.places.map(([latitude, longitude]) => {
+      const report = device.report({ latitude, longitude });
+      return [report.latitude, report.longitude];
+    })));
+    """
+    places = np.stack([LATITUDE, LONGITUDE], axis=1).tolist()
+    return np.array(in_node(script, {"folder": str(bundles / kind), "places": places})).T
+
+
+def service_path(runs, bundles, kind, tmp_path):
+    with serving(runs / kind, tmp_path / "log", "--keep", "never") as served:
+        found = []
+        for start in range(0, len(TRUTH), 4000):
+            rows = slice(start, start + 4000)
+            places = [{"lat": lat, "lng": lng} for lat, lng in zip(LATITUDE[rows].tolist(), LONGITUDE[rows].tolist(), strict=True)]
+            status, answer = served.ask("/v1/batch", {"locations": places})
+            assert status == 200
+            found += [(report["location"]["lat"], report["location"]["lng"]) for report in answer["reports"]]
+    return np.array(found).T
+
+
+PATHS = {"table": table_path, "onnx": onnx_path, "module": module_path, "service": service_path, "cluster": cluster_path}
+
+
+# A cluster runs the table's own code: one kind is enough there.
+_CASES = [(path, kind) for path in PATHS for kind in KINDS if path != "cluster" or kind == "laplace"]
+
+
+@pytest.mark.parametrize(("path", "kind"), _CASES)
+def test_the_loss_and_the_bayes_error_are_the_mechanisms(runs, bundles, tmp_path, path, kind):
+    released = release(sf.load_run(runs / kind))
+    assert PLANE is not None
+    reports = PLANE.to_metres(*PATHS[path](runs, bundles, kind, tmp_path))
+    cost = np.hypot(*(reports - TRUTH).T)
+    exact = judge(released.mechanism, SOME)
+    found = judge_reports(SECRET, reports, released.grid, names=SOME.secrets, cost=cost)
+    wide = 3.3 / 1.96
+    for name in ("loss", "bayes_error"):
+        true, estimate = getattr(exact, name), getattr(found, name)
+        low = estimate.value - wide * (estimate.value - estimate.low)
+        high = estimate.value + wide * (estimate.high - estimate.value)
+        assert low <= true.high and true.low <= high, (path, kind, name, true, estimate)
