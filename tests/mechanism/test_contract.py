@@ -1,6 +1,8 @@
 """What every mechanism of the registry promises."""
 
 import os
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -294,3 +296,10 @@ def test_hits_and_law_agree_on_who_is_where_for_the_truth_itself() -> None:
     counts = count_hits(SAMPLES.secret, SAMPLES.truth, GRID, secrets=3)
     assert np.array_equal(law.joint.places, counts.places)  # type: ignore[arg-type]
     assert law.joint.table == pytest.approx(counts.joint().table)
+
+
+def test_a_saved_mechanism_is_known_to_a_process_that_has_imported_nothing_else(tmp_path):
+    MECHANISMS["recorded"]().save(tmp_path / "mechanism.npz")
+    code = "import sys; from sfumato.mechanism.base import load_mechanism; print(load_mechanism(sys.argv[1]).kind)"
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "mechanism.npz")], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "recorded"

@@ -1,6 +1,8 @@
 """The contract that every mechanism keeps."""
 
+import pkgutil
 from abc import ABC, abstractmethod
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -107,6 +109,9 @@ def mechanism_from_arrays(arrays: dict[str, np.ndarray], *, source: str) -> Mech
     if "format" not in arrays or "kind" not in arrays or str(arrays["format"]) != _FORMAT:
         raise FileError(f"{source} is not a mechanism file of this version; expected '{_FORMAT}'")
     kind = str(arrays["kind"])
+    if kind not in _KINDS:  # its module may not have been imported yet
+        for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
+            import_module(f"sfumato.mechanism.{module.name}")
     if kind not in _KINDS:
         raise FileError(f"{source} holds a mechanism of kind '{kind}', which this version does not know")
     try:
