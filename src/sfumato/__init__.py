@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from sfumato.measure.certificate import Certificate, load_certificate
     from sfumato.measure.estimate import Estimate
     from sfumato.measure.judge import Judgement, judge
+    from sfumato.measure.membership import membership_test
     from sfumato.measure.objective import Bayes, Gain, Information
+    from sfumato.measure.prior import under_priors
+    from sfumato.measure.repeated import repeated_reports
     from sfumato.mechanism.base import Mechanism, load_mechanism
     from sfumato.mechanism.channel import Channel
     from sfumato.mechanism.codebook import CodebookNet
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
     from sfumato.solver.attack import certificate_from_attacker
     from sfumato.solver.frontier import frontier
     from sfumato.solver.game import CrossEntropy, MutualInformation
+    from sfumato.solver.left_out import leave_one_out
     from sfumato.solver.run import load_run
 
 _HOME = {
@@ -55,7 +59,10 @@ _HOME = {
     "sfumato.measure.estimate": ("Estimate",),
     "sfumato.measure.certificate": ("Certificate", "load_certificate"),
     "sfumato.measure.judge": ("Judgement", "judge"),
+    "sfumato.measure.membership": ("membership_test",),
     "sfumato.measure.objective": ("Bayes", "Gain", "Information"),
+    "sfumato.measure.prior": ("under_priors",),
+    "sfumato.measure.repeated": ("repeated_reports",),
     "sfumato.mechanism.base": ("Mechanism", "load_mechanism"),
     "sfumato.mechanism.channel": ("Channel",),
     "sfumato.mechanism.codebook": ("CodebookNet",),
@@ -70,6 +77,7 @@ _HOME = {
     "sfumato.solver.attack": ("certificate_from_attacker",),
     "sfumato.solver.frontier": ("frontier",),
     "sfumato.solver.game": ("CrossEntropy", "MutualInformation"),
+    "sfumato.solver.left_out": ("leave_one_out",),
     "sfumato.solver.run": ("load_run",),
 }
 _WHERE = {name: module for module, names in _HOME.items() for name in names}
