@@ -3,8 +3,10 @@
 import asyncio
 import contextlib
 import json
+import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 _LONGEST_LINE = 64 * 2**20
@@ -24,8 +26,9 @@ class Job:
         self._reader = asyncio.create_task(self._read())
 
     @classmethod
-    async def start(cls, task: dict[str, Any], tell: Tell) -> "Job":
-        """Start a process on a task."""
+    async def start(cls, task: dict[str, Any], tell: Tell, *, compiled: Path) -> "Job":
+        """Start a process on a task; what JAX compiles is kept in the folder `compiled` for the next one."""
+        kept = {"JAX_COMPILATION_CACHE_DIR": str(compiled), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.5"}
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -34,6 +37,7 @@ class Job:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
             limit=_LONGEST_LINE,
+            env={**kept, **os.environ},
             start_new_session=True,  # Ctrl-C in the terminal is for the server, which then ends its jobs
         )
         job = cls(process, tell)

@@ -182,7 +182,8 @@ class Session:
     async def _start(self, name: str, task: dict[str, Any], tell: Any) -> None:
         await self._end(name)
         data = self.data
-        self._jobs[name] = await Job.start({**task, "recipe": data.recipe.as_dict(), "source": data.source}, tell)
+        whole = {**task, "recipe": data.recipe.as_dict(), "source": data.source}
+        self._jobs[name] = await Job.start(whole, tell, compiled=self.folder / "compiled")
 
     async def _end(self, name: str) -> None:
         job = self._jobs.pop(name, None)

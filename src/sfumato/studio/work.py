@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 _CLOUD_EVERY_S = 0.4
+_STOPPED = "Stopped. This solver keeps nothing when it is stopped so early; with a time limit it gives its best so far."
 CLOUD = 1200  # reports of a cloud, the same check-ins each time
 
 Tell = Callable[[dict[str, Any]], None]
@@ -34,35 +35,34 @@ def main() -> None:
         said.flush()
 
     inbox: queue.Queue[dict[str, Any]] = queue.Queue()
-    threading.Thread(target=_listen, args=(inbox,), daemon=True).start()
-    task = inbox.get()
+    stopping = threading.Event()
     try:
-        _run(task, tell, inbox)
+        threading.Thread(target=_listen, args=(inbox, stopping), daemon=True).start()
+        _run(inbox.get(), tell, inbox)
     except KeyboardInterrupt:
-        tell(
-            {
-                "kind": "stopped",
-                "error": "Stopped. This solver keeps nothing when it is stopped; with a time limit it gives its best so far.",
-            }
-        )
+        tell({"kind": "stopped", "error": _STOPPED})
     except MemoryError:
         tell({"kind": "failed", "error": "out of memory; use larger cells or less data"})
     except Exception as error:
         from sfumato.errors import SfumatoError
         from sfumato.studio.words import in_page
 
-        ours = isinstance(error, (SfumatoError, OSError))
-        sentence = in_page(str(error)) if ours else f"the computation failed inside ({type(error).__name__}: {error}); please report it"
-        tell({"kind": "failed", "error": sentence})
+        if stopping.is_set():  # an import that is interrupted may say anything
+            tell({"kind": "stopped", "error": _STOPPED})
+        elif isinstance(error, (SfumatoError, OSError)):
+            tell({"kind": "failed", "error": in_page(str(error))})
+        else:
+            tell({"kind": "failed", "error": f"the computation failed inside ({type(error).__name__}: {error}); please report it"})
 
 
-def _listen(inbox: "queue.Queue[dict[str, Any]]") -> None:
+def _listen(inbox: "queue.Queue[dict[str, Any]]", stopping: threading.Event) -> None:
     for line in sys.stdin:
         message = json.loads(line)
-        if message["kind"] == "stop":
-            _thread.interrupt_main()
-        else:
+        if message["kind"] != "stop":
             inbox.put(message)
+        elif not stopping.is_set():
+            stopping.set()
+            _thread.interrupt_main()
     os._exit(3)  # the server is gone
 
 
