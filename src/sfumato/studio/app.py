@@ -311,13 +311,14 @@ def _solvers() -> list[dict[str, Any]]:
     """Every solver that the library has, with the first line of what it says of itself."""
     import inspect
 
-    from sfumato.solver import SOLVERS
+    from sfumato.solver import DEFAULT, RESUMABLE, SOLVERS
 
     return [
         {
             "name": name,
-            "words": (inspect.getdoc(solver) or "").splitlines()[0],
-            "resumable": "checkpoint" in inspect.signature(solver.solve).parameters,  # type: ignore[attr-defined]
+            "words": (inspect.getdoc(solver) or "").splitlines()[0].replace("`", ""),
+            "resumable": issubclass(solver, RESUMABLE),
+            "default": name == DEFAULT,
         }
         for name, solver in SOLVERS.items()
     ]

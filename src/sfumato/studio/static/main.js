@@ -55,7 +55,7 @@ function App() {
       update({ entered: await enter() });
       listen((event) => hear(event, now, update, actions), (lost) => update({ lost }));
       const found = await ask("state");
-      const solver = found.solvers.find((one) => one.name === "codebook") ?? found.solvers.find((one) => one.name === "exact") ?? found.solvers[0];
+      const solver = found.solvers.find((one) => one.default) ?? found.solvers[0];
       update((old) => ({ solvers: found.solvers, form: { ...old.form, solver: solver.name } }));
       if (found.data) {
         await useData(found.data);
@@ -106,7 +106,7 @@ function App() {
     <div role="alert" class="error" hidden=${!state.error}>${state.error}${state.error && html` <button type="button" class="plain" aria-label="Close this message" onClick=${() => update({ error: "" })}>✕</button>`}</div>
     ${state.lost && html`<div class="error" role="alert">The studio does not answer. If <code>sfumato studio</code> is still running, load this page again.</div>`}
     <div class="said" role="status" aria-live="polite">${state.said}</div>
-    <main id="panel" role="tabpanel" aria-labelledby="tab-${state.panel}" class="panel-${state.panel}"><${Panel} state=${state} actions=${actions} /></main>
+    <main><div id="panel" role="tabpanel" aria-labelledby="tab-${state.panel}"><${Panel} state=${state} actions=${actions} /></div></main>
     <footer>Everything stays on this machine. ${state.entered?.tiles ? "Street tiles are fetched from the address that you gave: its owner sees where you look." : ""}</footer>`;
 }
 

@@ -2,7 +2,7 @@
 
 import { ask } from "./api.js";
 import { fanOut, stepOf as stepOfFrame } from "./fan.js";
-import { html, useEffect, useMemo, useRef } from "./html.js";
+import { html, useEffect, useMemo, useRef, useState } from "./html.js";
 import { Chart2D, Legend, Lines, NumberField, Select, metres, numberIn } from "./parts.js";
 import { bestKnown } from "./proof.js";
 
@@ -99,20 +99,28 @@ function Proved({ bayes, information, refining, refused, waiting, below }) {
   if (waiting) return html`<p class="proof" role="status">Proving the frontier …</p>`;
   if (below) return html`<p class="proof">On ${below.cell_m} m cells the proof starts at ${below.budgets[0]} m; it is refined here when the slider rests.</p>`;
   if (!bayes) return html`<p class="proof">Set a budget above 0 metres.</p>`;
-  return html`<dl class="proof" id="proof">
+  return html`<div class="proof" id="proof"><dl>
     <div><dt>Bayes error ↑</dt><dd><strong>${bayes.bound.toFixed(3)}</strong> at most (proved)<small>${bayes.reached.toFixed(3)} is reached</small></dd></div>
     <div><dt>Information ↓</dt><dd>${information ? html`<strong>${information.bound.toFixed(3)}</strong> bits at least (proved)<small>${information.reached.toFixed(3)} is reached</small>` : html`<small>being proved …</small>`}</dd></div>
-    <p class="quiet" role="status">For reports on ${bayes.cell_m} m cells.${refining ? " Refining …" : bayes.refined ? " Refined." : ""}</p>
-  </dl>`;
+    </dl><p class="quiet" role="status">For reports on ${bayes.cell_m} m cells.${refining ? " Refining …" : bayes.refined ? " Refined." : ""}</p>
+  </div>`;
 }
 
 function Live({ live, running, kept, go }) {
+  const [seconds, setSeconds] = useState(0);
+  useEffect(() => {
+    if (!running) return undefined;
+    const begin = Date.now();
+    setSeconds(0);
+    const clock = setInterval(() => setSeconds(Math.round((Date.now() - begin) / 1000)), 1000);
+    return () => clearInterval(clock);
+  }, [running, live.run.id]);
   const { run, records } = live;
   const last = records.at(-1);
   const found = run.solution;
   return html`<div class="live">
     <h2>${running ? "At work" : "Result"}</h2>
-    ${running && html`<p role="status"><progress aria-label="The solver is at work" value=${last?.done}></progress> ${run.solver} at ${run.max_loss} m${last ? `, round ${(last.round ?? last.step ?? records.length - 1) + 1}` : ""}</p>`}
+    ${running && html`<p><progress aria-label="The solver is at work" value=${last?.done}></progress> ${run.solver} at ${run.max_loss} m${last ? `, round ${(last.round ?? last.step ?? records.length - 1) + 1}` : ""}, ${seconds} s</p>`}
     ${found && !running && html`<p id="result">Loss ${metres(found.loss.value)} of ${metres(run.max_loss)}; Bayes error <strong>${found.bayes_error.value.toFixed(3)}</strong>${found.bayes_error.kind === "exact" ? "" : " (estimated)"}; information ${found.information_bits.value.toFixed(3)} bits; ${found.seconds.toFixed(1)} s.</p><p class="quiet">${run.said}</p>`}
     ${kept && html`<button type="button" class="go" onClick=${go}>Next: compare →</button>`}
   </div>`;
