@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sfumato.solver import optimum
-from sfumato.solver.exact.plane_proof import split_until
+from sfumato.solver.exact.plane_proof import split_to_keep, split_until
 
 KEYS = {"leakage", "bound_grid", "bound_plane", "gap", "objective", "max_loss", "data_hash"}
 EXACT = ("--solver", "exact", "--cell-m", 70)
@@ -19,6 +19,7 @@ EXACT = ("--solver", "exact", "--cell-m", 70)
 def short_plane_proofs(monkeypatch):
     """Two rounds of splitting: on cells as coarse as these more would not come close, and take minutes."""
     monkeypatch.setattr(optimum, "split_until", partial(split_until, max_rounds=2))
+    monkeypatch.setattr(optimum, "split_to_keep", partial(split_to_keep, max_rounds=2))
 
 
 @pytest.fixture

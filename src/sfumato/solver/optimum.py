@@ -14,7 +14,7 @@ from sfumato.mechanism.channel import Channel
 from sfumato.mechanism.law import euclidean
 from sfumato.solver.exact.column_generation import Optimum
 from sfumato.solver.exact.column_generation import solve as generate_columns
-from sfumato.solver.exact.plane_proof import split_until
+from sfumato.solver.exact.plane_proof import split_to_keep, split_until, values_off_grid
 from sfumato.solver.exact.refine import Places, solve_on_cells
 from sfumato.solver.exact.smallest_loss import min_loss_given_max_leakage
 from sfumato.solver.exact.task import Task
@@ -22,7 +22,8 @@ from sfumato.solver.problem import Problem
 from sfumato.solver.solution import Found
 
 _RELATIVE = 0.008  # of the leakage, for objectives that have no natural scale
-_PLANE_SLACK = 0.008  # how far below the grid's bound the plane's may end, in the objective's unit
+_PLANE_SLACK = 0.009  # how far below the grid's bound the plane's may end: probability, gain or bits
+_MOST_OFF_GRID = 20_000_000  # pairs of truths and places up to which the plane gets a solve of its own
 _FIRST_REPORTS = 600  # reports that a solve over many begins with
 
 
@@ -59,7 +60,7 @@ class Exact:
         left = None if time_limit is None else time_limit - (time.perf_counter() - start)
         on_plane = None
         if self.plane and problem.loss is euclidean and (left is None or left > 0):
-            on_plane = plane_proof(problem, task, optimum)
+            on_plane = plane_proof(problem, task, optimum, time_limit=left)
         channel = channel_of(problem, optimum.mechanism, optimum.reports)
         verify(problem, channel, claimed=optimum.leakage)
         history.append({"pairs": len(problem.places) * len(problem.reports), "pairs_touched": optimum.pairs_touched})
@@ -131,10 +132,19 @@ def _coarse(problem: Problem) -> np.ndarray:
     return np.flatnonzero(np.all(index % step == 0, axis=1))
 
 
-def plane_proof(problem: Problem, task: Task, optimum: Optimum) -> Proof | None:
-    """Split the cells where the grid's bound is attained until the plane's comes close."""
-    half = problem.grid.cell_m / 2
-    found = split_until(task, problem.places, problem.reports, half, optimum.scores, optimum.multipliers, goal=optimum.bound - _PLANE_SLACK)
+def plane_proof(problem: Problem, task: Task, optimum: Optimum, *, time_limit: float | None = None) -> Proof | None:
+    """Split the cells where the grid's bound is attained; where its values do not fit the plane, find values that do and split again."""
+    start = time.perf_counter()
+    places, reports, half = problem.places, problem.reports, problem.grid.cell_m / 2
+    slack = _PLANE_SLACK * (np.log(2) if task.information else 1.0)
+    goal = optimum.bound - slack
+    found = split_until(task, places, reports, half, optimum.scores, optimum.multipliers, goal=goal)
+    left = None if time_limit is None else time_limit - (time.perf_counter() - start)
+    small = task.cap is None and len(places) * (len(places) + len(reports)) <= _MOST_OFF_GRID
+    if found.bound < goal and small and (left is None or left > 0):
+        values, multipliers, bound = values_off_grid(task, places, reports, optimum.reports, gap=slack / 4, time_limit=left)
+        again = split_to_keep(task, places, reports, half, values, multipliers, slack=max(bound - goal, slack / 6))
+        found = max(found, again, key=lambda one: one.bound)
     return Proof(found.centres_m, found.scores, found.multipliers, found.half_sides_m)
 
 

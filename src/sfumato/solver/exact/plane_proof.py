@@ -3,21 +3,27 @@
 Scores are constant on cells and the loss runs to the nearest point of a cell, so the bound is looser than the grid's
 by what half a cell is worth. Cells that some truth finds cheapest are quartered, and each part gets the best scores
 for the truths' present values; the rest stay large.
+
+The grid's values need not fit the plane: a report at a truth's own place costs it nothing, and no cell's middle is there.
+`values_off_grid` solves over the middles and the truths' places together; its values do fit, and `split_to_keep` finds
+cells and scores in which every truth keeps its value less a given slack.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sfumato.solver.exact.column_generation import silent
-from sfumato.solver.exact.pricing import scores_for
+from sfumato.solver.exact.column_generation import silent, solve
+from sfumato.solver.exact.pricing import cost_of, scores_for
 from sfumato.solver.exact.task import Task
 
 _MOST_PAIRS = 150_000_000  # truths times cells
 _MOST_CELLS = 100_000
+_MOST_SEEN = (500_000_000, 250_000)  # the same where each cell is looked at once only: pairs, cells
 _STALLED = 0.35  # a round that gains less than this share of what is missing is the last: finer cells cannot mend the grid's prices
+_FIRST_TRUTHS = 150  # places of truths that the solve off the grid begins with
 _PAIRS_AT_ONCE = 2_000_000
 _QUARTERS = np.array([[-0.5, -0.5], [-0.5, 0.5], [0.5, -0.5], [0.5, 0.5]])
 
@@ -95,6 +101,71 @@ def split_until(
         scores = np.concatenate([scores[~split], *new_scores])
     assert best is not None
     return best
+
+
+def values_off_grid(
+    task: Task, truths_m: np.ndarray, centres_m: np.ndarray, first: np.ndarray, *, gap: float, time_limit: float | None = None
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Each truth's least cost, the multipliers and the bound of the optimum over the middles of the cells and the truths' own places.
+
+    first: the reports of the grid's optimum, to begin with. Without a cap only: with one, reports at its rim matter as well.
+    """
+    places = np.concatenate([centres_m, truths_m])
+
+    def loss_of(chosen: np.ndarray) -> np.ndarray:
+        return nearest_point_loss(truths_m, places[chosen], np.zeros(len(chosen)))
+
+    both = replace(task, loss_of=loss_of, report_count=len(places))
+    some = len(centres_m) + np.arange(0, len(truths_m), max(1, len(truths_m) // _FIRST_TRUTHS))
+    found = solve(both, gap=gap, first_reports=np.concatenate([first, some]), time_limit=time_limit)
+    prices, values = task.budgets()[0] @ found.multipliers, np.full(len(truths_m), np.inf)
+    for chosen in both.chunks():
+        np.minimum(values, cost_of(task, found.scores[chosen], loss_of(chosen), prices, None).min(axis=1), out=values)
+    return values, found.multipliers, float(values.sum() - found.multipliers @ task.budgets()[1])
+
+
+def split_to_keep(
+    task: Task,
+    truths_m: np.ndarray,
+    centres_m: np.ndarray,
+    half_sides_m: ArrayLike,
+    values: np.ndarray,
+    multipliers: np.ndarray,
+    *,
+    slack: float,
+    max_rounds: int = 8,
+    progress: Callable[[str], None] = silent,
+) -> PlaneProof:
+    """Quarter cells until in each of them some scores leave every truth its value less `slack` of its mass.
+
+    A cell that does is done with. What is left when the rounds are over or the cells too many lowers the bound.
+    """
+    charges, limits = task.budgets()
+    prices, mass = charges @ multipliers, task.truth_mass
+    wish = values - slack * mass
+    floor = wish.copy()
+    centres, halves = np.array(centres_m), np.broadcast_to(half_sides_m, len(centres_m)).copy()
+    done: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    seen = 0
+    for round_number in range(max_rounds + 1):
+        seen += len(centres)
+        last = round_number == max_rounds or len(truths_m) * seen > _MOST_SEEN[0] or seen > _MOST_SEEN[1]
+        short = np.zeros(len(centres), dtype=bool)
+        for part in _parts(truths_m, centres):
+            loss = nearest_point_loss(truths_m, centres[part], halves[part])
+            scores = scores_for(task, (wish[:, None] - prices[:, None] * loss) / mass[:, None])
+            cost = cost_of(task, scores, loss, prices, None)
+            short[part] = np.any(cost < wish[:, None] - 1e-12 * mass[:, None], axis=0)
+            kept = np.ones(len(scores), dtype=bool) if last else ~short[part]
+            done.append((centres[part][kept], halves[part][kept], scores[kept]))
+            np.minimum(floor, cost[:, kept].min(axis=1, initial=np.inf), out=floor)
+        progress(f"round {round_number}: {len(centres)} cells of {2 * halves.min():g} m, {int(short.sum())} to split")
+        if last or not short.any():
+            break
+        centres = (centres[short][:, None, :] + halves[short][:, None, None] * _QUARTERS).reshape(-1, 2)
+        halves = np.repeat(halves[short] / 2, 4)
+    cells, sides, scores = (np.concatenate(column) for column in zip(*done, strict=True))
+    return PlaneProof(cells, sides, scores, multipliers, float(floor.sum() - multipliers @ limits))
 
 
 def _parts(truths_m: np.ndarray, centres: np.ndarray) -> list[slice]:
