@@ -8,7 +8,8 @@ from paper import alice_and_bob, game_page
 from paper.experiments import RESULTS, SEEDS
 from sfumato.files import read_json
 
-_FOUND = {number: read_json(RESULTS / f"game_{number}.json", what="a table of the game") for number in (1, 2)}
+_FOUND = {number: read_json(RESULTS / f"game_{number}.json", what="a table of the game") for number in (1, 2, 3, 4)}
+_PAPER = {number: read_json(RESULTS / f"paper_{number}.json", what="a table of the game") for number in (1, 2)}
 
 
 def _errors(number: int, cells: int) -> list[float]:
@@ -23,6 +24,19 @@ def test_experiment_1_hides_everybody(cells: int) -> None:
 
 def test_experiment_2_hides_better_than_the_paper_at_equal_loss() -> None:
     assert median(_errors(2, 260)) >= 0.45
+
+
+def test_gowalla_is_hidden_as_well_as_asked() -> None:
+    assert median(_errors(3, 260)) >= 0.80
+    assert median(_errors(4, 260)) >= 0.38
+
+
+def test_the_papers_recipe_beats_planar_laplace_at_less_loss_and_is_not_calibrated() -> None:
+    for number, least in ((1, 0.6), (2, 0.3)):
+        for run in _PAPER[number]["runs"]:
+            assert run["estimates"]["test"]["260 cells, 500 hits"] >= least
+            assert run["game"]["bayes_error"] > run["laplace"]["bayes_error"] and run["game"]["training_loss_m"] < run["laplace"]["loss_m"]
+            assert "to keep the budget" not in run["status"] and {"calibrated", "unsnapped"} <= run.keys()
 
 
 @pytest.mark.parametrize("number", [1, 2])
