@@ -1,0 +1,183 @@
+"""Ten million rows of Parquet: sanitizing against reading and writing the same file with no change, in processor time and in memory.
+
+Each side runs in a process of its own, in turn, one thread each; a process gives its processor seconds and its peak memory.
+
+python -m benchmarks.sanitize [ROWS]
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+ROWS = 10_000_000
+REPEATS = 3
+AT_MOST = {"laplace": 3.0, "learned": 8.0}
+AT_MOST_BYTES = 1 << 30
+AT_MOST_GROWTH = 1.1  # peak at ten million rows over peak at one million
+_HOME = Path(__file__).resolve().parent.parent / ".bench" / "sanitize"
+_GROUP = 1 << 20
+
+
+def table(rows: int) -> Path:
+    """Check-ins about the corners of four-corners: user, time, place, venue; made on first use."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    from sfumato.data.synthetic import four_corners
+
+    path = _HOME / f"{rows}.parquet"
+    if path.exists():
+        return path
+    _HOME.mkdir(parents=True, exist_ok=True)
+    data = four_corners(seed=0).all
+    assert data.plane is not None
+    random = np.random.default_rng(1)
+    beside = path.with_suffix(".part")
+    writer = None
+    for start in range(0, rows, _GROUP):
+        count = min(_GROUP, rows - start)
+        truth = data.truth[random.integers(0, len(data), count)] + random.normal(0, 5, (count, 2))
+        latitude, longitude = data.plane.to_degrees(truth)
+        times = (1_262_304_000 + start + np.arange(count)).astype("datetime64[s]")
+        columns = {"user": random.integers(0, 200_000, count), "time": times, "latitude": latitude, "longitude": longitude}
+        part = pa.table(columns | {"venue": random.integers(0, 500_000, count).astype(np.int32)})
+        writer = writer or parquet.ParquetWriter(beside, part.schema)
+        writer.write_table(part)
+    assert writer is not None
+    writer.close()
+    beside.rename(path)
+    return path
+
+
+def runs() -> dict[str, Path]:
+    """A run of planar Laplace, and one of the default learned solver."""
+    import sfumato as sf
+    from sfumato.solver.run import save_solution
+
+    problem = sf.Problem(sf.four_corners(seed=0).train, max_loss=173)
+    found = {}
+    for name, solver in (("laplace", sf.Laplace()), ("learned", _learned())):
+        found[name] = _HOME / name
+        if not (found[name] / "run.json").exists():
+            save_solution(sf.solve(problem, solver, seed=0), found[name])
+    return found
+
+
+def _learned() -> Any:
+    import sfumato as sf
+
+    return sf.Codebook(certify=False)  # a proof would not change the speed
+
+
+def copy(source: Path, target: Path) -> None:
+    """The limit: the same file read and written by blocks, nothing changed."""
+    from pyarrow import parquet
+
+    from sfumato.deploy.parquet_table import BLOCK_ROWS
+
+    found = parquet.ParquetFile(source, buffer_size=1 << 20, pre_buffer=False)
+    with parquet.ParquetWriter(target, found.schema_arrow) as writer:
+        for batch in found.iter_batches(batch_size=BLOCK_ROWS, use_threads=False):
+            writer.write_batch(batch, row_group_size=_GROUP)
+
+
+def _measured(what: str, source: Path, target: Path) -> dict[str, float]:
+    """Do it in a process of its own."""
+    words = [sys.executable, "-m", "benchmarks.sanitize", "--one", what, str(source), str(target)]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "ARROW_IO_THREADS": "1"}
+    done = subprocess.run(words, check=True, capture_output=True, text=True, env=environment)
+    target.unlink()
+    target.with_name(target.name + ".record.json").unlink(missing_ok=True)
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def _one(what: str, source: Path, target: Path) -> None:
+    import pyarrow as pa
+
+    from sfumato.deploy.sanitize import sanitize  # imports are not part of the time
+
+    pa.set_cpu_count(1)
+    before, clock = time.process_time(), time.perf_counter()
+    if what == "copy":
+        copy(source, target)
+    else:
+        sanitize(_HOME / what, source, target)
+    spent = {"cpu_seconds": time.process_time() - before, "seconds": time.perf_counter() - clock}
+    print(json.dumps(spent | {"peak_bytes": _peak_bytes()}))
+
+
+def _peak_bytes() -> int:
+    """The most memory that this process held (getrusage would count its parent before the start)."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) * 1024
+
+
+def run(rows: int = ROWS) -> dict[str, Any]:
+    """Medians of processor seconds in turn, ratios to the copy, and peaks at a tenth of the rows and at all of them."""
+    whole, part = table(rows), table(rows // 10)
+    names = ["copy", *runs()]
+    seconds: dict[str, list[float]] = {name: [] for name in names}
+    peaks: dict[str, list[float]] = {name: [] for name in names}
+    with tempfile.TemporaryDirectory(dir=_HOME) as folder:
+        for _ in range(REPEATS):
+            for name in names:
+                found = _measured(name, whole, Path(folder) / "out.parquet")
+                seconds[name].append(found["cpu_seconds"])
+                peaks[name].append(found["peak_bytes"])
+        small = {name: _measured(name, part, Path(folder) / "out.parquet")["peak_bytes"] for name in names}
+    ratio = {name: median(seconds[name]) / median(seconds["copy"]) for name in AT_MOST}
+    growth = {name: max(peaks[name]) / small[name] for name in AT_MOST}
+    most = max(max(peaks[name]) for name in AT_MOST)
+    return {
+        "name": "sanitizing Parquet against copying it",
+        "command": "python -m benchmarks.sanitize",
+        "rows": rows,
+        "repeats": REPEATS,
+        "cpu_seconds": {name: median(seconds[name]) for name in names},
+        "ratio": ratio,
+        "at_most": AT_MOST,
+        "peak_bytes": {name: max(peaks[name]) for name in names},
+        "peak_bytes_at_a_tenth": small,
+        "growth": growth,
+        "at_most_bytes": AT_MOST_BYTES,
+        "at_most_growth": AT_MOST_GROWTH,
+        "met": all(ratio[name] <= AT_MOST[name] for name in AT_MOST) and most < AT_MOST_BYTES and max(growth.values()) <= AT_MOST_GROWTH,
+    }
+
+
+def rows(found: dict[str, Any]) -> list[tuple[str, str, str, dict[str, Any]]]:
+    """Lines of RESULTS.md, where this was run."""
+    if "sanitize" not in found:
+        return []
+    one = found["sanitize"]
+    count = f"{one['rows'] / 1e6:g} million rows of Parquet"
+    names = {"laplace": "planar Laplace", "learned": "the learned codebook"}
+    lines = [
+        (
+            f"sanitize {count} with {names[name]}: times the processor time of copying it",
+            f"{one['ratio'][name]:.1f}",
+            f"at most {most:g}",
+            one,
+        )
+        for name, most in one["at_most"].items()
+    ]
+    lines += [("rows a second of one core, " + names[name], f"{one['rows'] / one['cpu_seconds'][name]:,.0f}", "", one) for name in names]
+    peak, growth = max(one["peak_bytes"][name] for name in names), max(one["growth"].values())
+    lines += [("peak memory of the process, MB", f"{peak / 1e6:.0f}", f"below {one['at_most_bytes'] / 1e6:.0f}", one)]
+    return [*lines, ("the same over its peak at a tenth of the rows", f"{growth:.2f}", f"at most {one['at_most_growth']}", one)]
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--one"]:
+        _one(sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]))
+    else:
+        print(json.dumps(run(int(sys.argv[1]) if len(sys.argv) > 1 else ROWS), indent=2))
