@@ -36,7 +36,7 @@ def browser() -> Iterator[Any]:
 def page(browser: Any, studio: Served) -> Iterator[Any]:
     """The studio's page at 1280 x 800.  Fails on any error in the page and on any request to another host."""
     context = browser.new_context(viewport={"width": 1280, "height": 800}, accept_downloads=True)
-    context.set_default_timeout(45_000)
+    context.set_default_timeout(90_000)  # the machine may be busy
     shown = context.new_page()
     wrong: list[str] = []
     shown.on("pageerror", lambda error: wrong.append(f"error in the page: {error}"))

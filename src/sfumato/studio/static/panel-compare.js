@@ -16,11 +16,11 @@ export function ComparePanel({ state, actions }) {
   const wanted = kept.map((run) => run.id).join();
 
   useEffect(() => {
-    if (kept.length && !state.comparing && comparison?.runs.join() !== wanted) {
+    if (kept.length && !busy && !state.comparing && comparison?.runs.join() !== wanted) {
       actions.update({ comparing: true });
       actions.attempt(() => ask("compare")).then((begun) => begun === null && actions.update({ comparing: false }));
     }
-  }, [wanted, state.comparing]);
+  }, [wanted, state.comparing, busy]);
 
   if (!data) return html`<section class="empty"><h2>Compare</h2><p>Choose data first.</p><button type="button" class="main" onClick=${() => actions.update({ panel: "data" })}>Go to Data</button></section>`;
 
