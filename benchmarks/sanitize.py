@@ -20,7 +20,7 @@ import numpy as np
 ROWS = 10_000_000
 REPEATS = 3
 AT_MOST = {"laplace": 3.0, "learned": 8.0}
-AT_MOST_BYTES = 1 << 30
+AT_MOST_BYTES = 10**9
 AT_MOST_GROWTH = 1.1  # peak at ten million rows over peak at one million
 _HOME = Path(__file__).resolve().parent.parent / ".bench" / "sanitize"
 _GROUP = 1 << 20
