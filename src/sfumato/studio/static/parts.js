@@ -98,7 +98,7 @@ export function numberIn(text) {
   return Number.isFinite(value) ? value : trimmed;
 }
 
-const [WIDE, TALL, LEFT, BOTTOM] = [360, 190, 44, 32];
+const [WIDE, TALL, LEFT, BOTTOM] = [360, 190, 54, 32];
 
 /** Lines over one horizontal axis, as SVG. `series`: {name, x, y, look, dots}; `across`: {value, name} levels; `at`: a place on the x axis. */
 export function Lines({ title, xLabel, yLabel, series, across = [], at, summary }) {
