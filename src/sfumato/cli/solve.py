@@ -30,7 +30,7 @@ _LEARNED = ("codebook", "game")
     "--min-bayes-error", type=float, metavar="B", help="Instead of a budget: the smallest loss for this Bayes error (exact solver)."
 )
 @click.option("--objective", default="bayes", show_default=True, help="bayes, information, two-guesses, guess-or-pass or target:USER.")
-@click.option("--solver", type=click.Choice(_SOLVERS), default="codebook", show_default=True, help="How to find the mechanism.")
+@click.option("--solver", type=click.Choice(_SOLVERS), help="How: codebook unless set; exact for words and for --min-bayes-error.")
 @codebook_options
 @grid_options
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Seed of the solver.")
@@ -46,7 +46,7 @@ def command(
     max_distance: float | None,
     min_bayes_error: float | None,
     objective: str,
-    solver: str,
+    solver: str | None,
     cell_m: float | None,
     cells: int | None,
     seed: int,
@@ -69,6 +69,7 @@ def command(
     from sfumato.solver import SOLVERS, Problem, solve
     from sfumato.solver.run import check_target, save_solution
 
+    solver = solver or ("codebook" if losses is None and min_bayes_error is None else "exact")
     settings = codebook_settings(options, solver)
     out = _target(out, resume, solver)
     check_target(out)

@@ -14,7 +14,7 @@ from sfumato.solver.problem import Problem
 _HALVINGS = 40
 _STEEPEST = 200.0  # slope times the budget beyond which only the nearest place is left
 _MOST_PAIRS = 2000  # truths up to which every pair is compared for geo-indistinguishability
-_UNLIKELY = -1e4  # bias of a place that is no longer used
+_SOFTER = 21  # how many ways from the net as learned to the bare distance are tried
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def within_budgets(mechanism: CodebookNet, problem: Problem) -> CodebookNet:
     low, high = mechanism.slope - 2 / scale, mechanism.slope + _STEEPEST / scale
     if not _keeps(replace(mechanism, slope=high), problem):
         return _keeping(replace(mechanism, slope=high), problem)
-    low = max(low, 0.0) if low < 0 < high else low
+    low = max(low, 0.0) if high > 0 else low
     if _keeps(replace(mechanism, slope=low), problem):
         return replace(mechanism, slope=low)
     for _ in range(_HALVINGS):
@@ -119,20 +119,20 @@ def _without(mechanism: CodebookNet, worst: np.ndarray) -> CodebookNet:
 
 
 def _smoothed(mechanism: CodebookNet, problem: Problem, epsilon: float) -> CodebookNet:
-    """Scale all scores down until the law is geo-indistinguishable enough at the data's points."""
+    """Let the net speak more softly, at the slope that the budgets then need, until the law is geo-indistinguishable enough."""
     weights, bias = mechanism.layers[-1]
-
-    def scaled(by: float) -> CodebookNet:
+    least = np.inf
+    for by in np.linspace(1, 0, _SOFTER):
         layers = (*mechanism.layers[:-1], (weights * np.float32(by), bias * np.float32(by)))
-        return replace(mechanism, layers=layers, slope=mechanism.slope * by, keep=0.0)
-
-    if epsilon_at_points(mechanism, problem) <= epsilon:
-        return mechanism
-    low, high = 0.0, 1.0
-    for _ in range(20):
-        middle = (low + high) / 2
-        low, high = (middle, high) if epsilon_at_points(scaled(middle), problem) <= epsilon else (low, middle)
-    return scaled(low)
+        softer = within_budgets(replace(mechanism, layers=layers, keep=0.0), problem)
+        found = epsilon_at_points(softer, problem)
+        if found <= epsilon:
+            return softer
+        least = min(least, found)
+    raise ProblemError(
+        f"no law of this codebook within the budgets is {epsilon:g} per metre geo-indistinguishable at the data's points; "
+        f"the smallest found is {least:.4g}: raise geo_epsilon or the budget"
+    )
 
 
 def epsilon_at_points(mechanism: CodebookNet, problem: Problem) -> float:

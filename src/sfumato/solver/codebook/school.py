@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -81,7 +82,9 @@ class School:
         return min(1.0, until)
 
     def _release(self, state: State, history: list[dict[str, Any]], stopped: str, time_limit: float | None, begin: float) -> Found:
-        released = within_limits(self.mechanism(state), self.problem, Limits.of(self.settings))
+        learned = self.mechanism(state)
+        learned = replace(learned, places=self.problem.grid.snap(learned.places))  # the middles of cells to the last bit
+        released = within_limits(learned, self.problem, Limits.of(self.settings))
         certificate = None
         if self.settings.certify:
             left = None if time_limit is None else max(1.0, time_limit - (time.perf_counter() - begin))

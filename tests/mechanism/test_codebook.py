@@ -1,0 +1,103 @@
+"""The codebook net: its law is what it samples, at any truth, under caps, and after a file."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from sfumato.data.grid import Grid
+from sfumato.data.joint import Joint
+from sfumato.errors import MechanismError
+from sfumato.mechanism.base import load_mechanism
+from sfumato.mechanism.codebook import CodebookNet
+
+GRID = Grid(side_m=1000, cells=40)
+
+
+def net(count: int = 12, pace: int = 4, **changes: object) -> CodebookNet:
+    random = np.random.default_rng(5)
+    sizes = (2 + 2 * pace, 16, count)
+    layers = tuple((random.normal(size=(fan, out)), random.normal(size=out)) for fan, out in itertools.pairwise(sizes))
+    arguments = {
+        "places": GRID.snap(random.uniform(-400, 400, size=(count, 2))),
+        "layers": layers,
+        "waves": random.normal(size=(2, pace)),
+        "grid": GRID,
+        "unit_m": 200.0,
+        "slope": 0.004,
+    }
+    return CodebookNet(**{**arguments, **changes})  # type: ignore[arg-type]
+
+
+def test_samples_follow_the_law() -> None:
+    mechanism = net(keep=0.2)
+    truth = np.array([[30.0, -70.0]])
+    rows = mechanism._rows(truth).distinct()
+    reports = mechanism.sample(np.repeat(truth, 40_000, axis=0), seed=3)
+    places, counts = np.unique(reports, axis=0, return_counts=True)
+    expected = {tuple(place): chance for place, chance in zip(rows.places, rows.matrix.toarray()[0], strict=True)}
+    assert sum(expected.values()) == pytest.approx(1)
+    for place, count in zip(places, counts, strict=True):
+        chance = expected[tuple(place)]
+        assert abs(count / 40_000 - chance) < 5 * np.sqrt(chance / 40_000)
+
+
+def test_the_law_is_the_softmax_of_net_and_distance() -> None:
+    """Worked out again in float64 from the formula in the docstring."""
+    mechanism = net()
+    truth = np.array([[12.0, 250.0], [-333.0, 4.0]])
+    scaled = truth / 200.0
+    angle = scaled @ mechanism.waves.astype(float)
+    values = np.hstack([scaled, np.sin(angle), np.cos(angle)])
+    (first, first_bias), (last, last_bias) = mechanism.layers
+    values = np.maximum(values @ first + first_bias, 0) @ last + last_bias
+    values -= 0.004 * np.linalg.norm(truth[:, None] - mechanism.places[None], axis=2)
+    chances = np.exp(values) / np.exp(values).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(mechanism.chances(truth), chances, rtol=2e-5)
+
+
+def test_no_report_beyond_the_cap_and_the_own_cell_where_no_place_is_near() -> None:
+    mechanism = net(max_distance=150.0)
+    truth = np.random.default_rng(1).uniform(-500, 500, size=(4000, 2))
+    reports = mechanism.sample(truth, seed=0)
+    assert np.linalg.norm(reports - truth, axis=1).max() <= 150
+    alone = np.array([[499.0, -499.0]])
+    assert mechanism.chances(alone).sum() == 0
+    np.testing.assert_array_equal(mechanism.sample(alone, seed=0), GRID.snap(alone))
+    joint = Joint(np.array([[0.5, 0.0], [0.0, 0.5]]), places=np.vstack([alone, [[0.0, 0.0]]]), secrets=("a", "b"))
+    law = mechanism.law(joint)
+    assert law is not None
+    assert law.joint.table.sum() == pytest.approx(1)
+
+
+def test_a_file_gives_the_same_mechanism(tmp_path: object) -> None:
+    mechanism = net(keep=0.1, max_distance=300.0)
+    mechanism.save(tmp_path / "m.npz")  # type: ignore[operator]
+    again = load_mechanism(tmp_path / "m.npz")  # type: ignore[operator]
+    truth = np.random.default_rng(2).uniform(-400, 400, size=(100, 2))
+    np.testing.assert_array_equal(mechanism.sample(truth, seed=9), again.sample(truth, seed=9))
+
+
+def test_reports_do_not_depend_on_how_many_are_drawn_at_once() -> None:
+    mechanism = net()
+    truth = np.random.default_rng(3).uniform(-400, 400, size=(3000, 2))
+    chance = np.random.default_rng(4).random((3000, 1))
+    whole = mechanism.report(truth, chance)
+    parts = np.vstack([mechanism.report(truth[i : i + 7], chance[i : i + 7]) for i in range(0, 3000, 7)])
+    assert (whole != parts).any(axis=1).mean() < 1e-3  # a number at the very edge between two places may round either way
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"places": np.zeros((0, 2))}, "places"),
+        ({"places": np.zeros((3, 2))}, "one output for each of its 3 places"),
+        ({"unit_m": 0.0}, "unit above 0"),
+        ({"keep": 1.5}, "keep"),
+        ({"max_distance": -1.0}, "above 0"),
+        ({"waves": np.full((2, 4), np.nan)}, "finite"),
+    ],
+)
+def test_what_makes_no_codebook_is_refused(changes: dict, says: str) -> None:
+    with pytest.raises(MechanismError, match=says):
+        net(**changes)
