@@ -80,6 +80,7 @@ def highs(joint: np.ndarray, loss: np.ndarray, max_loss: float, method: str, tol
     """The full program, a column per pair: HiGHS by "simplex" or "ipm".
 
     With a tolerance its interior point may stop at that relative gap and skips the crossover to a vertex.
+    After `limit_s` seconds of processor time the process is ended by the system; what it says then stands on stdout before.
     """
     import highspy
 
@@ -103,17 +104,20 @@ def highs(joint: np.ndarray, loss: np.ndarray, max_loss: float, method: str, tol
     program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     program.a_matrix_.start_, program.a_matrix_.index_, program.a_matrix_.value_ = matrix.indptr, matrix.indices, matrix.data
     engine = highspy.Highs()
-    options: dict[str, Any] = {"output_flag": False, "solver": method, "time_limit": limit_s, "threads": 1}
+    options: dict[str, Any] = {"output_flag": False, "solver": method, "threads": 1}
     if tolerance is not None:
         options |= {"run_crossover": "off", "ipm_optimality_tolerance": tolerance}
     for name, value in options.items():
         engine.setOptionValue(name, value)
     engine.passModel(program)
+    print(json.dumps({"truths": truths, "reports": reports, "users": secrets, "processor_seconds": limit_s}), flush=True)
     start, processor = time.perf_counter(), time.process_time()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CPU, (int(processor + limit_s) + 1, resource.RLIM_INFINITY))
     engine.run()
     seconds, processor = time.perf_counter() - start, time.process_time() - processor
     status, value = engine.modelStatusToString(engine.getModelStatus()), engine.getInfo().objective_function_value
-    return {"status": status, "leakage": value, "seconds": seconds, "processor_seconds": processor}
+    return {"status": status, "leakage": value, "seconds": seconds, "processor_seconds": processor, "cut_off": False}
 
 
 def main(solver: str, options: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from sfumato.files import read_json
 
 _HERE = Path(__file__).resolve().parents[2] / "benchmarks"
 _FOUND = read_json(_HERE / "results.json", what="the benchmark results")
+_EXACT = read_json(_HERE / "exact.json", what="the results of the exact solver")
 
 
 def test_planar_laplace_is_at_least_100_times_faster_than_geoprivacy() -> None:
@@ -30,4 +31,34 @@ def test_memory_is_linear_in_hits_and_flat_in_empty_cells() -> None:
 
 
 def test_the_page_is_made_from_the_results() -> None:
-    assert (_HERE / "RESULTS.md").read_text(encoding="utf-8") == page(_FOUND)
+    assert (_HERE / "RESULTS.md").read_text(encoding="utf-8") == page(_FOUND, _EXACT)
+
+
+def test_the_exact_solver_is_faster_than_qif_for_a_gap_of_half_a_thousandth() -> None:
+    rows = _EXACT["qif"]["common"]
+    assert [row["n"] for row in rows] == [25, 30]
+    for row in rows:
+        ours, theirs = row["ours"], row["qif"]
+        assert ours["gap"] == ours["leakage"] - ours["bound"] <= 0.0005
+        assert row["ratio"] == theirs["processor_seconds"] / ours["processor_seconds"] > 1
+        assert theirs["leakage"] >= ours["bound"] - 1e-5 and ours["loss"] <= row["n"] / 6 * (1 + 1e-9)
+
+
+def test_fifty_by_fifty_cells_are_proven_to_half_a_per_cent() -> None:
+    (row,) = _EXACT["large"]["common"]
+    ours = row["ours"]
+    assert row["n"] == 50 and ours["truths"] == ours["reports"] == 2500
+    assert ours["gap"] == ours["leakage"] - ours["bound"] <= 0.005
+    assert ours["loss"] <= 50 / 6 * (1 + 1e-9)
+
+
+def test_the_exact_solver_is_20_times_faster_than_highs_where_highs_needs_ten_minutes() -> None:
+    rows = _EXACT["highs"]["corners"]
+    assert (rows[0]["points"], rows[0]["cell_m"]) == (60, 16.0)
+    assert {"ipm", "simplex", "ipm, stopped at the gap"} == set(rows[0]["highs"])
+    for row in rows:
+        assert row["ours"]["gap"] <= 0.001
+        for one in row["highs"].values():
+            assert one["cut_off"] or one["leakage"] >= row["ours"]["bound"] - 1e-5
+    assert min(one["processor_seconds"] for one in rows[-1]["highs"].values()) >= 600
+    assert rows[-1]["ratio"] >= 20

@@ -23,6 +23,7 @@ from sfumato.solver.solution import Found
 
 _RELATIVE = 0.008  # of the leakage, for objectives that have no natural scale
 _PLANE_SLACK = 0.009  # how far below the grid's bound the plane's may end: probability, gain or bits
+_FINE = 8  # times that slack is what half a cell may be worth for such a solve: on coarser cells grid and plane lie far apart anyway
 _MOST_OFF_GRID = 20_000_000  # pairs of truths and places up to which the plane gets a solve of its own
 _FIRST_REPORTS = 600  # reports that a solve over many begins with
 
@@ -141,7 +142,8 @@ def plane_proof(problem: Problem, task: Task, optimum: Optimum, *, time_limit: f
     found = split_until(task, places, reports, half, optimum.scores, optimum.multipliers, goal=goal)
     left = None if time_limit is None else time_limit - (time.perf_counter() - start)
     small = task.cap is None and len(places) * (len(places) + len(reports)) <= _MOST_OFF_GRID
-    if found.bound < goal and small and (left is None or left > 0):
+    fine = half * float(np.sum(task.budgets()[0] @ optimum.multipliers)) <= _FINE * slack
+    if found.bound < goal and small and fine and (left is None or left > 0):
         values, multipliers, bound = values_off_grid(task, places, reports, optimum.reports, gap=slack / 4, time_limit=left)
         again = split_to_keep(task, places, reports, half, values, multipliers, slack=max(bound - goal, slack / 6))
         found = max(found, again, key=lambda one: one.bound)
