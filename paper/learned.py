@@ -1,0 +1,115 @@
+"""The codebook on the paper's experiments and on Stockholm: exact Bayes error and information on its own reports, beside the bounds.
+
+`python -m paper.learned` goes on where it was stopped; `--again` begins anew.
+"""
+
+import argparse
+import json
+import time
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from paper.experiments import EXPERIMENTS, RESULTS, SEEDS, gowalla_file, load
+from paper.tables import say
+from sfumato.data.read import read_checkins
+from sfumato.data.samples import Samples, Split
+from sfumato.data.select import PAPER_REGION
+from sfumato.files import write_json
+from sfumato.measure.exact import bayes_error, mutual_information
+from sfumato.measure.objective import objective_named
+from sfumato.measure.worst import exposed, worst_report
+from sfumato.mechanism.base import Mechanism
+from sfumato.solver import Codebook, Coin, Exact, Problem, solve
+
+STOCKHOLM = (59.3326, 18.0649, 4500.0)
+_CELLS = 260
+_RECIPES = {"default": Codebook(certify=False), "closest": Codebook.closest(certify=False)}
+_JOBS = (
+    *(("paper", number, EXPERIMENTS[number - 1].max_loss_m, "bayes", "default") for number in (4, 2, 1, 3)),
+    *(("paper", number, EXPERIMENTS[number - 1].max_loss_m, "bayes", "closest") for number in (4, 2)),
+    *(("paper", number, EXPERIMENTS[number - 1].max_loss_m, "information", "closest") for number in (4, 2)),
+    *(("stockholm", None, budget, "bayes", recipe) for budget in (300.0, 518.0) for recipe in ("closest", "default")),
+    *(("paper", number, EXPERIMENTS[number - 1].max_loss_m, "information", "default") for number in (4, 2)),
+)
+
+
+def stockholm(seed: int) -> Split:
+    """The paper's selection on another city: six most frequent users of the square, 82 + 20 check-ins each."""
+    around = read_checkins(gowalla_file().parent / "gowalla-stockholm.csv.gz", square=STOCKHOLM)
+    return around.top_users(6).split(82, 20, seed=seed, overlap_weight=0.15)
+
+
+@cache
+def stockholm_bound(budget: float, seed: int) -> float:
+    """The least Bayes vulnerability of any mechanism on the grid, proved by the exact solver, checked again from the data."""
+    problem = Problem(stockholm(seed).train, max_loss=budget, region=PAPER_REGION, cells=_CELLS)
+    certificate = solve(problem, Exact(plane=False)).certificate
+    assert certificate is not None
+    return certificate.bound(problem).grid
+
+
+def run(data: str, number: int | None, budget: float, objective: str, recipe: str, seed: int) -> dict[str, Any]:
+    """Learn on training data; the exact law on training and on test data, and the coin's."""
+    split = stockholm(seed) if number is None else load(EXPERIMENTS[number - 1].data, seed)
+    assert split.test is not None
+    problem = Problem(
+        split.train,
+        max_loss=budget,
+        region=PAPER_REGION,
+        cells=_CELLS,
+        objective=objective_named(objective, split.train.secrets),
+    )
+    clock = time.process_time()
+    solution = solve(problem, _RECIPES[recipe], seed=seed)
+    seconds = time.process_time() - clock
+    coin = solve(problem, Coin(), seed=seed).mechanism
+    parts = {"train": split.train, "test": split.test}
+    return {
+        "data": data,
+        "experiment": number,
+        "max_loss_m": budget,
+        "objective": objective,
+        "recipe": recipe,
+        "seed": seed,
+        **{name: figures(solution.mechanism, samples) for name, samples in parts.items()},
+        **{f"coin_{name}": figures(coin, samples) for name, samples in parts.items()},
+        "bound_grid": stockholm_bound(budget, seed) if number is None else None,
+        "processor_seconds": seconds,
+        "status": solution.status,
+        "data_hash": split.train.hash,
+    }
+
+
+def figures(mechanism: Mechanism, samples: Samples) -> dict[str, float]:
+    """Exact, on the mechanism's own reports."""
+    law = mechanism.law(samples.joint())
+    assert law is not None
+    return {
+        "loss_m": law.loss,
+        "bayes_error": bayes_error(law.joint),
+        "information_bits": mutual_information(law.joint),
+        "exposed": exposed(law.joint),
+        "worst_report": worst_report(law.joint),
+    }
+
+
+def main(folder: Path, seeds: tuple[int, ...], *, again: bool = False) -> None:
+    """What the folder does not hold yet."""
+    path = folder / "learned.json"
+    rows = [] if again or not path.exists() else json.loads(path.read_text(encoding="utf-8"))["rows"]
+    there = {(row["data"], row["experiment"], row["max_loss_m"], row["objective"], row["recipe"], row["seed"]) for row in rows}
+    for job in _JOBS:
+        for seed in seeds:
+            if (*job, seed) not in there:
+                row = run(*job, seed)
+                rows = [*rows, row]
+                write_json(path, {"command": "python -m paper.learned", "rows": rows})
+                done = " ".join(str(word) for word in (*job, seed))
+                say(f"{done}: train {row['train']['bayes_error']:.4f}, test {row['test']['bayes_error']:.4f}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m paper.learned", description=__doc__)
+    parser.add_argument("--again", action="store_true", help="begin anew")
+    main(RESULTS, SEEDS, again=parser.parse_args().again)
