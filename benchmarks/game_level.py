@@ -19,8 +19,8 @@ MAX_LOSS_M = 173
 AT_LEAST = 15.0
 
 
-def climb(game: Any, *, rounds: int) -> tuple[list[float], list[float]]:
-    """Processor seconds after each round, and the best level so far."""
+def climb(game: Any, *, enough: float) -> tuple[list[float], list[float]]:
+    """Processor seconds after each round, and the best level so far; ends where `enough` is reached."""
     import jax
 
     from sfumato.data.synthetic import four_corners
@@ -52,7 +52,7 @@ def climb(game: Any, *, rounds: int) -> tuple[list[float], list[float]]:
     play(match.first, 0)  # compiles
     players, clock, best = match.first, 0.0, 0.0
     seconds, levels = [], []
-    for index in range(rounds):
+    for index in range(game.rounds):
         start = time.process_time()
         players = play(players, index)
         clock += time.process_time() - start
@@ -61,6 +61,8 @@ def climb(game: Any, *, rounds: int) -> tuple[list[float], list[float]]:
         seconds.append(clock)
         levels.append(best)
         print(f"round {index + 1}: {clock:.1f} s, level {best:.3f}", file=sys.stderr, flush=True)
+        if best >= enough:
+            break
     return seconds, levels
 
 
@@ -70,8 +72,8 @@ def run() -> dict[str, Any]:
 
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {max(cores)})
-    slow, fast = Game.paper(2), Game()
-    climbs = {"paper": climb(slow, rounds=slow.rounds), "game": climb(fast, rounds=fast.rounds)}
+    slow = climb(Game.paper(2), enough=1.0)  # to its end
+    climbs = {"paper": slow, "game": climb(Game(), enough=slow[1][-1])}
     os.sched_setaffinity(0, cores)
     level = min(levels[-1] for _, levels in climbs.values())
     times = {name: next(at for at, reached in zip(*both, strict=True) if reached >= level) for name, both in climbs.items()}
