@@ -1,6 +1,6 @@
 // When to draw: a report is kept for a while, so that asking often tells no more than asking once.
 
-const CELL_M = 100;
+const CELL_M = 25;
 
 // `device.report`, with one report for all places of a cell until `minutes` have passed.
 // Kept in memory only; `now` gives milliseconds.

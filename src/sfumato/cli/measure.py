@@ -26,7 +26,7 @@ _ATTACKS = ("cells", "neighbours", "neural")
 @click.option("--gain", metavar="GAIN", help="Also the g-vulnerability: bayes, two-guesses, guess-or-pass or target:USER.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Seed of sampled reports and adversaries.")
 @click.option("--reports-per-user", "reports", type=Counts(), help="Also the Bayes error when so many reports of one user are seen.")
-@click.option("--sticky-cell-m", type=float, metavar="METRES", help="The cell within which a report is kept [default: 100].")
+@click.option("--sticky-cell-m", type=float, metavar="METRES", help="The cell within which a report is kept [default: 25].")
 @click.option("--leave-one-out", is_flag=True, help="Also solve again without each user and judge everybody: one solve a user.")
 @click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Keep the runs of --leave-one-out here, and go on from them.")
 @as_json

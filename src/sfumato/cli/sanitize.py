@@ -27,7 +27,7 @@ _STICKY = ("hour", "day", "week", "forever")
 @click.option("--drop", multiple=True, metavar="COLUMN", help="Leave this column out; may be repeated.")
 @click.option("--outside", type=click.Choice(_OUTSIDE), default="refuse", show_default=True, help="Rows outside the mechanism's region.")
 @click.option("--sticky", type=click.Choice(_STICKY), help="The same report for the same user, cell and period.")
-@click.option("--sticky-cell-m", type=float, metavar="METRES", help="The cell within which a report is kept [default: 100].")
+@click.option("--sticky-cell-m", type=float, metavar="METRES", help="The cell within which a report is kept [default: 25].")
 @click.option("--key", type=click.Path(path_type=Path), metavar="FILE", help="The key of --sticky; made with mode 600 if it is not there.")
 @click.option("--cluster", metavar="ADDRESS", help="Do the parts of a folder on this dask cluster (pip install 'sfumato[cluster]').")
 @as_json

@@ -23,7 +23,7 @@ _KEEP = ("hour", "day", "week", "forever", "never")
     metavar="FILE",
     help='Where this machine is, for requests that do not say: {"lat": …, "lng": …}.',
 )
-@click.option("--keep", type=click.Choice(_KEEP), default="day", show_default=True, help="How long a cell of 100 m gets the same report.")
+@click.option("--keep", type=click.Choice(_KEEP), default="day", show_default=True, help="How long a cell of 25 m gets the same report.")
 @click.option(
     "--outside", type=click.Choice(("refuse", "laplace", "clamp")), default="refuse", show_default=True, help="Places outside the region."
 )

@@ -23,7 +23,7 @@ from sfumato.mechanism.law import Loss, euclidean
 from sfumato.randomness import generator
 
 COUNTS = (1, 2, 5, 10, 50)
-STICKY_CELL_M = 100.0
+STICKY_CELL_M = 25.0
 DRAWS = 4000
 _MOST_COUNT = 10_000
 _FEWEST_DRAWS = 200
