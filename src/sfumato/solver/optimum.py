@@ -22,7 +22,7 @@ from sfumato.solver.problem import Problem
 from sfumato.solver.solution import Found
 
 _RELATIVE = 0.008  # of the leakage, for objectives that have no natural scale
-_PLANE_SLACK = 0.009  # how far below the grid's bound the plane's may end: probability, gain or bits
+_PLANE_SLACK, _PLANE_SLACK_BITS = 0.008, 0.009  # how far below the grid's bound the plane's may end: probability or gain; information
 _FINE = 8  # times that slack is what half a cell may be worth for such a solve: on coarser cells grid and plane lie far apart anyway
 _MOST_OFF_GRID = 20_000_000  # pairs of truths and places up to which the plane gets a solve of its own
 _FIRST_REPORTS = 600  # reports that a solve over many begins with
@@ -137,7 +137,7 @@ def plane_proof(problem: Problem, task: Task, optimum: Optimum, *, time_limit: f
     """Split the cells where the grid's bound is attained; where its values do not fit the plane, find values that do and split again."""
     start = time.perf_counter()
     places, reports, half = problem.places, problem.reports, problem.grid.cell_m / 2
-    slack = _PLANE_SLACK * (np.log(2) if task.information else 1.0)
+    slack = _PLANE_SLACK_BITS * float(np.log(2)) if task.information else _PLANE_SLACK
     goal = optimum.bound - slack
     found = split_until(task, places, reports, half, optimum.scores, optimum.multipliers, goal=goal)
     left = None if time_limit is None else time_limit - (time.perf_counter() - start)
