@@ -1,10 +1,12 @@
 """A real headless Chromium for tests; without one they are skipped aloud, or fail where CI is set."""
 
+import atexit
 import os
 import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import pytest
@@ -28,14 +30,21 @@ def chromium() -> str:
 def launched(*options: str) -> Iterator[Any]:
     """A browser with a fresh profile."""
     path = chromium()
+    browser = _driver().chromium.launch(executable_path=path, headless=True, args=[*_OPTIONS, *options])
+    try:
+        yield browser
+    finally:
+        browser.close()
+
+
+@cache
+def _driver() -> Any:
+    """One for the process: a second one beside it is refused."""
     from playwright.sync_api import sync_playwright
 
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, headless=True, args=[*_OPTIONS, *options])
-        try:
-            yield browser
-        finally:
-            browser.close()
+    driver = sync_playwright().start()
+    atexit.register(driver.stop)
+    return driver
 
 
 def wait_until(page: Any, expression: str, *, seconds: float = 30) -> None:

@@ -71,11 +71,16 @@ def test_the_readmes_table_is_what_the_demo_prints(tmp_path: Path) -> None:
     ended = CliRunner().invoke(cli.cli, ["demo", "--out", str(tmp_path / "demo")], catch_exceptions=False)
     assert ended.exit_code == 0
     shown, printed = _markdown_rows(_README.read_text(encoding="utf-8")), _printed_rows(ended.stdout)
-    assert shown[:-1] == printed[:-1]
-    # The exact solver stops at a gap, not at a vertex: another machine's rounding may end at another law as good.
-    assert shown[-1][0] == printed[-1][0] == "exact" and shown[-1][7] == printed[-1][7]
-    for ours, theirs, within in zip(shown[-1][1:7], printed[-1][1:7], (1.0, 0.02, 0.03, 2.0, 0.05, 0.02), strict=True):
-        assert abs(float(ours.rstrip("!%")) - float(theirs.rstrip("!%"))) <= within
+    by_name = {row[0]: row for row in printed}
+    assert [row[0] for row in shown] == [row[0] for row in printed]
+    for row in shown:
+        if row[0] not in ("codebook", "exact"):
+            # The coin's gap is to the exact solver's bound.
+            assert row[:7] == by_name[row[0]][:7] and abs(float(row[7]) - float(by_name[row[0]][7])) <= 0.002
+            continue
+        # A learner's and an exact solver's last digits are those of a machine's rounding: another ends at another law as good.
+        for ours, theirs, within in zip(row[1:8], by_name[row[0]][1:8], (2.0, 0.02, 0.04, 2.0, 0.1, 0.02, 0.01), strict=True):
+            assert abs(float(ours.rstrip("!%")) - float(theirs.rstrip("!%"))) <= within
 
 
 _WITH_CODE = [page for page in _PAGES if page != _README and _blocks(page)]

@@ -8,10 +8,7 @@ import click
 from sfumato.cli.codebook import codebook_options, codebook_settings
 from sfumato.cli.options import UserBudgets, as_json, grid_options, print_json, recipe_of, region, say_notes, selection, working
 
-_EXAMPLE = """\b
-Examples:
-  sfumato solve four-corners --max-loss 173 --out runs/learned
-  sfumato solve four-corners --max-loss 173 --solver exact --out runs/best"""
+_EXAMPLE = "\b\nExample: sfumato solve four-corners --max-loss 173 --out runs/learned"
 _SOLVERS = ("codebook", "exact", "game", "coin", "laplace")
 _LEARNED = ("codebook", "game")
 
