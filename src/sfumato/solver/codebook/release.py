@@ -54,9 +54,21 @@ def within_limits(learned: CodebookNet, problem: Problem, limits: Limits) -> Rel
 
 
 def within_budgets(mechanism: CodebookNet, problem: Problem) -> CodebookNet:
-    """The least steep slope that keeps all budgets on the training data; the loss falls as the slope rises."""
+    """The slope that spends the budgets on the training data, unless the slope as learned keeps them and leaks less."""
     if problem.max_loss is None and problem.user_max_loss is None:
         return mechanism
+    spent = _spending(mechanism, problem)
+    if _keeps(mechanism, problem) and _leakage(mechanism, problem) <= _leakage(spent, problem):
+        return mechanism
+    return spent
+
+
+def _leakage(mechanism: CodebookNet, problem: Problem) -> float:
+    return problem.objective.leakage(_law(mechanism, problem).joint)
+
+
+def _spending(mechanism: CodebookNet, problem: Problem) -> CodebookNet:
+    """The least steep slope that keeps all budgets; the loss falls as the slope rises."""
     scale = problem.scale_m
     low, high = mechanism.slope - 2 / scale, mechanism.slope + _STEEPEST / scale
     if not _keeps(replace(mechanism, slope=high), problem):
