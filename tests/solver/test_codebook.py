@@ -11,6 +11,7 @@ from sfumato.errors import ProblemError
 from sfumato.measure.exact import bayes_error, mutual_information
 from sfumato.measure.objective import Gain, Information
 from sfumato.measure.worst import geo_indistinguishability
+from sfumato.mechanism.law import squared
 from sfumato.solver import Codebook, Coin, Problem, solve
 from sfumato.solver.solution import Solution
 
@@ -134,3 +135,20 @@ def test_a_time_limit_ends_early_with_the_budget_held(problem: Problem) -> None:
 def test_settings_out_of_range_are_refused(wrong: dict) -> None:
     with pytest.raises(ProblemError):
         Codebook(**wrong)
+
+
+@pytest.mark.parametrize("cap", [None, 100.0])
+def test_places_that_nobody_reaches_do_not_break_learning(cap: float | None) -> None:
+    """Two check-ins far apart: most places have no mass, and their slopes must stay finite."""
+    samples = Samples(secret=np.array([0, 1]), truth=np.array([[0.0, 0.0], [2000.0, 0.0]]), secrets=("ann", "bob"))
+    found = solve(Problem(samples, max_loss=90, max_distance=cap), SMALL, seed=0)
+    assert found.loss <= 90
+
+
+def test_what_no_learning_can_give_is_refused_at_once(problem: Problem) -> None:
+    with pytest.raises(ProblemError, match="known without any report"):
+        solve(problem, replace(SMALL, max_posterior=0.2), seed=0)
+    with pytest.raises(ProblemError, match="half the diagonal"):
+        solve(replace(problem, max_distance=15.0, cell_m=25.0), SMALL, seed=0)
+    with pytest.raises(ProblemError, match="only where the loss is the distance"):
+        solve(replace(problem, max_loss=3e4, max_distance=4e4, loss=squared), SMALL, seed=0)

@@ -17,6 +17,7 @@ _FIRST, _LAST = 8.0, 250.0  # sharpness of the smoothed maximum, from first to l
 _INFORMATION_UNTIL, _SHARP_BY = 0.15, 0.7  # shares of the learning
 _PLACES_UNTIL = 0.5
 _LIMIT_PENALTY = 3.0
+_LEAST = 1e-10  # below it a report counts as never sent: its posterior would have no finite slope
 _ADAM = optax.chain(optax.clip_by_global_norm(_CLIP), optax.scale_by_adam())
 
 
@@ -87,10 +88,10 @@ def log_chances(weights: Weights, waves: Any, truths: Any, cap: Any) -> tuple[An
 
 def leakage(table: Any, gains: Any, sharpness: Any, information: Any) -> Any:
     """A share of I(X;Z) in nats, the rest the smoothed g-vulnerability, of P(secret, report)."""
-    column = table.sum(axis=0) + 1e-20
+    column = jnp.maximum(table.sum(axis=0), _LEAST)
     posterior = table / column
-    prior = table.sum(axis=1, keepdims=True) + 1e-20
-    bits = (table * (jnp.log(posterior + 1e-20) - jnp.log(prior))).sum()
+    prior = table.sum(axis=1, keepdims=True) + _LEAST
+    bits = (table * (jnp.log(posterior + _LEAST) - jnp.log(prior))).sum()
     worth = jax.scipy.special.logsumexp(sharpness * (gains @ posterior), axis=0) / sharpness
     return information * bits + (1 - information) * (column * worth).sum()
 
@@ -182,7 +183,7 @@ def _loss(plan: Plan, truths: Any, places: Any, distance: Any) -> Any:
 def _beyond_limits(told: Any, logs: Any, truths: Any, other: Any, plan: Plan) -> Any:
     """How far the worst-case limits are exceeded, as a smooth penalty; 0 where none is set."""
     beyond = jnp.float32(0.0)
-    column = told.sum(axis=0) + 1e-20
+    column = jnp.maximum(told.sum(axis=0), _LEAST)
     highest = (told / column).max(axis=0)
     if plan.max_posterior is not None:
         beyond += (column * jnp.maximum(highest - 0.97 * plan.max_posterior, 0.0)).sum()

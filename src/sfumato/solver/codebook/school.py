@@ -13,6 +13,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from sfumato.data.samples import Samples
+from sfumato.errors import ProblemError
 from sfumato.files import array_hash
 from sfumato.measure.certificate import claim_of
 from sfumato.measure.exact import bayes_error, mutual_information
@@ -58,6 +59,8 @@ class School:
                 until = self._until(part, done, time_limit, time.perf_counter() - begin)
                 state = self._on_the_grid(state) if done < 0.5 <= until + 1e-9 else state
                 state, notes = learn(state, self.scene, jax.random.key(self.seed), part * steps, (done, until), plan=self.plan, steps=steps)
+                if not all(bool(jnp.all(jnp.isfinite(leaf))) for leaf in jax.tree.leaves(state)):
+                    raise ProblemError(f"learning ran into numbers that are not finite at {until:.0%}; lower the rate or raise the budget")
                 done = until
                 line, mechanism = self._line(state, part, done, notes)
                 history = [*history, line]
@@ -70,7 +73,7 @@ class School:
                     raise
                 stopped = f"Stopped by hand at {done:.0%} of the learning"
                 break
-        if time_limit is not None and len(history) < _PARTS and done >= 1 - 1e-9:
+        if len(history) < _PARTS and done >= 1 - 1e-9:
             stopped = f"Time limit: learned in {len(history) * steps} steps of {_PARTS * steps}"
         return self._release(self._on_the_grid(state), history, stopped, time_limit, begin)
 
@@ -88,7 +91,10 @@ class School:
         certificate = None
         if self.settings.certify:
             left = None if time_limit is None else max(1.0, time_limit - (time.perf_counter() - begin))
-            certificate = certificate_for(self.problem, seed=self.seed, time_limit=left)
+            try:
+                certificate = certificate_for(self.problem, seed=self.seed, time_limit=left)
+            except KeyboardInterrupt:
+                stopped = f"{stopped}; the proof was stopped by hand"
         return Found(released.mechanism, f"{stopped}.  {released.text}".strip(), tuple(history), certificate)
 
     def mechanism(self, state: State) -> CodebookNet:

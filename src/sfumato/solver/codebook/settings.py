@@ -7,6 +7,7 @@ from typing import Any
 
 from sfumato.data.table import Table
 from sfumato.errors import ProblemError
+from sfumato.mechanism.law import euclidean
 from sfumato.solver.problem import Problem
 from sfumato.solver.solution import Found
 
@@ -54,6 +55,22 @@ class Codebook:
         if self.geo_epsilon is not None and not self.geo_epsilon > 0:
             raise ProblemError(f"geo_epsilon is above 0 per metre; got {self.geo_epsilon}")
 
+    def _check_against(self, problem: Problem) -> None:
+        """Refuse at once what no learning can give."""
+        largest = float(problem.joint.prior.max())
+        if self.max_posterior is not None and self.max_posterior < largest:
+            raise ProblemError(f"max_posterior is below the largest share of a user, {largest:.3f}, which is known without any report")
+        if problem.max_distance is None:
+            return
+        if problem.loss is not euclidean:
+            raise ProblemError("a codebook keeps a cap on the distance only where the loss is the distance; use the exact solver")
+        half = problem.grid.cell_m / 2**0.5
+        if problem.max_distance < half:
+            raise ProblemError(
+                f"a cap of {problem.max_distance:g} m is less than half the diagonal of a cell ({half:.3g} m), so that some places "
+                "of the plane could not be answered; make the cells smaller or use the exact solver"
+            )
+
     @classmethod
     def closest(cls, **changes: Any) -> "Codebook":
         """Settings that come closest to the bound on the training data: no doubt, a finer net, more places.
@@ -80,6 +97,7 @@ class Codebook:
             raise ProblemError(f"{problem.samples.name} holds words; a codebook is learned on places: use the exact solver")
         if problem.min_bayes_error is not None:
             raise ProblemError("min_bayes_error asks for the smallest loss; use the exact solver")
+        self._check_against(problem)
         from sfumato.solver.codebook.school import School
 
         problem.check_feasible()
