@@ -16,6 +16,8 @@ from paper import (
     game_page,
     game_tables,
     laplace_tables,
+    learned,
+    learned_page,
     no_noise,
     optimum,
     readings,
@@ -53,6 +55,8 @@ def main() -> int:
         script.main(folder, seeds)
     tables.main(folder)
     if not quick:
+        learned.main(folder, seeds, again=chosen.again)
+        learned_page.main(folder)
         play_games(folder, again=chosen.again)
     tables.say(f"written to {folder.relative_to(ROOT)} in {time.monotonic() - start:.0f} s")
     return 0

@@ -1,0 +1,44 @@
+"""The page of the codebook's figures, and what the learner can see."""
+
+from pathlib import Path
+
+import numpy as np
+
+from paper import learned_page
+from paper.experiments import RESULTS
+from sfumato.data.samples import Samples, Split
+from sfumato.data.synthetic import four_corners
+from sfumato.files import read_json
+from sfumato.solver import Codebook, Problem, solve
+
+
+def test_the_page_is_made_from_the_runs(tmp_path: Path) -> None:
+    for name in ("learned.json", "optimum.json"):
+        (tmp_path / name).write_bytes((RESULTS / name).read_bytes())
+    learned_page.main(tmp_path)
+    assert (tmp_path / "learned.md").read_bytes() == (RESULTS / "learned.md").read_bytes()
+
+
+def test_budgets_are_held_and_no_law_is_better_than_the_bound() -> None:
+    bounds = learned_page._bounds(RESULTS)
+    for row in read_json(RESULTS / "learned.json", what="learned results")["rows"]:
+        assert row["train"]["loss_m"] <= row["max_loss_m"] * (1 + 1e-9)
+        bound = row["bound_grid"] if row["experiment"] is None else bounds.get((row["experiment"], row["objective"], row["seed"]))
+        if bound is not None:
+            leaked = 1 - row["train"]["bayes_error"] if row["objective"] == "bayes" else row["train"]["information_bits"]
+            assert leaked >= bound - 1e-9
+
+
+def test_poisoned_test_data_changes_nothing_that_is_learned() -> None:
+    data = four_corners(seed=3)
+    rows = np.arange(0, len(data.train), 12)
+    assert data.test is not None
+    poisoned = Samples.__new__(Samples)  # NaN is refused by the front door
+    for name, value in vars(data.test).items():
+        object.__setattr__(poisoned, name, np.full_like(value, np.nan) if name == "truth" else value)
+    found = []
+    for test in (data.test, poisoned):
+        split = Split(train=data.train.take(rows), test=test)
+        settings = Codebook(places=8, steps=40, hidden=(8,), waves=4, certify=False)
+        found.append(solve(Problem(split.train, max_loss=173), settings, seed=0).mechanism.arrays())
+    assert all(np.array_equal(found[0][name], found[1][name]) for name in found[0])
