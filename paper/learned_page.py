@@ -15,7 +15,8 @@ _WANTED = {1: "0.745", 2: "0.61", 3: "0.825", 4: "0.60"}
 _HEAD = """# The codebook beside the proven bounds
 
 Made by `python -m paper.learned` (the runs) and `python -m paper.learned_page` (this page). Seeds 0, 1, 2: the median and, in brackets,
-the range. All figures are exact, on the mechanism's own reports, which lie on the paper's 260 x 260 grid; the budget is held on training data.
+the range. All figures are exact, on the mechanism's own reports, which lie on the paper's 260 x 260 grid; the budget is held on
+training data.
 `Codebook()` is the default; `Codebook.closest()` fits the training data as closely as it can. *Share of the bound* sets the
 Bayes error on training data against the largest that any mechanism on this grid can have (proved: [optimum.md](optimum.md); for
 Stockholm by the same solver in the same run). Settings were chosen on draws of the data by seeds 10, 11 and 12, and an early
