@@ -40,7 +40,7 @@ def test_many_reports_are_a_table_that_says_what_remains(sfumato, runs):
     for words in (
         "by number of reports seen, test data",
         "the first report kept",
-        "middle of its 100 m cell",
+        "middle of its 25 m cell",
         "other periods and other places",
     ):
         assert words in ended.out

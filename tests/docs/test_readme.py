@@ -64,7 +64,7 @@ def _markdown_rows(text: str) -> list[list[str]]:
 
 def test_the_readmes_lines_run() -> None:
     assert len(_blocks(_README)) == 1
-    assert [row[0] for row in _printed_rows(_run(_README))] == ["mechanism", "laplace", "coin", "exact"]
+    assert [row[0] for row in _printed_rows(_run(_README))] == ["mechanism", "laplace", "codebook", "exact"]
 
 
 def test_the_readmes_table_is_what_the_demo_prints(tmp_path: Path) -> None:
@@ -73,7 +73,8 @@ def test_the_readmes_table_is_what_the_demo_prints(tmp_path: Path) -> None:
     shown, printed = _markdown_rows(_README.read_text(encoding="utf-8")), _printed_rows(ended.stdout)
     by_name = {row[0]: row for row in printed}
     assert [row[0] for row in shown] == [row[0] for row in printed]
-    for row in shown:
+    assert shown[0] == printed[0]
+    for row in shown[1:]:
         if row[0] not in ("codebook", "exact"):
             # The coin's gap is to the exact solver's bound.
             assert row[:7] == by_name[row[0]][:7] and abs(float(row[7]) - float(by_name[row[0]][7])) <= 0.002

@@ -115,7 +115,7 @@ def test_a_kept_report_is_that_of_the_middle_of_the_cell() -> None:
     assert found.middle is not None and found.middle.kind == "exact" and found.middle_loss is not None
     users, cost, reports = np.array(some.secrets)[some.secret], [], []
     for key in range(600):
-        policy = Sticky(key=key.to_bytes(32, "big"), period="forever")
+        policy = Sticky(key=key.to_bytes(32, "big"), period="forever", cell_m=100.0)
         drawn = coin.report(*policy.of(some.truth, Who(users), coin.draws))
         assert np.array_equal(drawn, coin.report(*policy.of(some.truth, Who(users), coin.draws)))  # sent again, not drawn again
         reports.append(drawn)
@@ -142,7 +142,7 @@ def test_answering_middles_can_undo_a_mechanism_that_mixes_within_cells() -> Non
     samples = Samples([0, 1, 2, 2], [[20.0, 0.0], [60.0, 0.0], [140.0, 0.0], [160.0, 0.0]], ("ann", "bob", "cid"))
     rows = [[0.5, 0.5], [0.5, 0.5], [1.0, 0.0], [0.0, 1.0]]
     channel = Channel(samples.truth, [[0.0, 0.0], [100.0, 0.0]], rows, nearest=True)
-    found = repeated_reports(channel, samples, (1, 3))
+    found = repeated_reports(channel, samples, (1, 3), sticky_cell_m=100.0)
     assert found.middle is not None
     assert found.first.value == pytest.approx(0.5)  # cid is guessed at either report
     assert found.middle.value < 0.5
