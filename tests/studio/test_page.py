@@ -27,6 +27,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_hundred_thousand_points_load_and_pan_at_thirty_frames_a_second(page: Any, many: Path) -> None:
+    page.wait_for_timeout(2000)  # the studio's own data is there: it may otherwise come after ours
     begin = time.perf_counter()
     page.set_input_files("#file", str(many))
     page.get_by_text("100,000 check-ins of 10 users").wait_for()
