@@ -1,6 +1,8 @@
 // Talking to the studio's server. Addresses are relative, so the token in the page's own address goes along.
 
 let session = null;
+let entered;
+const inside = new Promise((resolve) => { entered = resolve; }); // what is asked before the page has its session waits for it
 
 async function answer(response) {
   let document = null;
@@ -29,24 +31,28 @@ async function send(path, options) {
 export async function enter() {
   const previous = sessionStorage.getItem("session");
   const body = JSON.stringify({ previous });
-  const entered = await answer(await send("api/session", { method: "POST", body }));
-  session = entered.session;
+  const told = await answer(await send("api/session", { method: "POST", body }));
+  session = told.session;
   sessionStorage.setItem("session", session);
-  return entered;
+  entered();
+  return told;
 }
 
 /** Ask a question and get the answer; a mistake is thrown as one sentence. */
 export async function ask(what, question = {}) {
+  await inside;
   return answer(await send(`api/${session}/${what}`, { method: "POST", body: JSON.stringify(question) }));
 }
 
 export async function sendFile(file) {
+  await inside;
   const path = `api/${session}/file?name=${encodeURIComponent(file.name)}`;
   return answer(await send(path, { method: "POST", body: file }));
 }
 
 /** The points of the data: x and y in metres and the number of the user, as typed arrays. */
 export async function fetchPoints() {
+  await inside;
   const response = await send(`api/${session}/points`);
   if (!response.ok) return answer(response);
   const bytes = await response.arrayBuffer();

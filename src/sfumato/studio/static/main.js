@@ -57,7 +57,7 @@ function App() {
       const found = await ask("state");
       const solver = found.solvers.find((one) => one.default) ?? found.solvers[0];
       update((old) => ({ solvers: found.solvers, form: { ...old.form, solver: solver.name } }));
-      if (found.data) {
+      if (found.data && !now.current.data) { // unless other data was chosen meanwhile
         await useData(found.data);
         update({ runs: found.runs, curves: found.curves, comparison: found.comparison, said: "Your work on this page was found again." });
       }
