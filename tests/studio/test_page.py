@@ -45,7 +45,7 @@ def test_a_hundred_thousand_points_load_and_pan_at_thirty_frames_a_second(page: 
 def test_a_file_chosen_before_the_page_has_its_session_is_not_lost(browser: Any, studio: Served, small: Path) -> None:
     context = browser.new_context()
     page, held = context.new_page(), []
-    page.route("**/api/session", lambda route: held.append(route))
+    page.route("**/api/session", lambda route: held.append(route))  # noqa: PLW0108 (Playwright reads the signature)
     page.goto(studio.address)
     page.get_by_role("button", name="Four corners").wait_for()
     wait_until(page, "document.readyState === 'complete'")
