@@ -1,7 +1,7 @@
 """The frontier as a table and a figure, with other mechanisms placed on it."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +131,7 @@ def trade_off(
     for solver, chosen in ((Coin(), budgets), (Laplace(), budgets[:: max(1, -(-points // _LAPLACE_POINTS))])):
         for budget in chosen:
             progress(f"{solver.name} at {budget:g} m")
-            measured = solve(Problem(data, max_loss=float(budget), region=problem.region, cell_m=cell_m, cells=cells), solver).measured
+            measured = solve(replace(problem, max_loss=float(budget)), solver).measured
             placed.append(Placed(solver.name, measured.loss.value, measured.bayes_error.value, measured.information_bits.value))
     own = None if data.plane is None else asdict(data.plane)
     check_planes([own, *[run.record["data"].get("plane") for run in loaded]], [data.name, *[str(run.folder) for run in loaded]])

@@ -1,6 +1,7 @@
 """A certificate for a problem that somebody else solves: the exact solver's prices, on all truths or on a fair draw of them."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -39,17 +40,7 @@ def _from_a_draw(problem: Problem, *, seed: int, time_limit: float | None) -> Ce
     rows = np.concatenate(
         [random.permutation(np.flatnonzero(problem.samples.secret == user))[:each] for user in range(len(problem.samples.secrets))]
     )
-    small = Problem(
-        problem.samples.take(np.sort(rows)),
-        max_loss=problem.max_loss,
-        user_max_loss=problem.user_max_loss,
-        max_distance=problem.max_distance,
-        region=problem.region,
-        cell_m=problem.cell_m,
-        cells=problem.cells,
-        objective=problem.objective,
-        loss=problem.loss,
-    )
+    small = replace(problem, samples=problem.samples.take(np.sort(rows)))
     optimum = best_within(small, task_of(small), gap=4 * _GAP, time_limit=time_limit)
     shares = optimum.scores[cKDTree(small.reports).query(problem.reports)[1]]
     claim = claim_of(problem)
