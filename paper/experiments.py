@@ -2,13 +2,14 @@
 
 import os
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from sfumato.data.grid import Grid
 from sfumato.data.samples import Samples, Split
-from sfumato.data.select import PAPER_REGION, gowalla_of_the_paper
+from sfumato.data.select import OVERLAP_WEIGHT, PAPER_REGION, draw_of_the_paper, gowalla_users_of_the_paper
 from sfumato.data.synthetic import four_corners
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.laplace import PlanarLaplace
@@ -19,6 +20,7 @@ CELLS = (13, 65, 130, 260)  # a side of the 6500 m region: cells of 500, 100, 50
 HITS = (10, 100, 200, 500)  # reports of each point
 SEEDS = (0, 1, 2)
 SPLITS = ("train", "test")
+GOWALLA_FILES = ("gowalla-paris.txt.gz", "loc-gowalla_totalCheckins.txt.gz")  # a cut of SNAP's file, and the file itself
 
 
 @dataclass(frozen=True)
@@ -43,15 +45,32 @@ EXPERIMENTS = (
 )
 
 
+def data_folder() -> Path:
+    """Where real check-ins lie: the folder that SFUMATO_DATA names, from the top of the repository."""
+    return ROOT / os.environ.get("SFUMATO_DATA", "../shared/data")
+
+
 def gowalla_file() -> Path:
-    """Gowalla check-ins around Paris, in the folder that SFUMATO_DATA names."""
-    folder = Path(os.environ.get("SFUMATO_DATA", "../shared/data"))
-    return (folder if folder.is_absolute() else ROOT / folder) / "gowalla-paris.txt.gz"
+    """Gowalla check-ins: the file that SFUMATO_GOWALLA names, else the cut around Paris or SNAP's own file in the data folder."""
+    if named := os.environ.get("SFUMATO_GOWALLA"):
+        return ROOT / named
+    here = [data_folder() / name for name in GOWALLA_FILES]
+    return next((path for path in here if path.is_file()), here[0])
+
+
+@cache
+def _six(path: Path) -> Samples:
+    return gowalla_users_of_the_paper(path)
+
+
+def gowalla(seed: int, *, overlap_weight: float = OVERLAP_WEIGHT) -> Split:
+    """The paper's selection; the file is read once."""
+    return draw_of_the_paper(_six(gowalla_file()), seed=seed, overlap_weight=overlap_weight)
 
 
 def load(data: str, seed: int) -> Split:
     """The paper's data by name, drawn by seed: "synthetic" or "gowalla"."""
-    return four_corners(seed=seed) if data == "synthetic" else gowalla_of_the_paper(gowalla_file(), seed=seed)
+    return four_corners(seed=seed) if data == "synthetic" else gowalla(seed)
 
 
 def part(data: Split, split: str) -> Samples:
@@ -59,6 +78,12 @@ def part(data: Split, split: str) -> Samples:
     samples = data.train if split == "train" else data.test
     assert samples is not None
     return samples
+
+
+def shown(data: Split, split: str) -> Samples:
+    """What figures show: all test points, and as many of the training points, evenly taken."""
+    samples = part(data, split)
+    return samples.take(np.arange(0, len(samples), len(samples) // len(part(data, "test"))))
 
 
 def grid(cells: int) -> Grid:

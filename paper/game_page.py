@@ -4,22 +4,17 @@ python -m paper.game_page
 """
 
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from paper.experiments import RESULTS
 from paper.game_sections import ablation, alice, swapping, ten_users
 from paper.printed import targets
-from paper.tables import rows_table
+from paper.tables import spread
 from sfumato.files import read_json, write_text
 
 _WANTED = {1: 0.74, 2: 0.45, 3: 0.80, 4: 0.38}
 _FINEST = "260 cells, 500 hits"
 _ROWS = {"game": "as learned", "calibrated": "calibrated to the budget", "coin": "coin", "laplace": "planar Laplace"}
-
-
-def _spread(values: list[float], digits: int = 3) -> str:
-    return f"{median(values):.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})"
 
 
 def _name(document: dict[str, Any]) -> str:
@@ -48,14 +43,14 @@ def _summary(documents: list[dict[str, Any]]) -> list[str]:
             _name(document),
             ", ".join(map(str, document["seeds"])),
             ", ".join(str(run["rounds"]) for run in runs),
-            _spread([run["estimates"]["test"][_FINEST] for run in runs]),
-            _spread(free) if (free := [run["unsnapped"]["test"][_FINEST] for run in runs if "unsnapped" in run]) else "",
+            spread([run["estimates"]["test"][_FINEST] for run in runs]),
+            spread(free) if (free := [run["unsnapped"]["test"][_FINEST] for run in runs if "unsnapped" in run]) else "",
             _theirs(number),
             f"{_WANTED[number]:.2f}" if own else "",
-            _spread([run["game"]["training_loss_m"] for run in runs], 1),
-            _spread([run["game"]["loss_m"] for run in runs], 1),
+            spread([run["game"]["training_loss_m"] for run in runs], 1),
+            spread([run["game"]["loss_m"] for run in runs], 1),
             f"{document['max_loss_m']:g}",
-            _spread([run["classifier"]["test"][0] for run in runs]),
+            spread([run["classifier"]["test"][0] for run in runs]),
         ]
         lines.append("| " + " | ".join(cells) + " |")
     return [*lines, ""]
@@ -69,7 +64,7 @@ def _beside(documents: list[dict[str, Any]]) -> list[str]:
             if not figures:
                 continue
             cells = [
-                _spread([one[key] for one in figures], digits)
+                spread([one[key] for one in figures], digits)
                 for key, digits in (("loss_m", 1), ("bayes_error", 3), ("information_bits", 3))
             ]
             lines.append(f"| {document['experiment']} | {_name(document)} | {_ROWS[name]} | {' | '.join(cells)} |")
@@ -82,7 +77,7 @@ def _classifier(documents: list[dict[str, Any]]) -> list[str]:
     for document in documents:
         for split, printed in theirs.items():
             scores = [run["classifier"][split] for run in document["runs"]]
-            cells = " | ".join(_spread([one[place] for one in scores]) for place in (0, 1))
+            cells = " | ".join(spread([one[place] for one in scores]) for place in (0, 1))
             other = f"{printed[0]:.2f}, {printed[1]:.2f}" if document["experiment"] == 2 else ""
             lines.append(f"| {document['experiment']} | {_name(document)} | {split} | {cells} | {other} |")
     return [*lines, ""]
@@ -100,6 +95,7 @@ def game_page(folder: Path = RESULTS) -> str:
     ]
     lines += [
         "B(X|Z) is the paper's estimate on test data, 260 cells, 500 hits: of the released reports, snapped to 25 m, and of the bare net.",
+        "All grids and hits, training data and pictures: [whole.md](whole.md).",
         "`Game()` learns on a lattice, so its bare net is not what it learnt. What is not the paper's is numbered in paper/deviations.md.",
         "",
     ]
@@ -118,19 +114,7 @@ def game_page(folder: Path = RESULTS) -> str:
         "",
         *_classifier(documents),
     ]
-    for number in (1, 2):
-        if (folder / f"scatter_{number}.png").exists():
-            lines += [f"## What experiment {number} looks like", "", "Test points of seed 0, one report each, the loss in the titles."]
-            lines += [
-                "Reports at one and the same place are laid around it.",
-                "",
-                f"![Reports of four users by mechanism, experiment {number}](scatter_{number}.png)",
-                "",
-            ]
     lines += [*ablation(folder), *swapping(folder), *alice(folder), *ten_users(folder)]
-    for document in documents:
-        if document["rows"]:
-            lines += [f"## Experiment {document['experiment']}, {_name(document)}", "", *rows_table(document["rows"])]
     return "\n".join(lines)
 
 

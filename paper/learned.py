@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from paper.experiments import EXPERIMENTS, RESULTS, SEEDS, gowalla_file, load
+from paper.experiments import EXPERIMENTS, RESULTS, SEEDS, data_folder, load
 from paper.tables import say
 from sfumato.data.read import read_checkins
 from sfumato.data.samples import Samples, Split
@@ -35,7 +35,7 @@ _JOBS = (
 
 def stockholm(seed: int) -> Split:
     """The paper's selection on another city: six most frequent users of the square, 82 + 20 check-ins each."""
-    around = read_checkins(gowalla_file().parent / "gowalla-stockholm.csv.gz", square=STOCKHOLM)
+    around = read_checkins(data_folder() / "gowalla-stockholm.csv.gz", square=STOCKHOLM)
     return around.top_users(6).split(82, 20, seed=seed, overlap_weight=0.15)
 
 

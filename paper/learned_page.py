@@ -5,10 +5,10 @@ python -m paper.learned_page
 
 from collections.abc import Callable
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from paper.experiments import RESULTS
+from paper.tables import spread, table
 from sfumato.files import read_json, write_text
 
 _WANTED = {1: "0.745", 2: "0.61", 3: "0.825", 4: "0.60"}
@@ -24,19 +24,9 @@ trial on seed 0, with their test parts in sight.
 """
 
 
-def _spread(values: list[float], digits: int = 3, scale: float = 1.0) -> str:
-    values = [value * scale for value in values]
-    return f"{median(values):.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})"
-
-
 def _bounds(folder: Path) -> dict[tuple[int, str, int], float]:
     rows = read_json(folder / "optimum.json", what="optimum")["rows"]
     return {(row["experiment"], row["objective"], row["seed"]): row["bound_grid"] for row in rows}
-
-
-def _table(heads: list[str], rows: list[list[str]]) -> str:
-    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
-    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)]) + "\n"
 
 
 def _grouped(rows: list[dict[str, Any]], keep: Callable[[dict[str, Any]], bool]) -> list[list[dict[str, Any]]]:
@@ -54,15 +44,15 @@ def _bayes(group: list[dict[str, Any]], bounds: dict[tuple[int, str, int], float
         "Stockholm" if number is None else str(number),
         f"{group[0]['max_loss_m']:g}",
         f"`Codebook{'.closest' if group[0]['recipe'] == 'closest' else ''}()`",
-        _spread([row["train"]["bayes_error"] for row in group], 4),
-        f"{_spread(share, 1, 100)} %" if len(share) == len(group) else "",
-        _spread([row["test"]["bayes_error"] for row in group]),
+        spread([row["train"]["bayes_error"] for row in group], 4),
+        f"{spread(share, 1, 100)} %" if len(share) == len(group) else "",
+        spread([row["test"]["bayes_error"] for row in group]),
         _WANTED.get(number, ""),
-        _spread([row["test"]["loss_m"] for row in group], 0),
-        _spread([row["coin_test"]["bayes_error"] for row in group]),
-        _spread([row["test"]["exposed"] for row in group], 1, 100),
-        _spread([row["coin_test"]["exposed"] for row in group], 1, 100),
-        _spread([row["processor_seconds"] for row in group], 0),
+        spread([row["test"]["loss_m"] for row in group], 0),
+        spread([row["coin_test"]["bayes_error"] for row in group]),
+        spread([row["test"]["exposed"] for row in group], 1, 100),
+        spread([row["coin_test"]["exposed"] for row in group], 1, 100),
+        spread([row["processor_seconds"] for row in group], 0),
     ]
 
 
@@ -72,12 +62,12 @@ def _information(group: list[dict[str, Any]], bounds: dict[tuple[int, str, int],
     return [
         str(number),
         f"`Codebook{'.closest' if group[0]['recipe'] == 'closest' else ''}()`",
-        _spread([row["train"]["information_bits"] for row in group]),
-        f"{_spread(over, 0, 100)} %",
-        _spread([row["test"]["information_bits"] for row in group]),
-        _spread([row["coin_train"]["information_bits"] for row in group]),
-        _spread([row["coin_test"]["information_bits"] for row in group]),
-        _spread([row["test"]["loss_m"] for row in group], 0),
+        spread([row["train"]["information_bits"] for row in group]),
+        f"{spread(over, 0, 100)} %",
+        spread([row["test"]["information_bits"] for row in group]),
+        spread([row["coin_train"]["information_bits"] for row in group]),
+        spread([row["coin_test"]["information_bits"] for row in group]),
+        spread([row["test"]["loss_m"] for row in group], 0),
     ]
 
 
@@ -91,7 +81,7 @@ def main(folder: Path) -> None:
         [
             _HEAD,
             "## Bayes error as objective\n",
-            _table(
+            *table(
                 [
                     "experiment",
                     "budget, m",
@@ -109,7 +99,7 @@ def main(folder: Path) -> None:
                 bayes,
             ),
             "## Information as objective\n",
-            _table(
+            *table(
                 [
                     "experiment",
                     "recipe",

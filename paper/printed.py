@@ -47,10 +47,15 @@ def targets(mechanism: str) -> list[Target]:
     ]
 
 
+def figures() -> list[dict[str, str]]:
+    """What figures.csv holds: losses, budgets, optima, accuracies and F1 scores, as printed."""
+    with (_HERE / "figures.csv").open(encoding="utf-8") as source:
+        return list(csv.DictReader(source))
+
+
 def printed_loss(experiment: int, split: str, mechanism: str) -> float:
     """The loss in metres that the paper measured."""
-    with (_HERE / "figures.csv").open(encoding="utf-8") as source:
-        for row in csv.DictReader(source):
-            if (row["experiment"], row["quantity"], row["split"], row["mechanism"]) == (str(experiment), "loss", split, mechanism):
-                return float(row["value"])
+    for row in figures():
+        if (row["experiment"], row["quantity"], row["split"], row["mechanism"]) == (str(experiment), "loss", split, mechanism):
+            return float(row["value"])
     raise LookupError(f"figures.csv has no loss of {mechanism} in experiment {experiment} on {split} data")

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from paper.experiments import EXPERIMENTS, HITS, RESULTS, SEEDS, SPLITS, gowalla_file, grid, load, part, reports
+from paper.experiments import EXPERIMENTS, HITS, RESULTS, SEEDS, SPLITS, gowalla, grid, load, part, reports
 from paper.printed import Target, targets
 from paper.tables import say
 from sfumato.data.samples import Samples, Split
-from sfumato.data.select import PAPER_REGION, SEBASTOPOL, gowalla_of_the_paper
-from sfumato.files import write_json, write_text
+from sfumato.data.select import PAPER_REGION, SEBASTOPOL
+from sfumato.files import read_json, write_json, write_text
 from sfumato.measure.estimate import estimate_bayes_error
 from sfumato.randomness import generator
 
@@ -63,7 +63,7 @@ Reports = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 def _plain_draw(data: str, seed: int) -> Split:
-    return load(data, seed) if data == "synthetic" else gowalla_of_the_paper(gowalla_file(), seed=seed, overlap_weight=1.0)
+    return load(data, seed) if data == "synthetic" else gowalla(seed, overlap_weight=1.0)
 
 
 READINGS: dict[str, tuple[Load, Truths | None, Reports | None]] = {
@@ -109,11 +109,17 @@ def main(folder: Path = RESULTS, seeds: tuple[int, ...] = SEEDS) -> None:
             size, moved = np.abs(off), np.abs(off - ours[number])
             entry[str(number)] = {"mean": float(size.mean()), "largest": float(size.max()), "moved": float(moved.max())}
     write_json(folder / "readings.json", document)
+    write_text(folder / "readings.md", page(folder))
+
+
+def page(folder: Path = RESULTS) -> str:
+    """readings.md, from readings.json."""
+    document = read_json(folder / "readings.json", what="the figures of the readings")
     lines = [_TITLE, "| reading | experiment 1 | experiment 2 | experiment 3 | experiment 4 |", "|---|---|---|---|---|"]
     for name, found in document["readings"].items():
         cells = ["{mean:.3f}, {largest:.3f}; {moved:.3f}".format(**found[n]) if n in found else "not touched" for n in "1234"]
         lines.append(f"| {name} | {' | '.join(cells)} |")
-    write_text(folder / "readings.md", "\n".join([*lines, ""]))
+    return "\n".join([*lines, ""])
 
 
 if __name__ == "__main__":

@@ -18,6 +18,18 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+def spread(values: list[float], digits: int = 3, scale: float = 1.0) -> str:
+    """The median and, where they differ in the digits shown, the lowest and the highest."""
+    low, middle, high = (f"{value * scale:.{digits}f}" for value in (min(values), median(values), max(values)))
+    return middle if low == high else f"{middle} ({low} to {high})"
+
+
+def table(heads: list[str], rows: list[list[str]]) -> list[str]:
+    """A Markdown table and an empty line."""
+    first, *others = [f"| {' | '.join(row)} |" for row in (heads, *rows)]
+    return [first, "|" + "---|" * len(heads), *others, ""]
+
+
 def compared(target: Target, by_seed: list[float], *, exact: float | None = None) -> dict[str, Any]:
     """One row: the median over seeds beside the printed number, and whether it lies within the tolerance."""
     ours = median(by_seed)

@@ -1,0 +1,79 @@
+"""The codebook's and the coin's columns of the paper's tables: its estimator on their released reports, beside their exact law.
+
+Rows that columns.json already holds with the same settings are not computed again.
+
+python -m paper.columns [--experiments 1 2 3 4] [--seeds 0 1 2] [--again]
+"""
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+from paper.experiments import EXPERIMENTS, RESULTS, SEEDS, SPLITS, Experiment, load, part
+from paper.game_run import FINEST, classified, estimates, shown_reports
+from paper.learned import figures
+from paper.tables import say
+from sfumato.data.select import PAPER_REGION
+from sfumato.files import read_json, write_json
+from sfumato.solver import Codebook, Coin, Problem, solve
+
+SOLVERS = {"codebook": Codebook(certify=False), "coin": Coin()}
+VALIDATION = 0.125  # as in Game(): what the fresh classifier does not learn from
+_CELLS = 260
+
+
+def run(experiment: Experiment, name: str, seed: int) -> dict[str, Any]:
+    """Solve on training data; the seed draws the data, the learning and the reports."""
+    data = load(experiment.data, seed)
+    problem = Problem(data.train, max_loss=experiment.max_loss_m, region=PAPER_REGION, cells=_CELLS)
+    clock = time.process_time()
+    solution = solve(problem, SOLVERS[name], seed=seed)
+    seconds = time.process_time() - clock
+    measured = {split: estimates(solution.mechanism, part(data, split), seed) for split in SPLITS}
+    return {
+        "experiment": experiment.number,
+        "solver": name,
+        "seed": seed,
+        "settings": repr(SOLVERS[name]),
+        "max_loss_m": experiment.max_loss_m,
+        "status": solution.status,
+        "solve_seconds": seconds,
+        "estimates": {split: values for split, (values, _) in measured.items()},
+        "sampled_loss_m": {split: loss for split, (_, loss) in measured.items()},
+        "law": {split: figures(solution.mechanism, part(data, split)) for split in SPLITS},
+        "classifier": classified(solution.mechanism, data, validation=VALIDATION, seed=seed),
+        **shown_reports(experiment, solution.mechanism, data, name, seed),
+        "seconds": time.process_time() - clock,
+    }
+
+
+def known(folder: Path) -> dict[tuple[int, str, int], dict[str, Any]]:
+    """Rows that an earlier call saved with the settings of today."""
+    path = folder / "columns.json"
+    rows = read_json(path, what="the columns of codebook and coin")["rows"] if path.exists() else []
+    return {(row["experiment"], row["solver"], row["seed"]): row for row in rows if row["settings"] == repr(SOLVERS[row["solver"]])}
+
+
+def main(
+    folder: Path = RESULTS, seeds: tuple[int, ...] = SEEDS, *, experiments: tuple[int, ...] = (1, 2, 3, 4), again: bool = False
+) -> None:
+    """What the folder does not hold yet."""
+    rows = known(folder)
+    for number in experiments:
+        for name in SOLVERS:
+            for seed in seeds:
+                if (number, name, seed) in rows and not again:
+                    continue
+                row = rows[number, name, seed] = run(EXPERIMENTS[number - 1], name, seed)
+                write_json(folder / "columns.json", {"command": "python -m paper.columns", "rows": [rows[key] for key in sorted(rows)]})
+                say(f"experiment {number}, {name}, seed {seed}: Bayes error {row['estimates']['test'][FINEST]:.3f} on test data")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m paper.columns", description=__doc__)
+    parser.add_argument("--experiments", type=int, nargs="+", default=[1, 2, 3, 4], choices=(1, 2, 3, 4))
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS))
+    parser.add_argument("--again", action="store_true", help="compute again what an earlier run has saved")
+    chosen = parser.parse_args()
+    main(seeds=tuple(chosen.seeds), experiments=tuple(chosen.experiments), again=chosen.again)

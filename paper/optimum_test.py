@@ -1,0 +1,58 @@
+"""The ceiling on test data: the best that a mechanism made for the test points themselves could do within the same budget.
+
+Experiments 2 and 4 by the exact solver, with proof, on the paper's 260 x 260 grid.  In experiments 1 and 3 nobody is above the error
+of a blind guess; the coin, made for the test points, says whether that can be reached.
+
+python -m paper.optimum_test [--again]
+"""
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+from paper.experiments import EXPERIMENTS, RESULTS, SEEDS, load, part
+from paper.learned import figures
+from paper.tables import say
+from sfumato.data.select import PAPER_REGION
+from sfumato.files import read_json, write_json
+from sfumato.solver import Coin, Exact, Problem, solve
+
+_CELLS = 260
+_EXACT = Exact(plane=False)
+_SOLVED = (2, 4)
+
+
+def solve_one(number: int, seed: int) -> dict[str, Any]:
+    """What is proved for the test points of one draw."""
+    experiment = EXPERIMENTS[number - 1]
+    samples = part(load(experiment.data, seed), "test")
+    problem = Problem(samples, max_loss=experiment.max_loss_m, region=PAPER_REGION, cells=_CELLS)
+    clock = time.process_time()
+    coin = figures(solve(problem, Coin()).mechanism, samples)
+    row = {"experiment": number, "seed": seed, "max_loss_m": experiment.max_loss_m, "blind": 1 - float(problem.joint.prior.max())}
+    row |= {"coin_loss_m": coin["loss_m"], "coin_bayes_error": coin["bayes_error"]}
+    if number in _SOLVED:
+        found = solve(problem, _EXACT)
+        assert found.certificate is not None
+        row |= {"reached": 1 - found.leakage, "nobody_above": 1 - found.certificate.bound(problem).grid, "loss_m": found.loss}
+    return {**row, "settings": repr(_EXACT), "seconds": time.process_time() - clock}
+
+
+def main(folder: Path = RESULTS, seeds: tuple[int, ...] = SEEDS, *, again: bool = False) -> None:
+    """What the folder does not hold yet."""
+    path = folder / "optimum_test.json"
+    old = read_json(path, what="the ceilings on test data")["rows"] if path.exists() and not again else []
+    rows = {(row["experiment"], row["seed"]): row for row in old if row["settings"] == repr(_EXACT)}
+    for number in (1, 2, 3, 4):
+        for seed in seeds:
+            if (number, seed) not in rows:
+                row = rows[number, seed] = solve_one(number, seed)
+                write_json(path, {"command": "python -m paper.optimum_test", "rows": [rows[key] for key in sorted(rows)]})
+                say(f"test data, experiment {number}, seed {seed}: nobody above {row.get('nobody_above', row['blind']):.4f}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m paper.optimum_test", description=__doc__)
+    parser.add_argument("--again", action="store_true", help="solve again what an earlier run has saved")
+    main(again=parser.parse_args().again)
