@@ -122,7 +122,7 @@ class Grid:
         return self.centre_of(np.stack([columns.ravel(), rows.ravel()], axis=1))
 
     def as_dict(self) -> dict[str, object]:
-        """What a run file or a mechanism file records."""
+        """What a run file records."""
         return {
             "cell_m": self.cell_m,
             "origin": list(self.origin),
@@ -136,6 +136,19 @@ class Grid:
         if region is None:
             return cls(cell_m=record["cell_m"], centre=tuple(record["origin"]))
         return cls(side_m=region["side_m"], cells=round(region["side_m"] / record["cell_m"]), centre=tuple(region["centre"]))
+
+    def as_array(self) -> np.ndarray:
+        """What a mechanism file records: the cell's side and the origin, or the cell's side and the region's centre and side."""
+        where = self.origin if self.region is None else (*self.region.centre, self.region.side_m)
+        return np.array([self.cell_m, *where], dtype=float)
+
+    @classmethod
+    def from_array(cls, array: np.ndarray) -> "Grid":
+        """Read back what `as_array` wrote."""
+        cell_m, x, y, *side = (float(number) for number in array)
+        if not side:
+            return cls(cell_m=cell_m, centre=(x, y))
+        return cls(side_m=side[0], cells=round(side[0] / cell_m), centre=(x, y))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Grid) and self.as_dict() == other.as_dict()

@@ -10,6 +10,7 @@ from sfumato.data.grid import Grid
 from sfumato.errors import MechanismError
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import Rows
+from sfumato.mechanism.layers import Layers, check_frame, checked_layers, forward, layer_arrays, layers_from
 
 _PART = 1024  # truths at a time, so that the working arrays stay in cache
 
@@ -29,7 +30,7 @@ class CodebookNet(Mechanism):
     """
 
     places: np.ndarray
-    layers: tuple[tuple[np.ndarray, np.ndarray], ...]
+    layers: Layers
     waves: np.ndarray
     grid: Grid
     centre_m: tuple[float, float] = (0.0, 0.0)
@@ -40,28 +41,18 @@ class CodebookNet(Mechanism):
     kind = "codebook net"
 
     def __post_init__(self) -> None:
-        layers = tuple((np.asarray(weights, np.float32), np.asarray(bias, np.float32)) for weights, bias in self.layers)
         places, waves = np.asarray(self.places, float), np.asarray(self.waves, np.float32)
-        object.__setattr__(self, "layers", layers)
         object.__setattr__(self, "places", places)
         object.__setattr__(self, "waves", waves)
         if not (places.ndim == 2 and places.shape[1] == 2 and len(places) and np.all(np.isfinite(places))):
             raise MechanismError(f"a codebook needs places, two finite numbers of metres each; got shape {places.shape}")
         if not (waves.ndim == 2 and len(waves) == 2 and np.all(np.isfinite(waves))):
             raise MechanismError(f"the waves of a codebook net are two rows of finite numbers; got shape {waves.shape}")
-        inputs = 2 + 2 * waves.shape[1]
-        for weights, bias in layers:
-            if not (weights.ndim == 2 and weights.shape[0] == inputs and bias.shape == weights.shape[1:]):
-                raise MechanismError(
-                    f"a layer of {inputs} inputs has weights ({inputs}, n) and bias (n,); got {weights.shape}, {bias.shape}"
-                )
-            if not (np.all(np.isfinite(weights)) and np.all(np.isfinite(bias))):
-                raise MechanismError("the weights of a net must be finite numbers; got NaN or infinity")
-            inputs = weights.shape[1]
-        if not (layers and inputs == len(places)):
-            raise MechanismError(f"a codebook net ends in one output for each of its {len(places)} places; got {inputs}")
-        if not (self.unit_m > 0 and np.isfinite(self.unit_m) and len(self.centre_m) == 2 and np.all(np.isfinite(self.centre_m))):
-            raise MechanismError(f"a net's frame is a finite centre and a unit above 0 metres; got {self.centre_m} and {self.unit_m}")
+        layers, outputs = checked_layers(self.layers, inputs=2 + 2 * waves.shape[1])
+        object.__setattr__(self, "layers", layers)
+        if not (layers and outputs == len(places)):
+            raise MechanismError(f"a codebook net ends in one output for each of its {len(places)} places; got {outputs}")
+        check_frame(self.centre_m, self.unit_m)
         if not (np.isfinite(self.slope) and 0 <= self.keep <= 1):
             raise MechanismError(f"the slope is a finite number and keep lies between 0 and 1; got {self.slope} and {self.keep}")
         if self.max_distance is not None and not self.max_distance > 0:
@@ -82,14 +73,7 @@ class CodebookNet(Mechanism):
         """Chances up to a factor per row; in float32, which the law and the sampler share."""
         scaled = ((truth - np.array(self.centre_m)) / self.unit_m).astype(np.float32)
         angle = scaled @ self.waves
-        values = np.concatenate([scaled, np.sin(angle), np.cos(angle)], axis=1)
-        for weights, bias in self.layers[:-1]:
-            values = values @ weights
-            values += bias
-            np.maximum(values, 0.0, out=values)
-        weights, bias = self.layers[-1]
-        values = values @ weights
-        values += bias
+        values = forward(self.layers, np.concatenate([scaled, np.sin(angle), np.cos(angle)], axis=1))
         across, up = (
             (truth[:, axis] - self.centre_m[axis]).astype(np.float32)[:, None] - self._places_from_centre[axis] for axis in (0, 1)
         )
@@ -130,37 +114,27 @@ class CodebookNet(Mechanism):
         return Rows(sparse.hstack([drawn, own], format="csr"), np.vstack([self.places, self.grid.centre_of(cells)]))
 
     def arrays(self) -> dict[str, np.ndarray]:
-        region = self.grid.region
-        shape = [self.grid.cell_m, *self.grid.origin] if region is None else [self.grid.cell_m, *region.centre, region.side_m]
-        stored = {
+        return {
             "places": self.places,
             "layers": np.array(len(self.layers)),
             "waves": self.waves,
-            "grid": np.array(shape, dtype=float),
+            "grid": self.grid.as_array(),
             "centre": np.array(self.centre_m, dtype=float),
             "unit": np.array(self.unit_m),
             "slope": np.array(self.slope),
             "max_distance": np.array([] if self.max_distance is None else [self.max_distance], dtype=float),
             "keep": np.array(self.keep),
+            **layer_arrays(self.layers),
         }
-        for number, (weights, bias) in enumerate(self.layers):
-            stored[f"weights.{number}"], stored[f"bias.{number}"] = weights, bias
-        return stored
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> "CodebookNet":
-        layers = tuple((arrays[f"weights.{number}"], arrays[f"bias.{number}"]) for number in range(int(arrays["layers"])))
-        shape = [float(number) for number in arrays["grid"]]
-        if len(shape) == 3:
-            grid = Grid(cell_m=shape[0], centre=(shape[1], shape[2]))
-        else:
-            grid = Grid(side_m=shape[3], cells=round(shape[3] / shape[0]), centre=(shape[1], shape[2]))
         x, y = arrays["centre"]
         return cls(
             places=arrays["places"],
-            layers=layers,
+            layers=layers_from(arrays),
             waves=arrays["waves"],
-            grid=grid,
+            grid=Grid.from_array(arrays["grid"]),
             centre_m=(float(x), float(y)),
             unit_m=float(arrays["unit"]),
             slope=float(arrays["slope"]),

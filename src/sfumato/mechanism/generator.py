@@ -8,6 +8,7 @@ from scipy import sparse
 from sfumato.errors import MechanismError
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import Rows
+from sfumato.mechanism.layers import Layers, check_frame, checked_layers, forward, layer_arrays, layers_from
 
 LEVELS = 256
 _PART = 512
@@ -27,7 +28,7 @@ class GeneratorNet(Mechanism):
     Paper: section 5, "Network architecture".
     """
 
-    layers: tuple[tuple[np.ndarray, np.ndarray], ...]
+    layers: Layers
     centre_m: tuple[float, float] = (0.0, 0.0)
     unit_m: float = 1.0
     levels: int | None = LEVELS
@@ -35,21 +36,11 @@ class GeneratorNet(Mechanism):
     kind = "generator net"
 
     def __post_init__(self) -> None:
-        layers = tuple((np.asarray(weights, np.float32), np.asarray(bias, np.float32)) for weights, bias in self.layers)
+        layers, outputs = checked_layers(self.layers, inputs=3)
         object.__setattr__(self, "layers", layers)
-        inputs = 3
-        for weights, bias in layers:
-            if not (weights.ndim == 2 and weights.shape[0] == inputs and bias.shape == weights.shape[1:]):
-                raise MechanismError(
-                    f"a layer of {inputs} inputs has weights ({inputs}, n) and bias (n,); got {weights.shape}, {bias.shape}"
-                )
-            if not (np.all(np.isfinite(weights)) and np.all(np.isfinite(bias))):
-                raise MechanismError("the weights of a net must be finite numbers; got NaN or infinity")
-            inputs = weights.shape[1]
-        if not (layers and inputs == 2):
-            raise MechanismError(f"a generator net ends in two outputs; got {inputs if layers else 'no layers'}")
-        if not (self.unit_m > 0 and np.isfinite(self.unit_m) and len(self.centre_m) == 2 and np.all(np.isfinite(self.centre_m))):
-            raise MechanismError(f"a net's frame is a finite centre and a unit above 0 metres; got {self.centre_m} and {self.unit_m}")
+        if not (layers and outputs == 2):
+            raise MechanismError(f"a generator net ends in two outputs; got {outputs if layers else 'no layers'}")
+        check_frame(self.centre_m, self.unit_m)
         if not (self.levels is None or self.levels >= 1):
             raise MechanismError(f"the seed takes at least 1 value; got {self.levels} levels")
         if not 0 <= self.keep <= 1:
@@ -71,11 +62,7 @@ class GeneratorNet(Mechanism):
         for part in range(0, len(truth), _PART):
             rows = slice(part, part + _PART)
             values = np.column_stack([(truth[rows] - np.array(self.centre_m)) / self.unit_m, seed[rows]])
-            for weights, bias in layers[:-1]:
-                values = values @ weights
-                values += bias
-                np.maximum(values, 0.0, out=values)
-            reports[rows] = (values @ layers[-1][0] + layers[-1][1]) * self.unit_m + np.array(self.centre_m)
+            reports[rows] = forward(layers, values) * self.unit_m + np.array(self.centre_m)
         return reports
 
     def _rows(self, truth: np.ndarray) -> Rows | None:
@@ -94,23 +81,20 @@ class GeneratorNet(Mechanism):
         return Rows(sparse.hstack([kept, drawn], format="csr"), np.vstack([truth, places]))
 
     def arrays(self) -> dict[str, np.ndarray]:
-        stored = {
+        return {
             "layers": np.array(len(self.layers)),
             "centre": np.array(self.centre_m, dtype=float),
             "unit": np.array(self.unit_m),
             "levels": np.array(self.levels or 0),
             "keep": np.array(self.keep),
+            **layer_arrays(self.layers),
         }
-        for number, (weights, bias) in enumerate(self.layers):
-            stored[f"weights.{number}"], stored[f"bias.{number}"] = weights, bias
-        return stored
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> "GeneratorNet":
-        layers = tuple((arrays[f"weights.{number}"], arrays[f"bias.{number}"]) for number in range(int(arrays["layers"])))
         x, y = arrays["centre"]
         return cls(
-            layers=layers,
+            layers=layers_from(arrays),
             centre_m=(float(x), float(y)),
             unit_m=float(arrays["unit"]),
             levels=int(arrays["levels"]) or None,

@@ -15,16 +15,10 @@ from sfumato.mechanism.law import Law, Loss, Rows, euclidean, merge_on_grid, mer
 
 
 @dataclass(frozen=True, eq=False)
-class Snapped(Mechanism):
-    """Reports the middle of the cell that the inner report falls in.
-
-    What is released is a cell, so the leakage measured on cells is the leakage, not a flattering
-    picture of it.
-    """
+class Wrapped(Mechanism):
+    """Does something to the reports of an inner mechanism and never looks at the truth."""
 
     inner: Mechanism
-    grid: Grid
-    kind = "snapped"
 
     @property
     def draws(self) -> int:  # type: ignore[override]
@@ -33,6 +27,18 @@ class Snapped(Mechanism):
     @property
     def geo_epsilon(self) -> float | None:
         return self.inner.geo_epsilon  # what is done to a report afterwards cannot tell truths apart better
+
+
+@dataclass(frozen=True, eq=False)
+class Snapped(Wrapped):
+    """Reports the middle of the cell that the inner report falls in.
+
+    What is released is a cell, so the leakage measured on cells is the leakage, not a flattering
+    picture of it.
+    """
+
+    grid: Grid
+    kind = "snapped"
 
     def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
         return self.grid.snap(self.inner.report(truth, chance))
@@ -61,35 +67,19 @@ class Snapped(Mechanism):
         return replace(law, cell_m=self.grid.cell_m) if grid is None else merge_on_grid(law, grid)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        region = self.grid.region
-        shape = [self.grid.cell_m, *self.grid.origin] if region is None else [self.grid.cell_m, *region.centre, region.side_m]
-        return {"grid": np.array(shape), **inner_arrays(self.inner)}
+        return {"grid": self.grid.as_array(), **inner_arrays(self.inner)}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> "Snapped":
-        shape = [float(number) for number in arrays["grid"]]
-        if len(shape) == 3:
-            grid = Grid(cell_m=shape[0], centre=(shape[1], shape[2]))
-        else:
-            grid = Grid(side_m=shape[3], cells=round(shape[3] / shape[0]), centre=(shape[1], shape[2]))
-        return cls(inner=inner_mechanism(arrays), grid=grid)
+        return cls(inner=inner_mechanism(arrays), grid=Grid.from_array(arrays["grid"]))
 
 
 @dataclass(frozen=True, eq=False)
-class Clamped(Mechanism):
+class Clamped(Wrapped):
     """Moves a report that falls outside a region to the nearest point of it."""
 
-    inner: Mechanism
     region: Region
     kind = "clamped"
-
-    @property
-    def draws(self) -> int:  # type: ignore[override]
-        return self.inner.draws
-
-    @property
-    def geo_epsilon(self) -> float | None:
-        return self.inner.geo_epsilon  # what is done to a report afterwards cannot tell truths apart better
 
     def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
         return self.region.clamp(self.inner.report(truth, chance))
@@ -108,7 +98,7 @@ class Clamped(Mechanism):
 
 
 @dataclass(frozen=True, eq=False)
-class Remapped(Mechanism):
+class Remapped(Wrapped):
     """Replaces each report by a better one: a table from places to places.
 
     `Remapped.bayesian(inner, joint)` sends each report z to the place that costs least on average
@@ -116,7 +106,6 @@ class Remapped(Mechanism):
     A report that is not in the table goes the way of the nearest one that is.
     """
 
-    inner: Mechanism
     seen: np.ndarray
     better: np.ndarray
     kind = "remapped"
@@ -125,10 +114,6 @@ class Remapped(Mechanism):
         if len(self.seen) != len(self.better) or not len(self.seen):
             raise MechanismError(f"a remap needs one new place a report; got {len(self.seen)} and {len(self.better)}")
         object.__setattr__(self, "_tree", cKDTree(self.seen))
-
-    @property
-    def draws(self) -> int:  # type: ignore[override]
-        return self.inner.draws
 
     @classmethod
     def bayesian(cls, inner: Mechanism, joint: Joint, *, loss: Loss = euclidean, grid: Grid | None = None) -> "Remapped":
@@ -152,10 +137,6 @@ class Remapped(Mechanism):
 
     def _move(self, reports: np.ndarray) -> np.ndarray:
         return self.better[self._tree.query(reports)[1]]  # type: ignore[attr-defined]
-
-    @property
-    def geo_epsilon(self) -> float | None:
-        return self.inner.geo_epsilon  # what is done to a report afterwards cannot tell truths apart better
 
     def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
         return self._move(self.inner.report(truth, chance))
