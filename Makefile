@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test lint types tests paper bench system-deps clean
+.PHONY: demo test lint types tests paper paper-quick docs bench system-deps clean
 .DEFAULT_GOAL := demo
 
 demo: $(READY)
@@ -24,8 +24,17 @@ tests: export OPENBLAS_NUM_THREADS = 1
 tests: $(READY)
 	$(BIN)/pytest -n 2
 
+# GOWALLA=FILE names SNAP's loc-gowalla_totalCheckins.txt.gz, or a cut of it; what is there already is not run again.
 paper: $(READY)
-	$(BIN)/python -m paper
+	$(BIN)/python -m paper $(if $(GOWALLA),--gowalla '$(GOWALLA)')
+
+# Seed 0 without the side experiments, into runs/reproduction-quick.
+paper-quick: $(READY)
+	$(BIN)/python -m paper --quick $(if $(GOWALLA),--gowalla '$(GOWALLA)')
+
+# The pages and figures of docs/reproduction are what the committed JSON gives.
+docs: $(READY)
+	$(BIN)/python -m paper.docs
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

@@ -16,10 +16,12 @@ from sfumato.mechanism.laplace import PlanarLaplace
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs" / "reproduction"
+REPORTS = ROOT / "runs" / "paper" / "reports"  # of real people, for the figures: never in the repository
 CELLS = (13, 65, 130, 260)  # a side of the 6500 m region: cells of 500, 100, 50 and 25 m
 HITS = (10, 100, 200, 500)  # reports of each point
 SEEDS = (0, 1, 2)
 SPLITS = ("train", "test")
+EPOCHS = {1: 300, 3: 300, 4: 300}  # classifiers of Game.paper(n) stop here; those of experiment 2 have all 3000 (deviation 27)
 GOWALLA_FILES = ("gowalla-paris.txt.gz", "loc-gowalla_totalCheckins.txt.gz")  # a cut of SNAP's file, and the file itself
 
 
@@ -95,3 +97,13 @@ def reports(samples: Samples, mechanism: Mechanism, hits: int, seed: int) -> tup
     """Secrets, truths and `hits` reports of each point, round by round: the first n rows are one report each."""
     truth = np.tile(samples.truth, (hits, 1))
     return np.tile(samples.secret, hits), truth, mechanism.sample(truth, seed=seed)
+
+
+def packed(points: np.ndarray) -> str:
+    """Points in one line of JSON: "x,y x,y", to a tenth of a metre."""
+    return " ".join(f"{x:g},{y:g}" for x, y in points.round(1))
+
+
+def unpacked(text: str) -> np.ndarray:
+    """What `packed` wrote."""
+    return np.array([point.split(",") for point in text.split()], dtype=float)

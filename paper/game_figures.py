@@ -1,6 +1,8 @@
-"""Scatter figures of experiments 1 and 2 and the swapping clouds of cross entropy, from the JSON of game_tables and cross_entropy.
+"""Scatter figures of the four experiments and the swapping clouds of cross entropy.
 
-One colour and one marker a user in every panel (the report's own), metres, the test points of seed 0, one report a point.
+One colour and one marker a user in every panel (the report's own), metres, seed 0, one report a point.  Synthetic reports come
+from the JSON of the runs.  Gowalla points are real people's: they are read from the data, and their reports from `runs/paper/reports`,
+which the runs fill and nobody commits; where either is absent these two figures are left as they are.
 
 python -m paper.game_figures
 """
@@ -12,73 +14,119 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
-from paper.experiments import EXPERIMENTS, RESULTS, load, part
+from paper.experiments import EXPERIMENTS, REPORTS, RESULTS, SPLITS, Experiment, gowalla_file, load, part, shown, unpacked
+from paper.gathered import columns
+from paper.tables import say
 from sfumato.data.samples import Samples
 from sfumato.files import read_json, written_beside
 from sfumato.report.figures import fan_out, look_of
 
 SEED = 0
 _LAYERS = 8  # users take turns, so that none covers the others
-_OURS = {"game": "Game()", "paper": "Game.paper({})"}
+_HALF_M = {"synthetic": 600.0, "gowalla": 3250.0}
+_SHOWN = {"Game.paper": "paper", "Game": "game", "Codebook": "codebook"}
+_TITLES = {"Game.paper": "Game.paper({})", "Game": "Game()", "Codebook": "Codebook()"}
+Panel = tuple[str, np.ndarray | None]
 
 
-def _scatter(axes: Axes, title: str, points: np.ndarray, secret: np.ndarray, half_m: float) -> None:
-    """Reports of all users in a square window; how many lie outside is said."""
+def _scatter(axes: Axes, title: str, points: np.ndarray, samples: Samples, half_m: float) -> None:
+    """Reports of all users in a square window; their loss, how few places they share and how many lie outside is said."""
     order = np.random.default_rng(0).permutation(len(points))  # no user always on top or outermost
-    spread, secret = fan_out(points[order], 0.008 * half_m), secret[order]
+    spread, secret = fan_out(points[order], 0.008 * half_m), samples.secret[order]
     layer = np.arange(len(points)) * _LAYERS // len(points)
     for turn in range(_LAYERS):
         for user in np.unique(secret):
             rows = (layer == turn) & (secret == user)
             colour, marker = look_of(int(user))
-            axes.scatter(spread[rows, 0], spread[rows, 1], s=11, c=colour, marker=marker, linewidths=0.2, edgecolors="white")
-    outside = int((np.abs(points) > half_m).any(axis=1).sum())
-    axes.set(xlim=(-half_m, half_m), ylim=(-half_m, half_m), xlabel="metres east")
+            axes.scatter(spread[rows, 0], spread[rows, 1], s=12, c=colour, marker=marker, linewidths=0.2, edgecolors="white")
+    loss = float(np.hypot(*(points - samples.truth).T).mean())
+    places, outside = len(np.unique(points.round(1), axis=0)), int((np.abs(points) > half_m).any(axis=1).sum())
+    notes = [f"{loss:.0f} m"] * (loss > 0) + [f"{places} place{'s' * (places > 1)}"] * (places < len(points) / 8)
+    axes.set_title("\n".join([title, ", ".join(notes + [f"{outside} of {len(points)} outside"] * (outside > 0))]), fontsize=9)
+    axes.set(xlim=(-half_m, half_m), ylim=(-half_m, half_m))
     axes.set_aspect("equal")
-    axes.set_title(title + (f"\n({outside} of {len(points)} outside)" if outside else ""), fontsize=9)
+    axes.locator_params(nbins=5)
     axes.tick_params(labelsize=7)
 
 
-def _save(panels: list[tuple[str, np.ndarray]], samples: Samples, half_m: float, path: Path) -> None:
-    figure = Figure(figsize=(3.4 * len(panels), 3.9), layout="constrained", dpi=120)
+def draw(rows: list[tuple[str, Samples, list[Panel]]], half_m: float, path: Path) -> None:
+    """One row of panels a part of the data; what was not kept is left empty."""
+    wide = len(rows[0][2])
+    figure = Figure(figsize=(2.75 * wide, 0.45 + 3.2 * len(rows)), layout="constrained", dpi=120)
     FigureCanvasAgg(figure)
-    for axes, (title, points) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
-        _scatter(axes, title, points, samples.secret, half_m)
-    figure.axes[0].set_ylabel("metres north")
+    grid = figure.subplots(len(rows), wide, squeeze=False)
+    for line, (name, samples, panels) in zip(grid, rows, strict=True):
+        for axes, (title, points) in zip(line, panels, strict=True):
+            if points is None:
+                axes.set_axis_off()
+                axes.set_title(f"{title}\n(reports not kept)", fontsize=9)
+            else:
+                _scatter(axes, title, points, samples, half_m)
+        line[0].set_ylabel(f"{name}\nmetres north", fontsize=9)
+    for axes in grid[-1]:
+        axes.set_xlabel("metres east", fontsize=9)
+    users = range(len(rows[0][1].secrets))
+    marks = [Line2D([], [], linestyle="", color=look_of(user)[0], marker=look_of(user)[1], label=f"user {user + 1}") for user in users]
+    figure.legend(handles=marks, loc="outside lower center", ncols=len(marks), frameon=False, fontsize=9)
+    save(figure, path)
+
+
+def save(figure: Figure, path: Path) -> None:
+    """The same bytes for the same picture."""
     with written_beside(path) as beside:
         figure.savefig(beside, format="png", metadata={"Software": None})
 
 
-def _learned(number: int, folder: Path) -> list[tuple[str, np.ndarray]]:
-    """Panels of the games whose reports were kept."""
-    found = []
-    for recipe, name in _OURS.items():
-        path = folder / f"{recipe}_{number}.json"
-        runs = read_json(path, what="a table of the game")["runs"] if path.exists() else []
-        for run in runs:
-            if run["seed"] == SEED and "reports_m" in run:
-                found.append((f"{name.format(number)}, {run['game']['loss_m']:.0f} m", np.array(run["reports_m"])))
-    return found
+def _kept(name: str, experiment: Experiment, run: dict[str, Any]) -> dict[str, np.ndarray]:
+    """Reports of a run by split: from the run itself or, of real people, from where they were put aside."""
+    found: dict[str, Any] = run
+    if experiment.data == "gowalla":
+        path = REPORTS / f"{name}_{experiment.number}.json"
+        found = read_json(path, what="reports of a run") if path.exists() else {}
+        found = found if found.get("same_as") == run["estimates"]["test"] else {}  # else they are of another run
+    kept = {split: unpacked(found[f"{split}_reports_m"]) for split in SPLITS if f"{split}_reports_m" in found}
+    return kept or ({"test": np.array(found["reports_m"])} if "reports_m" in found else {})
 
 
-def main(folder: Path = RESULTS) -> None:
-    for number in (1, 2):
-        experiment = EXPERIMENTS[number - 1]
-        samples = part(load(experiment.data, SEED), "test")
-        noise = experiment.laplace.sample(samples.truth, seed=SEED)
-        loss = float(np.hypot(*(noise - samples.truth).T).mean())
-        panels = [(f"planar Laplace, {loss:.0f} m", noise), ("no noise", samples.truth), *_learned(number, folder)]
-        _save(panels, samples, 600.0, folder / f"scatter_{number}.png")
+def scatter(experiment: Experiment, folder: Path) -> bool:
+    """Draw one experiment; False where the data or the reports of a run are not here."""
+    names = {name: short for name, short in _SHOWN.items() if (experiment.data, name) != ("gowalla", "Game.paper")}
+    runs = [(name, run) for name in names for run in columns(folder, experiment.number)[name].runs if run["seed"] == SEED]
+    found = [(_TITLES[name].format(experiment.number), _kept(names[name], experiment, run)) for name, run in runs]
+    if experiment.data == "gowalla" and not (gowalla_file().is_file() and all(kept for _, kept in found)):
+        return False
+    data = load(experiment.data, SEED)
+    rows: list[tuple[str, Samples, list[Panel]]] = []
+    for seed, split in enumerate(SPLITS):
+        samples = shown(data, split)
+        panels: list[Panel] = [("planar Laplace", experiment.laplace.sample(samples.truth, seed=seed)), ("no noise", samples.truth)]
+        panels += [(title, kept.get(split)) for title, kept in found if kept]
+        rows.append(("training" if split == "train" else "test", samples, panels))
+    draw(rows, _HALF_M[experiment.data], folder / f"scatter_{experiment.number}.png")
+    return True
+
+
+def swapping(folder: Path) -> None:
+    """The clouds under cross entropy after some rounds."""
     path = folder / "cross_entropy.json"
     games: dict[str, Any] = read_json(path, what="the curves of cross entropy")["experiments"] if path.exists() else {}
     for number, played in games.items():
-        if "reports_m" not in played.get("cross entropy", {}):
-            continue
-        samples = part(load(EXPERIMENTS[int(number) - 1].data, SEED), "test")
-        shown = played["cross entropy"]["reports_m"]
-        panels = [("no noise", samples.truth), *((f"after round {name}", np.array(reports)) for name, reports in shown.items())]
-        _save(panels, samples, 600.0, folder / f"swapping_{number}.png")
+        if "reports_m" in played.get("cross entropy", {}):
+            samples = part(load(EXPERIMENTS[int(number) - 1].data, SEED), "test")
+            panels: list[Panel] = [("no noise", samples.truth)]
+            panels += [(f"after round {name}", np.array(reports)) for name, reports in played["cross entropy"]["reports_m"].items()]
+            draw([("test", samples, panels)], _HALF_M["synthetic"], folder / f"swapping_{number}.png")
+
+
+def main(folder: Path = RESULTS) -> list[str]:
+    """Draw what can be drawn; the names of what cannot."""
+    left = [f"scatter_{experiment.number}.png" for experiment in EXPERIMENTS if not scatter(experiment, folder)]
+    swapping(folder)
+    for name in left:
+        say(f"{name} was not drawn: it needs Gowalla check-ins and the reports that `make paper` leaves in runs/paper/reports")
+    return left
 
 
 if __name__ == "__main__":

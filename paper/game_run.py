@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from paper.experiments import CELLS, HITS, ROOT, SPLITS, Experiment, grid, load, part, reports, shown
+from paper.experiments import CELLS, HITS, REPORTS, SPLITS, Experiment, grid, load, packed, part, reports, shown
 from sfumato.adversary.base import score
 from sfumato.adversary.neural import Neural
 from sfumato.data.samples import Samples, Split
@@ -21,7 +21,6 @@ from sfumato.solver.game.candidate import Candidate
 ADVERSARY = Neural(epochs=100, batch=512)
 COPIES = 10  # reports of each point for the fresh classifier
 FINEST = "260 cells, 500 hits"
-REPORTS = ROOT / "runs" / "paper" / "reports"  # of Gowalla: for the figures, never in the repository
 _LINE = ("round", "payoff", "loss", "accuracy_train", "accuracy_validation", "validation_bayes_error")
 
 
@@ -69,14 +68,14 @@ def beside(mechanism: Mechanism, problem: Problem, data: Split) -> dict[str, flo
     }
 
 
-def shown_reports(experiment: Experiment, mechanism: Mechanism, data: Split, name: str, seed: int) -> dict[str, Any]:
+def shown_reports(experiment: Experiment, mechanism: Mechanism, data: Split, name: str, run: dict[str, Any]) -> dict[str, Any]:
     """One report of each point that figures show, seed 0.  Those of real people are put aside, not into the results."""
-    if seed != 0:
+    if run["seed"] != 0:
         return {}
-    found = {f"{split}_reports_m": mechanism.sample(shown(data, split).truth, seed=seed).round(1).tolist() for split in SPLITS}
+    found = {f"{split}_reports_m": packed(mechanism.sample(shown(data, split).truth, seed=0)) for split in SPLITS}
     if experiment.data == "synthetic":
         return found
-    write_json(REPORTS / f"{name}_{experiment.number}.json", found)
+    write_json(REPORTS / f"{name}_{experiment.number}.json", {"same_as": run["estimates"]["test"], **found})
     return {}
 
 
@@ -104,7 +103,7 @@ def one_run(experiment: Experiment, game: Game, seed: int, *, kept: Path | None 
         "coin": beside(solve(problem, Coin(), seed=seed).mechanism, problem, data),
         "laplace": beside(solve(problem, Laplace(), seed=seed).mechanism, problem, data),
     }
-    run |= shown_reports(experiment, learned.mechanism, data, "game" if game.calibrate else "paper", seed)
+    run |= shown_reports(experiment, learned.mechanism, data, "game" if game.calibrate else "paper", run)
     if not game.calibrate:
         run["calibrated"] = beside(Candidate(net, 1, problem, data.train).calibrated().mechanism, problem, data)
     return run

@@ -71,13 +71,13 @@ def _information(group: list[dict[str, Any]], bounds: dict[tuple[int, str, int],
     ]
 
 
-def main(folder: Path) -> None:
-    """Write the page."""
+def page(folder: Path = RESULTS) -> str:
+    """All that was learned, beside the bounds."""
     rows = read_json(folder / "learned.json", what="learned results")["rows"]
     bounds = _bounds(folder)
     bayes = [_bayes(group, bounds) for group in _grouped(rows, lambda row: row["objective"] == "bayes")]
     bits = [_information(group, bounds) for group in _grouped(rows, lambda row: row["objective"] == "information")]
-    text = "\n".join(
+    return "\n".join(
         [
             _HEAD,
             "## Bayes error as objective\n",
@@ -114,8 +114,11 @@ def main(folder: Path) -> None:
             ),
         ]
     )
-    write_text(folder / "learned.md", text)
+
+
+def main(folder: Path = RESULTS) -> None:
+    write_text(folder / "learned.md", page(folder))
 
 
 if __name__ == "__main__":
-    main(RESULTS)
+    main()

@@ -81,19 +81,26 @@ def solve_one(number: int, objective: str, seed: int) -> dict[str, Any]:
     }
 
 
-def main(folder: Path = RESULTS, seeds: tuple[int, ...] = (0, 1, 2), objectives: tuple[str, ...] = _OBJECTIVES) -> None:
-    """Solve all, or those of some objectives and keep the other rows as they are."""
+def main(
+    folder: Path = RESULTS,
+    seeds: tuple[int, ...] = (0, 1, 2),
+    objectives: tuple[str, ...] = _OBJECTIVES,
+    *,
+    experiments: tuple[int, ...] = (2, 4),
+    again: bool = False,
+) -> None:
+    """Solve what the folder does not hold yet, or all again; other rows stay as they are."""
     file = folder / "optimum.json"
-    kept = [row for row in read_json(file, what="the optima")["rows"] if row["objective"] not in objectives] if file.exists() else []
+    kept = read_json(file, what="the optima")["rows"] if file.exists() else []
     rows = {(row["experiment"], row["objective"], row["seed"]): row for row in kept}
-    for number in _PRINTED:
+    for number in experiments:
         for objective in objectives:
-            for seed in seeds:
+            for seed in (seed for seed in seeds if again or (number, objective, seed) not in rows):
                 say(f"optimum: experiment {number}, {objective}, seed {seed}")
                 command = [sys.executable, "-m", "paper.optimum", str(number), objective, str(seed)]
                 done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
                 rows[number, objective, seed] = json.loads(done.stdout)
-    write_json(file, {"rows": [rows[key] for key in sorted(rows)]})
+                write_json(file, {"rows": [rows[key] for key in sorted(rows)]})
     write_text(folder / "optimum.md", page(folder))
 
 
@@ -169,6 +176,6 @@ def _of(rows: list[dict[str, Any]], objective: str) -> list[dict[str, Any]]:
 
 if __name__ == "__main__":
     if sys.argv[1:] and sys.argv[1] in _OBJECTIVES:  # all seeds of one objective, into docs/reproduction
-        main(objectives=(sys.argv[1],))
+        main(objectives=(sys.argv[1],), again=True)
         sys.exit()
     print(json.dumps(solve_one(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]))))

@@ -21,6 +21,7 @@ from sfumato.solver import Coin, Exact, Problem, solve
 _CELLS = 260
 _EXACT = Exact(plane=False)
 _SOLVED = (2, 4)
+SETTINGS = repr(_EXACT)
 
 
 def solve_one(number: int, seed: int) -> dict[str, Any]:
@@ -36,14 +37,14 @@ def solve_one(number: int, seed: int) -> dict[str, Any]:
         found = solve(problem, _EXACT)
         assert found.certificate is not None
         row |= {"reached": 1 - found.leakage, "nobody_above": 1 - found.certificate.bound(problem).grid, "loss_m": found.loss}
-    return {**row, "settings": repr(_EXACT), "seconds": time.process_time() - clock}
+    return {**row, "settings": SETTINGS, "seconds": time.process_time() - clock}
 
 
 def main(folder: Path = RESULTS, seeds: tuple[int, ...] = SEEDS, *, again: bool = False) -> None:
     """What the folder does not hold yet."""
     path = folder / "optimum_test.json"
     old = read_json(path, what="the ceilings on test data")["rows"] if path.exists() and not again else []
-    rows = {(row["experiment"], row["seed"]): row for row in old if row["settings"] == repr(_EXACT)}
+    rows = {(row["experiment"], row["seed"]): row for row in old if row["settings"] == SETTINGS}
     for number in (1, 2, 3, 4):
         for seed in seeds:
             if (number, seed) not in rows:

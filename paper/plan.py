@@ -1,0 +1,154 @@
+"""The steps of `make paper`, what each is expected to take on one core, and which a folder holds already: one place for all three."""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from paper import (
+    ablation,
+    alice_and_bob,
+    cross_entropy,
+    game_tables,
+    laplace_tables,
+    learned,
+    no_noise,
+    optimum,
+    optimum_test,
+    overlap,
+    readings,
+    ten_users,
+)
+from paper import columns as of_codebook_and_coin
+from paper.experiments import EPOCHS, EXPERIMENTS, SEEDS
+from paper.tables import say
+from sfumato.files import read_json
+from sfumato.solver import Game
+
+_OPTIMUM_SECONDS = {(2, "bayes"): 40, (4, "bayes"): 30, (2, "information"): 200, (4, "information"): 25}
+_COLUMN_SECONDS = {1: 60, 2: 50, 3: 25, 4: 20}
+_GAME_SECONDS = {"game": {1: 60, 2: 60, 3: 60, 4: 60}, "paper": {1: 900, 2: 300, 3: 600, 4: 600}}
+
+
+@dataclass(frozen=True)
+class Step:
+    """A part of the reproduction: its name, expected seconds, whether a folder holds it, and how it is run."""
+
+    name: str
+    seconds: float
+    done: Callable[[Path], bool]
+    run: Callable[[Path], Any]
+
+
+def _document(folder: Path, name: str) -> dict[str, Any]:
+    return read_json(folder / name, what="results of a run") if (folder / name).exists() else {}
+
+
+def _there(name: str) -> Callable[[Path], bool]:
+    return lambda folder: (folder / name).exists()
+
+
+def _with_seeds(name: str, seeds: tuple[int, ...]) -> Callable[[Path], bool]:
+    return lambda folder: set(seeds) <= set(_document(folder, name).get("seeds", []))
+
+
+def _with_rows(name: str, wanted: Iterable[dict[str, Any]]) -> Callable[[Path], bool]:
+    """Whether each wanted row is there: one that agrees in all that is named."""
+    wanted = list(wanted)
+    return lambda folder: all(
+        any(row.items() >= one.items() for row in _document(folder, name).get("rows", [])) for one in wanted
+    )  # fmt: skip
+
+
+def _optimum(number: int, objective: str, seed: int) -> Step:
+    return Step(
+        f"optimum, experiment {number}, {objective}, seed {seed}",
+        _OPTIMUM_SECONDS[number, objective],
+        _with_rows("optimum.json", [{"experiment": number, "objective": objective, "seed": seed}]),
+        lambda folder: optimum.main(folder, (seed,), (objective,), experiments=(number,)),
+    )
+
+
+def _ceilings(seed: int) -> Step:
+    wanted = [{"experiment": experiment.number, "seed": seed, "settings": optimum_test.SETTINGS} for experiment in EXPERIMENTS]
+    done = _with_rows("optimum_test.json", wanted)
+    return Step(f"ceilings on test data, seed {seed}", 30, done, lambda folder: optimum_test.main(folder, (seed,)))
+
+
+def _columns(number: int, seed: int) -> Step:
+    wanted = [
+        {"experiment": number, "solver": name, "seed": seed, "settings": repr(solver)}
+        for name, solver in of_codebook_and_coin.SOLVERS.items()
+    ]
+    return Step(
+        f"codebook and coin, experiment {number}, seed {seed}",
+        _COLUMN_SECONDS[number],
+        _with_rows("columns.json", wanted),
+        lambda folder: of_codebook_and_coin.main(folder, (seed,), experiments=(number,)),
+    )
+
+
+def _game(recipe: str, number: int, seed: int) -> Step:
+    epochs = EPOCHS.get(number) if recipe == "paper" else None
+    game = Game() if recipe == "game" else Game.paper(number)
+    game = game if epochs is None else replace(game, classifier_epochs=epochs)
+    return Step(
+        f"{'Game()' if recipe == 'game' else f'Game.paper({number})'}, experiment {number}, seed {seed}",
+        _GAME_SECONDS[recipe][number],
+        lambda folder: seed in [run["seed"] for run in game_tables.earlier(folder / f"{recipe}_{number}.json", game)],
+        lambda folder: game_tables.main(folder, (seed,), experiments=(number,), recipe=recipe, classifier_epochs=epochs),
+    )
+
+
+def _side_claims(folder: Path) -> bool:
+    there = _document(folder, "ablation.json").get("runs", {})
+    return all(
+        name in there and there[name]["settings"] == repr(game) and len(there[name]["runs"]) >= count
+        for name, (_, game, count) in ablation.games().items()
+    )
+
+
+def steps(seeds: tuple[int, ...] = SEEDS, *, quick: bool = False) -> list[Step]:
+    """Everything, the tables first; quick leaves out the readings, information as objective, `Game.paper` and the side experiments."""
+    found = [
+        Step("no noise", 3, _with_seeds("no_noise.json", seeds), lambda folder: no_noise.main(folder, seeds)),
+        Step("planar Laplace", 25.0 * len(seeds), _with_seeds("laplace.json", seeds), lambda folder: laplace_tables.main(folder, seeds)),
+        Step("Alice and Bob", 1, _there("alice_and_bob.json"), alice_and_bob.main),
+    ]
+    for seed in seeds:
+        found += [_optimum(number, "bayes", seed) for number in (2, 4)]
+        found += [_ceilings(seed), *(_columns(experiment.number, seed) for experiment in EXPERIMENTS)]
+        found += [_game("game", experiment.number, seed) for experiment in EXPERIMENTS]
+    if quick:
+        return found
+    found.append(Step("readings", 60.0 * len(seeds), _with_seeds("readings.json", seeds), lambda folder: readings.main(folder, seeds)))
+    found += [_optimum(number, "information", seed) for number in (2, 4) for seed in seeds]
+    keys = ("data", "experiment", "max_loss_m", "objective", "recipe", "seed")
+    jobs = [dict(zip(keys, (*job, seed), strict=True)) for job in learned.jobs() for seed in seeds]
+    draws = [{"weight": weight, "seed": seed, "settings": overlap.SETTINGS} for weight in overlap.WEIGHTS for seed in overlap.DRAWS]
+    games = sum(count for _, _, count in ablation.games().values())
+    return [
+        *found,
+        Step(
+            "the codebook beside the bounds", 35.0 * len(jobs), _with_rows("learned.json", jobs), lambda folder: learned.main(folder, seeds)
+        ),
+        Step("overlap", 20.0 * len(draws), _with_rows("overlap.json", draws), overlap.main),
+        *(_game("paper", number, seed) for number in (2, 1, 4, 3) for seed in seeds),
+        Step("cross entropy", 900, _there("cross_entropy.json"), cross_entropy.main),
+        Step("ten users", 600, _there("ten_users.json"), ten_users.main),
+        Step("side claims", 45.0 * games, _side_claims, ablation.main),
+    ]
+
+
+def carry_out(todo: list[Step], folder: Path) -> None:
+    """Run what the folder does not hold; before each step the time left, at the pace so far."""
+    todo = [step for step in todo if not step.done(folder)]
+    spent, expected = 0.0, 0.0
+    for number, step in enumerate(todo):
+        pace = spent / expected if expected >= 60 else 1.0
+        left = pace * sum(one.seconds for one in todo[number:])
+        say(f"[{number + 1}/{len(todo)}] {step.name}; about {f'{left / 3600:.1f} hours' if left > 5400 else f'{left / 60:.0f} min'} left")
+        clock = time.monotonic()
+        step.run(folder)
+        spent, expected = spent + time.monotonic() - clock, expected + step.seconds
