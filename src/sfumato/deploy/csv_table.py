@@ -3,7 +3,6 @@
 import gzip
 import io
 import re
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 
 from sfumato.data.read import SNAP_COLUMNS, looks_like_snap
-from sfumato.deploy.parquet_table import seconds_of
+from sfumato.deploy.reading import readable, seconds_of
 from sfumato.errors import DataError
 from sfumato.files import written_beside
 
@@ -77,7 +76,7 @@ class CsvTable:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with self._open() as source, _readable(path):
+        with self._open() as source, readable(path):
             first, end = next(_records(source, path), ("", ""))
         if not first:
             raise DataError(f"{path.name} is empty or begins with an empty line; expected a CSV or Parquet file")
@@ -95,7 +94,7 @@ class CsvTable:
 
     @contextmanager
     def _open(self) -> Iterator[IO[str]]:
-        with _readable(self.path):
+        with readable(self.path):
             raw: Any = self.path.open("rb")
         unpacked: Any = gzip.GzipFile(fileobj=raw) if self.path.name.endswith(".gz") else raw
         with raw, io.TextIOWrapper(unpacked, **_TEXT) as source:
@@ -174,7 +173,7 @@ def _records(source: IO[str], path: Path) -> Iterator[tuple[str, str]]:
     held: list[str] = []
     quotes = size = 0
     while True:
-        with _readable(path):
+        with readable(path):
             line = source.readline(_LONGEST_RECORD)
         if not line:
             break
@@ -225,13 +224,3 @@ def _is_number(field: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-@contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except FileNotFoundError:
-        raise DataError(f"there is no file {path.name}; expected a CSV or Parquet file") from None
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise DataError(f"{path.name} cannot be read ({type(error).__name__}); make or copy it again") from None

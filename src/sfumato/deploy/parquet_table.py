@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.deploy.reading import readable, seconds_of
 from sfumato.errors import DataError
 from sfumato.files import written_beside
 
 BLOCK_ROWS = 65_536
 _MOST_ROWS_A_GROUP = 1 << 20
 _BUFFER = 1 << 20
+_KIND = "a Parquet file"
 
 
 class ParquetBlock:
@@ -69,14 +71,14 @@ class ParquetTable:
         from pyarrow import parquet
 
         self.path = path
-        with _readable(path):
+        with readable(path, _KIND):
             self._file = parquet.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False)
             self.names: list[str] = [str(name) for name in self._file.schema_arrow.names]
             self._schema = self._file.schema_arrow
             twice = sorted({name for name in self.names if self.names.count(name) > 1})
         if twice:
             raise DataError(f"{path.name} has the column '{twice[0]}' twice; expected each name once: rename or remove one")
-        with _readable(path):
+        with readable(path, _KIND):
             # Of the footer only these two counts are looked at: asking for a damaged group's own can end the process.
             rows, groups = self._file.metadata.num_rows, self._file.metadata.num_row_groups
             self._group_rows = int(min(max(1, -(-rows // max(groups, 1))), _MOST_ROWS_A_GROUP))
@@ -88,10 +90,10 @@ class ParquetTable:
     def blocks(self, *, without: tuple[str, ...] = ()) -> Iterator[ParquetBlock]:
         """All rows, in order."""
         kept = [name for name in self.names if name not in without]
-        with _readable(self.path):
+        with readable(self.path, _KIND):
             batches = self._file.iter_batches(batch_size=BLOCK_ROWS, columns=kept, use_threads=False)
         while True:
-            with _readable(self.path):
+            with readable(self.path, _KIND):
                 batch = next(batches, None)
                 if batch is None:
                     return
@@ -133,19 +135,6 @@ class ParquetSink:
         self._writer.write_batch(batch, row_group_size=self._group_rows)
 
 
-@contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    """Any failure of a damaged file as one sentence.  What the library says may quote values, so it is not passed on."""
-    import pyarrow as pa
-
-    try:
-        yield
-    except FileNotFoundError:
-        raise DataError(f"there is no file {path.name}; expected a CSV or Parquet file") from None
-    except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError, OverflowError, ValueError, KeyError) as error:
-        raise DataError(f"{path.name} cannot be read as a Parquet file ({type(error).__name__}); make or copy it again") from None
-
-
 def _is_number(kind: Any) -> bool:
     import pyarrow as pa
 
@@ -165,20 +154,3 @@ def _harmless(metadata: dict[bytes, bytes] | None, without: tuple[str, ...]) -> 
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
     return {b"pandas": json.dumps(notes).encode()}
-
-
-def seconds_of(values: Any, *, source: str, column: str) -> np.ndarray:
-    """Times as whole seconds since 1970."""
-    import pyarrow as pa
-
-    if values.null_count:
-        raise DataError(f"{source}: {values.null_count} row(s) have no value in '{column}'; expected a time in each row")
-    kind = values.type
-    if pa.types.is_integer(kind):
-        return np.asarray(values.cast(pa.int64()).to_numpy(zero_copy_only=False))
-    for target in (pa.timestamp("s"), pa.timestamp("s", tz="UTC")):
-        try:
-            return np.asarray(values.cast(target, safe=False).cast(pa.int64()).to_numpy(zero_copy_only=False))
-        except pa.ArrowException:
-            continue
-    raise DataError(f"{source}: column '{column}' holds values that are not times; expected ISO 8601, as 2010-10-19T23:55:27Z, or seconds")

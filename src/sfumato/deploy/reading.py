@@ -1,0 +1,41 @@
+"""What reading a CSV and a Parquet file share: a damaged file is one sentence, a time is seconds."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import DataError
+
+
+@contextmanager
+def readable(path: Path, kind: str | None = None) -> Iterator[None]:
+    """Any failure of a damaged file as one sentence.  What the library says may quote values, so it is not passed on."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise DataError(f"there is no file {path.name}; expected a CSV or Parquet file") from None
+    except DataError:
+        raise
+    except Exception as error:  # a damaged file raises anything: zip, value, key, memory or Arrow's own errors
+        words = "" if kind is None else f" as {kind}"
+        raise DataError(f"{path.name} cannot be read{words} ({type(error).__name__}); make or copy it again") from None
+
+
+def seconds_of(values: Any, *, source: str, column: str) -> np.ndarray:
+    """Times as whole seconds since 1970."""
+    import pyarrow as pa
+
+    if values.null_count:
+        raise DataError(f"{source}: {values.null_count} row(s) have no value in '{column}'; expected a time in each row")
+    kind = values.type
+    if pa.types.is_integer(kind):
+        return np.asarray(values.cast(pa.int64()).to_numpy(zero_copy_only=False))
+    for target in (pa.timestamp("s"), pa.timestamp("s", tz="UTC")):
+        try:
+            return np.asarray(values.cast(target, safe=False).cast(pa.int64()).to_numpy(zero_copy_only=False))
+        except pa.ArrowException:
+            continue
+    raise DataError(f"{source}: column '{column}' holds values that are not times; expected ISO 8601, as 2010-10-19T23:55:27Z, or seconds")
