@@ -3,11 +3,13 @@
 import hashlib
 import json
 import os
+import shutil
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -36,6 +38,80 @@ def written_beside(path: str | os.PathLike[str]) -> Iterator[Path]:
         beside.replace(target)
     finally:
         beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def folder_beside(path: str | os.PathLike[str], *, replaces: bool = False) -> Iterator[Path]:
+    """Give a new folder beside `path`; it takes that name when the block ends well, with `replaces` also from a folder that has it.
+
+    A killed job leaves the old folder or none (it may stand beside, as `.NAME.*.old`), never half of a new one.
+    """
+    target = Path(path)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        beside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+    except OSError as error:
+        raise FileError(f"cannot write {target}: {error.strerror}; name a folder that can be written") from None
+    try:
+        yield beside
+        beside.chmod(0o755)
+        if replaces and target.exists():
+            old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
+            os.replace(target, old / target.name)
+            os.replace(beside, target)
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            os.replace(beside, target)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+_HELD: set[Path] = set()
+
+
+@contextmanager
+def locked(lock: Path, *, busy: str) -> Iterator[None]:
+    """Hold a lock file, or refuse with the sentence `busy` while another process holds it.
+
+    A process that holds it may take it again.  The system lets go of it however the process ends; where it knows no
+    such locks nobody is kept out.
+    """
+    if lock in _HELD:
+        yield
+        return
+    held = False
+    while not held:
+        try:
+            lock.parent.mkdir(parents=True, exist_ok=True)
+            handle = lock.open("w")
+        except OSError as error:
+            raise FileError(f"cannot write {lock.parent}: {error.strerror}; name a folder that can be written") from None
+        with handle:
+            if not _flock(handle):
+                raise FileError(busy)
+            held = os.fstat(handle.fileno()).st_nlink > 0  # else its last holder removed it as we opened it
+            if held:
+                _HELD.add(lock)
+                try:
+                    yield
+                finally:
+                    _HELD.discard(lock)
+                    lock.unlink(missing_ok=True)
+
+
+def _flock(handle: IO[str]) -> bool:
+    """Whether no other process holds the file."""
+    if sys.platform == "win32":
+        return True
+    import fcntl
+
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True
 
 
 def _umask() -> int:

@@ -64,7 +64,7 @@ def command(
     from sfumato.measure.objective import objective_named
     from sfumato.report.summary import measured_text
     from sfumato.solver import SOLVERS, Problem, solve
-    from sfumato.solver.run import check_target, save_solution
+    from sfumato.solver.run import check_target, claimed, save_solution
 
     solver = solver or ("codebook" if losses is None and min_bayes_error is None else "exact")
     settings = codebook_settings(options, solver)
@@ -83,13 +83,13 @@ def command(
         objective=objective_named(objective, data.secrets),
         min_bayes_error=min_bayes_error,
     )
-    with working(f"solving with {solver}"):
+    with claimed(out), working(f"solving with {solver}"):
         checkpoint = _checkpoint(out, resume) if solver in _LEARNED else None
         solution = solve(problem, SOLVERS[solver](**settings), seed=seed, time_limit=time_limit, progress=_say_round, checkpoint=checkpoint)
         test = None
         if held is not None:
             test = judge(solution.mechanism, held, loss=problem.loss, region=problem.region, fitted_on=data, sampled_on=problem.released_on)
-    save_solution(solution, out, recipe=recipe, test=test)
+        save_solution(solution, out, recipe=recipe, test=test)
     if as_json:
         print_json({**solution.as_dict(), "test": None if test is None else test.as_dict(), "run": str(out)})
     else:

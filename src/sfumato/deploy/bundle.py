@@ -3,7 +3,6 @@
 import hashlib
 import json
 import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from sfumato.deploy.graphs import graph_of, holds_truths
 from sfumato.deploy.onnx_file import OPSET
 from sfumato.deploy.release import Release, release
 from sfumato.errors import FileError, SfumatoError
-from sfumato.files import plain
+from sfumato.files import folder_beside, plain
 from sfumato.mechanism.base import Mechanism
 from sfumato.randomness import uniforms
 from sfumato.report.certified import certify_run
@@ -52,21 +51,12 @@ def export(run: str | Path, target: str | Path, *, reveal_truths: bool = False, 
     manifest = _manifest(loaded, released, reveal_truths=reveal_truths)
     manifest["files"] = {name: {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)} for name, data in stored.items()}
     stored["manifest.json"] = _sealed(manifest)
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.parent))
-    except OSError as error:
-        raise FileError(f"cannot write {folder}: {error.strerror}; name a folder that can be written") from None
-    try:
+    with folder_beside(folder) as beside:
         for name, data in stored.items():
             (beside / name).write_bytes(data)
         if page:
             for source in web_files():
                 shutil.copyfile(source, beside / source.name)
-        beside.chmod(0o755)
-        beside.replace(folder)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
     return load_bundle(folder)
 
 

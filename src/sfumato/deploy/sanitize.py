@@ -1,6 +1,5 @@
 """Sanitize a file or a folder of parts: whole or not at all, and a stopped folder goes on where it was."""
 
-import fcntl
 import hashlib
 import json
 import os
@@ -15,7 +14,7 @@ from sfumato.deploy.chance import Chance, Secure
 from sfumato.deploy.part import Policy, Tally, is_table, open_table, sanitize_part
 from sfumato.deploy.release import Release, release
 from sfumato.errors import DataError, FileError, SfumatoError
-from sfumato.files import plain, read_json, write_json
+from sfumato.files import locked, plain, read_json, write_json
 from sfumato.solver.run import load_run
 from sfumato.version import __version__
 
@@ -147,14 +146,7 @@ def _folder(
 
 def _open_job(work: Path, mark: str, held: ExitStack) -> None:
     """Take hold of the working folder; a job that was stopped is gone on with if it is the same job."""
-    try:
-        work.mkdir(parents=True, exist_ok=True)
-        lock = held.enter_context((work / "lock").open("w"))
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise FileError(f"another sanitize is at work in {work}; wait for it to end") from None
-    except OSError as error:
-        raise FileError(f"cannot write {work}: {error.strerror}; name a folder that can be written") from None
+    held.enter_context(locked(work / "lock", busy=f"another sanitize is at work in {work}; wait for it to end"))
     note = work / "job.json"
     if not note.exists():
         write_json(note, {"job": mark})

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from sfumato.measure.judge import Judgement, PerUser, judge
 from sfumato.mechanism.base import Mechanism
 from sfumato.solver import SOLVERS, solve
 from sfumato.solver.problem import Problem
-from sfumato.solver.run import Run, load_run, save_solution
+from sfumato.solver.run import Run, load_run, question, save_solution
 from sfumato.solver.solution import Solver
 
 Progress = Callable[[str], None]
@@ -107,30 +107,13 @@ def _solved(problem: Problem, solver: Solver, seed: int, time_limit: float | Non
     """A mechanism and how its solver ended; whether it was solved now or read again."""
     if place is not None and place.exists():
         run = load_run(place)
-        if run.record != {**run.record, **_asked(problem, solver, seed)} or run.record["data"]["hash"] != problem.samples.hash:
+        if run.record != {**run.record, **plain(question(problem, solver, seed))} or run.record["data"]["hash"] != problem.samples.hash:
             raise FileError(f"{place} holds a run of another problem, solver or seed; name another folder or remove it")
         return run.mechanism, run.record["status"], False
     solution = solve(problem, solver, seed=seed, time_limit=time_limit)
     if place is not None:
         save_solution(solution, place)
     return solution.mechanism, solution.status, True
-
-
-def _asked(problem: Problem, solver: Any, seed: int) -> dict[str, Any]:
-    """What a run's record says of the question that it answers."""
-    asked = {
-        "solver": solver.name,
-        "settings": asdict(solver),
-        "seed": seed,
-        "objective": problem.objective.name,
-        "max_loss": problem.max_loss,
-        "user_max_loss": None if problem.user_max_loss is None else dict(problem.user_max_loss),
-        "max_distance": problem.max_distance,
-        "min_bayes_error": problem.min_bayes_error,
-        "loss_function": problem.loss.__name__,
-        "grid": problem.grid.as_dict(),
-    }
-    return {name: plain(value) for name, value in asked.items()}
 
 
 def solver_of(run: Run) -> Solver:

@@ -7,10 +7,9 @@ checkpoint.npz   the learning between two rounds, to go on from; while it lasts,
 """
 
 import json
-import os
 import platform
 import shutil
-import tempfile
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
@@ -21,7 +20,7 @@ from sfumato.data.recipe import Recipe
 from sfumato.data.samples import Samples
 from sfumato.data.table import Table
 from sfumato.errors import DataError, FileError
-from sfumato.files import file_hash, plain, read_json, write_json, write_text
+from sfumato.files import file_hash, folder_beside, locked, plain, read_json, write_json, write_text
 from sfumato.measure.judge import Judgement
 from sfumato.measure.objective import objective_named
 from sfumato.mechanism.base import Mechanism, load_mechanism
@@ -90,13 +89,8 @@ def versions() -> dict[str, str]:
 def save_solution(solution: Solution, folder: str | Path, *, recipe: Recipe | None = None, test: Judgement | None = None) -> None:
     """Write a run folder beside and rename it: whole or not at all.  An older run of that name is replaced."""
     target = Path(folder)
-    check_target(target)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        beside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
-    except OSError as error:
-        raise FileError(f"cannot write {target}: {error.strerror}; name a folder that can be written") from None
-    try:
+    with claimed(target), folder_beside(target, replaces=True) as beside:
+        check_target(target)
         solution.mechanism.save(beside / "mechanism.npz")
         if solution.certificate is not None:
             solution.certificate.save(beside / "certificate.npz")
@@ -105,10 +99,12 @@ def save_solution(solution: Solution, folder: str | Path, *, recipe: Recipe | No
         write_json(beside / "run.json", _record(solution, recipe, test, mechanism_hash=file_hash(beside / "mechanism.npz")))
         if isinstance(solution.solver, (Codebook, Game)) and (target / CHECKPOINT).exists():
             shutil.copy2(target / CHECKPOINT, beside / CHECKPOINT)
-        beside.chmod(0o755)
-        _replace(beside, target)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
+
+
+def claimed(target: Path) -> AbstractContextManager[None]:
+    """Keep other processes from writing the same run folder, for as long as the block lasts."""
+    busy = f"another sfumato is at work on {target}; wait for it to end or name another folder"
+    return locked(target.absolute().parent / f".{target.name}.lock", busy=busy)
 
 
 def check_target(target: Path) -> None:
@@ -127,25 +123,13 @@ def _only_checkpoint(target: Path) -> bool:
     return bool(entries) and all(CHECKPOINT in entry.name for entry in entries)
 
 
-def _replace(beside: Path, target: Path) -> None:
-    if target.exists():
-        old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
-        os.replace(target, old / "run")
-        os.replace(beside, target)
-        shutil.rmtree(old, ignore_errors=True)
-    else:
-        os.replace(beside, target)
-
-
-def _record(solution: Solution, recipe: Recipe | None, test: Judgement | None, *, mechanism_hash: str) -> dict[str, Any]:
-    problem = solution.problem
-    solver: Any = solution.solver
+def question(problem: Problem, solver: Any, seed: int) -> dict[str, Any]:
+    """What a run's record says of what was asked."""
     region = problem.region
     return {
-        "format": FORMAT,
-        "solver": solution.name,
+        "solver": solver.name,
         "settings": asdict(solver),
-        "seed": solution.seed,
+        "seed": seed,
         "objective": problem.objective.name,
         "max_loss": problem.max_loss,
         "user_max_loss": None if problem.user_max_loss is None else dict(problem.user_max_loss),
@@ -154,6 +138,14 @@ def _record(solution: Solution, recipe: Recipe | None, test: Judgement | None, *
         "loss_function": problem.loss.__name__,
         "region": None if region is None else {"centre": region.centre, "side_m": region.side_m},
         "grid": None if region is None else problem.grid.as_dict(),
+    }
+
+
+def _record(solution: Solution, recipe: Recipe | None, test: Judgement | None, *, mechanism_hash: str) -> dict[str, Any]:
+    problem = solution.problem
+    return {
+        "format": FORMAT,
+        **question(problem, solution.solver, solution.seed),
         "data": {
             "name": problem.samples.name,
             "hash": problem.samples.hash,
