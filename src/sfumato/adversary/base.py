@@ -52,3 +52,10 @@ def score(attacker: Attacker, secret: np.ndarray, reports: np.ndarray, *, secret
     right, sent, guessed = np.diag(told), told.sum(axis=1), told.sum(axis=0)
     f1 = np.divide(2 * right, sent + guessed, out=np.zeros(secrets), where=sent + guessed > 0)
     return Score(accuracy=float(right.sum() / len(secret)), f1=float(f1.mean()))
+
+
+def counted(places: np.ndarray, secret: np.ndarray, *, secrets: int) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct places, and how often each secret was seen at each: shape (places, secrets)."""
+    distinct, row = np.unique(places, axis=0, return_inverse=True)
+    counts = np.bincount(row.ravel() * secrets + secret, minlength=len(distinct) * secrets)
+    return distinct, counts.reshape(len(distinct), secrets)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import cKDTree
 
-from sfumato.adversary.base import Adversary, Attacker
+from sfumato.adversary.base import Adversary, Attacker, counted
 from sfumato.data.grid import Grid
 
 
@@ -16,8 +16,7 @@ class Cells(Adversary):
     grid: Grid
 
     def fit(self, secret: np.ndarray, reports: np.ndarray, *, secrets: int, seed: int = 0) -> "CellsAttacker":
-        index, column = np.unique(self.grid.index(reports), axis=0, return_inverse=True)
-        counts = np.bincount(column.ravel() * secrets + secret, minlength=len(index) * secrets).reshape(len(index), secrets)
+        index, counts = counted(self.grid.index(reports), secret, secrets=secrets)
         return CellsAttacker(self.grid, cKDTree(self.grid.centre_of(index)), counts / counts.sum(axis=1, keepdims=True))
 
 

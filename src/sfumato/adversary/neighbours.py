@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import cKDTree
 
-from sfumato.adversary.base import Adversary, Attacker
+from sfumato.adversary.base import Adversary, Attacker, counted
 from sfumato.errors import ProblemError
 
 _SAME = 1e-9  # relative difference below which two distances are equal
@@ -26,8 +26,7 @@ class Neighbours(Adversary):
             raise ProblemError(f"k must be at least 1 neighbour; got {self.k}")
 
     def fit(self, secret: np.ndarray, reports: np.ndarray, *, secrets: int, seed: int = 0) -> "NeighboursAttacker":
-        places, column = np.unique(reports, axis=0, return_inverse=True)
-        counts = np.bincount(column.ravel() * secrets + secret, minlength=len(places) * secrets).reshape(len(places), secrets)
+        places, counts = counted(reports, secret, secrets=secrets)
         return NeighboursAttacker(min(self.k, len(reports)), cKDTree(places), counts.astype(float))
 
 
