@@ -15,10 +15,10 @@ import os
 import signal
 import subprocess
 import sys
-import venv
 from pathlib import Path
 from typing import Any
 
+from benchmarks.peer import python_with
 from sfumato.files import read_json, write_json
 
 PACKAGE = "qif==1.6.0"
@@ -33,7 +33,6 @@ WAYS: dict[str, dict[str, Any]] = {
     "simplex": {"method": "simplex"},
 }
 _ROOT = Path(__file__).resolve().parent.parent
-_HOME = _ROOT / ".bench" / "qif"
 _RESULTS = Path(__file__).resolve().parent / "exact.json"
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
@@ -59,22 +58,11 @@ print(json.dumps(found | {"peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru
 """
 
 
-def peer_python() -> Path:
-    """The Python of the environment that holds qif; made on first use."""
-    python, ready = _HOME / "bin" / "python", _HOME / "ready"
-    if not ready.exists():
-        print(f"making an environment for {PACKAGE}", file=sys.stderr, flush=True)
-        venv.create(_HOME, with_pip=True, clear=True)
-        subprocess.run([python, "-m", "pip", "--quiet", "--disable-pip-version-check", "install", PACKAGE, "numpy"], check=True)
-        ready.touch()
-    return python
-
-
 def against_qif(sizes: tuple[int, ...]) -> list[dict[str, Any]]:
     """T(n) by both, in turn."""
     rows = []
     for n in sizes:
-        theirs = _child([str(peer_python()), "-c", _PEER, str(n)])
+        theirs = _child([str(python_with(PACKAGE, "numpy", home="qif")), "-c", _PEER, str(n)])
         ours = _solve("ours", common=n, gap=COMMON_GAP)
         rows.append({"n": n, "ours": ours, "qif": theirs, "ratio": _ratio(theirs, ours)})
     return rows

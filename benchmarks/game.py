@@ -10,21 +10,19 @@ python -m benchmarks.game
 import json
 import os
 import subprocess
-import sys
 import time
-import venv
 from dataclasses import replace
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 
+from benchmarks.peer import python_with
+
 PACKAGE = "torch==2.13.0"
 REPEATS = 2
 CLASSIFIER_EPOCHS, GENERATOR_EPOCHS = 3000, 30
 AT_LEAST = 2.0
-_HOME = Path(__file__).resolve().parent.parent / ".bench" / "torch"
 
 # Theirs: answers each line on stdin with the processor seconds and the seconds of one round.
 _PEER = """
@@ -73,17 +71,6 @@ for _ in sys.stdin:
 """
 
 
-def peer_python() -> Path:
-    """The Python of the environment that holds PyTorch; made on first use."""
-    python, ready = _HOME / "bin" / "python", _HOME / "ready"
-    if not ready.exists():
-        print(f"making an environment for {PACKAGE}", file=sys.stderr, flush=True)
-        venv.create(_HOME, with_pip=True, clear=True)
-        subprocess.run([python, "-m", "pip", "--quiet", "--disable-pip-version-check", "install", PACKAGE], check=True)
-        ready.touch()
-    return python
-
-
 def arithmetic() -> float:
     """Floating-point operations of one round: six for each weight and sample of a trained net, four where only the slope passes."""
     classifier = 2 * 60 + 60 * 100 + 100 * 51 + 51 * 4
@@ -127,7 +114,8 @@ def in_turn(play: Any, cores: list[int]) -> dict[str, list[tuple[float, float]]]
     """(processor seconds, seconds) of each repeat, ours and theirs, on the given cores."""
     os.sched_setaffinity(0, set(cores))
     found: dict[str, list[tuple[float, float]]] = {"ours": [], "theirs": []}
-    command = [str(peer_python()), "-c", _PEER, str(CLASSIFIER_EPOCHS), str(GENERATOR_EPOCHS), ",".join(map(str, cores))]
+    python = str(python_with(PACKAGE, home="torch"))
+    command = [python, "-c", _PEER, str(CLASSIFIER_EPOCHS), str(GENERATOR_EPOCHS), ",".join(map(str, cores))]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as peer:
         assert peer.stdin is not None and peer.stdout is not None
         if peer.stdout.readline().strip() != "ready":

@@ -7,13 +7,11 @@ python -m benchmarks.laplace_sampling
 
 import json
 import subprocess
-import sys
 import time
-import venv
-from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks.peer import python_with
 from sfumato.data.synthetic import four_corners
 from sfumato.mechanism.laplace import PlanarLaplace
 
@@ -22,7 +20,6 @@ REPEATS = 5
 EPSILON = 0.01
 PACKAGE = "GeoPrivacy==0.0.4"
 AT_LEAST = 100
-_HOME = Path(__file__).resolve().parent.parent / ".bench" / "geoprivacy"
 
 # Theirs: answers each line on stdin with the processor seconds that it took to make the reports.
 _PEER = """
@@ -40,18 +37,6 @@ for _ in sys.stdin:
 """
 
 
-def peer_python() -> Path:
-    """The Python of the environment that holds GeoPrivacy; made on first use."""
-    python = _HOME / "bin" / "python"
-    ready = _HOME / "ready"
-    if not ready.exists():
-        print(f"making an environment for {PACKAGE}", file=sys.stderr, flush=True)
-        venv.create(_HOME, with_pip=True, clear=True)
-        subprocess.run([python, "-m", "pip", "--quiet", "--disable-pip-version-check", "install", PACKAGE], check=True)
-        ready.touch()
-    return python
-
-
 def run() -> dict[str, Any]:
     """Processor seconds of both in turn, and the ratio of the medians."""
     data = four_corners(seed=0).all.truth
@@ -60,7 +45,7 @@ def run() -> dict[str, Any]:
     ours: list[float] = []
     secure: list[float] = []
     theirs: list[float] = []
-    command = [str(peer_python()), "-c", _PEER, str(POINTS), str(EPSILON)]
+    command = [str(python_with(PACKAGE, home="geoprivacy")), "-c", _PEER, str(POINTS), str(EPSILON)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as peer:
         assert peer.stdin is not None and peer.stdout is not None
         if peer.stdout.readline().strip() != "ready":
