@@ -73,7 +73,7 @@ _PAN = """() => new Promise(done => {
   const frame = now => {
     times.push(now); seen.add(map.view.x.toFixed(6));
     const angle = times.length / 9, at = { clientX: x + 150 * Math.sin(angle), clientY: y + 100 * Math.cos(angle) };
-    top.dispatchEvent(new PointerEvent("pointermove", { ...at, pointerId: [...map.pointers.keys()][0], bubbles: true }));
+    top.dispatchEvent(new PointerEvent("pointermove", { ...at, pointerId: [...map.gestures.pointers.keys()][0], bubbles: true }));
     if (times.length < 120) requestAnimationFrame(frame); else done({ times, seen: seen.size, drawn: map.frames - before });
   };
   requestAnimationFrame(frame); })"""

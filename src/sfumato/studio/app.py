@@ -1,4 +1,4 @@
-"""What the page may ask for.  Every answer is JSON or bytes; every mistake is one sentence."""
+"""The addresses that the page may ask: files in and out, events, and what a session answers.  Every mistake is one sentence."""
 
 import asyncio
 import json
@@ -17,20 +17,18 @@ from starlette.staticfiles import StaticFiles
 
 from sfumato.errors import ProblemError, SfumatoError
 from sfumato.studio import ask
+from sfumato.studio.answers import ANSWERS, Answer, bundle_folder, report_is_of
 from sfumato.studio.guard import TooLarge, too_large
-from sfumato.studio.session import Run, Session, Sessions
+from sfumato.studio.session import Session, Sessions
 from sfumato.studio.words import in_page
 from sfumato.version import __version__
 
 STATIC = Path(__file__).parent / "static"
 _HEARTBEAT_S = 1.0
-_DEFAULT_CELL_M = 25.0
-
-Answer = Callable[[Session, dict[str, Any]], Awaitable[Any]]
 
 
 class Studio:
-    """The answers; `given` is the data named on the command line, `tiles` a tile address or None."""
+    """The server's side of the page; `given` is the data named on the command line, `tiles` a tile address or None."""
 
     def __init__(self, *, given: str | None, tiles: str | None, stopping: Callable[[], bool]) -> None:
         self.given, self.tiles, self.stopping = given, tiles, stopping
@@ -38,21 +36,7 @@ class Studio:
 
     def app(self) -> Starlette:
         """The application behind the guard."""
-        asked: dict[str, Answer] = {
-            "state": self.state,
-            "data": self.choose_data,
-            "prove": self.prove,
-            "refine": self.refine,
-            "solve": self.solve,
-            "stop": self.stop,
-            "resume": self.resume,
-            "keep": self.keep,
-            "compare": self.compare,
-            "look": self.look,
-            "attack": self.attack,
-            "guess": self.guess,
-            "take": self.take,
-        }
+        asked = {**ANSWERS, "data": self.choose_data}
         routes = [
             Route("/", lambda request: FileResponse(STATIC / "index.html")),
             Route("/api/session", self._plainly(self.enter), methods=["POST"]),
@@ -139,17 +123,6 @@ class Studio:
 
         return StreamingResponse(lines(), media_type="text/event-stream")
 
-    async def state(self, session: Session, asked: dict[str, Any]) -> Any:
-        return {
-            "data": None if session.loaded is None else session.loaded.description,
-            "runs": [run.as_dict() for run in session.runs.values() if run.found is not None or run.state == "running"],
-            "curves": session.curves,
-            "comparison": session.comparison,
-            "solvers": await run_in_threadpool(_solvers),
-            "solving": session.solving,
-            "processes": session.processes,
-        }
-
     # Data ------------------------------------------------------------------------------------------
 
     async def receive_file(self, request: Request) -> Response:
@@ -185,107 +158,7 @@ class Studio:
     async def points(self, request: Request) -> Response:
         return Response(self._session(request).data.points, media_type="application/octet-stream")
 
-    # Solving ---------------------------------------------------------------------------------------
-
-    async def prove(self, session: Session, asked: dict[str, Any]) -> Any:
-        cell_m = ask.number(asked, "cell_m", what="the side of a cell, in metres,", above=0)
-        if session.data.description["provable"]:
-            await session.prove(cell_m)
-        return {}
-
-    async def refine(self, session: Session, asked: dict[str, Any]) -> Any:
-        max_loss = ask.number(asked, "max_loss", what="the budget, in metres,", above=0)
-        if max_loss is None:
-            raise ProblemError("a budget in metres is missing")
-        session.refine(max_loss, ask.number(asked, "cell_m", what="the side of a cell, in metres,", above=0))
-        return {}
-
-    async def solve(self, session: Session, asked: dict[str, Any]) -> Any:
-        found = {solver["name"]: solver for solver in await run_in_threadpool(_solvers)}
-        solver = ask.words(asked, "solver") or ""
-        if solver not in found:
-            raise ProblemError(f"there is no solver '{solver[:40]}'; expected one of {', '.join(found)}")
-        max_loss = ask.number(asked, "max_loss", what="the budget, in metres,", above=0)
-        if max_loss is None:
-            raise ProblemError("a budget in metres is missing; set the slider or fill in the number")
-        data = session.data
-        objective = ask.words(asked, "objective") or "bayes"
-        await run_in_threadpool(_check_objective, objective, data.split.train.secrets)
-        cell_m = ask.number(asked, "cell_m", what="the side of a cell, in metres,", above=0)
-        task = {
-            "solver": solver,
-            "max_loss": max_loss,
-            "objective": objective,
-            "cell_m": None if cell_m == _DEFAULT_CELL_M else cell_m,
-            "seed": ask.whole(asked, "seed", what="the seed", default=0),
-            "time_limit": ask.number(asked, "time_limit", what="the time limit, in seconds,", above=0),
-            "resumable": found[solver]["resumable"],
-        }
-        return (await session.solve(task)).as_dict()
-
-    async def stop(self, session: Session, asked: dict[str, Any]) -> Any:
-        session.stop()
-        return {}
-
-    async def resume(self, session: Session, asked: dict[str, Any]) -> Any:
-        run = session.run(asked.get("run"))
-        run.task["time_limit"] = ask.number(asked, "time_limit", what="the time limit, in seconds,", above=0)
-        await session.resume(run)
-        return run.as_dict()
-
-    async def keep(self, session: Session, asked: dict[str, Any]) -> Any:
-        session.run(asked.get("run")).kept = asked.get("kept") is not False
-        return {}
-
-    # Looking ---------------------------------------------------------------------------------------
-
-    async def compare(self, session: Session, asked: dict[str, Any]) -> Any:
-        if not session.kept:
-            raise ProblemError("nothing is kept yet; solve and keep a run first")
-        await session.compare(session.kept)
-        return {}
-
-    async def look(self, session: Session, asked: dict[str, Any]) -> Any:
-        import numpy as np
-
-        from sfumato.studio import look
-
-        train = session.data.split.train
-        at = [ask.number(asked, axis, what=f"the place's {axis}, in metres,") for axis in ("x", "y")]
-        if None in at:
-            raise ProblemError("a place is two numbers of metres")
-        row = int(np.argmin(((train.truth - np.array(at, dtype=float)) ** 2).sum(axis=1)))
-        runs = [session.run(name) for name in asked.get("runs", [])][:8]
-        answers = [await run_in_threadpool(look.look, run.folder, train.truth[row]) for run in runs]
-        found = {run.id: answer | {"cell_m": run.cell_m} for run, answer in zip(runs, answers, strict=True)}
-        return {"truth": train.truth[row], "user": train.secrets[train.secret[row]], "runs": found}
-
-    async def attack(self, session: Session, asked: dict[str, Any]) -> Any:
-        from sfumato.studio.guess import Game
-        from sfumato.studio.look import seen_of
-
-        run = session.run(asked.get("run"))
-        found = await run_in_threadpool(seen_of, run.folder)
-        session.game = await run_in_threadpool(Game.deal, run.id, found, session.data.split.train)
-        return session.game.state()
-
-    async def guess(self, session: Session, asked: dict[str, Any]) -> Any:
-        if session.game is None:
-            raise ProblemError("no game has begun; choose a run and begin")
-        return session.game.guess(asked.get("user"))
-
     # Taking away -----------------------------------------------------------------------------------
-
-    async def take(self, session: Session, asked: dict[str, Any]) -> Any:
-        from sfumato.studio.take import bundle_of, command_line
-
-        run = session.run(asked.get("run"))
-        command = command_line(run.task, session.data.recipe, out=f"runs/{run.id}")
-        refused = await run_in_threadpool(bundle_of, run.folder, _bundle(session, run))
-        return {"command": command, "report": self._report_is_of(session, run), "bundle": refused is None, "bundle_refused": refused}
-
-    def _report_is_of(self, session: Session, run: Run) -> bool:
-        return session.comparison is not None and run.id in session.comparison["runs"]
 
     async def files(self, request: Request) -> Response:
         from sfumato.studio.take import zipped
@@ -294,40 +167,13 @@ class Studio:
         run = session.run(request.path_params["run"])
         if what == "run.zip":
             content, name = await run_in_threadpool(zipped, run.folder), f"{run.id}.zip"
-        elif what == "bundle.zip" and _bundle(session, run).is_dir():
-            content, name = await run_in_threadpool(zipped, _bundle(session, run)), f"{run.id}-device.zip"
-        elif what == "report.html" and self._report_is_of(session, run):
+        elif what == "bundle.zip" and bundle_folder(session, run).is_dir():
+            content, name = await run_in_threadpool(zipped, bundle_folder(session, run)), f"{run.id}-device.zip"
+        elif what == "report.html" and report_is_of(session, run):
             content, name = (session.folder / "report.html").read_bytes(), "report.html"
         else:
             raise ProblemError("there is no such file; compare first to make the report")
         return Response(content, media_type="application/octet-stream", headers={"content-disposition": f'attachment; filename="{name}"'})
-
-
-def _bundle(session: Session, run: Run) -> Path:
-    return session.folder / "bundles" / f"{run.id}-device"
-
-
-def _solvers() -> list[dict[str, Any]]:
-    """Every solver that the library has, with the first line of what it says of itself."""
-    import inspect
-
-    from sfumato.solver import DEFAULT, RESUMABLE, SOLVERS
-
-    return [
-        {
-            "name": name,
-            "words": (inspect.getdoc(solver) or "").splitlines()[0].replace("`", ""),
-            "resumable": issubclass(solver, RESUMABLE),
-            "default": name == DEFAULT,
-        }
-        for name, solver in SOLVERS.items()
-    ]
-
-
-def _check_objective(name: str, secrets: tuple[str, ...]) -> None:
-    from sfumato.measure.objective import objective_named
-
-    objective_named(name, secrets)
 
 
 def _import_the_rest() -> None:

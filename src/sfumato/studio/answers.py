@@ -1,0 +1,178 @@
+"""What a session answers, by the word that the page asks with.  Every mistake is one sentence."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+
+from sfumato.errors import ProblemError
+from sfumato.studio import ask
+from sfumato.studio.session import Run, Session
+
+_DEFAULT_CELL_M = 25.0
+
+Answer = Callable[[Session, dict[str, Any]], Awaitable[Any]]
+
+
+async def state(session: Session, asked: dict[str, Any]) -> Any:
+    return {
+        "data": None if session.loaded is None else session.loaded.description,
+        "runs": [run.as_dict() for run in session.runs.values() if run.found is not None or run.state == "running"],
+        "curves": session.curves,
+        "comparison": session.comparison,
+        "solvers": await run_in_threadpool(_solvers),
+        "solving": session.solving,
+        "processes": session.processes,
+    }
+
+
+# Solving ---------------------------------------------------------------------------------------
+
+
+async def prove(session: Session, asked: dict[str, Any]) -> Any:
+    cell_m = ask.number(asked, "cell_m", what="the side of a cell, in metres,", above=0)
+    if session.data.description["provable"]:
+        await session.prove(cell_m)
+    return {}
+
+
+async def refine(session: Session, asked: dict[str, Any]) -> Any:
+    max_loss = ask.number(asked, "max_loss", what="the budget, in metres,", above=0)
+    if max_loss is None:
+        raise ProblemError("a budget in metres is missing")
+    session.refine(max_loss, ask.number(asked, "cell_m", what="the side of a cell, in metres,", above=0))
+    return {}
+
+
+async def solve(session: Session, asked: dict[str, Any]) -> Any:
+    found = {solver["name"]: solver for solver in await run_in_threadpool(_solvers)}
+    solver = ask.words(asked, "solver") or ""
+    if solver not in found:
+        raise ProblemError(f"there is no solver '{solver[:40]}'; expected one of {', '.join(found)}")
+    max_loss = ask.number(asked, "max_loss", what="the budget, in metres,", above=0)
+    if max_loss is None:
+        raise ProblemError("a budget in metres is missing; set the slider or fill in the number")
+    data = session.data
+    objective = ask.words(asked, "objective") or "bayes"
+    await run_in_threadpool(_check_objective, objective, data.split.train.secrets)
+    cell_m = ask.number(asked, "cell_m", what="the side of a cell, in metres,", above=0)
+    task = {
+        "solver": solver,
+        "max_loss": max_loss,
+        "objective": objective,
+        "cell_m": None if cell_m == _DEFAULT_CELL_M else cell_m,
+        "seed": ask.whole(asked, "seed", what="the seed", default=0),
+        "time_limit": ask.number(asked, "time_limit", what="the time limit, in seconds,", above=0),
+        "resumable": found[solver]["resumable"],
+    }
+    return (await session.solve(task)).as_dict()
+
+
+async def stop(session: Session, asked: dict[str, Any]) -> Any:
+    session.stop()
+    return {}
+
+
+async def resume(session: Session, asked: dict[str, Any]) -> Any:
+    run = session.run(asked.get("run"))
+    run.task["time_limit"] = ask.number(asked, "time_limit", what="the time limit, in seconds,", above=0)
+    await session.resume(run)
+    return run.as_dict()
+
+
+async def keep(session: Session, asked: dict[str, Any]) -> Any:
+    session.run(asked.get("run")).kept = asked.get("kept") is not False
+    return {}
+
+
+# Looking ---------------------------------------------------------------------------------------
+
+
+async def compare(session: Session, asked: dict[str, Any]) -> Any:
+    if not session.kept:
+        raise ProblemError("nothing is kept yet; solve and keep a run first")
+    await session.compare(session.kept)
+    return {}
+
+
+async def look(session: Session, asked: dict[str, Any]) -> Any:
+    import numpy as np
+
+    from sfumato.studio.look import look as seen_from
+
+    train = session.data.split.train
+    at = [ask.number(asked, axis, what=f"the place's {axis}, in metres,") for axis in ("x", "y")]
+    if None in at:
+        raise ProblemError("a place is two numbers of metres")
+    row = int(np.argmin(((train.truth - np.array(at, dtype=float)) ** 2).sum(axis=1)))
+    runs = [session.run(name) for name in asked.get("runs", [])][:8]
+    answers = [await run_in_threadpool(seen_from, run.folder, train.truth[row]) for run in runs]
+    found = {run.id: answer | {"cell_m": run.cell_m} for run, answer in zip(runs, answers, strict=True)}
+    return {"truth": train.truth[row], "user": train.secrets[train.secret[row]], "runs": found}
+
+
+async def attack(session: Session, asked: dict[str, Any]) -> Any:
+    from sfumato.studio.guess import Game
+    from sfumato.studio.look import seen_of
+
+    run = session.run(asked.get("run"))
+    found = await run_in_threadpool(seen_of, run.folder)
+    session.game = await run_in_threadpool(Game.deal, run.id, found, session.data.split.train)
+    return session.game.state()
+
+
+async def guess(session: Session, asked: dict[str, Any]) -> Any:
+    if session.game is None:
+        raise ProblemError("no game has begun; choose a run and begin")
+    return session.game.guess(asked.get("user"))
+
+
+# Taking away -----------------------------------------------------------------------------------
+
+
+async def take(session: Session, asked: dict[str, Any]) -> Any:
+    from sfumato.studio.take import bundle_of, command_line
+
+    run = session.run(asked.get("run"))
+    command = command_line(run.task, session.data.recipe, out=f"runs/{run.id}")
+    refused = await run_in_threadpool(bundle_of, run.folder, bundle_folder(session, run))
+    return {"command": command, "report": report_is_of(session, run), "bundle": refused is None, "bundle_refused": refused}
+
+
+def report_is_of(session: Session, run: Run) -> bool:
+    """Whether the last comparison, whose report is kept, shows this run."""
+    return session.comparison is not None and run.id in session.comparison["runs"]
+
+
+def bundle_folder(session: Session, run: Run) -> Path:
+    """Where the bundle of a run is put together."""
+    return session.folder / "bundles" / f"{run.id}-device"
+
+
+def _solvers() -> list[dict[str, Any]]:
+    """Every solver that the library has, with the first line of what it says of itself."""
+    import inspect
+
+    from sfumato.solver import DEFAULT, RESUMABLE, SOLVERS
+
+    return [
+        {
+            "name": name,
+            "words": (inspect.getdoc(solver) or "").splitlines()[0].replace("`", ""),
+            "resumable": issubclass(solver, RESUMABLE),
+            "default": name == DEFAULT,
+        }
+        for name, solver in SOLVERS.items()
+    ]
+
+
+def _check_objective(name: str, secrets: tuple[str, ...]) -> None:
+    from sfumato.measure.objective import objective_named
+
+    objective_named(name, secrets)
+
+
+ANSWERS: dict[str, Answer] = {
+    answer.__name__: answer for answer in (state, prove, refine, solve, stop, resume, keep, compare, look, attack, guess, take)
+}
