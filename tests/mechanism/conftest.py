@@ -1,6 +1,16 @@
-"""Lets the tests here import the registry beside them, in every import mode of pytest."""
+"""Every mechanism of the registry in turn."""
 
-import sys
-from pathlib import Path
+import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
+from sfumato.mechanism.base import Mechanism
+from tests.mechanism.registry import MECHANISMS
+
+
+@pytest.fixture(params=MECHANISMS, ids=str)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def mechanism(name: str) -> Mechanism:
+    return MECHANISMS[name]()

@@ -5,11 +5,13 @@ from collections.abc import Callable
 import numpy as np
 
 from sfumato.data.grid import Grid, Region
+from sfumato.data.joint import Joint
 from sfumato.data.samples import Samples
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.channel import Channel
 from sfumato.mechanism.generator import GeneratorNet
 from sfumato.mechanism.laplace import PlanarLaplace
+from sfumato.mechanism.law import Law
 from sfumato.mechanism.own import Function, Recorded
 from sfumato.mechanism.simple import Coin, Identity, constant
 from sfumato.mechanism.wrap import Clamped, Remapped, Snapped
@@ -54,3 +56,8 @@ MECHANISMS: dict[str, Callable[[], Mechanism]] = {
 }
 FIXED = {"identity", "constant", "identity channel"}  # one report a truth
 UNSAVABLE = {"function"}  # code is not data
+
+
+def law_of(mechanism: Mechanism, joint: Joint) -> Law | None:
+    """On the mechanism's own reports, else on the cells of the grid."""
+    return mechanism.law(joint) or mechanism.law(joint, grid=GRID)

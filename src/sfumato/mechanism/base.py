@@ -120,7 +120,7 @@ def mechanism_from_arrays(arrays: dict[str, np.ndarray], *, source: str) -> Mech
         raise FileError(f"{source}: the array {error} is missing; make or copy the file again") from None
     except SfumatoError:
         raise
-    except (TypeError, ValueError, IndexError) as error:
+    except (TypeError, ValueError, IndexError, ArithmeticError) as error:
         raise FileError(f"{source} holds arrays that make no {kind} ({error}); make or copy the file again") from None
 
 
