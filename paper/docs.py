@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.image import imread
 
-from paper import game_figures, game_page, learned_page, optimum, overlap_page, readings, summary_figures, tables, whole_page
+from paper import game_figures, game_page, learned_page, optimum, overlap_page, readers_page, readings, summary_figures, tables, whole_page
 from paper.experiments import RESULTS, ROOT
 from paper.tables import say
 from sfumato.errors import FileError
@@ -34,6 +34,10 @@ PAGES: dict[str, tuple[tuple[str, ...], Callable[[Path], str]]] = {  # each page
     "learned.md": (("learned.json", "optimum.json"), learned_page.page),
     "game.md": (("alice_and_bob.json",), game_page.game_page),
     "overlap.md": (("overlap.json",), overlap_page.page),
+    "README.md": (
+        ("laplace.json", "no_noise.json", "optimum.json", "alice_and_bob.json", "cross_entropy.json", "precision.json"),
+        readers_page.page,
+    ),
     "whole.md": (("laplace.json", "no_noise.json"), whole_page.page),
 }
 

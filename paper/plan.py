@@ -17,6 +17,7 @@ from paper import (
     optimum,
     optimum_test,
     overlap,
+    precision,
     readings,
     ten_users,
 )
@@ -136,6 +137,7 @@ def steps(seeds: tuple[int, ...] = SEEDS, *, quick: bool = False) -> list[Step]:
         Step("overlap", 20.0 * len(draws), _with_rows("overlap.json", draws), overlap.main),
         *(_game("paper", number, seed) for number in (2, 1, 4, 3) for seed in seeds),
         Step("cross entropy", 900, _there("cross_entropy.json"), cross_entropy.main),
+        Step("precision", 25, _there("precision.json"), precision.main),
         Step("ten users", 600, _there("ten_users.json"), ten_users.main),
         Step("side claims", 45.0 * games, _side_claims, ablation.main),
     ]

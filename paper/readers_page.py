@@ -1,0 +1,118 @@
+"""README.md of docs/reproduction: the words of readers.md with every number from the JSON of the runs.
+
+python -m paper.readers_page
+"""
+
+from pathlib import Path
+from typing import Any
+
+from paper.experiments import EXPERIMENTS, RESULTS
+from paper.gathered import FINEST, columns, said
+from paper.printed import figures, targets
+from sfumato.files import read_json, write_text
+
+_TEMPLATE = Path(__file__).resolve().parent / "readers.md"
+
+
+def _range(values: list[float], digits: int = 3) -> str:
+    low, high = f"{min(values):.{digits}f}", f"{max(values):.{digits}f}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _theirs(number: int) -> float:
+    key = (str(number), "test", *FINEST)
+    return next(one.bayes_error for one in targets("learned") if (one.experiment, one.split, one.cells, one.hits) == key)
+
+
+def _against(folder: Path, name: str) -> str:
+    """A column beside the printed learned mechanism, experiment by experiment."""
+    found = {number: columns(folder, number)[name] for number in (1, 2, 3, 4)}
+    told = [
+        f"{said(column.errors('test', *FINEST))} where it has {_theirs(number):.2f} (experiment {number}"
+        + (")" if len(column.seeds) > 1 else f", seed {column.seeds[0]})")
+        for number, column in found.items()
+        if column.runs
+    ]
+    return ", ".join(told)
+
+
+def _optimum(folder: Path) -> dict[str, Any]:
+    rows = [row for row in read_json(folder / "optimum.json", what="the optima")["rows"] if row["objective"] == "bayes"]
+    found: dict[str, Any] = {"gap": f"{max(row['gap'] for row in rows):.4f}", "variables": rows[0]["variables"] / 1e9}
+    for number in (2, 4):
+        own = [row for row in rows if row["experiment"] == number]
+        found |= {f"reached_{number}": f"{min(1 - row['leakage'] for row in own):.3f}"}
+        found |= {f"proved_{number}": f"{max(1 - row['bound_grid'] for row in own):.3f}"}
+        found |= {f"plane_{number}": f"{max(1 - row['bound_plane'] for row in own):.3f}"}
+    return found | {"touched": max(row["pairs_touched"] for row in rows) / 1e6}
+
+
+def _laplace(folder: Path) -> dict[str, str]:
+    laplace = read_json(folder / "laplace.json", what="the planar Laplace tables")["rows"]
+    bare = read_json(folder / "no_noise.json", what="the tables without noise")["rows"]
+    key = {(row["experiment"], row["split"], row["cells"], row["hits"]): row for row in laplace}
+    few, many, pair = key["3", "test", 260, 10], key["3", "test", 260, 500], key["4", "train", 260, 10]
+    counts = [f"{sum(row['within'] for row in rows)} of its {len(rows)}" for rows in (laplace, bare)]
+    learned = next(one for one in targets("learned") if (one.experiment, one.split, one.cells, one.hits) == ("4", "train", 260, 10))
+    return {
+        "laplace": counts[0],
+        "bare": counts[1].replace("its", "the"),
+        "few": f"{few['theirs']:.2f}",
+        "many": f"{many['theirs']:.2f}",
+        "our_few": f"{few['ours']:.3f}",
+        "our_many": f"{many['ours']:.3f}",
+        "law": f"{many['exact']:.3f}",
+        "pair_laplace": f"{pair['theirs']:.2f}",
+        "pair_learned": f"{learned.bayes_error:.2f}",
+        "pair_ours": f"{pair['ours']:.3f}",
+        "uncalibrated": f"{key['1', 'test', *FINEST]['exact']:.3f}",
+    }
+
+
+def _games(folder: Path) -> dict[str, str]:
+    chances = read_json(folder / "alice_and_bob.json", what="the game of Alice and Bob")["chance_to_swap"]["100 m"]
+    clouds = read_json(folder / "cross_entropy.json", what="the curves of cross entropy")["experiments"]["1"]
+    runs = {number: columns(folder, number)["Game"].runs for number in (1, 2, 3, 4)}
+    beats = [
+        f"{said([run['game']['bayes_error'] for run in found])} against {said([run['laplace']['bayes_error'] for run in found])} "
+        f"(experiment {number}{'' if len(found) > 1 else ', seed 0'})"
+        for number, found in runs.items()
+    ]
+    return {
+        "cycle": " and ".join(f"{chance:g}" for chance in chances["success probability"][5:7]),
+        "settled": " and ".join(f"{chance:g}" for chance in chances["mutual information"][5:7]),
+        "swapped": f"{clouds['cross entropy']['history'][-1]['validation_bayes_error']:.2f}",
+        "kept": f"{clouds['mutual information']['history'][-1]['validation_bayes_error']:.2f}",
+        "beats": "`Game()` " + ", ".join(beats) + ", computed on 25 m cells",
+        "calibrated": said([run["laplace"]["bayes_error"] for run in runs[1]]),
+    }
+
+
+def page(folder: Path = RESULTS) -> str:
+    """The page, filled in."""
+    net = read_json(folder / "precision.json", what="a net by the side of the cells")
+    cells = net["bayes_error_by_cell_m"]
+    optimal = {row["experiment"]: row["value"] for row in figures() if row["mechanism"] == "optimal"}
+    return _TEMPLATE.read_text(encoding="utf-8").format(
+        **_laplace(folder),
+        **_games(folder),
+        **_optimum(folder),
+        optimum_2=optimal["2"],
+        coarse=f"{cells['100']:.2f}",
+        fine=f"{cells['25']:.2f}",
+        metre=f"{cells['1']:.2f}",
+        bare_reports=f"{net['bayes_error']:.2f}",
+        expected=f"{EXPERIMENTS[0].laplace.expected_loss:.1f}",
+        budget=f"{EXPERIMENTS[0].max_loss_m:g}",
+        coin=_against(folder, "coin"),
+        codebook=_against(folder, "Codebook"),
+        recipe=_against(folder, "Game.paper"),
+    )
+
+
+def main(folder: Path = RESULTS) -> None:
+    write_text(folder / "README.md", page(folder))
+
+
+if __name__ == "__main__":
+    main()
