@@ -1,5 +1,6 @@
 """Mechanisms about mechanisms: snap to a grid, clamp to a region, remap to the place that costs least."""
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,9 +17,13 @@ from sfumato.mechanism.law import Law, Loss, Rows, euclidean, merge_on_grid, mer
 
 @dataclass(frozen=True, eq=False)
 class Wrapped(Mechanism):
-    """Does something to the reports of an inner mechanism and never looks at the truth."""
+    """Moves the reports of an inner mechanism and never looks at the truth.  A subclass writes `_move`."""
 
     inner: Mechanism
+
+    @abstractmethod
+    def _move(self, reports: np.ndarray) -> np.ndarray:
+        """Where each report goes, shape (n, 2)."""
 
     @property
     def draws(self) -> int:  # type: ignore[override]
@@ -27,6 +32,13 @@ class Wrapped(Mechanism):
     @property
     def geo_epsilon(self) -> float | None:
         return self.inner.geo_epsilon  # what is done to a report afterwards cannot tell truths apart better
+
+    def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
+        return self._move(self.inner.report(truth, chance))
+
+    def _rows(self, truth: np.ndarray) -> Rows | None:
+        rows = self.inner._rows(truth)
+        return None if rows is None else Rows(rows.matrix, self._move(rows.places))
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +52,8 @@ class Snapped(Wrapped):
     grid: Grid
     kind = "snapped"
 
-    def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
-        return self.grid.snap(self.inner.report(truth, chance))
+    def _move(self, reports: np.ndarray) -> np.ndarray:
+        return self.grid.snap(reports)
 
     def _rows(self, truth: np.ndarray) -> Rows | None:
         rows = self.inner._rows(truth)
@@ -81,12 +93,8 @@ class Clamped(Wrapped):
     region: Region
     kind = "clamped"
 
-    def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
-        return self.region.clamp(self.inner.report(truth, chance))
-
-    def _rows(self, truth: np.ndarray) -> Rows | None:
-        rows = self.inner._rows(truth)
-        return None if rows is None else Rows(rows.matrix, self.region.clamp(rows.places))
+    def _move(self, reports: np.ndarray) -> np.ndarray:
+        return self.region.clamp(reports)
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {"region": np.array([*self.region.centre, self.region.side_m]), **inner_arrays(self.inner)}
@@ -137,13 +145,6 @@ class Remapped(Wrapped):
 
     def _move(self, reports: np.ndarray) -> np.ndarray:
         return self.better[self._tree.query(reports)[1]]  # type: ignore[attr-defined]
-
-    def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
-        return self._move(self.inner.report(truth, chance))
-
-    def _rows(self, truth: np.ndarray) -> Rows | None:
-        rows = self.inner._rows(truth)
-        return None if rows is None else Rows(rows.matrix, self._move(rows.places))
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {"seen": self.seen, "better": self.better, **inner_arrays(self.inner)}
