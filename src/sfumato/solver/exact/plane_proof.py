@@ -88,8 +88,7 @@ def split_until(
         cells = len(centres) + 3 * int(split.sum())
         if cells > _MOST_CELLS or len(truths_m) * cells > _MOST_PAIRS:
             break  # on a coarse grid the plane's optimum lies far below the grid's, and splitting would not end
-        new_centres = (centres[split][:, None, :] + halves[split][:, None, None] * _QUARTERS).reshape(-1, 2)
-        new_halves = np.repeat(halves[split] / 2, 4)
+        new_centres, new_halves = _quartered(centres[split], halves[split])
         new_scores = [
             scores_for(
                 task, (wish[:, None] - prices[:, None] * nearest_point_loss(truths_m, new_centres[part], new_halves[part])) / mass[:, None]
@@ -162,10 +161,14 @@ def split_to_keep(
         progress(f"round {round_number}: {len(centres)} cells of {2 * halves.min():g} m, {int(short.sum())} to split")
         if last or not short.any():
             break
-        centres = (centres[short][:, None, :] + halves[short][:, None, None] * _QUARTERS).reshape(-1, 2)
-        halves = np.repeat(halves[short] / 2, 4)
+        centres, halves = _quartered(centres[short], halves[short])
     cells, sides, scores = (np.concatenate(column) for column in zip(*done, strict=True))
     return PlaneProof(cells, sides, scores, multipliers, float(floor.sum() - multipliers @ limits))
+
+
+def _quartered(centres: np.ndarray, halves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The four quarters of each cell: centres and half sides."""
+    return (centres[:, None, :] + halves[:, None, None] * _QUARTERS).reshape(-1, 2), np.repeat(halves / 2, 4)
 
 
 def _parts(truths_m: np.ndarray, centres: np.ndarray) -> list[slice]:
@@ -176,9 +179,5 @@ def _parts(truths_m: np.ndarray, centres: np.ndarray) -> list[slice]:
 
 def _costs(task: Task, truths_m: np.ndarray, centres: np.ndarray, halves: np.ndarray, scores: np.ndarray, prices: np.ndarray) -> np.ndarray:
     """sum_x p(x,w) s(x) + price times loss, truths x cells; infinite beyond the cap."""
-    if task.information:
-        scores = np.log(scores / task.prior)
-    costs = task.weights @ scores.T + prices[:, None] * nearest_point_loss(truths_m, centres, halves)
-    if task.cap is not None:
-        costs[nearest_point_loss(truths_m, centres, halves) > task.cap * (1 + 1e-12)] = np.inf
-    return costs
+    loss = nearest_point_loss(truths_m, centres, halves)
+    return cost_of(task, scores, loss, prices, None if task.cap is None else loss <= task.cap * (1 + 1e-12))
