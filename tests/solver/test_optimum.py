@@ -1,56 +1,23 @@
 """The exact solver as a user meets it: problems in, channels with proofs out."""
 
-from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 
-from sfumato.adversary.cells import Cells
 from sfumato.data.grid import Region
-from sfumato.data.joint import Joint
 from sfumato.data.samples import Samples
-from sfumato.data.table import Table, read_categories
-from sfumato.errors import DataError, MechanismError, ProblemError, SfumatoError
+from sfumato.errors import ProblemError, SfumatoError
 from sfumato.measure.exact import bayes_error
 from sfumato.measure.judge import judge
 from sfumato.measure.objective import Bayes, Gain, Information, Objective
 from sfumato.mechanism.channel import Channel
 from sfumato.mechanism.law import euclidean
-from sfumato.solver import Coin, Exact, Laplace, Problem, Solution, solve
-from sfumato.solver.attack import certificate_from_attacker
-from sfumato.solver.frontier import Curve, frontier
-from sfumato.solver.optimum import best_within, task_of, verify
+from sfumato.solver import Coin, Exact, Laplace, Problem, solve
+from sfumato.solver.optimum import verify
+from tests.solver.three_users import DATA, GRID_ONLY, law_of, on_square, proved, three_users
 
 TWO = Samples(np.array([0, 1]), np.array([[0.0, 0.0], [100.0, 0.0]]), secrets=("alice", "bob"))
-GRID_ONLY = Exact(plane=False)
-
-
-def three_users(seed: int = 0, points: int = 6) -> Samples:
-    rng = np.random.default_rng(seed)
-    centres = np.array([[0.0, 0.0], [200.0, 0.0], [100.0, 170.0]])
-    secret = np.repeat(np.arange(3), points)
-    return Samples(secret, np.round(centres[secret] + rng.normal(0, 40, (3 * points, 2)), 1), ("anna", "ben", "cleo"))
-
-
-DATA = three_users()
-SQUARE = Region((100.0, 80.0), 600.0)
-
-
-def on_square(**options: Any) -> Problem:
-    return Problem(DATA, **{"region": SQUARE, "cell_m": 60.0, **options})
-
-
-def law_of(solution: Solution) -> Any:
-    found = solution.mechanism.law(solution.problem.joint, loss=solution.problem.loss)
-    assert found is not None
-    return found
-
-
-def proved(solution: Solution) -> float:
-    assert solution.certificate is not None
-    return solution.certificate.bound(solution.problem).grid
 
 
 def two_people(**options: Any) -> Problem:
@@ -158,66 +125,6 @@ def test_a_bayes_error_asked_for_goes_with_no_budget_and_no_other_objective() ->
         solve(on_square(min_bayes_error=0.7), GRID_ONLY)  # three equal users: nobody can do better than 2/3
 
 
-def words() -> Table:
-    joint = Joint(np.array([[0.25, 0.15, 0.10], [0.05, 0.15, 0.30]]), secrets=("smoker", "not"))
-    return Table(joint, ("low", "middle", "high"), ("high", "low", "unknown"), np.array([[2, 0, 1.5], [1, 1, 1], [0, 2, 1.5]]))
-
-
-def test_words_are_solved_within_their_own_losses() -> None:
-    table = words()
-    with pytest.raises(ProblemError, match=r"smallest possible loss is 0\.3"):  # 'middle' costs 1 whatever is said
-        solve(Problem(table, max_loss=0.2), Exact())
-    problem = Problem(table, max_loss=0.6)
-    solution = solve(problem, Exact(gap=1e-6))
-    assert solution.measured.loss.value <= 0.6 * (1 + 1e-9)
-    assert 0 <= solution.leakage - proved(solution) <= 2e-6
-    said = table.report_name(solution.mechanism.sample(table.truth_place(["low", "middle", "high"]), seed=3))
-    assert set(said) <= set(table.reports)
-    with pytest.raises(DataError, match="'huge' is not a truth"):
-        table.truth_place(["huge"])
-    with pytest.raises(MechanismError, match="not among the 3"):
-        solution.mechanism.sample(np.array([[7.0, 0.0]]))
-
-
-def test_words_that_cost_nothing_to_hide_are_hidden() -> None:
-    solution = solve(Problem(words(), max_loss=1.5), Exact(gap=1e-6))
-    assert solution.leakage == pytest.approx(0.5, abs=1e-5)
-
-
-@pytest.mark.parametrize("solver", [Coin(), Laplace()], ids=["coin", "laplace"])
-def test_solvers_for_places_refuse_words(solver: Coin | Laplace) -> None:
-    with pytest.raises(ProblemError, match="holds words"):
-        solve(Problem(words(), max_loss=0.6), solver)
-
-
-def test_words_take_no_cells_and_no_region() -> None:
-    for options in ({"cell_m": 5.0}, {"cells": 3}, {"region": SQUARE}):
-        with pytest.raises(ProblemError, match="it takes no cells and no region"):
-            Problem(words(), max_loss=0.6, **options)  # type: ignore[arg-type]
-
-
-def test_a_geo_promise_is_not_made_for_words() -> None:
-    assert solve(Problem(words(), max_loss=0.6), Exact()).measured.geo_epsilon is None
-
-
-@pytest.mark.parametrize(
-    ("losses", "reason"),
-    [
-        ("a,a,0\na,b,1\nb,a,1\nb,b,0\na,b,2\n", "'a' and report 'b' twice"),
-        ("a,a,0\na,b,1\nb,a,1\n", "no loss for truth 'b' and report 'b'"),
-        ("a,a,0\na,b,1\n", "no loss for the truth 'b'"),
-        ("a,a,0\na,b,inf\nb,a,1\nb,b,0\n", "finite numbers of at least 0"),
-        ("a,a,0\na,b,-1\nb,a,1\nb,b,0\n", "finite numbers of at least 0"),
-        ("a,a,0\na,b,dear\nb,a,1\nb,b,0\n", "something other than numbers"),
-    ],
-)
-def test_losses_that_are_not_one_number_a_pair_are_refused(tmp_path: Any, losses: str, reason: str) -> None:
-    (tmp_path / "p.csv").write_text("secret,truth,count\nx,a,3\ny,b,2\n")
-    (tmp_path / "l.csv").write_text("truth,report,loss\n" + losses)
-    with pytest.raises(DataError, match=reason):
-        read_categories(tmp_path / "p.csv", tmp_path / "l.csv")
-
-
 def test_unseen_truths_are_answered_as_the_nearest_known_one_and_cost_no_more() -> None:
     """The documented rule: no dearer than the nearest known truth, unless even the nearest report is further away."""
     problem = on_square(max_loss=70.0, max_distance=150.0)
@@ -254,53 +161,3 @@ def test_a_law_that_does_not_hold_what_it_claims_is_refused() -> None:
     away = Channel(channel.truths, np.array([[400.0, 400.0]]), np.ones((len(channel.truths), 1)))
     with pytest.raises(SfumatoError, match=r"the loss is .* over 70; a user's budget is exceeded; a report costs .* over 150"):
         verify(problem, away, claimed=1 / 3)
-
-
-@pytest.mark.parametrize("objective", [Bayes(), Information()], ids=["bayes", "information"])
-def test_an_adversarys_certificate_is_valid_and_below_the_exact_bound(objective: Objective) -> None:
-    problem = on_square(max_loss=70.0, objective=objective, cell_m=100.0)
-    exact = solve(problem, Exact(gap=1e-6, plane=False))
-    reports = np.concatenate([exact.mechanism.sample(DATA.truth, seed=seed) for seed in range(20)])
-    attacker = Cells(problem.grid).fit(np.tile(DATA.secret, 20), reports, secrets=3)
-    bound = certificate_from_attacker(problem, attacker).bound(problem).grid
-    blind = 1 / 3 if objective.name == "bayes" else 0.0
-    assert blind - 1e-9 <= bound <= exact.leakage + 1e-12
-    # Against the best answer to the best mechanism it is worth something; a blind guess would stay at `blind`.
-    assert bound > blind + 0.1 * (exact.leakage - blind)
-
-
-def test_an_adversary_who_knows_nothing_proves_what_a_blind_guess_proves() -> None:
-    problem = on_square(max_loss=70.0, cell_m=100.0)
-    wrong = Cells(problem.grid).fit(np.array([2, 0, 1]), np.array([[0.0, 0.0], [200.0, 0.0], [100.0, 170.0]]), secrets=3)
-    assert certificate_from_attacker(problem, wrong).bound(problem).grid == pytest.approx(1 / 3, abs=1e-9)
-
-
-def test_the_frontier_brackets_direct_solves_and_is_monotone_and_convex() -> None:
-    problem = on_square(max_loss=150.0)
-    budgets = np.linspace(40.0, 160.0, 9)
-    found = frontier(problem, budgets, gap=0.004)
-    for curve in (found.bayes, found.information):
-        assert 0 <= curve.gap <= 0.004 + 1e-9
-        assert np.all(np.diff(curve.reached) <= 1e-12) and np.all(np.diff(curve.bound) <= 1e-12)
-        assert np.all(np.diff(curve.reached, 2) >= -1e-9)
-        unit = np.log(2) if curve.objective.name == "information" else 1.0
-        for at in (1, 4, 6):
-            asked = replace(problem, max_loss=float(budgets[at]), objective=curve.objective)
-            direct = best_within(asked, task_of(asked), gap=1e-5)
-            assert curve.bound[at] <= direct.leakage / unit + 1e-9
-            assert curve.reached[at] >= direct.bound / unit - 1e-9
-
-
-def test_the_bracket_of_a_frontier_narrows_while_it_is_watched() -> None:
-    seen: list[Curve] = []
-    found = frontier(on_square(max_loss=150.0), np.linspace(40.0, 160.0, 5), gap=0.01, watch=seen.append)
-    bayes = [curve for curve in seen if curve.objective.name == "bayes"]
-    assert len(bayes) == found.bayes.solves + 1 >= 2
-    for before, after in pairwise(bayes):
-        assert np.all(after.reached <= before.reached + 1e-12) and np.all(after.bound >= before.bound - 1e-12)
-    assert np.array_equal(bayes[-1].bound, found.bayes.bound)
-
-
-def test_a_frontier_below_the_smallest_loss_is_refused() -> None:
-    with pytest.raises(ProblemError, match="no mechanism stays below"):
-        frontier(on_square(max_loss=100.0), np.array([5.0, 60.0]))

@@ -1,0 +1,42 @@
+"""A game of seconds on three users."""
+
+from typing import Any
+
+import numpy as np
+
+from sfumato.data.grid import Region
+from sfumato.data.samples import Samples
+from sfumato.mechanism.base import Mechanism
+from sfumato.solver import Problem
+from sfumato.solver.game import Game
+
+TINY = Game(
+    rounds=4,
+    turns=2,
+    lattices=(0.0,),
+    pool=300,
+    classifier_hidden=(12,),
+    generator_hidden=(16,),
+    generator_batch=64,
+    seeds=2,
+    teaching_steps=60,
+    levels=16,
+)
+
+REGION = Region(centre=(0.0, 0.0), side_m=600.0)
+
+
+def samples(seed: int = 0) -> Samples:
+    random = np.random.default_rng(seed)
+    secret = np.repeat([0, 1, 2], 24)
+    truth = np.array([[-100.0, 0.0], [100.0, 0.0], [0.0, 150.0]])[secret] + random.normal(0.0, 20.0, (72, 2))
+    return Samples(secret=secret, truth=truth, secrets=("ann", "bob", "cid"), region=REGION)
+
+
+def tiny_problem(**changes: Any) -> Problem:
+    return Problem(samples(), **{"max_loss": 90.0, "cell_m": 50.0, **changes})
+
+
+def same(one: Mechanism, other: Mechanism) -> bool:
+    left, right = one.arrays(), other.arrays()
+    return left.keys() == right.keys() and all(np.array_equal(left[name], right[name]) for name in left)

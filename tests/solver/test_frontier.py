@@ -1,0 +1,43 @@
+"""The frontier brackets what direct solves find."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from sfumato.errors import ProblemError
+from sfumato.solver.frontier import Curve, frontier
+from sfumato.solver.optimum import best_within, task_of
+from tests.solver.three_users import on_square
+
+
+def test_the_frontier_brackets_direct_solves_and_is_monotone_and_convex() -> None:
+    problem = on_square(max_loss=150.0)
+    budgets = np.linspace(40.0, 160.0, 9)
+    found = frontier(problem, budgets, gap=0.004)
+    for curve in (found.bayes, found.information):
+        assert 0 <= curve.gap <= 0.004 + 1e-9
+        assert np.all(np.diff(curve.reached) <= 1e-12) and np.all(np.diff(curve.bound) <= 1e-12)
+        assert np.all(np.diff(curve.reached, 2) >= -1e-9)
+        unit = np.log(2) if curve.objective.name == "information" else 1.0
+        for at in (1, 4, 6):
+            asked = replace(problem, max_loss=float(budgets[at]), objective=curve.objective)
+            direct = best_within(asked, task_of(asked), gap=1e-5)
+            assert curve.bound[at] <= direct.leakage / unit + 1e-9
+            assert curve.reached[at] >= direct.bound / unit - 1e-9
+
+
+def test_the_bracket_of_a_frontier_narrows_while_it_is_watched() -> None:
+    seen: list[Curve] = []
+    found = frontier(on_square(max_loss=150.0), np.linspace(40.0, 160.0, 5), gap=0.01, watch=seen.append)
+    bayes = [curve for curve in seen if curve.objective.name == "bayes"]
+    assert len(bayes) == found.bayes.solves + 1 >= 2
+    for before, after in pairwise(bayes):
+        assert np.all(after.reached <= before.reached + 1e-12) and np.all(after.bound >= before.bound - 1e-12)
+    assert np.array_equal(bayes[-1].bound, found.bayes.bound)
+
+
+def test_a_frontier_below_the_smallest_loss_is_refused() -> None:
+    with pytest.raises(ProblemError, match="no mechanism stays below"):
+        frontier(on_square(max_loss=100.0), np.array([5.0, 60.0]))
