@@ -56,10 +56,13 @@ def _with_seeds(name: str, seeds: tuple[int, ...]) -> Callable[[Path], bool]:
 
 def _with_rows(name: str, wanted: Iterable[dict[str, Any]]) -> Callable[[Path], bool]:
     """Whether each wanted row is there: one that agrees in all that is named."""
-    wanted = list(wanted)
-    return lambda folder: all(
-        any(row.items() >= one.items() for row in _document(folder, name).get("rows", [])) for one in wanted
-    )  # fmt: skip
+    every = list(wanted)
+
+    def done(folder: Path) -> bool:
+        rows = _document(folder, name).get("rows", [])
+        return all(any(row.items() >= one.items() for row in rows) for one in every)
+
+    return done
 
 
 def _optimum(number: int, objective: str, seed: int) -> Step:

@@ -10,7 +10,7 @@ from paper.experiments import CELLS, EXPERIMENTS, HITS, RESULTS, SPLITS, Experim
 from paper.gathered import FINEST, LEARNED, SOLVED, ceilings, columns, said
 from paper.printed import Target, figures, printed_loss, targets
 from paper.tables import finished, spread, table
-from paper.whole_sections import HEAD, coverage, other_figures, overlap, pictures, reached, sources
+from paper.whole_sections import DIFFERS, HEAD, coverage, other_figures, pictures, reached, sources
 from sfumato.files import read_json, write_text
 
 _TITLES = ("synthetic data, low utility", "synthetic data, high utility", "Gowalla data, low utility", "Gowalla data, high utility")
@@ -106,7 +106,7 @@ def page(folder: Path = RESULTS) -> str:
     lines = [HEAD, "## The summary of the introduction", "", "Test data, 260 cells, 500 hits. Losses: at the head of each experiment.", ""]
     lines += [*introduction(folder, laplace), *reached(folder), *pictures(folder, "summary")]
     lines += ["## How many agree", "", f"- {finished('Planar Laplace', laplace['rows'])}.", f"- {finished('No noise', bare['rows'])}.", ""]
-    lines += [*coverage(folder), "## Losses, accuracies, F1 scores and optima", "", *other_figures(folder, laplace)]
+    lines += [*coverage(folder), DIFFERS, "## Losses, accuracies, F1 scores and optima", "", *other_figures(folder, laplace)]
     for experiment, title in zip(EXPERIMENTS, _TITLES, strict=True):
         lines += [f"## Experiment {experiment.number}: {title}, L = {experiment.max_loss_m:g} m", ""]
         lines += _losses(experiment, folder, laplace)
@@ -114,7 +114,7 @@ def page(folder: Path = RESULTS) -> str:
             lines += [f"### Bayes error on {'training' if split == 'train' else 'test'} data", ""]
             lines += _errors(experiment, split, folder, laplace)
         lines += pictures(folder, f"scatter_{experiment.number}")
-    lines += ["## No noise", "", *_no_noise(bare), *overlap(folder), "## The paper's other figures", ""]
+    lines += ["## No noise", "", *_no_noise(bare), "## The paper's other figures", ""]
     for name in ("payoffs", "scheme", "swapping_1", "swapping_2"):
         lines += pictures(folder, name)
     return "\n".join([*lines, *sources(folder)])
