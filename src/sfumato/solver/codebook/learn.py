@@ -17,6 +17,7 @@ _FIRST, _LAST = 8.0, 250.0  # sharpness of the smoothed maximum, from first to l
 _INFORMATION_UNTIL, _SHARP_BY = 0.15, 0.7  # shares of the learning
 _PLACES_UNTIL = 0.5
 _LIMIT_PENALTY = 3.0
+_LESSON = 1.0  # weight of the divergence from the lesson
 _LEAST = 1e-10  # below it a report counts as never sent: its posterior would have no finite slope
 _ADAM = optax.chain(optax.clip_by_global_norm(_CLIP), optax.scale_by_adam())
 
@@ -40,7 +41,8 @@ class State(NamedTuple):
 class Scene(NamedTuple):
     """The data as arrays.  `truths` (n, 2) in units; `table` P(secret, truth); `height` its sums along the truths of each secret, scaled
     to 1; `gaps`, how far check-ins lie from each other, in units; for each budget what it charges truths and users for a unit of loss, and
-    its limit; `cap` (infinite where there is none); `gains` (actions, secrets), the identity for the Bayes error."""
+    its limit; `cap` (infinite where there is none); `gains` (actions, secrets), the identity for the Bayes error;
+    `lesson` P(place | truth), the law to be taught, or None."""
 
     truths: Any
     table: Any
@@ -52,6 +54,7 @@ class Scene(NamedTuple):
     cap: Any
     gains: Any
     waves: Any
+    lesson: Any = None
 
 
 class Plan(NamedTuple):
@@ -98,13 +101,14 @@ def leakage(table: Any, gains: Any, sharpness: Any, information: Any) -> Any:
 
 @partial(jax.jit, static_argnames=("plan", "steps"))
 def learn(state: State, scene: Scene, key: Any, first: Any, share: tuple[Any, Any], *, plan: Plan, steps: int) -> tuple[State, dict]:
-    """So many steps; `share` of the whole learning is done before and after them.  `first` numbers the first step."""
+    """So many steps; `share` of the learning (or of the lesson) is done before and after them.  `first` numbers the first step."""
+    taught = scene.lesson is not None
 
     def step(state: State, number: Any) -> tuple[State, dict]:
         done = share[0] + (share[1] - share[0]) * (number - first) / steps
-        rise = jnp.clip(done / _SHARP_BY, 0.0, 1.0)
+        rise = 1.0 if taught else jnp.clip(done / _SHARP_BY, 0.0, 1.0)
         sharpness = jnp.exp(jnp.log(_FIRST) + (jnp.log(_LAST) - jnp.log(_FIRST)) * rise)
-        early = jnp.clip(1 - done / _INFORMATION_UNTIL, 0.0, 1.0)
+        early = 0.0 if taught else jnp.clip(1 - done / _INFORMATION_UNTIL, 0.0, 1.0)
         information = 1.0 if plan.information else early * (1 - plan.blend) + plan.blend
         draw = _drawn(scene, jax.random.fold_in(key, number), plan)
         (_, notes), gradient = jax.value_and_grad(_cost, has_aux=True)(
@@ -112,7 +116,7 @@ def learn(state: State, scene: Scene, key: Any, first: Any, share: tuple[Any, An
         )
         change, moments = _ADAM.update(gradient, state.moments)
         rate = plan.rate * (0.02 + 0.98 * 0.5 * (1 + jnp.cos(jnp.pi * done)))
-        change = change._replace(places=jnp.where(done < _PLACES_UNTIL, change.places, 0.0))
+        change = change._replace(places=jnp.where((done < _PLACES_UNTIL) & (not taught), change.places, 0.0))
         weights = jax.tree.map(lambda weight, move: weight - rate * move, state.weights, change)
         prices = jnp.maximum(state.prices + _DUAL_RATE * _PENALTY * notes["over"], 0.0)
         return State(weights, moments, prices), notes
@@ -156,7 +160,15 @@ def _cost(weights: Weights, prices: Any, scene: Scene, draw: dict, how: tuple[An
     pressed = prices + _PENALTY * over > 0
     held = jnp.where(pressed, prices * over + _PENALTY / 2 * over**2, -(prices**2) / (2 * _PENALTY)).sum()
     cost = leaked + held + _LIMIT_PENALTY * _beyond_limits(told, logs, truths, draw["other"], plan)
+    if scene.lesson is not None:
+        cost += _LESSON * _divergence(scene.lesson[draw["rows"]], logs, table.sum(axis=0))
     return cost, {"payoff": leaked, "over": over}
+
+
+def _divergence(lesson: Any, logs: Any, weight: Any) -> Any:
+    """Kullback and Leibler's, of the law from the lesson."""
+    told = jnp.log(jnp.maximum(lesson, 1e-30)) - jnp.maximum(logs, -60.0)
+    return weight @ (lesson * told).sum(axis=1)
 
 
 def _redrawn(weights: Weights, scene: Scene, moved: Any, how: tuple[Any, Any], plan: Plan) -> tuple[Any, Any]:

@@ -22,6 +22,7 @@ from sfumato.mechanism.codebook import CodebookNet
 from sfumato.mechanism.law import euclidean
 from sfumato.nets import glorot
 from sfumato.solver.codebook.learn import Plan, Scene, State, first_state, learn
+from sfumato.solver.codebook.lesson import MOST_TRUTHS, best_law
 from sfumato.solver.codebook.proof import certificate_for
 from sfumato.solver.codebook.release import Limits, within_limits
 from sfumato.solver.codebook.settings import Codebook
@@ -45,6 +46,7 @@ class School:
         self.centre = problem.joint.place_probability @ problem.places
         spread = np.sqrt(problem.joint.place_probability @ ((problem.places - self.centre) ** 2).mean(axis=1))
         self.unit_m = float(max(spread, problem.grid.cell_m))
+        self._taught: Scene | None = None
 
     def run(self, *, time_limit: float | None, progress: Callable[[dict[str, Any]], None] | None, checkpoint: Path | None) -> Found:
         """All parts, or as many as the time allows; then the release."""
@@ -53,12 +55,19 @@ class School:
         steps = max(1, self.settings.steps // _PARTS)
         done = history[-1]["done"] if history else 0.0
         stopped = f"Learned in {_PARTS * steps} steps"
+        alone = 1.0 if len(self.problem.places) > MOST_TRUTHS else 1 - self.settings.lesson  # the share without a lesson
         while done < 1 - 1e-9:
             try:
                 part = len(history)
                 until = self._until(part, done, time_limit, time.perf_counter() - begin)
-                state = self._on_the_grid(state) if done < 0.5 <= until + 1e-9 else state
-                state, notes = learn(state, self.scene, jax.random.key(self.seed), part * steps, (done, until), plan=self.plan, steps=steps)
+                if done < alone - 1e-9:
+                    until = min(until, alone)
+                    state = self._on_the_grid(state) if done < alone / 2 <= until + 1e-9 else state
+                    scene, share = self.scene, (done / alone, until / alone)
+                else:
+                    state = self._on_the_grid(state)
+                    scene, share = self._lesson(state), ((done - alone) / (1 - alone), (until - alone) / (1 - alone))
+                state, notes = learn(state, scene, jax.random.key(self.seed), part * steps, share, plan=self.plan, steps=steps)
                 if not all(bool(jnp.all(jnp.isfinite(leaf))) for leaf in jax.tree.leaves(state)):
                     raise ProblemError(f"learning ran into numbers that are not finite at {until:.0%}; lower the rate or raise the budget")
                 done = until
@@ -132,6 +141,15 @@ class School:
         assert region is not None
         snapped = (self.problem.grid.snap(region.clamp(places)) - self.centre) / self.unit_m
         return state._replace(weights=state.weights._replace(places=jnp.asarray(snapped, jnp.float32)))
+
+    def _lesson(self, state: State) -> Scene:
+        """The scene with the best law on the places, which no longer move: found once, and again by a run that goes on."""
+        if self._taught is None:
+            learned = self.mechanism(state)
+            law = best_law(self.problem, self.problem.grid.snap(learned.places))
+            lesson = learned.chances(self.problem.places) if law is None else law
+            self._taught = self.scene._replace(lesson=jnp.asarray(lesson, jnp.float32))
+        return self._taught
 
     @cached_property
     def scene(self) -> Scene:

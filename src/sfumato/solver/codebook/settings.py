@@ -27,7 +27,8 @@ class Codebook:
     Other arguments: `max_posterior`, the largest posterior that any single report may give on the training data; `max_exposed`, the
     largest share of reports that may leave one user above 90 %; `geo_epsilon`, geo-indistinguishability per metre at the
     data's points; `hidden` layers and `waves` (sines and cosines of the truth, `wave_scale` their pace) of the net; `rate`,
-    of Adam; `redraws` of the data a step; `certify`, prove a bound as well.
+    of Adam; `redraws` of the data a step; `lesson`, the share of the steps, at the end, in which the net is taught the best law
+    on its places, as the exact solver finds it for the training data; `certify`, prove a bound as well.
     """
 
     places: int = 128
@@ -42,16 +43,19 @@ class Codebook:
     wave_scale: float = 1.0
     rate: float = 3e-3
     redraws: int = 4
+    lesson: float = 0.0
     certify: bool = True
     name = "codebook"
 
     def __post_init__(self) -> None:
         if not (self.places >= 2 and self.steps >= 1 and self.waves >= 1 and self.redraws >= 1 and self.rate > 0 and self.hidden):
             raise ProblemError(f"a codebook needs 2 places, 1 step, 1 wave, 1 redraw, a layer and a rate above 0, at least; got {self}")
-        for name, low in (("doubt", 0.0), ("blend", 0.0), ("max_posterior", None), ("max_exposed", 0.0)):
+        for name, low in (("doubt", 0.0), ("blend", 0.0), ("max_posterior", None), ("max_exposed", 0.0), ("lesson", 0.0)):
             value = getattr(self, name)
             if value is not None and not ((value > 0 or low == 0.0 <= value) and value <= 1):
                 raise ProblemError(f"{name} is a share between 0 and 1; got {value}")
+        if self.lesson == 1 or (self.lesson and (self.max_posterior, self.max_exposed, self.geo_epsilon) != (None, None, None)):
+            raise ProblemError("a lesson is a share below 1 of the steps and knows no worst-case limits; leave out one of the two")
         if self.geo_epsilon is not None and not self.geo_epsilon > 0:
             raise ProblemError(f"geo_epsilon is above 0 per metre; got {self.geo_epsilon}")
 
@@ -73,11 +77,11 @@ class Codebook:
 
     @classmethod
     def closest(cls, **changes: Any) -> "Codebook":
-        """Settings that come closest to the bound on the training data: no doubt, a finer net, more places.
+        """Settings that come closest to the bound on the training data: no doubt, a finer net, more places, a lesson.
 
         They fit the very check-ins that they were given; the default holds better for others.
         """
-        return cls(**{"doubt": 0.0, "places": 256, "waves": 64, "wave_scale": 8.0, "steps": 5000, **changes})
+        return cls(**{"doubt": 0.0, "places": 256, "waves": 64, "wave_scale": 8.0, "steps": 5000, "lesson": 0.4, **changes})
 
     def solve(
         self,

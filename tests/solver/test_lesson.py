@@ -1,0 +1,76 @@
+"""The lesson of a codebook: the best law on its places, and a net that is taught it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sfumato.data.samples import Samples
+from sfumato.data.synthetic import four_corners
+from sfumato.errors import ProblemError
+from sfumato.solver import Codebook, Exact, Problem, solve
+from sfumato.solver.codebook.lesson import best_law
+from sfumato.solver.solution import Solution
+
+ALONE = Codebook(places=24, steps=400, hidden=(32,), waves=16, wave_scale=8.0, doubt=0.0, certify=False)
+TAUGHT = replace(ALONE, lesson=0.5)
+
+
+@pytest.fixture(scope="module")
+def problem() -> Problem:
+    data: Samples = four_corners(seed=0).train
+    return Problem(data.take(np.concatenate([np.flatnonzero(data.secret == user)[:20] for user in range(4)])), max_loss=173, cell_m=100)
+
+
+@pytest.fixture(scope="module")
+def taught(problem: Problem) -> Solution:
+    return solve(problem, TAUGHT, seed=0)
+
+
+def test_on_all_cells_it_is_the_exact_optimum(problem: Problem) -> None:
+    law = best_law(problem, problem.reports)
+    assert law is not None
+    np.testing.assert_allclose(law.sum(axis=1), 1)
+    best = solve(problem, Exact(plane=False))
+    leaked = float((problem.joint.table @ law).max(axis=0).sum())
+    assert leaked == pytest.approx(best.leakage, abs=2e-3)
+
+
+def test_places_that_coincide_share_evenly(problem: Problem) -> None:
+    law = best_law(problem, np.vstack([problem.reports, problem.reports[:5]]))
+    assert law is not None
+    np.testing.assert_allclose(law[:, :5], law[:, -5:])
+    np.testing.assert_allclose(law.sum(axis=1), 1)
+
+
+def test_no_law_where_the_places_are_too_far(problem: Problem) -> None:
+    assert best_law(problem, np.array([[9000.0, 9000.0], [9100.0, 9000.0]])) is None
+
+
+def test_a_taught_net_leaks_less_within_the_budget(problem: Problem, taught: Solution) -> None:
+    alone = solve(problem, ALONE, seed=0)
+    assert taught.leakage < alone.leakage - 0.005
+    assert taught.loss <= 173
+
+
+def test_stopped_within_the_lesson_and_resumed_it_is_the_undisturbed_one(problem: Problem, taught: Solution, tmp_path: Path) -> None:
+    class Enough(Exception):
+        pass
+
+    def stop(line: dict) -> None:
+        if line["round"] == 14:
+            raise Enough
+
+    with pytest.raises(Enough):
+        solve(problem, TAUGHT, seed=0, progress=stop, checkpoint=tmp_path / "kept.npz")
+    again = solve(problem, TAUGHT, seed=0, checkpoint=tmp_path / "kept.npz")
+    for name, array in taught.mechanism.arrays().items():
+        np.testing.assert_array_equal(array, again.mechanism.arrays()[name])
+
+
+def test_a_lesson_knows_no_worst_case_limits() -> None:
+    with pytest.raises(ProblemError, match="knows no worst-case limits"):
+        Codebook(lesson=0.4, max_posterior=0.8)
+    with pytest.raises(ProblemError, match="below 1"):
+        Codebook(lesson=1.0)
