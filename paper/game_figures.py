@@ -34,13 +34,14 @@ Panel = tuple[str, np.ndarray | None]
 def _scatter(axes: Axes, title: str, points: np.ndarray, samples: Samples, half_m: float) -> None:
     """Reports of all users in a square window; their loss, how few places they share and how many lie outside is said."""
     order = np.random.default_rng(0).permutation(len(points))  # no user always on top or outermost
-    spread, secret = fan_out(points[order], 0.008 * half_m), samples.secret[order]
+    size, step_m = (12, 0.008 * half_m) if len(points) > 300 else (26, 0.012 * half_m)
+    spread, secret = fan_out(points[order], step_m), samples.secret[order]
     layer = np.arange(len(points)) * _LAYERS // len(points)
     for turn in range(_LAYERS):
         for user in np.unique(secret):
             rows = (layer == turn) & (secret == user)
             colour, marker = look_of(int(user))
-            axes.scatter(spread[rows, 0], spread[rows, 1], s=12, c=colour, marker=marker, linewidths=0.2, edgecolors="white")
+            axes.scatter(spread[rows, 0], spread[rows, 1], s=size, c=colour, marker=marker, linewidths=0.2, edgecolors="white")
     loss = float(np.hypot(*(points - samples.truth).T).mean())
     places, outside = len(np.unique(points.round(1), axis=0)), int((np.abs(points) > half_m).any(axis=1).sum())
     notes = [f"{loss:.0f} m"] * (loss > 0) + [f"{places} place{'s' * (places > 1)}"] * (places < len(points) / 8)
@@ -61,7 +62,7 @@ def draw(rows: list[tuple[str, Samples, list[Panel]]], half_m: float, path: Path
         for axes, (title, points) in zip(line, panels, strict=True):
             if points is None:
                 axes.set_axis_off()
-                axes.set_title(f"{title}\n(reports not kept)", fontsize=9)
+                axes.text(0.5, 0.5, f"{title}\n(reports not kept)", ha="center", va="center", fontsize=9)
             else:
                 _scatter(axes, title, points, samples, half_m)
         line[0].set_ylabel(f"{name}\nmetres north", fontsize=9)

@@ -33,7 +33,7 @@ def _figure(wide: float, high: float) -> Figure:
 
 
 def summary(folder: Path) -> None:
-    """Theirs hollow, ours filled with the spread over seeds; what nobody is above, proved on training data, is shaded."""
+    """Theirs hollow, ours filled with the spread over seeds; what nobody within the budget is above, proved for the test points, is shaded."""
     laplace = read_json(folder / "laplace.json", what="the planar Laplace tables")["rows"]
     figure = _figure(11, 3.3)
     names = ("planar Laplace", "the paper's learned,\nGame.paper", "Game", "Codebook", "coin")
@@ -48,7 +48,7 @@ def summary(folder: Path) -> None:
         for row, mechanism in enumerate(("laplace", "learned")):
             there = [t.bayes_error for t in targets(mechanism) if (t.experiment, t.split, t.cells, t.hits) == key]
             axes.plot(there, [row], marker="D", color=_THEIRS, markerfacecolor="none", markersize=9, linestyle="")
-        if top := ceilings(folder, experiment.number)["train"]:
+        if top := ceilings(folder, experiment.number)["test"]:
             axes.axvspan(max(top), 1, facecolor="0.88", hatch="///", edgecolor="0.7", linewidth=0)
         axes.set(xlim=(0, 1), xlabel="Bayes error, test data", title=f"experiment {experiment.number}, L = {experiment.max_loss_m:g} m")
         axes.grid(axis="x", color="0.9")
@@ -58,7 +58,7 @@ def summary(folder: Path) -> None:
     marks = [
         Line2D([], [], linestyle="", marker="D", color=_THEIRS, markerfacecolor="none", markersize=9, label="the paper's"),
         Line2D([], [], marker="o", color=_OURS, linewidth=3, label="ours: median, lowest to highest over seeds"),
-        Rectangle((0, 0), 1, 1, facecolor="0.88", hatch="///", edgecolor="0.7", label="nobody can be here (training data)"),
+        Rectangle((0, 0), 1, 1, facecolor="0.88", hatch="///", edgecolor="0.7", label="proved: nobody within the budget is here"),
     ]
     figure.legend(handles=marks, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
     save(figure, folder / "summary.png")

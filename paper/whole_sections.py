@@ -41,6 +41,7 @@ DIFFERS = """What differs, and why:
 - Gowalla: the authors' choice of check-ins is not published; [overlap.md](overlap.md) shows what another choice does to every figure.
 - The optima of the paper are argued; ours are solved and proved ([optimum.md](optimum.md)).
 """
+_SCATTER = "Seed 0, one report a point, the loss of these reports in the titles; reports at one and the same place are laid around it."
 _PICTURES = {
     "summary": "Bayes errors of the four experiments: the paper's and ours, the spread over seeds, and what nobody is above",
     **{f"scatter_{n}": f"True places and reports of the users by mechanism, training and test data, experiment {n}" for n in (1, 2, 3, 4)},
@@ -51,8 +52,9 @@ _PICTURES = {
 
 
 def pictures(folder: Path, name: str) -> list[str]:
-    """A figure, where it was drawn."""
-    return [f"![{_PICTURES[name]}]({name}.png)", ""] if (folder / f"{name}.png").exists() else []
+    """A figure, where it was drawn, and how to read it."""
+    read = [_SCATTER] if name.startswith(("scatter", "swapping")) else []
+    return [f"![{_PICTURES[name]}]({name}.png)", "", f"{_PICTURES[name]}.", *read, ""] if (folder / f"{name}.png").exists() else []
 
 
 def reached(folder: Path) -> list[str]:
