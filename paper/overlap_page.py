@@ -17,8 +17,8 @@ _HEAD = """# How much the filter against overlap matters
 Made by `python -m paper.overlap` (the runs) and `make paper` (this page) from overlap.json. The paper filters its Gowalla check-ins
 "to reduce the overlapping" and does not say how. We draw a check-in with weight 0.15 where another user is more at home
 ([deviations](../../paper/deviations.md), 3); weight 1 is plain random choice. Draws by seeds {draws}: the median, in brackets the
-lowest and the highest; the codebook for seeds {learned}, the proven bound for seeds {proved}. Data differ between the rows, so a
-higher error is not a better mechanism.
+lowest and the highest; planar Laplace of experiment 3, the codebook and the proven bound for seeds {deep}. Data differ between the
+rows, so a higher error is not a better mechanism.
 """
 _NAMES = {"laplace": "planar Laplace", "coin": "coin", "codebook": "`Codebook()`", "nobody_above": "nobody above"}
 

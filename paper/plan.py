@@ -137,7 +137,7 @@ def steps(seeds: tuple[int, ...] = SEEDS, *, quick: bool = False) -> list[Step]:
         Step(
             "the codebook beside the bounds", 35.0 * len(jobs), _with_rows("learned.json", jobs), lambda folder: learned.main(folder, seeds)
         ),
-        Step("overlap", 20.0 * len(draws), _with_rows("overlap.json", draws), overlap.main),
+        Step("overlap", 15.0 * len(draws), _with_rows("overlap.json", draws), overlap.main),
         *(_game("paper", number, seed) for number in (2, 1, 4, 3) for seed in seeds),
         Step("cross entropy", 900, _there("cross_entropy.json"), cross_entropy.main),
         Step("precision", 25, _there("precision.json"), precision.main),

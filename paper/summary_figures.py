@@ -33,7 +33,7 @@ def _figure(wide: float, high: float) -> Figure:
 
 
 def summary(folder: Path) -> None:
-    """Theirs hollow, ours filled with the spread over seeds; what nobody within the budget is above, proved for the test points, is shaded."""
+    """Theirs hollow, ours filled with the spread over seeds; shaded is where nobody within the budget is, proved for the test points."""
     laplace = read_json(folder / "laplace.json", what="the planar Laplace tables")["rows"]
     figure = _figure(11, 3.3)
     names = ("planar Laplace", "the paper's learned,\nGame.paper", "Game", "Codebook", "coin")
