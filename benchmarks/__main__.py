@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import exact, game, game_level, grid_estimator, grid_memory, laplace_sampling, sanitize
+from benchmarks import codebook, exact, game, game_level, grid_estimator, grid_memory, laplace_sampling, sanitize
 from sfumato.files import read_json, write_json, write_text
 
 _HERE = Path(__file__).resolve().parent
 SCRIPTS = {
     script.__name__.rpartition(".")[2]: script
-    for script in (laplace_sampling, grid_estimator, grid_memory, exact, game, game_level, sanitize)
+    for script in (laplace_sampling, grid_estimator, grid_memory, exact, game, game_level, codebook, sanitize)
 }
 
 
@@ -53,6 +53,7 @@ def page(found: dict[str, Any], kept: dict[str, Any]) -> str:
         ("the same, 2,600 to 260,000 cells a side", f"{memory['growth_with_empty_cells']:.2f}", growth, memory),
         ("most bytes a hit, on any of these grids", f"{memory['most_bytes_per_hit']:.0f}", f"at most {memory['at_most_bytes']}", memory),
         *game_rows(found),
+        *codebook.rows(found),
         *sanitize.rows(found),
     ]  # fmt: skip
     lines = [

@@ -28,7 +28,11 @@ _RECIPES = {"default": Codebook(certify=False), "closest": Codebook.closest(cert
 _JOBS: tuple[tuple[str, int | None, float, str, str], ...] = (
     *(("paper", number, EXPERIMENTS[number - 1].max_loss_m, "bayes", "default") for number in (1, 2, 3, 4)),
     *(("paper", number, EXPERIMENTS[number - 1].max_loss_m, "bayes", "closest") for number in (2, 4)),
-    *(("paper", number, EXPERIMENTS[number - 1].max_loss_m, "information", "closest") for number in (2, 4)),
+    *(
+        ("paper", number, EXPERIMENTS[number - 1].max_loss_m, "information", recipe)
+        for recipe in ("closest", "default")
+        for number in (2, 4)
+    ),
     *(("stockholm", None, budget, "bayes", "closest") for budget in (300.0, 518.0)),
 )
 
@@ -79,6 +83,7 @@ def run(data: str, number: int | None, budget: float, objective: str, recipe: st
         "max_loss_m": budget,
         "objective": objective,
         "recipe": recipe,
+        "settings": repr(_RECIPES[recipe]),
         "seed": seed,
         **{name: figures(solution.mechanism, samples) for name, samples in parts.items()},
         **{f"coin_{name}": figures(coin, samples) for name, samples in parts.items()},
@@ -106,6 +111,7 @@ def main(folder: Path, seeds: tuple[int, ...], *, again: bool = False) -> None:
     """What the folder does not hold yet."""
     path = folder / "learned.json"
     rows = [] if again or not path.exists() else json.loads(path.read_text(encoding="utf-8"))["rows"]
+    rows = [row for row in rows if row.get("settings") == repr(_RECIPES[row["recipe"]])]
     there = {(row["data"], row["experiment"], row["max_loss_m"], row["objective"], row["recipe"], row["seed"]) for row in rows}
     for job in jobs():
         for seed in seeds:

@@ -39,8 +39,8 @@ class Codebook:
     max_exposed: float | None = None
     geo_epsilon: float | None = None
     hidden: tuple[int, ...] = (64, 64)
-    waves: int = 32
-    wave_scale: float = 1.0
+    waves: int = 64
+    wave_scale: float = 4.0
     rate: float = 3e-3
     redraws: int = 4
     lesson: float = 0.0
@@ -81,7 +81,7 @@ class Codebook:
 
         They fit the very check-ins that they were given; the default holds better for others.
         """
-        return cls(**{"doubt": 0.0, "places": 256, "waves": 64, "wave_scale": 8.0, "steps": 5000, "lesson": 0.4, **changes})
+        return cls(**{"doubt": 0.0, "places": 256, "wave_scale": 8.0, "steps": 5000, "lesson": 0.4, **changes})
 
     def solve(
         self,
