@@ -18,6 +18,8 @@ from paper.tables import compared, say
 from sfumato.files import read_json, write_json
 from sfumato.solver import Game
 
+_WHOLE = "Played all"  # how the status of a game begins that was not stopped
+
 
 def rows_of(experiment: Experiment, runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The median over seeds beside each printed figure of the learned mechanism."""
@@ -26,11 +28,11 @@ def rows_of(experiment: Experiment, runs: list[dict[str, Any]]) -> list[dict[str
 
 
 def earlier(path: Path, game: Game) -> list[dict[str, Any]]:
-    """Runs that an earlier call saved with the same settings."""
+    """Runs that an earlier call saved with the same settings, played to the end."""
     if not path.exists():
         return []
     document = read_json(path, what="a table of the game")
-    return document["runs"] if document.get("settings") == repr(game) else []
+    return [run for run in document["runs"] if run["status"].startswith(_WHOLE)] if document.get("settings") == repr(game) else []
 
 
 def main(
@@ -53,7 +55,7 @@ def main(
             kept = ROOT / "runs" / "paper" / f"{recipe}_{experiment.number}_{game.classifier_epochs}_{seed}.npz"
             kept.parent.mkdir(parents=True, exist_ok=True)
             run = one_run(experiment, game, seed, kept=kept, seconds=seconds)
-            if run["status"].startswith("Played all"):
+            if run["status"].startswith(_WHOLE):
                 kept.unlink(missing_ok=True)
             runs = sorted([*runs, run], key=lambda run: run["seed"])
             document: dict[str, Any] = {"experiment": experiment.number, "recipe": recipe, "max_loss_m": experiment.max_loss_m}

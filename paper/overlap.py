@@ -2,7 +2,7 @@
 
 A check-in in a 500 m cell where another of the six users is more at home is drawn with weight 0.15 in our reading; weight 1 is plain
 random choice.  Each draw: the error without noise, the coin in experiments 3 and 4, planar Laplace in experiment 4; for some draws planar
-Laplace in experiment 3, the codebook and the proven optimum in experiment 4.
+Laplace in experiment 3 and the proven optimum in experiment 4.
 
 python -m paper.overlap [--again]
 """
@@ -20,13 +20,13 @@ from sfumato.data.select import PAPER_REGION
 from sfumato.files import read_json, write_json
 from sfumato.measure.estimate import estimate_bayes_error
 from sfumato.measure.exact import bayes_error
-from sfumato.solver import Codebook, Coin, Exact, Problem, solve
+from sfumato.solver import Coin, Exact, Problem, solve
 
 WEIGHTS = (0.05, 0.15, 0.5, 1.0)
 DRAWS = tuple(range(10))
-DEEP = DRAWS[:3]  # draws on which also planar Laplace of experiment 3, the codebook and the optimum are computed
-_CODEBOOK, _EXACT = Codebook(certify=False), Exact(plane=False)
-SETTINGS = f"{_CODEBOOK}, {_EXACT}"
+DEEP = DRAWS[:3]  # draws on which also planar Laplace of experiment 3 and the optimum of experiment 4 are computed
+_EXACT = Exact(plane=False)
+SETTINGS = repr(_EXACT)
 
 
 def _noiseless(data: Split, split: str, cells: int) -> float:
@@ -48,8 +48,6 @@ def draw(weight: float, seed: int) -> dict[str, Any]:
             laws = {split: experiment.laplace.law(part(data, split).joint(), grid=grid(max(CELLS))) for split in SPLITS}
             found["laplace"] = {split: bayes_error(law.joint) for split, law in laws.items() if law is not None}
         if experiment.number == 4 and seed in DEEP:
-            learned = solve(problem, _CODEBOOK, seed=seed).mechanism
-            found["codebook"] = {split: figures(learned, part(data, split))["bayes_error"] for split in SPLITS}
             certificate = solve(problem, _EXACT).certificate
             assert certificate is not None
             found["nobody_above"] = {"train": 1 - certificate.bound(problem).grid}

@@ -28,8 +28,8 @@ from sfumato.files import read_json
 from sfumato.solver import Game
 
 _OPTIMUM_SECONDS = {(2, "bayes"): 40, (4, "bayes"): 30, (2, "information"): 200, (4, "information"): 25}
-_COLUMN_SECONDS = {1: 60, 2: 50, 3: 25, 4: 20}
-_GAME_SECONDS = {"game": {1: 60, 2: 60, 3: 60, 4: 60}, "paper": {1: 900, 2: 300, 3: 600, 4: 600}}
+_COLUMN_SECONDS = {1: 30, 2: 45, 3: 10, 4: 25}
+_GAME_SECONDS = {"game": {1: 60, 2: 60, 3: 60, 4: 60}, "paper": {1: 500, 2: 370, 3: 600, 4: 600}}
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def steps(seeds: tuple[int, ...] = SEEDS, *, quick: bool = False) -> list[Step]:
         Step("cross entropy", 900, _there("cross_entropy.json"), cross_entropy.main),
         Step("precision", 25, _there("precision.json"), precision.main),
         Step("ten users", 600, _there("ten_users.json"), ten_users.main),
-        Step("side claims", 45.0 * games, _side_claims, ablation.main),
+        Step("side claims", 80.0 * games, _side_claims, ablation.main),
     ]
 
 

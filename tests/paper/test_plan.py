@@ -37,13 +37,17 @@ def test_a_seed_that_is_missing_is_noticed_and_so_are_other_settings(tmp_path: P
     for name in ("game_1.json", "columns.json"):
         shutil.copy(RESULTS / name, tmp_path)
     names = {step.name: step for step in steps()}
+    document = read_json(tmp_path / "columns.json", what="columns")
+    rows = [row | {"settings": repr(columns.SOLVERS[row["solver"]])} for row in document["rows"]]
+    write_json(tmp_path / "columns.json", {"rows": rows})
     game, column = names["Game(), experiment 1, seed 2"], names["codebook and coin, experiment 4, seed 1"]
     assert game.done(tmp_path) and column.done(tmp_path) and not names["Game(), experiment 2, seed 0"].done(tmp_path)
     document = read_json(tmp_path / "game_1.json", what="a table of the game")
-    write_json(tmp_path / "game_1.json", {**document, "runs": document["runs"][:2]})
+    stopped = {**document["runs"][0], "status": "Time limit: 3 of 20 rounds."}
+    write_json(tmp_path / "game_1.json", {**document, "runs": [stopped, document["runs"][1]]})
     assert not game.done(tmp_path) and names["Game(), experiment 1, seed 1"].done(tmp_path)
-    document = read_json(tmp_path / "columns.json", what="columns")
-    rows = [row | {"settings": "Codebook(places=2)"} if row["solver"] == "codebook" else row for row in document["rows"]]
+    assert not names["Game(), experiment 1, seed 0"].done(tmp_path)
+    rows = [row | {"settings": "Codebook(places=2)"} if row["solver"] == "codebook" else row for row in rows]
     write_json(tmp_path / "columns.json", {"rows": rows})
     assert not column.done(tmp_path)
 

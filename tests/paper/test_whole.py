@@ -8,7 +8,8 @@ from statistics import median
 import pytest
 
 from paper import docs, whole_page
-from paper.experiments import RESULTS, SPLITS
+from paper.columns import SOLVERS
+from paper.experiments import RESULTS, SEEDS, SPLITS
 from paper.gathered import FINEST, ceilings, columns
 from paper.printed import Target, figures, targets
 from sfumato.files import read_json, write_json
@@ -90,6 +91,12 @@ def test_what_was_asked_of_experiments_3_and_4() -> None:
     for number, budget in ((3, 1150), (4, 518)):
         for name in ("Game", "Codebook", "coin"):  # exact on the law; 0.5 % is four standard errors of a mean over 500 reports a point
             assert all(loss <= 1.005 * budget for loss in columns(RESULTS, number)[name].losses("train"))
+
+
+def test_the_codebooks_columns_are_of_todays_recipe() -> None:
+    rows = read_json(RESULTS / "columns.json", what="the columns of codebook and coin")["rows"]
+    assert {(row["solver"], row["settings"]) for row in rows} == {(name, repr(solver)) for name, solver in SOLVERS.items()}
+    assert len(rows) == 4 * len(SOLVERS) * len(SEEDS), "python -m paper.columns runs what is missing"
 
 
 def test_the_committed_pages_and_figures_are_what_the_json_gives() -> None:
