@@ -69,6 +69,12 @@ def test_stopped_within_the_lesson_and_resumed_it_is_the_undisturbed_one(problem
         np.testing.assert_array_equal(array, again.mechanism.arrays()[name])
 
 
+def test_without_time_there_is_no_lesson(problem: Problem) -> None:
+    found = solve(problem, TAUGHT, seed=0, time_limit=0.01)
+    assert "without a lesson" in found.status
+    assert found.loss <= 173
+
+
 def test_a_lesson_knows_no_worst_case_limits() -> None:
     with pytest.raises(ProblemError, match="knows no worst-case limits"):
         Codebook(lesson=0.4, max_posterior=0.8)

@@ -16,15 +16,22 @@ _OPTIONS = {
 
 def codebook_options(command: Callable) -> Callable:
     """Add the options that only the codebook knows."""
+    flag = click.option("--closest", is_flag=True, help="Come close to the bound on DATA; hides new check-ins less. (codebook)")
+    command = flag(command)
     for name, (metavar, text) in reversed(_OPTIONS.items()):
         command = click.option(f"--{name.replace('_', '-')}", type=float, metavar=metavar, help=f"{text} (codebook)")(command)
     return command
 
 
-def codebook_settings(options: dict[str, Any], solver: str) -> dict[str, float]:
+def codebook_settings(options: dict[str, Any], solver: str) -> dict[str, Any]:
     """Take them out of the options again; refuse them for another solver."""
+    closest = options.pop("closest")
     given = {name: value for name in _OPTIONS if (value := options.pop(name)) is not None}
-    if given and solver != "codebook":
-        first = next(iter(given)).replace("_", "-")
+    if (given or closest) and solver != "codebook":
+        first = next(iter(given), "closest").replace("_", "-")
         raise click.UsageError(f"--{first} is an option of the codebook; got --solver {solver}")
-    return given
+    if not closest:
+        return given
+    from sfumato.solver.codebook.settings import CLOSEST
+
+    return {**CLOSEST, **given}

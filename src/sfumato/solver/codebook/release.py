@@ -180,6 +180,8 @@ def _text(mechanism: CodebookNet, plain: CodebookNet, problem: Problem, limits: 
     parts = []
     if mechanism.keep > 0:
         parts.append(f"The truth's cell is reported {mechanism.keep:.2%} of the time to keep the budget.")
+    if problem.max_loss is not None and law.loss < 0.98 * problem.max_loss:
+        parts.append(f"It spends {law.loss:.1f} m of the {problem.max_loss:g} m.")
     if limits != Limits(None, None, None):
         before = _law(plain, problem)
         parts.append(

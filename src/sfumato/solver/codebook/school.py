@@ -55,15 +55,20 @@ class School:
         steps = max(1, self.settings.steps // _PARTS)
         done = history[-1]["done"] if history else 0.0
         stopped = f"Learned in {_PARTS * steps} steps"
+        took: list[float] = []  # seconds of each part; compiling is in the first
         alone = 1.0 if len(self.problem.places) > MOST_TRUTHS else 1 - self.settings.lesson  # the share without a lesson
         while done < 1 - 1e-9:
             try:
-                part = len(history)
-                until = self._until(part, done, time_limit, time.perf_counter() - begin)
+                part, start = len(history), time.perf_counter()
+                left = None if time_limit is None else time_limit - (start - begin)
+                until = self._until(part, done, took, left)
                 if done < alone - 1e-9:
                     until = min(until, alone)
                     state = self._on_the_grid(state) if done < alone / 2 <= until + 1e-9 else state
                     scene, share = self.scene, (done / alone, until / alone)
+                elif left is not None and took and left < took[0]:
+                    stopped = f"Time limit: learned in {len(history) * steps} steps, without a lesson"
+                    break
                 else:
                     state = self._on_the_grid(state)
                     scene, share = self._lesson(state), ((done - alone) / (1 - alone), (until - alone) / (1 - alone))
@@ -71,6 +76,7 @@ class School:
                 if not all(bool(jnp.all(jnp.isfinite(leaf))) for leaf in jax.tree.leaves(state)):
                     raise ProblemError(f"learning ran into numbers that are not finite at {until:.0%}; lower the rate or raise the budget")
                 done = until
+                took.append(time.perf_counter() - start)
                 line, mechanism = self._line(state, part, done, notes)
                 history = [*history, line]
                 if checkpoint is not None:
@@ -86,11 +92,11 @@ class School:
             stopped = f"Time limit: learned in {len(history) * steps} steps of {_PARTS * steps}"
         return self._release(self._on_the_grid(state), history, stopped, time_limit, begin)
 
-    def _until(self, part: int, done: float, time_limit: float | None, spent: float) -> float:
+    def _until(self, part: int, done: float, took: list[float], left: float | None) -> float:
         """The share of the learning that the next part ends at: its even share, or what the clock demands."""
         until = (part + 1) / _PARTS
-        if time_limit is not None and part:
-            until = max(until, done + (1 - done) * (spent / part) / max(time_limit - spent, 1e-9))
+        if left is not None and took:
+            until = max(until, done + (1 - done) * took[-1] / max(left, 1e-9))
         return min(1.0, until)
 
     def _release(self, state: State, history: list[dict[str, Any]], stopped: str, time_limit: float | None, begin: float) -> Found:

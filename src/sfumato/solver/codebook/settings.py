@@ -11,6 +11,8 @@ from sfumato.mechanism.law import euclidean
 from sfumato.solver.problem import Problem
 from sfumato.solver.solution import Found
 
+CLOSEST = {"doubt": 0.0, "places": 256, "wave_scale": 8.0, "steps": 5000, "lesson": 0.4}
+
 
 @dataclass(frozen=True)
 class Codebook:
@@ -81,7 +83,7 @@ class Codebook:
 
         They fit the very check-ins that they were given; the default holds better for others.
         """
-        return cls(**{"doubt": 0.0, "places": 256, "wave_scale": 8.0, "steps": 5000, "lesson": 0.4, **changes})
+        return cls(**{**CLOSEST, **changes})
 
     def solve(
         self,
