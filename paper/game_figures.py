@@ -87,8 +87,7 @@ def _kept(name: str, experiment: Experiment, run: dict[str, Any]) -> dict[str, n
         path = REPORTS / f"{name}_{experiment.number}.json"
         found = read_json(path, what="reports of a run") if path.exists() else {}
         found = found if found.get("same_as") == run["estimates"]["test"] else {}  # else they are of another run
-    kept = {split: unpacked(found[f"{split}_reports_m"]) for split in SPLITS if f"{split}_reports_m" in found}
-    return kept or ({"test": np.array(found["reports_m"])} if "reports_m" in found else {})
+    return {split: unpacked(found[f"{split}_reports_m"]) for split in SPLITS if f"{split}_reports_m" in found}
 
 
 def scatter(experiment: Experiment, folder: Path) -> bool:
