@@ -28,12 +28,15 @@ def _against(folder: Path, name: str) -> str:
     """A column beside the printed learned mechanism, experiment by experiment."""
     found = {number: columns(folder, number)[name] for number in (1, 2, 3, 4)}
     told = [
-        f"{said(column.errors('test', *FINEST))} where it has {_theirs(number):.2f} (experiment {number}"
-        + (")" if len(column.seeds) > 1 else f", seed {column.seeds[0]})")
+        f"{said(column.errors('test', *FINEST))}{_one_seed(column.seeds)} in experiment {number}, printed {_theirs(number):.2f}"
         for number, column in found.items()
         if column.runs
     ]
-    return ", ".join(told)
+    return "; ".join(told)
+
+
+def _one_seed(seeds: list[int]) -> str:
+    return "" if len(seeds) > 1 else f" (seed {seeds[0]})"
 
 
 def _optimum(folder: Path) -> dict[str, Any]:
@@ -74,8 +77,8 @@ def _games(folder: Path) -> dict[str, str]:
     clouds = read_json(folder / "cross_entropy.json", what="the curves of cross entropy")["experiments"]["1"]
     runs = {number: columns(folder, number)["Game"].runs for number in (1, 2, 3, 4)}
     beats = [
-        f"{said([run['game']['bayes_error'] for run in found])} against {said([run['laplace']['bayes_error'] for run in found])} "
-        f"(experiment {number}{'' if len(found) > 1 else ', seed 0'})"
+        f"{said([run['game']['bayes_error'] for run in found])} against {said([run['laplace']['bayes_error'] for run in found])}"
+        f"{_one_seed([run['seed'] for run in found])} in experiment {number}"
         for number, found in runs.items()
     ]
     return {
@@ -83,7 +86,7 @@ def _games(folder: Path) -> dict[str, str]:
         "settled": " and ".join(f"{chance:g}" for chance in chances["mutual information"][5:7]),
         "swapped": f"{clouds['cross entropy']['history'][-1]['validation_bayes_error']:.2f}",
         "kept": f"{clouds['mutual information']['history'][-1]['validation_bayes_error']:.2f}",
-        "beats": "`Game()` " + ", ".join(beats) + ", computed on 25 m cells",
+        "beats": "`Game()` has " + "; ".join(beats) + ", computed on 25 m cells",
         "calibrated": said([run["laplace"]["bayes_error"] for run in runs[1]]),
     }
 

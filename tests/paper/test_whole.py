@@ -93,6 +93,22 @@ def test_what_was_asked_of_experiments_3_and_4() -> None:
             assert all(loss <= 1.005 * budget for loss in columns(RESULTS, number)[name].losses("train"))
 
 
+def test_what_is_said_to_readers_of_the_paper_holds() -> None:
+    for number in (1, 2, 3, 4):
+        runs = columns(RESULTS, number)["Game"].runs
+        learned, noise = (median(run[name]["bayes_error"] for run in runs) for name in ("game", "laplace"))
+        assert learned > noise, "learned beats planar Laplace"
+        key = (str(number), "test", *FINEST)
+        (printed,) = [one.bayes_error for one in targets("learned") if (one.experiment, one.split, one.cells, one.hits) == key]
+        assert median(columns(RESULTS, number)["coin"].errors("test", *FINEST)) > printed - 0.005, "the coin is not behind"
+    clouds = read_json(RESULTS / "cross_entropy.json", what="the curves of cross entropy")["experiments"]["1"]
+    swapped, settled = (clouds[name]["history"][-1]["validation_bayes_error"] for name in ("cross entropy", "mutual information"))
+    assert swapped < 0.05 < 0.5 < settled
+    net = read_json(RESULTS / "precision.json", what="a net by the side of the cells")
+    errors = [*net["bayes_error_by_cell_m"].values(), net["bayes_error"]]
+    assert errors == sorted(errors, reverse=True) and errors[-1] < 1e-9
+
+
 def test_the_codebooks_columns_are_of_todays_recipe() -> None:
     rows = read_json(RESULTS / "columns.json", what="the columns of codebook and coin")["rows"]
     assert {(row["solver"], row["settings"]) for row in rows} == {(name, repr(solver)) for name, solver in SOLVERS.items()}
