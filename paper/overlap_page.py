@@ -4,6 +4,7 @@ python -m paper.overlap_page
 """
 
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from paper.experiments import CELLS, RESULTS, SPLITS
@@ -46,6 +47,18 @@ def _mechanisms(rows: list[dict[str, Any]], weights: list[float], number: str) -
     return table(["", *(f"{_NAMES[name]}, {split}" for name, split in keys)], lines)
 
 
+def _moves(rows: list[dict[str, Any]], weights: list[float]) -> str:
+    """How far the figures of experiment 4 go from the strictest filter to none."""
+
+    def ends(name: str, split: str) -> str:
+        both = [[row["4"][name][split] for row in rows if row["weight"] == w and name in row["4"]] for w in (weights[0], weights[-1])]
+        return " to ".join(f"{median(values):.3f}" for values in both)
+
+    told = [f"{name} from {ends(key, 'train')}" for key, name in (("laplace", "planar Laplace"), ("coin", "the coin"))]
+    told.append(f"the proven bound from {ends('nobody_above', 'train')}")
+    return f"From weight {weights[0]:g} to {weights[-1]:g}, experiment 4, training data: {', '.join(told)}.\n"
+
+
 def page(folder: Path = RESULTS) -> str:
     """What each weight gives."""
     rows = read_json(folder / "overlap.json", what="draws by the filter's weight")["rows"]
@@ -53,7 +66,7 @@ def page(folder: Path = RESULTS) -> str:
     draws = sorted({row["seed"] for row in rows})
     deep = sorted({row["seed"] for row in rows if "nobody_above" in row["4"]})
     lines = [_HEAD.format(draws=", ".join(map(str, draws)), deep=", ".join(map(str, deep)))]
-    lines += ["## Bayes error without noise", "", *_without_noise(rows, weights)]
+    lines += [_moves(rows, weights), "## Bayes error without noise", "", *_without_noise(rows, weights)]
     for number, budget in (("3", "1150"), ("4", "518")):
         lines += [
             f"## Experiment {number}, L = {budget} m, computed from laws",
