@@ -25,6 +25,12 @@ class Column:
     def seeds(self) -> list[int]:
         return [run["seed"] for run in self.runs]
 
+    @property
+    def told_seeds(self) -> str:
+        """The seeds in words; a game that a time limit stopped says so."""
+        stopped = {run["seed"]: f" (stopped after {run['rounds']} rounds)" for run in self.runs if run["status"].startswith("Time limit")}
+        return ", ".join(f"{seed}{stopped.get(seed, '')}" for seed in self.seeds) or "not run"
+
     def errors(self, split: str, cells: int, hits: int) -> list[float]:
         """The paper's estimate on the released reports."""
         return [run["estimates"][split][f"{cells} cells, {hits} hits"] for run in self.runs]

@@ -64,11 +64,11 @@ def _losses(experiment: Experiment, folder: Path, laplace: dict[str, Any]) -> li
     there = {row["split"]: row for row in laplace["losses"] if row["experiment"] == number}
     exact = [[_laplace(laplace)[str(number), split, *FINEST]["exact"]] for split in SPLITS]
     rows = [["planar Laplace, the paper's", "", *(f"{printed_loss(number, split, 'laplace'):.2f}" for split in SPLITS), "", ""]]
-    rows += [["planar Laplace, ours", _listed(laplace["seeds"]), *(f"{there[split]['ours_m']:.1f}" for split in SPLITS)]]
+    rows += [["planar Laplace, ours", ", ".join(map(str, laplace["seeds"])), *(f"{there[split]['ours_m']:.1f}" for split in SPLITS)]]
     rows[-1] += [said(values) for values in exact]
     rows += [["learned, the paper's", "", *(f"{printed_loss(number, split, 'learned'):.2f}" for split in SPLITS), "", ""]]
     for name, column in zip(_names(number), columns(folder, number).values(), strict=True):
-        rows.append([name, _listed(column.seeds) or "not run", *(said(column.losses(split), 1) for split in SPLITS)])
+        rows.append([name, column.told_seeds, *(said(column.losses(split), 1) for split in SPLITS)])
         rows[-1] += [said(column.law(split)) for split in SPLITS]
     top = ceilings(folder, number)
     rows.append(["nobody above", "", f"{experiment.max_loss_m:g}", f"{experiment.max_loss_m:g}"])
@@ -118,10 +118,6 @@ def page(folder: Path = RESULTS) -> str:
     for name in ("payoffs", "scheme", "swapping_1", "swapping_2"):
         lines += pictures(folder, name)
     return "\n".join([*lines, *sources(folder)])
-
-
-def _listed(seeds: list[int]) -> str:
-    return ", ".join(map(str, seeds))
 
 
 def main(folder: Path = RESULTS) -> None:
