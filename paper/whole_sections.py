@@ -90,11 +90,12 @@ def coverage(folder: Path) -> list[str]:
 def other_figures(folder: Path, laplace: dict[str, Any]) -> list[str]:
     """figures.csv, row by row."""
     losses = {(str(row["experiment"]), row["split"]): row for row in laplace["losses"]}
+    every = {experiment.number: columns(folder, experiment.number) for experiment in EXPERIMENTS}
     rows = []
     for row in figures():
         number = int(row["experiment"])
         same, ours = "", [""] * len(LEARNED)
-        found = [columns(folder, number)[name] for name in LEARNED]
+        found = [every[number][name] for name in LEARNED]
         if row["mechanism"] == "learned" and row["quantity"] == "loss":
             ours = [said(column.losses(row["split"]), 1) for column in found]
         elif row["mechanism"] == "learned":
