@@ -7,7 +7,7 @@ import click
 
 _OPTIONS = {
     "blend": ("SHARE", "Share of mutual information in what is lowered besides the objective."),
-    "doubt": ("SHARE", "Weight of check-ins drawn anew and moved: 0 fits the training data, 1 distrusts it (0.5 unless set)."),
+    "doubt": ("SHARE", "Weight of check-ins drawn anew and moved: 0 fits the training data, 1 distrusts it."),
     "max_posterior": ("P", "No single report may give any user more than this posterior, on the training data."),
     "max_exposed": ("SHARE", "At most this share of reports may leave one user above 90 % posterior."),
     "geo_epsilon": ("E", "Geo-indistinguishability per metre, at most, at the data's points."),

@@ -32,8 +32,10 @@ from sfumato.solver.solution import Found
 
 _PARTS = 20  # of the learning: a line of history and a checkpoint after each
 _ROWS = 2048  # truths that a step looks at
-_REDRAWN = 0.2  # share of a user's check-ins in a redraw
-_FEWEST, _MOST = 8, 64
+_FEW = 200  # below so many check-ins of the largest user they are trusted less
+_DOUBT, _DOUBT_OF_FEW = 0.5, 0.7
+_REDRAWN, _REDRAWN_OF_FEW = 1 / 5, 1 / 16  # share of a user's check-ins in a redraw
+_FEWEST, _MOST = 4, 64
 _LAST_LAYER = 0.3  # of Glorot's width: begin near the same chances for all
 
 
@@ -196,14 +198,16 @@ class School:
     def plan(self) -> Plan:
         settings, problem = self.settings, self.problem
         most = int(self.samples.counts.max())
+        share, doubt = (_REDRAWN_OF_FEW, _DOUBT_OF_FEW) if most < _FEW else (_REDRAWN, _DOUBT)
+        per_user = int(np.clip(round(share * most), _FEWEST, _MOST))
         return Plan(
             loss=None if problem.loss is euclidean else problem.loss,
             unit_m=self.unit_m,
             information=problem.objective.name == "information",
-            doubt=settings.doubt,
+            doubt=doubt if settings.doubt is None else settings.doubt,
             blend=settings.blend,
-            redraws=settings.redraws,
-            per_user=int(np.clip(round(_REDRAWN * most), _FEWEST, _MOST)),
+            redraws=max(settings.redraws, min(_MOST // per_user, 12)),
+            per_user=per_user,
             rows=min(_ROWS, len(problem.places)),
             rate=settings.rate,
             max_posterior=settings.max_posterior,
