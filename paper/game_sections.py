@@ -76,18 +76,16 @@ def swapping(folder: Path) -> list[str]:
     lines = [
         "## Cross entropy as payoff",
         "",
-        f"Made by `python -m paper.cross_entropy`; {document['classifier_epochs']} epochs for C, seed 0.",
+        f"Made by `python -m paper.cross_entropy`; {document['classifier_epochs']} epochs for C.",
     ]
     lines += ["Over the last half of the rounds, lowest to highest. The paper: accuracy 1, Bayes error 0, without end."]
     lines += ["Why ours differs, and where it does not: paper/deviations.md, 28.", ""]
-    lines += ["| experiment | payoff | new classifier's accuracy, validation | B(X\\|Z), validation | loss, m |", "|---|---|---|---|---|"]
+    lines += ["| experiment | payoff | seed | new classifier's accuracy, validation | B(X\\|Z), validation | loss, m |", "|---" * 6 + "|"]
     for number, games in document["experiments"].items():
-        for name, game in games.items():
-            last = game["history"][len(game["history"]) // 2 :]
-            keys = (("accuracy_validation", 2), ("validation_bayes_error", 2), ("loss", 0))
-            cells = [f"{min(one[key] for one in last):.{digits}f} to {max(one[key] for one in last):.{digits}f}" for key, digits in keys]
-            lines.append(f"| {number} | {name} | {' | '.join(cells)} |")
-    lines += ["", "Round by round: accuracy of the new classifier, and B(X|Z) after the round.", ""]
+        lines += [f"| {number} | {name} | 0 | {_ranges(game['history'])} |" for name, game in games.items()]
+        more = document.get("further", {}).get(number, {})
+        lines += [f"| {number} | cross entropy | {seed} | {_ranges(history)} |" for seed, history in more.items()]
+    lines += ["", "Round by round, seed 0: accuracy of the new classifier, and B(X|Z) after the round.", ""]
     columns = [(number, name) for number, games in document["experiments"].items() for name in games]
     lines += ["| round | " + " | ".join(f"{number}, {name}" for number, name in columns) + " |", "|---" * (len(columns) + 1) + "|"]
     for index in range(document["rounds"]):
@@ -99,6 +97,13 @@ def swapping(folder: Path) -> list[str]:
         if (folder / f"swapping_{number}.png").exists():
             lines += [f"![The reports of four users after some rounds of cross entropy, experiment {number}](swapping_{number}.png)", ""]
     return lines
+
+
+def _ranges(history: list[dict[str, Any]]) -> str:
+    """Lowest to highest over the last half of the rounds."""
+    last = history[len(history) // 2 :]
+    keys = (("accuracy_validation", 2), ("validation_bayes_error", 2), ("loss", 0))
+    return " | ".join(f"{min(one[key] for one in last):.{digits}f} to {max(one[key] for one in last):.{digits}f}" for key, digits in keys)
 
 
 def alice(folder: Path) -> list[str]:

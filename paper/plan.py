@@ -139,11 +139,16 @@ def steps(seeds: tuple[int, ...] = SEEDS, *, quick: bool = False) -> list[Step]:
         ),
         Step("overlap", 15.0 * len(draws), _with_rows("overlap.json", draws), overlap.main),
         *(_game("paper", number, seed) for number in (2, 1, 4, 3) for seed in seeds),
-        Step("cross entropy", 900, _there("cross_entropy.json"), cross_entropy.main),
+        Step("cross entropy", 1500, _further_seeds, cross_entropy.main),
         Step("precision", 25, _there("precision.json"), precision.main),
         Step("ten users", 600, _there("ten_users.json"), ten_users.main),
         Step("side claims", 80.0 * games, _side_claims, ablation.main),
     ]
+
+
+def _further_seeds(folder: Path) -> bool:
+    further = _document(folder, "cross_entropy.json").get("further", {})
+    return all(str(seed) in further.get(number, {}) for number in ("1", "2") for seed in cross_entropy.FURTHER)
 
 
 def carry_out(todo: list[Step], folder: Path) -> None:
