@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.files import read_json
-from sfumato.mechanism import load_mechanism
+from sfumato.mechanism.base import load_mechanism
 
 SEED = 0
 RECIPES = {2: "Codebook()", 4: "Codebook.closest()"}
