@@ -33,7 +33,7 @@ _JOBS: tuple[tuple[str, int | None, float, str, str], ...] = (
         for recipe in ("closest", "default")
         for number in (2, 4)
     ),
-    *(("stockholm", None, budget, "bayes", "closest") for budget in (300.0, 518.0)),
+    *(("stockholm", None, budget, "bayes", recipe) for recipe in ("closest", "default") for budget in (300.0, 518.0)),
 )
 
 
