@@ -24,7 +24,7 @@ from sfumato.solver import Codebook, Coin, Exact, Problem, solve
 
 STOCKHOLM = (59.3326, 18.0649, 4500.0)
 _CELLS = 260
-_RECIPES = {"default": Codebook(certify=False), "closest": Codebook.closest(certify=False)}
+RECIPES = {"default": Codebook(certify=False), "closest": Codebook.closest(certify=False)}
 _JOBS: tuple[tuple[str, int | None, float, str, str], ...] = (
     *(("paper", number, EXPERIMENTS[number - 1].max_loss_m, "bayes", "default") for number in (1, 2, 3, 4)),
     *(("paper", number, EXPERIMENTS[number - 1].max_loss_m, "bayes", "closest") for number in (2, 4)),
@@ -73,7 +73,7 @@ def run(data: str, number: int | None, budget: float, objective: str, recipe: st
         objective=objective_named(objective, split.train.secrets),
     )
     clock = time.process_time()
-    solution = solve(problem, _RECIPES[recipe], seed=seed)
+    solution = solve(problem, RECIPES[recipe], seed=seed)
     seconds = time.process_time() - clock
     coin = solve(problem, Coin(), seed=seed).mechanism
     parts = {"train": split.train, "test": split.test}
@@ -83,7 +83,7 @@ def run(data: str, number: int | None, budget: float, objective: str, recipe: st
         "max_loss_m": budget,
         "objective": objective,
         "recipe": recipe,
-        "settings": repr(_RECIPES[recipe]),
+        "settings": repr(RECIPES[recipe]),
         "seed": seed,
         **{name: figures(solution.mechanism, samples) for name, samples in parts.items()},
         **{f"coin_{name}": figures(coin, samples) for name, samples in parts.items()},
@@ -111,7 +111,7 @@ def main(folder: Path, seeds: tuple[int, ...], *, again: bool = False) -> None:
     """What the folder does not hold yet."""
     path = folder / "learned.json"
     rows = [] if again or not path.exists() else json.loads(path.read_text(encoding="utf-8"))["rows"]
-    rows = [row for row in rows if row.get("settings") == repr(_RECIPES[row["recipe"]])]
+    rows = [row for row in rows if row.get("settings") == repr(RECIPES[row["recipe"]])]
     there = {(row["data"], row["experiment"], row["max_loss_m"], row["objective"], row["recipe"], row["seed"]) for row in rows}
     for job in jobs():
         for seed in seeds:

@@ -128,8 +128,8 @@ def steps(seeds: tuple[int, ...] = SEEDS, *, quick: bool = False) -> list[Step]:
         return found
     found.append(Step("readings", 60.0 * len(seeds), _with_seeds("readings.json", seeds), lambda folder: readings.main(folder, seeds)))
     found += [_optimum(number, "information", seed) for number in (2, 4) for seed in seeds]
-    keys = ("data", "experiment", "max_loss_m", "objective", "recipe", "seed")
-    jobs = [dict(zip(keys, (*job, seed), strict=True)) for job in learned.jobs() for seed in seeds]
+    keys = ("data", "experiment", "max_loss_m", "objective", "recipe", "seed", "settings")
+    jobs = [dict(zip(keys, (*job, seed, repr(learned.RECIPES[job[-1]])), strict=True)) for job in learned.jobs() for seed in seeds]
     draws = [{"weight": weight, "seed": seed, "settings": overlap.SETTINGS} for weight in overlap.WEIGHTS for seed in overlap.DRAWS]
     games = sum(count for _, _, count in ablation.games().values())
     return [

@@ -58,7 +58,7 @@ def summary(folder: Path) -> None:
     marks = [
         Line2D([], [], linestyle="", marker="D", color=_THEIRS, markerfacecolor="none", markersize=9, label="the paper's"),
         Line2D([], [], marker="o", color=_OURS, linewidth=3, label="ours: median, lowest to highest over seeds"),
-        Rectangle((0, 0), 1, 1, facecolor="0.88", hatch="///", edgecolor="0.7", label="proved: nobody within the budget is here"),
+        Rectangle((0, 0), 1, 1, facecolor="0.88", hatch="///", edgecolor="0.7", label="proved: nobody on the grid within the budget"),
     ]
     figure.legend(handles=marks, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
     save(figure, folder / "summary.png")

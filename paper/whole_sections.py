@@ -38,7 +38,7 @@ DIFFERS = """What differs, and why:
 - `Game.paper(n)`: the unit inside softplus, the weights of experiments 2 to 4, the optimiser and the start are not printed (19 to 27).
   The ablation in [game.md](game.md) shows what other readings give.
 - `Game()`, `Codebook()` and the coin are other mechanisms, held to the same budget on training data: they are not meant to agree.
-- Gowalla: the authors' choice of check-ins is not published; [overlap.md](overlap.md) shows what another choice does to every figure.
+- Gowalla: the authors' choice of check-ins is not published; [overlap.md](overlap.md) shows what another choice does.
 - The optima of the paper are argued; ours are solved and proved ([optimum.md](optimum.md)).
 """
 _SCATTER = "Seed 0, one report a point, the loss of these reports in the titles; reports at one and the same place are laid around it."

@@ -54,7 +54,7 @@ def folder_beside(path: str | os.PathLike[str], *, replaces: bool = False) -> It
         raise FileError(f"cannot write {target}: {error.strerror}; name a folder that can be written") from None
     try:
         yield beside
-        beside.chmod(0o755)
+        beside.chmod(0o777 & ~_umask())
         if replaces and target.exists():
             old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
             os.replace(target, old / target.name)

@@ -93,6 +93,11 @@ def test_what_was_asked_of_experiments_3_and_4() -> None:
             assert all(loss <= 1.005 * budget for loss in columns(RESULTS, number)[name].losses("train"))
 
 
+@pytest.mark.xfail(strict=True, reason="wanted: 0.60; measured: 0.591 (docs/decisions/0019-codebook.md)")
+def test_what_was_asked_of_the_codebook_in_experiment_4() -> None:
+    assert median(columns(RESULTS, 4)["Codebook"].errors("test", *FINEST)) >= 0.60
+
+
 def test_what_is_said_to_readers_of_the_paper_holds() -> None:
     for number in (1, 2, 3, 4):
         runs = columns(RESULTS, number)["Game"].runs

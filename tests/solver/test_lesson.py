@@ -69,10 +69,17 @@ def test_stopped_within_the_lesson_and_resumed_it_is_the_undisturbed_one(problem
         np.testing.assert_array_equal(array, again.mechanism.arrays()[name])
 
 
-def test_without_time_there_is_no_lesson(problem: Problem) -> None:
-    found = solve(problem, TAUGHT, seed=0, time_limit=0.01)
+def test_without_time_there_is_no_lesson_and_a_resumed_run_has_it(problem: Problem, tmp_path: Path) -> None:
+    found = solve(problem, TAUGHT, seed=0, time_limit=0.01, checkpoint=tmp_path / "kept.npz")
     assert "without a lesson" in found.status
     assert found.loss <= 173
+    done = [line["done"] for line in solve(problem, TAUGHT, seed=0, checkpoint=tmp_path / "kept.npz").history]
+    assert done == sorted(done) and done[-1] == pytest.approx(1) and len(done) > len(found.history)
+
+
+def test_a_lesson_that_cannot_be_given_is_told(problem: Problem) -> None:
+    tight = Problem(problem.samples, max_loss=60, cell_m=100)
+    assert "no law on these places keeps the budgets" in solve(tight, replace(TAUGHT, places=2), seed=0).status
 
 
 def test_a_lesson_knows_no_worst_case_limits() -> None:

@@ -1,5 +1,7 @@
 """sfumato solve"""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -83,9 +85,10 @@ def command(
         objective=objective_named(objective, data.secrets),
         min_bayes_error=min_bayes_error,
     )
+    chosen = SOLVERS[solver](**settings)
     with claimed(out), working(f"solving with {solver}"):
-        checkpoint = _checkpoint(out, resume) if solver in _LEARNED else None
-        solution = solve(problem, SOLVERS[solver](**settings), seed=seed, time_limit=time_limit, progress=_say_round, checkpoint=checkpoint)
+        with _checkpoint(out, resume) if solver in _LEARNED else nullcontext() as checkpoint:
+            solution = solve(problem, chosen, seed=seed, time_limit=time_limit, progress=_say_round, checkpoint=checkpoint)
         test = None
         if held is not None:
             test = judge(solution.mechanism, held, loss=problem.loss, region=problem.region, fitted_on=data, sampled_on=problem.released_on)
@@ -108,17 +111,24 @@ def _target(out: Path | None, resume: Path | None, solver: str) -> Path:
     return target
 
 
-def _checkpoint(out: Path, resume: Path | None) -> Path:
-    """Where the rounds are kept; an older run's are not gone on from unless asked for."""
+@contextmanager
+def _checkpoint(out: Path, resume: Path | None) -> Iterator[Path]:
+    """Where the rounds are kept; an older run's are not gone on from unless asked for, and stay if nothing comes of the new run."""
     from sfumato.errors import FileError
     from sfumato.solver.run import CHECKPOINT
 
-    path = out / CHECKPOINT
-    if resume is None:
-        path.unlink(missing_ok=True)
-    elif not path.exists():
+    path, aside = out / CHECKPOINT, out / f".{CHECKPOINT}.old"
+    if resume is not None and not path.exists():
         raise FileError(f"there is no {CHECKPOINT} in {resume}; nothing to go on from: start it with --out")
-    return path
+    if resume is None and path.exists():
+        path.replace(aside)
+    try:
+        yield path
+    finally:
+        if path.exists():
+            aside.unlink(missing_ok=True)
+        elif aside.exists():
+            aside.replace(path)
 
 
 def _say_round(line: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ MOST_TRUTHS = 2500  # beyond them the program grows too large for a lesson
 _GAP = 1e-3
 
 
-def best_law(problem: Problem, places: np.ndarray) -> np.ndarray | None:
+def best_law(problem: Problem, places: np.ndarray, *, time_limit: float | None = None) -> np.ndarray | None:
     """P(place | truth) of least leakage within the budgets, shape (truths, places); places that coincide share evenly.
 
     None where no law on these places keeps the budgets.
@@ -26,7 +26,7 @@ def best_law(problem: Problem, places: np.ndarray) -> np.ndarray | None:
 
     task = replace(task_of(problem), loss_of=loss_of, report_count=len(distinct))
     try:
-        found = generate_columns(task, gap=_GAP)
+        found = generate_columns(task, gap=_GAP, time_limit=time_limit)
     except InfeasibleBudget:
         return None
     law = np.zeros((len(problem.places), len(distinct)))

@@ -58,7 +58,9 @@ class School:
         done = history[-1]["done"] if history else 0.0
         stopped = f"Learned in {_PARTS * steps} steps"
         took: list[float] = []  # seconds of each part; compiling is in the first
-        alone = 1.0 if len(self.problem.places) > MOST_TRUTHS else 1 - self.settings.lesson  # the share without a lesson
+        alone = 1 - self.settings.lesson if len(self.problem.places) <= MOST_TRUTHS else 1.0  # the share without a lesson
+        if self.settings.lesson and alone == 1:
+            stopped = f"{stopped} without a lesson: there are more than {MOST_TRUTHS} places"
         while done < 1 - 1e-9:
             try:
                 part, start = len(history), time.perf_counter()
@@ -73,7 +75,11 @@ class School:
                     break
                 else:
                     state = self._on_the_grid(state)
-                    scene, share = self._lesson(state), ((done - alone) / (1 - alone), (until - alone) / (1 - alone))
+                    taught = self._lesson(state, left)
+                    if taught is None:
+                        stopped = f"Learned in {part * steps} steps without a lesson: no law on these places keeps the budgets"
+                        break
+                    scene, share = taught, ((done - alone) / (1 - alone), (until - alone) / (1 - alone))
                 state, notes = learn(state, scene, jax.random.key(self.seed), part * steps, share, plan=self.plan, steps=steps)
                 if not all(bool(jnp.all(jnp.isfinite(leaf))) for leaf in jax.tree.leaves(state)):
                     raise ProblemError(f"learning ran into numbers that are not finite at {until:.0%}; lower the rate or raise the budget")
@@ -96,7 +102,8 @@ class School:
 
     def _until(self, part: int, done: float, took: list[float], left: float | None) -> float:
         """The share of the learning that the next part ends at: its even share, or what the clock demands."""
-        until = (part + 1) / _PARTS
+        even = abs(done - part / _PARTS) < 1e-9  # else a clock has hurried it, now or before
+        until = (part + 1) / _PARTS if even else done + 1 / _PARTS
         if left is not None and took:
             until = max(until, done + (1 - done) * took[-1] / max(left, 1e-9))
         return min(1.0, until)
@@ -150,13 +157,11 @@ class School:
         snapped = (self.problem.grid.snap(region.clamp(places)) - self.centre) / self.unit_m
         return state._replace(weights=state.weights._replace(places=jnp.asarray(snapped, jnp.float32)))
 
-    def _lesson(self, state: State) -> Scene:
+    def _lesson(self, state: State, left: float | None) -> Scene | None:
         """The scene with the best law on the places, which no longer move: found once, and again by a run that goes on."""
         if self._taught is None:
-            learned = self.mechanism(state)
-            law = best_law(self.problem, self.problem.grid.snap(learned.places))
-            lesson = learned.chances(self.problem.places) if law is None else law
-            self._taught = self.scene._replace(lesson=jnp.asarray(lesson, jnp.float32))
+            law = best_law(self.problem, self.problem.grid.snap(self.mechanism(state).places), time_limit=left)
+            self._taught = None if law is None else self.scene._replace(lesson=jnp.asarray(law, jnp.float32))
         return self._taught
 
     @cached_property
@@ -241,5 +246,6 @@ class School:
         """What a checkpoint must agree with to be gone on from."""
         problem = self.problem
         budgets = (problem.max_loss, problem.user_max_loss, problem.max_distance, problem.objective)
-        words = f"{self.settings!r} {self.seed} {budgets!r} {problem.loss.__name__} {problem.grid.as_dict()} {problem.samples.hash}"
+        settings = f"{self.settings!r} {self.plan._replace(loss=None)!r} {self.seed}"
+        words = f"{settings} {budgets!r} {problem.loss.__name__} {problem.grid.as_dict()} {problem.samples.hash}"
         return array_hash(np.frombuffer(words.encode(), dtype=np.uint8))

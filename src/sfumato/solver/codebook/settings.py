@@ -57,7 +57,7 @@ class Codebook:
             if value is not None and not ((value > 0 or low == 0.0 <= value) and value <= 1):
                 raise ProblemError(f"{name} is a share between 0 and 1; got {value}")
         if self.lesson == 1 or (self.lesson and (self.max_posterior, self.max_exposed, self.geo_epsilon) != (None, None, None)):
-            raise ProblemError("a lesson is a share below 1 of the steps and knows no worst-case limits; leave out one of the two")
+            raise ProblemError("a lesson (closest) is a share below 1 of the steps and knows no worst-case limits; leave one out")
         if self.geo_epsilon is not None and not self.geo_epsilon > 0:
             raise ProblemError(f"geo_epsilon is above 0 per metre; got {self.geo_epsilon}")
 

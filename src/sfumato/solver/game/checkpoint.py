@@ -33,7 +33,7 @@ def load(path: Path, like: Any, *, of: str) -> tuple[Any, dict[str, Any]]:
     if str(arrays.get("format")) != FORMAT:
         raise FileError(f"{path} is not a checkpoint of this version; expected '{FORMAT}'")
     if str(arrays["of"]) != of:
-        raise FileError(f"{path} belongs to another game: data, budget, grid, settings or seed differ; resume with the same ones")
+        raise FileError(f"{path} belongs to another run: data, budget, grid, settings or seed differ; resume with the same ones")
     leaves, shape = jax.tree.flatten(like)
     found = [arrays[f"leaf.{number}"] for number in range(len(leaves))]
     return jax.tree.unflatten(shape, found), json.loads(str(arrays["notes"]))
