@@ -50,10 +50,10 @@ def test_every_help_ends_with_an_example(sfumato, name):
     assert "Example: sfumato " in ended.out.strip().splitlines()[-1]
 
 
-_UNTIL_STOPPED = ("serve", "studio")  # tests/deploy and tests/studio start these
+_ELSEWHERE = ("serve", "studio", "demo")  # run by tests/deploy, tests/studio and tests/docs
 
 
-@pytest.mark.parametrize("name", [name for name in _COMMANDS if name not in _UNTIL_STOPPED])
+@pytest.mark.parametrize("name", [name for name in _COMMANDS if name not in _ELSEWHERE])
 def test_the_examples_of_the_help_run(sfumato, name, runs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs").symlink_to(runs) if name in ("measure", "compare", "certify", "sanitize", "export") else None

@@ -54,7 +54,7 @@ def test_a_checkpoint_of_another_game_is_refused(tmp_path: Path) -> None:
         (tiny_problem(max_loss=91.0), replace(TINY, rounds=1), 3),
         (tiny_problem(), replace(TINY, rounds=1), 4),
     ):
-        with pytest.raises(FileError, match="belongs to another game"):
+        with pytest.raises(FileError, match="belongs to another run"):
             solve(problem, game, seed=seed, checkpoint=kept)
     kept.write_bytes(kept.read_bytes()[:-200])
     with pytest.raises(FileError, match="is not a whole checkpoint"):
