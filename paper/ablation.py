@@ -41,11 +41,11 @@ _MEANS = ("validation_bayes_error", "loss", "accuracy_train", "accuracy_validati
 
 
 def games() -> dict[str, tuple[int, Game, int]]:
-    """Name: (experiment, game, seeds).  What takes ten times as long, and the readings, have one seed."""
+    """Name: (experiment, game, seeds).  The readings have one seed."""
     found: dict[str, tuple[int, Game, int]] = {}
     for name, change in CLAIMS.items():
         game = replace(Game.paper(2), **{"classifier_epochs": EPOCHS, **change})
-        found[name] = (2, game, 1 if game.classifier_epochs > EPOCHS else len(SEEDS))
+        found[name] = (2, game, len(SEEDS))
     for number in (2, 1):
         base = replace(Game.paper(number), classifier_epochs=EPOCHS, rounds=ROUNDS)
         if number == 1:

@@ -8,14 +8,14 @@ python -m paper.optimum_test [--again]
 
 import argparse
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from paper.experiments import EXPERIMENTS, RESULTS, SEEDS, load, part
 from paper.learned import figures
-from paper.tables import say
+from paper.tables import fill, saved, say
 from sfumato.data.select import PAPER_REGION
-from sfumato.files import read_json, write_json
 from sfumato.solver import Coin, Exact, Problem, solve
 
 _CELLS = 260
@@ -36,20 +36,15 @@ def solve_one(number: int, seed: int) -> dict[str, Any]:
         found = solve(problem, _EXACT)
         assert found.certificate is not None
         row |= {"reached": 1 - found.leakage, "nobody_above": 1 - found.certificate.bound(problem).grid, "loss_m": found.loss}
+    say(f"test data, experiment {number}, seed {seed}: nobody above {row['nobody_above']:.4f}")
     return {**row, "settings": SETTINGS, "seconds": time.process_time() - clock}
 
 
 def main(folder: Path = RESULTS, seeds: tuple[int, ...] = SEEDS, *, again: bool = False) -> None:
     """What the folder does not hold yet."""
     path = folder / "optimum_test.json"
-    old = read_json(path, what="the ceilings on test data")["rows"] if path.exists() and not again else []
-    rows = {(row["experiment"], row["seed"]): row for row in old if row["settings"] == SETTINGS}
-    for number in (1, 2, 3, 4):
-        for seed in seeds:
-            if (number, seed) not in rows:
-                row = rows[number, seed] = solve_one(number, seed)
-                write_json(path, {"command": "python -m paper.optimum_test", "rows": [rows[key] for key in sorted(rows)]})
-                say(f"test data, experiment {number}, seed {seed}: nobody above {row['nobody_above']:.4f}")
+    todo = {(number, seed): partial(solve_one, number, seed) for number in (1, 2, 3, 4) for seed in seeds}
+    fill(path, "python -m paper.optimum_test", todo, saved(path, SETTINGS, "experiment", "seed", again=again))
 
 
 if __name__ == "__main__":

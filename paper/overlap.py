@@ -9,15 +9,15 @@ python -m paper.overlap [--again]
 
 import argparse
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from paper.experiments import CELLS, EXPERIMENTS, RESULTS, SPLITS, gowalla, grid, part
 from paper.learned import figures
-from paper.tables import say
+from paper.tables import fill, saved, say
 from sfumato.data.samples import Split
 from sfumato.data.select import PAPER_REGION
-from sfumato.files import read_json, write_json
 from sfumato.measure.estimate import estimate_bayes_error
 from sfumato.measure.exact import bayes_error
 from sfumato.solver import Coin, Exact, Problem, solve
@@ -52,20 +52,16 @@ def draw(weight: float, seed: int) -> dict[str, Any]:
             assert certificate is not None
             found["nobody_above"] = {"train": 1 - certificate.bound(problem).grid}
         row[str(experiment.number)] = found
-    return {**row, "seconds": time.process_time() - clock}
+    seconds = time.process_time() - clock
+    say(f"weight {weight}, draw {seed}: without noise {row['none']['train']['13']:.3f} at 13 cells, {seconds:.0f} s")
+    return {**row, "seconds": seconds}
 
 
 def main(folder: Path = RESULTS, seeds: tuple[int, ...] = DRAWS, *, again: bool = False) -> None:
     """What the folder does not hold yet."""
     path = folder / "overlap.json"
-    old = read_json(path, what="draws by the filter's weight")["rows"] if path.exists() and not again else []
-    rows = {(row["weight"], row["seed"]): row for row in old if row["settings"] == SETTINGS}
-    for seed in seeds:
-        for weight in WEIGHTS:
-            if (weight, seed) not in rows:
-                row = rows[weight, seed] = draw(weight, seed)
-                write_json(path, {"command": "python -m paper.overlap", "rows": [rows[key] for key in sorted(rows)]})
-                say(f"weight {weight}, draw {seed}: without noise {row['none']['train']['13']:.3f} at 13 cells, {row['seconds']:.0f} s")
+    todo = {(weight, seed): partial(draw, weight, seed) for seed in seeds for weight in WEIGHTS}
+    fill(path, "python -m paper.overlap", todo, saved(path, SETTINGS, "weight", "seed", again=again))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
 """Rows that set ours beside theirs, and Markdown made from the JSON of a run."""
 
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from paper.experiments import RESULTS
 from paper.printed import Target
-from sfumato.files import read_json, write_text
+from sfumato.files import read_json, write_json, write_text
 
 _HEAD = "| data | cells a side | hits | ours | lowest to highest | exact on the grid | theirs | difference | allowed | |"
 _RULE = "|---|---|---|---|---|---|---|---|---|---|"
@@ -16,6 +17,21 @@ _RULE = "|---|---|---|---|---|---|---|---|---|---|"
 def say(text: str) -> None:
     """Progress, on stderr."""
     print(text, file=sys.stderr, flush=True)
+
+
+def fill(path: Path, command: str, todo: Mapping[tuple, Callable[[], dict[str, Any]]], known: Mapping[tuple, dict[str, Any]]) -> None:
+    """Run what is not known yet, and write all rows, in order of their keys, after each."""
+    rows = dict(known)
+    for key, run in todo.items():
+        if key not in rows:
+            rows[key] = run()
+            write_json(path, {"command": command, "rows": [rows[each] for each in sorted(rows)]})
+
+
+def saved(path: Path, settings: str, *keys: str, again: bool = False) -> dict[tuple, dict[str, Any]]:
+    """Rows of an earlier run with the same settings, by their keys; none to begin anew."""
+    rows = read_json(path, what="results of a run")["rows"] if path.exists() and not again else []
+    return {tuple(row[key] for key in keys): row for row in rows if row["settings"] == settings}
 
 
 def spread(values: list[float], digits: int = 3, scale: float = 1.0) -> str:

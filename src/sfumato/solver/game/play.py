@@ -44,12 +44,15 @@ class Match:
         players, best, history = self._first_or_saved(checkpoint)
         base = [one.classifier for one in self.first]
         stopped = "Played all rounds"
+        took = 0.0  # seconds of the last round: another is begun only if it fits
         for index in range(len(history) // len(self.cells), self.game.rounds):
-            if time_limit is not None and history and time.perf_counter() - begin >= time_limit:
+            start = time.perf_counter()
+            if time_limit is not None and history and start - begin + took >= time_limit:
                 stopped = f"Time limit: {index} of {self.game.rounds} rounds"
                 break
             try:
                 players, best, history = self._side_by_side(index, players, base, best, history)
+                took = time.perf_counter() - start
                 if checkpoint is not None:
                     files.save(checkpoint, (players, best[0]), of=self._name(), notes={"best": best[1], "history": history})
                 if progress is not None:
