@@ -43,7 +43,7 @@ def ablation(folder: Path) -> list[str]:
         f"epochs unless said, one thing changed; means over the last {document['last']} of {document['rounds']} rounds, median over seeds."
     ]
     lines += [
-        f"A difference below {_SURE} (of the budget, for losses) is not called one; with one seed, the rest are hints.",
+        f"A difference below {_SURE} (of the budget, for losses) is not called one; the readings have one seed and are hints.",
         "",
     ]
     lines += ["| the paper says | changed | compared with | figure | changed: | compared: | |", "|---|---|---|---|---|---|---|"]
