@@ -31,7 +31,7 @@ PAGES: dict[str, tuple[tuple[str, ...], Callable[[Path], str]]] = {  # each page
     "laplace.md": (("laplace.json", "no_noise.json"), tables.laplace_page),
     "readings.md": (("readings.json",), readings.page),
     "optimum.md": (("optimum.json",), optimum.page),
-    "learned.md": (("learned.json", "optimum.json"), learned_page.page),
+    "learned.md": (("learned.json", "optimum.json", "draws.json"), learned_page.page),
     "game.md": (("alice_and_bob.json",), game_page.game_page),
     "overlap.md": (("overlap.json",), overlap_page.page),
     "README.md": (

@@ -92,9 +92,8 @@ def _kept(name: str, experiment: Experiment, run: dict[str, Any]) -> dict[str, n
 
 def scatter(experiment: Experiment, folder: Path) -> bool:
     """Draw one experiment; False where the data or the reports of a run are not here."""
-    names = {name: short for name, short in _SHOWN.items() if (experiment.data, name) != ("gowalla", "Game.paper")}
-    runs = [(name, run) for name in names for run in columns(folder, experiment.number)[name].runs if run["seed"] == SEED]
-    found = [(_TITLES[name].format(experiment.number), _kept(names[name], experiment, run)) for name, run in runs]
+    runs = [(name, run) for name in _SHOWN for run in columns(folder, experiment.number)[name].runs if run["seed"] == SEED]
+    found = [(_TITLES[name].format(experiment.number), _kept(_SHOWN[name], experiment, run)) for name, run in runs]
     if experiment.data == "gowalla" and not (gowalla_file().is_file() and all(kept for _, kept in found)):
         return False
     data = load(experiment.data, SEED)

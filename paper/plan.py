@@ -10,6 +10,7 @@ from paper import (
     ablation,
     alice_and_bob,
     cross_entropy,
+    draws,
     game_tables,
     laplace_tables,
     learned,
@@ -130,14 +131,16 @@ def steps(seeds: tuple[int, ...] = SEEDS, *, quick: bool = False) -> list[Step]:
     found += [_optimum(number, "information", seed) for number in (2, 4) for seed in seeds]
     keys = ("data", "experiment", "max_loss_m", "objective", "recipe", "seed", "settings")
     jobs = [dict(zip(keys, (*job, seed, repr(learned.RECIPES[job[-1]])), strict=True)) for job in learned.jobs() for seed in seeds]
-    draws = [{"weight": weight, "seed": seed, "settings": overlap.SETTINGS} for weight in overlap.WEIGHTS for seed in overlap.DRAWS]
+    weights = [{"weight": weight, "seed": seed, "settings": overlap.SETTINGS} for weight in overlap.WEIGHTS for seed in overlap.DRAWS]
+    further = [{"recipe": recipe, "seed": seed, "settings": draws.SETTINGS} for recipe in learned.RECIPES for seed in draws.DRAWS]
     games = sum(count for _, _, count in ablation.games().values())
     return [
         *found,
         Step(
             "the codebook beside the bounds", 35.0 * len(jobs), _with_rows("learned.json", jobs), lambda folder: learned.main(folder, seeds)
         ),
-        Step("overlap", 15.0 * len(draws), _with_rows("overlap.json", draws), overlap.main),
+        Step("overlap", 15.0 * len(weights), _with_rows("overlap.json", weights), overlap.main),
+        Step("further draws", 25.0 * len(further), _with_rows("draws.json", further), draws.main),
         *(_game("paper", number, seed) for number in (2, 1, 4, 3) for seed in seeds),
         Step("cross entropy", 1500, _further_seeds, cross_entropy.main),
         Step("precision", 25, _there("precision.json"), precision.main),

@@ -4,16 +4,18 @@ from pathlib import Path
 
 import numpy as np
 
-from paper import learned_page
+from paper import draws, learned_page
 from paper.experiments import RESULTS
+from paper.learned import RECIPES
 from sfumato.data.samples import Samples, Split
 from sfumato.data.synthetic import four_corners
 from sfumato.files import read_json
+from sfumato.mechanism.simple import Identity
 from sfumato.solver import Codebook, Problem, solve
 
 
 def test_the_page_is_made_from_the_runs(tmp_path: Path) -> None:
-    for name in ("learned.json", "optimum.json"):
+    for name in ("learned.json", "optimum.json", "draws.json"):
         (tmp_path / name).write_bytes((RESULTS / name).read_bytes())
     learned_page.main(tmp_path)
     assert (tmp_path / "learned.md").read_bytes() == (RESULTS / "learned.md").read_bytes()
@@ -27,6 +29,26 @@ def test_budgets_are_held_and_no_law_is_better_than_the_bound() -> None:
         if bound is not None:
             leaked = 1 - row["train"]["bayes_error"] if row["objective"] == "bayes" else row["train"]["information_bits"]
             assert leaked >= bound - 1e-9
+
+
+def test_few_check_ins_say_what_they_say_and_all_of_them_what_the_data_say() -> None:
+    data = four_corners(seed=3).train.take(np.arange(0, 1920, 12))
+    shared = Samples(data.secret, np.repeat(data.secret[:, None] // 2 * 100.0, 2, axis=1), data.secrets)  # two users at each of two places
+    assert np.allclose(draws.on_few(Identity(), shared, 5, seed=0), 0.5)
+    once = draws.on_few(Identity(), data, 1, seed=0)
+    assert once == draws.on_few(Identity(), data, 1, seed=0)
+    assert max(once) == 0
+
+
+def test_the_further_draws_are_all_there_and_chose_nothing() -> None:
+    rows = read_json(RESULTS / "draws.json", what="results on further draws")["rows"]
+    assert {(row["recipe"], row["seed"]) for row in rows} == {(recipe, seed) for recipe in RECIPES for seed in draws.DRAWS}
+    assert not set(draws.DRAWS) & set(range(10, 16))
+    first = [row for row in read_json(RESULTS / "learned.json", what="learned results")["rows"] if row["experiment"] == 4]
+    for row in first:  # the same runs as those of the first table
+        if row["objective"] == "bayes":
+            same = next(one for one in rows if (one["recipe"], one["seed"]) == (row["recipe"], row["seed"]))
+            assert abs(same["test"]["bayes_error"] - row["test"]["bayes_error"]) < 0.02
 
 
 def test_poisoned_test_data_changes_nothing_that_is_learned() -> None:
