@@ -2,11 +2,14 @@
 
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
 
+from sfumato.data.grid import Region
 from sfumato.errors import ProblemError
+from sfumato.measure.certificate import bound_on_the_grid
 from sfumato.solver.frontier import Curve, frontier
 from sfumato.solver.optimum import best_within, task_of
 from tests.solver.three_users import on_square
@@ -41,3 +44,18 @@ def test_the_bracket_of_a_frontier_narrows_while_it_is_watched() -> None:
 def test_a_frontier_below_the_smallest_loss_is_refused() -> None:
     with pytest.raises(ProblemError, match="no mechanism stays below"):
         frontier(on_square(max_loss=100.0), np.array([5.0, 60.0]))
+
+
+def test_the_bound_of_a_frontier_is_over_all_cells_of_the_region(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cells that miss the hull of the truths are not in the solver's list."""
+    problem = on_square(max_loss=150.0, region=Region((100.0, 80.0), 2600.0), cell_m=50.0)
+    looked_at = []
+
+    def checked(*asked: Any) -> tuple[float, int]:
+        looked_at.append(bound_on_the_grid(*asked))
+        return looked_at[-1]
+
+    monkeypatch.setattr("sfumato.solver.frontier.bound_on_the_grid", checked)
+    frontier(problem, np.array([100.0]), gap=0.01)
+    assert looked_at and {cells for _, cells in looked_at} == {len(problem.grid.centres())}
+    assert len(problem.reports) < len(problem.grid.centres())

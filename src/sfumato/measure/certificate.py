@@ -107,14 +107,7 @@ class Certificate:
         """Work the proof out again for a problem; refuses a problem that it was not made for."""
         self._check(problem)
         claim = claim_of(problem)
-        places = self._places_to_check(problem)
-        nearest = np.arange(len(places)) if places is self.on_grid.places else cKDTree(self.on_grid.places).query(places)[1]
-        on_grid = bound_grid(
-            claim,
-            self.on_grid.shares[nearest],
-            self.on_grid.multipliers,
-            lambda reports: problem.loss(problem.places[:, None, :], places[None, reports, :]),
-        )
+        on_grid, cells = bound_on_the_grid(problem, self.on_grid)
         plane = None
         if self.on_plane is not None and problem.loss is euclidean:
             proof = self.on_plane
@@ -125,16 +118,7 @@ class Certificate:
         blind = problem.objective.leakage(Joint(problem.joint.prior[:, None], secrets=problem.joint.secrets))
         blind -= 1e-12 * (1 + abs(blind))  # room for the rounding of whoever it is held against
         plane = None if plane is None else max(plane / unit, blind)
-        return Bounds(grid=max(on_grid / unit, blind, -np.inf if plane is None else plane), plane=plane, cells=len(places))
-
-    def _places_to_check(self, problem: Claimed) -> np.ndarray:
-        """All cells of the region, each with the shares of the nearest one in the proof; where these are too many
-        (or the reports are words), the problem's own list of reports."""
-        if problem.loss_is_distance:
-            count = problem.grid.cells_per_side
-            if count is not None and count * count * len(problem.places) <= _MOST_PAIRS:
-                return problem.grid.centres()
-        return problem.reports
+        return Bounds(grid=max(on_grid / unit, blind, -np.inf if plane is None else plane), plane=plane, cells=cells)
 
     def _check(self, problem: Claimed) -> None:
         if self.data_hash != problem.samples.hash:
@@ -207,6 +191,25 @@ def claim_of(problem: Claimed) -> Claim:
         user_max_loss=problem.user_limits,
         cap=problem.max_distance,
     )
+
+
+def bound_on_the_grid(problem: Claimed, proof: Proof) -> tuple[float, int]:
+    """What the proof proves for reports on the grid (nats for information), and how many cells were looked at.
+
+    These are all cells of the region, each with the shares of the nearest one in the proof; where they are too many (or the reports
+    are words), the problem's own list of reports.
+    """
+    places, count = problem.reports, problem.grid.cells_per_side if problem.loss_is_distance else None
+    if count is not None and count * count * len(problem.places) <= _MOST_PAIRS:
+        places = problem.grid.centres()
+    nearest = cKDTree(proof.places).query(places)[1] if places is not proof.places else np.arange(len(places))
+    bound = bound_grid(
+        claim_of(problem),
+        proof.shares[nearest],
+        proof.multipliers,
+        lambda reports: problem.loss(problem.places[:, None, :], places[None, reports, :]),
+    )
+    return bound, len(places)
 
 
 def _plane_proof(arrays: dict[str, np.ndarray]) -> Proof | None:

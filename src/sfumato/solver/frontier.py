@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sfumato.errors import ProblemError
-from sfumato.measure.bound import bound_grid
-from sfumato.measure.certificate import claim_of
+from sfumato.measure.certificate import Proof, bound_on_the_grid
 from sfumato.measure.objective import Bayes, Information, Objective
 from sfumato.solver.optimum import best_within, task_of
 from sfumato.solver.problem import Problem
@@ -135,9 +134,8 @@ def _curve(
         solved.add(budget)
         asked = replace(problem, max_loss=budget, user_max_loss=None, max_distance=None, min_bayes_error=None, objective=objective)
         left = None if time_limit is None else time_limit - spent
-        task = task_of(asked)
-        optimum = best_within(asked, task, gap=gap * unit / 2, time_limit=left, first_reports=reports)
-        proven = bound_grid(claim_of(asked), optimum.scores, optimum.multipliers, task.loss_of)  # by the checker, not the solver
+        optimum = best_within(asked, task_of(asked), gap=gap * unit / 2, time_limit=left, first_reports=reports)
+        proven, _ = bound_on_the_grid(asked, Proof(asked.reports, optimum.scores, optimum.multipliers))  # by the checker, not the solver
         reports = optimum.reports if reports is None else np.union1d(reports, optimum.reports)
         price = float(optimum.multipliers[0]) / unit
         tangents.append((proven / unit + price * budget, -price))
