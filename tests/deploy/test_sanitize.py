@@ -162,6 +162,44 @@ def test_metadata_that_may_hold_places_is_left_out(runs, tmp_path):
     assert b"bbox" not in (tmp_path / "out.parquet").read_bytes()
 
 
+def test_notes_on_a_column_are_left_out_and_its_number_stays(runs, tmp_path):
+    """Also in nested columns; a column's number is how some readers find it."""
+    table = checkins(20)
+    inner = pa.struct([pa.field("a", pa.int64(), metadata={"bbox": "inner"})])
+    lists = pa.list_(pa.field("element", pa.int64(), metadata={"bbox": "of a list"}))
+    schema = table.schema.set(2, table.schema.field(2).with_metadata({"bbox": "[2.3, 48.8]", "PARQUET:field_id": "7"}))
+    schema = schema.append(pa.field("box", inner)).append(pa.field("steps", lists))
+    columns = [*table.columns, pa.array([{"a": 1}] * 20, inner), pa.array([[1, 2]] * 20, lists)]
+    source = write_parquet(tmp_path / "in.parquet", pa.table(columns, schema=schema))
+    assert parquet.read_schema(source).field("latitude").metadata[b"bbox"] == b"[2.3, 48.8]"
+    sanitize(runs / "laplace", source, tmp_path / "out.parquet")
+    found = parquet.read_schema(tmp_path / "out.parquet")
+    assert found.field("latitude").metadata == {b"PARQUET:field_id": b"7"}
+    fields = (found.field("box").type.field(0), found.field("steps").type.value_field)
+    assert not any(b"bbox" in (field.metadata or {}) for field in fields) and found.equals(parquet.read_schema(source))
+
+
+def test_a_dropped_row_leaves_no_value_in_a_dictionary(runs, tmp_path, monkeypatch):
+    """Neither in its own block nor in another block of its row group, nor in a nested column."""
+    monkeypatch.setattr("sfumato.deploy.parquet_table.BLOCK_ROWS", 20)
+    table = checkins(60)
+    far = table["latitude"].to_numpy().copy()
+    far[45] = 10.0
+    words = [None if row == 3 else "SECRET-WORD" if row == 45 else f"w{row % 4}" for row in range(60)]
+    sizes = pa.DictionaryArray.from_arrays(pa.array([row % 3 for row in range(60)], pa.int8()), ["small", "big", "huge"], ordered=True)
+    told = table.set_column(2, "latitude", pa.array(far)).append_column("word", pa.array(words).dictionary_encode())
+    lists = pa.array([[word, "all"] for word in words]).cast(pa.list_(pa.dictionary(pa.int32(), pa.string())))
+    told = told.append_column("words", lists).append_column("size", sizes)
+    source = write_parquet(tmp_path / "in.parquet", told, compression="none")
+    sanitize(runs / "laplace", source, tmp_path / "out.parquet", policy=Policy(outside="drop"))
+    assert b"SECRET-WORD" in source.read_bytes() and b"SECRET-WORD" not in (tmp_path / "out.parquet").read_bytes()
+    found, left = parquet.read_table(tmp_path / "out.parquet"), [row for row in range(60) if row != 45]
+    assert found.schema.equals(parquet.read_schema(source)) and found.schema.field("size").type.ordered
+    for name in ("word", "words", "size"):
+        assert found[name].to_pylist() == told[name].take(left).to_pylist()
+    assert found["size"].chunk(0).dictionary.to_pylist() == ["small", "big", "huge"]
+
+
 def test_the_record_holds_no_location(runs, tmp_path):
     source = write_parquet(tmp_path / "in.parquet", checkins(2000))
     record = sanitize(runs / "laplace", source, tmp_path / "out.parquet")

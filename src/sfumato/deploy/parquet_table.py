@@ -1,7 +1,7 @@
 """Parquet files, a block of rows at a time: other columns, types and order as they came."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ BLOCK_ROWS = 65_536
 _MOST_ROWS_A_GROUP = 1 << 20
 _BUFFER = 1 << 20
 _KIND = "a Parquet file"
+_FIELD_NUMBER = b"PARQUET:field_id"
 
 
 class ParquetBlock:
@@ -103,12 +104,14 @@ class ParquetTable:
     @contextmanager
     def sink(self, path: Path, *, first: str, second: str, decimals: int, without: tuple[str, ...] = ()) -> Iterator["ParquetSink"]:
         """A file of the same kind, under its name only when all is written."""
+        import pyarrow as pa
         from pyarrow import parquet
 
         schema = self._schema
         for name in without:
             schema = schema.remove(schema.get_field_index(name))
-        schema = schema.with_metadata(_harmless(schema.metadata, without))
+        fields = [_unnoted(field).with_type(_remade(field.type, _unnoted)) for field in schema]
+        schema = pa.schema(fields, metadata=_harmless(schema.metadata, without))
         with written_beside(path) as beside, parquet.ParquetWriter(beside, schema) as writer:
             yield ParquetSink(writer, schema, first, second, self._group_rows)
 
@@ -121,7 +124,10 @@ class ParquetSink:
         self._places = [(schema.get_field_index(name), schema.field(name)) for name in (first, second)]
 
     def write(self, block: ParquetBlock, first: np.ndarray, second: np.ndarray, keep: np.ndarray | None) -> None:
-        """One block; `keep` says which rows go out, None for all."""
+        """One block; `keep` says which rows go out, None for all of the file.
+
+        Where it is given, dictionaries are cut to the values that go out: a block shares its own with rows that do not.
+        """
         import pyarrow as pa
 
         columns = [block.batch.column(name) for name in self._schema.names]
@@ -131,7 +137,8 @@ class ParquetSink:
             columns[place] = pa.array(values, mask=mask).cast(field.type, safe=False)
         batch = pa.record_batch(columns, schema=self._schema)
         if keep is not None:
-            batch = batch.filter(pa.array(keep))
+            kept = batch.filter(pa.array(keep))
+            batch = pa.record_batch([_compact(column) for column in kept.columns], schema=self._schema)
         self._writer.write_batch(batch, row_group_size=self._group_rows)
 
 
@@ -139,6 +146,44 @@ def _is_number(kind: Any) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_float32(kind) or pa.types.is_float64(kind) or pa.types.is_decimal(kind))
+
+
+def _compact(column: Any) -> Any:
+    """The same values and type; a dictionary holds only what the rows hold, in its old order."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    if pa.types.is_dictionary(column.type):
+        used = compute.unique(column.indices.drop_null()).sort()
+        places = compute.index_in(column.indices, value_set=used).cast(column.type.index_type)
+        return pa.DictionaryArray.from_arrays(places, column.dictionary.take(used), ordered=column.type.ordered)
+    decoded = _remade(column.type, lambda field: field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field)
+    return column if decoded == column.type else column.cast(decoded).cast(column.type)
+
+
+def _unnoted(field: Any) -> Any:
+    """A column without its notes, but for its number, by which some readers find it."""
+    number = (field.metadata or {}).get(_FIELD_NUMBER, b"")
+    return field.with_metadata({_FIELD_NUMBER: number} if number.isdigit() else None)
+
+
+def _remade(kind: Any, change: Callable[[Any], Any]) -> Any:
+    """A type with all its inner fields changed."""
+    import pyarrow as pa
+
+    def inner(field: Any) -> Any:
+        changed = change(field)
+        return changed.with_type(_remade(changed.type, change))
+
+    if pa.types.is_struct(kind):
+        return pa.struct([inner(kind.field(place)) for place in range(kind.num_fields)])
+    if pa.types.is_map(kind):
+        return pa.map_(inner(kind.key_field), inner(kind.item_field), keys_sorted=kind.keys_sorted)
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(inner(kind.value_field), kind.list_size)
+    if pa.types.is_large_list(kind):
+        return pa.large_list(inner(kind.value_field))
+    return pa.list_(inner(kind.value_field)) if pa.types.is_list(kind) else kind
 
 
 def _harmless(metadata: dict[bytes, bytes] | None, without: tuple[str, ...]) -> dict[bytes, bytes] | None:

@@ -114,7 +114,9 @@ def _all_blocks(
         bad.note(found.impossible, tally.rows_in)
         if policy.outside == "refuse":
             refused.note(found.outside, tally.rows_in)
-        keep = ~found.outside if found.outside is not None and policy.outside == "drop" else None
+        keep = None
+        if policy.outside == "drop":  # also where a block loses no row: it may share a dictionary with one that does
+            keep = np.ones(len(block), dtype=bool) if found.outside is None else ~found.outside
         tally.rows_in += len(block)
         tally.rows_out += len(block) if keep is None else int(keep.sum())
         tally.without_place += 0 if found.missing is None else int(found.missing.sum())
