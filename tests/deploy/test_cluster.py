@@ -15,9 +15,10 @@ import pytest
 from pyarrow import parquet
 
 from sfumato.deploy.chance import Sticky
-from sfumato.deploy.cluster import ClusterError, on_cluster
+from sfumato.deploy.cluster import ClusterError, _order, _tally, _work, on_cluster
+from sfumato.deploy.part import sanitize_part
 from sfumato.deploy.sanitize import sanitize
-from sfumato.errors import DataError
+from sfumato.errors import DataError, FileError
 from tests.deploy.tables import checkins, write_parquet
 
 KEY = bytes(range(32))
@@ -94,6 +95,47 @@ def test_a_refusal_on_a_worker_is_the_same_sentence(runs, tmp_path):
     with _cluster(tmp_path) as (address, _), pytest.raises(DataError, match=r"b\.csv: 1 of 1 rows") as refused:
         sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out", runner=on_cluster(address))
     assert "10.123" not in str(refused.value) and not (tmp_path / "out").exists()
+
+
+class _Future:
+    """A part that a worker has done, without a cluster."""
+
+    def __init__(self, outcome):
+        self.result = lambda: outcome
+
+
+def _as_on_workers(release, chance, policy, tasks, progress):
+    order = _order(release, chance, policy)
+    for task in tasks:
+        yield task, _tally(_Future(_work(order, str(task.source), str(task.target))), progress)
+
+
+def test_a_worker_that_cannot_write_leaves_the_finished_parts(runs, tmp_path, monkeypatch):
+    """Its error is not the data's, so the same command goes on from them."""
+    for part in range(3):
+        write_parquet(tmp_path / "in" / f"{part}.parquet", checkins(100, seed=part))
+
+    def full(release, chance, policy, source, target, **options):
+        if source.name == "2.parquet":
+            raise FileError("cannot write 2.parquet: No space left on device; name a file in a folder that can be written")
+        return sanitize_part(release, chance, policy, source, target, **options)
+
+    monkeypatch.setattr("sfumato.deploy.cluster.sanitize_part", full)
+    with pytest.raises(FileError, match="No space left"):
+        sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out", runner=_as_on_workers)
+    finished = _hashes(tmp_path / ".out.sfumato-job" / "parts")
+    assert list(finished) == ["0.parquet", "1.parquet"]
+    monkeypatch.undo()
+    assert sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out", runner=_as_on_workers)["rows_out"] == 300
+    assert finished.items() <= _hashes(tmp_path / "out").items()
+
+
+def test_bad_data_on_a_worker_leaves_nothing(runs, tmp_path):
+    write_parquet(tmp_path / "in" / "a.parquet", checkins(100))
+    (tmp_path / "in" / "b.csv").write_text("lat,lon\n10.123,10\n")
+    with pytest.raises(DataError, match=r"b\.csv: 1 of 1 rows"):
+        sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out", runner=_as_on_workers)
+    assert os.listdir(tmp_path) == ["in"]
 
 
 def test_no_scheduler_is_one_sentence(runs, tmp_path, monkeypatch):

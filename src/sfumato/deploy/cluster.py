@@ -11,13 +11,15 @@ from sfumato.deploy.chance import Chance, Secure, Sticky
 from sfumato.deploy.part import Policy, Tally, sanitize_part
 from sfumato.deploy.release import Release
 from sfumato.deploy.sanitize import Runner, Task
-from sfumato.errors import DataError, FileError, SfumatoError
+from sfumato.errors import DataError, FileError, MechanismError, SfumatoError
 
 
 class ClusterError(SfumatoError):
     """The cluster cannot be reached, or gave up."""
 
 
+# A worker's error comes back as its own kind: bad data ends a job, a disk that is full does not.
+_KINDS: dict[str, type[SfumatoError]] = {kind.__name__: kind for kind in (DataError, FileError, MechanismError)}
 _WAIT = "30s"
 _KILLED_OFTEN = 10  # times a part may lose its worker before it is blamed
 
@@ -72,7 +74,7 @@ def _tally(future: Any, progress: Callable[[int], None] | None) -> Tally:
             f"the cluster gave a part up ({type(error).__name__}); mend it and run the same command again to go on"
         ) from None
     if "error" in outcome:
-        raise DataError(outcome["error"], hint=outcome["hint"])
+        raise _KINDS.get(outcome.get("kind", ""), SfumatoError)(outcome["error"], hint=outcome["hint"])
     tally = Tally(**outcome)
     if progress is not None:
         progress(tally.rows_in)
@@ -98,7 +100,7 @@ def _work(order: dict[str, Any], source: str, target: str) -> dict[str, Any]:
     try:
         return sanitize_part(release, chance, policy, Path(source), Path(target)).as_dict()
     except SfumatoError as error:
-        return {"error": str(error), "hint": error.hint}
+        return {"error": str(error), "hint": error.hint, "kind": type(error).__name__}
 
 
 class _Held:
