@@ -30,6 +30,17 @@ def test_sanitize(run, tmp_path):
     assert grid is not None and np.abs(grid.snap(places) - places).max() <= 0.05  # the middles of cells, to a decimal
 
 
+def test_columns_that_tell_the_place_in_metres(run, tmp_path):
+    """Venues of 5 m, and a copy rounded to 5 m; small numbers are not taken for coordinates."""
+    random = np.random.default_rng(1)
+    venues = np.round(random.uniform(-300, 300, (40, 2)) / 10) * 10
+    drawn = random.integers(0, 40, 400)
+    rows = venues[drawn] + random.uniform(-2, 2, (400, 2))
+    lines = [f"{x:.2f},{y:.2f},v{venue},{5 * round(x / 5)},{random.integers(0, 60)}\n" for (x, y), venue in zip(rows, drawn, strict=True)]
+    (tmp_path / "in.csv").write_text("x,y,venue,rough_x,age\n" + "".join(lines))
+    assert sanitize(run, tmp_path / "in.csv", tmp_path / "out.csv")["columns_that_tell_the_place"] == ["rough_x", "venue"]
+
+
 def test_export(run, tmp_path):
     manifest = export(run, tmp_path / "dist")
     assert manifest["plane"] is None and manifest["units"]["written"] == "metres"

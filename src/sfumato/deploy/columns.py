@@ -12,7 +12,8 @@ from sfumato.errors import DataError
 _TIMES = ("time", "timestamp", "datetime", "date", "created_at", "utc")
 _AGREE = 0.95  # share of repeated values that go with one place before a column is said to give it away
 _FEW = 20  # repeated rows below which nothing is said
-_SAME_PLACE = 1e-4  # degrees, about 11 m
+_SAME_PLACE_DEGREES = 1e-4  # about 11 m
+_SAME_PLACE_M = 10.0  # in plane metres; a cell of the run where that is less
 _COPIES = 0.5  # share of rows whose value equals a coordinate before a column is called a copy
 
 
@@ -68,9 +69,10 @@ def _one(names: list[str], given: str | None, usual: tuple[str, ...], *, source:
     return matches[0]
 
 
-def betraying(columns: dict[str, list[Any]], first: np.ndarray, second: np.ndarray) -> list[str]:
+def betraying(columns: dict[str, list[Any]], first: np.ndarray, second: np.ndarray, *, degrees: bool, cell_m: float) -> list[str]:
     """Columns whose values tell the place: a copy of a coordinate, or values that always go with one place.
 
+    Places are the same within about 10 m; `degrees` says in which unit they are, `cell_m` how fine the run is.
     Judged on the rows given (the first of a file).  A column whose values never repeat cannot be judged
     so, unless it holds a coordinate.
     """
@@ -78,10 +80,16 @@ def betraying(columns: dict[str, list[Any]], first: np.ndarray, second: np.ndarr
     rows = np.flatnonzero(known).tolist()
     if len(rows) < _FEW:
         return []
-    where = [(round(first[row] / _SAME_PLACE), round(second[row] / _SAME_PLACE)) for row in rows]
+    same = _SAME_PLACE_DEGREES if degrees else min(_SAME_PLACE_M, cell_m)
+    small = 1.0 if degrees else 10 * same
+    where = [(round(first[row] / same), round(second[row] / same)) for row in rows]
     if len(set(where)) < 2:
         return []
-    return [name for name, values in columns.items() if _is_copy(values, rows, first, second) or _goes_with_place(values, rows, where)]
+    return [
+        name
+        for name, values in columns.items()
+        if _is_copy(values, rows, first, second, same=same, small=small) or _goes_with_place(values, rows, where)
+    ]
 
 
 def _goes_with_place(values: list[Any], rows: list[int], where: list[tuple[int, int]]) -> bool:
@@ -97,7 +105,7 @@ def _goes_with_place(values: list[Any], rows: list[int], where: list[tuple[int, 
     return agreeing / count >= _AGREE
 
 
-def _is_copy(values: list[Any], rows: list[int], first: np.ndarray, second: np.ndarray) -> bool:
+def _is_copy(values: list[Any], rows: list[int], first: np.ndarray, second: np.ndarray, *, same: float, small: float) -> bool:
     near = 0
     for row in rows:
         text = str(values[row])
@@ -108,6 +116,6 @@ def _is_copy(values: list[Any], rows: list[int], first: np.ndarray, second: np.n
             except ValueError:
                 continue
             # Coordinates near zero look like any small number.
-            hit |= any(abs(number - place) <= _SAME_PLACE and abs(place) > 1 for place in (first[row], second[row]))
+            hit |= any(abs(number - place) <= same and abs(place) > small for place in (first[row], second[row]))
         near += hit
     return near / len(rows) >= _COPIES

@@ -105,7 +105,9 @@ def _all_blocks(
         if not tally.rows_in:
             others = [name for name in table.names if name not in (columns.first, columns.second, *policy.drop)]
             looked = {name: block.values(name, _LOOKED_AT) for name in others}
-            tally.betraying = betraying(looked, first[:_LOOKED_AT], second[:_LOOKED_AT])
+            tally.betraying = betraying(
+                looked, first[:_LOOKED_AT], second[:_LOOKED_AT], degrees=release.plane is not None, cell_m=release.grid.cell_m
+            )
         rows = Rows(
             users=block.text(columns.user) if columns.user is not None else None,
             seconds=block.seconds(columns.time) if columns.time is not None else None,
