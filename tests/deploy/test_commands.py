@@ -32,6 +32,16 @@ def test_a_table_with_json_and_a_note_on_a_column_that_tells(runs, tmp_path, typ
     assert oct((tmp_path / "key").stat().st_mode & 0o777) == "0o600"
 
 
+def test_a_note_names_the_files_of_a_folder_that_are_skipped(runs, tmp_path, typed):
+    (tmp_path / "in").mkdir()
+    for name in ("a.csv", "_b.csv", *(f"c{number}.json" for number in range(6))):
+        (tmp_path / "in" / name).write_text(HEAD + "u,48.857,2.347,v\n")
+    ended = typed("sanitize", runs / "laplace", "in", "out")
+    assert ended.returncode == 0 and os.listdir(tmp_path / "out") == ["a.csv"]
+    (note,) = [line for line in ended.stderr.splitlines() if line.startswith("note: ")]
+    assert note.startswith("note: 7 file(s) skipped") and "_b.csv, c0.json" in note and note.endswith("c3.json, …")
+
+
 def test_a_refusal_is_one_sentence_one_hint_and_code_2(runs, tmp_path, typed):
     (tmp_path / "in.csv").write_text(HEAD + "u,48.857,2.347,v\nu,10.731,2.347,v\n")
     ended = typed("sanitize", runs / "laplace", "in.csv", "out.csv")

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import shutil
 import stat
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import sfumato as sf
 from sfumato.deploy.chance import Sticky, read_key, read_or_make_key
 from sfumato.deploy.part import Policy
 from sfumato.deploy.release import release
-from sfumato.deploy.sanitize import sanitize
+from sfumato.deploy.sanitize import one_by_one, sanitize
 from sfumato.errors import DataError, FileError, SfumatoError
 from tests.deploy.tables import DATA, checkins, write_parquet
 
@@ -241,6 +242,31 @@ class TestSticky:
         forever = self._reports(runs, tmp_path, rows, "again", period="forever")
         assert len(set(forever[:6])) == 1
 
+    @pytest.mark.parametrize("unit", [10**3, 10**6, 10**9])
+    @pytest.mark.parametrize("ending", ["csv", "parquet"])
+    def test_times_in_milliseconds_or_smaller_are_refused(self, runs, tmp_path, ending, unit):
+        """Taken as seconds, a day of milliseconds would be drawn anew every 86 seconds."""
+        times = [1_287_532_527 * unit + row for row in range(3)]
+        if ending == "csv":
+            lines = "".join(f"ann,{time},48.857,2.347\n" for time in times)
+            (tmp_path / "in.csv").write_text("user,time,lat,lon\n" + lines)
+        else:
+            write_parquet(tmp_path / "in.parquet", pa.table({"user": ["ann"] * 3, "time": times, "lat": [48.857] * 3, "lon": [2.347] * 3}))
+        with pytest.raises(DataError, match=r"3 time\(s\) in 'time' .*milliseconds.*seconds") as refused:
+            sanitize(runs / "laplace", tmp_path / f"in.{ending}", tmp_path / f"out.{ending}", chance=Sticky(KEY, "day"))
+        assert "12875" not in str(refused.value) and os.listdir(tmp_path) == [f"in.{ending}"]
+
+    def test_whole_seconds_are_times(self, runs, tmp_path):
+        """Also as 64 bits without a sign, and before 1970."""
+        from sfumato.deploy.reading import seconds_of
+
+        rows = [f"ann,{1_287_446_400 + step},48.857,2.347" for step in (0, 86_399, 86_400)] + ["ann,-5,48.857,2.347"]
+        found = self._reports(runs, tmp_path, rows, "in", period="day")
+        assert found[0] == found[1] and len(set(found)) > 1
+        assert seconds_of(pa.array([7, 10**11], pa.uint64()), source="a", column="t").tolist() == [7, 10**11]
+        with pytest.raises(DataError, match="milliseconds"):
+            seconds_of(pa.array([2**64 - 5], pa.uint64()), source="a", column="t")
+
     def test_numbers_from_the_key_are_uniform(self):
         """Kolmogorov's distance of 20,000 numbers stays below 1.95/sqrt(n) with a chance of 99.9 %."""
         truth = np.stack([np.arange(20_000) * 100.0 + 50, np.zeros(20_000)], axis=1)
@@ -282,6 +308,50 @@ def test_a_folder_keeps_its_parts_and_other_settings_do_not_go_on_with_it(runs, 
     assert sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out")["job"] == record["job"]  # done already: nothing is drawn again
     with pytest.raises(FileError, match="exists"):
         sanitize(runs / "coin", tmp_path / "in", tmp_path / "out")
+
+
+def _made_for(run: Path, change: str) -> None:
+    """Change what a run's reports are made with, and leave its mechanism file."""
+    record = json.loads((run / "run.json").read_text())
+    if change == "grid":
+        record["grid"]["cell_m"] = 25.0
+    elif change == "plane":
+        record["data"]["plane"]["latitude"] += 0.001
+    else:
+        record["region"]["side_m"] += 100
+    (run / "run.json").write_text(json.dumps(record))
+
+
+@pytest.mark.parametrize("change", ["grid", "plane", "region"])
+def test_a_stopped_job_does_not_go_on_with_another_grid_plane_or_region(runs, tmp_path, change):
+    for part in range(2):
+        write_parquet(tmp_path / "in" / f"{part}.parquet", checkins(100, seed=part))
+    shutil.copytree(runs / "bare-laplace", tmp_path / "run")
+
+    def stopped(release, chance, policy, tasks, progress):
+        yield from one_by_one(release, chance, policy, tasks[:1], progress)
+        raise FileError("the disk is full")
+
+    with pytest.raises(FileError, match="full"):
+        sanitize(tmp_path / "run", tmp_path / "in", tmp_path / "out", runner=stopped)
+    _made_for(tmp_path / "run", change)
+    with pytest.raises(FileError, match="stopped job with other settings"):
+        sanitize(tmp_path / "run", tmp_path / "in", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_files_of_a_folder_that_are_skipped_are_in_the_record(runs, tmp_path):
+    write_parquet(tmp_path / "in" / "a.parquet", checkins(20))
+    write_parquet(tmp_path / "in" / "_log" / "d.parquet", checkins(20))
+    for name in ("_b.csv", "c.json", ".hidden"):
+        (tmp_path / "in" / name).write_text("lat,lon\n1,2\n")
+    record = sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out")
+    assert list(record["parts"]) == ["a.parquet"]
+    assert record["skipped_files"] == [".hidden", "_b.csv", "_log/d.parquet", "c.json"]
+    (tmp_path / "in" / "a.parquet").unlink()
+    with pytest.raises(DataError, match="no CSV or Parquet") as refused:
+        sanitize(runs / "laplace", tmp_path / "in", tmp_path / "other")
+    assert refused.value.hint is not None and "skipped" in refused.value.hint
 
 
 def test_a_refused_part_leaves_nothing_behind(runs, tmp_path):

@@ -14,6 +14,7 @@ from sfumato.cli.options import as_json, print_json, say_notes
 _EXAMPLE = "\b\nExample: sfumato sanitize runs/laplace checkins.csv sanitized.csv"
 _OUTSIDE = ("refuse", "drop", "laplace", "clamp")
 _STICKY = ("hour", "day", "week", "forever")
+_SHOWN = 5  # skipped files named in a note; the record names all
 
 
 @click.command("sanitize", epilog=_EXAMPLE)
@@ -73,6 +74,7 @@ def command(
     policy = Policy(lat=lat, lon=lon, user=secret, time=time_column, drop=drop, outside=outside)  # type: ignore[arg-type]
     with rows_per_second() as progress:
         record = sanitize(run, source, target, chance=chance, policy=policy, progress=progress, runner=runner)
+    say_notes(_skipped(record.get("skipped_files", [])))
     telling = record["columns_that_tell_the_place"]
     say_notes(tuple(f"the column '{name}' tells the place; leave it out with --drop {name}" for name in telling))
     if as_json:
@@ -85,6 +87,14 @@ def command(
     if record["rows_without_place"]:
         click.echo(f"without a place: {record['rows_without_place']} rows, left empty")
     click.echo(f"record: {target.name}.record.json")
+
+
+def _skipped(names: list[str]) -> tuple[str, ...]:
+    """A note on files of a folder that are not in the output."""
+    if not names:
+        return ()
+    shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+    return (f"{len(names)} file(s) skipped, no CSV or Parquet file or a name that begins with . or _: {shown}",)
 
 
 def one_thread() -> None:

@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 
 from sfumato.data.read import SNAP_COLUMNS, looks_like_snap
-from sfumato.deploy.reading import readable, seconds_of
+from sfumato.deploy.reading import readable, seconds_of, whole_seconds
 from sfumato.errors import DataError
 from sfumato.files import written_beside
 
@@ -60,8 +60,8 @@ class CsvBlock:
 
         fields = self._fields(name)
         values = [field.strip() for field in fields]
-        if all(re.fullmatch(r"-?\d{1,15}", value) for value in values):
-            return np.array([int(value) for value in values], dtype=np.int64)
+        if all(re.fullmatch(r"-?[0-9]{1,30}", value) for value in values):
+            return whole_seconds(np.array([float(value) for value in values]), source=self._source, column=name)
         safe = [value if value.isascii() else None for value in values]
         return seconds_of(pa.array(safe, pa.string()), source=self._source, column=name)
 

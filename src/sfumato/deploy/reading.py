@@ -9,6 +9,8 @@ import numpy as np
 
 from sfumato.errors import DataError
 
+_MOST_SECONDS = 1e11  # the year 5138; as milliseconds, March 1973
+
 
 @contextmanager
 def readable(path: Path, kind: str | None = None) -> Iterator[None]:
@@ -24,6 +26,17 @@ def readable(path: Path, kind: str | None = None) -> Iterator[None]:
         raise DataError(f"{path.name} cannot be read{words} ({type(error).__name__}); make or copy it again") from None
 
 
+def whole_seconds(numbers: np.ndarray, *, source: str, column: str) -> np.ndarray:
+    """Whole numbers as seconds since 1970, unless they can hardly be."""
+    large = int((np.abs(numbers.astype(float)) > _MOST_SECONDS).sum())
+    if large:
+        raise DataError(
+            f"{source}: {large} time(s) in '{column}' are above 1e11, so probably milliseconds or a smaller unit; "
+            "expected seconds since 1970 or ISO 8601: divide them (milliseconds by 1000)"
+        )
+    return numbers.astype(np.int64)
+
+
 def seconds_of(values: Any, *, source: str, column: str) -> np.ndarray:
     """Times as whole seconds since 1970."""
     import pyarrow as pa
@@ -32,7 +45,7 @@ def seconds_of(values: Any, *, source: str, column: str) -> np.ndarray:
         raise DataError(f"{source}: {values.null_count} row(s) have no value in '{column}'; expected a time in each row")
     kind = values.type
     if pa.types.is_integer(kind):
-        return np.asarray(values.cast(pa.int64()).to_numpy(zero_copy_only=False))
+        return whole_seconds(values.to_numpy(zero_copy_only=False), source=source, column=column)
     for target in (pa.timestamp("s"), pa.timestamp("s", tz="UTC")):
         try:
             return np.asarray(values.cast(target, safe=False).cast(pa.int64()).to_numpy(zero_copy_only=False))

@@ -78,7 +78,7 @@ def sanitize(
     _check_new(wanted, given)
     open_table(given).close()
     ((_, tally),) = runner(released, drawn, asked, [Task(given.name, given, wanted)], progress)
-    record = _record(released, drawn, asked, {given.name: tally})
+    record = _record(released, drawn, asked, {given.name: tally}, [])
     write_json(record_path, record)
     return record
 
@@ -102,10 +102,12 @@ def _folder(
     runner: Runner,
 ) -> dict[str, Any]:
     """All parts go to a working folder beside the target, which gets its name when the last part is done."""
-    names = sorted(path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file() and is_table(path))
-    names = [name for name in names if not any(part.startswith((".", "_")) for part in Path(name).parts)]
+    found = sorted(path.relative_to(source) for path in source.rglob("*") if path.is_file())
+    names = sorted(path.as_posix() for path in found if is_table(path) and not any(part.startswith((".", "_")) for part in path.parts))
+    skipped = sorted({path.as_posix() for path in found} - set(names))
     if not names:
-        raise DataError(f"{source} holds no CSV or Parquet file; expected a folder of parts")
+        hint = "names that begin with . or _ are skipped" if any(map(is_table, found)) else None
+        raise DataError(f"{source} holds no CSV or Parquet file; expected a folder of parts", hint=hint)
     if source.resolve() in target.resolve().parents:
         raise FileError(f"{target} lies in the folder to be read; name a folder elsewhere")
     job = {name: _stamp(source / name) for name in names}
@@ -137,7 +139,7 @@ def _folder(
                 shutil.rmtree(work, ignore_errors=True)
             raise
         _clear_leftovers(work / "parts")
-        record = _record(released, chance, policy, {name: tallies[name] for name in names}) | {"job": mark}
+        record = _record(released, chance, policy, {name: tallies[name] for name in names}, skipped) | {"job": mark}
         write_json(record_path, record)
         os.replace(work / "parts", target)
         shutil.rmtree(work, ignore_errors=True)
@@ -170,12 +172,13 @@ def _short(name: str) -> str:
 
 
 def _fingerprint(released: Release, chance: Chance, policy: Policy, job: dict[str, list[int]]) -> str:
-    """Tells one job from another: mechanism, policy, chance and the parts' names, sizes and times."""
-    whole = [released.figures["mechanism_hash"], chance.words(), asdict(policy), job]
+    """Tells one job from another: all that decides the reports, and the parts' names, sizes and times."""
+    _, rest = released.as_parts()  # the mechanism's own hash is among its figures
+    whole = [rest, released.decimals, chance.words(), asdict(policy), job]
     return hashlib.sha256(json.dumps(plain(whole), sort_keys=True).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _record(released: Release, chance: Chance, policy: Policy, parts: dict[str, Tally]) -> dict[str, Any]:
+def _record(released: Release, chance: Chance, policy: Policy, parts: dict[str, Tally], skipped: list[str]) -> dict[str, Any]:
     """What was done.  It holds no place: no region, no plane, no row."""
     whole = Tally()
     for tally in parts.values():
@@ -195,4 +198,5 @@ def _record(released: Release, chance: Chance, policy: Policy, parts: dict[str, 
         "decimals": released.decimals,
         "loss_of_this_table": round(whole.loss_sum / whole.loss_rows, 1) if enough else None,
         "parts": {name: {"rows_in": tally.rows_in, "rows_out": tally.rows_out} for name, tally in parts.items()},
+        "skipped_files": skipped,
     }
