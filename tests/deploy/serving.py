@@ -21,10 +21,11 @@ class Served:
     port: int
     log: Path
     process: subprocess.Popen[bytes]
+    address: str = "127.0.0.1"
 
     def raw(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
         """One request as it is."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection(self.address, self.port, timeout=20)
         try:
             connection.request(method, path, body=body, headers=headers)
             answer = connection.getresponse()
@@ -52,7 +53,7 @@ def serving(run: Path, log: Path, *options: str) -> Iterator[Served]:
         assert process.stderr is not None
         try:
             line = process.stderr.readline().decode()
-            assert line.startswith("listening on http://127.0.0.1:"), line
+            assert line.startswith(("listening on http://127.0.0.1:", "listening on http://0.0.0.0:")), line
             yield Served(int(line.split(":")[2].split(";")[0]), log, process)
         finally:
             process.send_signal(signal.SIGINT)

@@ -2,12 +2,14 @@
 
 import json
 import socket
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
+from starlette.datastructures import Headers
 
 import sfumato as sf
-from sfumato.deploy.service import MOST_BYTES, Bucket
+from sfumato.deploy.service import MOST_BYTES, Bucket, Refusal, _check_host
 from tests.deploy.serving import JSON, serving
 from tests.deploy.tables import DATA
 
@@ -114,6 +116,32 @@ def test_another_address_needs_a_word(runs):
 
     ended = CliRunner().invoke(cli.cli, ["serve", str(runs / "laplace"), "--host", "0.0.0.0"])
     assert ended.exit_code == 2 and "--open-to-network" in ended.output
+
+
+def test_on_all_addresses_it_answers_to_the_number_of_the_one_that_was_asked(runs, tmp_path):
+    """127.0.0.2 stands for an address of the network; no name is answered to, nor another number."""
+    with serving(runs / "laplace", tmp_path / "log", "--host", "0.0.0.0", "--open-to-network") as served:
+        served.address = "127.0.0.2"
+        assert served.ask("/v1/geolocate", {"location": HERE})[0] == 200
+        for host in ("other.example", f"other.example:{served.port}", f"127.0.0.3:{served.port}", "127.0.0.2.other.example", ""):
+            assert served.ask("/v1/geolocate", {"location": HERE}, {"Host": host})[0] == 403, host
+        assert served.ask("/v1/geolocate", {"location": HERE}, {"Origin": "http://127.0.0.2"})[0] == 403
+
+
+@pytest.mark.parametrize(
+    ("host", "local", "answered"),
+    [
+        ("192.168.1.20:8765", "192.168.1.20", True),
+        ("192.168.1.20", "192.168.1.20", True),
+        ("[fe80:0::1]:8765", "fe80::1%eth0", True),
+        ("192.168.1.21:8765", "192.168.1.20", False),
+        ("box.example:8765", "box.example", False),
+        ("[fe80::2]:8765", "fe80::1", False),
+    ],
+)
+def test_a_host_is_the_address_at_which_the_request_came_in(host, local, answered):
+    with nullcontext() if answered else pytest.raises(Refusal):
+        _check_host(Headers({"host": host}), frozenset({"localhost"}), (local, 8765))
 
 
 def test_too_many_requests_are_turned_away(runs, tmp_path):

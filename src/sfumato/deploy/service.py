@@ -4,6 +4,7 @@ It answers the request and reply that browsers and phones use for network locati
 `location.lng`, `accuracy`), so that a program can be pointed at it.  No coordinate is logged, stored or sent.
 """
 
+import ipaddress
 import json
 import os
 import threading
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -136,7 +138,7 @@ def service(release: Release, settings: Settings) -> Starlette:
     def guarded(handler: Callable[[Request], Any]) -> Callable[[Request], Any]:
         async def run(request: Request) -> Response:
             try:
-                _check_host(request, settings.hosts)
+                _check_host(request.headers, settings.hosts, request.scope.get("server"))
                 if not bucket.take():
                     raise Refusal(429, "rateLimitExceeded", "too many requests; ask again in a second")
                 reply: Response = await handler(request)
@@ -160,14 +162,26 @@ def service(release: Release, settings: Settings) -> Starlette:
     )
 
 
-def _check_host(request: Request, hosts: frozenset[str]) -> None:
-    """A page of another site that has its name point here is turned away."""
-    name = request.headers.get("host", "")
+def _check_host(headers: Headers, hosts: frozenset[str], server: tuple[str, int | None] | None) -> None:
+    """A page of another site that has its name point here is turned away.
+
+    Beside `hosts`, the number of the address at which the request came in is answered to, for a service that listens
+    on all addresses; a name never is, whatever it points to.
+    """
+    name = headers.get("host", "")
     name = name[1:].split("]")[0] if name.startswith("[") else name.rsplit(":", 1)[0]
-    if name.lower() not in hosts:
+    if name.lower() not in hosts and (server is None or not _same_address(name, server[0])):
         raise Refusal(403, "forbidden", "this service answers to its own address only")
-    if request.headers.get("origin") is not None:
+    if headers.get("origin") is not None:
         raise Refusal(403, "forbidden", "this service does not answer pages of other sites")
+
+
+def _same_address(name: str, local: str) -> bool:
+    """Whether both are numbers of the same address; an interface's name behind % is not compared."""
+    try:
+        return ipaddress.ip_address(name.split("%")[0]) == ipaddress.ip_address(local.split("%")[0])
+    except ValueError:
+        return False
 
 
 async def _body(request: Request, most: int) -> dict[str, Any]:
