@@ -3,16 +3,16 @@
 const CELL_M = 25;
 
 // `device.report`, with one report for all places of a cell until `minutes` have passed.
-// Kept in memory only; `now` gives milliseconds.
+// Kept in memory only; `now` gives milliseconds.  `report` takes `outside` for one place, as a device does.
 export function keeping(device, { minutes = 24 * 60, cellM = CELL_M, outside = "refuse", now = () => Date.now() } = {}) {
   const kept = new Map();
   return {
-    report(place) {
-      const truth = device.truth(place, { outside });
+    report(place, { outside: beyond = outside } = {}) {
+      const truth = device.truth(place, { outside: beyond });
       const cell = truth.map((value) => Math.floor(value / cellM)).join(" ");
       const held = kept.get(cell);
       if (held && now() < held.until) return held.report;
-      const report = Object.freeze(device.report(place, { outside }));
+      const report = Object.freeze(device.report(place, { outside: beyond }));
       kept.set(cell, { report, until: now() + minutes * 60000 });
       return report;
     },

@@ -71,6 +71,13 @@ def test_a_mechanism_that_lists_true_locations_is_refused_unless_told(runs, tmp_
     assert export(runs / "channel", tmp_path / "dist", reveal_truths=True)["holds_true_locations"]
 
 
+def test_a_bundle_too_large_for_a_device_is_refused_before_anything_is_written(runs, tmp_path, monkeypatch):
+    monkeypatch.setattr("sfumato.deploy.bundle.MOST_BYTES", 10_000)
+    with pytest.raises(FileError, match=r"would be \d+ bytes .* at most 10000; nothing was written"):
+        export(runs / "net", tmp_path / "dist")
+    assert not list(tmp_path.iterdir())
+
+
 def test_no_bundle_holds_a_true_location(bundles):
     """No pair of the data's coordinates, in metres or degrees, stands in any file as doubles or as text."""
     assert DATA.train.plane is not None
@@ -140,6 +147,26 @@ def test_a_report_is_kept_for_its_cell_until_its_time_is_over(bundles):
     assert all(found["same"]) and found["places"] > 10
     blank = {"altitude": None, "altitudeAccuracy": None, "heading": None, "speed": None}
     assert found["sent"] == {"coords": {"latitude": 1, "longitude": 2, "accuracy": 3, **blank}, "timestamp": 4}
+
+
+def test_a_kept_device_takes_outside_for_one_place_or_for_all(bundles):
+    """As the guide writes it: refused without a word, moved to the edge and kept with one."""
+    script = f"""
+    const {{ keeping }} = await import("{(WEB / "policy.js").as_uri()}");
+    const loaded = await load(given.folder);
+    const device = keeping(loaded), clamping = keeping(loaded, {{ outside: "clamp" }});
+    const said = (ask) => {{ try {{ return ask() && "answered"; }} catch (error) {{ return error.constructor.name; }} }};
+    const first = device.report(given.place, {{ outside: "clamp" }});
+    console.log(JSON.stringify({{
+      refused: [said(() => device.report(given.place)), said(() => clamping.report(given.place, {{ outside: "refuse" }}))],
+      all: said(() => clamping.report(given.place)),
+      kept: Array.from({{ length: 20 }}, () => device.report(given.place, {{ outside: "clamp" }}) === first),
+      first,
+    }}));
+    """
+    found = in_node(script, {"folder": str(bundles / "laplace"), "place": {"latitude": 48.95, "longitude": 2.347}})
+    assert found["refused"] == ["OutsideError"] * 2 and found["all"] == "answered" and all(found["kept"])
+    assert found["first"].keys() == {"latitude", "longitude", "accuracy"} and abs(found["first"]["latitude"] - 48.886) < 0.02
 
 
 @pytest.mark.parametrize(

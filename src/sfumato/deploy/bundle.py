@@ -51,6 +51,12 @@ def export(run: str | Path, target: str | Path, *, reveal_truths: bool = False, 
     manifest = _manifest(loaded, released, reveal_truths=reveal_truths)
     manifest["files"] = {name: {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)} for name, data in stored.items()}
     stored["manifest.json"] = _sealed(manifest)
+    for name, data in stored.items():
+        if len(data) > MOST_BYTES:
+            raise FileError(
+                f"{name} would be {len(data)} bytes and a device reads at most {MOST_BYTES}; nothing was written: "
+                "solve with larger cells (--cell-m) or a smaller net"
+            )
     with folder_beside(folder) as beside:
         for name, data in stored.items():
             (beside / name).write_bytes(data)
