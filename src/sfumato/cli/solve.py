@@ -115,9 +115,11 @@ def _target(out: Path | None, resume: Path | None, solver: str) -> Path:
 def _checkpoint(out: Path, resume: Path | None) -> Iterator[Path]:
     """Where the rounds are kept; an older run's are not gone on from unless asked for, and stay if nothing comes of the new run."""
     from sfumato.errors import FileError
-    from sfumato.solver.run import CHECKPOINT
+    from sfumato.solver.run import ASIDE, CHECKPOINT
 
-    path, aside = out / CHECKPOINT, out / f".{CHECKPOINT}.old"
+    path, aside = out / CHECKPOINT, out / ASIDE
+    if aside.exists() and not path.exists():  # nothing came of a new run that was killed
+        aside.replace(path)
     if resume is not None and not path.exists():
         raise FileError(f"there is no {CHECKPOINT} in {resume}; nothing to go on from: start it with --out")
     if resume is None and path.exists():

@@ -17,12 +17,13 @@ from sfumato.measure.prior import Priors, under_priors
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import Loss, euclidean, merge_on_grid
 from sfumato.report.gaps import Gap, gaps_of, problem_behind
+from sfumato.report.others import shown
 from sfumato.report.others_side_by_side import others_text
 from sfumato.report.table import text_table
 from sfumato.solver.left_out import LeftOut, solver_of
 from sfumato.solver.left_out import leave_one_out as solve_without_each
 from sfumato.solver.problem import Problem
-from sfumato.solver.run import LOSSES, Run, versions
+from sfumato.solver.run import Run, loss_of, versions
 from sfumato.solver.solution import Solution
 
 GRIDS_M = (25.0, 50.0, 100.0, 500.0)
@@ -139,11 +140,6 @@ class Comparison:
         write_html(self, path)
 
 
-def shown(estimate: Estimate) -> str:
-    """Three decimals; estimates from samples are marked."""
-    return f"{'≈' if estimate.kind == 'estimate' else ''}{estimate.value:.3f}"
-
-
 def _about(found: Judgement) -> str:
     return "≈" if found.exposed.kind == "estimate" else ""
 
@@ -181,11 +177,9 @@ def compare(
     on = train if on is None else on
     if on is None:
         raise ProblemError("say what to compare on: compare(..., on=data.test)")
-    entries = [_entry(item, on if isinstance(on, Table) else None) for item in given]
-    if isinstance(on, Table) != all(
-        isinstance(item, (Run, Solution)) and entry.region is None for item, entry in zip(given, entries, strict=True)
-    ):
+    if any(_on_words(item) != isinstance(on, Table) for item in given):
         raise ProblemError("mechanisms on words and on places cannot be compared with each other; compare each kind by itself")
+    entries = [_entry(item, on) for item in given]
     region = next((entry.region for entry in entries if entry.region is not None), None) or on.region
     if region is None and isinstance(on, Samples):
         region = Region.around(on.truth, margin_m=500)
@@ -216,13 +210,16 @@ def _left_out(
     return solve_without_each(problem, solver, on={on.name: on}, seed=seed, hits=hits, progress=tell)
 
 
-def _entry(item: Solution | Run | Entry, words: Table | None) -> Entry:
+def _on_words(item: Solution | Run | Entry) -> bool:
+    return not isinstance(item, Entry) and (item if isinstance(item, Run) else item.problem).region is None
+
+
+def _entry(item: Solution | Run | Entry, on: Samples | Table) -> Entry:
     if isinstance(item, Entry):
         return item
     if isinstance(item, Run):
-        loss = LOSSES.get(item.record["loss_function"], euclidean) if words is None else words.loss
         seed, status = item.record.get("seed"), item.record["status"]
-        return Entry(item.name, item.mechanism, item.max_loss, item.grid, item.region, loss, seed, status, item.history)
+        return Entry(item.name, item.mechanism, item.max_loss, item.grid, item.region, loss_of(item, on), seed, status, item.history)
     problem = item.problem
     grid = None if problem.region is None else problem.grid
     return Entry(item.name, item.mechanism, problem.max_loss, grid, problem.region, problem.loss, item.seed, item.status, item.history)

@@ -8,7 +8,7 @@ from sfumato.data.samples import Samples
 from sfumato.data.table import Table
 from sfumato.measure.certificate import Bounds, Certificate, load_certificate
 from sfumato.solver.problem import Problem
-from sfumato.solver.run import LOSSES, Run, problem_of
+from sfumato.solver.run import Run, problem_of
 from sfumato.solver.solution import Solution
 
 
@@ -67,8 +67,7 @@ def problem_behind(item: object, train: Samples | Table | None) -> Problem | Non
     if isinstance(item, Solution):
         return item.problem
     if isinstance(item, Run) and train is not None and train.hash == item.record["data"]["hash"]:
-        known = isinstance(train, Table) or item.record["loss_function"] in LOSSES
-        return problem_of(item, train) if known else None
+        return problem_of(item, train)
     return None
 
 

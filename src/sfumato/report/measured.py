@@ -21,14 +21,16 @@ from sfumato.errors import DataError, ProblemError
 from sfumato.measure.exact import conditional_entropy, g_vulnerability, min_entropy_leakage, santhi_vardy_bound
 from sfumato.measure.gains import named
 from sfumato.measure.judge import Judgement, draw_reports, judge, judge_reports
+from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import euclidean
 from sfumato.mechanism.own import Recorded
 from sfumato.report.further import Asked, further
 from sfumato.report.table import text_table
 from sfumato.solver.problem import CELL_M
-from sfumato.solver.run import LOSSES, Run, load_run
+from sfumato.solver.run import Run, load_run, loss_of
 
 _VALIDATION = 0.2
+_HITS = 500
 _ATTACK_HITS = 10
 _NOTHING_MORE = Asked()
 
@@ -114,7 +116,7 @@ def measure_run(
     lon: str | None,
     cell_m: float | None,
     cells: int | None,
-    hits: int,
+    hits: int | None,
     attacks: tuple[str, ...],
     gain: str | None,
     seed: int,
@@ -123,12 +125,13 @@ def measure_run(
     """Judge a run on its own data, or on all of another file."""
     if source is None and (secret or lat or lon):
         raise ProblemError("--secret, --lat and --lon are for a file of reports or for --data; a run knows its own columns")
+    hits = _HITS if hits is None else hits
     run = load_run(folder)
     first, test = _data_of(run, source=source, secret=secret, lat=lat, lon=lon)
     words = isinstance(first, Table)
     if words and (cell_m is not None or cells is not None or attacks):
         raise ProblemError("cells and trained adversaries are for places; words are judged as they are")
-    loss = first.loss if isinstance(first, Table) else LOSSES.get(run.record["loss_function"], euclidean)
+    loss = loss_of(run, first)
     grid = None if run.region is None or (cell_m is None and cells is None) else Grid.over(run.region, cell_m=cell_m, cells=cells)
     label = first.name if source is not None else "training data"
     if grid is None and run.mechanism.law(first.joint(), loss=loss) is None:
@@ -140,13 +143,7 @@ def measure_run(
     extra, text = _extras(judged[label], gain)
     where = grid or run.grid
     if attacks and isinstance(first, Samples) and where is not None:
-        kept, validation = first.carve(_VALIDATION, seed=seed)
-        parts = {"train": kept, "validation": validation} | ({} if test is None else {"test": test})
-        drawn = {
-            part: draw_reports(run.mechanism, samples, hits=_ATTACK_HITS, seed=seed + number)[:2]
-            for number, (part, samples) in enumerate(parts.items())
-        }
-        found, lines = _attack(attacks, drawn, len(first.secrets), where, seed=seed)
+        found, lines = _attack(attacks, _drawn(run.mechanism, first, test, seed=seed), len(first.secrets), where, seed=seed)
         extra["adversaries"] = found
         text += "\n\n" + lines
     given = {label: first} if test is None else {label: first, "test data": test}
@@ -165,7 +162,7 @@ def measure_reports(
     lon: str | None,
     cell_m: float | None,
     cells: int | None,
-    hits: int,
+    hits: int | None,
     attacks: tuple[str, ...],
     gain: str | None,
     seed: int,
@@ -175,9 +172,10 @@ def measure_reports(
     if asked.anything:
         raise ProblemError(f"{path.name} holds reports; repeated reports and users left out are measured of a run, whose law is known")
     if source is not None:
-        return _measure_pairs(
-            path, Recipe(source, secret=secret, lat=lat, lon=lon).load().all, cell_m, cells, hits=hits, gain=gain, seed=seed
-        )
+        samples = Recipe(source, secret=secret, lat=lat, lon=lon).load().all
+        return _measure_pairs(path, samples, cell_m, cells, hits=_HITS if hits is None else hits, attacks=attacks, gain=gain, seed=seed)
+    if hits is not None:
+        raise ProblemError(f"{path.name} holds reports that were drawn already; leave --hits out, or judge pairs on other data with --data")
     reports = read_checkins(path, secret=secret, lat=lat, lon=lon)
     if (reports.counts > 0).sum() < 2:
         raise ProblemError(f"{reports.name} holds one user; expected at least two: there is nobody to be confused with")
@@ -197,7 +195,15 @@ def measure_reports(
 
 
 def _measure_pairs(
-    path: Path, samples: Samples, cell_m: float | None, cells: int | None, *, hits: int, gain: str | None, seed: int
+    path: Path,
+    samples: Samples,
+    cell_m: float | None,
+    cells: int | None,
+    *,
+    hits: int,
+    attacks: tuple[str, ...],
+    gain: str | None,
+    seed: int,
 ) -> Measured:
     """Judge recorded (truth, report) pairs as a mechanism, on other data."""
     recorded = Recorded.read(path)
@@ -205,6 +211,10 @@ def _measure_pairs(
     grid = Grid.over(region, cell_m=CELL_M if cell_m is None and cells is None else cell_m, cells=cells)
     found = judge(recorded, samples, grid=grid, hits=hits, seed=seed, region=region)
     extra, text = _extras(found, gain)
+    if attacks:
+        scores, lines = _attack(attacks, _drawn(recorded, samples, None, seed=seed), len(samples.secrets), grid, seed=seed)
+        extra["adversaries"] = scores
+        text += "\n\n" + lines
     return Measured(path.name, {samples.name: found}, None, "Measured from recorded pairs.", extra, text, samples.notes)
 
 
@@ -237,6 +247,16 @@ def _extras(found: Judgement | None, gain: str | None) -> tuple[dict[str, Any], 
         extra["g_vulnerability"] = {"gain": gain, "value": g_vulnerability(found.joint, named(gain, found.joint.secrets))}
         text += f"\ng-vulnerability ({gain}) {extra['g_vulnerability']['value']:.3f}"
     return extra, text
+
+
+def _drawn(mechanism: Mechanism, first: Samples, test: Samples | None, *, seed: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Reports and their senders: to train adversaries on, to try them on, and of the test data where there is any."""
+    kept, validation = first.carve(_VALIDATION, seed=seed)
+    parts = {"train": kept, "validation": validation} | ({} if test is None else {"test": test})
+    return {
+        part: draw_reports(mechanism, samples, hits=_ATTACK_HITS, seed=seed + number)[:2]
+        for number, (part, samples) in enumerate(parts.items())
+    }
 
 
 def _attack(

@@ -24,7 +24,7 @@ from sfumato.files import file_hash, folder_beside, locked, plain, read_json, wr
 from sfumato.measure.judge import Judgement
 from sfumato.measure.objective import objective_named
 from sfumato.mechanism.base import Mechanism, load_mechanism
-from sfumato.mechanism.law import euclidean, squared
+from sfumato.mechanism.law import Loss, euclidean, squared
 from sfumato.solver.codebook import Codebook
 from sfumato.solver.game import Game
 from sfumato.solver.problem import Problem
@@ -33,7 +33,8 @@ from sfumato.version import __version__
 
 FORMAT = "sfumato run 1"
 CHECKPOINT = "checkpoint.npz"
-LOSSES = {"euclidean": euclidean, "squared": squared}
+ASIDE = f".{CHECKPOINT}.old"
+_LOSSES: dict[str, Loss] = {"euclidean": euclidean, "squared": squared}
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,16 +112,21 @@ def check_target(target: Path) -> None:
     """Refuse a place that holds something other than a run of ours, before any work is done."""
     if not target.exists() or _only_checkpoint(target):
         return
-    known = {"run.json", "mechanism.npz", "certificate.npz", "history.jsonl", CHECKPOINT}
-    names = {path.name for path in target.iterdir()} if target.is_dir() else {target.name}
+    known = {"run.json", "mechanism.npz", "certificate.npz", "history.jsonl"}
+    names = {path.name for path in target.iterdir() if not _of_checkpoint(path.name)} if target.is_dir() else {target.name}
     if "run.json" not in names or not names <= known or read_json(target / "run.json", what="run record").get("format") != FORMAT:
         raise FileError(f"{target} exists and is not a run folder of ours alone; name a new folder")
 
 
 def _only_checkpoint(target: Path) -> bool:
-    """A folder of a game that was stopped before its end; a kill may have left a half-written part in it."""
+    """A folder of learning that was stopped before its end."""
     entries = list(target.iterdir()) if target.is_dir() else []
-    return bool(entries) and all(CHECKPOINT in entry.name for entry in entries)
+    return bool(entries) and all(_of_checkpoint(entry.name) for entry in entries)
+
+
+def _of_checkpoint(name: str) -> bool:
+    """A checkpoint, or what a kill leaves of one: the older one set aside, or half of a newer one."""
+    return name in (CHECKPOINT, ASIDE) or (name.startswith(f".{CHECKPOINT}.") and name.endswith(".part"))
 
 
 def question(problem: Problem, solver: Any, seed: int) -> dict[str, Any]:
@@ -163,21 +169,27 @@ def _record(solution: Solution, recipe: Recipe | None, test: Judgement | None, *
     }
 
 
+def loss_of(run: Run, data: Samples | Table) -> Loss:
+    """The loss that a run was made with; one that is not ours is not in the folder, and no other stands in for it."""
+    name = run.record["loss_function"]
+    known: dict[str, Loss] = {data.loss.__name__: data.loss} if isinstance(data, Table) else _LOSSES
+    if name not in known:
+        raise FileError(f"{run.folder} used a loss function of its own ('{name}'), which is not in the run folder; judge it in Python")
+    return known[name]
+
+
 def problem_of(run: Run, data: Samples | Table) -> Problem:
     """The problem that a run answered, put together again from its record and its data."""
     if data.hash != run.record["data"]["hash"]:
         raise DataError(f"{data.name} is not the data that {run.folder} was made from (its hash differs); name the right file with --data")
     record = run.record
-    loss = LOSSES.get(record["loss_function"])
-    if loss is None and not isinstance(data, Table):
-        raise FileError(f"{run.folder} used a loss function of its own ('{record['loss_function']}'), which is not in the run folder")
     grid, whole = run.grid, False  # a grid named by its cells covers the region exactly; one named by a cell's side may reach beyond
     if grid is not None and grid.region is not None and run.region is not None:
         whole = grid.region.side_m == run.region.side_m
     return Problem(
         data,
         max_loss=record["max_loss"],
-        loss=loss or euclidean,
+        loss=loss_of(run, data),
         region=run.region,
         cell_m=None if grid is None or whole else grid.cell_m,
         cells=grid.cells_per_side if grid is not None and whole else None,

@@ -1,6 +1,7 @@
 """The same seed gives the same mechanism, whether a game is left alone, stopped, or killed and gone on with."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -132,17 +133,39 @@ def test_ctrl_c_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Stopped by hand: 3 of 4 rounds" in found.status and found.loss <= 90
 
 
-def test_a_run_on_the_command_line_is_gone_on_with(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, tmp_path: Path) -> None:
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """A game of three rounds on the command line; its exit code."""
     from sfumato import cli
 
     monkeypatch.setitem(SOLVERS, "game", lambda: replace(TINY, lattices=(1.0,), rounds=3))
 
-    def run(*more: object) -> int:
+    def ended(*more: object) -> int:
         monkeypatch.setattr("sys.argv", ["sfumato", "solve", "four-corners", "--max-loss", "173", "--solver", "game", *map(str, more)])
         with pytest.raises(SystemExit) as left:
             cli.main()
         return int(left.value.code or 0)
 
+    return ended
+
+
+@pytest.mark.parametrize("again", ["--resume", "--out"])
+@pytest.mark.parametrize("saved", [False, True], ids=["killed before a round was saved", "killed later"])
+def test_what_a_kill_leaves_in_a_finished_run_folder_is_cleared(run: Callable[..., int], tmp_path: Path, again: str, saved: bool) -> None:
+    folder = tmp_path / "run"
+    assert run("--out", folder, "--time-limit", "0.001") == 0
+    names = {path.name for path in folder.iterdir()}
+    (folder / "checkpoint.npz").rename(folder / ".checkpoint.npz.old")
+    (folder / ".checkpoint.npz.x7_k2.part").write_bytes(b"half")
+    if saved:
+        shutil.copy(folder / ".checkpoint.npz.old", folder / "checkpoint.npz")
+    assert run(again, folder) == 0
+    assert {path.name for path in folder.iterdir()} == names
+    (folder / "of-checkpoint.npz.txt").write_text("not ours")
+    assert run(again, folder) == 2 and (folder / "of-checkpoint.npz.txt").exists()
+
+
+def test_a_run_on_the_command_line_is_gone_on_with(run: Callable[..., int], capsys: pytest.CaptureFixture, tmp_path: Path) -> None:
     assert run("--out", tmp_path / "whole") == 0
     assert "round 3, lattice 175 m: payoff" in capsys.readouterr().err
     assert run("--out", tmp_path / "parted", "--time-limit", "0.001") == 0
