@@ -3,17 +3,19 @@
 import json
 import shlex
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pytest
 
+from sfumato.data.joint import Joint
 from sfumato.data.recipe import Recipe
 from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError
 from sfumato.files import plain
 from sfumato.measure.exact import bayes_error
 from sfumato.solver import Coin, Exact, Problem, solve
-from sfumato.studio import desk, look, prove
+from sfumato.studio import desk, look, prove, work
 from sfumato.studio.guess import ROUNDS, Game
 from sfumato.studio.take import command_line, zipped
 
@@ -53,11 +55,34 @@ def coin_run(data: Samples, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "coin-120m-1"
     solution = solve(Problem(data, max_loss=120.0), Coin())
     solution.save(folder)
-    joint = solution.measured.joint
-    assert joint.places is not None
-    with folder.with_suffix(".seen.npz").open("wb") as target:
-        np.savez(target, places=joint.places, table=joint.table)
+    look.save_table(folder, solution.measured.joint)
     return folder
+
+
+def test_runs_of_budgets_with_the_same_whole_metres_keep_their_own_beliefs(small: Path, tmp_path: Path) -> None:
+    folders = {budget: tmp_path / f"coin-{budget:g}m-{number}" for number, budget in enumerate((120.5, 120.25), start=2)}
+    for budget, out in folders.items():
+        asked = {"solver": "coin", "max_loss": budget, "objective": "bayes", "cell_m": None, "seed": 0, "time_limit": None}
+        task = {**asked, "resumable": False, "recipe": Recipe(str(small)).as_dict(), "source": str(small), "out": str(out)}
+        work.solve_task(task, lambda message: None)
+    assert len(list(tmp_path.iterdir())) == 4  # two folders, two tables, and nothing half written
+    for out in folders.values():
+        found = look.seen_of(out)
+        law = found.mechanism.law(Recipe(str(small)).load().train.joint())
+        assert law is not None and found.chance.max() == pytest.approx(law.joint.place_probability.max(), abs=1e-9)
+
+
+def test_a_table_that_could_not_be_written_leaves_the_last_one(coin_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = look.table_of(coin_run).read_bytes()
+
+    def full(target: IO[bytes], **arrays: object) -> None:
+        target.write(b"half")
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr("numpy.savez", full)
+    with pytest.raises(OSError, match="full"):
+        look.save_table(coin_run, Joint(np.ones((1, 1)), places=np.zeros((1, 2))))
+    assert look.table_of(coin_run).read_bytes() == before and len(list(coin_run.parent.iterdir())) == 2
 
 
 def test_a_report_of_the_coin_tells_all_or_nothing(coin_run: Path, data: Samples) -> None:

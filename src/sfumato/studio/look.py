@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from sfumato.data.joint import Joint
-from sfumato.files import read_arrays
+from sfumato.files import read_arrays, written_beside
 from sfumato.mechanism.base import Mechanism
 from sfumato.solver.run import load_run
 
@@ -35,8 +35,8 @@ class Seen:
 
 @lru_cache(maxsize=32)
 def seen(folder: Path, stamp: int) -> Seen:
-    """A run's mechanism and table; `stamp` changes when the run is written again."""
-    arrays = read_arrays(folder.with_suffix(".seen.npz"), what="table of reports")
+    """A run's mechanism and table; `stamp` changes when the table, which comes last, is written again."""
+    arrays = read_arrays(table_of(folder), what="table of reports")
     joint = Joint(arrays["table"], places=arrays["places"])
     occur = joint.place_probability > 0
     places = arrays["places"][occur]
@@ -45,7 +45,19 @@ def seen(folder: Path, stamp: int) -> Seen:
 
 def seen_of(folder: Path) -> Seen:
     """The newest state of a run."""
-    return seen(folder, (folder / "run.json").stat().st_mtime_ns)
+    return seen(folder, table_of(folder).stat().st_mtime_ns)
+
+
+def table_of(folder: Path) -> Path:
+    """The file of P(secret, report) beside a run folder.  A budget of 173.5 m has a dot in the name: it is no suffix."""
+    return folder.with_name(f"{folder.name}.seen.npz")
+
+
+def save_table(folder: Path, joint: Joint) -> None:
+    """Write P(secret, report) beside a run folder."""
+    assert joint.places is not None
+    with written_beside(table_of(folder)) as beside, beside.open("wb") as target:
+        np.savez(target, allow_pickle=False, places=joint.places, table=joint.table)
 
 
 def look(folder: Path, truth: np.ndarray) -> dict[str, Any]:

@@ -20,6 +20,7 @@ GRACE_S = 5.0  # a page that is loaded again has so long to come back to its wor
 _UNSEEN_S = 30.0
 _PROOF_S = 90.0
 _REFINING_S = 25.0
+_JOBS = ("prove", "solve", "compare")
 _UNFINISHED = re.compile(r"Stopped by hand|Time limit: \d+ of")  # how learners say that there is more to learn
 
 
@@ -59,6 +60,8 @@ class Session:
     closed: bool = False
     _jobs: dict[str, Job] = field(default_factory=dict)
     _count: int = 0
+    _beginning: bool = False
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # one job is started or ended at a time: none is lost sight of
 
     def tell(self, event: dict[str, Any]) -> None:
         """Send an event to the page, if it is there."""
@@ -88,7 +91,7 @@ class Session:
 
     async def use(self, loaded: "Loaded") -> None:
         """Put other data on the desk: what was found for the old is forgotten, and proving begins anew."""
-        for name in list(self._jobs):
+        for name in _JOBS:
             await self._end(name)
         self.loaded, self.game, self.comparison = loaded, None, None
         self.runs.clear()
@@ -150,16 +153,20 @@ class Session:
                 run.said, run.state = message["error"], kind
             self.tell({**message, "kind": f"solve-{kind}", "run": run.as_dict()})
 
-        await self._start("solve", {**run.task, "out": str(run.folder)}, on_message)
+        self._beginning = True  # before the first wait: a second request finds a solver at work
+        try:
+            await self._start("solve", {**run.task, "out": str(run.folder)}, on_message)
+        finally:
+            self._beginning = False
 
     @property
     def solving(self) -> bool:
-        """Whether a solver is at work."""
-        return "solve" in self._jobs and self._jobs["solve"].running
+        """Whether a solver is at work, or about to be."""
+        return self._beginning or ("solve" in self._jobs and self._jobs["solve"].running)
 
     def stop(self) -> None:
         """Ask the solver to stop as Ctrl-C does."""
-        if self.solving:
+        if "solve" in self._jobs and self._jobs["solve"].running:
             self._jobs["solve"].ask_to_stop()
 
     # Comparing -------------------------------------------------------------------------------------
@@ -180,12 +187,19 @@ class Session:
     # Jobs ------------------------------------------------------------------------------------------
 
     async def _start(self, name: str, task: dict[str, Any], tell: Any) -> None:
-        await self._end(name)
-        data = self.data
-        whole = {**task, "recipe": data.recipe.as_dict(), "source": data.source}
-        self._jobs[name] = await Job.start(whole, tell, compiled=self.folder / "compiled")
+        async with self._turn:
+            if self.closed:
+                raise ProblemError("this page was closed; load it again")
+            await self._end_held(name)
+            data = self.data
+            whole = {**task, "recipe": data.recipe.as_dict(), "source": data.source}
+            self._jobs[name] = await Job.start(whole, tell, compiled=self.folder / "compiled")
 
     async def _end(self, name: str) -> None:
+        async with self._turn:
+            await self._end_held(name)
+
+    async def _end_held(self, name: str) -> None:
         job = self._jobs.pop(name, None)
         if job is not None:
             await job.end()
@@ -198,7 +212,7 @@ class Session:
     async def close(self) -> None:
         """End all jobs and remove the folder."""
         self.closed = True
-        for name in list(self._jobs):
+        for name in _JOBS:
             await self._end(name)
         shutil.rmtree(self.folder, ignore_errors=True)
 

@@ -79,13 +79,12 @@ def _run(task: dict[str, Any], tell: Tell, inbox: "queue.Queue[dict[str, Any]]")
 
 def solve_task(task: dict[str, Any], tell: Tell) -> None:
     """Find a mechanism, write its run folder, and beside it P(secret, report) for the page."""
-    import numpy as np
-
     from sfumato.data.recipe import Recipe
     from sfumato.measure.judge import judge
     from sfumato.measure.objective import objective_named
     from sfumato.solver import SOLVERS, Problem, solve
     from sfumato.solver.run import CHECKPOINT, save_solution
+    from sfumato.studio.look import save_table
 
     recipe = Recipe.from_dict(task["recipe"])
     split = replace(recipe, source=task["source"]).load()
@@ -119,10 +118,7 @@ def solve_task(task: dict[str, Any], tell: Tell) -> None:
             solution.mechanism, split.test, region=problem.region, fitted_on=split.train, sampled_on=problem.released_on, loss=problem.loss
         )
     save_solution(solution, out, recipe=recipe, test=test)
-    joint = solution.measured.joint
-    assert joint.places is not None
-    with out.with_suffix(".seen.npz").open("wb") as target:
-        np.savez(target, allow_pickle=False, places=joint.places, table=joint.table)
+    save_table(out, solution.measured.joint)
     tell(
         {
             "kind": "done",
