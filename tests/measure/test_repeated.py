@@ -1,11 +1,13 @@
 """Repeated reports: the exact figure by brute force, the drawn one around it, and what the sticky policy changes."""
 
+import tracemalloc
 from fractions import Fraction
 from itertools import pairwise, product
 
 import numpy as np
 import pytest
 from hypothesis import given
+from scipy.stats import binom
 
 from sfumato.data.grid import Grid, Region
 from sfumato.data.joint import Joint
@@ -81,6 +83,25 @@ def test_drawn_figures_lie_around_the_exact_one(monkeypatch: pytest.MonkeyPatch)
         held += sum(estimate.low <= value <= estimate.high for estimate, value in zip(found, exact, strict=True))
     assert held >= 38
     assert abs(exact[0] - exact[1]) > 0.02
+
+
+def test_long_lists_of_few_reports_need_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two reports and one chance a secret: B_n = 1 - E max of two binomial laws.  A table of all truths, lists and reports
+    of a list would hold 400 x 301 x 300 numbers, 289 MB."""
+    truths, count, chances = 400, 300, (0.4, 0.5)
+    table = np.kron(np.eye(2), np.ones(truths // 2)) / truths
+    law = _law(np.repeat([[1 - chance, chance] for chance in chances], truths // 2, axis=0))
+    tracemalloc.start()
+    try:
+        (found,) = estimate_repeated_bayes_error(Joint(table), law, (count,))
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    laws = [binom.pmf(np.arange(count + 1), count, chance) for chance in chances]
+    assert found.kind == "exact" and found.value == pytest.approx(1 - np.maximum(*laws).sum() / 2, abs=1e-9)
+    assert most < 50e6
+    monkeypatch.setattr(repeated, "_MOST_SUMS", truths * 301 * count - 1)
+    assert repeated._by_all_lists(Joint(table), law, count) is None
 
 
 def test_a_coin_is_found_out_when_it_first_tells_the_truth() -> None:

@@ -28,7 +28,8 @@ DRAWS = 4000
 _MOST_COUNT = 10_000
 _FEWEST_DRAWS = 200
 _MOST_LOOKUPS = 1.5e9  # draws times reports times truths: about ten seconds
-_MOST_PRODUCTS = 2e6  # lists of reports times truths that are gone through one by one
+_MOST_PRODUCTS = 2e6  # lists of reports times truths (or reports of a list) that are held
+_MOST_SUMS = 2e8  # lists times truths times reports of a list: about a second
 _SAME = 1e-12  # chances closer than this are one
 
 
@@ -215,14 +216,18 @@ def _mean_of_draws(errors: np.ndarray, within: float) -> Estimate:
 def _by_all_lists(before: Joint, law: Sent, count: int) -> float | None:
     """Exactly, over all lists of so many reports up to their order; None where these are too many."""
     reports = len(law.places)
-    if comb(reports + count - 1, count) * max(law.count, count) > _MOST_PRODUCTS:
+    ways = comb(reports + count - 1, count)
+    if ways * max(law.count, count) > _MOST_PRODUCTS or ways * law.count * count > _MOST_SUMS:
         return None
     logs = np.stack([_logs(*law.row(truth), size=reports) for truth in range(law.count)])
     lists = np.array(list(combinations_with_replacement(range(reports), count)))
-    times = np.stack([(lists == report).sum(axis=1) for report in range(reports)], axis=1)
-    orders = gammaln(count + 1) - gammaln(times + 1).sum(axis=1)
-    likelihood = np.exp(logs[:, lists].sum(axis=2) + orders)
-    return max(0.0, 1 - float((before.table @ likelihood).max(axis=0).sum()))
+    likelihood = np.full((law.count, len(lists)), gammaln(count + 1))  # ln of how many orders a list has, if all differ
+    times, last = np.zeros(len(lists)), np.full(len(lists), -1)
+    for report in lists.T:  # equal reports stand together: the k-th of them divides the orders by k
+        times = np.where(report == last, times + 1, 1)
+        likelihood += logs[:, report] - np.log(times)
+        last = report
+    return max(0.0, 1 - float((before.table @ np.exp(likelihood)).max(axis=0).sum()))
 
 
 def _logs(columns: np.ndarray, chances: np.ndarray, *, size: int) -> np.ndarray:
