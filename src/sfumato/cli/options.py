@@ -81,9 +81,13 @@ class UserBudgets(click.ParamType):
         try:
             if "=" not in str(value):
                 return {"": float(value)}
-            return {name: float(metres) for name, metres in (part.rsplit("=", 1) for part in str(value).split(","))}
+            pairs = [(name, float(metres)) for name, metres in (part.rsplit("=", 1) for part in str(value).split(","))]
         except ValueError:
             self.fail(f"'{value}' is not a budget; write 200 for every user, or anna=200,ben=300", param, ctx)
+        budgets = dict(pairs)
+        if len(budgets) < len(pairs):
+            self.fail(f"'{value}' gives a user two budgets; write one for each user, as anna=200,ben=300", param, ctx)
+        return budgets
 
 
 def for_each(budgets: dict[str, float], secrets: tuple[str, ...]) -> dict[str, float]:

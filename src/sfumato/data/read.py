@@ -44,6 +44,8 @@ def read_checkins(
     `seed` is for data made by a formula.
     """
     if str(path) == "four-corners":
+        if any(name is not None for name in (secret, lat, lon)):
+            raise DataError("four-corners has no columns to choose from; leave out the names of the secret, latitude and longitude")
         data = four_corners(seed=seed).all
         return data if square is None else data.in_square(*square)
     table = read_table(Path(path), words=(secret,))

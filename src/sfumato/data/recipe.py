@@ -51,7 +51,8 @@ class Recipe:
         """Read and select."""
         if self.overlap_weight is not None and self.per_user is None:
             raise DataError("an overlap weight is for drawing check-ins of each user", hint="add --per-user N+M")
-        if self.source == "four-corners" and self.square is None and self.top_users is None and self.per_user is None:
+        steps = (self.secret, self.lat, self.lon, self.square, self.top_users, self.per_user)
+        if self.source == "four-corners" and all(step is None for step in steps):
             split = four_corners(seed=self.data_seed)
             if self.users is not None and split.test is not None:
                 split = Split(split.train.of_users(self.users), split.test.of_users(self.users))

@@ -1,4 +1,4 @@
-"""Mistakes that were made once: each has its sentence, or its right number, for good."""
+"""Odd data, runs and options: each is answered with the right number or refused with a sentence."""
 
 import json
 
@@ -125,6 +125,32 @@ def test_pairs_are_a_mechanism_for_measure_and_compare(sfumato, tmp_path):
     assert found["bayes_error"]["value"] == pytest.approx(0.75) and found["loss"]["value"] == pytest.approx(214, abs=3)
     ended = sfumato("compare", tmp_path / "pairs.csv", "--data", "four-corners", "--hits", 2)
     assert ended.code == 0 and "pairs" in ended.out
+
+
+def test_adversaries_are_trained_on_pairs_too(sfumato, tmp_path):
+    data = sf.four_corners(0).train.split(20).train
+    pairs = np.hstack([data.truth, data.truth])
+    np.savetxt(tmp_path / "pairs.csv", pairs, delimiter=",", header="truth_x,truth_y,report_x,report_y", comments="")
+    (found,) = sfumato("measure", tmp_path / "pairs.csv", "--data", "four-corners", "--hits", 2, "--attack", "cells", "--json").document[
+        "adversaries"
+    ]
+    assert found["adversary"] == "cells" and found["validation"]["accuracy"] > 0.9  # the truth is sent: four users far apart
+
+
+def test_hits_of_reports_that_were_drawn_already_are_refused(sfumato, small):
+    ended = sfumato("measure", small, "--hits", 7)
+    assert ended.code == 2 and ended.out == "" and "small.csv holds reports that were drawn already; leave --hits out" in ended.err
+
+
+@pytest.mark.parametrize("column", ["--secret", "--lat", "--lon"])
+def test_four_corners_has_no_columns_to_name(sfumato, tmp_path, column):
+    ended = sfumato("data", "four-corners", column, "who", "--out", tmp_path / "data.csv")
+    assert ended.code == 2 and "four-corners has no columns to choose from" in ended.err and not list(tmp_path.iterdir())
+
+
+def test_two_budgets_of_one_user_are_refused(sfumato, small, tmp_path):
+    ended = sfumato("solve", small, "--user-max-loss", "a=200,b=90,c=90,a=300", "--solver", "exact", "--out", tmp_path / "run")
+    assert ended.code == 2 and "gives a user two budgets; write one for each user" in ended.err and not (tmp_path / "run").exists()
 
 
 def test_sfumato_alone_prints_its_help(sfumato):
