@@ -14,11 +14,6 @@ from sfumato.files import read_json, write_text
 _TEMPLATE = Path(__file__).resolve().parent / "readers.md"
 
 
-def _range(values: list[float], digits: int = 3) -> str:
-    low, high = f"{min(values):.{digits}f}", f"{max(values):.{digits}f}"
-    return low if low == high else f"{low} to {high}"
-
-
 def _theirs(number: int) -> float:
     key = (str(number), "test", *FINEST)
     return next(one.bayes_error for one in targets("learned") if (one.experiment, one.split, one.cells, one.hits) == key)

@@ -1,9 +1,13 @@
 """The pages that show code show what it prints."""
 
 import doctest
+import re
 from pathlib import Path
 
 import pytest
+
+from sfumato.cli.data import command
+from sfumato.cli.options import _SELECTION
 
 PAGES = Path(__file__).resolve().parents[2] / "docs"
 
@@ -12,6 +16,13 @@ PAGES = Path(__file__).resolve().parents[2] / "docs"
 def test_a_page_prints_what_it_says(page: str) -> None:
     result = doctest.testfile(str(PAGES / page), module_relative=False, encoding="utf-8")
     assert result.attempted > 0 and result.failed == 0
+
+
+def test_the_steps_of_a_selection_stand_in_the_order_of_the_options() -> None:
+    text = (PAGES / "guides/bring-data.md").read_text(encoding="utf-8")
+    told = re.findall(r"^\| `(--[a-z-]+)", text, re.MULTILINE)
+    options = [option.opts[0] for option in command.params if option.name in _SELECTION]
+    assert told == [option for option in options if option not in ("--secret", "--lat", "--lon")]  # these name columns
 
 
 def test_the_pages_tables_are_the_papers() -> None:
