@@ -21,7 +21,8 @@ training data.
 `Codebook()` is the default; `Codebook.closest()` fits the training data as closely as it can. *Share of the bound* sets the
 Bayes error on training data against the largest that any mechanism on this grid can have (proved: [optimum.md](optimum.md); for
 Stockholm by the same solver in the same run). Settings were chosen on draws of the data by seeds 10 to 17, and an early
-trial on seed 0, with their test parts in sight (what was tried: [0019](../decisions/0019-codebook.md), [0020](../decisions/0020-few-check-ins.md)).
+trial on seed 0, with their test parts in sight (what was tried: [0019](../decisions/0019-codebook.md),
+[0020](../decisions/0020-few-check-ins.md)).
 """
 
 _DRAWS = """## What 20 check-ins a user can say
