@@ -5,7 +5,7 @@ python -m paper.learned_page
 
 from collections.abc import Callable
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean, median, stdev
 from typing import Any
 
 from paper.experiments import RESULTS, SEEDS
@@ -23,6 +23,10 @@ Bayes error on training data against the largest that any mechanism on this grid
 Stockholm by the same solver in the same run). Settings were chosen on draws of the data by seeds 10 to 17, and an early
 trial on seed 0, with their test parts in sight (what was tried: [0019](../decisions/0019-codebook.md),
 [0020](../decisions/0020-few-check-ins.md)).
+
+*Wanted* is a goal that was set before the runs; in experiment 4 it is missed. A loss on test data above the budget is marked !: its Bayes
+error is not comparable with one within it. Experiments 1 and 3 can hide everything, so their bound is a blind guess. Stockholm: the six
+most frequent users of the 4500 m square around 59.3326, 18.0649 in gowalla-stockholm.csv.gz, drawn with overlap weight 0.15 as in Paris.
 """
 
 _DRAWS = """## What 20 check-ins a user can say
@@ -46,6 +50,12 @@ def _grouped(rows: list[dict[str, Any]], keep: Callable[[dict[str, Any]], bool])
     return [groups[key] for key in sorted(groups)]
 
 
+def _spent(group: list[dict[str, Any]]) -> str:
+    """The loss on test data, marked where its median is above the budget."""
+    losses = [row["test"]["loss_m"] for row in group]
+    return spread(losses, 0) + ("!" if median(losses) > group[0]["max_loss_m"] else "")
+
+
 def _bayes(group: list[dict[str, Any]], bounds: dict[tuple[int, str, int], float]) -> list[str]:
     number = group[0]["experiment"]
     proved = [row["bound_grid"] if number is None else bounds.get((number, "bayes", row["seed"])) for row in group]
@@ -58,7 +68,7 @@ def _bayes(group: list[dict[str, Any]], bounds: dict[tuple[int, str, int], float
         f"{spread(share, 1, 100)} %" if len(share) == len(group) else "",
         spread([row["test"]["bayes_error"] for row in group]),
         _WANTED.get(number, ""),
-        spread([row["test"]["loss_m"] for row in group], 0),
+        _spent(group),
         spread([row["coin_test"]["bayes_error"] for row in group]),
         spread([row["test"]["exposed"] for row in group], 1, 100),
         spread([row["coin_test"]["exposed"] for row in group], 1, 100),
@@ -71,13 +81,14 @@ def _information(group: list[dict[str, Any]], bounds: dict[tuple[int, str, int],
     over = [row["train"]["information_bits"] / bounds[number, "information", row["seed"]] - 1 for row in group]
     return [
         str(number),
+        f"{group[0]['max_loss_m']:g}",
         f"`Codebook{'.closest' if group[0]['recipe'] == 'closest' else ''}()`",
         spread([row["train"]["information_bits"] for row in group]),
         f"{spread(over, 0, 100)} %",
         spread([row["test"]["information_bits"] for row in group]),
         spread([row["coin_train"]["information_bits"] for row in group]),
         spread([row["coin_test"]["information_bits"] for row in group]),
-        spread([row["test"]["loss_m"] for row in group], 0),
+        _spent(group),
     ]
 
 
@@ -129,6 +140,7 @@ def page(folder: Path = RESULTS) -> str:
             *table(
                 [
                     "experiment",
+                    "budget, m",
                     "recipe",
                     "bits train ↓",
                     "above the proven least",

@@ -59,3 +59,12 @@ def test_the_bound_of_a_frontier_is_over_all_cells_of_the_region(monkeypatch: py
     frontier(problem, np.array([100.0]), gap=0.01)
     assert looked_at and {cells for _, cells in looked_at} == {len(problem.grid.centres())}
     assert len(problem.reports) < len(problem.grid.centres())
+
+
+def test_between_its_budgets_the_bound_is_not_a_straight_line() -> None:
+    problem = on_square(max_loss=150.0)
+    few, many = np.array([160.0, 40.0]), np.linspace(40.0, 160.0, 13)
+    found, finer = frontier(problem, few, gap=0.004), frontier(problem, many, gap=0.004)
+    for rough, fine in ((found.bayes, finer.bayes), (found.information, finer.information)):
+        assert np.all(rough.bound_at(many) <= fine.reached + 1e-9)
+        assert np.any(np.interp(many, few[::-1], rough.bound[::-1]) > fine.reached + 1e-3)

@@ -97,7 +97,7 @@ def _all_blocks(
     release: Release, chance: Chance, policy: Policy, table: Any, columns: Columns, sink: Any, progress: Callable[[int], None] | None
 ) -> Tally:
     tally = Tally()
-    refused, bad = Refused("outside the mechanism's region"), Refused("no possible coordinates")
+    refused, bad = Refused("places outside the mechanism's region"), Refused("no possible coordinates")
     needed = {columns.user, columns.time} - {None}
     early = tuple(name for name in policy.drop if name not in needed)
     for block in table.blocks(without=early if isinstance(table, ParquetTable) else ()):

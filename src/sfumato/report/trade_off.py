@@ -75,13 +75,16 @@ class TradeOff:
         figure = Figure(figsize=(10, 4.2), layout="constrained")
         left, right = figure.subplots(1, 2)
         found = self.frontier
+        budgets = np.union1d(found.budgets, np.linspace(found.budgets.min(), found.budgets.max(), 400))
+        ends = [(curve.reached_at(budgets), curve.bound_at(budgets)) for curve in (found.bayes, found.information)]
         pairs = (
-            (left, 1 - found.bayes.reached, 1 - found.bayes.bound, "Bayes error (higher is more private)", "bayes_error"),
-            (right, found.information.reached, found.information.bound, "information, bits (lower is more private)", "information_bits"),
+            (left, *(1 - end for end in ends[0]), "Bayes error (higher is more private)", "bayes_error"),
+            (right, *ends[1], "information, bits (lower is more private)", "information_bits"),
         )
+        best = f"best that can exist on {found.problem.grid.cell_m:g} m cells (proved)"
         for axes, reached, bound, label, key in pairs:
-            axes.fill_between(found.budgets, reached, bound, color=_BLUE, alpha=0.25, linewidth=0)
-            axes.plot(found.budgets, bound, color=_BLUE, linewidth=2, label="best that can exist (proved)")
+            axes.fill_between(budgets, reached, bound, color=_BLUE, alpha=0.25, linewidth=0)
+            axes.plot(budgets, bound, color=_BLUE, linewidth=2, label=best)
             for name, colour, marker in (("laplace", _ORANGE, "s"), ("coin", _GREEN, "o")):
                 places = [one for one in self.placed if one.name == name]
                 axes.plot(

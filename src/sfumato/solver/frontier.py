@@ -23,13 +23,32 @@ _LN2 = float(np.log(2))
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The bracket of one objective: at each budget, `reached` by some mechanism and `bound` that none goes below."""
+    """The bracket of one objective: at each budget, `reached` by some mechanism and `bound` that none goes below.
+
+    `tangents`, height at budget 0 and slope, each below the frontier at every budget.
+    """
 
     objective: Objective
     budgets: np.ndarray
     reached: np.ndarray
-    bound: np.ndarray
+    tangents: np.ndarray
     solves: int
+
+    @property
+    def bound(self) -> np.ndarray:
+        """At the budgets."""
+        return self.bound_at(self.budgets)
+
+    def bound_at(self, budgets: np.ndarray) -> np.ndarray:
+        """At any budgets from the first to the last: between two of them a straight line would lie above the frontier."""
+        heights, slopes = self.tangents.T
+        lowest = (heights[:, None] + slopes[:, None] * budgets).max(axis=0)
+        return np.minimum(lowest, self.reached_at(budgets))
+
+    def reached_at(self, budgets: np.ndarray) -> np.ndarray:
+        """At any budgets from the first to the last: two mechanisms take turns."""
+        order = np.argsort(self.budgets)
+        return np.interp(budgets, self.budgets[order], self.reached[order])
 
     @property
     def gap(self) -> float:
@@ -116,15 +135,15 @@ def _curve(
 ) -> Curve:
     start = time.perf_counter()
     unit = _LN2 if objective.name == "information" else 1.0
-    points, tangents = _ends(problem, objective)
-    floor = float(problem.joint.prior.max()) if objective.name == "bayes" else 0.0
+    points = _ends(problem, objective)
+    tangents = [(float(problem.joint.prior.max()) if objective.name == "bayes" else 0.0, 0.0)]
     reports: np.ndarray | None = None
     solved: set[float] = set()
     while True:
         reached = np.interp(budgets, *_lower_hull(points))
-        bound = np.maximum(floor, np.max([height + slope * budgets for height, slope in tangents], axis=0))
-        watch(Curve(objective, budgets, reached, np.minimum(bound, reached), len(solved)))
-        widths = reached - bound
+        curve = Curve(objective, budgets, reached, np.array(tangents), len(solved))
+        watch(curve)
+        widths = reached - curve.bound
         widths[[budget in solved for budget in budgets]] = -1
         at = int(np.argmax(widths))
         spent = time.perf_counter() - start
@@ -141,10 +160,10 @@ def _curve(
         tangents.append((proven / unit + price * budget, -price))
         points.append((optimum.loss, optimum.leakage / unit))
         progress(f"{objective.name} at {budget:g} m: {optimum.leakage / unit:.4f}, at least {proven / unit:.4f}")
-    return Curve(objective, budgets, reached, np.minimum(bound, reached), len(solved))
+    return curve
 
 
-def _ends(problem: Problem, objective: Objective) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
+def _ends(problem: Problem, objective: Objective) -> list[tuple[float, float]]:
     """Mechanisms at both ends that need no solving: the nearest report, and one place for all."""
     from sfumato.mechanism.simple import Identity, constant
     from sfumato.mechanism.wrap import Snapped
@@ -156,7 +175,7 @@ def _ends(problem: Problem, objective: Objective) -> tuple[list[tuple[float, flo
         law = mechanism.law(problem.joint, loss=problem.loss)
         assert law is not None
         points.append((law.loss, objective.leakage(law.joint)))
-    return points, [(0.0, 0.0)]
+    return points
 
 
 def _lower_hull(points: list[tuple[float, float]]) -> tuple[np.ndarray, np.ndarray]:

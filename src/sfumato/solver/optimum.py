@@ -65,7 +65,12 @@ class Exact:
         channel = channel_of(problem, optimum.mechanism, optimum.reports)
         verify(problem, channel, claimed=optimum.leakage)
         history.append({"pairs": len(problem.places) * len(problem.reports), "pairs_touched": optimum.pairs_touched})
-        return Found(channel, _status(problem, optimum), tuple(history), Certificate.of(problem, on_grid, on_plane))
+        return Found(
+            channel,
+            _status(problem, optimum, late=time_limit is not None and optimum.gap > self.gap),
+            tuple(history),
+            Certificate.of(problem, on_grid, on_plane),
+        )
 
     def _smallest_loss(self, problem: Problem, time_limit: float | None) -> Found:
         assert problem.min_bayes_error is not None
@@ -179,10 +184,11 @@ def verify(problem: Problem, channel: Channel, *, claimed: float) -> None:
         raise SfumatoError("the solver's law does not hold what it claims: " + "; ".join(faults))
 
 
-def _status(problem: Problem, optimum: Optimum) -> str:
+def _status(problem: Problem, optimum: Optimum, *, late: bool) -> str:
     unit = np.log(2) if problem.objective.name == "information" else 1.0
     word = {"bayes": "probability", "information": "bits"}.get(problem.objective.name, "gain")
+    leaks, least = optimum.leakage / unit, optimum.bound / unit
     return (
-        f"Optimal within {optimum.gap / unit:.2g} ({word}): leaks {optimum.leakage / unit:.4f}, no mechanism on these "
-        f"{len(problem.reports)} reports leaks less than {optimum.bound / unit:.4f}."
+        f"{'Time limit: proved only to within' if late else 'Optimal within'} {optimum.gap / unit:.2g} ({word}): leaks {leaks:.4f}, "
+        f"no mechanism on these {len(problem.reports)} reports leaks less than {least:.4f}."
     )
