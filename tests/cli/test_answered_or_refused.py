@@ -25,6 +25,14 @@ def test_a_folder_with_a_run_json_of_somebody_else_is_not_replaced(sfumato, smal
     assert ended.code == 2 and (tmp_path / "project" / "thesis.txt").read_text() == "precious"
 
 
+def test_an_earlier_run_is_replaced_with_a_word(sfumato, small, tmp_path):
+    asked = ("solve", small, "--max-loss", 50, "--solver")
+    first = sfumato(*asked, "laplace", "--out", tmp_path / "run")
+    second = sfumato(*asked, "coin", "--out", tmp_path / "run")
+    assert first.code == second.code == 0
+    assert "earlier run" not in first.err and "holds an earlier run; it is replaced" in second.err
+
+
 def test_a_cap_keeps_cells_outside_the_hull():
     truth = np.array(
         [[-968.7744386211364, -206.5473850375109], [983.8114101027495, 226.35965274684153], [982.8329526431986, 226.15296215719297]]

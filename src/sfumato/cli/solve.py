@@ -75,6 +75,8 @@ def command(
     recipe = replace(recipe_of(source, options), losses=losses)
     data, held = recipe.data()
     say_notes(data.notes)
+    if resume is None and (out / "run.json").exists():
+        say_notes((f"{out} holds an earlier run; it is replaced when this one ends",))
     problem = Problem(
         data,
         max_loss=max_loss,

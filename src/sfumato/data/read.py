@@ -1,6 +1,7 @@
 """Tables in, Samples out: SNAP check-in files, CSV and Parquet, plain or gzipped."""
 
 import gzip
+import re
 import zlib
 from dataclasses import replace
 from pathlib import Path
@@ -112,7 +113,8 @@ def read_table(path: Path, *, words: tuple[str | None, ...] = ()) -> Any:
         )
     except (pa.ArrowException, OSError, UnicodeDecodeError, EOFError, zlib.error) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DataError(f"{path.name} cannot be read as a SNAP, CSV or Parquet file: {reason}") from None
+        reason = re.sub(r"(Expected \d+ columns, got \d+):.*", r"\1", reason)  # what follows is the row itself: a true place
+        raise DataError(f"{path.name} cannot be read as a SNAP, CSV or Parquet file: {reason}; repair it or write it anew") from None
 
 
 def _first_line(path: Path) -> str:
@@ -209,7 +211,9 @@ def numbers(values: Any, *, source: str, column: str) -> np.ndarray:
             try:
                 float(text if text is not None else "nan")
             except ValueError:
-                raise DataError(f"{source}: '{text}' in column '{column}', row {row + 1}, is not a number; expected one") from None
+                raise DataError(
+                    f"{source}: '{text}' in column '{column}', row {row + 1}, is not a number; correct it or remove the row"
+                ) from None
     try:
         return np.asarray(values.cast(pa.float64()).fill_null(float("nan")).to_numpy(), dtype=float)
     except (pa.ArrowException, ValueError):

@@ -241,7 +241,7 @@ def _extras(found: Judgement | None, gain: str | None) -> tuple[dict[str, Any], 
     }
     text = (
         f"\nremaining uncertainty {extra['conditional_entropy_bits']:.3f} bits, min-entropy leakage "
-        f"{extra['min_entropy_leakage_bits']:.3f} bits, Santhi-Vardy bound on the Bayes error {extra['santhi_vardy_bound']:.3f}"
+        f"{extra['min_entropy_leakage_bits']:.3f} bits, Bayes error at most {extra['santhi_vardy_bound']:.3f} (Santhi and Vardy)"
     )
     if gain is not None:
         extra["g_vulnerability"] = {"gain": gain, "value": g_vulnerability(found.joint, named(gain, found.joint.secrets))}
