@@ -7,7 +7,7 @@ import click
 
 from sfumato.cli.options import as_json, grid_options, print_json, recipe_of, region, say_notes, selection, working
 
-_EXAMPLE = "\b\nExample: sfumato frontier four-corners --from 100 --to 250 --points 4 --cell-m 100"
+_EXAMPLE = "\b\nExample: sfumato frontier four-corners --from 100 --to 250 --points 3 --cell-m 100"
 
 
 @click.command("frontier", epilog=_EXAMPLE)

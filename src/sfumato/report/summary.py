@@ -35,7 +35,7 @@ def measured_text(name: str, judged: Mapping[str, Judgement | None], *, max_loss
     return "\n\n".join(
         [
             text_table([name, *columns], lines),
-            text_table(["user", "loss m", "error ↑", "exposed ↓"], users)
+            text_table([f"user, {next(iter(columns))}", "loss m", "error ↑", "exposed ↓"], users)
             + (f"\n… and {hidden} users who are easier to hide" if hidden else ""),
         ]
     )
