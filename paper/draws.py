@@ -6,7 +6,6 @@ user of the test data, all exact.  The second is what test data of this size wou
 python -m paper.draws [--again]
 """
 
-import argparse
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import numpy as np
 
 from paper.experiments import CELLS, EXPERIMENTS, RESULTS, SEEDS, load, part
 from paper.learned import RECIPES, figures
-from paper.tables import fill, saved, say
+from paper.tables import asked_again, fill, saved, say
 from sfumato.data.samples import Samples
 from sfumato.data.select import PAPER_REGION
 from sfumato.measure.exact import bayes_error
@@ -61,6 +60,4 @@ def main(folder: Path = RESULTS, draws: tuple[int, ...] = DRAWS, *, again: bool 
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m paper.draws", description=__doc__)
-    parser.add_argument("--again", action="store_true", help="compute again what an earlier run has saved")
-    main(again=parser.parse_args().again)
+    main(again=asked_again("draws", __doc__))

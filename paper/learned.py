@@ -3,7 +3,6 @@
 `python -m paper.learned` goes on where it was stopped; `--again` begins anew.
 """
 
-import argparse
 import json
 import time
 from functools import cache
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from paper.experiments import EXPERIMENTS, RESULTS, SEEDS, data_folder, load
-from paper.tables import say
+from paper.tables import asked_again, say
 from sfumato.data.read import read_checkins
 from sfumato.data.samples import Samples, Split
 from sfumato.data.select import PAPER_REGION
@@ -124,6 +123,4 @@ def main(folder: Path, seeds: tuple[int, ...], *, again: bool = False) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m paper.learned", description=__doc__)
-    parser.add_argument("--again", action="store_true", help="begin anew")
-    main(RESULTS, SEEDS, again=parser.parse_args().again)
+    main(RESULTS, SEEDS, again=asked_again("learned", __doc__))

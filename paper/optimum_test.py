@@ -6,7 +6,6 @@ best on the paper's 260 x 260 grid, with proof.
 python -m paper.optimum_test [--again]
 """
 
-import argparse
 import time
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 
 from paper.experiments import EXPERIMENTS, RESULTS, SEEDS, load, part
 from paper.learned import figures
-from paper.tables import fill, saved, say
+from paper.tables import asked_again, fill, saved, say
 from sfumato.data.select import PAPER_REGION
 from sfumato.solver import Coin, Exact, Problem, solve
 
@@ -48,6 +47,4 @@ def main(folder: Path = RESULTS, seeds: tuple[int, ...] = SEEDS, *, again: bool 
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m paper.optimum_test", description=__doc__)
-    parser.add_argument("--again", action="store_true", help="solve again what an earlier run has saved")
-    main(again=parser.parse_args().again)
+    main(again=asked_again("optimum_test", __doc__))

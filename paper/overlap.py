@@ -7,7 +7,6 @@ Laplace in experiment 3 and the proven optimum in experiment 4.
 python -m paper.overlap [--again]
 """
 
-import argparse
 import time
 from functools import partial
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 
 from paper.experiments import CELLS, EXPERIMENTS, RESULTS, SPLITS, gowalla, grid, part
 from paper.learned import figures
-from paper.tables import fill, saved, say
+from paper.tables import asked_again, fill, saved, say
 from sfumato.data.samples import Split
 from sfumato.data.select import PAPER_REGION
 from sfumato.measure.estimate import estimate_bayes_error
@@ -65,6 +64,4 @@ def main(folder: Path = RESULTS, seeds: tuple[int, ...] = DRAWS, *, again: bool 
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m paper.overlap", description=__doc__)
-    parser.add_argument("--again", action="store_true", help="compute again what an earlier run has saved")
-    main(again=parser.parse_args().again)
+    main(again=asked_again("overlap", __doc__))

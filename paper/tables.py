@@ -1,5 +1,6 @@
 """Rows that set ours beside theirs, and Markdown made from the JSON of a run."""
 
+import argparse
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,6 +18,13 @@ _RULE = "|---|---|---|---|---|---|---|---|---|---|"
 def say(text: str) -> None:
     """Progress, on stderr."""
     print(text, file=sys.stderr, flush=True)
+
+
+def asked_again(module: str, says: str | None) -> bool:
+    """The command line of a module whose only option is to begin anew."""
+    parser = argparse.ArgumentParser(prog=f"python -m paper.{module}", description=says)
+    parser.add_argument("--again", action="store_true", help="compute again what an earlier run has saved")
+    return bool(parser.parse_args().again)
 
 
 def fill(path: Path, command: str, todo: Mapping[tuple, Callable[[], dict[str, Any]]], known: Mapping[tuple, dict[str, Any]]) -> None:

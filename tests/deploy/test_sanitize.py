@@ -3,8 +3,6 @@
 import gzip
 import json
 import os
-import shutil
-import stat
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +11,10 @@ import pytest
 from pyarrow import parquet
 
 import sfumato as sf
-from sfumato.deploy.chance import Sticky, read_key, read_or_make_key
+from sfumato.deploy.chance import Sticky
 from sfumato.deploy.part import Policy
 from sfumato.deploy.release import release
-from sfumato.deploy.sanitize import one_by_one, sanitize
+from sfumato.deploy.sanitize import sanitize
 from sfumato.errors import DataError, FileError, SfumatoError
 from tests.deploy.tables import DATA, checkins, write_parquet
 
@@ -224,142 +222,6 @@ def test_a_column_of_users_can_be_used_for_keeping_and_dropped(runs, tmp_path):
     source = write_parquet(tmp_path / "in.parquet", checkins(300))
     sanitize(runs / "laplace", source, tmp_path / "out.parquet", chance=Sticky(KEY, "forever"), policy=Policy(drop=("user",)))
     assert "user" not in parquet.read_table(tmp_path / "out.parquet").column_names
-
-
-class TestSticky:
-    def _reports(self, runs, tmp_path, rows, name, **settings):
-        (tmp_path / f"{name}.csv").write_text("user,time,lat,lon\n" + "\n".join(rows) + "\n")
-        sanitize(runs / "laplace", tmp_path / f"{name}.csv", tmp_path / f"{name}.out.csv", chance=Sticky(KEY, **settings))
-        return [tuple(line.split(",")[2:]) for line in (tmp_path / f"{name}.out.csv").read_text().splitlines()[1:]]
-
-    def test_the_same_user_cell_and_period_get_the_same_report(self, runs, tmp_path):
-        place = "48.85701,2.34702"
-        rows = [f"ann,2010-10-19T0{hour}:00:00Z,{place}" for hour in range(5)]
-        rows += [f"ann,2010-10-20T00:00:00Z,{place}", f"ben,2010-10-19T00:00:00Z,{place}", "ann,2010-10-19T00:00:00Z,48.85702,2.34703"]
-        found = self._reports(runs, tmp_path, rows, "in", period="day")
-        assert len(set(found[:5])) == 1 and found[7] == found[0]  # a jitter of a metre does not redraw
-        assert found[5] != found[0] and found[6] != found[0]
-        forever = self._reports(runs, tmp_path, rows, "again", period="forever")
-        assert len(set(forever[:6])) == 1
-
-    @pytest.mark.parametrize("unit", [10**3, 10**6, 10**9])
-    @pytest.mark.parametrize("ending", ["csv", "parquet"])
-    def test_times_in_milliseconds_or_smaller_are_refused(self, runs, tmp_path, ending, unit):
-        """Taken as seconds, a day of milliseconds would be drawn anew every 86 seconds."""
-        times = [1_287_532_527 * unit + row for row in range(3)]
-        if ending == "csv":
-            lines = "".join(f"ann,{time},48.857,2.347\n" for time in times)
-            (tmp_path / "in.csv").write_text("user,time,lat,lon\n" + lines)
-        else:
-            write_parquet(tmp_path / "in.parquet", pa.table({"user": ["ann"] * 3, "time": times, "lat": [48.857] * 3, "lon": [2.347] * 3}))
-        with pytest.raises(DataError, match=r"3 time\(s\) in 'time' .*milliseconds.*seconds") as refused:
-            sanitize(runs / "laplace", tmp_path / f"in.{ending}", tmp_path / f"out.{ending}", chance=Sticky(KEY, "day"))
-        assert "12875" not in str(refused.value) and os.listdir(tmp_path) == [f"in.{ending}"]
-
-    def test_whole_seconds_are_times(self, runs, tmp_path):
-        """Also as 64 bits without a sign, and before 1970."""
-        from sfumato.deploy.reading import seconds_of
-
-        rows = [f"ann,{1_287_446_400 + step},48.857,2.347" for step in (0, 86_399, 86_400)] + ["ann,-5,48.857,2.347"]
-        found = self._reports(runs, tmp_path, rows, "in", period="day")
-        assert found[0] == found[1] and len(set(found)) > 1
-        assert seconds_of(pa.array([7, 10**11], pa.uint64()), source="a", column="t").tolist() == [7, 10**11]
-        with pytest.raises(DataError, match="milliseconds"):
-            seconds_of(pa.array([2**64 - 5], pa.uint64()), source="a", column="t")
-
-    def test_numbers_from_the_key_are_uniform(self):
-        """Kolmogorov's distance of 20,000 numbers stays below 1.95/sqrt(n) with a chance of 99.9 %."""
-        truth = np.stack([np.arange(20_000) * 100.0 + 50, np.zeros(20_000)], axis=1)
-        from sfumato.deploy.chance import Rows
-
-        _, chance = Sticky(KEY, "forever").of(truth, Rows(users=np.full(20_000, "ann", dtype=object)), 2)
-        for column in chance.T:
-            assert np.abs(np.sort(column) - np.arange(20_000) / 20_000).max() < 1.95 / 20_000**0.5
-        assert abs(np.corrcoef(chance.T)[0, 1]) < 0.03
-
-    def test_another_key_gives_other_reports(self, runs, tmp_path):
-        rows = [f"u{row},,48.857,2.347" for row in range(50)]
-        one = self._reports(runs, tmp_path, rows, "one", period="forever")
-        (tmp_path / "two.csv").write_text("user,time,lat,lon\n" + "\n".join(rows) + "\n")
-        sanitize(runs / "laplace", tmp_path / "two.csv", tmp_path / "two.out.csv", chance=Sticky(KEY[::-1], "forever"))
-        two = [tuple(line.split(",")[2:]) for line in (tmp_path / "two.out.csv").read_text().splitlines()[1:]]
-        assert sum(a == b for a, b in zip(one, two, strict=True)) < 10
-
-    def test_a_key_file_is_private_and_never_overwritten(self, tmp_path):
-        key = read_or_make_key(tmp_path / "key")
-        assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600
-        assert read_or_make_key(tmp_path / "key") == key == read_key(tmp_path / "key")
-        (tmp_path / "key").chmod(0o644)
-        with pytest.raises(FileError, match="600"):
-            read_or_make_key(tmp_path / "key")
-        (tmp_path / "other").write_text("not a key")
-        (tmp_path / "other").chmod(0o600)
-        with pytest.raises(FileError):
-            read_or_make_key(tmp_path / "other")
-        assert (tmp_path / "other").read_text() == "not a key"
-
-
-def test_a_folder_keeps_its_parts_and_other_settings_do_not_go_on_with_it(runs, tmp_path):
-    for part in range(3):
-        write_parquet(tmp_path / "in" / f"day={part}" / "part.parquet", checkins(100, seed=part))
-    record = sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out")
-    assert record["rows_out"] == 300 and len(record["parts"]) == 3
-    assert sorted(os.listdir(tmp_path)) == ["in", "out", "out.record.json"]
-    assert sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out")["job"] == record["job"]  # done already: nothing is drawn again
-    with pytest.raises(FileError, match="exists"):
-        sanitize(runs / "coin", tmp_path / "in", tmp_path / "out")
-
-
-def _made_for(run: Path, change: str) -> None:
-    """Change what a run's reports are made with, and leave its mechanism file."""
-    record = json.loads((run / "run.json").read_text())
-    if change == "grid":
-        record["grid"]["cell_m"] = 25.0
-    elif change == "plane":
-        record["data"]["plane"]["latitude"] += 0.001
-    else:
-        record["region"]["side_m"] += 100
-    (run / "run.json").write_text(json.dumps(record))
-
-
-@pytest.mark.parametrize("change", ["grid", "plane", "region"])
-def test_a_stopped_job_does_not_go_on_with_another_grid_plane_or_region(runs, tmp_path, change):
-    for part in range(2):
-        write_parquet(tmp_path / "in" / f"{part}.parquet", checkins(100, seed=part))
-    shutil.copytree(runs / "bare-laplace", tmp_path / "run")
-
-    def stopped(release, chance, policy, tasks, progress):
-        yield from one_by_one(release, chance, policy, tasks[:1], progress)
-        raise FileError("the disk is full")
-
-    with pytest.raises(FileError, match="full"):
-        sanitize(tmp_path / "run", tmp_path / "in", tmp_path / "out", runner=stopped)
-    _made_for(tmp_path / "run", change)
-    with pytest.raises(FileError, match="stopped job with other settings"):
-        sanitize(tmp_path / "run", tmp_path / "in", tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
-def test_files_of_a_folder_that_are_skipped_are_in_the_record(runs, tmp_path):
-    write_parquet(tmp_path / "in" / "a.parquet", checkins(20))
-    write_parquet(tmp_path / "in" / "_log" / "d.parquet", checkins(20))
-    for name in ("_b.csv", "c.json", ".hidden"):
-        (tmp_path / "in" / name).write_text("lat,lon\n1,2\n")
-    record = sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out")
-    assert list(record["parts"]) == ["a.parquet"]
-    assert record["skipped_files"] == [".hidden", "_b.csv", "_log/d.parquet", "c.json"]
-    (tmp_path / "in" / "a.parquet").unlink()
-    with pytest.raises(DataError, match="no CSV or Parquet") as refused:
-        sanitize(runs / "laplace", tmp_path / "in", tmp_path / "other")
-    assert refused.value.hint is not None and "skipped" in refused.value.hint
-
-
-def test_a_refused_part_leaves_nothing_behind(runs, tmp_path):
-    write_parquet(tmp_path / "in" / "a.parquet", checkins(100))
-    (tmp_path / "in" / "b.csv").write_text("lat,lon\n10,10\n")
-    with pytest.raises(DataError, match=r"b\.csv"):
-        sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out")
-    assert sorted(os.listdir(tmp_path)) == ["in"]
 
 
 @pytest.mark.parametrize(
