@@ -108,17 +108,15 @@ class PlanarLaplace(Mechanism):
         shape = grid.index(joint.places.max(axis=0) + reach) - low + 1
         if float(shape[0]) * float(shape[1]) * len(joint.secrets) > _WIDEST_WINDOW:
             return None
-        across, up = (grid.centre_of(low + np.arange(shape[axis])[:, None])[:, axis] for axis in (0, 1))
-        centres = None if loss is euclidean else np.stack(np.meshgrid(across, up, indexing="ij"), axis=-1)
+        centres = None
+        if loss is not euclidean:
+            across, up = (grid.centre_of(low + np.arange(shape[axis])[:, None])[:, axis] for axis in (0, 1))
+            centres = np.stack(np.meshgrid(across, up, indexing="ij"), axis=-1)
         table = np.zeros((len(joint.secrets), *shape))
         cost_of = np.zeros(len(joint.secrets))
         for column, place in enumerate(joint.places):
-            window = self._cells(place, grid, low, shape)
-            if centres is None:
-                cost = np.sqrt((across[:, None] - place[0]) ** 2 + (up[None, :] - place[1]) ** 2)
-            else:
-                cost = loss(place, centres)
-            mean = float(np.einsum("ij,ij->", window, cost))
+            window, cost = self._cells(place, grid, low, shape)
+            mean = float(np.vdot(window, cost if centres is None else loss(place, centres)))
             for secret in np.flatnonzero(joint.table[:, column]):
                 weight = joint.table[secret, column]
                 table[secret] += weight * window
@@ -132,29 +130,29 @@ class PlanarLaplace(Mechanism):
             missing=_WITHIN,
         )
 
-    def _cells(self, place: np.ndarray, grid: Grid, low: np.ndarray, shape: np.ndarray) -> np.ndarray:
-        """The chance of each cell of a window, for one truth; sums to 1."""
+    def _cells(self, place: np.ndarray, grid: Grid, low: np.ndarray, shape: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The chance of each cell of a window, for one truth, summing to 1; and how far the cells' middles are from it."""
         split = max(1, int(np.ceil(self.epsilon * grid.cell_m / _FINE)))
         fine_m = grid.cell_m / split
         edges = [(low[axis] * split + np.arange(shape[axis] * split + 1)) * fine_m + grid.origin[axis] - place[axis] for axis in (0, 1)]
-        middles = [(edge[1:] + edge[:-1]) / 2 for edge in edges]
-        distance = np.sqrt(middles[0][:, None] ** 2 + middles[1][None, :] ** 2)
         near = [np.clip(np.searchsorted(edge, 0.0) - 1 + np.array([-_NEAR, _NEAR + 1]), 0, len(edge) - 1) for edge in edges]
-        distance[near[0][0] : near[0][1], near[1][0] : near[1][1]] = fine_m  # overwritten below; avoids 1/0
+        distance = _between(edges, 1)
         # Mean of exp(-er) over a square: value at the middle plus side^2/24 times its Laplacian.
         scale = self.epsilon**2 / (2 * np.pi) * fine_m**2
         bend = fine_m**2 / 24
+        with np.errstate(divide="ignore"):  # the cell of the truth, overwritten below
+            factor = -scale * bend * self.epsilon / distance
+        factor += scale * (1 + bend * self.epsilon**2)
         mean = -self.epsilon * distance
         np.exp(mean, out=mean)
-        np.divide(-scale * bend * self.epsilon, distance, out=distance)
-        distance += scale * (1 + bend * self.epsilon**2)
-        mean *= distance
+        mean *= factor
         corner = self._corner(edges[0][near[0][0] : near[0][1] + 1], edges[1][near[1][0] : near[1][1] + 1])
         mean[near[0][0] : near[0][1], near[1][0] : near[1][1]] = np.diff(np.diff(corner, axis=0), axis=1)
         if split > 1:
-            columns, rows = mean.shape[0] // split, mean.shape[1] // split
-            mean = mean.reshape(columns, split, rows, split).sum(axis=(1, 3))
-        return mean / mean.sum()
+            mean = mean.reshape(shape[0], split, shape[1], split).sum(axis=(1, 3))
+            distance = _between(edges, split)
+        mean /= mean.sum()
+        return mean, distance
 
     def _corner(self, across: np.ndarray, up: np.ndarray) -> np.ndarray:
         """Signed chance of the rectangle between the truth and each corner (across, up).
@@ -181,6 +179,13 @@ class PlanarLaplace(Mechanism):
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> "PlanarLaplace":
         return cls(epsilon=float(arrays["epsilon"]))
+
+
+def _between(edges: list[np.ndarray], step: int) -> np.ndarray:
+    """How far the middles between every so many edges, across and up, are from the origin."""
+    across, up = ((edge[step::step] + edge[:-step:step]) ** 2 / 4 for edge in edges)
+    distance = across[:, None] + up[None, :]
+    return np.sqrt(distance, out=distance)
 
 
 def _lower_lambert(chance: np.ndarray) -> np.ndarray:
