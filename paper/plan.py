@@ -132,7 +132,7 @@ def steps(seeds: tuple[int, ...] = SEEDS, *, quick: bool = False) -> list[Step]:
     keys = ("data", "experiment", "max_loss_m", "objective", "recipe", "seed", "settings")
     jobs = [dict(zip(keys, (*job, seed, repr(learned.RECIPES[job[-1]])), strict=True)) for job in learned.jobs() for seed in seeds]
     weights = [{"weight": weight, "seed": seed, "settings": overlap.SETTINGS} for weight in overlap.WEIGHTS for seed in overlap.DRAWS]
-    further = [{"recipe": recipe, "seed": seed, "settings": draws.SETTINGS} for recipe in learned.RECIPES for seed in draws.DRAWS]
+    further = [{"recipe": kind, "seed": seed, "settings": draws.SETTINGS} for kind in draws.KINDS for seed in draws.DRAWS]
     games = sum(count for _, _, count in ablation.games().values())
     return [
         *found,

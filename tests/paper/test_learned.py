@@ -6,7 +6,6 @@ import numpy as np
 
 from paper import draws, learned_page
 from paper.experiments import RESULTS
-from paper.learned import RECIPES
 from sfumato.data.samples import Samples, Split
 from sfumato.data.synthetic import four_corners
 from sfumato.files import read_json
@@ -42,7 +41,7 @@ def test_few_check_ins_say_what_they_say_and_all_of_them_what_the_data_say() -> 
 
 def test_the_further_draws_are_all_there_and_chose_nothing() -> None:
     rows = read_json(RESULTS / "draws.json", what="results on further draws")["rows"]
-    assert {(row["recipe"], row["seed"]) for row in rows} == {(recipe, seed) for recipe in RECIPES for seed in draws.DRAWS}
+    assert {(row["recipe"], row["seed"]) for row in rows} == {(kind, seed) for kind in draws.KINDS for seed in draws.DRAWS}
     assert not set(draws.DRAWS) & set(range(10, 16))
     first = [row for row in read_json(RESULTS / "learned.json", what="learned results")["rows"] if row["experiment"] == 4]
     for row in first:  # the same runs as those of the first table
