@@ -46,12 +46,13 @@ def test_bad_table(sfumato, tmp_path, name):
 
 
 BAD_OPTIONS = {
-    "negative budget": (["--max-loss", -5], ["above 0 metres", "-5"]),
+    "negative budget": (["--max-loss", -5], ["--max-loss must be", "above 0 metres", "-5"]),
+    "a unit": (["--max-loss", 100, "--time-limit", "1s"], ["--time-limit", "'1s' is not a number; leave units out"]),
     "zero budget": (["--max-loss", 0], ["above 0 metres"]),
     "budget not a number": (["--max-loss", "nan"], ["above 0 metres", "nan"]),
-    "budget in words": (["--max-loss", "much"], ["'much' is not a valid float"]),
+    "budget in words": (["--max-loss", "much"], ["--max-loss", "'much' is not a number"]),
     "endless budget": (["--max-loss", "inf"], ["finite"]),
-    "no budget": ([], ["needs a budget", "max_loss"]),
+    "no budget": ([], ["needs a budget", "--max-loss, --user-max-loss or --max-distance"]),
     "impossible budget": (["--max-loss", 5], ["no mechanism", "smallest possible loss is", "cells smaller"]),
     "more users than there are": (["--max-loss", 100, "--top-users", 9], ["4 user(s)", "9 were asked"]),
     "fewer samples than asked": (["--max-loss", 100, "--per-user", "900+100"], ["has 600 check-ins", "900+100 were asked"]),

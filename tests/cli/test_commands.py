@@ -12,6 +12,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.cli import _COMMANDS
+from sfumato.report.compare import _posterior
 
 KEYS = {"max_loss", "loss", "bayes_error", "information_bits", "exposed", "per_user", "status", "seconds"}
 ESTIMATE = {"value", "low", "high", "kind", "cell_m", "hits"}
@@ -140,3 +141,24 @@ def test_run_folder_holds_no_pickle(runs):
     for path in Path(runs).rglob("*"):
         assert path.suffix in ("", ".json", ".npz", ".jsonl")
     np.load(runs / "coin" / "mechanism.npz", allow_pickle=False).close()
+
+
+def test_solve_says_where_the_data_lie_so_that_swapped_columns_show(sfumato, tmp_path):
+    (tmp_path / "in.csv").write_text("user,lat,lon\na,18.061,59.331\na,18.063,59.331\nb,18.061,59.333\nb,18.063,59.333\n")
+    ended = sfumato("solve", tmp_path / "in.csv", "--max-loss", 300, "--solver", "coin", "--out", tmp_path / "run")
+    assert "4 check-ins of 2 users around latitude 18.06, longitude 59.33" in ended.err
+
+
+def test_learning_stopped_by_hand_is_kept_and_says_how_to_go_on(sfumato, tmp_path, monkeypatch):
+    def stop(line):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sfumato.cli.solve._say_round", stop)
+    asked = ("solve", "four-corners", "--max-loss", 300, "--cell-m", 100)
+    ended = sfumato(*asked, "--out", tmp_path / "run")
+    assert ended.code == 0 and "Stopped by hand at 5%" in ended.out
+    assert f"--resume {tmp_path / 'run'} in place of --out" in ended.err
+
+
+def test_a_worst_report_that_is_not_certain_does_not_read_as_certain():
+    assert [_posterior(value) for value in (0.917, 0.9949, 0.998, 1 - 1e-9, 1.0)] == ["0.92", "0.99", ">0.99", ">0.99", "1.00"]

@@ -2,6 +2,7 @@
 
 import difflib
 import os
+import re
 import sys
 from importlib import import_module
 from typing import Any
@@ -72,9 +73,9 @@ def main() -> None:
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         hint = None if context is None else f"{context.command_path} -h lists what it takes"
-        _stop(error.format_message(), hint=hint)
+        _stop(error.format_message().replace("is not a valid float", "is not a number; leave units out"), hint=hint)
     except SfumatoError as error:
-        _stop(str(error), hint=error.hint)
+        _stop(_as_typed(str(error)), hint=error.hint)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
@@ -84,6 +85,16 @@ def main() -> None:
         _stop(f"{error.filename or 'a file'} cannot be used: {error.strerror or error}")
     else:
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _as_typed(sentence: str) -> str:
+    """The sentence with the command's own options in place of arguments of Python: --max-loss, not max_loss."""
+    named = next((word for word in sys.argv[1:] if word in _COMMANDS), None)
+    command = None if named is None else cli.get_command(click.Context(cli), named)
+    for option in [] if command is None else command.params:
+        if option.name is not None and "_" in option.name and isinstance(option, click.Option):
+            sentence = re.sub(rf"(?<![\w-]){option.name}(?![\w-])", max(option.opts, key=len), sentence)
+    return sentence
 
 
 def _stop(sentence: str, *, hint: str | None = None, code: int = 2) -> None:

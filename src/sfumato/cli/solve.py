@@ -88,7 +88,7 @@ def command(
         min_bayes_error=min_bayes_error,
     )
     chosen = SOLVERS[solver](**settings)
-    with claimed(out), working(f"solving with {solver}"):
+    with claimed(out), working(f"solving with {solver}: {data.described}"):
         with _checkpoint(out, resume) if solver in _LEARNED else nullcontext() as checkpoint:
             solution = solve(problem, chosen, seed=seed, time_limit=time_limit, progress=_say_round, checkpoint=checkpoint)
         test = None
@@ -100,6 +100,8 @@ def command(
     else:
         click.echo(measured_text(solution.name, {"training data": solution.measured, "test data": test}, max_loss=max_loss))
         click.echo(f"{solution.status}  {solution.seconds:.1f} s.  Written to {out}")
+        if solver in _LEARNED and solution.status.startswith("Stopped by hand"):
+            click.echo(f"hint: the same command with --resume {out} in place of --out goes on from here", err=True)
 
 
 def _target(out: Path | None, resume: Path | None, solver: str) -> Path:

@@ -58,6 +58,15 @@ class Samples:
         names = np.frombuffer("\n".join(self.secrets).encode(), dtype=np.uint8)
         return array_hash(names, self.secret, self.truth)
 
+    @property
+    def described(self) -> str:
+        """How many there are and where, in words: swapped columns show."""
+        words = f"{len(self):,} check-ins of {len(self.secrets)} users"
+        if self.plane is None:
+            return words
+        latitude, longitude = self.plane.to_degrees(np.median(self.truth, axis=0)[None, :])
+        return f"{words} around latitude {float(latitude[0]):.2f}, longitude {float(longitude[0]):.2f}"
+
     def take(self, rows: np.ndarray, *, name: str | None = None) -> "Samples":
         """The rows given (numbers or a mask), in that order; all secrets keep their numbers."""
         return replace(self, secret=self.secret[rows], truth=self.truth[rows], name=name or self.name)

@@ -63,6 +63,11 @@ class Table:
         return len(self.truths)
 
     @property
+    def described(self) -> str:
+        """How many there are, in words."""
+        return f"{len(self)} truths and {len(self.secrets)} secrets"
+
+    @property
     def secrets(self) -> tuple[str, ...]:
         """The names of the secrets."""
         return self.probabilities.secrets

@@ -103,7 +103,7 @@ def _sent_by_laplace(noise: PlanarLaplace, truths: np.ndarray, grid: Grid, *, se
     every = np.arange(len(places))
 
     def row(number: int) -> tuple[np.ndarray, np.ndarray]:
-        window = noise._cells(truths[number], grid, low, shape).ravel()
+        window = noise._cells(truths[number], grid, low, shape)[0].ravel()
         return every, window if column is None else np.bincount(column, weights=window, minlength=len(places))
 
     held = len(truths) * len(places) <= _MOST_ENTRIES  # each row is asked for a few times

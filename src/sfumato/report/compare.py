@@ -108,7 +108,7 @@ class Comparison:
                     shown(found.bayes_error),
                     shown(found.information_bits),
                     f"{_about(found)}{found.exposed.value:.1%}",
-                    f"{_about(found)}{found.worst_report:.2f}",
+                    f"{_about(found)}{_posterior(found.worst_report)}",
                     "-" if found.learnt_error is None else shown(found.learnt_error),
                     "-" if row.gap is None or row.gap.value is None else f"{row.gap.value:.3f}",
                     "own" if found.bayes_error.cell_m is None else f"{found.bayes_error.cell_m:g}",
@@ -142,6 +142,11 @@ class Comparison:
 
 def _about(found: Judgement) -> str:
     return "≈" if found.exposed.kind == "estimate" else ""
+
+
+def _posterior(value: float) -> str:
+    """Two digits; what is not certain does not read 1.00."""
+    return ">0.99" if 0.995 <= value < 1 - 1e-12 else f"{value:.2f}"
 
 
 def _over(row: Row) -> str:
