@@ -33,7 +33,12 @@ _LEARNED = ("codebook", "game")
 @codebook_options
 @grid_options
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Seed of the solver.")
-@click.option("--time-limit", type=float, metavar="S", help="Stop after so many seconds with the best so far.")
+@click.option(
+    "--time-limit",
+    type=float,
+    metavar="S",
+    help="Stop learning or solving after so many seconds with the best so far; compiling and measuring come on top.",
+)
 @click.option("--out", type=click.Path(path_type=Path), metavar="RUN", help="The run folder to write.")
 @click.option("--resume", type=click.Path(path_type=Path), metavar="RUN", help="Go on with learning that was stopped (all else as before).")
 @as_json

@@ -36,6 +36,8 @@ _FEW = 200  # below so many check-ins of the largest user they are trusted less
 _DOUBT, _DOUBT_OF_FEW = 0.5, 0.7
 _REDRAWN, _REDRAWN_OF_FEW = 1 / 5, 1 / 16  # share of a user's check-ins in a redraw
 _FEWEST, _MOST = 4, 64
+_FOR_THE_PROOF = 0.2  # of a time limit
+_UNCOMPILED = 0.2  # guess of the first part's time that was not compiling
 _LAST_LAYER = 0.3  # of Glorot's width: begin near the same chances for all
 
 
@@ -64,7 +66,7 @@ class School:
         while done < 1 - 1e-9:
             try:
                 part, start = len(history), time.perf_counter()
-                left = None if time_limit is None else time_limit - (start - begin)
+                left = None if time_limit is None else time_limit * (1 - _FOR_THE_PROOF * self.settings.certify) - (start - begin)
                 until = self._until(part, done, took, left)
                 if done < alone - 1e-9:
                     until = min(until, alone)
@@ -105,7 +107,8 @@ class School:
         even = abs(done - part / _PARTS) < 1e-9  # else a clock has hurried it, now or before
         until = (part + 1) / _PARTS if even else done + 1 / _PARTS
         if left is not None and took:
-            until = max(until, done + (1 - done) * took[-1] / max(left, 1e-9))
+            seconds = took[-1] if len(took) > 1 else took[0] * _UNCOMPILED
+            until = max(until, done + (1 - done) * seconds / max(left, 1e-9))
         return min(1.0, until)
 
     def _release(self, state: State, history: list[dict[str, Any]], stopped: str, time_limit: float | None, begin: float) -> Found:
