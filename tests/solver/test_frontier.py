@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from sfumato.data.grid import Region
+from sfumato.data.synthetic import four_corners
 from sfumato.errors import ProblemError
 from sfumato.measure.certificate import bound_on_the_grid
+from sfumato.report.trade_off import trade_off
 from sfumato.solver.frontier import Curve, frontier
 from sfumato.solver.optimum import best_within, task_of
 from tests.solver.three_users import on_square
@@ -68,3 +70,11 @@ def test_between_its_budgets_the_bound_is_not_a_straight_line() -> None:
     for rough, fine in ((found.bayes, finer.bayes), (found.information, finer.information)):
         assert np.all(rough.bound_at(many) <= fine.reached + 1e-9)
         assert np.any(np.interp(many, few[::-1], rough.bound[::-1]) > fine.reached + 1e-3)
+
+
+def test_what_is_not_on_the_cells_may_pass_the_curve_and_is_named() -> None:
+    """On cells of 100 m a loss of 60 m buys little; the coin, which reports the truth itself, has more."""
+    data = four_corners(seed=0).train
+    found = trade_off(data.take(np.arange(0, len(data), 16)), first=60, last=120, points=2, cell_m=100, cells=None, gap=0.02)
+    assert found.beyond == ("coin",)
+    assert "coin: above the curve" in str(found)

@@ -21,6 +21,7 @@ from sfumato.solver.problem import Problem
 from sfumato.solver.run import load_run
 
 _LAPLACE_POINTS = 6
+_ROUNDING = 1e-6
 _INK, _BLUE, _ORANGE, _GREEN = "#222222", "#0072B2", "#D55E00", "#009E73"
 
 
@@ -61,7 +62,18 @@ class TradeOff:
         others = [[one.name, f"{one.loss:.1f}", f"{one.bayes_error:.4f}", f"{one.information_bits:.4f}"] for one in self.placed]
         proved = f"proved to {found.bayes.gap:.4f} (Bayes error) and {found.information.gap:.4f} bits"
         notes = f"reports on {found.problem.grid.cell_m:g} m cells; {proved}"
-        return f"{curve}\n{notes}\n\n{text_table(['mechanism', 'loss m', 'Bayes error ↑', 'info bits ↓'], others)}"
+        beyond = f"\n{', '.join(self.beyond)}: above the curve somewhere, with reports that are not on these cells" if self.beyond else ""
+        return f"{curve}\n{notes}\n\n{text_table(['mechanism', 'loss m', 'Bayes error ↑', 'info bits ↓'], others)}{beyond}"
+
+    @property
+    def beyond(self) -> tuple[str, ...]:
+        """Who passes what is proved for reports on the cells: only what reports elsewhere can."""
+        budgets, bayes, bits = self.frontier.budgets, self.frontier.bayes, self.frontier.information
+        within = [one for one in self.placed if budgets.min() <= one.loss <= budgets.max()]
+        at = np.array([one.loss for one in within])
+        more = [1 - one.bayes_error for one in within] < bayes.bound_at(at) - _ROUNDING
+        more |= [one.information_bits for one in within] < bits.bound_at(at) - _ROUNDING
+        return tuple(dict.fromkeys(one.name for one, passed in zip(within, more, strict=True) if passed))
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
