@@ -57,7 +57,8 @@ def command(
     them out; laplace gives them planar Laplace noise of the same budget; clamp moves them to the region's edge first.
     """
     one_thread()
-    from sfumato.deploy.chance import STICKY_CELL_M, Chance, Secure, Sticky, read_or_make_key
+    from sfumato.data.grid import STICKY_CELL_M
+    from sfumato.deploy.chance import Chance, Secure, Sticky, read_or_make_key
     from sfumato.deploy.part import Policy
     from sfumato.deploy.sanitize import one_by_one, sanitize
 

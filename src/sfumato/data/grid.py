@@ -6,6 +6,8 @@ import numpy as np
 
 from sfumato.errors import ProblemError
 
+STICKY_CELL_M = 25.0  # truths in one such cell have one kept report
+
 
 @dataclass(frozen=True)
 class Region:

@@ -12,6 +12,7 @@ _FLATTENING = 1 / 298.257223563
 _ECCENTRICITY_2 = _FLATTENING * (2 - _FLATTENING)
 _POLAR_AXIS_M = _AXIS_M * (1 - _FLATTENING)
 
+METRES_A_DEGREE = 111_320.0  # of latitude, about
 WIDEST_M = 200_000.0  # half width beyond which a flat plane is no longer an honest picture
 _POLE_LATITUDE = 89.0
 

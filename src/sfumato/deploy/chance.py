@@ -14,12 +14,11 @@ from typing import Protocol
 
 import numpy as np
 
-from sfumato.data.grid import Grid
+from sfumato.data.grid import STICKY_CELL_M, Grid
 from sfumato.errors import DataError, FileError
 from sfumato.randomness import uniforms
 
 PERIODS = {"hour": 3600, "day": 86_400, "week": 7 * 86_400, "forever": None}
-STICKY_CELL_M = 25.0
 _KEY_BYTES = 32
 _MOST_DRAWS = 8  # a hash of 64 bytes gives so many numbers
 

@@ -4,13 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.data.plane import WIDEST_M
+from sfumato.data.plane import METRES_A_DEGREE, WIDEST_M
 from sfumato.deploy.release import Release
 from sfumato.mechanism.laplace import PlanarLaplace
 
-_METRES_A_DEGREE = 111_320.0
 _POLE = 89.0
-_BOX_DEGREES = WIDEST_M * 0.7 / _METRES_A_DEGREE  # corners of this box are still on the plane
+_BOX_DEGREES = WIDEST_M * 0.7 / METRES_A_DEGREE  # corners of this box are still on the plane
 _WIDEST_DEGREES = 20.0  # of longitude, near the poles
 
 
@@ -82,10 +81,10 @@ def laplace_outside(release: Release, first: np.ndarray, second: np.ndarray, cha
     if release.plane is None:
         reports = release.grid.snap(np.stack([first, second], axis=1) + noise)
         return release.written(reports)
-    height = release.grid.cell_m / _METRES_A_DEGREE
+    height = release.grid.cell_m / METRES_A_DEGREE
     latitude = np.clip(first, -_POLE, _POLE)
-    longitude = second + noise[:, 0] / _METRES_A_DEGREE / np.cos(np.radians(latitude))
-    row = np.floor(np.clip(latitude + noise[:, 1] / _METRES_A_DEGREE, -_POLE, _POLE) / height)
+    longitude = second + noise[:, 0] / METRES_A_DEGREE / np.cos(np.radians(latitude))
+    row = np.floor(np.clip(latitude + noise[:, 1] / METRES_A_DEGREE, -_POLE, _POLE) / height)
     latitude = (row + 0.5) * height
     width = height / np.cos(np.radians(latitude))
     longitude = (np.floor(longitude / width) + 0.5) * width

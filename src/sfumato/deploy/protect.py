@@ -5,6 +5,7 @@ from typing import Literal
 
 import numpy as np
 
+from sfumato.data.plane import METRES_A_DEGREE
 from sfumato.deploy.chance import Chance, Rows, Secure
 from sfumato.deploy.points import clamped, laplace_outside, truths
 from sfumato.deploy.release import Release
@@ -79,6 +80,5 @@ def _laplace(release: Release, first: np.ndarray, second: np.ndarray, chance: Ch
     if release.plane is None:
         answered, numbers = chance.of(np.stack([first, second], axis=1), rows, 2)
         return laplace_outside(release, answered[:, 0], answered[:, 1], numbers)
-    metres = 111_320.0
-    answered, numbers = chance.of(np.stack([first, second], axis=1) * metres, rows, 2)
-    return laplace_outside(release, answered[:, 0] / metres, answered[:, 1] / metres, numbers)
+    answered, numbers = chance.of(np.stack([first, second], axis=1) * METRES_A_DEGREE, rows, 2)
+    return laplace_outside(release, answered[:, 0] / METRES_A_DEGREE, answered[:, 1] / METRES_A_DEGREE, numbers)

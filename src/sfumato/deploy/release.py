@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 
 from sfumato.data.grid import Grid, Region
-from sfumato.data.plane import Plane
+from sfumato.data.plane import METRES_A_DEGREE, Plane
 from sfumato.errors import FileError
 from sfumato.files import file_hash
 from sfumato.mechanism.base import Mechanism, mechanism_from_arrays
 from sfumato.mechanism.wrap import Snapped
 from sfumato.solver.run import Run
 
-_METRES_A_DEGREE = 111_320.0
 _FINENESS = 100  # decimals are as many as tell a hundredth of a cell apart, and no more
 
 
@@ -37,7 +36,7 @@ class Release:
         """Decimals of a written coordinate: enough for a hundredth of a cell, so that lower digits say nothing."""
         step = self.grid.cell_m / _FINENESS
         if self.plane is not None:
-            step /= _METRES_A_DEGREE
+            step /= METRES_A_DEGREE
         return max(0, ceil(-log10(step)))
 
     @property

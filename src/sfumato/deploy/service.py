@@ -20,7 +20,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from sfumato.deploy.chance import STICKY_CELL_M, Chance, Rows, Secure, Sticky
+from sfumato.data.grid import STICKY_CELL_M
+from sfumato.deploy.chance import Chance, Rows, Secure, Sticky
 from sfumato.deploy.openapi import document
 from sfumato.deploy.protect import Outside, protect
 from sfumato.deploy.release import Release

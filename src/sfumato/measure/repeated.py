@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from sfumato.data.grid import Grid, Region
+from sfumato.data.grid import STICKY_CELL_M, Grid, Region
 from sfumato.data.joint import Joint
 from sfumato.data.samples import Samples
 from sfumato.data.table import Table
@@ -23,7 +23,6 @@ from sfumato.mechanism.law import Loss, euclidean
 from sfumato.randomness import generator
 
 COUNTS = (1, 2, 5, 10, 50)
-STICKY_CELL_M = 25.0
 DRAWS = 4000
 _MOST_COUNT = 10_000
 _FEWEST_DRAWS = 200

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sfumato.data.grid import Grid
+from sfumato.data.grid import STICKY_CELL_M, Grid
 from sfumato.data.samples import Samples
 from sfumato.data.table import Table
 from sfumato.errors import ProblemError
 from sfumato.measure.judge import Judgement
 from sfumato.measure.membership import membership_test
 from sfumato.measure.prior import under_priors
-from sfumato.measure.repeated import STICKY_CELL_M, repeated_reports
+from sfumato.measure.repeated import repeated_reports
 from sfumato.mechanism.law import Loss
 from sfumato.report.others import left_out_text, membership_text, priors_text, repeated_text
 from sfumato.solver.left_out import leave_one_out, solver_of
