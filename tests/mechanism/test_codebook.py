@@ -9,7 +9,7 @@ from sfumato.data.grid import Grid
 from sfumato.data.joint import Joint
 from sfumato.errors import MechanismError
 from sfumato.mechanism.base import load_mechanism
-from sfumato.mechanism.codebook import CodebookNet
+from sfumato.mechanism.codebook import CodebookNet, _columns
 
 GRID = Grid(side_m=1000, cells=40)
 
@@ -101,3 +101,18 @@ def test_reports_do_not_depend_on_how_many_are_drawn_at_once() -> None:
 def test_what_makes_no_codebook_is_refused(changes: dict, says: str) -> None:
     with pytest.raises(MechanismError, match=says):
         net(**changes)
+
+
+def test_a_column_is_drawn_by_its_weight_and_never_one_of_weight_zero() -> None:
+    """Against the plain sum of all columns, for widths that do not fill a block too; and at both ends of the numbers that are drawn."""
+    random = np.random.default_rng(0)
+    for columns in (2, 16, 17, 40, 256):
+        weights = random.exponential(size=(4000, columns)).astype(np.float32) * (random.random((4000, columns)) < 0.2)
+        weights[np.arange(4000), random.integers(columns, size=4000)] += np.float32(1e-6)
+        for drawn in (random.random(4000), np.zeros(4000), np.full(4000, 1 - 2.0**-52)):
+            column, total = _columns(weights, drawn)
+            assert (weights[np.arange(4000), column] > 0).all()
+            assert np.allclose(total, weights.sum(axis=1, dtype=float), rtol=1e-12)
+            height = np.cumsum(weights, axis=1, dtype=float)
+            plain = (height <= (drawn * height[:, -1])[:, None]).sum(axis=1)
+            assert (column == plain).mean() > 0.999

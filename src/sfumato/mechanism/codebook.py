@@ -12,6 +12,7 @@ from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import Rows
 from sfumato.mechanism.layers import Layers, check_frame, checked_layers, forward, layer_arrays, layers_from
 
+_BLOCK = 16  # columns that are summed together when one is drawn
 _PART = 1024  # truths at a time, so that the working arrays stay in cache
 
 
@@ -93,12 +94,10 @@ class CodebookNet(Mechanism):
         reports = np.empty((len(truth), 2))
         for start in range(0, len(truth), _PART):
             rows = slice(start, start + _PART)
-            height = np.cumsum(self._weights(truth[rows]), axis=1, dtype=float)
-            total = height[:, -1]
             drawn = np.clip((chance[rows, 0] - self.keep) / max(1 - self.keep, 2.0**-53), 0.0, 1 - 2.0**-52)
-            column = (height <= (drawn * total)[:, None]).sum(axis=1)
+            column, total = _columns(self._weights(truth[rows]), drawn)
             own = (chance[rows, 0] < self.keep) | (total == 0)
-            reports[rows] = self.places[np.minimum(column, len(self.places) - 1)]
+            reports[rows] = self.places[column]
             if own.any():
                 reports[rows][own] = self.grid.snap(truth[rows][own])
         return reports
@@ -141,3 +140,21 @@ class CodebookNet(Mechanism):
             max_distance=float(arrays["max_distance"][0]) if len(arrays["max_distance"]) else None,
             keep=float(arrays["keep"]),
         )
+
+
+def _columns(weights: np.ndarray, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The column that each row's number between 0 and 1 falls in, and the rows' sums: first the block, then the column within it."""
+    count, columns = weights.shape
+    blocks = -(-columns // _BLOCK)
+    if columns % _BLOCK:
+        weights = np.concatenate([weights, np.zeros((count, blocks * _BLOCK - columns), weights.dtype)], axis=1)
+    weights = weights.reshape(count, blocks, _BLOCK)
+    height = np.cumsum(np.einsum("ijk->ij", weights, dtype=float), axis=1)
+    target = drawn * height[:, -1]
+    block = np.minimum((height <= target[:, None]).sum(axis=1), blocks - 1)
+    every = np.arange(count)
+    before = np.where(block > 0, height[every, block - 1], 0.0)
+    within = np.cumsum(weights[every, block], axis=1, dtype=float)
+    target = np.minimum(target - before, within[:, -1] * (1 - 2.0**-52))  # rounding must not lead to a column of weight 0
+    column = (within <= target[:, None]).sum(axis=1)
+    return np.minimum(block * _BLOCK + column, columns - 1), height[:, -1]
