@@ -88,12 +88,12 @@ def main() -> None:
 
 
 def _as_typed(sentence: str) -> str:
-    """The sentence with the command's own options in place of arguments of Python: --max-loss, not max_loss."""
+    """The sentence with the command's own options in place of arguments of Python: --max-loss, not max_loss.  What is quoted is data."""
     named = next((word for word in sys.argv[1:] if word in _COMMANDS), None)
     command = None if named is None else cli.get_command(click.Context(cli), named)
     for option in [] if command is None else command.params:
         if option.name is not None and "_" in option.name and isinstance(option, click.Option):
-            sentence = re.sub(rf"(?<![\w-]){option.name}(?![\w-])", max(option.opts, key=len), sentence)
+            sentence = re.sub(rf"(?<![\w'-]){option.name}(?![\w'-])", max(option.opts, key=len), sentence)
     return sentence
 
 
