@@ -1,6 +1,7 @@
 """The command line: parse, call, print.  Nothing heavy is imported before a command runs."""
 
 import difflib
+import io
 import os
 import re
 import sys
@@ -25,6 +26,7 @@ _COMMANDS = {
     "serve": "Answer geolocation requests on this machine with reports of a run's mechanism.",
     "studio": "A local page: bring data, set a budget, watch, compare, attack, take away.",
 }
+_STOPPED = 130  # as shells have it for Ctrl-C
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -61,12 +63,15 @@ def cli() -> None:
 
 def main() -> None:
     """Run a command; a mistake in what came in is one sentence and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # an arrow that a terminal cannot show is no reason to stop
     try:
         code = cli.main(standalone_mode=False)
     except click.exceptions.Abort:
-        _stop("stopped; what was not finished was not written", code=130)
+        _stop("stopped; what was not finished was not written", code=_STOPPED)
     except KeyboardInterrupt:
-        _stop("stopped; what was not finished was not written", code=130)
+        _stop("stopped; what was not finished was not written", code=_STOPPED)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         sys.exit(0)
@@ -93,7 +98,7 @@ def _as_typed(sentence: str) -> str:
     command = None if named is None else cli.get_command(click.Context(cli), named)
     for option in [] if command is None else command.params:
         if option.name is not None and "_" in option.name and isinstance(option, click.Option):
-            sentence = re.sub(rf"(?<![\w'-]){option.name}(?![\w'-])", max(option.opts, key=len), sentence)
+            sentence = re.sub(rf"(?<![\w'./-]){option.name}(?![\w'/-]|\.\w)", max(option.opts, key=len), sentence)
     return sentence
 
 
@@ -101,4 +106,8 @@ def _stop(sentence: str, *, hint: str | None = None, code: int = 2) -> None:
     click.echo(f"error: {sentence}", err=True)
     if hint:
         click.echo(f"hint: {hint}", err=True)
+    if code == _STOPPED and "jax" in sys.modules:  # its threads may be compiling, and do not survive an orderly end
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        os._exit(code)
     sys.exit(code)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from sfumato.cli.options import as_json, print_json, say_notes, working
+from sfumato.cli.options import SEEDS, as_json, print_json, say_notes, working
 
 _EXAMPLE = "\b\nExample: sfumato compare runs/laplace runs/coin --html report.html"
 
@@ -13,7 +13,7 @@ _EXAMPLE = "\b\nExample: sfumato compare runs/laplace runs/coin --html report.ht
 @click.argument("runs", metavar="RUN|PAIRS.csv...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--data", "source", metavar="DATA", help="Judge on all of this data instead of the first run's test data.")
 @click.option("--hits", type=click.IntRange(min=1), default=500, show_default=True, help="Reports a truth, where the law is not known.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Seed of sampled reports.")
+@click.option("--seed", type=SEEDS, default=0, metavar="N", help="Seed of sampled reports.")
 @click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Also write the report; it contains true locations.")
 @click.option("--leave-one-out", is_flag=True, help="Also solve again without each user and judge everybody: one solve a user and run.")
 @as_json
@@ -41,11 +41,11 @@ def command(
         tell = spinner.update if spinner is not None else (lambda text: click.echo(text, err=True))
         on, train = data_of_runs(known, source=source)
         comparison = compare(loaded, on=on, train=train, hits=hits, seed=seed, leave_one_out=leave_one_out, progress=tell)
-        if html is not None:
-            comparison.html(html)
     if as_json:
         print_json(comparison.as_dict())
     else:
         click.echo(str(comparison))
-        if html is not None:
+    if html is not None:
+        comparison.html(html)
+        if not as_json:
             click.echo(f"report: {html} (contains true locations)")

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from sfumato.cli.options import as_json, print_json, recipe_of, say_notes, selection
+from sfumato.errors import FileError
 
 _EXAMPLE = "\b\nExample: sfumato data four-corners --out four-corners.csv"
 
@@ -23,6 +24,8 @@ def command(source: str, out: Path, as_json: bool, **options: Any) -> None:
     """
     from sfumato.data.write import write_split
 
+    if out.exists() and Path(source).exists() and out.samefile(source):
+        raise FileError(f"{out} is the file that is read; expected another one to write: name it with --out")
     split = recipe_of(source, options).load()
     say_notes(split.train.notes)
     write_split(split, out)

@@ -59,11 +59,11 @@ def command(
             time_limit=time_limit,
             progress=tell,
         )
-    if figure is not None:
-        found.draw(figure)
     if as_json:
         print_json(found.as_dict())
     else:
         click.echo(str(found))
-        if figure is not None:
+    if figure is not None:
+        found.draw(figure)
+        if not as_json:
             click.echo(f"figure: {figure}")

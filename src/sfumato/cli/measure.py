@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from sfumato.cli.options import Counts, as_json, grid_options, print_json, say_notes, working
+from sfumato.cli.options import SEEDS, Counts, as_json, grid_options, print_json, say_notes, working
 from sfumato.errors import FileError
 
 _EXAMPLE = "\b\nExample: sfumato measure runs/coin --cell-m 100"
@@ -24,7 +24,7 @@ _ATTACKS = ("cells", "neighbours", "neural")
 @click.option("--hits", type=click.IntRange(min=1), metavar="N", help="Reports a truth, where the law is not known [default: 500].")
 @click.option("--attack", "attacks", type=click.Choice(_ATTACKS), multiple=True, help="Train this adversary on reports; may be repeated.")
 @click.option("--gain", metavar="GAIN", help="Also the g-vulnerability: bayes, two-guesses, guess-or-pass or target:USER.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Seed of sampled reports and adversaries.")
+@click.option("--seed", type=SEEDS, default=0, metavar="N", help="Seed of sampled reports and adversaries.")
 @click.option("--reports-per-user", "reports", type=Counts(), help="Also the Bayes error when so many reports of one user are seen.")
 @click.option("--sticky-cell-m", type=float, metavar="METRES", help="The cell within which a report is kept [default: 25].")
 @click.option("--leave-one-out", is_flag=True, help="Also solve again without each user and judge everybody: one solve a user.")

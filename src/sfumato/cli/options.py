@@ -43,6 +43,9 @@ class Share(click.ParamType):
         return int(train), int(test or 0)
 
 
+SEEDS = click.IntRange(min=0, max=2**31 - 1)
+
+
 class Names(click.ParamType):
     """NAME,NAME: users, with quotes about a name that holds a comma."""
 
@@ -53,7 +56,7 @@ class Names(click.ParamType):
             return value
         import csv
 
-        return tuple(name for row in csv.reader([str(value)], skipinitialspace=True) for name in row)
+        return tuple(name for row in csv.reader(str(value).splitlines(), skipinitialspace=True) for name in row)
 
 
 class Counts(click.ParamType):
@@ -81,6 +84,8 @@ class UserBudgets(click.ParamType):
         try:
             if "=" not in str(value):
                 return {"": float(value)}
+            if any(part.startswith("=") for part in str(value).split(",")):
+                raise ValueError
             pairs = [(name, float(metres)) for name, metres in (part.rsplit("=", 1) for part in str(value).split(","))]
         except ValueError:
             self.fail(f"'{value}' is not a budget; write 200 for every user, or anna=200,ben=300", param, ctx)
@@ -106,7 +111,7 @@ def selection(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--top-users", type=click.IntRange(min=1), metavar="K", help="Keep the K users with the most check-ins."),
         click.option("--per-user", type=Share(), help="Draw N training and M test check-ins of each user."),
         click.option("--overlap-weight", type=float, metavar="W", help="Weight of check-ins where another user is more at home."),
-        click.option("--data-seed", type=click.IntRange(min=0), default=0, metavar="S", help="Seed of the draw (and of four-corners)."),
+        click.option("--data-seed", type=SEEDS, default=0, metavar="S", help="Seed of the draw (and of four-corners)."),
     ]
     for step in reversed(steps):
         command = step(command)
@@ -136,7 +141,7 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON d
 
 def working(message: str) -> AbstractContextManager[Any]:
     """Say on stderr what is going on: a spinner on a terminal, a line elsewhere."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         click.echo(f"{message} …", err=True)
         return nullcontext()
     from rich.console import Console

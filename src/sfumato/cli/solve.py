@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from sfumato.cli.codebook import codebook_options, codebook_settings
-from sfumato.cli.options import UserBudgets, as_json, grid_options, print_json, recipe_of, region, say_notes, selection, working
+from sfumato.cli.options import SEEDS, UserBudgets, as_json, grid_options, print_json, recipe_of, region, say_notes, selection, working
 
 _EXAMPLE = "\b\nExample: sfumato solve four-corners --max-loss 173 --out runs/learned"
 _SOLVERS = ("codebook", "exact", "game", "coin", "laplace")
@@ -32,7 +32,7 @@ _LEARNED = ("codebook", "game")
 @click.option("--solver", type=click.Choice(_SOLVERS), help="How: codebook unless set; exact for words and for --min-bayes-error.")
 @codebook_options
 @grid_options
-@click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Seed of the solver.")
+@click.option("--seed", type=SEEDS, default=0, metavar="N", help="Seed of the solver.")
 @click.option(
     "--time-limit",
     type=float,
@@ -67,6 +67,7 @@ def command(
     from dataclasses import replace
 
     from sfumato.cli.options import for_each
+    from sfumato.errors import MechanismError
     from sfumato.measure.judge import judge
     from sfumato.measure.objective import objective_named
     from sfumato.report.summary import measured_text
@@ -98,7 +99,12 @@ def command(
             solution = solve(problem, chosen, seed=seed, time_limit=time_limit, progress=_say_round, checkpoint=checkpoint)
         test = None
         if held is not None:
-            test = judge(solution.mechanism, held, loss=problem.loss, region=problem.region, fitted_on=data, sampled_on=problem.released_on)
+            try:
+                test = judge(
+                    solution.mechanism, held, loss=problem.loss, region=problem.region, fitted_on=data, sampled_on=problem.released_on
+                )
+            except MechanismError as error:  # a hard cap, and test points with no report within it
+                say_notes((f"not measured on the test data: {error}",))
         save_solution(solution, out, recipe=recipe, test=test)
     if as_json:
         print_json({**solution.as_dict(), "test": None if test is None else test.as_dict(), "run": str(out)})

@@ -111,6 +111,8 @@ def read_table(path: Path, *, words: tuple[str | None, ...] = ()) -> Any:
                 null_values=[""],
             ),
         )
+    except UnicodeEncodeError:
+        raise DataError(f"the name of {path.name!a} is not text that can be read; rename the file") from None
     except (pa.ArrowException, OSError, UnicodeDecodeError, EOFError, zlib.error) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         reason = re.sub(r"(Expected \d+ columns, got \d+):.*", r"\1", reason)  # what follows is the row itself: a true place
@@ -159,6 +161,9 @@ def _columns(present: list[str], *, source: str, secret: str | None, lat: str | 
             matches = ranked
         if matches:
             found[part] = matches[0]
+    for first, second in (("lat", "lon"), ("secret", "lat"), ("secret", "lon")):
+        if first in found and found[first] == found.get(second):
+            raise DataError(f"{source}: '{found[first]}' is named as --{first} and as --{second}; expected two columns")
     if "secret" not in found:
         raise DataError(
             f"{source} has no column for the user; expected one of {_listed(USUAL['secret'][:4])}, it has {_listed(present)}",

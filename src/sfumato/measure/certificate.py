@@ -64,6 +64,11 @@ class Bounds:
     plane: float | None
     cells: int
 
+    def or_better(self, other: "Bounds") -> "Bounds":
+        """What two proofs of one problem prove together: the larger of each."""
+        planes = [each.plane for each in (self, other) if each.plane is not None]
+        return Bounds(max(self.grid, other.grid), max(planes, default=None), max(self.cells, other.cells))
+
 
 @dataclass(frozen=True, eq=False)
 class Proof:

@@ -1,6 +1,7 @@
 """How far a run's mechanism is from the best that can exist: what `sfumato certify` prints."""
 
 from dataclasses import dataclass, replace
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +37,10 @@ class Certified:
         where = "makes these reports" if self.problem.region is None else f"reports on this {self.problem.grid.cell_m:g} m grid"
         text = (
             f"This mechanism leaks {self.leakage:.4f}{unit} ({self.kind}, on its own reports); no mechanism within {_budget(self.problem)} "
-            f"that {where} can leak less than {self.bounds.grid:.4f}{unit}"
+            f"that {where} can leak less than {max(self.bounds.grid, 0.0):.4f}{unit}"
         )
         if self.bounds.plane is not None:
-            text += f"; anywhere on the plane, less than {self.bounds.plane:.4f}{unit}"
+            text += f"; anywhere on the plane, less than {max(self.bounds.plane, 0.0):.4f}{unit}"
             text += f"; gap {self.gap:.4f} / {self.leakage - self.bounds.plane:.4f}."
         else:
             text += f"; gap {self.gap:.4f}."
@@ -68,6 +69,8 @@ class Certified:
 
 def certify_run(folder: Path, *, other: Path | None = None, source: str | None = None, gap: float = 1e-3) -> Certified:
     """Check a run's certificate against its data; make one where there is none."""
+    if not (gap > 0 and isfinite(gap)):
+        raise ProblemError(f"the gap must be above 0 and finite; got {gap}")
     run = load_run(folder)
     problem = problem_of(run, _recipe(run, source).data()[0])
     if problem.min_bayes_error is not None:

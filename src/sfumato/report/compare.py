@@ -104,7 +104,7 @@ class Comparison:
             lines.append(
                 [
                     row.entry.name,
-                    f"{found.loss.value:.{3 if words else 1}f}" + _over(row),
+                    f"{'≈' if found.loss.kind == 'estimate' else ''}{found.loss.value:.{3 if words else 1}f}" + _over(row),
                     shown(found.bayes_error),
                     shown(found.information_bits),
                     f"{_about(found)}{found.exposed.value:.1%}",
@@ -151,7 +151,7 @@ def _posterior(value: float) -> str:
 
 def _over(row: Row) -> str:
     limit = row.entry.max_loss
-    return "!" if limit is not None and row.measured.loss.value > limit * (1 + 1e-9) else ""
+    return "!" if limit is not None and row.measured.loss.low > limit * (1 + 1e-9) else ""
 
 
 def _blind(samples: Samples | Table) -> float:

@@ -47,18 +47,19 @@ def gaps_of(items: Sequence[object], train: Samples | Table | None) -> list[Gap 
     proved: dict[tuple[Any, ...], Bounds] = {}
     for item, problem in zip(items, problems, strict=True):
         certificate = None if problem is None else _certificate(item)
-        if problem is not None and certificate is not None and _key(problem) not in proved:
-            proved[_key(problem)] = certificate.bound(problem)
+        if problem is not None and certificate is not None:
+            bounds, known = certificate.bound(problem), proved.get(_key(problem))
+            proved[_key(problem)] = bounds if known is None else known.or_better(bounds)
     found: list[Gap | None] = []
     for item, problem in zip(items, problems, strict=True):
-        bounds = None if problem is None else proved.get(_key(problem))
+        best = None if problem is None else proved.get(_key(problem))
         law = None
-        if problem is not None and bounds is not None and isinstance(item, (Solution, Run)):
+        if problem is not None and best is not None and isinstance(item, (Solution, Run)):
             law = item.mechanism.law(problem.joint, loss=problem.loss)
-        if problem is None or bounds is None or law is None:
+        if problem is None or best is None or law is None:
             found.append(None)
         else:
-            found.append(Gap(problem.objective.name, problem.objective.leakage(law.joint), bounds, problem.names_cells(law.joint)))
+            found.append(Gap(problem.objective.name, problem.objective.leakage(law.joint), best, problem.names_cells(law.joint)))
     return found
 
 

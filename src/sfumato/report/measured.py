@@ -234,18 +234,23 @@ def _costs(path: Path, reports: Samples) -> np.ndarray | None:
 def _extras(found: Judgement | None, gain: str | None) -> tuple[dict[str, Any], str]:
     """Other measures of the same table P(secret, report)."""
     assert found is not None
+    kind = found.bayes_error.kind
+    about = "" if kind == "exact" else "≈"
     extra: dict[str, Any] = {
+        "kind_of_these": kind,
         "conditional_entropy_bits": conditional_entropy(found.joint),
         "min_entropy_leakage_bits": min_entropy_leakage(found.joint),
-        "santhi_vardy_bound": santhi_vardy_bound(found.joint),
+        "santhi_vardy_bound": santhi_vardy_bound(found.joint) if kind == "exact" else None,  # of a table of hits it would bound nothing
     }
     text = (
-        f"\nremaining uncertainty {extra['conditional_entropy_bits']:.3f} bits, min-entropy leakage "
-        f"{extra['min_entropy_leakage_bits']:.3f} bits, Bayes error at most {extra['santhi_vardy_bound']:.3f} (Santhi and Vardy)"
+        f"\nremaining uncertainty {about}{extra['conditional_entropy_bits']:.3f} bits, min-entropy leakage "
+        f"{about}{extra['min_entropy_leakage_bits']:.3f} bits"
     )
+    if extra["santhi_vardy_bound"] is not None:
+        text += f", Bayes error at most {extra['santhi_vardy_bound']:.3f} (Santhi and Vardy)"
     if gain is not None:
         extra["g_vulnerability"] = {"gain": gain, "value": g_vulnerability(found.joint, named(gain, found.joint.secrets))}
-        text += f"\ng-vulnerability ({gain}) {extra['g_vulnerability']['value']:.3f}"
+        text += f"\ng-vulnerability ({gain}) {about}{extra['g_vulnerability']['value']:.3f}"
     return extra, text
 
 

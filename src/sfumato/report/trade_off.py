@@ -18,7 +18,7 @@ from sfumato.solver import solve
 from sfumato.solver.baselines import Coin, Laplace
 from sfumato.solver.frontier import Frontier, frontier
 from sfumato.solver.problem import Problem
-from sfumato.solver.run import load_run
+from sfumato.solver.run import Run, load_run
 
 _LAPLACE_POINTS = 6
 _ROUNDING = 1e-6
@@ -33,10 +33,11 @@ class Placed:
     loss: float
     bayes_error: float
     information_bits: float
+    kind: str = "exact"
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {"name": self.name, "loss": self.loss, "bayes_error": self.bayes_error, "information_bits": self.information_bits}
+        return asdict(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +60,14 @@ class TradeOff:
             for at, budget in enumerate(found.budgets)
         ]
         curve = text_table(["max loss m", "Bayes error ↑", "at most", "info bits ↓", "at least"], lines)
-        others = [[one.name, f"{one.loss:.1f}", f"{one.bayes_error:.4f}", f"{one.information_bits:.4f}"] for one in self.placed]
+        others = []
+        for one in self.placed:
+            about = "" if one.kind == "exact" else "≈"
+            others.append([one.name, f"{one.loss:.1f}", f"{about}{one.bayes_error:.4f}", f"{about}{one.information_bits:.4f}"])
         proved = f"proved to {found.bayes.gap:.4f} (Bayes error) and {found.information.gap:.4f} bits"
         notes = f"reports on {found.problem.grid.cell_m:g} m cells; {proved}"
+        if any(one.kind != "exact" for one in self.placed):
+            notes += "; ≈ estimated from samples"
         beyond = f"\n{', '.join(self.beyond)}: above the curve somewhere, with reports that are not on these cells" if self.beyond else ""
         return f"{curve}\n{notes}\n\n{text_table(['mechanism', 'loss m', 'Bayes error ↑', 'info bits ↓'], others)}{beyond}"
 
@@ -69,7 +75,7 @@ class TradeOff:
     def beyond(self) -> tuple[str, ...]:
         """Who passes what is proved for reports on the cells: only what reports elsewhere can."""
         budgets, bayes, bits = self.frontier.budgets, self.frontier.bayes, self.frontier.information
-        within = [one for one in self.placed if budgets.min() <= one.loss <= budgets.max()]
+        within = [one for one in self.placed if one.kind == "exact" and budgets.min() <= one.loss <= budgets.max()]
         at = np.array([one.loss for one in within])
         more = [1 - one.bayes_error for one in within] < bayes.bound_at(at) - _ROUNDING
         more |= [one.information_bits for one in within] < bits.bound_at(at) - _ROUNDING
@@ -141,18 +147,22 @@ def trade_off(
     problem = Problem(data, max_loss=last, cell_m=cell_m, cells=cells)
     budgets = np.linspace(first, last, points)
     loaded = [load_run(folder) for folder in runs]
+    own = None if data.plane is None else asdict(data.plane)
+    check_planes([own, *[run.record["data"].get("plane") for run in loaded]], [data.name, *[str(run.folder) for run in loaded]])
+    runs_placed = [_placed(run, problem) for run in loaded]  # what cannot be placed is refused before the proof
     found = frontier(problem, budgets, gap=gap, time_limit=time_limit, progress=progress)
     placed = []
     for solver, chosen in ((Coin(), budgets), (Laplace(), budgets[:: max(1, -(-points // _LAPLACE_POINTS))])):
         for budget in chosen:
             progress(f"{solver.name} at {budget:g} m")
             measured = solve(replace(problem, max_loss=float(budget)), solver).measured
-            placed.append(Placed(solver.name, measured.loss.value, measured.bayes_error.value, measured.information_bits.value))
-    own = None if data.plane is None else asdict(data.plane)
-    check_planes([own, *[run.record["data"].get("plane") for run in loaded]], [data.name, *[str(run.folder) for run in loaded]])
-    for run in loaded:
-        law = run.mechanism.law(problem.joint, loss=problem.loss) or run.mechanism.law(problem.joint, grid=run.grid, loss=problem.loss)
-        if law is None:
-            raise ProblemError(f"the law of {run.folder} is not known; measure it instead", hint=f"sfumato measure {run.folder}")
-        placed.append(Placed(run.name, law.loss, bayes_error(law.joint), mutual_information(law.joint)))
-    return TradeOff(found, tuple(placed))
+            figures = (measured.loss.value, measured.bayes_error.value, measured.information_bits.value)
+            placed.append(Placed(solver.name, *figures, measured.bayes_error.kind))
+    return TradeOff(found, (*placed, *runs_placed))
+
+
+def _placed(run: Run, problem: Problem) -> Placed:
+    law = run.mechanism.law(problem.joint, loss=problem.loss) or run.mechanism.law(problem.joint, grid=run.grid, loss=problem.loss)
+    if law is None:
+        raise ProblemError(f"the law of {run.folder} is not known; measure it instead", hint=f"sfumato measure {run.folder}")
+    return Placed(run.name, law.loss, bayes_error(law.joint), mutual_information(law.joint))

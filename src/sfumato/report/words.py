@@ -44,8 +44,8 @@ def length(row: Row) -> str:
 
 def over_by(row: Row) -> float:
     """How far the measured loss lies over the budget; 0 where it keeps it, has none, or is not known."""
-    limit, loss = row.entry.max_loss, row.measured.loss.value
-    return loss - limit if limit is not None and loss > limit * (1 + 1e-9) else 0.0
+    limit, loss = row.entry.max_loss, row.measured.loss
+    return loss.value - limit if limit is not None and loss.low > limit * (1 + 1e-9) else 0.0
 
 
 def how(estimate: Estimate, form: str) -> list[str]:

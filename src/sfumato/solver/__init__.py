@@ -52,7 +52,7 @@ def solve(
     seconds = time.perf_counter() - start
     measured = judge(found.mechanism, problem.samples, loss=problem.loss, region=problem.region, sampled_on=problem.released_on)
     status = found.status
-    if problem.max_loss is not None and measured.loss.value > problem.max_loss * (1 + 1e-9):
+    if problem.max_loss is not None and measured.loss.low > problem.max_loss * (1 + 1e-9):
         status = f"Loss bound exceeded: {measured.loss.value:.2f} m over {problem.max_loss:g} m."
     return Solution(problem, solver, seed, found.mechanism, measured, status, seconds, found.history, found.certificate)
 

@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 from sfumato.data.table import Table
 from sfumato.errors import ProblemError
 from sfumato.mechanism.laplace import PlanarLaplace
+from sfumato.mechanism.law import euclidean
 from sfumato.mechanism.simple import Coin as CoinMechanism
 from sfumato.mechanism.simple import Identity
 from sfumato.mechanism.wrap import Snapped
@@ -32,14 +33,20 @@ class Laplace:
         # Snapping spreads a report over a cell, which adds side^2/24 E[1/r] = side^2 epsilon/24 to the
         # loss: solve 2/epsilon + side^2 epsilon/24 = budget to start, then correct by what is measured.
         bend = problem.grid.cell_m**2 / 24
-        root = np.sqrt(max(0.0, budget**2 - 8 * bend))
-        epsilon = 4 / (budget + root) * (1 + _CLOSE / 2)
-        for _ in range(_TRIES):
+        start = budget if problem.loss is euclidean else problem.scale_m
+        root = np.sqrt(max(0.0, start**2 - 8 * bend))
+        epsilon = 4 / (start + root) * (1 + _CLOSE / 2)
+        power, before = 1.0, (0.0, 0.0)  # the loss goes with epsilon to this power, upside down: 1 for the distance
+        for tried in range(_TRIES):
             mechanism = Snapped(PlanarLaplace(epsilon), problem.grid)
             loss = _loss_of(mechanism, problem, seed=seed)
             if budget * (1 - _CLOSE) <= loss <= budget:
                 return Found(mechanism, f"Calibrated: {loss:.2f} m of {budget:g} m.")
-            epsilon *= loss / (budget * (1 - _CLOSE / 2))
+            here = (np.log(epsilon), np.log(max(loss, 1e-300)))
+            if problem.loss is not euclidean and tried and here[0] != before[0]:
+                power = float(np.clip(-(here[1] - before[1]) / (here[0] - before[0]), 0.3, 4.0))
+            before = here
+            epsilon *= (loss / (budget * (1 - _CLOSE / 2))) ** (1 / power)
         if loss <= budget:
             return Found(mechanism, f"Within the budget: {loss:.2f} m of {budget:g} m.")
         # On cells much wider than the budget the loss no longer follows epsilon; report the cell itself.

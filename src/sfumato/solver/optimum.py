@@ -8,10 +8,11 @@ import numpy as np
 
 from sfumato.data.table import Table
 from sfumato.errors import ProblemError, SfumatoError
+from sfumato.measure.bound import covers_hull
 from sfumato.measure.certificate import Certificate, Proof, claim_of
 from sfumato.measure.objective import Gain
 from sfumato.mechanism.channel import Channel
-from sfumato.mechanism.law import euclidean
+from sfumato.mechanism.law import euclidean, squared
 from sfumato.solver.exact.column_generation import Optimum
 from sfumato.solver.exact.column_generation import solve as generate_columns
 from sfumato.solver.exact.plane_proof import split_to_keep, split_until, values_off_grid
@@ -77,8 +78,10 @@ class Exact:
         found = min_loss_given_max_leakage(task_of(problem), 1 - problem.min_bayes_error, tolerance=self.gap, time_limit=time_limit)
         channel = channel_of(problem, found.mechanism, found.reports)
         verify(problem, channel, claimed=found.leakage)
+        late = time_limit is not None and found.loss - found.loss_bound > 2 * self.gap * max(found.loss, 1.0)
+        found_what = "Time limit: a loss" if late else "Smallest loss"
         status = (
-            f"Smallest loss for a Bayes error of {problem.min_bayes_error:g}: {found.loss:.2f}; no mechanism on this grid can have "
+            f"{found_what} for a Bayes error of {problem.min_bayes_error:g}: {found.loss:.2f}; no mechanism on this grid can have "
             f"it below {found.loss_bound:.2f}."
         )
         return Found(channel, status)
@@ -142,6 +145,8 @@ def plane_proof(problem: Problem, task: Task, optimum: Optimum, *, time_limit: f
     """Split the cells where the grid's bound is attained; where its values do not fit the plane, find values that do and split again."""
     start = time.perf_counter()
     places, reports, half = problem.places, problem.reports, problem.grid.cell_m / 2
+    if not covers_hull(places, reports, np.full(len(reports), half)):  # a cap on the distance leaves cells between the truths out
+        return None
     slack = _PLANE_SLACK_BITS * float(np.log(2)) if task.information else _PLANE_SLACK
     goal = optimum.bound - slack
     found = split_until(task, places, reports, half, optimum.scores, optimum.multipliers, goal=goal)
@@ -159,7 +164,11 @@ def channel_of(problem: Problem, mechanism: np.ndarray, reports: np.ndarray) -> 
     """The law as a channel; places unseen are answered by its rule for them, words unseen are refused."""
     if isinstance(problem.samples, Table):
         return Channel(problem.places, problem.reports[reports], mechanism)
-    cap = problem.max_distance if problem.loss is euclidean else None
+    cap = problem.max_distance
+    if cap is not None and problem.loss is squared:
+        cap = cap**0.5
+    elif problem.loss is not euclidean:
+        cap = None
     return Channel(problem.places, problem.reports[reports], mechanism, nearest=True, max_distance=cap)
 
 

@@ -55,7 +55,9 @@ def min_loss_given_max_leakage(
             raise ProblemError(
                 f"{time_limit:g} s were too short to find a mechanism within the cap that leaks {leakage:g}; allow more time"
             )
-        raise InfeasibleBudget(f"leakage {leakage:g} is infeasible; the smallest feasible one is {high.leakage:.6g}")
+        raise InfeasibleBudget(
+            f"a Bayes error of {1 - leakage:.9g} cannot be had; the largest possible is {1 - high.leakage:.9g}: ask for less"
+        )
     mixed = _mix(task, low, high, leakage)
     bound, budget = low.loss, mixed.loss
     tried: set[float] = set()
