@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from paper.experiments import EXPERIMENTS
@@ -38,6 +39,10 @@ class Column:
     def losses(self, split: str) -> list[float]:
         """Metres, the mean over all 500 reports of each point."""
         return [run["sampled_loss_m"][split] for run in self.runs]
+
+    def over(self, budget_m: float) -> str:
+        """A mark where the median loss on test data lies above the budget, by more than half a part in a thousand."""
+        return "!" if self.runs and median(self.losses("test")) > 1.0005 * budget_m else ""
 
     def law(self, split: str) -> list[float]:
         """The Bayes error computed from the law: the codebook's and the coin's on their own reports, the games' on 25 m cells."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from paper.experiments import EXPERIMENTS, RESULTS
 from paper.gathered import FINEST, columns, said
-from paper.printed import figures, targets
+from paper.printed import figures, printed_loss, targets
 from sfumato.files import read_json, write_text
 
 _TEMPLATE = Path(__file__).resolve().parent / "readers.md"
@@ -24,7 +24,9 @@ def _against(folder: Path, name: str) -> str:
     """A column beside the printed learned mechanism, experiment by experiment."""
     found = {number: columns(folder, number)[name] for number in (1, 2, 3, 4)}
     told = [
-        f"{said(column.errors('test', *FINEST))}{_one_seed(column.seeds)} in experiment {number}, printed {_theirs(number):.2f}"
+        f"{said(column.errors('test', *FINEST))}{_one_seed(column.seeds)} at {median(column.losses('test')):.0f} m"
+        f"{column.over(EXPERIMENTS[number - 1].max_loss_m)} in experiment {number}, printed {_theirs(number):.2f} at "
+        f"{printed_loss(number, 'test', 'learned'):.0f} m"
         for number, column in found.items()
         if column.runs
     ]
@@ -117,6 +119,7 @@ def page(folder: Path = RESULTS) -> str:
         budget=f"{EXPERIMENTS[0].max_loss_m:g}",
         coin=_against(folder, "coin"),
         codebook=_against(folder, "Codebook"),
+        computed=", ".join(said(columns(folder, number)["Codebook"].law("test")) for number in (1, 2, 3, 4)),
         recipe=_against(folder, "Game.paper"),
     )
 

@@ -41,10 +41,11 @@ def summary(folder: Path) -> None:
         key = (str(experiment.number), "test", *FINEST)
         noise = next(row["by_seed"] for row in laplace if (row["experiment"], row["split"], row["cells"], row["hits"]) == key)
         found = columns(folder, experiment.number)
+        over = ["", *(found[name].over(experiment.max_loss_m) for name in LEARNED)]
         for row, values in enumerate((noise, *(found[name].errors("test", *FINEST) for name in LEARNED))):
             if values:
                 axes.plot([min(values), max(values)], [row, row], color=_OURS, linewidth=3, solid_capstyle="butt")
-                axes.plot(median(values), row, marker="o", color=_OURS, markersize=6)
+                axes.plot(median(values), row, marker="o", color=_OURS, markersize=6, markerfacecolor="white" if over[row] else _OURS)
         for row, mechanism in enumerate(("laplace", "learned")):
             there = [t.bayes_error for t in targets(mechanism) if (t.experiment, t.split, t.cells, t.hits) == key]
             axes.plot(there, [row], marker="D", color=_THEIRS, markerfacecolor="none", markersize=9, linestyle="")
@@ -58,9 +59,10 @@ def summary(folder: Path) -> None:
     marks = [
         Line2D([], [], linestyle="", marker="D", color=_THEIRS, markerfacecolor="none", markersize=9, label="the paper's"),
         Line2D([], [], marker="o", color=_OURS, linewidth=3, label="ours: median, lowest to highest over seeds"),
+        Line2D([], [], linestyle="", marker="o", color=_OURS, markerfacecolor="white", label="ours, over the budget on test data"),
         Rectangle((0, 0), 1, 1, facecolor="0.88", hatch="///", edgecolor="0.7", label="proved: nobody on the grid within the budget"),
     ]
-    figure.legend(handles=marks, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+    figure.legend(handles=marks, loc="outside lower center", ncols=2, frameon=False, fontsize=9)
     save(figure, folder / "summary.png")
 
 

@@ -11,7 +11,7 @@ from sfumato.files import read_json
 
 HEAD = """# The whole paper, re-run
 
-Every number that the paper prints beside its own. `make paper` runs what is missing here; `make docs` checks that this page is
+Every number that the paper prints, with ours beside it. `make paper` runs what is missing here; `make docs` checks that this page is
 made from the JSON files beside it. What is not the paper's is numbered in [deviations](../../paper/deviations.md); what follows
 from the numbers is said [for readers of the paper](README.md).
 

@@ -83,11 +83,14 @@ def command(
         return
     loss = record["loss_of_this_table"]
     click.echo(f"{target}: {record['rows_out']} of {record['rows_in']} rows" + ("" if loss is None else f", {loss:g} m off on average"))
+    limit = record["mechanism"]["max_loss"]
+    if loss is not None and limit is not None and loss > limit:
+        say_notes((f"that is more than the run's budget of {limit:g} m: these places are unlike those that it was fitted to",))
     if record["outside"]["rows"]:
         click.echo(f"outside the region: {record['outside']['rows']} rows ({record['outside']['policy']})")
     if record["rows_without_place"]:
         click.echo(f"without a place: {record['rows_without_place']} rows, left empty")
-    click.echo(f"record: {target.name}.record.json")
+    click.echo(f"record: {target}.record.json")
 
 
 def _skipped(names: list[str]) -> tuple[str, ...]:

@@ -70,6 +70,7 @@ def command(
     from sfumato.errors import MechanismError
     from sfumato.measure.judge import judge
     from sfumato.measure.objective import objective_named
+    from sfumato.report.gaps import gaps_of
     from sfumato.report.summary import measured_text
     from sfumato.solver import SOLVERS, Problem, solve
     from sfumato.solver.run import check_target, claimed, save_solution
@@ -111,6 +112,12 @@ def command(
     else:
         click.echo(measured_text(solution.name, {"training data": solution.measured, "test data": test}, max_loss=max_loss))
         click.echo(f"{solution.status}  {solution.seconds:.1f} s.  Written to {out}")
+        gap = gaps_of([solution], None)[0] if solver == "codebook" else None  # the exact solver's status has it
+        if gap is not None:
+            click.echo(
+                f"On training data it leaks {gap.leakage:.4f}; no mechanism on this grid within the budgets leaks less than "
+                f"{max(gap.bounds.grid, 0.0):.4f} (proved)."
+            )
         if solver in _LEARNED and solution.status.startswith("Stopped by hand"):
             click.echo(f"hint: the same command with --resume {out} in place of --out goes on from here", err=True)
 
@@ -153,6 +160,8 @@ def _say_round(line: dict[str, Any]) -> None:
     if "done" in line:
         text = f"{line['done']:.0%} learned: loss {line['loss']:.1f} m, Bayes error {line['bayes_error']:.4f}, "
         click.echo(f"{text}{line['information_bits']:.4f} bits on training data", err=True)
+        if line["done"] >= 1:
+            click.echo("proving how far that is from the best possible …", err=True)
         return
     click.echo(
         f"round {line['round'] + 1}, lattice {line['lattice_m']:g} m: payoff {line['payoff']:.4f}, loss {line['loss']:.1f} m, "

@@ -163,7 +163,7 @@ class Refused:
 def _check_names(names: list[str], drop: tuple[str, ...], columns: Columns, *, source: str) -> None:
     for name in drop:
         if name not in names:
-            raise DataError(f"{source} has no column '{name}' to drop; look at its header")
+            raise DataError(f"{source} has no column '{name}' to drop; look at its header, and repeat --drop for each column")
         if name in (columns.first, columns.second):
             raise DataError(f"the column '{name}' holds the place, which is replaced; it cannot be dropped as well")
     for used in (columns.first, columns.second, columns.user, columns.time, *drop):

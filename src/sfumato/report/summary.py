@@ -31,7 +31,10 @@ def measured_text(name: str, judged: Mapping[str, Judgement | None], *, max_loss
     shown_users = sorted(first.per_user, key=lambda user: (user.error, -user.exposed))[:_MOST_USERS]
     hidden = len(first.per_user) - len(shown_users)
     shown_users = list(first.per_user) if not hidden else shown_users
-    users = [[user.name, f"{user.loss:.1f}", f"{user.error:.3f}", f"{user.exposed:.1%}"] for user in shown_users]
+    users = [
+        [user.name, "-" if user.loss != user.loss else f"{user.loss:.1f}", f"{user.error:.3f}", f"{user.exposed:.1%}"]
+        for user in shown_users
+    ]
     return "\n\n".join(
         [
             text_table([name, *columns], lines),

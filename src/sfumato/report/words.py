@@ -73,9 +73,9 @@ def _winner(rows: Sequence[Row], budget: float | None) -> str:
         return "The loss is not known, so nobody wins." if unknown else f"{where}: none; all lose more on this data."
     errors = _same_cells(kept)
     best = max(errors, key=lambda row: errors[row].value)
-    cell = errors[best].cell_m
-    cells = "its own reports" if cell is None else f"{cell:g}\u00a0m cells"
-    seen = f"{errors[best].value:.3f} on {cells} at a loss of {length(best)}"
+    own = best.measured.bayes_error
+    cells = "its own reports" if own.cell_m is None else f"{own.cell_m:g}\u00a0m cells"
+    seen = f"{own.value:.3f} on {cells} at a loss of {length(best)}, with {best.measured.exposed.value:.1%} of its reports exposed"
     said = f"{where}, {best.entry.name} hides the users best: the best guess errs {seen}"
     if len(kept) == 1:
         said = f"{where}, the best guess against {best.entry.name} errs {seen}"
