@@ -121,7 +121,7 @@ def test_a_bayes_error_asked_for_goes_with_no_budget_and_no_other_objective() ->
         on_square(min_bayes_error=0.4, objective=Information())
     with pytest.raises(ProblemError, match="between 0 and 1"):
         on_square(min_bayes_error=1.0)
-    with pytest.raises(SfumatoError, match=r"smallest feasible one is 0\.33"):
+    with pytest.raises(SfumatoError, match=r"largest possible is 0\.66"):
         solve(on_square(min_bayes_error=0.7), GRID_ONLY)  # three equal users: nobody can do better than 2/3
 
 
