@@ -1,5 +1,9 @@
 """Runs with a hard cap go through every command; what is estimated is never printed as proved or exact."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -113,3 +117,12 @@ def test_more_bad_options(sfumato, apart, tmp_path, asked, words):
 def test_a_file_named_like_an_option_keeps_its_name(sfumato, apart, tmp_path):
     named = apart.rename(tmp_path / "top_users.csv")
     assert "error: top_users.csv: " in sfumato("solve", named, "--users", "zed", "--max-loss", 120, "--out", tmp_path / "run").err
+
+
+@pytest.mark.parametrize("streams", ["narrow", "closed"])
+def test_a_terminal_without_arrows_or_without_errors_is_no_reason_to_stop(apart, tmp_path, streams):
+    command = f"{sys.executable} -m sfumato solve {apart} --max-loss 120 --solver coin --out {tmp_path / 'run'}"
+    narrow = {**os.environ, "PYTHONIOENCODING": "cp1252"} if streams == "narrow" else None
+    ended = subprocess.run(command + (" 2>&-" if streams == "closed" else ""), check=False, shell=True, env=narrow, capture_output=True)
+    assert ended.returncode == 0 and b"Bayes error" in ended.stdout, ended.stderr
+    assert (tmp_path / "run" / "run.json").exists()

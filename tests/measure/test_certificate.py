@@ -134,6 +134,7 @@ def test_files_of_others_are_refused_with_the_reason(kept: Path, tmp_path: Path)
         with pytest.raises(FileError, match=reason):
             load_certificate(path)
     np.save(tmp_path / "bare.npy", np.eye(3))
+    # A pickle on purpose, of an empty dictionary: such a file must be refused, never opened.
     np.save(tmp_path / "objects.npy", np.array([{}], dtype=object), allow_pickle=True)
     (tmp_path / "words.npz").write_text("a certificate")
     for name in ("bare.npy", "objects.npy", "words.npz"):

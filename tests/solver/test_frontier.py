@@ -11,7 +11,7 @@ from sfumato.data.grid import Region
 from sfumato.data.synthetic import four_corners
 from sfumato.errors import ProblemError
 from sfumato.measure.certificate import bound_on_the_grid
-from sfumato.report.trade_off import trade_off
+from sfumato.report.trade_off import Placed, trade_off
 from sfumato.solver.frontier import Curve, frontier
 from sfumato.solver.optimum import best_within, task_of
 from tests.solver.three_users import on_square
@@ -78,3 +78,6 @@ def test_what_is_not_on_the_cells_may_pass_the_curve_and_is_named() -> None:
     found = trade_off(data.take(np.arange(0, len(data), 16)), first=60, last=120, points=2, cell_m=100, cells=None, gap=0.02)
     assert found.beyond == ("coin",)
     assert "coin: above the curve" in str(found)
+    guessed = replace(found, placed=(Placed("mine", 100.0, 0.7, 0.1, "estimate"),))
+    assert "≈0.7000" in str(guessed) and "≈ estimated from samples" in str(guessed) and not guessed.beyond
+    assert guessed.as_dict()["placed"][0]["kind"] == "estimate" and "≈" not in str(found)

@@ -115,8 +115,8 @@ def command(
         gap = gaps_of([solution], None)[0] if solver == "codebook" else None  # the exact solver's status has it
         if gap is not None:
             click.echo(
-                f"On training data it leaks {gap.leakage:.4f}; no mechanism on this grid within the budgets leaks less than "
-                f"{max(gap.bounds.grid, 0.0):.4f} (proved)."
+                f"On training data it leaks {gap.leakage:.4f} ({problem.objective.unit}); no mechanism on this grid within the budgets "
+                f"leaks less than {max(gap.bounds.grid, 0.0):.4f} (proved)."
             )
         if solver in _LEARNED and solution.status.startswith("Stopped by hand"):
             click.echo(f"hint: the same command with --resume {out} in place of --out goes on from here", err=True)
