@@ -15,7 +15,8 @@ def _run(tmp_path: Path, *, ci: bool) -> subprocess.CompletedProcess[str]:
     (tmp_path / "test_one.py").write_text(_TEST)
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     kept = {name: value for name, value in os.environ.items() if name != "CI" and not name.startswith("PYTEST")}
-    environment = {**kept, "SFUMATO_DATA": str(tmp_path / "nowhere"), **({"CI": "true"} if ci else {})}
+    there = {"SFUMATO_DATA": str(tmp_path / "nowhere"), "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
+    environment = {**kept, **there, **({"CI": "true"} if ci else {})}
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-rs", str(tmp_path)]
     return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
 
