@@ -1,4 +1,5 @@
-"""Run every benchmark: `python -m benchmarks` writes benchmarks/results.json and benchmarks/RESULTS.md.
+"""Run every benchmark: `python -m benchmarks` writes benchmarks/results.json and
+benchmarks/RESULTS.md.
 
 `python -m benchmarks game grid_memory` runs these alone and keeps the other results as they are.
 """
@@ -11,13 +12,31 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import codebook, exact, game, game_level, grid_estimator, grid_memory, laplace_sampling, sanitize
+from benchmarks import (
+    codebook,
+    exact,
+    game,
+    game_level,
+    grid_estimator,
+    grid_memory,
+    laplace_sampling,
+    sanitize,
+)
 from sfumato.files import read_json, write_json, write_text
 
 _HERE = Path(__file__).resolve().parent
 SCRIPTS = {
     script.__name__.rpartition(".")[2]: script
-    for script in (laplace_sampling, grid_estimator, grid_memory, exact, game, game_level, codebook, sanitize)
+    for script in (
+        laplace_sampling,
+        grid_estimator,
+        grid_memory,
+        exact,
+        game,
+        game_level,
+        codebook,
+        sanitize,
+    )
 }
 
 
@@ -26,19 +45,44 @@ def game_rows(found: dict[str, Any]) -> list[tuple[str, str, str, dict[str, Any]
     rows = []
     if one := found.get("game"):
         against = "one round of Game.paper(2): times faster than PyTorch 2.13.0"
-        rows += [(f"{against}, {how}", f"{ratio:.1f}", f"at least {one['at_least']:g}", one) for how, ratio in one["ratios"].items()]
-        rows += [("the same: share of one core's peak arithmetic", f"{one['share_of_peak']:.0%}", "", one)]
+        rows += [
+            (f"{against}, {how}", f"{ratio:.1f}", f"at least {one['at_least']:g}", one)
+            for how, ratio in one["ratios"].items()
+        ]
+        rows += [
+            (
+                "the same: share of one core's peak arithmetic",
+                f"{one['share_of_peak']:.0%}",
+                "",
+                one,
+            )
+        ]
     if climb := found.get("game_level"):
-        name = f"Game(): times faster than Game.paper(2) to a validation Bayes error of {climb['level']:.3f}"
+        name = (
+            "Game(): times faster than Game.paper(2) to a validation Bayes error of"
+            f" {climb['level']:.3f}"
+        )
         rows += [(name, f"{climb['ratio']:.0f}", f"at least {climb['at_least']:g}", climb)]
-        rows += [("processor seconds to it, Game.paper(2)", f"{climb['seconds']['paper']:.0f}", "", climb)]
+        rows += [
+            (
+                "processor seconds to it, Game.paper(2)",
+                f"{climb['seconds']['paper']:.0f}",
+                "",
+                climb,
+            )
+        ]
         rows += [("processor seconds to it, Game()", f"{climb['seconds']['game']:.1f}", "", climb)]
     return rows
 
 
 def page(found: dict[str, Any], kept: dict[str, Any]) -> str:
     """RESULTS.md, from results.json and exact.json."""
-    laplace, grid, memory, machine = found["laplace_sampling"], found["grid_estimator"], found["grid_memory"], found["machine"]
+    laplace, grid, memory, machine = (
+        found["laplace_sampling"],
+        found["grid_estimator"],
+        found["grid_memory"],
+        found["machine"],
+    )
     growth = f"at most {memory['at_most_growth']}"
     faster = "times faster than GeoPrivacy 0.0.4"
     rows = [
@@ -59,29 +103,64 @@ def page(found: dict[str, Any], kept: dict[str, Any]) -> str:
     lines = [
         "# Benchmarks",
         "",
-        "Made by `make bench` from results.json. Both sides run in turn in one run; figures are medians of processor time",
+        (
+            "Made by `make bench` from results.json. Both sides run in turn in one run; figures are"
+            " medians of processor time"
+        ),
         "(one thread each) or peaks of allocated memory.",
     ]
-    lines += [f"Machine: {machine['cores']} cores, {machine['system']}, Python {machine['python']}, NumPy {machine['numpy']}."]
-    lines += [f"Work: {laplace['points']:,} points, {laplace['repeats']} times; {grid['hits']:,} hits of four users on "]
-    lines[-1] += f"{grid['cells_per_side']} x {grid['cells_per_side']} cells, {grid['repeats']} times."
+    lines += [
+        f"Machine: {machine['cores']} cores, {machine['system']}, Python {machine['python']}, NumPy"
+        f" {machine['numpy']}."
+    ]
+    lines += [
+        f"Work: {laplace['points']:,} points, {laplace['repeats']} times; {grid['hits']:,} hits of"
+        " four users on "
+    ]
+    lines[-1] += (
+        f"{grid['cells_per_side']} x {grid['cells_per_side']} cells, {grid['repeats']} times."
+    )
     lines += ["", "| figure | measured | wanted | command |", "|---|---|---|---|"]
-    lines += [f"| {name} | {value} | {wanted} | `{source['command']}` |" for name, value, wanted, source in rows]
+    lines += [
+        f"| {name} | {value} | {wanted} | `{source['command']}` |"
+        for name, value, wanted, source in rows
+    ]
     lines += [
         "",
         "## The exact optimum",
         "",
-        "Made from exact.json, which the commands below write, part by part (half an hour and more together). Each solve runs in a process",
-        "of its own with one thread; ratios are of processor seconds, both sides in one run. T(n): n x n unit cells as truths and reports,",
-        "four users, Gaussian about the quarter points, n / 6 allowed. Four corners: 173 m allowed; HiGHS is given the same truths and the",
-        f"same cells, and is cut off at {exact.ENOUGH_S:.0f} s (its slower ways at {exact.SLOW_S:.0f} s;",
+        (
+            "Made from exact.json, which the commands below write, part by part (half an hour and"
+            " more together). Each solve runs in a process"
+        ),
+        (
+            "of its own with one thread; ratios are of processor seconds, both sides in one run."
+            " T(n): n x n unit cells as truths and reports,"
+        ),
+        (
+            "four users, Gaussian about the quarter points, n / 6 allowed. Four corners: 173 m"
+            " allowed; HiGHS is given the same truths and the"
+        ),
+        (
+            f"same cells, and is cut off at {exact.ENOUGH_S:.0f} s (its slower ways at"
+            f" {exact.SLOW_S:.0f} s;"
+        ),
         "one that needed a third of that is not asked again at larger sizes).",
         "",
         "| figure | measured | wanted | command |",
         "|---|---|---|---|",
     ]
-    lines += [f"| {name} | {value} | {wanted} | `{command}` |" for name, value, wanted, command in exact.rows_of(kept)]
-    lines += ["", "![Processor time and memory against truths, reports and users](../docs/images/exact-growth.png)"]
+    lines += [
+        f"| {name} | {value} | {wanted} | `{command}` |"
+        for name, value, wanted, command in exact.rows_of(kept)
+    ]
+    lines += [
+        "",
+        (
+            "![Processor time and memory against truths, reports and"
+            " users](../docs/images/exact-growth.png)"
+        ),
+    ]
     return "\n".join([*lines, ""])
 
 
@@ -94,7 +173,10 @@ def main() -> int:
     }
     chosen = sys.argv[1:] or list(SCRIPTS)
     if unknown := [name for name in chosen if name not in SCRIPTS]:
-        print(f"there is no benchmark {', '.join(unknown)}; expected {', '.join(SCRIPTS)}", file=sys.stderr)
+        print(
+            f"there is no benchmark {', '.join(unknown)}; expected {', '.join(SCRIPTS)}",
+            file=sys.stderr,
+        )
         return 2
     kept = read_json(_HERE / "results.json", what="the benchmark results") if sys.argv[1:] else {}
     found: dict[str, Any] = {**kept, "machine": machine}
@@ -105,7 +187,9 @@ def main() -> int:
     text = page(found, read_json(_HERE / "exact.json", what="the results of the exact solver"))
     write_text(_HERE / "RESULTS.md", text)
     print(text)
-    missed = [entry["name"] for name, entry in found.items() if name != "machine" and not entry["met"]]
+    missed = [
+        entry["name"] for name, entry in found.items() if name != "machine" and not entry["met"]
+    ]
     if missed:
         print(f"not met: {', '.join(missed)}", file=sys.stderr)
     return 1 if missed else 0

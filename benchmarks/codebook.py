@@ -1,8 +1,10 @@
-"""Time that a codebook takes to 95 % of the proven bound, and to the level that `Game()` ends at; reports a second of one core.
+"""Time that a codebook takes to 95 % of the proven bound, and to the level that `Game()` ends at;
+reports a second of one core.
 
-Experiments 2 and 4, seed 0, training data: the level is the exact Bayes error after calibration to the budget.  Both run in one
-process, one after the other, on all cores; seconds hold compiling, and leave out the judging of the levels.  The game's time ends
-with the round that it gives.  The bounds are those of docs/reproduction/optimum.json.
+Experiments 2 and 4, seed 0, training data: the level is the exact Bayes error after calibration to
+the budget.  Both run in one process, one after the other, on all cores; seconds hold compiling, and
+leave out the judging of the levels.  The game's time ends with the round that it gives.  The bounds
+are those of docs/reproduction/optimum.json.
 
 python -m benchmarks codebook
 """
@@ -45,7 +47,9 @@ class Clock:
 
         def heard(line: dict[str, Any]) -> None:
             now = time.perf_counter(), time.process_time()
-            self.lines.append((line["round"], self.wall + now[0], self.processor + now[1], level(line)))
+            self.lines.append(
+                (line["round"], self.wall + now[0], self.processor + now[1], level(line))
+            )
             self.wall -= time.perf_counter() - now[0]
             self.processor -= time.process_time() - now[1]
 
@@ -59,13 +63,19 @@ def problem_of(experiment: int) -> Any:
     from sfumato.solver import Problem
 
     one = EXPERIMENTS[experiment - 1]
-    return Problem(load(one.data, SEED).train, max_loss=one.max_loss_m, region=PAPER_REGION, cells=max(CELLS))
+    return Problem(
+        load(one.data, SEED).train, max_loss=one.max_loss_m, region=PAPER_REGION, cells=max(CELLS)
+    )
 
 
 def bound_of(experiment: int) -> float:
     """The largest Bayes error of any mechanism on the grid, proved."""
     rows = read_json(_OPTIMA, what="the optima")["rows"]
-    return 1 - next(row["bound_grid"] for row in rows if (row["experiment"], row["objective"], row["seed"]) == (experiment, "bayes", SEED))
+    return 1 - next(
+        row["bound_grid"]
+        for row in rows
+        if (row["experiment"], row["objective"], row["seed"]) == (experiment, "bayes", SEED)
+    )
 
 
 def one(experiment: int) -> dict[str, Any]:
@@ -83,7 +93,11 @@ def one(experiment: int) -> dict[str, Any]:
         return bayes_error(law.joint)
 
     clock = Clock()
-    codebook = Codebook(certify=False) if RECIPES[experiment] == "Codebook()" else Codebook.closest(certify=False)
+    codebook = (
+        Codebook(certify=False)
+        if RECIPES[experiment] == "Codebook()"
+        else Codebook.closest(certify=False)
+    )
     taught = solve(problem, codebook, seed=SEED, progress=clock.listen(level))
     climb = clock.lines
     played = solve(problem, Game(), seed=SEED, progress=clock.listen(lambda line: line["score"]))
@@ -114,8 +128,16 @@ def speed(mechanism: Any) -> float:
     """Reports a second of processor time with one thread, in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         mechanism.save(Path(folder) / "mechanism.npz")
-        command = [sys.executable, "-m", "benchmarks.codebook", "--speed", str(Path(folder) / "mechanism.npz")]
-        told = subprocess.run(command, env={**os.environ, **_ONE_THREAD}, check=True, capture_output=True, text=True)
+        command = [
+            sys.executable,
+            "-m",
+            "benchmarks.codebook",
+            "--speed",
+            str(Path(folder) / "mechanism.npz"),
+        ]
+        told = subprocess.run(
+            command, env={**os.environ, **_ONE_THREAD}, check=True, capture_output=True, text=True
+        )
     return float(told.stdout)
 
 
@@ -123,7 +145,9 @@ def _speed(path: Path) -> float:
     """Truths about the places of the mechanism; the best of five."""
     mechanism: Any = load_mechanism(path)
     random = np.random.default_rng(SEED)
-    truth = mechanism.places[random.integers(len(mechanism.places), size=REPORTS)] + random.normal(0, 50, (REPORTS, 2))
+    truth = mechanism.places[random.integers(len(mechanism.places), size=REPORTS)] + random.normal(
+        0, 50, (REPORTS, 2)
+    )
     seconds = []
     for _ in range(5):
         start = time.process_time()
@@ -140,8 +164,10 @@ def run() -> dict[str, Any]:
         "command": "python -m benchmarks codebook",
         "seed": SEED,
         "runs": found,
-        "met": all((each["seconds_to_share"] or np.inf) <= WITHIN_S for each in found)
-        and found[0]["reports_per_second"] >= AT_LEAST_PER_SECOND,
+        "met": (
+            all((each["seconds_to_share"] or np.inf) <= WITHIN_S for each in found)
+            and found[0]["reports_per_second"] >= AT_LEAST_PER_SECOND
+        ),
     }
 
 
@@ -151,11 +177,34 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str, str, dict[str, Any]]]:
     document = found.get("codebook", {"runs": []})
     for each in document["runs"]:
         name = f"{each['recipe']}, experiment {each['experiment']}"
-        seconds = "not reached" if each["seconds_to_share"] is None else f"{each['seconds_to_share']:.0f}"
-        lines += [(f"{name}: seconds (wall, all cores) to 95 % of the proven bound", seconds, f"at most {WITHIN_S:g}", document)]
-        lines += [(f"{name}: times less processor time than Game() to {each['level']:.3f}", f"{each['ratio_processor']:.1f}", "", document)]
+        seconds = (
+            "not reached" if each["seconds_to_share"] is None else f"{each['seconds_to_share']:.0f}"
+        )
+        lines += [
+            (
+                f"{name}: seconds (wall, all cores) to 95 % of the proven bound",
+                seconds,
+                f"at most {WITHIN_S:g}",
+                document,
+            )
+        ]
+        lines += [
+            (
+                f"{name}: times less processor time than Game() to {each['level']:.3f}",
+                f"{each['ratio_processor']:.1f}",
+                "",
+                document,
+            )
+        ]
         wanted = f"at least {AT_LEAST_PER_SECOND:,}" if each["recipe"] == "Codebook()" else ""
-        lines += [(f"{name}: reports a second of one core", f"{each['reports_per_second']:,.0f}", wanted, document)]
+        lines += [
+            (
+                f"{name}: reports a second of one core",
+                f"{each['reports_per_second']:,.0f}",
+                wanted,
+                document,
+            )
+        ]
     return lines
 
 

@@ -1,13 +1,15 @@
 """The exact solver against qif and HiGHS, and how its time and memory grow.
 
-Each solve runs in a process of its own with one thread, the two sides in turn. Ratios are of processor seconds, so
-that what else the machine does weighs on both alike; the load average is noted beside them.
+Each solve runs in a process of its own with one thread, the two sides in turn. Ratios are of
+processor seconds, so that what else the machine does weighs on both alike; the load average is
+noted beside them.
 
-python -m benchmarks.exact              T(25) against qif and the smallest four corners against HiGHS (some minutes)
-python -m benchmarks.exact qif          T(25) and T(30) against qif
-python -m benchmarks.exact large        T(50), where no peer answers
-python -m benchmarks.exact highs        four corners against HiGHS, larger until HiGHS needs ten minutes of processor time
-python -m benchmarks.exact growth       time and memory against truths, reports and users: docs/images/exact-growth.png
+python -m benchmarks.exact              T(25) against qif and the smallest four corners against
+HiGHS (some minutes) python -m benchmarks.exact qif          T(25) and T(30) against qif python -m
+benchmarks.exact large        T(50), where no peer answers python -m benchmarks.exact highs
+four corners against HiGHS, larger until HiGHS needs ten minutes of processor time python -m
+benchmarks.exact growth       time and memory against truths, reports and users:
+docs/images/exact-growth.png
 """
 
 import json
@@ -26,7 +28,9 @@ TIMES_FASTER_THAN_HIGHS = 20
 COMMON_GAP, LARGE_GAP, CORNERS_GAP = 0.0005, 0.005, 0.001
 SIZES = ((60, 16.0), (100, 10.0), (180, 5.0), (240, 4.0))  # points a user, metres a cell
 ENOUGH_S = 600.0  # processor seconds of HiGHS at which the sizes stop growing and it is cut off
-SLOW_S = 120.0  # its slower ways are cut off here; one that needed a third of this is not asked again
+SLOW_S = (
+    120.0  # its slower ways are cut off here; one that needed a third of this is not asked again
+)
 WAYS: dict[str, dict[str, Any]] = {
     "ipm, stopped at the gap": {"method": "ipm", "tolerance": CORNERS_GAP},
     "ipm": {"method": "ipm"},
@@ -36,7 +40,8 @@ _ROOT = Path(__file__).resolve().parent.parent
 _RESULTS = Path(__file__).resolve().parent / "exact.json"
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
-# Theirs: T(n) with their best setting; prints the same figures as ours. Vulnerability and loss are recomputed from the law.
+# Theirs: T(n) with their best setting; prints the same figures as ours. Vulnerability and loss are
+# recomputed from the law.
 _PEER = """
 import json, resource, sys, time
 import numpy as np, qif
@@ -69,26 +74,39 @@ def against_qif(sizes: tuple[int, ...]) -> list[dict[str, Any]]:
 
 
 def against_highs(sizes: tuple[tuple[int, float], ...]) -> list[dict[str, Any]]:
-    """Four corners by both, in turn, larger until HiGHS needs ten minutes with the best of its ways.
+    """Four corners by both, in turn, larger until HiGHS needs ten minutes with the best of its
+    ways.
 
-    HiGHS's interior point is also let off early: it may stop at the gap that we prove, without going on to a vertex.
-    Where its best way was cut off, the ratio is a lower bound.
+    HiGHS's interior point is also let off early: it may stop at the gap that we prove, without
+    going on to a vertex. Where its best way was cut off, the ratio is a lower bound.
     """
     rows = []
     slow: set[str] = set()
     for points, cell_m in sizes:
         where = {"points": points, "cell_m": cell_m}
-        print(f"four corners, {points} points a user, {cell_m:g} m cells", file=sys.stderr, flush=True)
+        print(
+            f"four corners, {points} points a user, {cell_m:g} m cells", file=sys.stderr, flush=True
+        )
         ours = _solve("ours", **where, gap=CORNERS_GAP)
         theirs = {}
         for way, options in WAYS.items():
             if way not in slow:
                 first = way == next(iter(WAYS))
-                theirs[way] = _solve("highs", **where, **options, limit_s=ENOUGH_S if first else SLOW_S)
+                theirs[way] = _solve(
+                    "highs", **where, **options, limit_s=ENOUGH_S if first else SLOW_S
+                )
                 if not first and theirs[way]["processor_seconds"] > SLOW_S / 3:
                     slow.add(way)
         best = min(theirs.values(), key=lambda one: (one["cut_off"], one["processor_seconds"]))
-        rows.append({**where, "ours": ours, "highs": theirs, "ratio": _ratio(best, ours), "at_least": best["cut_off"]})
+        rows.append(
+            {
+                **where,
+                "ours": ours,
+                "highs": theirs,
+                "ratio": _ratio(best, ours),
+                "at_least": best["cut_off"],
+            }
+        )
         if best["processor_seconds"] >= ENOUGH_S:
             break
     return rows
@@ -97,10 +115,20 @@ def against_highs(sizes: tuple[tuple[int, float], ...]) -> list[dict[str, Any]]:
 def growth() -> dict[str, list[dict[str, Any]]]:
     """Our time and memory against one size at a time, the others fixed."""
     return {
-        "truths": [_solve("ours", points=points, cell_m=20.0, gap=CORNERS_GAP) for points in (30, 60, 120, 240, 480)],
-        "reports": [_solve("ours", points=60, cell_m=cell_m, gap=CORNERS_GAP) for cell_m in (40.0, 20.0, 10.0, 5.0, 2.5)],
-        "users": [_solve("ours", common=16, users=users, gap=CORNERS_GAP) for users in (2, 3, 4, 5, 6)],
-        "truths and reports": [_solve("ours", common=n, gap=CORNERS_GAP) for n in (8, 12, 16, 20, 25, 35, 50)],
+        "truths": [
+            _solve("ours", points=points, cell_m=20.0, gap=CORNERS_GAP)
+            for points in (30, 60, 120, 240, 480)
+        ],
+        "reports": [
+            _solve("ours", points=60, cell_m=cell_m, gap=CORNERS_GAP)
+            for cell_m in (40.0, 20.0, 10.0, 5.0, 2.5)
+        ],
+        "users": [
+            _solve("ours", common=16, users=users, gap=CORNERS_GAP) for users in (2, 3, 4, 5, 6)
+        ],
+        "truths and reports": [
+            _solve("ours", common=n, gap=CORNERS_GAP) for n in (8, 12, 16, 20, 25, 35, 50)
+        ],
     }
 
 
@@ -110,12 +138,27 @@ def plot(found: dict[str, list[dict[str, Any]]], path: Path) -> None:
 
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     axes = figure.subplots(1, 2)
-    sizes = {"truths": "truths", "reports": "reports", "users": "users", "truths and reports": "truths"}
-    notes = {"truths": "four corners, 20 m cells", "reports": "four corners, 240 truths", "users": "T(16)", "truths and reports": "T(n)"}
+    sizes = {
+        "truths": "truths",
+        "reports": "reports",
+        "users": "users",
+        "truths and reports": "truths",
+    }
+    notes = {
+        "truths": "four corners, 20 m cells",
+        "reports": "four corners, 240 truths",
+        "users": "T(16)",
+        "truths and reports": "T(n)",
+    }
     for name, rows in found.items():
         across = [row[sizes[name]] for row in rows]
         for axis, figure_of in zip(axes, ("processor_seconds", "peak_mb"), strict=True):
-            axis.loglog(across, [row[figure_of] for row in rows], marker="o", label=f"{name} ({notes[name]})")
+            axis.loglog(
+                across,
+                [row[figure_of] for row in rows],
+                marker="o",
+                label=f"{name} ({notes[name]})",
+            )
     axes[0].set_ylabel("processor seconds, one thread")
     axes[1].set_ylabel("peak memory, MB (75 MB before the solve)")
     for axis in axes:
@@ -132,7 +175,13 @@ def run() -> dict[str, Any]:
     qif, highs = against_qif((25,)), against_highs(SIZES[:1])
     met = qif[0]["ratio"] > 1 and qif[0]["ours"]["gap"] <= COMMON_GAP and highs[0]["ratio"] > 1
     command = "python -m benchmarks.exact"
-    return {"name": "exact optimum against qif and HiGHS", "command": command, "qif": qif, "highs": highs, "met": met}
+    return {
+        "name": "exact optimum against qif and HiGHS",
+        "command": command,
+        "qif": qif,
+        "highs": highs,
+        "met": met,
+    }
 
 
 def main(part: str = "short") -> dict[str, Any]:
@@ -157,11 +206,18 @@ def main(part: str = "short") -> dict[str, Any]:
     for rows in found.values():
         for row in rows if isinstance(rows, list) else []:
             if isinstance(row, dict) and "ours" in row:
-                size = f"T({row['n']})" if "n" in row else f"four corners, {row['points']} points a user, {row['cell_m']:g} m cells"
+                size = (
+                    f"T({row['n']})"
+                    if "n" in row
+                    else f"four corners, {row['points']} points a user, {row['cell_m']:g} m cells"
+                )
                 more = "more than " if row.get("at_least") else ""
                 faster = f"{more}{row['ratio']:.1f} times faster, " if "ratio" in row else ""
                 ours = row["ours"]
-                print(f"{size}: {faster}gap {ours['gap']:.5f}, {ours['processor_seconds']:.1f} s, {ours['peak_mb']:.0f} MB")
+                print(
+                    f"{size}: {faster}gap {ours['gap']:.5f}, {ours['processor_seconds']:.1f} s,"
+                    f" {ours['peak_mb']:.0f} MB"
+                )
     return found
 
 
@@ -171,26 +227,93 @@ def rows_of(kept: dict[str, Any]) -> list[tuple[str, str, str, str]]:
     command = "python -m benchmarks.exact "
     for row in kept["qif"]["common"]:
         name, ours = f"T({row['n']})", row["ours"]
-        rows.append((f"{name}: times faster than qif 1.6 (CLP, interior)", f"{row['ratio']:.0f}", "above 1", command + "qif"))
-        rows.append((f"{name}: certified gap", _small(ours["gap"]), f"at most {COMMON_GAP}", command + "qif"))
-        rows.append((f"{name}: processor seconds, ours and qif's", f"{_time(ours)} and {_time(row['qif'])}", "", command + "qif"))
+        rows.append(
+            (
+                f"{name}: times faster than qif 1.6 (CLP, interior)",
+                f"{row['ratio']:.0f}",
+                "above 1",
+                command + "qif",
+            )
+        )
+        rows.append(
+            (
+                f"{name}: certified gap",
+                _small(ours["gap"]),
+                f"at most {COMMON_GAP}",
+                command + "qif",
+            )
+        )
+        rows.append(
+            (
+                f"{name}: processor seconds, ours and qif's",
+                f"{_time(ours)} and {_time(row['qif'])}",
+                "",
+                command + "qif",
+            )
+        )
     for row in kept["large"]["common"]:
         name, ours = f"T({row['n']}), {_size(row['ours'])}", row["ours"]
-        rows.append((f"{name}: certified gap", _small(ours["gap"]), f"at most {LARGE_GAP}", command + "large"))
-        rows.append((f"{name}: processor seconds, peak MB", f"{_time(ours)}, {ours['peak_mb']:.0f}", "", command + "large"))
+        rows.append(
+            (
+                f"{name}: certified gap",
+                _small(ours["gap"]),
+                f"at most {LARGE_GAP}",
+                command + "large",
+            )
+        )
+        rows.append(
+            (
+                f"{name}: processor seconds, peak MB",
+                f"{_time(ours)}, {ours['peak_mb']:.0f}",
+                "",
+                command + "large",
+            )
+        )
     corners = kept["highs"]["corners"]
     for row in corners:
         name = f"four corners, {_size(row['ours'])}"
-        more, wanted = ("more than " if row["at_least"] else ""), (f"at least {TIMES_FASTER_THAN_HIGHS}" if row is corners[-1] else "")
-        rows.append((f"{name}: times faster than HiGHS's best way", f"{more}{row['ratio']:.0f}", wanted, command + "highs"))
-        ways = "; ".join(f"{way} {'more than ' if one['cut_off'] else ''}{_time(one)}" for way, one in row["highs"].items())
-        rows.append((f"{name}: processor seconds, ours and HiGHS's", f"{_time(row['ours'])}; {ways}", "", command + "highs"))
-        rows.append((f"{name}: certified gap, ours", _small(row["ours"]["gap"]), f"at most {CORNERS_GAP}", command + "highs"))
+        more, wanted = (
+            ("more than " if row["at_least"] else ""),
+            (f"at least {TIMES_FASTER_THAN_HIGHS}" if row is corners[-1] else ""),
+        )
+        rows.append(
+            (
+                f"{name}: times faster than HiGHS's best way",
+                f"{more}{row['ratio']:.0f}",
+                wanted,
+                command + "highs",
+            )
+        )
+        ways = "; ".join(
+            f"{way} {'more than ' if one['cut_off'] else ''}{_time(one)}"
+            for way, one in row["highs"].items()
+        )
+        rows.append(
+            (
+                f"{name}: processor seconds, ours and HiGHS's",
+                f"{_time(row['ours'])}; {ways}",
+                "",
+                command + "highs",
+            )
+        )
+        rows.append(
+            (
+                f"{name}: certified gap, ours",
+                _small(row["ours"]["gap"]),
+                f"at most {CORNERS_GAP}",
+                command + "highs",
+            )
+        )
     for name, sizes in kept["growth"].items():
         if name != "load_average":
             first, last = sizes[0], sizes[-1]
-            grown = f"growth with {name}: processor seconds, peak MB, from {_growing(name, first)} to {_growing(name, last)}"
-            value = f"{_time(first)} to {_time(last)}, {first['peak_mb']:.0f} to {last['peak_mb']:.0f}"
+            grown = (
+                f"growth with {name}: processor seconds, peak MB, from {_growing(name, first)} to"
+                f" {_growing(name, last)}"
+            )
+            value = (
+                f"{_time(first)} to {_time(last)}, {first['peak_mb']:.0f} to {last['peak_mb']:.0f}"
+            )
             rows.append((grown, value, "", command + "growth"))
     return rows
 
@@ -218,8 +341,17 @@ def _solve(solver: str, **options: Any) -> dict[str, Any]:
 
 
 def _child(command: list[str]) -> dict[str, Any]:
-    answer = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True, cwd=_ROOT, env={**os.environ, **_ONE_THREAD})
-    if answer.returncode == -signal.SIGXCPU:  # the task said before it began what it would be cut off at
+    answer = subprocess.run(
+        command,
+        check=False,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=_ROOT,
+        env={**os.environ, **_ONE_THREAD},
+    )
+    if (
+        answer.returncode == -signal.SIGXCPU
+    ):  # the task said before it began what it would be cut off at
         return {**json.loads(answer.stdout.splitlines()[0]), "cut_off": True}
     answer.check_returncode()
     return json.loads(answer.stdout.splitlines()[-1])

@@ -1,8 +1,10 @@
-"""One full round of the paper's game, experiment 2: sfumato against plain PyTorch 2.13.0, in an environment of its own.
+"""One full round of the paper's game, experiment 2: sfumato against plain PyTorch 2.13.0, in an
+environment of its own.
 
-The same nets, batches, steps and precision, pinned to the same cores, in turn; compiling is outside the clock.  On one core both are
-timed by the processor seconds that they used, so that what else the machine does weighs on neither.  On two cores PyTorch has two
-threads and both are timed by the clock on the wall, the shortest of the repeats.  The ratio is against the better of PyTorch's two.
+The same nets, batches, steps and precision, pinned to the same cores, in turn; compiling is outside
+the clock.  On one core both are timed by the processor seconds that they used, so that what else
+the machine does weighs on neither.  On two cores PyTorch has two threads and both are timed by the
+clock on the wall, the shortest of the repeats.  The ratio is against the better of PyTorch's two.
 
 python -m benchmarks.game
 """
@@ -72,14 +74,18 @@ for _ in sys.stdin:
 
 
 def arithmetic() -> float:
-    """Floating-point operations of one round: six for each weight and sample of a trained net, four where only the slope passes."""
+    """Floating-point operations of one round: six for each weight and sample of a trained net, four
+    where only the slope passes."""
     classifier = 2 * 60 + 60 * 100 + 100 * 51 + 51 * 4
     generator = 3 * 100 + 2 * 100 * 100 + 100 * 2
-    return 1728 * (CLASSIFIER_EPOCHS * 6 * classifier + GENERATOR_EPOCHS * (6 * generator + 4 * classifier))
+    return 1728 * (
+        CLASSIFIER_EPOCHS * 6 * classifier + GENERATOR_EPOCHS * (6 * generator + 4 * classifier)
+    )
 
 
 def peak() -> float:
-    """The most float32 operations a processor second that one core does here: the best of many products of 512 x 512 matrices."""
+    """The most float32 operations a processor second that one core does here: the best of many
+    products of 512 x 512 matrices."""
     left, right = np.ones((512, 512), np.float32), np.ones((512, 512), np.float32)
     best = 0.0
     for _ in range(40):
@@ -99,13 +105,22 @@ def ours() -> Any:
     from sfumato.solver.game.play import Match
     from sfumato.solver.game.rounds import play_round
 
-    game = replace(Game.paper(2), classifier_epochs=CLASSIFIER_EPOCHS, generator_epochs=GENERATOR_EPOCHS, teaching_steps=0)
+    game = replace(
+        Game.paper(2),
+        classifier_epochs=CLASSIFIER_EPOCHS,
+        generator_epochs=GENERATOR_EPOCHS,
+        teaching_steps=0,
+    )
     match = Match(game, Problem(four_corners(0).train, max_loss=173), 0)
     players = match.first[0]
 
     def play() -> None:
         random = np.random.default_rng(0)
-        jax.block_until_ready(play_round(game, match.problem.loss, random, players, players.classifier, match.scenes[0], 1.0))
+        jax.block_until_ready(
+            play_round(
+                game, match.problem.loss, random, players, players.classifier, match.scenes[0], 1.0
+            )
+        )
 
     return play
 
@@ -115,8 +130,17 @@ def in_turn(play: Any, cores: list[int]) -> dict[str, list[tuple[float, float]]]
     os.sched_setaffinity(0, set(cores))
     found: dict[str, list[tuple[float, float]]] = {"ours": [], "theirs": []}
     python = str(python_with(PACKAGE, home="torch"))
-    command = [python, "-c", _PEER, str(CLASSIFIER_EPOCHS), str(GENERATOR_EPOCHS), ",".join(map(str, cores))]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as peer:
+    command = [
+        python,
+        "-c",
+        _PEER,
+        str(CLASSIFIER_EPOCHS),
+        str(GENERATOR_EPOCHS),
+        ",".join(map(str, cores)),
+    ]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as peer:
         assert peer.stdin is not None and peer.stdout is not None
         if peer.stdout.readline().strip() != "ready":
             raise RuntimeError(f"{PACKAGE} did not start; remove .bench/torch and run again")
@@ -133,7 +157,8 @@ def in_turn(play: Any, cores: list[int]) -> dict[str, list[tuple[float, float]]]
 
 
 def run() -> dict[str, Any]:
-    """Both on one core and on two, the ratio against the better of theirs, and the share of one core's peak."""
+    """Both on one core and on two, the ratio against the better of theirs, and the share of one
+    core's peak."""
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cores[-1]})
     play = ours()

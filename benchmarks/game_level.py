@@ -1,7 +1,9 @@
-"""Time to the highest validation level that both `Game()` and `Game.paper(2)` reach, experiment 2, both from the Laplace start.
+"""Time to the highest validation level that both `Game()` and `Game.paper(2)` reach, experiment 2,
+both from the Laplace start.
 
-The clock holds the rounds alone, in processor seconds on one core: compiling, imitating planar Laplace and judging are outside it.
-A round's level is the Bayes error of its best generator so far on the validation points, after calibration to the budget.
+The clock holds the rounds alone, in processor seconds on one core: compiling, imitating planar
+Laplace and judging are outside it. A round's level is the Bayes error of its best generator so far
+on the validation points, after calibration to the budget.
 
 python -m benchmarks.game_level
 """
@@ -20,7 +22,8 @@ AT_LEAST = 15.0
 
 
 def climb(game: Any, *, enough: float) -> tuple[list[float], list[float]]:
-    """Processor seconds after each round, and the best level so far; ends where `enough` is reached."""
+    """Processor seconds after each round, and the best level so far; ends where `enough` is
+    reached."""
     import jax
 
     from sfumato.data.synthetic import four_corners
@@ -56,7 +59,10 @@ def climb(game: Any, *, enough: float) -> tuple[list[float], list[float]]:
         start = time.process_time()
         players = play(players, index)
         clock += time.process_time() - start
-        scores = [match._candidate(one.generator, number).score(match.held)[1] for number, one in enumerate(players)]
+        scores = [
+            match._candidate(one.generator, number).score(match.held)[1]
+            for number, one in enumerate(players)
+        ]
         best = max(best, *scores)
         seconds.append(clock)
         levels.append(best)
@@ -76,7 +82,10 @@ def run() -> dict[str, Any]:
     climbs = {"paper": slow, "game": climb(Game(), enough=slow[1][-1])}
     os.sched_setaffinity(0, cores)
     level = min(levels[-1] for _, levels in climbs.values())
-    times = {name: next(at for at, reached in zip(*both, strict=True) if reached >= level) for name, both in climbs.items()}
+    times = {
+        name: next(at for at, reached in zip(*both, strict=True) if reached >= level)
+        for name, both in climbs.items()
+    }
     ratio = times["paper"] / times["game"]
     return {
         "name": "time to the level that Game() and Game.paper(2) both reach",
@@ -84,7 +93,9 @@ def run() -> dict[str, Any]:
         "seed": SEED,
         "level": level,
         "seconds": times,
-        "climbs": {name: {"seconds": at, "levels": levels} for name, (at, levels) in climbs.items()},
+        "climbs": {
+            name: {"seconds": at, "levels": levels} for name, (at, levels) in climbs.items()
+        },
         "ratio": ratio,
         "at_least": AT_LEAST,
         "met": ratio >= AT_LEAST,

@@ -1,4 +1,5 @@
-"""The Bayes error of 1.2 million hits on 260 x 260 cells: sfumato against a plain NumPy histogramdd for each user.
+"""The Bayes error of 1.2 million hits on 260 x 260 cells: sfumato against a plain NumPy histogramdd
+for each user.
 
 python -m benchmarks.grid_estimator
 """
@@ -24,15 +25,20 @@ AT_LEAST = 1.0
 
 
 def hits(count: int = HITS) -> tuple[np.ndarray, np.ndarray]:
-    """Secrets and reports: `count` of each of the 2400 points of four corners, experiment 1's noise."""
+    """Secrets and reports: `count` of each of the 2400 points of four corners, experiment 1's
+    noise."""
     data = four_corners(seed=0).all
-    return np.tile(data.secret, count), PlanarLaplace(np.log(2) / 100).sample(np.tile(data.truth, (count, 1)), seed=0)
+    return np.tile(data.secret, count), PlanarLaplace(np.log(2) / 100).sample(
+        np.tile(data.truth, (count, 1)), seed=0
+    )
 
 
 def histogram_error(secret: np.ndarray, reports: np.ndarray) -> float:
     """The same estimate by a dense histogram for each user; hits outside the region are lost."""
     edges = np.linspace(-PAPER_REGION.side_m / 2, PAPER_REGION.side_m / 2, CELLS + 1)
-    table = np.stack([np.histogramdd(reports[secret == user], bins=[edges, edges])[0] for user in range(4)])
+    table = np.stack(
+        [np.histogramdd(reports[secret == user], bins=[edges, edges])[0] for user in range(4)]
+    )
     return float(1 - table.max(axis=0).sum() / table.sum())
 
 
@@ -40,7 +46,9 @@ def uniform_histogram_error(secret: np.ndarray, reports: np.ndarray) -> float:
     """The same with the number of bins and their range, NumPy's form for even bins."""
     half = PAPER_REGION.side_m / 2
     box = [(-half, half), (-half, half)]
-    table = np.stack([np.histogramdd(reports[secret == user], bins=CELLS, range=box)[0] for user in range(4)])
+    table = np.stack(
+        [np.histogramdd(reports[secret == user], bins=CELLS, range=box)[0] for user in range(4)]
+    )
     return float(1 - table.max(axis=0).sum() / table.sum())
 
 
@@ -50,7 +58,9 @@ def run() -> dict[str, Any]:
     grid = Grid.over(PAPER_REGION, cells=CELLS)
     work: dict[str, Callable[[], Any]] = {
         "count_hits": lambda: count_hits(secret, reports, grid, secrets=4),
-        "estimate_bayes_error": lambda: estimate_bayes_error(secret, reports, grid, secrets=4).value,
+        "estimate_bayes_error": lambda: (
+            estimate_bayes_error(secret, reports, grid, secrets=4).value
+        ),
         "histogramdd_edges": lambda: histogram_error(secret, reports),
         "histogramdd_range": lambda: uniform_histogram_error(secret, reports),
     }

@@ -1,4 +1,5 @@
-"""The memory that the grid estimator takes: by the number of hits, and by the number of empty cells.
+"""The memory that the grid estimator takes: by the number of hits, and by the number of empty
+cells.
 
 python -m benchmarks.grid_memory
 """
@@ -31,16 +32,20 @@ def peak_bytes(secret: np.ndarray, reports: np.ndarray, cells: int) -> int:
 
 
 def run() -> dict[str, Any]:
-    """Bytes a hit as hits grow on one grid; bytes as the same occupied cells stand among ever more empty ones."""
+    """Bytes a hit as hits grow on one grid; bytes as the same occupied cells stand among ever more
+    empty ones."""
     by_hits = {}
     for often in _OFTEN:
         secret, reports = hits(often)
         by_hits[len(secret)] = peak_bytes(secret, reports, _CELLS[0]) / len(secret)
     secret, reports = hits(500)
-    places = Grid.over(PAPER_REGION, cells=_CELLS[0]).snap(reports)  # finer grids add empty cells and no occupied ones
+    places = Grid.over(PAPER_REGION, cells=_CELLS[0]).snap(
+        reports
+    )  # finer grids add empty cells and no occupied ones
     by_cells = {cells: peak_bytes(secret, places, cells) / len(secret) for cells in _CELLS}
     growth = max(by_hits.values()) / min(by_hits.values())
-    # A coarse grid is counted in a table, a fine one by sorting; among fine ones only the empty cells differ.
+    # A coarse grid is counted in a table, a fine one by sorting; among fine ones only the empty
+    # cells differ.
     fine = [by_cells[cells] for cells in _CELLS[1:]]
     empty = max(fine) / min(fine)
     most = max([*by_hits.values(), *by_cells.values()])

@@ -1,6 +1,8 @@
-"""Planar Laplace reports for a million points: sfumato against the package GeoPrivacy 0.0.4, in an environment of its own.
+"""Planar Laplace reports for a million points: sfumato against the package GeoPrivacy 0.0.4, in an
+environment of its own.
 
-Both sides use one thread; seconds are of processor time, so that what else the machine does weighs on neither.
+Both sides use one thread; seconds are of processor time, so that what else the machine does weighs
+on neither.
 
 python -m benchmarks.laplace_sampling
 """
@@ -46,7 +48,9 @@ def run() -> dict[str, Any]:
     secure: list[float] = []
     theirs: list[float] = []
     command = [str(python_with(PACKAGE, home="geoprivacy")), "-c", _PEER, str(POINTS), str(EPSILON)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as peer:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as peer:
         assert peer.stdin is not None and peer.stdout is not None
         if peer.stdout.readline().strip() != "ready":
             raise RuntimeError(f"{PACKAGE} did not start; remove .bench and run again")

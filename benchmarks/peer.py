@@ -13,6 +13,9 @@ def python_with(*packages: str, home: str) -> Path:
     if not ready.exists():
         print(f"making an environment for {packages[0]}", file=sys.stderr, flush=True)
         venv.create(folder, with_pip=True, clear=True)
-        subprocess.run([python, "-m", "pip", "--quiet", "--disable-pip-version-check", "install", *packages], check=True)
+        subprocess.run(
+            [python, "-m", "pip", "--quiet", "--disable-pip-version-check", "install", *packages],
+            check=True,
+        )
         ready.touch()
     return python

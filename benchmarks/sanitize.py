@@ -1,6 +1,8 @@
-"""Ten million rows of Parquet: sanitizing against reading and writing the same file with no change, in processor time and in memory.
+"""Ten million rows of Parquet: sanitizing against reading and writing the same file with no change,
+in processor time and in memory.
 
-Each side runs in a process of its own, in turn, one thread each; a process gives its processor seconds and its peak memory.
+Each side runs in a process of its own, in turn, one thread each; a process gives its processor
+seconds and its peak memory.
 
 python -m benchmarks.sanitize [ROWS]
 """
@@ -47,7 +49,12 @@ def table(rows: int) -> Path:
         truth = data.truth[random.integers(0, len(data), count)] + random.normal(0, 5, (count, 2))
         latitude, longitude = data.plane.to_degrees(truth)
         times = (1_262_304_000 + start + np.arange(count)).astype("datetime64[s]")
-        columns = {"user": random.integers(0, 200_000, count), "time": times, "latitude": latitude, "longitude": longitude}
+        columns = {
+            "user": random.integers(0, 200_000, count),
+            "time": times,
+            "latitude": latitude,
+            "longitude": longitude,
+        }
         part = pa.table(columns | {"venue": random.integers(0, 500_000, count).astype(np.int32)})
         writer = writer or parquet.ParquetWriter(beside, part.schema)
         writer.write_table(part)
@@ -92,7 +99,12 @@ def copy(source: Path, target: Path) -> None:
 def _measured(what: str, source: Path, target: Path) -> dict[str, float]:
     """Do it in a process of its own."""
     words = [sys.executable, "-m", "benchmarks.sanitize", "--one", what, str(source), str(target)]
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "ARROW_IO_THREADS": "1"}
+    environment = {
+        **os.environ,
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+        "ARROW_IO_THREADS": "1",
+    }
     done = subprocess.run(words, check=True, capture_output=True, text=True, env=environment)
     target.unlink()
     target.with_name(target.name + ".record.json").unlink(missing_ok=True)
@@ -116,13 +128,15 @@ def _one(what: str, source: Path, target: Path) -> None:
 
 
 def _peak_bytes() -> int:
-    """The most memory that this process held (getrusage would count its parent before the start)."""
+    """The most memory that this process held (getrusage would count its parent before the
+    start)."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) * 1024
 
 
 def run(rows: int = ROWS) -> dict[str, Any]:
-    """Medians of processor seconds in turn, ratios to the copy, and peaks at a tenth of the rows and at all of them."""
+    """Medians of processor seconds in turn, ratios to the copy, and peaks at a tenth of the rows
+    and at all of them."""
     whole, part = table(rows), table(rows // 10)
     names = ["copy", *runs()]
     seconds: dict[str, list[float]] = {name: [] for name in names}
@@ -133,7 +147,10 @@ def run(rows: int = ROWS) -> dict[str, Any]:
                 found = _measured(name, whole, Path(folder) / "out.parquet")
                 seconds[name].append(found["cpu_seconds"])
                 peaks[name].append(found["peak_bytes"])
-        small = {name: _measured(name, part, Path(folder) / "out.parquet")["peak_bytes"] for name in names}
+        small = {
+            name: _measured(name, part, Path(folder) / "out.parquet")["peak_bytes"]
+            for name in names
+        }
     ratio = {name: median(seconds[name]) / median(seconds["copy"]) for name in AT_MOST}
     growth = {name: max(peaks[name]) / small[name] for name in AT_MOST}
     most = max(max(peaks[name]) for name in AT_MOST)
@@ -150,7 +167,11 @@ def run(rows: int = ROWS) -> dict[str, Any]:
         "growth": growth,
         "at_most_bytes": AT_MOST_BYTES,
         "at_most_growth": AT_MOST_GROWTH,
-        "met": all(ratio[name] <= AT_MOST[name] for name in AT_MOST) and most < AT_MOST_BYTES and max(growth.values()) <= AT_MOST_GROWTH,
+        "met": (
+            all(ratio[name] <= AT_MOST[name] for name in AT_MOST)
+            and most < AT_MOST_BYTES
+            and max(growth.values()) <= AT_MOST_GROWTH
+        ),
     }
 
 
@@ -170,10 +191,33 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str, str, dict[str, Any]]]:
         )
         for name, most in one["at_most"].items()
     ]
-    lines += [("rows a second of one core, " + names[name], f"{one['rows'] / one['cpu_seconds'][name]:,.0f}", "", one) for name in names]
+    lines += [
+        (
+            "rows a second of one core, " + names[name],
+            f"{one['rows'] / one['cpu_seconds'][name]:,.0f}",
+            "",
+            one,
+        )
+        for name in names
+    ]
     peak, growth = max(one["peak_bytes"][name] for name in names), max(one["growth"].values())
-    lines += [("peak memory of the process, MB", f"{peak / 1e6:.0f}", f"below {one['at_most_bytes'] / 1e6:.0f}", one)]
-    return [*lines, ("the same over its peak at a tenth of the rows", f"{growth:.2f}", f"at most {one['at_most_growth']}", one)]
+    lines += [
+        (
+            "peak memory of the process, MB",
+            f"{peak / 1e6:.0f}",
+            f"below {one['at_most_bytes'] / 1e6:.0f}",
+            one,
+        )
+    ]
+    return [
+        *lines,
+        (
+            "the same over its peak at a tenth of the rows",
+            f"{growth:.2f}",
+            f"at most {one['at_most_growth']}",
+            one,
+        ),
+    ]
 
 
 if __name__ == "__main__":

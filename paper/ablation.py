@@ -1,8 +1,10 @@
-"""The paper's side claims on experiment 2, and the readings of what it does not print: one thing changed at a time.
+"""The paper's side claims on experiment 2, and the readings of what it does not print: one thing
+changed at a time.
 
-Everything but the named change is `Game.paper(n)` with 300 of the 3000 classifier epochs.  Kept are the means over the last ten rounds: the
-Bayes error of the reports of validation points (their law on 25 m cells), the loss, the accuracy of each round's classifier; and
-the best score of any round, which is that error after calibration to the budget.
+Everything but the named change is `Game.paper(n)` with 300 of the 3000 classifier epochs.  Kept are
+the means over the last ten rounds: the Bayes error of the reports of validation points (their law
+on 25 m cells), the loss, the accuracy of each round's classifier; and the best score of any round,
+which is that error after calibration to the budget.
 
 python -m paper.ablation [--seeds 0 1 2] [--again]
 """
@@ -27,7 +29,10 @@ CLAIMS: dict[str, dict[str, Any]] = {
     "base": {},
     "C goes on from the last round": {"restart_classifier": False},
     "C: 30 epochs": {"classifier_epochs": 30},
-    "C: 30 epochs, goes on from the last round": {"classifier_epochs": 30, "restart_classifier": False},
+    "C: 30 epochs, goes on from the last round": {
+        "classifier_epochs": 30,
+        "restart_classifier": False,
+    },
     "C on mutual information": {"classifier_payoff": MutualInformation()},
     "G_0 with a quarter of the noise": {"start_loss_m": _START_M / 4},
     "G_0 with twice the noise": {"start_loss_m": _START_M * 2},
@@ -36,7 +41,11 @@ CLAIMS: dict[str, dict[str, Any]] = {
     "G's Adam goes on from the last round": {"fresh_moments": False},
     "C: 3000 epochs": {"classifier_epochs": 3000},
 }
-UNITS_M = {"a twentieth of the budget": None, "a kilometre": 1000.0, "half the side of the square": 3250.0}
+UNITS_M = {
+    "a twentieth of the budget": None,
+    "a kilometre": 1000.0,
+    "half the side of the square": 3250.0,
+}
 _MEANS = ("validation_bayes_error", "loss", "accuracy_train", "accuracy_validation")
 
 
@@ -49,19 +58,34 @@ def games() -> dict[str, tuple[int, Game, int]]:
     for number in (2, 1):
         base = replace(Game.paper(number), classifier_epochs=EPOCHS, rounds=ROUNDS)
         if number == 1:
-            found["softplus of metres, experiment 1"] = (number, base, 1)  # in experiment 2 it is the base above
+            found["softplus of metres, experiment 1"] = (
+                number,
+                base,
+                1,
+            )  # in experiment 2 it is the base above
         for name, unit_m in UNITS_M.items():
             share = 0.05 if unit_m is None else unit_m / EXPERIMENTS[number - 1].max_loss_m
-            found[f"softplus in units of {name}, experiment {number}"] = (number, replace(base, budget=Softplus(unit=share)), 1)
+            found[f"softplus in units of {name}, experiment {number}"] = (
+                number,
+                replace(base, budget=Softplus(unit=share)),
+                1,
+            )
     return found
 
 
 def play(number: int, game: Game, seed: int) -> dict[str, Any]:
     """Means over the last rounds of one game, and its best score."""
     experiment = EXPERIMENTS[number - 1]
-    found = solve(Problem(load(experiment.data, seed).train, max_loss=experiment.max_loss_m), game, seed=seed)
+    found = solve(
+        Problem(load(experiment.data, seed).train, max_loss=experiment.max_loss_m), game, seed=seed
+    )
     means = {key: mean(line[key] for line in found.history[-LAST:]) for key in _MEANS}
-    return {"seed": seed, "seconds": found.seconds, **means, "best_score": max(line["score"] for line in found.history)}
+    return {
+        "seed": seed,
+        "seconds": found.seconds,
+        **means,
+        "best_score": max(line["score"] for line in found.history),
+    }
 
 
 def told(folder: Path, game: Game, seed: int) -> dict[str, Any] | None:
@@ -73,7 +97,11 @@ def told(folder: Path, game: Game, seed: int) -> dict[str, Any] | None:
     for run in document["runs"]:
         if run["seed"] == seed:
             means = {key: mean(line[key] for line in run["history"][-LAST:]) for key in _MEANS}
-            best = max(line["validation_bayes_error"] for line in run["history"] if line["loss"] <= document["max_loss_m"])
+            best = max(
+                line["validation_bayes_error"]
+                for line in run["history"]
+                if line["loss"] <= document["max_loss_m"]
+            )
             return {"seed": seed, "seconds": run["seconds"], **means, "best_score": best}
     return None
 
@@ -88,13 +116,25 @@ def main(folder: Path = RESULTS, seeds: tuple[int, ...] = SEEDS, *, again: bool 
         for seed in (seed for seed in seeds[:count] if seed not in [run["seed"] for run in runs]):
             runs = [*runs, told(folder, game, seed) or play(number, game, seed)]
             done[name] = {"experiment": number, "settings": repr(game), "runs": runs}
-            write_json(path, {"rounds": ROUNDS, "last": LAST, "runs": {key: done[key] for key in todo if key in done}})
-            say(f"{name}, seed {seed}: Bayes error {runs[-1]['validation_bayes_error']:.3f}, loss {runs[-1]['loss']:.1f} m")
+            write_json(
+                path,
+                {
+                    "rounds": ROUNDS,
+                    "last": LAST,
+                    "runs": {key: done[key] for key in todo if key in done},
+                },
+            )
+            say(
+                f"{name}, seed {seed}: Bayes error {runs[-1]['validation_bayes_error']:.3f}, loss"
+                f" {runs[-1]['loss']:.1f} m"
+            )
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS))
-    parser.add_argument("--again", action="store_true", help="play again what an earlier run has saved")
+    parser.add_argument(
+        "--again", action="store_true", help="play again what an earlier run has saved"
+    )
     chosen = parser.parse_args()
     main(seeds=tuple(chosen.seeds), again=chosen.again)

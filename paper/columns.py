@@ -1,4 +1,5 @@
-"""The codebook's and the coin's columns of the paper's tables: its estimator on their released reports, beside their exact law.
+"""The codebook's and the coin's columns of the paper's tables: its estimator on their released
+reports, beside their exact law.
 
 Rows that columns.json already holds with the same settings are not computed again.
 
@@ -53,11 +54,19 @@ def known(folder: Path) -> dict[tuple[int, str, int], dict[str, Any]]:
     """Rows that an earlier call saved with the settings of today."""
     path = folder / "columns.json"
     rows = read_json(path, what="the columns of codebook and coin")["rows"] if path.exists() else []
-    return {(row["experiment"], row["solver"], row["seed"]): row for row in rows if row["settings"] == repr(SOLVERS[row["solver"]])}
+    return {
+        (row["experiment"], row["solver"], row["seed"]): row
+        for row in rows
+        if row["settings"] == repr(SOLVERS[row["solver"]])
+    }
 
 
 def main(
-    folder: Path = RESULTS, seeds: tuple[int, ...] = SEEDS, *, experiments: tuple[int, ...] = (1, 2, 3, 4), again: bool = False
+    folder: Path = RESULTS,
+    seeds: tuple[int, ...] = SEEDS,
+    *,
+    experiments: tuple[int, ...] = (1, 2, 3, 4),
+    again: bool = False,
 ) -> None:
     """What the folder does not hold yet."""
     rows = known(folder)
@@ -67,14 +76,27 @@ def main(
                 if (number, name, seed) in rows and not again:
                     continue
                 row = rows[number, name, seed] = run(EXPERIMENTS[number - 1], name, seed)
-                write_json(folder / "columns.json", {"command": "python -m paper.columns", "rows": [rows[key] for key in sorted(rows)]})
-                say(f"experiment {number}, {name}, seed {seed}: Bayes error {row['estimates']['test'][FINEST]:.3f} on test data")
+                write_json(
+                    folder / "columns.json",
+                    {
+                        "command": "python -m paper.columns",
+                        "rows": [rows[key] for key in sorted(rows)],
+                    },
+                )
+                say(
+                    f"experiment {number}, {name}, seed {seed}: Bayes error"
+                    f" {row['estimates']['test'][FINEST]:.3f} on test data"
+                )
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m paper.columns", description=__doc__)
-    parser.add_argument("--experiments", type=int, nargs="+", default=[1, 2, 3, 4], choices=(1, 2, 3, 4))
+    parser.add_argument(
+        "--experiments", type=int, nargs="+", default=[1, 2, 3, 4], choices=(1, 2, 3, 4)
+    )
     parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS))
-    parser.add_argument("--again", action="store_true", help="compute again what an earlier run has saved")
+    parser.add_argument(
+        "--again", action="store_true", help="compute again what an earlier run has saved"
+    )
     chosen = parser.parse_args()
     main(seeds=tuple(chosen.seeds), experiments=tuple(chosen.experiments), again=chosen.again)

@@ -1,7 +1,9 @@
-"""Every page and figure of docs/reproduction from the JSON of the runs: `--write` makes them, without it they are compared.
+"""Every page and figure of docs/reproduction from the JSON of the runs: `--write` makes them,
+without it they are compared.
 
-`make docs` builds all in a temporary folder and compares: pages byte for byte, figures pixel by pixel.  A difference, or JSON that a
-page was made from and that is gone, is said in a sentence, with exit code 1.
+`make docs` builds all in a temporary folder and compares: pages byte for byte, figures pixel by
+pixel.  A difference, or JSON that a page was made from and that is gone, is said in a sentence,
+with exit code 1.
 
 python -m paper.docs [--write]
 """
@@ -17,17 +19,31 @@ from pathlib import Path
 import numpy as np
 from matplotlib.image import imread
 
-from paper import game_figures, game_page, learned_page, optimum, overlap_page, readers_page, readings, summary_figures, tables, whole_page
+from paper import (
+    game_figures,
+    game_page,
+    learned_page,
+    optimum,
+    overlap_page,
+    readers_page,
+    readings,
+    summary_figures,
+    tables,
+    whole_page,
+)
 from paper.experiments import RESULTS, ROOT
 from paper.tables import say
 from sfumato.errors import FileError
 from sfumato.files import write_text
 
-# Another version of the font renderer may shade an edge differently; a point that moved changes more pixels than this.
+# Another version of the font renderer may shade an edge differently; a point that moved changes
+# more pixels than this.
 _PIXELS, _SHADE = 0.0005, 0.1
 
 
-PAGES: dict[str, tuple[tuple[str, ...], Callable[[Path], str]]] = {  # each page: the JSON that it cannot do without, and its maker
+PAGES: dict[
+    str, tuple[tuple[str, ...], Callable[[Path], str]]
+] = {  # each page: the JSON that it cannot do without, and its maker
     "laplace.md": (("laplace.json", "no_noise.json"), tables.laplace_page),
     "readings.md": (("readings.json",), readings.page),
     "optimum.md": (("optimum.json",), optimum.page),
@@ -35,7 +51,14 @@ PAGES: dict[str, tuple[tuple[str, ...], Callable[[Path], str]]] = {  # each page
     "game.md": (("alice_and_bob.json",), game_page.game_page),
     "overlap.md": (("overlap.json",), overlap_page.page),
     "README.md": (
-        ("laplace.json", "no_noise.json", "optimum.json", "alice_and_bob.json", "cross_entropy.json", "precision.json"),
+        (
+            "laplace.json",
+            "no_noise.json",
+            "optimum.json",
+            "alice_and_bob.json",
+            "cross_entropy.json",
+            "precision.json",
+        ),
         readers_page.page,
     ),
     "whole.md": (("laplace.json", "no_noise.json"), whole_page.page),
@@ -43,7 +66,8 @@ PAGES: dict[str, tuple[tuple[str, ...], Callable[[Path], str]]] = {  # each page
 
 
 def build(folder: Path) -> list[str]:
-    """Make the figures and then the pages that the folder's JSON gives; the names of figures that cannot be drawn here."""
+    """Make the figures and then the pages that the folder's JSON gives; the names of figures that
+    cannot be drawn here."""
     left = game_figures.main(folder)
     summary_figures.main(folder)
     for name, (needed, page) in PAGES.items():
@@ -55,9 +79,24 @@ def build(folder: Path) -> list[str]:
 def missing(results: Path) -> list[str]:
     """JSON that whole.md says it was made from, and that is not there."""
     page = results / "whole.md"
-    named = re.findall(r"^- `(\w+\.json)`", page.read_text(encoding="utf-8"), re.MULTILINE) if page.exists() else []
-    gone = [f"{name} is missing: whole.md was made from it; `make paper` runs it again" for name in named if not (results / name).exists()]
-    return gone if named else [f"{results / 'whole.md'} names no JSON that it was made from; `python -m paper.docs --write` makes it again"]
+    named = (
+        re.findall(r"^- `(\w+\.json)`", page.read_text(encoding="utf-8"), re.MULTILINE)
+        if page.exists()
+        else []
+    )
+    gone = [
+        f"{name} is missing: whole.md was made from it; `make paper` runs it again"
+        for name in named
+        if not (results / name).exists()
+    ]
+    return (
+        gone
+        if named
+        else [
+            f"{results / 'whole.md'} names no JSON that it was made from; `python -m paper.docs"
+            " --write` makes it again"
+        ]
+    )
 
 
 def same(one: Path, other: Path) -> bool:
@@ -67,7 +106,10 @@ def same(one: Path, other: Path) -> bool:
     if one.suffix != ".png":
         return False
     first, second = imread(one), imread(other)
-    return first.shape == second.shape and float((np.abs(first - second).max(axis=-1) > _SHADE).mean()) <= _PIXELS
+    return (
+        first.shape == second.shape
+        and float((np.abs(first - second).max(axis=-1) > _SHADE).mean()) <= _PIXELS
+    )
 
 
 def check(results: Path = RESULTS) -> list[str]:
@@ -76,15 +118,25 @@ def check(results: Path = RESULTS) -> list[str]:
         return gone
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for path in (*results.glob("*.json"), *results.glob("scatter_[34].png")):  # those two may stay as they are
+        for path in (
+            *results.glob("*.json"),
+            *results.glob("scatter_[34].png"),
+        ):  # those two may stay as they are
             shutil.copy(path, folder)
         try:
             build(folder)
         except (FileError, KeyError) as error:
             return [f"the pages cannot be made from {_short(results)}: {error}"]
         made = [path for path in sorted(folder.iterdir()) if path.suffix in (".md", ".png")]
-        wrong = [path.name for path in made if not (results / path.name).exists() or not same(path, results / path.name)]
-    return [f"{name} is not what the JSON gives; `python -m paper.docs --write` makes it again" for name in wrong]
+        wrong = [
+            path.name
+            for path in made
+            if not (results / path.name).exists() or not same(path, results / path.name)
+        ]
+    return [
+        f"{name} is not what the JSON gives; `python -m paper.docs --write` makes it again"
+        for name in wrong
+    ]
 
 
 def _short(path: Path) -> str:
@@ -93,7 +145,9 @@ def _short(path: Path) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m paper.docs", description=__doc__)
-    parser.add_argument("--write", action="store_true", help="make the pages and figures in place of comparing them")
+    parser.add_argument(
+        "--write", action="store_true", help="make the pages and figures in place of comparing them"
+    )
     if parser.parse_args().write:
         build(RESULTS)
         return 0

@@ -1,8 +1,10 @@
-"""What 20 check-ins a user can say of a mechanism: experiment 4 on 24 draws of the check-ins that chose nothing, and on seeds 0, 1, 2.
+"""What 20 check-ins a user can say of a mechanism: experiment 4 on 24 draws of the check-ins that
+chose nothing, and on seeds 0, 1, 2.
 
-Each draw: the codebook's Bayes error on its training data, on 200 times 20 check-ins a user *out of the training data*, and on the 20 a
-user of the test data, all exact.  The second is what test data of this size would give if they held no new place.  Besides, the default
-learned from training and test data together: what it would have if nothing in the test data were new to it.
+Each draw: the codebook's Bayes error on its training data, on 200 times 20 check-ins a user *out of
+the training data*, and on the 20 a user of the test data, all exact.  The second is what test data
+of this size would give if they held no new place.  Besides, the default learned from training and
+test data together: what it would have if nothing in the test data were new to it.
 
 python -m paper.draws [--again]
 """
@@ -30,11 +32,15 @@ _TIMES = 200
 
 
 def on_few(mechanism: Mechanism, samples: Samples, each: int, *, seed: int) -> list[float]:
-    """The Bayes error on so many check-ins of each user, drawn without putting back, again and again."""
+    """The Bayes error on so many check-ins of each user, drawn without putting back, again and
+    again."""
     random = np.random.default_rng((seed, 20))
     found = []
     for _ in range(_TIMES):
-        rows = [random.permutation(np.flatnonzero(samples.secret == user))[:each] for user in range(len(samples.secrets))]
+        rows = [
+            random.permutation(np.flatnonzero(samples.secret == user))[:each]
+            for user in range(len(samples.secrets))
+        ]
         law = mechanism.law(samples.take(np.concatenate(rows)).joint())
         assert law is not None
         found.append(bayes_error(law.joint))
@@ -51,7 +57,10 @@ def draw(kind: str, seed: int) -> dict[str, Any]:
     mechanism = solve(problem, RECIPES["default" if kind == TOLD else kind], seed=seed).mechanism
     few = on_few(mechanism, train, int(test.counts.max()), seed=seed)
     home, abroad = figures(mechanism, train), figures(mechanism, test)
-    say(f"{kind}, draw {seed}: train {home['bayes_error']:.3f}, few of it {np.mean(few):.3f}, test {abroad['bayes_error']:.3f}")
+    say(
+        f"{kind}, draw {seed}: train {home['bayes_error']:.3f}, few of it {np.mean(few):.3f}, test"
+        f" {abroad['bayes_error']:.3f}"
+    )
     row = {"recipe": kind, "seed": seed, "settings": SETTINGS, "train": home, "test": abroad}
     return {**row, "few_mean": float(np.mean(few)), "few_deviation": float(np.std(few, ddof=1))}
 

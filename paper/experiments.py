@@ -9,25 +9,40 @@ import numpy as np
 
 from sfumato.data.grid import Grid
 from sfumato.data.samples import Samples, Split
-from sfumato.data.select import OVERLAP_WEIGHT, PAPER_REGION, draw_of_the_paper, gowalla_users_of_the_paper
+from sfumato.data.select import (
+    OVERLAP_WEIGHT,
+    PAPER_REGION,
+    draw_of_the_paper,
+    gowalla_users_of_the_paper,
+)
 from sfumato.data.synthetic import four_corners
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.laplace import PlanarLaplace
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs" / "reproduction"
-REPORTS = ROOT / "runs" / "paper" / "reports"  # of real people, for the figures: never in the repository
+REPORTS = (
+    ROOT / "runs" / "paper" / "reports"
+)  # of real people, for the figures: never in the repository
 CELLS = (13, 65, 130, 260)  # a side of the 6500 m region: cells of 500, 100, 50 and 25 m
 HITS = (10, 100, 200, 500)  # reports of each point
 SEEDS = (0, 1, 2)
 SPLITS = ("train", "test")
-EPOCHS = {1: 300, 3: 300, 4: 300}  # classifiers of Game.paper(n) stop here; those of experiment 2 have all 3000 (deviation 27)
-GOWALLA_FILES = ("gowalla-paris.txt.gz", "loc-gowalla_totalCheckins.txt.gz")  # a cut of SNAP's file, and the file itself
+EPOCHS = {
+    1: 300,
+    3: 300,
+    4: 300,
+}  # classifiers of Game.paper(n) stop here; those of experiment 2 have all 3000 (deviation 27)
+GOWALLA_FILES = (
+    "gowalla-paris.txt.gz",
+    "loc-gowalla_totalCheckins.txt.gz",
+)  # a cut of SNAP's file, and the file itself
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """One of the paper's four: which data, the budget L, the epsilon of planar Laplace (per metre)."""
+    """One of the paper's four: which data, the budget L, the epsilon of planar Laplace (per
+    metre)."""
 
     number: int
     data: str
@@ -48,12 +63,14 @@ EXPERIMENTS = (
 
 
 def data_folder() -> Path:
-    """Where real check-ins lie: the folder that SFUMATO_DATA names, from the top of the repository."""
+    """Where real check-ins lie: the folder that SFUMATO_DATA names, from the top of the
+    repository."""
     return ROOT / os.environ.get("SFUMATO_DATA", "../shared/data")
 
 
 def gowalla_file() -> Path:
-    """Gowalla check-ins: the file that SFUMATO_GOWALLA names, else the cut around Paris or SNAP's own file in the data folder."""
+    """Gowalla check-ins: the file that SFUMATO_GOWALLA names, else the cut around Paris or SNAP's
+    own file in the data folder."""
     if named := os.environ.get("SFUMATO_GOWALLA"):
         return ROOT / named
     here = [data_folder() / name for name in GOWALLA_FILES]
@@ -93,8 +110,11 @@ def grid(cells: int) -> Grid:
     return Grid.over(PAPER_REGION, cells=cells)
 
 
-def reports(samples: Samples, mechanism: Mechanism, hits: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Secrets, truths and `hits` reports of each point, round by round: the first n rows are one report each."""
+def reports(
+    samples: Samples, mechanism: Mechanism, hits: int, seed: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Secrets, truths and `hits` reports of each point, round by round: the first n rows are one
+    report each."""
     truth = np.tile(samples.truth, (hits, 1))
     return np.tile(samples.secret, hits), truth, mechanism.sample(truth, seed=seed)
 

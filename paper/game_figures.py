@@ -1,8 +1,9 @@
 """Scatter figures of the four experiments and the swapping clouds of cross entropy.
 
-One colour and one marker a user in every panel (the report's own), metres, seed 0, one report a point.  Synthetic reports come
-from the JSON of the runs.  Gowalla points are real people's: they are read from the data, and their reports from `runs/paper/reports`,
-which the runs fill and nobody commits; where either is absent these two figures are left as they are.
+One colour and one marker a user in every panel (the report's own), metres, seed 0, one report a
+point.  Synthetic reports come from the JSON of the runs.  Gowalla points are real people's: they
+are read from the data, and their reports from `runs/paper/reports`, which the runs fill and nobody
+commits; where either is absent these two figures are left as they are.
 
 python -m paper.game_figures
 """
@@ -16,7 +17,18 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from paper.experiments import EXPERIMENTS, REPORTS, RESULTS, SPLITS, Experiment, gowalla_file, load, part, shown, unpacked
+from paper.experiments import (
+    EXPERIMENTS,
+    REPORTS,
+    RESULTS,
+    SPLITS,
+    Experiment,
+    gowalla_file,
+    load,
+    part,
+    shown,
+    unpacked,
+)
 from paper.gathered import columns
 from paper.tables import say
 from sfumato.data.samples import Samples
@@ -32,7 +44,8 @@ Panel = tuple[str, np.ndarray | None]
 
 
 def _scatter(axes: Axes, title: str, points: np.ndarray, samples: Samples, half_m: float) -> None:
-    """Reports of all users in a square window; their loss, how few places they share and how many lie outside is said."""
+    """Reports of all users in a square window; their loss, how few places they share and how many
+    lie outside is said."""
     order = np.random.default_rng(0).permutation(len(points))  # no user always on top or outermost
     size, step_m = (12, 0.008 * half_m) if len(points) > 300 else (26, 0.012 * half_m)
     spread, secret = fan_out(points[order], step_m), samples.secret[order]
@@ -41,11 +54,29 @@ def _scatter(axes: Axes, title: str, points: np.ndarray, samples: Samples, half_
         for user in np.unique(secret):
             rows = (layer == turn) & (secret == user)
             colour, marker = look_of(int(user))
-            axes.scatter(spread[rows, 0], spread[rows, 1], s=size, c=colour, marker=marker, linewidths=0.2, edgecolors="white")
+            axes.scatter(
+                spread[rows, 0],
+                spread[rows, 1],
+                s=size,
+                c=colour,
+                marker=marker,
+                linewidths=0.2,
+                edgecolors="white",
+            )
     loss = float(np.hypot(*(points - samples.truth).T).mean())
-    places, outside = len(np.unique(points.round(1), axis=0)), int((np.abs(points) > half_m).any(axis=1).sum())
-    notes = [f"{loss:.0f} m"] * (loss > 0) + [f"{places} place{'s' * (places > 1)}"] * (places < len(points) / 8)
-    axes.set_title("\n".join([title, ", ".join(notes + [f"{outside} of {len(points)} outside"] * (outside > 0))]), fontsize=9)
+    places, outside = (
+        len(np.unique(points.round(1), axis=0)),
+        int((np.abs(points) > half_m).any(axis=1).sum()),
+    )
+    notes = [f"{loss:.0f} m"] * (loss > 0) + [f"{places} place{'s' * (places > 1)}"] * (
+        places < len(points) / 8
+    )
+    axes.set_title(
+        "\n".join(
+            [title, ", ".join(notes + [f"{outside} of {len(points)} outside"] * (outside > 0))]
+        ),
+        fontsize=9,
+    )
     axes.set(xlim=(-half_m, half_m), ylim=(-half_m, half_m))
     axes.set_aspect("equal")
     axes.locator_params(nbins=5)
@@ -62,15 +93,29 @@ def draw(rows: list[tuple[str, Samples, list[Panel]]], half_m: float, path: Path
         for axes, (title, points) in zip(line, panels, strict=True):
             if points is None:
                 axes.set_axis_off()
-                axes.text(0.5, 0.5, f"{title}\n(reports not kept)", ha="center", va="center", fontsize=9)
+                axes.text(
+                    0.5, 0.5, f"{title}\n(reports not kept)", ha="center", va="center", fontsize=9
+                )
             else:
                 _scatter(axes, title, points, samples, half_m)
         line[0].set_ylabel(f"{name}\nmetres north", fontsize=9)
     for axes in grid[-1]:
         axes.set_xlabel("metres east", fontsize=9)
     users = range(len(rows[0][1].secrets))
-    marks = [Line2D([], [], linestyle="", color=look_of(user)[0], marker=look_of(user)[1], label=f"user {user + 1}") for user in users]
-    figure.legend(handles=marks, loc="outside lower center", ncols=len(marks), frameon=False, fontsize=9)
+    marks = [
+        Line2D(
+            [],
+            [],
+            linestyle="",
+            color=look_of(user)[0],
+            marker=look_of(user)[1],
+            label=f"user {user + 1}",
+        )
+        for user in users
+    ]
+    figure.legend(
+        handles=marks, loc="outside lower center", ncols=len(marks), frameon=False, fontsize=9
+    )
     save(figure, path)
 
 
@@ -81,26 +126,46 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def _kept(name: str, experiment: Experiment, run: dict[str, Any]) -> dict[str, np.ndarray]:
-    """Reports of a run by split: from the run itself or, of real people, from where they were put aside."""
+    """Reports of a run by split: from the run itself or, of real people, from where they were put
+    aside."""
     found: dict[str, Any] = run
     if experiment.data == "gowalla":
         path = REPORTS / f"{name}_{experiment.number}.json"
         found = read_json(path, what="reports of a run") if path.exists() else {}
-        found = found if found.get("same_as") == run["estimates"]["test"] else {}  # else they are of another run
-    return {split: unpacked(found[f"{split}_reports_m"]) for split in SPLITS if f"{split}_reports_m" in found}
+        found = (
+            found if found.get("same_as") == run["estimates"]["test"] else {}
+        )  # else they are of another run
+    return {
+        split: unpacked(found[f"{split}_reports_m"])
+        for split in SPLITS
+        if f"{split}_reports_m" in found
+    }
 
 
 def scatter(experiment: Experiment, folder: Path) -> bool:
     """Draw one experiment; False where the data or the reports of a run are not here."""
-    runs = [(name, run) for name in _SHOWN for run in columns(folder, experiment.number)[name].runs if run["seed"] == SEED]
-    found = [(_TITLES[name].format(experiment.number), _kept(_SHOWN[name], experiment, run)) for name, run in runs]
-    if experiment.data == "gowalla" and not (gowalla_file().is_file() and all(kept for _, kept in found)):
+    runs = [
+        (name, run)
+        for name in _SHOWN
+        for run in columns(folder, experiment.number)[name].runs
+        if run["seed"] == SEED
+    ]
+    found = [
+        (_TITLES[name].format(experiment.number), _kept(_SHOWN[name], experiment, run))
+        for name, run in runs
+    ]
+    if experiment.data == "gowalla" and not (
+        gowalla_file().is_file() and all(kept for _, kept in found)
+    ):
         return False
     data = load(experiment.data, SEED)
     rows: list[tuple[str, Samples, list[Panel]]] = []
     for seed, split in enumerate(SPLITS):
         samples = shown(data, split)
-        panels: list[Panel] = [("planar Laplace", experiment.laplace.sample(samples.truth, seed=seed)), ("no noise", samples.truth)]
+        panels: list[Panel] = [
+            ("planar Laplace", experiment.laplace.sample(samples.truth, seed=seed)),
+            ("no noise", samples.truth),
+        ]
         panels += [(title, kept.get(split)) for title, kept in found if kept]
         rows.append(("training" if split == "train" else "test", samples, panels))
     draw(rows, _HALF_M[experiment.data], folder / f"scatter_{experiment.number}.png")
@@ -110,21 +175,35 @@ def scatter(experiment: Experiment, folder: Path) -> bool:
 def swapping(folder: Path) -> None:
     """The clouds under cross entropy after some rounds."""
     path = folder / "cross_entropy.json"
-    games: dict[str, Any] = read_json(path, what="the curves of cross entropy")["experiments"] if path.exists() else {}
+    games: dict[str, Any] = (
+        read_json(path, what="the curves of cross entropy")["experiments"] if path.exists() else {}
+    )
     for number, played in games.items():
         if "reports_m" in played.get("cross entropy", {}):
             samples = part(load(EXPERIMENTS[int(number) - 1].data, SEED), "test")
             panels: list[Panel] = [("no noise", samples.truth)]
-            panels += [(f"after round {name}", np.array(reports)) for name, reports in played["cross entropy"]["reports_m"].items()]
-            draw([("test", samples, panels)], _HALF_M["synthetic"], folder / f"swapping_{number}.png")
+            panels += [
+                (f"after round {name}", np.array(reports))
+                for name, reports in played["cross entropy"]["reports_m"].items()
+            ]
+            draw(
+                [("test", samples, panels)], _HALF_M["synthetic"], folder / f"swapping_{number}.png"
+            )
 
 
 def main(folder: Path = RESULTS) -> list[str]:
     """Draw what can be drawn; the names of what cannot."""
-    left = [f"scatter_{experiment.number}.png" for experiment in EXPERIMENTS if not scatter(experiment, folder)]
+    left = [
+        f"scatter_{experiment.number}.png"
+        for experiment in EXPERIMENTS
+        if not scatter(experiment, folder)
+    ]
     swapping(folder)
     for name in left:
-        say(f"{name} was not drawn: it needs Gowalla check-ins and the reports that `make paper` leaves in runs/paper/reports")
+        say(
+            f"{name} was not drawn: it needs Gowalla check-ins and the reports that `make paper`"
+            " leaves in runs/paper/reports"
+        )
     return left
 
 

@@ -4,7 +4,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from paper.experiments import CELLS, HITS, REPORTS, SPLITS, Experiment, grid, load, packed, part, reports, shown
+from paper.experiments import (
+    CELLS,
+    HITS,
+    REPORTS,
+    SPLITS,
+    Experiment,
+    grid,
+    load,
+    packed,
+    part,
+    reports,
+    shown,
+)
 from sfumato.adversary.base import score
 from sfumato.adversary.neural import Neural
 from sfumato.data.samples import Samples, Split
@@ -21,7 +33,14 @@ from sfumato.solver.game.candidate import Candidate
 ADVERSARY = Neural(epochs=100, batch=512)
 COPIES = 10  # reports of each point for the fresh classifier
 FINEST = "260 cells, 500 hits"
-_LINE = ("round", "payoff", "loss", "accuracy_train", "accuracy_validation", "validation_bayes_error")
+_LINE = (
+    "round",
+    "payoff",
+    "loss",
+    "accuracy_train",
+    "accuracy_validation",
+    "validation_bayes_error",
+)
 
 
 def estimates(mechanism: Mechanism, samples: Samples, seed: int) -> tuple[dict[str, float], float]:
@@ -31,20 +50,32 @@ def estimates(mechanism: Mechanism, samples: Samples, seed: int) -> tuple[dict[s
     for cells in CELLS:
         for hits in HITS:
             rows = slice(0, hits * len(samples))
-            value = estimate_bayes_error(secret[rows], report[rows], grid(cells), secrets=len(samples.secrets), hits=hits).value
+            value = estimate_bayes_error(
+                secret[rows], report[rows], grid(cells), secrets=len(samples.secrets), hits=hits
+            ).value
             found[f"{cells} cells, {hits} hits"] = value
     return found, float(euclidean(truth, report).mean())
 
 
-def classified(mechanism: Mechanism, data: Split, *, validation: float, seed: int) -> dict[str, list[float]]:
-    """Accuracy and F1 of a fresh classifier on training, validation and test data; it learns from the training part alone."""
+def classified(
+    mechanism: Mechanism, data: Split, *, validation: float, seed: int
+) -> dict[str, list[float]]:
+    """Accuracy and F1 of a fresh classifier on training, validation and test data; it learns from
+    the training part alone."""
     learning, held = data.train.carve(validation, seed=seed)
     assert data.test is not None
-    drawn = {name: reports(samples, mechanism, COPIES, seed + number) for number, (name, samples) in
-             enumerate((("training", learning), ("validation", held), ("test", data.test)))}  # fmt: skip
+    drawn = {
+        name: reports(samples, mechanism, COPIES, seed + number)
+        for number, (name, samples) in enumerate(
+            (("training", learning), ("validation", held), ("test", data.test))
+        )
+    }
     users = len(learning.secrets)
     attacker = ADVERSARY.fit(drawn["training"][0], drawn["training"][2], secrets=users, seed=seed)
-    scores = {name: score(attacker, secret, report, secrets=users) for name, (secret, _, report) in drawn.items()}
+    scores = {
+        name: score(attacker, secret, report, secrets=users)
+        for name, (secret, _, report) in drawn.items()
+    }
     return {name: [one.accuracy, one.f1] for name, one in scores.items()}
 
 
@@ -57,7 +88,8 @@ def net_of(mechanism: Mechanism) -> GeneratorNet:
 
 
 def beside(mechanism: Mechanism, problem: Problem, data: Split) -> dict[str, float]:
-    """Bayes error and information on test data at the paper's finest cells, with no sampling, and the losses."""
+    """Bayes error and information on test data at the paper's finest cells, with no sampling, and
+    the losses."""
     assert data.test is not None
     found = judge(mechanism, data.test, grid=grid(max(CELLS)))
     return {
@@ -68,18 +100,33 @@ def beside(mechanism: Mechanism, problem: Problem, data: Split) -> dict[str, flo
     }
 
 
-def shown_reports(experiment: Experiment, mechanism: Mechanism, data: Split, name: str, run: dict[str, Any]) -> dict[str, Any]:
-    """One report of each point that figures show, seed 0.  Those of real people are put aside, not into the results."""
+def shown_reports(
+    experiment: Experiment, mechanism: Mechanism, data: Split, name: str, run: dict[str, Any]
+) -> dict[str, Any]:
+    """One report of each point that figures show, seed 0.  Those of real people are put aside, not
+    into the results."""
     if run["seed"] != 0:
         return {}
-    found = {f"{split}_reports_m": packed(mechanism.sample(shown(data, split).truth, seed=0)) for split in SPLITS}
+    found = {
+        f"{split}_reports_m": packed(mechanism.sample(shown(data, split).truth, seed=0))
+        for split in SPLITS
+    }
     if experiment.data == "synthetic":
         return found
-    write_json(REPORTS / f"{name}_{experiment.number}.json", {"same_as": run["estimates"]["test"], **found})
+    write_json(
+        REPORTS / f"{name}_{experiment.number}.json", {"same_as": run["estimates"]["test"], **found}
+    )
     return {}
 
 
-def one_run(experiment: Experiment, game: Game, seed: int, *, kept: Path | None = None, seconds: float | None = None) -> dict[str, Any]:
+def one_run(
+    experiment: Experiment,
+    game: Game,
+    seed: int,
+    *,
+    kept: Path | None = None,
+    seconds: float | None = None,
+) -> dict[str, Any]:
     """Everything that is said of one game; the seed draws the data, the game and the noise."""
     data = load(experiment.data, seed)
     problem = Problem(data.train, max_loss=experiment.max_loss_m)
@@ -103,7 +150,11 @@ def one_run(experiment: Experiment, game: Game, seed: int, *, kept: Path | None 
         "coin": beside(solve(problem, Coin(), seed=seed).mechanism, problem, data),
         "laplace": beside(solve(problem, Laplace(), seed=seed).mechanism, problem, data),
     }
-    run |= shown_reports(experiment, learned.mechanism, data, "game" if game.calibrate else "paper", run)
+    run |= shown_reports(
+        experiment, learned.mechanism, data, "game" if game.calibrate else "paper", run
+    )
     if not game.calibrate:
-        run["calibrated"] = beside(Candidate(net, 1, problem, data.train).calibrated().mechanism, problem, data)
+        run["calibrated"] = beside(
+            Candidate(net, 1, problem, data.train).calibrated().mechanism, problem, data
+        )
     return run

@@ -1,8 +1,11 @@
-"""The learned columns of the paper's tables, by `Game()` and by the paper's own recipe, beside the coin and planar Laplace.
+"""The learned columns of the paper's tables, by `Game()` and by the paper's own recipe, beside the
+coin and planar Laplace.
 
-Seeds that the JSON of an earlier run already holds, with the same settings, are not played again; a stopped game goes on.
+Seeds that the JSON of an earlier run already holds, with the same settings, are not played again; a
+stopped game goes on.
 
-python -m paper.game_tables [--experiments 1 2] [--recipe game|paper] [--seeds 0 1 2] [--classifier-epochs N] [--seconds S] [--again]
+python -m paper.game_tables [--experiments 1 2] [--recipe game|paper] [--seeds 0 1 2]
+[--classifier-epochs N] [--seconds S] [--again]
 """
 
 import argparse
@@ -23,8 +26,16 @@ _WHOLE = "Played all"  # how the status of a game begins that was not stopped
 
 def rows_of(experiment: Experiment, runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The median over seeds beside each printed figure of the learned mechanism."""
-    wanted = [target for target in targets("learned") if target.experiment == str(experiment.number)]
-    return [compared(row, [run["estimates"][row.split][f"{row.cells} cells, {row.hits} hits"] for run in runs]) for row in wanted]
+    wanted = [
+        target for target in targets("learned") if target.experiment == str(experiment.number)
+    ]
+    return [
+        compared(
+            row,
+            [run["estimates"][row.split][f"{row.cells} cells, {row.hits} hits"] for run in runs],
+        )
+        for row in wanted
+    ]
 
 
 def earlier(path: Path, game: Game) -> list[dict[str, Any]]:
@@ -32,7 +43,11 @@ def earlier(path: Path, game: Game) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     document = read_json(path, what="a table of the game")
-    return [run for run in document["runs"] if run["status"].startswith(_WHOLE)] if document.get("settings") == repr(game) else []
+    return (
+        [run for run in document["runs"] if run["status"].startswith(_WHOLE)]
+        if document.get("settings") == repr(game)
+        else []
+    )
 
 
 def main(
@@ -52,17 +67,31 @@ def main(
         path = folder / f"{recipe}_{experiment.number}.json"
         runs = [run for run in earlier(path, game) if not (again and run["seed"] in seeds)]
         for seed in (seed for seed in seeds if seed not in [run["seed"] for run in runs]):
-            kept = ROOT / "runs" / "paper" / f"{recipe}_{experiment.number}_{game.classifier_epochs}_{seed}.npz"
+            kept = (
+                ROOT
+                / "runs"
+                / "paper"
+                / f"{recipe}_{experiment.number}_{game.classifier_epochs}_{seed}.npz"
+            )
             kept.parent.mkdir(parents=True, exist_ok=True)
             run = one_run(experiment, game, seed, kept=kept, seconds=seconds)
             if run["status"].startswith(_WHOLE):
                 kept.unlink(missing_ok=True)
             runs = sorted([*runs, run], key=lambda run: run["seed"])
-            document: dict[str, Any] = {"experiment": experiment.number, "recipe": recipe, "max_loss_m": experiment.max_loss_m}
+            document: dict[str, Any] = {
+                "experiment": experiment.number,
+                "recipe": recipe,
+                "max_loss_m": experiment.max_loss_m,
+            }
             document |= {"seeds": [run["seed"] for run in runs], "settings": repr(game)}
-            document |= {} if classifier_epochs is None else {"classifier_epochs": classifier_epochs}
+            document |= (
+                {} if classifier_epochs is None else {"classifier_epochs": classifier_epochs}
+            )
             write_json(path, {**document, "runs": runs, "rows": rows_of(experiment, runs)})
-        errors, right = [run["estimates"]["test"][FINEST] for run in runs], [run["classifier"]["test"][0] for run in runs]
+        errors, right = (
+            [run["estimates"]["test"][FINEST] for run in runs],
+            [run["classifier"]["test"][0] for run in runs],
+        )
         say(f"experiment {experiment.number}, {recipe}: Bayes error {median(errors):.3f}, fresh classifier {median(right):.3f}, "
             f"seeds {', '.join(str(run['seed']) for run in runs)}")  # fmt: skip
 
@@ -72,9 +101,17 @@ if __name__ == "__main__":
     parser.add_argument("--experiments", type=int, nargs="+", default=[1, 2], choices=(1, 2, 3, 4))
     parser.add_argument("--recipe", choices=("game", "paper"), default="game")
     parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS))
-    parser.add_argument("--classifier-epochs", type=int, help="stop each classifier after so many epochs (the paper's recipe has 3000)")
-    parser.add_argument("--seconds", type=float, help="stop each game after so many seconds, at the end of a round")
-    parser.add_argument("--again", action="store_true", help="play again what an earlier run has saved")
+    parser.add_argument(
+        "--classifier-epochs",
+        type=int,
+        help="stop each classifier after so many epochs (the paper's recipe has 3000)",
+    )
+    parser.add_argument(
+        "--seconds", type=float, help="stop each game after so many seconds, at the end of a round"
+    )
+    parser.add_argument(
+        "--again", action="store_true", help="play again what an earlier run has saved"
+    )
     chosen = parser.parse_args()
     main(
         seeds=tuple(chosen.seeds),

@@ -9,7 +9,19 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from paper.experiments import CELLS, EXPERIMENTS, HITS, RESULTS, SEEDS, SPLITS, Experiment, grid, load, part, reports
+from paper.experiments import (
+    CELLS,
+    EXPERIMENTS,
+    HITS,
+    RESULTS,
+    SEEDS,
+    SPLITS,
+    Experiment,
+    grid,
+    load,
+    part,
+    reports,
+)
 from paper.printed import printed_loss, targets
 from paper.tables import compared, finished, say
 from sfumato.files import write_json
@@ -20,8 +32,11 @@ from sfumato.mechanism.law import euclidean, merge_on_grid
 Key = tuple[str, str, int, int]
 
 
-def estimates(experiment: Experiment, split: str, seed: int, *, hits: tuple[int, ...] = HITS) -> tuple[dict[Key, float], float, float]:
-    """The paper's estimate for each grid and number of hits, the loss over all reports, the loss over one report a point.
+def estimates(
+    experiment: Experiment, split: str, seed: int, *, hits: tuple[int, ...] = HITS
+) -> tuple[dict[Key, float], float, float]:
+    """The paper's estimate for each grid and number of hits, the loss over all reports, the loss
+    over one report a point.
 
     The seed draws the data and the noise; fewer hits are the first reports of each point.
     """
@@ -31,18 +46,24 @@ def estimates(experiment: Experiment, split: str, seed: int, *, hits: tuple[int,
     for cells in CELLS:
         for count in hits:
             rows = slice(0, count * len(samples))
-            value = estimate_bayes_error(secret[rows], report[rows], grid(cells), secrets=len(samples.secrets), hits=count).value
+            value = estimate_bayes_error(
+                secret[rows], report[rows], grid(cells), secrets=len(samples.secrets), hits=count
+            ).value
             found[str(experiment.number), split, cells, count] = value
     loss = euclidean(truth, report)
     return found, float(loss.mean()), float(loss[: len(samples)].mean())
 
 
 def exact(experiment: Experiment, split: str, seed: int) -> dict[int, float]:
-    """The Bayes error on each grid from the law of planar Laplace, with no hits; the coarse cells are unions of the fine."""
+    """The Bayes error on each grid from the law of planar Laplace, with no hits; the coarse cells
+    are unions of the fine."""
     samples = part(load(experiment.data, seed), split)
     law = experiment.laplace.law(samples.joint(), grid=grid(max(CELLS)))
     assert law is not None
-    return {cells: bayes_error((law if cells == max(CELLS) else merge_on_grid(law, grid(cells))).joint) for cells in CELLS}
+    return {
+        cells: bayes_error((law if cells == max(CELLS) else merge_on_grid(law, grid(cells))).joint)
+        for cells in CELLS
+    }
 
 
 def run(seeds: tuple[int, ...] = SEEDS, *, progress: Callable[[str], None] = say) -> dict[str, Any]:
@@ -70,7 +91,11 @@ def run(seeds: tuple[int, ...] = SEEDS, *, progress: Callable[[str], None] = say
                     "ours_m": median(loss for loss, _ in measured),
                     "ours_one_report_m": [loss for _, loss in measured],
                     # The length of planar Laplace noise has standard deviation sqrt(2)/epsilon.
-                    "one_report_error_m": 2**0.5 / experiment.epsilon / len(part(load(experiment.data, 0), split)) ** 0.5,
+                    "one_report_error_m": (
+                        2**0.5
+                        / experiment.epsilon
+                        / len(part(load(experiment.data, 0), split)) ** 0.5
+                    ),
                     "theirs_m": theirs,
                 }
             )

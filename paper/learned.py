@@ -1,4 +1,5 @@
-"""The codebook on the paper's experiments and on Stockholm: exact Bayes error and information on its own reports, beside the bounds.
+"""The codebook on the paper's experiments and on Stockholm: exact Bayes error and information on
+its own reports, beside the bounds.
 
 `python -m paper.learned` goes on where it was stopped; `--again` begins anew.
 """
@@ -25,14 +26,24 @@ STOCKHOLM = (59.3326, 18.0649, 4500.0)
 _CELLS = 260
 RECIPES = {"default": Codebook(certify=False), "closest": Codebook.closest(certify=False)}
 _JOBS: tuple[tuple[str, int | None, float, str, str], ...] = (
-    *(("paper", number, EXPERIMENTS[number - 1].max_loss_m, "bayes", "default") for number in (1, 2, 3, 4)),
-    *(("paper", number, EXPERIMENTS[number - 1].max_loss_m, "bayes", "closest") for number in (2, 4)),
+    *(
+        ("paper", number, EXPERIMENTS[number - 1].max_loss_m, "bayes", "default")
+        for number in (1, 2, 3, 4)
+    ),
+    *(
+        ("paper", number, EXPERIMENTS[number - 1].max_loss_m, "bayes", "closest")
+        for number in (2, 4)
+    ),
     *(
         ("paper", number, EXPERIMENTS[number - 1].max_loss_m, "information", recipe)
         for recipe in ("closest", "default")
         for number in (2, 4)
     ),
-    *(("stockholm", None, budget, "bayes", recipe) for recipe in ("closest", "default") for budget in (300.0, 518.0)),
+    *(
+        ("stockholm", None, budget, "bayes", recipe)
+        for recipe in ("closest", "default")
+        for budget in (300.0, 518.0)
+    ),
 )
 
 
@@ -41,26 +52,31 @@ def _stockholm_file() -> Path:
 
 
 def jobs() -> list[tuple[str, int | None, float, str, str]]:
-    """What is learned: data, experiment, budget, objective, recipe.  Stockholm only where its file is."""
+    """What is learned: data, experiment, budget, objective, recipe.  Stockholm only where its file
+    is."""
     return [job for job in _JOBS if job[0] != "stockholm" or _stockholm_file().is_file()]
 
 
 def stockholm(seed: int) -> Split:
-    """The paper's selection on another city: six most frequent users of the square, 82 + 20 check-ins each."""
+    """The paper's selection on another city: six most frequent users of the square, 82 + 20
+    check-ins each."""
     around = read_checkins(_stockholm_file(), square=STOCKHOLM)
     return around.top_users(6).split(82, 20, seed=seed, overlap_weight=0.15)
 
 
 @cache
 def stockholm_bound(budget: float, seed: int) -> float:
-    """The least Bayes vulnerability of any mechanism on the grid, proved by the exact solver, checked again from the data."""
+    """The least Bayes vulnerability of any mechanism on the grid, proved by the exact solver,
+    checked again from the data."""
     problem = Problem(stockholm(seed).train, max_loss=budget, region=PAPER_REGION, cells=_CELLS)
     certificate = solve(problem, Exact(plane=False)).certificate
     assert certificate is not None
     return certificate.bound(problem).grid
 
 
-def run(data: str, number: int | None, budget: float, objective: str, recipe: str, seed: int) -> dict[str, Any]:
+def run(
+    data: str, number: int | None, budget: float, objective: str, recipe: str, seed: int
+) -> dict[str, Any]:
     """Learn on training data; the exact law on training and on test data, and the coin's."""
     split = stockholm(seed) if number is None else load(EXPERIMENTS[number - 1].data, seed)
     assert split.test is not None
@@ -109,9 +125,21 @@ def figures(mechanism: Mechanism, samples: Samples) -> dict[str, float]:
 def main(folder: Path, seeds: tuple[int, ...], *, again: bool = False) -> None:
     """What the folder does not hold yet."""
     path = folder / "learned.json"
-    rows = [] if again or not path.exists() else json.loads(path.read_text(encoding="utf-8"))["rows"]
+    rows = (
+        [] if again or not path.exists() else json.loads(path.read_text(encoding="utf-8"))["rows"]
+    )
     rows = [row for row in rows if row.get("settings") == repr(RECIPES[row["recipe"]])]
-    there = {(row["data"], row["experiment"], row["max_loss_m"], row["objective"], row["recipe"], row["seed"]) for row in rows}
+    there = {
+        (
+            row["data"],
+            row["experiment"],
+            row["max_loss_m"],
+            row["objective"],
+            row["recipe"],
+            row["seed"],
+        )
+        for row in rows
+    }
     for job in jobs():
         for seed in seeds:
             if (*job, seed) not in there:
@@ -119,7 +147,10 @@ def main(folder: Path, seeds: tuple[int, ...], *, again: bool = False) -> None:
                 rows = [*rows, row]
                 write_json(path, {"command": "python -m paper.learned", "rows": rows})
                 done = " ".join(str(word) for word in (*job, seed))
-                say(f"{done}: train {row['train']['bayes_error']:.4f}, test {row['test']['bayes_error']:.4f}")
+                say(
+                    f"{done}: train {row['train']['bayes_error']:.4f}, test"
+                    f" {row['test']['bayes_error']:.4f}"
+                )
 
 
 if __name__ == "__main__":

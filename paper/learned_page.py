@@ -32,7 +32,11 @@ Experiments 1 and 3 can hide everything, so their bound is a blind guess. Stockh
 around 59.3326, 18.0649 in gowalla-stockholm.csv.gz, drawn with overlap weight 0.15 as in Paris.
 """
 
-_NAMES = {"default": "`Codebook()`", "closest": "`Codebook.closest()`", TOLD: "`Codebook()`, told the test data"}
+_NAMES = {
+    "default": "`Codebook()`",
+    "closest": "`Codebook.closest()`",
+    TOLD: "`Codebook()`, told the test data",
+}
 _DRAWS = """## What 20 check-ins a user can say
 
 `python -m paper.draws`: experiment 4 on draws of the check-ins that chose nothing, seeds 20 to 43. *20 of training* is the mean over 200
@@ -50,10 +54,14 @@ def _bounds(folder: Path) -> dict[tuple[int, str, int], float]:
     return {(row["experiment"], row["objective"], row["seed"]): row["bound_grid"] for row in rows}
 
 
-def _grouped(rows: list[dict[str, Any]], keep: Callable[[dict[str, Any]], bool]) -> list[list[dict[str, Any]]]:
+def _grouped(
+    rows: list[dict[str, Any]], keep: Callable[[dict[str, Any]], bool]
+) -> list[list[dict[str, Any]]]:
     groups: dict[tuple, list[dict[str, Any]]] = {}
     for row in filter(keep, rows):
-        groups.setdefault((row["experiment"] or 0, row["max_loss_m"], row["recipe"]), []).append(row)
+        groups.setdefault((row["experiment"] or 0, row["max_loss_m"], row["recipe"]), []).append(
+            row
+        )
     return [groups[key] for key in sorted(groups)]
 
 
@@ -65,8 +73,15 @@ def _spent(group: list[dict[str, Any]]) -> str:
 
 def _bayes(group: list[dict[str, Any]], bounds: dict[tuple[int, str, int], float]) -> list[str]:
     number = group[0]["experiment"]
-    proved = [row["bound_grid"] if number is None else bounds.get((number, "bayes", row["seed"])) for row in group]
-    share = [row["train"]["bayes_error"] / (1 - bound) for row, bound in zip(group, proved, strict=True) if bound is not None]
+    proved = [
+        row["bound_grid"] if number is None else bounds.get((number, "bayes", row["seed"]))
+        for row in group
+    ]
+    share = [
+        row["train"]["bayes_error"] / (1 - bound)
+        for row, bound in zip(group, proved, strict=True)
+        if bound is not None
+    ]
     return [
         "Stockholm" if number is None else str(number),
         f"{group[0]['max_loss_m']:g}",
@@ -83,9 +98,14 @@ def _bayes(group: list[dict[str, Any]], bounds: dict[tuple[int, str, int], float
     ]
 
 
-def _information(group: list[dict[str, Any]], bounds: dict[tuple[int, str, int], float]) -> list[str]:
+def _information(
+    group: list[dict[str, Any]], bounds: dict[tuple[int, str, int], float]
+) -> list[str]:
     number = group[0]["experiment"]
-    over = [row["train"]["information_bits"] / bounds[number, "information", row["seed"]] - 1 for row in group]
+    over = [
+        row["train"]["information_bits"] / bounds[number, "information", row["seed"]] - 1
+        for row in group
+    ]
     return [
         str(number),
         f"{group[0]['max_loss_m']:g}",
@@ -116,7 +136,13 @@ def _drawn(rows: list[dict[str, Any]], recipe: str) -> list[str]:
 
 
 def _of_seeds(rows: list[dict[str, Any]], recipe: str) -> str:
-    return spread([row["test"]["bayes_error"] for row in rows if row["recipe"] == recipe and row["seed"] in SEEDS])
+    return spread(
+        [
+            row["test"]["bayes_error"]
+            for row in rows
+            if row["recipe"] == recipe and row["seed"] in SEEDS
+        ]
+    )
 
 
 def page(folder: Path = RESULTS) -> str:
@@ -124,8 +150,13 @@ def page(folder: Path = RESULTS) -> str:
     rows = read_json(folder / "learned.json", what="learned results")["rows"]
     draws = read_json(folder / "draws.json", what="results on further draws")["rows"]
     bounds = _bounds(folder)
-    bayes = [_bayes(group, bounds) for group in _grouped(rows, lambda row: row["objective"] == "bayes")]
-    bits = [_information(group, bounds) for group in _grouped(rows, lambda row: row["objective"] == "information")]
+    bayes = [
+        _bayes(group, bounds) for group in _grouped(rows, lambda row: row["objective"] == "bayes")
+    ]
+    bits = [
+        _information(group, bounds)
+        for group in _grouped(rows, lambda row: row["objective"] == "information")
+    ]
     return "\n".join(
         [
             _HEAD,
@@ -176,8 +207,10 @@ def page(folder: Path = RESULTS) -> str:
                 ],
                 [_drawn(draws, recipe) for recipe in _NAMES],
             ),
-            f"On seeds 0, 1, 2, told the test data, it has {_of_seeds(draws, TOLD)} on them; "
-            f"the default, not told, {_of_seeds(draws, 'default')}.\n",
+            (
+                f"On seeds 0, 1, 2, told the test data, it has {_of_seeds(draws, TOLD)} on them; "
+                f"the default, not told, {_of_seeds(draws, 'default')}.\n"
+            ),
         ]
     )
 

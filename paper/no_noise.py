@@ -17,13 +17,18 @@ from sfumato.measure.estimate import estimate_bayes_error
 def error(data: str, split: str, cells: int, seed: int) -> float:
     """The paper's estimate on the truths themselves: one hit a point, no noise."""
     samples = part(load(data, seed), split)
-    return estimate_bayes_error(samples.secret, samples.truth, grid(cells), secrets=len(samples.secrets), hits=1).value
+    return estimate_bayes_error(
+        samples.secret, samples.truth, grid(cells), secrets=len(samples.secrets), hits=1
+    ).value
 
 
 def run(seeds: tuple[int, ...] = SEEDS, *, progress: Callable[[str], None] = say) -> dict[str, Any]:
     """All rows, with the median over seeds, the lowest and the highest."""
     progress("no noise: synthetic and Gowalla")
-    rows = [compared(row, [error(row.experiment, row.split, row.cells, seed) for seed in seeds]) for row in targets("none")]
+    rows = [
+        compared(row, [error(row.experiment, row.split, row.cells, seed) for seed in seeds])
+        for row in targets("none")
+    ]
     return {"seeds": list(seeds), "rows": rows}
 
 

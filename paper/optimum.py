@@ -1,4 +1,5 @@
-"""The best mechanism for experiments 2 and 4 on the paper's 260 x 260 grid: what it prints as 0.50 and as "?".
+"""The best mechanism for experiments 2 and 4 on the paper's 260 x 260 grid: what it prints as 0.50
+and as "?".
 
 Each solve runs in a process of its own, so that its peak memory can be read.
 """
@@ -27,7 +28,8 @@ _OBJECTIVES = ("bayes", "information")
 
 
 def solve_one(number: int, objective: str, seed: int) -> dict[str, Any]:
-    """Solve, check the proof from the data alone, and judge the mechanism on training and test data."""
+    """Solve, check the proof from the data alone, and judge the mechanism on training and test
+    data."""
     experiment = EXPERIMENTS[number - 1]
     data = load(experiment.data, seed)
     assert data.test is not None
@@ -46,7 +48,10 @@ def solve_one(number: int, objective: str, seed: int) -> dict[str, Any]:
     checked = time.perf_counter() - start - seconds
     with tempfile.TemporaryDirectory() as folder:
         solution.certificate.save(Path(folder) / "certificate.npz")
-        size, digest = (Path(folder) / "certificate.npz").stat().st_size, file_hash(Path(folder) / "certificate.npz")
+        size, digest = (
+            (Path(folder) / "certificate.npz").stat().st_size,
+            file_hash(Path(folder) / "certificate.npz"),
+        )
     test = judge(solution.mechanism, data.test, region=PAPER_REGION, fitted_on=data.train)
     assert test.learnt_error is not None
     counts = solution.history[-1]
@@ -65,7 +70,11 @@ def solve_one(number: int, objective: str, seed: int) -> dict[str, Any]:
         "information_bits": mutual_information(solution.measured.joint),
         "loss_m": solution.loss,
         "exposed": solution.measured.exposed.value,
-        "test": {"loss_m": test.loss.value, "bayes_error": test.bayes_error.value, "learnt_error": test.learnt_error.value},
+        "test": {
+            "loss_m": test.loss.value,
+            "bayes_error": test.bayes_error.value,
+            "learnt_error": test.learnt_error.value,
+        },
         "variables": (_CELLS * _CELLS) ** 2,
         "truths": len(problem.places),
         "reports": len(problem.reports),
@@ -108,52 +117,75 @@ def page(folder: Path = RESULTS) -> str:
     """optimum.md: the intervals that replace the paper's "0.50" and "?"."""
     rows = read_json(folder / "optimum.json", what="the optima")["rows"]
     lines = ["# The best mechanism that can exist, experiments 2 and 4", ""]
-    lines += ["Made by `make paper` from optimum.json: training data, reports at the middles of the 25 m cells of the 6.5 km region.", ""]
+    lines += [
+        (
+            "Made by `make paper` from optimum.json: training data, reports at the middles of the"
+            " 25 m cells of the 6.5 km region."
+        ),
+        "",
+    ]
     lines += ["## Bayes error", ""]
-    lines += ["| experiment | seed | the paper's optimum | ours reaches | nobody on the grid above | nobody on the plane above | gap |"]
+    lines += [
+        "| experiment | seed | the paper's optimum | ours reaches | nobody on the grid above |"
+        " nobody on the plane above | gap |"
+    ]
     lines += ["|---|---|---|---|---|---|---|"]
     for row in _of(rows, "bayes"):
         lines.append(
-            f"| {row['experiment']} | {row['seed']} | {row['printed']} | {1 - row['leakage']:.4f} | {1 - row['bound_grid']:.4f} "
-            f"| {1 - row['bound_plane']:.4f} | {row['gap']:.4f} |"
+            f"| {row['experiment']} | {row['seed']} | {row['printed']} | {1 - row['leakage']:.4f} |"
+            f" {1 - row['bound_grid']:.4f} | {1 - row['bound_plane']:.4f} | {row['gap']:.4f} |"
         )
     lines += ["", "## Information", ""]
     lines += [
-        "| experiment | seed | ours, bits | nobody on the grid below | nobody on the plane below | gap, % |",
+        (
+            "| experiment | seed | ours, bits | nobody on the grid below | nobody on the plane"
+            " below | gap, % |"
+        ),
         "|---|---|---|---|---|---|",
     ]
     for row in _of(rows, "information"):
         lines.append(
-            f"| {row['experiment']} | {row['seed']} | {row['leakage']:.4f} | {row['bound_grid']:.4f} | {row['bound_plane']:.4f} "
-            f"| {100 * row['gap'] / row['leakage']:.2f} |"
+            f"| {row['experiment']} | {row['seed']} | {row['leakage']:.4f} |"
+            f" {row['bound_grid']:.4f} | {row['bound_plane']:.4f} |"
+            f" {100 * row['gap'] / row['leakage']:.2f} |"
         )
     lines += ["", "## The program", ""]
     lines += [
-        "The paper counts one variable a pair of cells. Only truths with mass and cells that meet their convex hull (and a ring about "
-        "it) can matter; "
-        "column generation touches fewer still. Times and memory are of one machine with two cores, shared with other work (hence the "
-        "seconds of processor time, where they were taken); they are not results.",
+        (
+            "The paper counts one variable a pair of cells. Only truths with mass and cells that"
+            " meet their convex hull (and a ring about it) can matter; column generation touches"
+            " fewer still. Times and memory are of one machine with two cores, shared with other"
+            " work (hence the seconds of processor time, where they were taken); they are not"
+            " results."
+        ),
         "",
-        "| experiment | objective | seed | variables, the paper's count | that can matter | touched | seconds | of processor "
-        "| check, seconds | peak MB | certificate, kB | SHA-256 |",
+        (
+            "| experiment | objective | seed | variables, the paper's count | that can matter |"
+            " touched | seconds | of processor | check, seconds | peak MB | certificate, kB |"
+            " SHA-256 |"
+        ),
         "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         lines.append(
-            f"| {row['experiment']} | {row['objective']} | {row['seed']} "
-            f"| {row['variables']:,} | {row['pairs']:,} | {row['pairs_touched']:,} "
-            f"| {row['seconds']:.0f} | {_processor(row)} | {row['check_seconds']:.0f} | {row['peak_mb']:.0f} "
-            f"| {row['certificate_bytes'] / 1000:.0f} "
-            f"| `{row['certificate_sha256'][:16]}` |"
+            f"| {row['experiment']} | {row['objective']} | {row['seed']} | {row['variables']:,} |"
+            f" {row['pairs']:,} | {row['pairs_touched']:,} | {row['seconds']:.0f} |"
+            f" {_processor(row)} | {row['check_seconds']:.0f} | {row['peak_mb']:.0f} |"
+            f" {row['certificate_bytes'] / 1000:.0f} | `{row['certificate_sha256'][:16]}` |"
         )
     lines += ["", "## The same mechanisms on test data", ""]
     lines += [
-        "An unseen truth is answered as the nearest training truth, with its own nearest report mixed in until it costs no more: this "
-        "is what the exact channel is worth on places that it was not solved for. "
-        "B(X|Z) is for the adversary who knows the test points; *learnt* for the one who learnt on training data.",
+        (
+            "An unseen truth is answered as the nearest training truth, with its own nearest report"
+            " mixed in until it costs no more: this is what the exact channel is worth on places"
+            " that it was not solved for. B(X|Z) is for the adversary who knows the test points;"
+            " *learnt* for the one who learnt on training data."
+        ),
         "",
-        "| experiment | objective | seed | loss, training | loss, test | B(X\\|Z), training | B(X\\|Z), test | learnt, test "
-        "| exposed, training |",
+        (
+            "| experiment | objective | seed | loss, training | loss, test | B(X\\|Z), training |"
+            " B(X\\|Z), test | learnt, test | exposed, training |"
+        ),
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
@@ -175,7 +207,9 @@ def _of(rows: list[dict[str, Any]], objective: str) -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] and sys.argv[1] in _OBJECTIVES:  # all seeds of one objective, into docs/reproduction
+    if (
+        sys.argv[1:] and sys.argv[1] in _OBJECTIVES
+    ):  # all seeds of one objective, into docs/reproduction
         main(objectives=(sys.argv[1],), again=True)
         sys.exit()
     print(json.dumps(solve_one(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]))))

@@ -1,7 +1,8 @@
-"""The ceiling on test data: the best that a mechanism made for the test points themselves could do within the same budget.
+"""The ceiling on test data: the best that a mechanism made for the test points themselves could do
+within the same budget.
 
-Nobody is above the error of a blind guess.  Where the coin, made for the test points, does not reach that, the exact solver gives the
-best on the paper's 260 x 260 grid, with proof.
+Nobody is above the error of a blind guess.  Where the coin, made for the test points, does not
+reach that, the exact solver gives the best on the paper's 260 x 260 grid, with proof.
 
 python -m paper.optimum_test [--again]
 """
@@ -29,12 +30,25 @@ def solve_one(number: int, seed: int) -> dict[str, Any]:
     problem = Problem(samples, max_loss=experiment.max_loss_m, region=PAPER_REGION, cells=_CELLS)
     clock = time.process_time()
     coin = figures(solve(problem, Coin()).mechanism, samples)
-    row = {"experiment": number, "seed": seed, "max_loss_m": experiment.max_loss_m, "blind": 1 - float(problem.joint.prior.max())}
-    row |= {"coin_loss_m": coin["loss_m"], "coin_bayes_error": coin["bayes_error"], "nobody_above": row["blind"]}
+    row = {
+        "experiment": number,
+        "seed": seed,
+        "max_loss_m": experiment.max_loss_m,
+        "blind": 1 - float(problem.joint.prior.max()),
+    }
+    row |= {
+        "coin_loss_m": coin["loss_m"],
+        "coin_bayes_error": coin["bayes_error"],
+        "nobody_above": row["blind"],
+    }
     if coin["bayes_error"] < row["blind"] - 1e-9:
         found = solve(problem, _EXACT)
         assert found.certificate is not None
-        row |= {"reached": 1 - found.leakage, "nobody_above": 1 - found.certificate.bound(problem).grid, "loss_m": found.loss}
+        row |= {
+            "reached": 1 - found.leakage,
+            "nobody_above": 1 - found.certificate.bound(problem).grid,
+            "loss_m": found.loss,
+        }
     say(f"test data, experiment {number}, seed {seed}: nobody above {row['nobody_above']:.4f}")
     return {**row, "settings": SETTINGS, "seconds": time.process_time() - clock}
 
@@ -42,8 +56,17 @@ def solve_one(number: int, seed: int) -> dict[str, Any]:
 def main(folder: Path = RESULTS, seeds: tuple[int, ...] = SEEDS, *, again: bool = False) -> None:
     """What the folder does not hold yet."""
     path = folder / "optimum_test.json"
-    todo = {(number, seed): partial(solve_one, number, seed) for number in (1, 2, 3, 4) for seed in seeds}
-    fill(path, "python -m paper.optimum_test", todo, saved(path, SETTINGS, "experiment", "seed", again=again))
+    todo = {
+        (number, seed): partial(solve_one, number, seed)
+        for number in (1, 2, 3, 4)
+        for seed in seeds
+    }
+    fill(
+        path,
+        "python -m paper.optimum_test",
+        todo,
+        saved(path, SETTINGS, "experiment", "seed", again=again),
+    )
 
 
 if __name__ == "__main__":

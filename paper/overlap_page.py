@@ -26,22 +26,38 @@ _NAMES = {"laplace": "planar Laplace", "coin": "coin", "nobody_above": "nobody a
 
 def _without_noise(rows: list[dict[str, Any]], weights: list[float]) -> list[str]:
     """Beside the printed errors, which are what there is to choose a weight by."""
-    printed = {(one.split, one.cells): one.bayes_error for one in targets("none") if one.experiment == "gowalla"}
+    printed = {
+        (one.split, one.cells): one.bayes_error
+        for one in targets("none")
+        if one.experiment == "gowalla"
+    }
     keys = [(split, cells) for split in SPLITS for cells in CELLS]
     lines = [["the paper", *(f"{printed[key]:.2f}" for key in keys)]]
     for weight in weights:
-        found = [[row["none"][split][str(cells)] for row in rows if row["weight"] == weight] for split, cells in keys]
+        found = [
+            [row["none"][split][str(cells)] for row in rows if row["weight"] == weight]
+            for split, cells in keys
+        ]
         lines.append([f"weight {weight:g}", *(said(values, 2) for values in found)])
     return table(["", *(f"{split}, {cells} cells" for split, cells in keys)], lines)
 
 
 def _mechanisms(rows: list[dict[str, Any]], weights: list[float], number: str) -> list[str]:
-    keys = [(name, split) for name in _NAMES for split in SPLITS if any(split in row[number].get(name, {}) for row in rows)]
+    keys = [
+        (name, split)
+        for name in _NAMES
+        for split in SPLITS
+        if any(split in row[number].get(name, {}) for row in rows)
+    ]
     lines = []
     for weight in weights:
         line = [f"weight {weight:g}"]
         for name, split in keys:
-            values = [row[number][name][split] for row in rows if row["weight"] == weight and name in row[number]]
+            values = [
+                row[number][name][split]
+                for row in rows
+                if row["weight"] == weight and name in row[number]
+            ]
             line.append(said(values, mark="≤ " if name == "nobody_above" else ""))
         lines.append(line)
     return table(["", *(f"{_NAMES[name]}, {split}" for name, split in keys)], lines)
@@ -51,12 +67,21 @@ def _moves(rows: list[dict[str, Any]], weights: list[float]) -> str:
     """How far the figures of experiment 4 go from the strictest filter to none."""
 
     def ends(name: str, split: str) -> str:
-        both = [[row["4"][name][split] for row in rows if row["weight"] == w and name in row["4"]] for w in (weights[0], weights[-1])]
+        both = [
+            [row["4"][name][split] for row in rows if row["weight"] == w and name in row["4"]]
+            for w in (weights[0], weights[-1])
+        ]
         return " to ".join(f"{median(values):.3f}" for values in both)
 
-    told = [f"{name} from {ends(key, 'train')}" for key, name in (("laplace", "planar Laplace"), ("coin", "the coin"))]
+    told = [
+        f"{name} from {ends(key, 'train')}"
+        for key, name in (("laplace", "planar Laplace"), ("coin", "the coin"))
+    ]
     told.append(f"the proven bound from {ends('nobody_above', 'train')}")
-    return f"From weight {weights[0]:g} to {weights[-1]:g}, experiment 4, training data: {', '.join(told)}.\n"
+    return (
+        f"From weight {weights[0]:g} to {weights[-1]:g}, experiment 4, training data:"
+        f" {', '.join(told)}.\n"
+    )
 
 
 def page(folder: Path = RESULTS) -> str:
@@ -66,7 +91,12 @@ def page(folder: Path = RESULTS) -> str:
     draws = sorted({row["seed"] for row in rows})
     deep = sorted({row["seed"] for row in rows if "nobody_above" in row["4"]})
     lines = [_HEAD.format(draws=", ".join(map(str, draws)), deep=", ".join(map(str, deep)))]
-    lines += [_moves(rows, weights), "## Bayes error without noise", "", *_without_noise(rows, weights)]
+    lines += [
+        _moves(rows, weights),
+        "## Bayes error without noise",
+        "",
+        *_without_noise(rows, weights),
+    ]
     for number, budget in (("3", "1150"), ("4", "518")):
         lines += [
             f"## Experiment {number}, L = {budget} m, computed from laws",

@@ -1,4 +1,5 @@
-"""The steps of `make paper`, what each is expected to take on one core, and which a folder holds already: one place for all three."""
+"""The steps of `make paper`, what each is expected to take on one core, and which a folder holds
+already: one place for all three."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -28,14 +29,20 @@ from paper.tables import say
 from sfumato.files import read_json
 from sfumato.solver import Game
 
-_OPTIMUM_SECONDS = {(2, "bayes"): 40, (4, "bayes"): 30, (2, "information"): 200, (4, "information"): 25}
+_OPTIMUM_SECONDS = {
+    (2, "bayes"): 40,
+    (4, "bayes"): 30,
+    (2, "information"): 200,
+    (4, "information"): 25,
+}
 _COLUMN_SECONDS = {1: 30, 2: 45, 3: 10, 4: 25}
 _GAME_SECONDS = {"game": {1: 60, 2: 60, 3: 60, 4: 60}, "paper": {1: 500, 2: 370, 3: 600, 4: 600}}
 
 
 @dataclass(frozen=True)
 class Step:
-    """A part of the reproduction: its name, expected seconds, whether a folder holds it, and how it is run."""
+    """A part of the reproduction: its name, expected seconds, whether a folder holds it, and how it
+    is run."""
 
     name: str
     seconds: float
@@ -76,9 +83,17 @@ def _optimum(number: int, objective: str, seed: int) -> Step:
 
 
 def _ceilings(seed: int) -> Step:
-    wanted = [{"experiment": experiment.number, "seed": seed, "settings": optimum_test.SETTINGS} for experiment in EXPERIMENTS]
+    wanted = [
+        {"experiment": experiment.number, "seed": seed, "settings": optimum_test.SETTINGS}
+        for experiment in EXPERIMENTS
+    ]
     done = _with_rows("optimum_test.json", wanted)
-    return Step(f"ceilings on test data, seed {seed}", 30, done, lambda folder: optimum_test.main(folder, (seed,)))
+    return Step(
+        f"ceilings on test data, seed {seed}",
+        30,
+        done,
+        lambda folder: optimum_test.main(folder, (seed,)),
+    )
 
 
 def _columns(number: int, seed: int) -> Step:
@@ -99,45 +114,91 @@ def _game(recipe: str, number: int, seed: int) -> Step:
     game = Game() if recipe == "game" else Game.paper(number)
     game = game if epochs is None else replace(game, classifier_epochs=epochs)
     return Step(
-        f"{'Game()' if recipe == 'game' else f'Game.paper({number})'}, experiment {number}, seed {seed}",
+        f"{'Game()' if recipe == 'game' else f'Game.paper({number})'}, experiment {number}, seed"
+        f" {seed}",
         _GAME_SECONDS[recipe][number],
-        lambda folder: seed in [run["seed"] for run in game_tables.earlier(folder / f"{recipe}_{number}.json", game)],
-        lambda folder: game_tables.main(folder, (seed,), experiments=(number,), recipe=recipe, classifier_epochs=epochs),
+        lambda folder: (
+            seed
+            in [
+                run["seed"] for run in game_tables.earlier(folder / f"{recipe}_{number}.json", game)
+            ]
+        ),
+        lambda folder: game_tables.main(
+            folder, (seed,), experiments=(number,), recipe=recipe, classifier_epochs=epochs
+        ),
     )
 
 
 def _side_claims(folder: Path) -> bool:
     there = _document(folder, "ablation.json").get("runs", {})
     return all(
-        name in there and there[name]["settings"] == repr(game) and len(there[name]["runs"]) >= count
+        name in there
+        and there[name]["settings"] == repr(game)
+        and len(there[name]["runs"]) >= count
         for name, (_, game, count) in ablation.games().items()
     )
 
 
 def steps(seeds: tuple[int, ...] = SEEDS, *, quick: bool = False) -> list[Step]:
-    """Everything, the tables first; quick leaves out the readings, information as objective, `Game.paper` and the side experiments."""
+    """Everything, the tables first; quick leaves out the readings, information as objective,
+    `Game.paper` and the side experiments."""
     found = [
-        Step("no noise", 3, _with_seeds("no_noise.json", seeds), lambda folder: no_noise.main(folder, seeds)),
-        Step("planar Laplace", 25.0 * len(seeds), _with_seeds("laplace.json", seeds), lambda folder: laplace_tables.main(folder, seeds)),
+        Step(
+            "no noise",
+            3,
+            _with_seeds("no_noise.json", seeds),
+            lambda folder: no_noise.main(folder, seeds),
+        ),
+        Step(
+            "planar Laplace",
+            25.0 * len(seeds),
+            _with_seeds("laplace.json", seeds),
+            lambda folder: laplace_tables.main(folder, seeds),
+        ),
         Step("Alice and Bob", 1, _there("alice_and_bob.json"), alice_and_bob.main),
     ]
     for seed in seeds:
         found += [_optimum(number, "bayes", seed) for number in (2, 4)]
-        found += [_ceilings(seed), *(_columns(experiment.number, seed) for experiment in EXPERIMENTS)]
+        found += [
+            _ceilings(seed),
+            *(_columns(experiment.number, seed) for experiment in EXPERIMENTS),
+        ]
         found += [_game("game", experiment.number, seed) for experiment in EXPERIMENTS]
     if quick:
         return found
-    found.append(Step("readings", 60.0 * len(seeds), _with_seeds("readings.json", seeds), lambda folder: readings.main(folder, seeds)))
+    found.append(
+        Step(
+            "readings",
+            60.0 * len(seeds),
+            _with_seeds("readings.json", seeds),
+            lambda folder: readings.main(folder, seeds),
+        )
+    )
     found += [_optimum(number, "information", seed) for number in (2, 4) for seed in seeds]
     keys = ("data", "experiment", "max_loss_m", "objective", "recipe", "seed", "settings")
-    jobs = [dict(zip(keys, (*job, seed, repr(learned.RECIPES[job[-1]])), strict=True)) for job in learned.jobs() for seed in seeds]
-    weights = [{"weight": weight, "seed": seed, "settings": overlap.SETTINGS} for weight in overlap.WEIGHTS for seed in overlap.DRAWS]
-    further = [{"recipe": kind, "seed": seed, "settings": draws.SETTINGS} for kind in draws.KINDS for seed in draws.DRAWS]
+    jobs = [
+        dict(zip(keys, (*job, seed, repr(learned.RECIPES[job[-1]])), strict=True))
+        for job in learned.jobs()
+        for seed in seeds
+    ]
+    weights = [
+        {"weight": weight, "seed": seed, "settings": overlap.SETTINGS}
+        for weight in overlap.WEIGHTS
+        for seed in overlap.DRAWS
+    ]
+    further = [
+        {"recipe": kind, "seed": seed, "settings": draws.SETTINGS}
+        for kind in draws.KINDS
+        for seed in draws.DRAWS
+    ]
     games = sum(count for _, _, count in ablation.games().values())
     return [
         *found,
         Step(
-            "the codebook beside the bounds", 35.0 * len(jobs), _with_rows("learned.json", jobs), lambda folder: learned.main(folder, seeds)
+            "the codebook beside the bounds",
+            35.0 * len(jobs),
+            _with_rows("learned.json", jobs),
+            lambda folder: learned.main(folder, seeds),
         ),
         Step("overlap", 15.0 * len(weights), _with_rows("overlap.json", weights), overlap.main),
         Step("further draws", 25.0 * len(further), _with_rows("draws.json", further), draws.main),
@@ -151,7 +212,11 @@ def steps(seeds: tuple[int, ...] = SEEDS, *, quick: bool = False) -> list[Step]:
 
 def _further_seeds(folder: Path) -> bool:
     further = _document(folder, "cross_entropy.json").get("further", {})
-    return all(str(seed) in further.get(number, {}) for number in ("1", "2") for seed in cross_entropy.FURTHER)
+    return all(
+        str(seed) in further.get(number, {})
+        for number in ("1", "2")
+        for seed in cross_entropy.FURTHER
+    )
 
 
 def carry_out(todo: list[Step], folder: Path) -> None:
@@ -161,7 +226,10 @@ def carry_out(todo: list[Step], folder: Path) -> None:
     for number, step in enumerate(todo):
         pace = spent / expected if expected >= 60 else 1.0
         left = pace * sum(one.seconds for one in todo[number:])
-        say(f"[{number + 1}/{len(todo)}] {step.name}; about {f'{left / 3600:.1f} hours' if left > 5400 else f'{left / 60:.0f} min'} left")
+        say(
+            f"[{number + 1}/{len(todo)}] {step.name}; about"
+            f" {f'{left / 3600:.1f} hours' if left > 5400 else f'{left / 60:.0f} min'} left"
+        )
         clock = time.monotonic()
         step.run(folder)
         spent, expected = spent + time.monotonic() - clock, expected + step.seconds

@@ -1,7 +1,9 @@
-"""What a net with a one-dimensional seed hides from an adversary who looks closer: its Bayes error by the side of the cells.
+"""What a net with a one-dimensional seed hides from an adversary who looks closer: its Bayes error
+by the side of the cells.
 
-The net is that of one round of `Game.paper(2)` with 300 classifier epochs, test points of seed 0; its law is known (its seed takes 256
-values).  Each truth's reports lie on a curve of their own; wide cells merge the curves, narrow ones tell them apart.
+The net is that of one round of `Game.paper(2)` with 300 classifier epochs, test points of seed 0;
+its law is known (its seed takes 256 values).  Each truth's reports lie on a curve of their own;
+wide cells merge the curves, narrow ones tell them apart.
 
 python -m paper.precision
 """
@@ -30,14 +32,24 @@ def run() -> dict[str, Any]:
     net = net_of(solve(Problem(data.train, max_loss=experiment.max_loss_m), game, seed=0).mechanism)
     law = net.law(part(data, "test").joint())
     assert law is not None
-    errors = {f"{side:g}": bayes_error(merge_on_grid(law, Grid(cell_m=side)).joint) for side in SIDES_M}
-    return {"seed": 0, "loss_m": law.loss, "bayes_error_by_cell_m": errors, "bayes_error": bayes_error(law.joint)}
+    errors = {
+        f"{side:g}": bayes_error(merge_on_grid(law, Grid(cell_m=side)).joint) for side in SIDES_M
+    }
+    return {
+        "seed": 0,
+        "loss_m": law.loss,
+        "bayes_error_by_cell_m": errors,
+        "bayes_error": bayes_error(law.joint),
+    }
 
 
 def main(folder: Path = RESULTS) -> None:
     document = run()
     write_json(folder / "precision.json", document)
-    say(f"Bayes error by cell side, m: {document['bayes_error_by_cell_m']}; on the reports themselves {document['bayes_error']:.4f}")
+    say(
+        f"Bayes error by cell side, m: {document['bayes_error_by_cell_m']}; on the reports"
+        f" themselves {document['bayes_error']:.4f}"
+    )
 
 
 if __name__ == "__main__":

@@ -22,7 +22,8 @@ class Target:
 
     @property
     def tolerance(self) -> float:
-        """How far ours may lie: 0.07 on Gowalla (their selection is not published), else 0.02, or 0.04 at 10 hits."""
+        """How far ours may lie: 0.07 on Gowalla (their selection is not published), else 0.02, or
+        0.04 at 10 hits."""
         if self.experiment in ("3", "4", "gowalla"):
             return 0.07
         return 0.04 if self.hits == 10 else 0.02
@@ -56,6 +57,13 @@ def figures() -> list[dict[str, str]]:
 def printed_loss(experiment: int, split: str, mechanism: str) -> float:
     """The loss in metres that the paper measured."""
     for row in figures():
-        if (row["experiment"], row["quantity"], row["split"], row["mechanism"]) == (str(experiment), "loss", split, mechanism):
+        if (row["experiment"], row["quantity"], row["split"], row["mechanism"]) == (
+            str(experiment),
+            "loss",
+            split,
+            mechanism,
+        ):
             return float(row["value"])
-    raise LookupError(f"figures.csv has no loss of {mechanism} in experiment {experiment} on {split} data")
+    raise LookupError(
+        f"figures.csv has no loss of {mechanism} in experiment {experiment} on {split} data"
+    )

@@ -1,4 +1,5 @@
-"""README.md of docs/reproduction: the words of readers.md with every number from the JSON of the runs.
+"""README.md of docs/reproduction: the words of readers.md with every number from the JSON of the
+runs.
 
 python -m paper.readers_page
 """
@@ -17,16 +18,21 @@ _TEMPLATE = Path(__file__).resolve().parent / "readers.md"
 
 def _theirs(number: int) -> float:
     key = (str(number), "test", *FINEST)
-    return next(one.bayes_error for one in targets("learned") if (one.experiment, one.split, one.cells, one.hits) == key)
+    return next(
+        one.bayes_error
+        for one in targets("learned")
+        if (one.experiment, one.split, one.cells, one.hits) == key
+    )
 
 
 def _against(folder: Path, name: str) -> str:
     """A column beside the printed learned mechanism, experiment by experiment."""
     found = {number: columns(folder, number)[name] for number in (1, 2, 3, 4)}
     told = [
-        f"{said(column.errors('test', *FINEST))}{_one_seed(column.seeds)} at {median(column.losses('test')):.0f} m"
-        f"{column.over(EXPERIMENTS[number - 1].max_loss_m)} in experiment {number}, printed {_theirs(number):.2f} at "
-        f"{printed_loss(number, 'test', 'learned'):.0f} m"
+        f"{said(column.errors('test', *FINEST))}{_one_seed(column.seeds)} at"
+        f" {median(column.losses('test')):.0f} m{column.over(EXPERIMENTS[number - 1].max_loss_m)}"
+        f" in experiment {number}, printed {_theirs(number):.2f} at"
+        f" {printed_loss(number, 'test', 'learned'):.0f} m"
         for number, column in found.items()
         if column.runs
     ]
@@ -38,8 +44,15 @@ def _one_seed(seeds: list[int]) -> str:
 
 
 def _optimum(folder: Path) -> dict[str, Any]:
-    rows = [row for row in read_json(folder / "optimum.json", what="the optima")["rows"] if row["objective"] == "bayes"]
-    found: dict[str, Any] = {"gap": f"{max(row['gap'] for row in rows):.4f}", "variables": rows[0]["variables"] / 1e9}
+    rows = [
+        row
+        for row in read_json(folder / "optimum.json", what="the optima")["rows"]
+        if row["objective"] == "bayes"
+    ]
+    found: dict[str, Any] = {
+        "gap": f"{max(row['gap'] for row in rows):.4f}",
+        "variables": rows[0]["variables"] / 1e9,
+    }
     for number in (2, 4):
         own = [row for row in rows if row["experiment"] == number]
         found |= {f"reached_{number}": f"{min(1 - row['leakage'] for row in own):.3f}"}
@@ -52,9 +65,19 @@ def _laplace(folder: Path) -> dict[str, str]:
     laplace = read_json(folder / "laplace.json", what="the planar Laplace tables")["rows"]
     bare = read_json(folder / "no_noise.json", what="the tables without noise")["rows"]
     key = {(row["experiment"], row["split"], row["cells"], row["hits"]): row for row in laplace}
-    few, many, pair = key["3", "test", 260, 10], key["3", "test", 260, 500], key["4", "train", 260, 10]
-    counts = [f"{sum(row['within'] for row in rows)} of its {len(rows)}" for rows in (laplace, bare)]
-    learned = next(one for one in targets("learned") if (one.experiment, one.split, one.cells, one.hits) == ("4", "train", 260, 10))
+    few, many, pair = (
+        key["3", "test", 260, 10],
+        key["3", "test", 260, 500],
+        key["4", "train", 260, 10],
+    )
+    counts = [
+        f"{sum(row['within'] for row in rows)} of its {len(rows)}" for rows in (laplace, bare)
+    ]
+    learned = next(
+        one
+        for one in targets("learned")
+        if (one.experiment, one.split, one.cells, one.hits) == ("4", "train", 260, 10)
+    )
     return {
         "laplace": counts[0],
         "bare": counts[1].replace("its", "the"),
@@ -73,20 +96,27 @@ def _laplace(folder: Path) -> dict[str, str]:
 def _beside_laplace(runs: dict[int, list[dict[str, Any]]]) -> str:
     """A game's Bayes errors against those of planar Laplace at the budget."""
     return "; ".join(
-        f"{said([run['game']['bayes_error'] for run in found])} against {said([run['laplace']['bayes_error'] for run in found])}"
-        f"{_one_seed([run['seed'] for run in found])} in experiment {number}"
+        f"{said([run['game']['bayes_error'] for run in found])} against"
+        f" {said([run['laplace']['bayes_error'] for run in found])}{_one_seed([run['seed'] for run in found])}"
+        f" in experiment {number}"
         for number, found in runs.items()
         if found
     )
 
 
 def _wins(runs: list[dict[str, Any]]) -> bool:
-    return bool(runs) and median(run["game"]["bayes_error"] for run in runs) > median(run["laplace"]["bayes_error"] for run in runs)
+    return bool(runs) and median(run["game"]["bayes_error"] for run in runs) > median(
+        run["laplace"]["bayes_error"] for run in runs
+    )
 
 
 def _games(folder: Path) -> dict[str, str]:
-    chances = read_json(folder / "alice_and_bob.json", what="the game of Alice and Bob")["chance_to_swap"]["100 m"]
-    clouds = read_json(folder / "cross_entropy.json", what="the curves of cross entropy")["experiments"]["1"]
+    chances = read_json(folder / "alice_and_bob.json", what="the game of Alice and Bob")[
+        "chance_to_swap"
+    ]["100 m"]
+    clouds = read_json(folder / "cross_entropy.json", what="the curves of cross entropy")[
+        "experiments"
+    ]["1"]
     runs = {number: columns(folder, number)["Game"].runs for number in (1, 2, 3, 4)}
     literal = {number: columns(folder, number)["Game.paper"].runs for number in (1, 2, 3, 4)}
     return {
@@ -95,7 +125,9 @@ def _games(folder: Path) -> dict[str, str]:
         "swapped": f"{clouds['cross entropy']['history'][-1]['validation_bayes_error']:.2f}",
         "kept": f"{clouds['mutual information']['history'][-1]['validation_bayes_error']:.2f}",
         "beats": f"`Game()` has {_beside_laplace(runs)}, computed on 25 m cells",
-        "winning": " and ".join(f"experiment {number}" for number, found in literal.items() if _wins(found)),
+        "winning": " and ".join(
+            f"experiment {number}" for number, found in literal.items() if _wins(found)
+        ),
         "literal": f"`Game.paper(n)` has {_beside_laplace(literal)}",
         "calibrated": said([run["laplace"]["bayes_error"] for run in runs[1]]),
     }
@@ -105,7 +137,9 @@ def page(folder: Path = RESULTS) -> str:
     """The page, filled in."""
     net = read_json(folder / "precision.json", what="a net by the side of the cells")
     cells = net["bayes_error_by_cell_m"]
-    optimal = {row["experiment"]: row["value"] for row in figures() if row["mechanism"] == "optimal"}
+    optimal = {
+        row["experiment"]: row["value"] for row in figures() if row["mechanism"] == "optimal"
+    }
     return _TEMPLATE.read_text(encoding="utf-8").format(
         **_laplace(folder),
         **_games(folder),
@@ -119,7 +153,9 @@ def page(folder: Path = RESULTS) -> str:
         budget=f"{EXPERIMENTS[0].max_loss_m:g}",
         coin=_against(folder, "coin"),
         codebook=_against(folder, "Codebook"),
-        computed=", ".join(said(columns(folder, number)["Codebook"].law("test")) for number in (1, 2, 3, 4)),
+        computed=", ".join(
+            said(columns(folder, number)["Codebook"].law("test")) for number in (1, 2, 3, 4)
+        ),
         recipe=_against(folder, "Game.paper"),
     )
 

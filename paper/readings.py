@@ -1,4 +1,5 @@
-"""What each of our readings does to the planar Laplace figures: the same rows with one thing changed.
+"""What each of our readings does to the planar Laplace figures: the same rows with one thing
+changed.
 
 python -m paper.readings
 """
@@ -10,7 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from paper.experiments import EXPERIMENTS, HITS, RESULTS, SEEDS, SPLITS, gowalla, grid, load, part, reports
+from paper.experiments import (
+    EXPERIMENTS,
+    HITS,
+    RESULTS,
+    SEEDS,
+    SPLITS,
+    gowalla,
+    grid,
+    load,
+    part,
+    reports,
+)
 from paper.printed import Target, targets
 from paper.tables import say
 from sfumato.data.samples import Samples, Split
@@ -35,7 +47,8 @@ def _thin_middle(samples: Samples, seed: int) -> Samples:
 
 
 def _globe(samples: Samples, seed: int) -> Samples:
-    """Metres by degrees times the cosine of the latitude, on a sphere, in place of a tangent plane."""
+    """Metres by degrees times the cosine of the latitude, on a sphere, in place of a tangent
+    plane."""
     assert samples.plane is not None
     latitude, longitude = samples.plane.to_degrees(samples.truth)
     east = (longitude - SEBASTOPOL[1]) * np.cos(np.radians(SEBASTOPOL[0]))
@@ -78,10 +91,13 @@ READINGS: dict[str, tuple[Load, Truths | None, Reports | None]] = {
 
 
 def differences(name: str, experiment: int, seeds: tuple[int, ...]) -> list[float]:
-    """Ours less theirs for each planar Laplace row of an experiment that is not doubtful, the median over seeds."""
+    """Ours less theirs for each planar Laplace row of an experiment that is not doubtful, the
+    median over seeds."""
     loads, truths, outside = READINGS[name]
     chosen = EXPERIMENTS[experiment - 1]
-    rows: dict[Target, list[float]] = {row: [] for row in targets("laplace") if row.experiment == str(experiment) and not row.doubt}
+    rows: dict[Target, list[float]] = {
+        row: [] for row in targets("laplace") if row.experiment == str(experiment) and not row.doubt
+    }
     for seed in seeds:
         for split in SPLITS:
             samples = part(loads(chosen.data, seed), split)
@@ -90,24 +106,40 @@ def differences(name: str, experiment: int, seeds: tuple[int, ...]) -> list[floa
             for row in (row for row in rows if row.split == split):
                 who, where = secret[: row.hits * len(samples)], report[: row.hits * len(samples)]
                 who, where = (who, where) if outside is None else outside(who, where)
-                rows[row].append(estimate_bayes_error(who, where, grid(row.cells), secrets=len(samples.secrets)).value)
+                rows[row].append(
+                    estimate_bayes_error(
+                        who, where, grid(row.cells), secrets=len(samples.secrets)
+                    ).value
+                )
     return [float(np.median(values)) - row.bayes_error for row, values in rows.items()]
 
 
 def _touched(name: str) -> tuple[int, ...]:
-    return (1, 2) if name.startswith("cloud") else (3, 4) if name.startswith("no thinning") else (1, 2, 3, 4)
+    return (
+        (1, 2)
+        if name.startswith("cloud")
+        else (3, 4)
+        if name.startswith("no thinning")
+        else (1, 2, 3, 4)
+    )
 
 
 def main(folder: Path = RESULTS, seeds: tuple[int, ...] = SEEDS) -> None:
     document: dict[str, Any] = {"seeds": list(seeds), "readings": {}}
-    ours = {number: np.array(differences("as we read it", number, seeds)) for number in (1, 2, 3, 4)}
+    ours = {
+        number: np.array(differences("as we read it", number, seeds)) for number in (1, 2, 3, 4)
+    }
     for name in READINGS:
         say(f"readings: {name}")
         entry = document["readings"][name] = {}
         for number in _touched(name):
             off = np.array(differences(name, number, seeds))
             size, moved = np.abs(off), np.abs(off - ours[number])
-            entry[str(number)] = {"mean": float(size.mean()), "largest": float(size.max()), "moved": float(moved.max())}
+            entry[str(number)] = {
+                "mean": float(size.mean()),
+                "largest": float(size.max()),
+                "moved": float(moved.max()),
+            }
     write_json(folder / "readings.json", document)
     write_text(folder / "readings.md", page(folder))
 
@@ -115,9 +147,20 @@ def main(folder: Path = RESULTS, seeds: tuple[int, ...] = SEEDS) -> None:
 def page(folder: Path = RESULTS) -> str:
     """readings.md, from readings.json."""
     document = read_json(folder / "readings.json", what="the figures of the readings")
-    lines = [_TITLE, "| reading | experiment 1 | experiment 2 | experiment 3 | experiment 4 |", "|---|---|---|---|---|"]
+    lines = [
+        _TITLE,
+        "| reading | experiment 1 | experiment 2 | experiment 3 | experiment 4 |",
+        "|---|---|---|---|---|",
+    ]
     for name, found in document["readings"].items():
-        cells = ["{mean:.3f}, {largest:.3f}; {moved:.3f}".format(**found[n]) if n in found else "not touched" for n in "1234"]
+        cells = [
+            (
+                "{mean:.3f}, {largest:.3f}; {moved:.3f}".format(**found[n])
+                if n in found
+                else "not touched"
+            )
+            for n in "1234"
+        ]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join([*lines, ""])
 

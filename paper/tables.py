@@ -11,7 +11,10 @@ from paper.experiments import RESULTS
 from paper.printed import Target
 from sfumato.files import read_json, write_json, write_text
 
-_HEAD = "| data | cells a side | hits | ours | lowest to highest | exact on the grid | theirs | difference | allowed | |"
+_HEAD = (
+    "| data | cells a side | hits | ours | lowest to highest | exact on the grid | theirs |"
+    " difference | allowed | |"
+)
 _RULE = "|---|---|---|---|---|---|---|---|---|---|"
 
 
@@ -23,11 +26,18 @@ def say(text: str) -> None:
 def asked_again(module: str, says: str | None) -> bool:
     """The command line of a module whose only option is to begin anew."""
     parser = argparse.ArgumentParser(prog=f"python -m paper.{module}", description=says)
-    parser.add_argument("--again", action="store_true", help="compute again what an earlier run has saved")
+    parser.add_argument(
+        "--again", action="store_true", help="compute again what an earlier run has saved"
+    )
     return bool(parser.parse_args().again)
 
 
-def fill(path: Path, command: str, todo: Mapping[tuple, Callable[[], dict[str, Any]]], known: Mapping[tuple, dict[str, Any]]) -> None:
+def fill(
+    path: Path,
+    command: str,
+    todo: Mapping[tuple, Callable[[], dict[str, Any]]],
+    known: Mapping[tuple, dict[str, Any]],
+) -> None:
     """Run what is not known yet, and write all rows, in order of their keys, after each."""
     rows = dict(known)
     for key, run in todo.items():
@@ -36,7 +46,9 @@ def fill(path: Path, command: str, todo: Mapping[tuple, Callable[[], dict[str, A
             write_json(path, {"command": command, "rows": [rows[each] for each in sorted(rows)]})
 
 
-def saved(path: Path, settings: str, *keys: str, again: bool = False) -> dict[tuple, dict[str, Any]]:
+def saved(
+    path: Path, settings: str, *keys: str, again: bool = False
+) -> dict[tuple, dict[str, Any]]:
     """Rows of an earlier run with the same settings, by their keys; none to begin anew."""
     rows = read_json(path, what="results of a run")["rows"] if path.exists() and not again else []
     return {tuple(row[key] for key in keys): row for row in rows if row["settings"] == settings}
@@ -44,7 +56,9 @@ def saved(path: Path, settings: str, *keys: str, again: bool = False) -> dict[tu
 
 def spread(values: list[float], digits: int = 3, scale: float = 1.0) -> str:
     """The median and, where they differ in the digits shown, the lowest and the highest."""
-    low, middle, high = (f"{value * scale:.{digits}f}" for value in (min(values), median(values), max(values)))
+    low, middle, high = (
+        f"{value * scale:.{digits}f}" for value in (min(values), median(values), max(values))
+    )
     return middle if low == high else f"{middle} ({low} to {high})"
 
 
@@ -55,7 +69,8 @@ def table(heads: list[str], rows: list[list[str]]) -> list[str]:
 
 
 def compared(target: Target, by_seed: list[float], *, exact: float | None = None) -> dict[str, Any]:
-    """One row: the median over seeds beside the printed number, and whether it lies within the tolerance."""
+    """One row: the median over seeds beside the printed number, and whether it lies within the
+    tolerance."""
     ours = median(by_seed)
     difference = ours - target.bayes_error
     return {
@@ -77,16 +92,23 @@ def compared(target: Target, by_seed: list[float], *, exact: float | None = None
 
 def finished(name: str, rows: list[dict[str, Any]]) -> str:
     """A sentence on how many rows agree, and which do not."""
-    out = [f"experiment {row['experiment']} {row['split']} {row['cells']} cells {row['hits']} hits" for row in rows if not row["within"]]
-    return f"{name}: {len(rows) - len(out)} of {len(rows)} within the tolerance" + (f"; not: {', '.join(out)}" if out else "")
+    out = [
+        f"experiment {row['experiment']} {row['split']} {row['cells']} cells {row['hits']} hits"
+        for row in rows
+        if not row["within"]
+    ]
+    return f"{name}: {len(rows) - len(out)} of {len(rows)} within the tolerance" + (
+        f"; not: {', '.join(out)}" if out else ""
+    )
 
 
 def _row(row: dict[str, Any]) -> str:
     spread = f"{min(row['by_seed']):.3f} to {max(row['by_seed']):.3f}"
     mark = ("" if row["within"] else "**out**") + (" doubtful" if row["kind"] == "doubtful" else "")
     return (
-        f"| {row['split']} | {row['cells']} | {row['hits']} | {row['ours']:.3f} | {spread} | {row['exact']:.3f} "
-        f"| {row['theirs']:.2f} | {row['difference']:+.3f} | {row['tolerance']:.2f} | {mark.strip()} |"
+        f"| {row['split']} | {row['cells']} | {row['hits']} | {row['ours']:.3f} | {spread} |"
+        f" {row['exact']:.3f} | {row['theirs']:.2f} | {row['difference']:+.3f} |"
+        f" {row['tolerance']:.2f} | {mark.strip()} |"
     )
 
 
@@ -100,35 +122,63 @@ def laplace_page(folder: Path = RESULTS) -> str:
     bare = read_json(folder / "no_noise.json", what="the tables without noise")
     seeds = ", ".join(str(seed) for seed in laplace["seeds"])
     lines = ["# Planar Laplace and no noise: the paper's figures re-run", ""]
-    lines += [f"Made by `make paper` from laplace.json and no_noise.json; seeds {seeds}. B(X|Z), higher is more private.", ""]
     lines += [
-        "*Ours* is the paper's estimator, the median over seeds; *exact* is the Bayes error on the same cells from the law of the noise,"
+        (
+            f"Made by `make paper` from laplace.json and no_noise.json; seeds {seeds}. B(X|Z),"
+            " higher is more private."
+        ),
+        "",
     ]
-    lines += ["with no hits: what *ours* rises to as hits grow. What is not the paper's is numbered in paper/deviations.md.", ""]
-    lines += [f"- {finished('planar Laplace', laplace['rows'])}.", f"- {finished('No noise', bare['rows'])}."]
+    lines += [
+        "*Ours* is the paper's estimator, the median over seeds; *exact* is the Bayes error on the"
+        " same cells from the law of the noise,"
+    ]
+    lines += [
+        (
+            "with no hits: what *ours* rises to as hits grow. What is not the paper's is numbered"
+            " in paper/deviations.md."
+        ),
+        "",
+    ]
+    lines += [
+        f"- {finished('planar Laplace', laplace['rows'])}.",
+        f"- {finished('No noise', bare['rows'])}.",
+    ]
     lines += [f"- Doubtful: experiment {row['experiment']} {row['split']}, {row['cells']} cells, {row['hits']} hits: {row['doubt']}."
               for row in laplace["rows"] if row["doubt"]]  # fmt: skip
     lines += ["", "## Loss in metres", ""]
     lines += [
-        "| experiment | data | expected 2/epsilon | ours, all reports | ours, one report a point | theirs | theirs, in standard errors |"
+        "| experiment | data | expected 2/epsilon | ours, all reports | ours, one report a point |"
+        " theirs | theirs, in standard errors |"
     ]
     lines += ["|---|---|---|---|---|---|---|"]
     for row in laplace["losses"]:
         once = f"{min(row['ours_one_report_m']):.1f} to {max(row['ours_one_report_m']):.1f}"
         away = (row["theirs_m"] - row["expected_m"]) / row["one_report_error_m"]
         lines.append(
-            f"| {row['experiment']} | {row['split']} | {row['expected_m']:.2f} | {row['ours_m']:.2f} | {once} "
-            f"| {row['theirs_m']:.2f} | {away:+.1f} |"
+            f"| {row['experiment']} | {row['split']} | {row['expected_m']:.2f} |"
+            f" {row['ours_m']:.2f} | {once} | {row['theirs_m']:.2f} | {away:+.1f} |"
         )
     lines += [
         "",
-        "The last column divides by the standard error of a mean over one report a point: what the paper measured agrees with that.",
+        (
+            "The last column divides by the standard error of a mean over one report a point: what"
+            " the paper measured agrees with that."
+        ),
         "",
     ]
     for number in "1234":
-        lines += [f"## Experiment {number}", "", *rows_table([row for row in laplace["rows"] if row["experiment"] == number])]
+        lines += [
+            f"## Experiment {number}",
+            "",
+            *rows_table([row for row in laplace["rows"] if row["experiment"] == number]),
+        ]
     for name in ("synthetic", "gowalla"):
-        lines += [f"## No noise: {name}", "", *rows_table([row for row in bare["rows"] if row["experiment"] == name])]
+        lines += [
+            f"## No noise: {name}",
+            "",
+            *rows_table([row for row in bare["rows"] if row["experiment"] == name]),
+        ]
     return "\n".join(lines)
 
 

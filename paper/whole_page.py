@@ -13,7 +13,12 @@ from paper.tables import finished, spread, table
 from paper.whole_sections import DIFFERS, HEAD, coverage, other_figures, pictures, reached, sources
 from sfumato.files import read_json, write_text
 
-_TITLES = ("synthetic data, low utility", "synthetic data, high utility", "Gowalla data, low utility", "Gowalla data, high utility")
+_TITLES = (
+    "synthetic data, low utility",
+    "synthetic data, high utility",
+    "Gowalla data, low utility",
+    "Gowalla data, high utility",
+)
 Key = tuple[str, str, int, int]
 
 
@@ -27,7 +32,10 @@ def _printed(mechanism: str) -> dict[Key, Target]:
 
 
 def _laplace(document: dict[str, Any]) -> dict[Key, dict[str, Any]]:
-    return {(row["experiment"], row["split"], row["cells"], row["hits"]): row for row in document["rows"]}
+    return {
+        (row["experiment"], row["split"], row["cells"], row["hits"]): row
+        for row in document["rows"]
+    }
 
 
 def _told(target: Target) -> str:
@@ -35,8 +43,8 @@ def _told(target: Target) -> str:
 
 
 _LOSSES = (
-    "Test data, 260 cells, 500 hits. Losses: at the head of each experiment; ! marks a median loss on test data above the budget, where "
-    "the Bayes error does not compare with one within it."
+    "Test data, 260 cells, 500 hits. Losses: at the head of each experiment; ! marks a median loss"
+    " on test data above the budget, where the Bayes error does not compare with one within it."
 )
 
 
@@ -44,7 +52,9 @@ def introduction(folder: Path, laplace: dict[str, Any]) -> list[str]:
     """The summary table of the paper's introduction, ours beside theirs."""
     rows, measured = [], _laplace(laplace)
     learned, noise = _printed("learned"), _printed("laplace")
-    optimal = {row["experiment"]: row["value"] for row in figures() if row["mechanism"] == "optimal"}
+    optimal = {
+        row["experiment"]: row["value"] for row in figures() if row["mechanism"] == "optimal"
+    }
     for experiment, title in zip(EXPERIMENTS, _TITLES, strict=True):
         key = (str(experiment.number), "test", *FINEST)
         top, found = ceilings(folder, experiment.number), columns(folder, experiment.number)
@@ -55,12 +65,24 @@ def introduction(folder: Path, laplace: dict[str, Any]) -> list[str]:
                 _told(noise[key]),
                 spread(measured[key]["by_seed"]),
                 _told(learned[key]),
-                *(said(found[name].errors("test", *FINEST)) + found[name].over(experiment.max_loss_m) for name in LEARNED),
+                *(
+                    said(found[name].errors("test", *FINEST))
+                    + found[name].over(experiment.max_loss_m)
+                    for name in LEARNED
+                ),
                 optimal.get(str(experiment.number), "?"),
                 *(said(top[split], mark="≤ ") for split in SPLITS),
             ]
         )
-    heads = ["experiment", "budget, m", "Laplace: paper", "ours", "learned: paper", "`Game.paper(n)`", *_names(0)[1:]]
+    heads = [
+        "experiment",
+        "budget, m",
+        "Laplace: paper",
+        "ours",
+        "learned: paper",
+        "`Game.paper(n)`",
+        *_names(0)[1:],
+    ]
     return table([*heads, "optimum: paper", "proved, training", "proved, test"], rows)
 
 
@@ -69,37 +91,96 @@ def _losses(experiment: Experiment, folder: Path, laplace: dict[str, Any]) -> li
     number = experiment.number
     there = {row["split"]: row for row in laplace["losses"] if row["experiment"] == number}
     exact = [[_laplace(laplace)[str(number), split, *FINEST]["exact"]] for split in SPLITS]
-    rows = [["planar Laplace, the paper's", "", *(f"{printed_loss(number, split, 'laplace'):.2f}" for split in SPLITS), "", ""]]
-    rows += [["planar Laplace, ours", ", ".join(map(str, laplace["seeds"])), *(f"{there[split]['ours_m']:.1f}" for split in SPLITS)]]
+    rows = [
+        [
+            "planar Laplace, the paper's",
+            "",
+            *(f"{printed_loss(number, split, 'laplace'):.2f}" for split in SPLITS),
+            "",
+            "",
+        ]
+    ]
+    rows += [
+        [
+            "planar Laplace, ours",
+            ", ".join(map(str, laplace["seeds"])),
+            *(f"{there[split]['ours_m']:.1f}" for split in SPLITS),
+        ]
+    ]
     rows[-1] += [said(values) for values in exact]
-    rows += [["learned, the paper's", "", *(f"{printed_loss(number, split, 'learned'):.2f}" for split in SPLITS), "", ""]]
+    rows += [
+        [
+            "learned, the paper's",
+            "",
+            *(f"{printed_loss(number, split, 'learned'):.2f}" for split in SPLITS),
+            "",
+            "",
+        ]
+    ]
     for name, column in zip(_names(number), columns(folder, number).values(), strict=True):
         rows.append([name, column.told_seeds, *(said(column.losses(split), 1) for split in SPLITS)])
         rows[-1] += [said(column.law(split)) for split in SPLITS]
     top = ceilings(folder, number)
     rows.append(["nobody above", "", f"{experiment.max_loss_m:g}", f"{experiment.max_loss_m:g}"])
     rows[-1] += [said(top[split], mark="≤ ") for split in SPLITS]
-    return table(["mechanism", "seeds", "loss train, m", "loss test, m", "B(X\\|Z) train, computed", "B(X\\|Z) test, computed"], rows)
+    return table(
+        [
+            "mechanism",
+            "seeds",
+            "loss train, m",
+            "loss test, m",
+            "B(X\\|Z) train, computed",
+            "B(X\\|Z) test, computed",
+        ],
+        rows,
+    )
 
 
 def _errors(experiment: Experiment, split: str, folder: Path, laplace: dict[str, Any]) -> list[str]:
     """16 rows: two printed numbers each."""
-    number, found, top = experiment.number, columns(folder, experiment.number), ceilings(folder, experiment.number)[split]
+    number, found, top = (
+        experiment.number,
+        columns(folder, experiment.number),
+        ceilings(folder, experiment.number)[split],
+    )
     learned, noise, ours = _printed("learned"), _printed("laplace"), _laplace(laplace)
     rows = []
     for cells in CELLS:
         for hits in HITS:
             key = (str(number), split, cells, hits)
-            row = [str(cells), str(hits), _told(noise[key]), spread(ours[key]["by_seed"]), _told(learned[key])]
+            row = [
+                str(cells),
+                str(hits),
+                _told(noise[key]),
+                spread(ours[key]["by_seed"]),
+                _told(learned[key]),
+            ]
             row += [said(found[name].errors(split, cells, hits)) for name in LEARNED]
-            rows.append([*row, said(top, mark="≤ ") if number not in SOLVED or cells == max(CELLS) else ""])
-    heads = ["cells a side", "hits", "Laplace: paper", "ours", "learned: paper", *_names(number), "nobody above"]
+            rows.append(
+                [*row, said(top, mark="≤ ") if number not in SOLVED or cells == max(CELLS) else ""]
+            )
+    heads = [
+        "cells a side",
+        "hits",
+        "Laplace: paper",
+        "ours",
+        "learned: paper",
+        *_names(number),
+        "nobody above",
+    ]
     return table(heads, rows)
 
 
 def _no_noise(bare: dict[str, Any]) -> list[str]:
     rows = [
-        [row["experiment"], row["split"], str(row["cells"]), f"{row['theirs']:.2f}", spread(row["by_seed"]), "" if row["within"] else "out"]
+        [
+            row["experiment"],
+            row["split"],
+            str(row["cells"]),
+            f"{row['theirs']:.2f}",
+            spread(row["by_seed"]),
+            "" if row["within"] else "out",
+        ]
         for row in bare["rows"]
     ]
     return table(["data", "part", "cells a side", "paper", "ours", ""], rows)
@@ -111,10 +192,25 @@ def page(folder: Path = RESULTS) -> str:
     bare = read_json(folder / "no_noise.json", what="the tables without noise")
     lines = [HEAD, "## The summary of the introduction", "", _LOSSES, ""]
     lines += [*introduction(folder, laplace), *reached(folder), *pictures(folder, "summary")]
-    lines += ["## How many agree", "", f"- {finished('Planar Laplace', laplace['rows'])}.", f"- {finished('No noise', bare['rows'])}.", ""]
-    lines += [*coverage(folder), DIFFERS, "## Losses, accuracies, F1 scores and optima", "", *other_figures(folder, laplace)]
+    lines += [
+        "## How many agree",
+        "",
+        f"- {finished('Planar Laplace', laplace['rows'])}.",
+        f"- {finished('No noise', bare['rows'])}.",
+        "",
+    ]
+    lines += [
+        *coverage(folder),
+        DIFFERS,
+        "## Losses, accuracies, F1 scores and optima",
+        "",
+        *other_figures(folder, laplace),
+    ]
     for experiment, title in zip(EXPERIMENTS, _TITLES, strict=True):
-        lines += [f"## Experiment {experiment.number}: {title}, L = {experiment.max_loss_m:g} m", ""]
+        lines += [
+            f"## Experiment {experiment.number}: {title}, L = {experiment.max_loss_m:g} m",
+            "",
+        ]
         lines += _losses(experiment, folder, laplace)
         for split in SPLITS:
             lines += [f"### Bayes error on {'training' if split == 'train' else 'test'} data", ""]

@@ -1,4 +1,5 @@
-"""Sections of whole.md: how to read it, how many figures agree, what is printed besides Bayes errors, pictures, sources."""
+"""Sections of whole.md: how to read it, how many figures agree, what is printed besides Bayes
+errors, pictures, sources."""
 
 from pathlib import Path
 from typing import Any
@@ -41,48 +42,86 @@ DIFFERS = """What differs, and why:
 - Gowalla: the authors' choice of check-ins is not published; [overlap.md](overlap.md) shows what another choice does.
 - The optima of the paper are argued; ours are solved and proved ([optimum.md](optimum.md)).
 """
-_SCATTER = "Seed 0, one report a point, the loss of these reports in the titles; reports at one and the same place are laid around it."
+_SCATTER = (
+    "Seed 0, one report a point, the loss of these reports in the titles; reports at one and the"
+    " same place are laid around it."
+)
 _PICTURES = {
-    "summary": "Bayes errors of the four experiments: the paper's and ours, the spread over seeds, and what nobody is above",
-    **{f"scatter_{n}": f"True places and reports of the users by mechanism, training and test data, experiment {n}" for n in (1, 2, 3, 4)},
+    "summary": (
+        "Bayes errors of the four experiments: the paper's and ours, the spread over seeds, and"
+        " what nobody is above"
+    ),
+    **{
+        f"scatter_{n}": (
+            "True places and reports of the users by mechanism, training and test data,"
+            f" experiment {n}"
+        )
+        for n in (1, 2, 3, 4)
+    },
     "payoffs": "The payoff tables of Alice and Bob; the best answer of G to each C is framed",
-    "scheme": "The scheme of the two nets: the generator G reports, the classifier C guesses, the payoff flows back",
-    **{f"swapping_{n}": f"Cross entropy as payoff carries the clouds about, experiment {n}" for n in (1, 2)},
+    "scheme": (
+        "The scheme of the two nets: the generator G reports, the classifier C guesses, the payoff"
+        " flows back"
+    ),
+    **{
+        f"swapping_{n}": f"Cross entropy as payoff carries the clouds about, experiment {n}"
+        for n in (1, 2)
+    },
 }
 
 
 def pictures(folder: Path, name: str) -> list[str]:
     """A figure, where it was drawn, and how to read it."""
     read = [_SCATTER] if name.startswith(("scatter", "swapping")) else []
-    return [f"![{_PICTURES[name]}]({name}.png)", "", f"{_PICTURES[name]}.", *read, ""] if (folder / f"{name}.png").exists() else []
+    return (
+        [f"![{_PICTURES[name]}]({name}.png)", "", f"{_PICTURES[name]}.", *read, ""]
+        if (folder / f"{name}.png").exists()
+        else []
+    )
 
 
 def reached(folder: Path) -> list[str]:
     """Whether the coin reaches the blind guess where that is the bound on training data."""
     lines = []
-    for number in (experiment.number for experiment in EXPERIMENTS if experiment.number not in SOLVED):
+    for number in (
+        experiment.number for experiment in EXPERIMENTS if experiment.number not in SOLVED
+    ):
         (blind,), coin = ceilings(folder, number)["train"], columns(folder, number)["coin"]
         if coin.runs and all(error >= blind - 1e-9 for error in coin.law("train")):
             lines.append(
-                f"- Experiment {number}: the coin reaches the bound {blind:.3f} on training data, at {said(coin.losses('train'), 0)} m."
+                f"- Experiment {number}: the coin reaches the bound {blind:.3f} on training data,"
+                f" at {said(coin.losses('train'), 0)} m."
             )
     return [*lines, ""] if lines else []
 
 
 def coverage(folder: Path) -> list[str]:
-    """Of the learned mechanism's 32 printed figures an experiment: how many of ours lie below, near and above them."""
+    """Of the learned mechanism's 32 printed figures an experiment: how many of ours lie below, near
+    and above them."""
     rows = []
     for experiment in EXPERIMENTS:
         wanted = [one for one in targets("learned") if one.experiment == str(experiment.number)]
         for name, column in columns(folder, experiment.number).items():
             if not column.runs:
                 continue
-            off = [(sorted(column.errors(one.split, one.cells, one.hits))[len(column.runs) // 2] - one.bayes_error, one) for one in wanted]
+            off = [
+                (
+                    sorted(column.errors(one.split, one.cells, one.hits))[len(column.runs) // 2]
+                    - one.bayes_error,
+                    one,
+                )
+                for one in wanted
+            ]
             near = [abs(difference) <= one.tolerance for difference, one in off]
             above = [difference > one.tolerance for difference, one in off]
             counts = (len(off) - sum(near) - sum(above), sum(near), sum(above))
-            rows.append([str(experiment.number), name, ", ".join(map(str, column.seeds)), *map(str, counts)])
-    lines = ["The learned mechanism, 32 printed figures an experiment; *near* is within the tolerance of planar Laplace (0.02, 0.04 at"]
+            rows.append(
+                [str(experiment.number), name, ", ".join(map(str, column.seeds)), *map(str, counts)]
+            )
+    lines = [
+        "The learned mechanism, 32 printed figures an experiment; *near* is within the tolerance of"
+        " planar Laplace (0.02, 0.04 at"
+    ]
     lines += ["10 hits, 0.07 on Gowalla). Above hides more than the paper.", ""]
     return [*lines, *table(["experiment", "ours", "seeds", "below", "near", "above"], rows)]
 
@@ -99,7 +138,10 @@ def other_figures(folder: Path, laplace: dict[str, Any]) -> list[str]:
         if row["mechanism"] == "learned" and row["quantity"] == "loss":
             ours = [said(column.losses(row["split"]), 1) for column in found]
         elif row["mechanism"] == "learned":
-            ours = [said(column.classifier(row["split"], int("F1" in row["quantity"])), 2) for column in found]
+            ours = [
+                said(column.classifier(row["split"], int("F1" in row["quantity"])), 2)
+                for column in found
+            ]
         elif row["mechanism"] == "optimal":
             same = said(ceilings(folder, number)["train"], mark="≤ ")
         elif row["quantity"] == "expected loss":
@@ -107,9 +149,19 @@ def other_figures(folder: Path, laplace: dict[str, Any]) -> list[str]:
         elif row["quantity"] == "loss":
             same = f"{losses[row['experiment'], row['split']]['ours_m']:.2f}"
         name = row["quantity"] + (f", {row['mechanism']}" if row["mechanism"] else "")
-        value = row["value"] + ("?" if row["kind"] == "doubtful" else "") + (" m" if row["unit"] == "m" else "")
+        value = (
+            row["value"]
+            + ("?" if row["kind"] == "doubtful" else "")
+            + (" m" if row["unit"] == "m" else "")
+        )
         rows.append([row["experiment"], name, row["split"], row["kind"], value, same, *ours])
-    lines = ["*The same, ours*: planar Laplace and what can be computed. Classifiers: a fresh one on reports of the training points.", ""]
+    lines = [
+        (
+            "*The same, ours*: planar Laplace and what can be computed. Classifiers: a fresh one on"
+            " reports of the training points."
+        ),
+        "",
+    ]
     heads = ["experiment", "figure", "data", "the paper's is", "paper", "the same, ours"]
     return [*lines, *table([*heads, "`Game.paper(n)`", "`Game()`", "`Codebook()`", "coin"], rows)]
 
@@ -119,6 +171,10 @@ def sources(folder: Path) -> list[str]:
     lines = ["## Made from", ""]
     for path in sorted(folder.glob("*.json")):
         document = read_json(path, what="results of a run")
-        seeds = document.get("seeds") or sorted({row["seed"] for row in document.get("rows", []) if "seed" in row})
-        lines.append(f"- `{path.name}`" + (f", seeds {', '.join(map(str, seeds))}" if seeds else ""))
+        seeds = document.get("seeds") or sorted(
+            {row["seed"] for row in document.get("rows", []) if "seed" in row}
+        )
+        lines.append(
+            f"- `{path.name}`" + (f", seeds {', '.join(map(str, seeds))}" if seeds else "")
+        )
     return [*lines, ""]

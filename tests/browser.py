@@ -1,4 +1,5 @@
-"""A real headless Chromium for tests; without one they are skipped aloud, or fail where CI is set."""
+"""A real headless Chromium for tests; without one they are skipped aloud, or fail where CI is
+set."""
 
 import atexit
 import shutil
@@ -27,7 +28,9 @@ def chromium() -> str:
 def launched(*options: str) -> Iterator[Any]:
     """A browser with a fresh profile."""
     path = chromium()
-    browser = _driver().chromium.launch(executable_path=path, headless=True, args=[*_OPTIONS, *options])
+    browser = _driver().chromium.launch(
+        executable_path=path, headless=True, args=[*_OPTIONS, *options]
+    )
     try:
         yield browser
     finally:
@@ -45,7 +48,8 @@ def _driver() -> Any:
 
 
 def wait_until(page: Any, expression: str, *, seconds: float = 30) -> None:
-    """Wait for an expression to hold in a page.  (Playwright's own way needs `eval`, which a strict page forbids.)"""
+    """Wait for an expression to hold in a page.  (Playwright's own way needs `eval`, which a strict
+    page forbids.)"""
     until = time.monotonic() + seconds
     while not page.evaluate(expression):
         assert time.monotonic() < until, f"after {seconds:g} s it does not hold that {expression}"

@@ -17,7 +17,8 @@ _WANT = "real data is absent"
 
 
 def _real(name: str) -> Path:
-    """A file of real check-ins; without it the test is skipped and counted, or fails where CI is set."""
+    """A file of real check-ins; without it the test is skipped and counted, or fails where CI is
+    set."""
     folder = Path(os.environ.get("SFUMATO_DATA", "../shared/data"))
     path = (folder if folder.is_absolute() else _ROOT / folder) / name
     if path.is_file():
@@ -40,5 +41,9 @@ def gowalla_stockholm() -> Path:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say how many tests were skipped for want of the real data, also when there were none."""
-    skipped = [report for report in terminalreporter.stats.get("skipped", []) if _WANT in str(report.longrepr)]
+    skipped = [
+        report
+        for report in terminalreporter.stats.get("skipped", [])
+        if _WANT in str(report.longrepr)
+    ]
     terminalreporter.write_line(f"skipped for want of real data (SFUMATO_DATA): {len(skipped)}")

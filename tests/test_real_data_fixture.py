@@ -14,11 +14,30 @@ def _run(tmp_path: Path, *, ci: bool) -> subprocess.CompletedProcess[str]:
     (tmp_path / "conftest.py").write_text((Path(__file__).parent / "conftest.py").read_text())
     (tmp_path / "test_one.py").write_text(_TEST)
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    kept = {name: value for name, value in os.environ.items() if name != "CI" and not name.startswith("PYTEST")}
-    there = {"SFUMATO_DATA": str(tmp_path / "nowhere"), "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name != "CI" and not name.startswith("PYTEST")
+    }
+    there = {
+        "SFUMATO_DATA": str(tmp_path / "nowhere"),
+        "PYTHONPATH": str(Path(__file__).resolve().parents[1]),
+    }
     environment = {**kept, **there, **({"CI": "true"} if ci else {})}
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-rs", str(tmp_path)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        "-rs",
+        str(tmp_path),
+    ]
+    return subprocess.run(
+        command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False
+    )
 
 
 def test_without_the_data_a_test_is_skipped_with_a_reason_and_counted(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""What a test does without something that it needs: it is skipped aloud, or fails where CI is set."""
+"""What a test does without something that it needs: it is skipped aloud, or fails where CI is
+set."""
 
 import os
 from typing import NoReturn

@@ -1,8 +1,9 @@
-"""The picture of the page on certificates: a truth picks the lowest point of score + price x distance.
+"""The picture of the page on certificates: a truth picks the lowest point of score + price x
+distance.
 
-Alice lives at 0 m and Bob at 100 m of a street; 40 m of loss are allowed on average.  Two adversaries
-commit to how often they guess "Alice" on a report at each place.  Bob's curves are the mirror images.
-Run it from the root of the repository: .venv/bin/python docs/images/certificate.py
+Alice lives at 0 m and Bob at 100 m of a street; 40 m of loss are allowed on average.  Two
+adversaries commit to how often they guess "Alice" on a report at each place.  Bob's curves are the
+mirror images. Run it from the root of the repository: .venv/bin/python docs/images/certificate.py
 """
 
 from pathlib import Path
@@ -27,21 +28,43 @@ for axes, (title, score) in zip(panels, adversaries.items(), strict=True):
     value = float(cost.min())
     bound = value - PRICE * BUDGET_M
     lowest = np.flatnonzero(cost <= value + 1e-9)
-    axes.plot(place, score, "--", color=ORANGE, linewidth=2, label='score: chance of the guess "Alice"')
+    axes.plot(
+        place, score, "--", color=ORANGE, linewidth=2, label='score: chance of the guess "Alice"'
+    )
     axes.plot(place, cost, color=BLUE, linewidth=2, label="score + price × distance from Alice")
-    axes.plot(place[lowest], cost[lowest], color=BLUE, linewidth=9, alpha=0.35, solid_capstyle="round")
+    axes.plot(
+        place[lowest], cost[lowest], color=BLUE, linewidth=9, alpha=0.35, solid_capstyle="round"
+    )
     axes.plot(place[lowest[[0, -1]]], cost[lowest[[0, -1]]], "o", color=BLUE, markersize=7)
     middle = float(place[lowest].mean())
-    axes.annotate("", (middle, bound), (middle, value), arrowprops={"arrowstyle": "->", "color": INK})
-    axes.annotate("price × budget", (middle + 3, (bound + value) / 2), fontsize=9, va="center", color=INK)
+    axes.annotate(
+        "", (middle, bound), (middle, value), arrowprops={"arrowstyle": "->", "color": INK}
+    )
+    axes.annotate(
+        "price × budget", (middle + 3, (bound + value) / 2), fontsize=9, va="center", color=INK
+    )
     axes.axhline(bound, color=INK, linewidth=1)
-    axes.annotate(f"proved: {value:.1f} − {PRICE * BUDGET_M:.1f} = {bound:.1f}", (118, bound + 0.025), ha="right", fontsize=9, color=INK)
+    axes.annotate(
+        f"proved: {value:.1f} − {PRICE * BUDGET_M:.1f} = {bound:.1f}",
+        (118, bound + 0.025),
+        ha="right",
+        fontsize=9,
+        color=INK,
+    )
     for home, name in ((0, "Alice"), (100, "Bob")):
         axes.axvline(home, color=INK, linewidth=0.8, linestyle=":")
-        axes.annotate(name, (home, 1.46), ha="center", fontsize=9, color=INK, backgroundcolor="white")
+        axes.annotate(
+            name, (home, 1.46), ha="center", fontsize=9, color=INK, backgroundcolor="white"
+        )
     axes.set(title=title, xlabel="report, metres along the street", ylim=(0, 1.6))
     axes.title.set_fontsize(10)
     axes.grid(alpha=0.25)
 panels[0].set_ylabel("chance of a right guess")
-figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False, fontsize=9)
+figure.legend(
+    *panels[0].get_legend_handles_labels(),
+    loc="outside lower center",
+    ncols=2,
+    frameon=False,
+    fontsize=9,
+)
 figure.savefig(Path(__file__).with_suffix(".png"), dpi=130, metadata={"Software": None})

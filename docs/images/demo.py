@@ -21,10 +21,14 @@ problem = sf.Problem(data.train, max_loss=173)
 solutions = [sf.solve(problem, solver, seed=0) for solver in (sf.Laplace(), sf.Coin())]
 panels = {"truth": data.test.truth}
 for solution in solutions:
-    panels[f"{solution.name}: {solution.loss:.0f} m off on average"] = solution.mechanism.sample(data.test.truth, seed=7)
+    panels[f"{solution.name}: {solution.loss:.0f} m off on average"] = solution.mechanism.sample(
+        data.test.truth, seed=7
+    )
 
 figure, axes = plt.subplots(1, len(panels), figsize=(9, 3.3), constrained_layout=True)
-order = np.random.default_rng(0).permutation(len(data.test))  # so that no user is painted over by another
+order = np.random.default_rng(0).permutation(
+    len(data.test)
+)  # so that no user is painted over by another
 for axis, (title, points) in zip(axes, panels.items(), strict=True):
     colours = np.array(COLOURS)[data.test.secret[order]]
     axis.scatter(*points[order].T, s=9, c=colours, alpha=0.75, linewidths=0)
@@ -40,6 +44,13 @@ for axis, (title, points) in zip(axes, panels.items(), strict=True):
             fontsize=8,
             arrowprops={"arrowstyle": "-", "color": "black"},
         )
-    axis.set(title=title, xlim=(-HALF_M, HALF_M), ylim=(-HALF_M, HALF_M), aspect="equal", xticks=[], yticks=[])
+    axis.set(
+        title=title,
+        xlim=(-HALF_M, HALF_M),
+        ylim=(-HALF_M, HALF_M),
+        aspect="equal",
+        xticks=[],
+        yticks=[],
+    )
     axis.title.set_fontsize(10)
 figure.savefig(Path(__file__).with_suffix(".png"), dpi=130, metadata={"Software": None})

@@ -1,4 +1,5 @@
-"""Takes the pictures of the studio's guide: `.venv/bin/python docs/images/studio.py` (needs Chromium; some minutes)."""
+"""Takes the pictures of the studio's guide: `.venv/bin/python docs/images/studio.py` (needs
+Chromium; some minutes)."""
 
 import shutil
 import subprocess
@@ -15,13 +16,17 @@ WAIT_MS = 300_000
 
 
 def main() -> None:
-    studio = subprocess.Popen([sys.executable, "-m", "sfumato", "studio", "--no-open"], stdout=subprocess.PIPE, text=True)
+    studio = subprocess.Popen(
+        [sys.executable, "-m", "sfumato", "studio", "--no-open"], stdout=subprocess.PIPE, text=True
+    )
     assert studio.stdout is not None
     address = studio.stdout.readline().strip()
     try:
         with sync_playwright() as playwright:
             options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-            browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=options)
+            browser = playwright.chromium.launch(
+                executable_path=shutil.which("chromium"), args=options
+            )
             page = browser.new_page(viewport=DESK)
             page.set_default_timeout(WAIT_MS)
             page.goto(address)
@@ -41,7 +46,8 @@ def tour(page: Page) -> None:
     page.fill("#budget-number", BUDGET)
     page.get_by_text("Refined.").wait_for()
     learned = page.evaluate(
-        "[...document.querySelector('#solver').options].map(one => one.value).find(one => one === 'codebook') ?? 'game'"
+        "[...document.querySelector('#solver').options].map(one => one.value).find(one => one ==="
+        " 'codebook') ?? 'game'"
     )
     solve(page, learned, picture=True)
     page.get_by_role("tab", name="Compare").click()
@@ -56,7 +62,9 @@ def tour(page: Page) -> None:
     page.get_by_role("tab", name="Attack").click()
     page.get_by_role("button", name="Begin").click()
     for number in (0, 1, 2):
-        page.get_by_role("group", name="Who sent this report?").get_by_role("button").nth(number).click()
+        page.get_by_role("group", name="Who sent this report?").get_by_role("button").nth(
+            number
+        ).click()
         if number < 2:
             page.get_by_role("button", name="Next report").click()
     shoot(page, "attack")

@@ -25,9 +25,13 @@ def written_beside(path: str | os.PathLike[str]) -> Iterator[Path]:
     target = Path(path)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+        handle, name = tempfile.mkstemp(
+            prefix=f".{target.name}.", suffix=".part", dir=target.parent
+        )
     except OSError as error:
-        raise FileError(f"cannot write {target}: {error.strerror}; name a file in a folder that can be written") from None
+        raise FileError(
+            f"cannot write {target}: {error.strerror}; name a file in a folder that can be written"
+        ) from None
     os.close(handle)
     beside = Path(name)
     try:
@@ -42,21 +46,29 @@ def written_beside(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def folder_beside(path: str | os.PathLike[str], *, replaces: bool = False) -> Iterator[Path]:
-    """Give a new folder beside `path`; it takes that name when the block ends well, with `replaces` also from a folder that has it.
+    """Give a new folder beside `path`; it takes that name when the block ends well, with `replaces`
+    also from a folder that has it.
 
-    A killed job leaves the old folder or none (it may stand beside, as `.NAME.*.old`), never half of a new one.
+    A killed job leaves the old folder or none (it may stand beside, as `.NAME.*.old`), never half
+    of a new one.
     """
     target = Path(path)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        beside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+        beside = Path(
+            tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+        )
     except OSError as error:
-        raise FileError(f"cannot write {target}: {error.strerror}; name a folder that can be written") from None
+        raise FileError(
+            f"cannot write {target}: {error.strerror}; name a folder that can be written"
+        ) from None
     try:
         yield beside
         beside.chmod(0o777 & ~_umask())
         if replaces and target.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
+            old = Path(
+                tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent)
+            )
             os.replace(target, old / target.name)
             os.replace(beside, target)
             shutil.rmtree(old, ignore_errors=True)
@@ -73,8 +85,8 @@ _HELD: set[Path] = set()
 def locked(lock: Path, *, busy: str) -> Iterator[None]:
     """Hold a lock file, or refuse with the sentence `busy` while another process holds it.
 
-    A process that holds it may take it again.  The system lets go of it however the process ends; where it knows no
-    such locks nobody is kept out.
+    A process that holds it may take it again.  The system lets go of it however the process ends;
+    where it knows no such locks nobody is kept out.
     """
     if lock in _HELD:
         yield
@@ -85,11 +97,15 @@ def locked(lock: Path, *, busy: str) -> Iterator[None]:
             lock.parent.mkdir(parents=True, exist_ok=True)
             handle = lock.open("w")
         except OSError as error:
-            raise FileError(f"cannot write {lock.parent}: {error.strerror}; name a folder that can be written") from None
+            raise FileError(
+                f"cannot write {lock.parent}: {error.strerror}; name a folder that can be written"
+            ) from None
         with handle:
             if not _flock(handle):
                 raise FileError(busy)
-            held = os.fstat(handle.fileno()).st_nlink > 0  # else its last holder removed it as we opened it
+            held = (
+                os.fstat(handle.fileno()).st_nlink > 0
+            )  # else its last holder removed it as we opened it
             if held:
                 _HELD.add(lock)
                 try:
@@ -127,7 +143,8 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 
 def write_json(path: str | os.PathLike[str], document: Any) -> None:
-    """Write a JSON document, readable by people and by a strict parser (no NaN, infinity as the word)."""
+    """Write a JSON document, readable by people and by a strict parser (no NaN, infinity as the
+    word)."""
     write_text(path, json.dumps(plain(document), indent=2, allow_nan=False) + "\n")
 
 
@@ -141,14 +158,19 @@ def read_json(path: str | os.PathLike[str], *, what: str) -> dict[str, Any]:
     except OSError as error:
         raise FileError(f"cannot read {what} at {source}: {error.strerror}") from None
     except (json.JSONDecodeError, UnicodeDecodeError):
-        raise FileError(f"{source} is not a whole {what}: it is truncated or not JSON; make it again") from None
+        raise FileError(
+            f"{source} is not a whole {what}: it is truncated or not JSON; make it again"
+        ) from None
     if not isinstance(document, dict):
-        raise FileError(f"{source} is not a {what}: expected a JSON object, got {type(document).__name__}")
+        raise FileError(
+            f"{source} is not a {what}: expected a JSON object, got {type(document).__name__}"
+        )
     return document
 
 
 def plain(value: Any) -> Any:
-    """Turn arrays, NumPy numbers and infinities into what JSON can hold; infinity becomes the word "infinity"."""
+    """Turn arrays, NumPy numbers and infinities into what JSON can hold; infinity becomes the word
+    "infinity"."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -171,9 +193,15 @@ def read_arrays(path: str | os.PathLike[str], *, what: str) -> dict[str, np.ndar
         with Path(path).open("rb") as source, np.load(source, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
     except FileNotFoundError:
-        raise FileError(f"there is no {what} file {path}; expected one that sfumato wrote") from None
-    except Exception as error:  # a damaged archive raises anything: zip, zlib, struct or value errors
-        raise FileError(f"{path} is not a whole {what} file ({type(error).__name__}); make or copy it again") from None
+        raise FileError(
+            f"there is no {what} file {path}; expected one that sfumato wrote"
+        ) from None
+    except (
+        Exception
+    ) as error:  # a damaged archive raises anything: zip, zlib, struct or value errors
+        raise FileError(
+            f"{path} is not a whole {what} file ({type(error).__name__}); make or copy it again"
+        ) from None
 
 
 def file_hash(path: str | os.PathLike[str]) -> str:

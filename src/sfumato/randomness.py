@@ -1,8 +1,8 @@
 """Where chance comes from: the operating system, unless a seed asks for a repeatable draw.
 
-Every mechanism is a plain function of the truth and of a few numbers uniform on [0, 1).  This is the
-only place that makes those numbers, so the same mechanism runs with secure chance, with a seed, in a
-browser, or with numbers derived from a key.
+Every mechanism is a plain function of the truth and of a few numbers uniform on [0, 1).  This is
+the only place that makes those numbers, so the same mechanism runs with secure chance, with a seed,
+in a browser, or with numbers derived from a key.
 """
 
 import os

@@ -25,18 +25,23 @@ class Fixed(Attacker):
         return self.rows
 
 
-# Scores ----------------------------------------------------------------------------------------------
+# Scores -------------------------------------------------------------------------------------------
 
 
 def test_accuracy_and_f1_by_hand() -> None:
-    """Guesses 0 0 1 1 2 for secrets 0 1 1 1 0: accuracy 3/5; F1 is 2/(2+2) = 1/2, 2*2/(3+2) = 4/5 and 0."""
-    found = score(Fixed(np.eye(3)[[0, 0, 1, 1, 2]]), np.array([0, 1, 1, 1, 0]), np.zeros((5, 2)), secrets=3)
+    """Guesses 0 0 1 1 2 for secrets 0 1 1 1 0: accuracy 3/5; F1 is 2/(2+2) = 1/2, 2*2/(3+2) = 4/5
+    and 0."""
+    found = score(
+        Fixed(np.eye(3)[[0, 0, 1, 1, 2]]), np.array([0, 1, 1, 1, 0]), np.zeros((5, 2)), secrets=3
+    )
     assert found.accuracy == pytest.approx(3 / 5)
     assert found.f1 == pytest.approx((1 / 2 + 4 / 5 + 0) / 3)
 
 
 @given(pairs=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30))
-def test_f1_is_the_mean_of_harmonic_means_of_precision_and_recall(pairs: list[tuple[int, int]]) -> None:
+def test_f1_is_the_mean_of_harmonic_means_of_precision_and_recall(
+    pairs: list[tuple[int, int]],
+) -> None:
     secret, guess = (np.array(column) for column in zip(*pairs, strict=True))
     expected = []
     for who in range(4):
@@ -59,30 +64,42 @@ def test_no_reports_cannot_be_scored() -> None:
         score(Fixed(np.empty((0, 2))), np.array([], dtype=int), np.empty((0, 2)), secrets=2)
 
 
-# Cells -----------------------------------------------------------------------------------------------
+# Cells --------------------------------------------------------------------------------------------
 
 
 def test_cells_answer_with_the_frequencies_that_they_saw() -> None:
     reports = np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0], [21.0, 1.0]])
     attacker = Cells(Grid(cell_m=10)).fit(np.array([0, 0, 1, 1]), reports, secrets=3)
-    assert attacker.posterior(np.array([[9.0, 9.0], [29.0, 9.0]])) == pytest.approx(np.array([[2 / 3, 1 / 3, 0], [0, 1, 0]]))
+    assert attacker.posterior(np.array([[9.0, 9.0], [29.0, 9.0]])) == pytest.approx(
+        np.array([[2 / 3, 1 / 3, 0], [0, 1, 0]])
+    )
     assert attacker.guess(np.array([[9.0, 9.0], [29.0, 9.0]])).tolist() == [0, 1]
 
 
 def test_a_cell_never_seen_is_answered_as_the_nearest_seen() -> None:
-    attacker = Cells(Grid(cell_m=10)).fit(np.array([0, 1]), np.array([[5.0, 5.0], [95.0, 5.0]]), secrets=2)
-    assert attacker.guess(np.array([[35.0, 5.0], [75.0, 5.0], [900.0, 900.0]])).tolist() == [0, 1, 1]
+    attacker = Cells(Grid(cell_m=10)).fit(
+        np.array([0, 1]), np.array([[5.0, 5.0], [95.0, 5.0]]), secrets=2
+    )
+    assert attacker.guess(np.array([[35.0, 5.0], [75.0, 5.0], [900.0, 900.0]])).tolist() == [
+        0,
+        1,
+        1,
+    ]
 
 
-# Neighbours ------------------------------------------------------------------------------------------
+# Neighbours ---------------------------------------------------------------------------------------
 
 
 @given(
-    seen=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=25),
+    seen=st.lists(
+        st.tuples(st.integers(0, 2), st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=25
+    ),
     asked=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=5),
     k=st.integers(1, 8),
 )
-def test_neighbours_at_one_distance_count_together(seen: list[tuple[int, int, int]], asked: list[tuple[int, int]], k: int) -> None:
+def test_neighbours_at_one_distance_count_together(
+    seen: list[tuple[int, int, int]], asked: list[tuple[int, int]], k: int
+) -> None:
     """By brute force on whole-number squares of distances: all reports as near as the k-th vote."""
     secret, reports = np.array([hit[0] for hit in seen]), np.array([hit[1:] for hit in seen])
     found = Neighbours(k=k).fit(secret, 25.0 * reports, secrets=3).posterior(25.0 * np.array(asked))
@@ -94,10 +111,13 @@ def test_neighbours_at_one_distance_count_together(seen: list[tuple[int, int, in
 
 
 def test_many_reports_at_one_place_all_vote() -> None:
-    """300 reports at one cell: with k = 5 the answer is their frequency, not the first five of them."""
+    """300 reports at one cell: with k = 5 the answer is their frequency, not the first five of
+    them."""
     secret = np.repeat([0, 1], [200, 100])
     attacker = Neighbours(k=5).fit(secret, np.zeros((300, 2)), secrets=2)
-    assert attacker.posterior(np.array([[0.0, 0.0], [50.0, 50.0]])) == pytest.approx(np.array([[2 / 3, 1 / 3]] * 2))
+    assert attacker.posterior(np.array([[0.0, 0.0], [50.0, 50.0]])) == pytest.approx(
+        np.array([[2 / 3, 1 / 3]] * 2)
+    )
 
 
 def test_twenty_places_on_a_ring_all_vote() -> None:
@@ -114,21 +134,33 @@ def test_neighbours_need_a_neighbour() -> None:
 
 
 def test_the_nearest_neighbours_bound_holds_the_bayes_error_of_overlapping_squares() -> None:
-    """Two uniform squares with half of each shared: B = 1/4, the nearest neighbour errs 1/4 in the limit, and the bound is below B.
+    """Two uniform squares with half of each shared: B = 1/4, the nearest neighbour errs 1/4 in the
+    limit, and the bound is below B.
 
-    R = 2 * 1/2 * 1/2 on the shared half (half of the reports), so 1/4; the bound (1 - sqrt(1 - 2R))/2 = 0.146.
-    With 4000 + 4000 reports the error has a standard error of 0.007; an adversary of chance (1/2) or of certainty (0) is far off.
+    R = 2 * 1/2 * 1/2 on the shared half (half of the reports), so 1/4; the bound (1 - sqrt(1 -
+    2R))/2 = 0.146. With 4000 + 4000 reports the error has a standard error of 0.007; an adversary
+    of chance (1/2) or of certainty (0) is far off.
     """
     random = np.random.default_rng(0)
     secret = np.repeat([0, 1], 4000)
-    draw = [random.random((8000, 2)) + np.stack([0.5 * secret, np.zeros(8000)], axis=1) for _ in range(2)]
-    error = 1 - score(Neighbours(k=1).fit(secret, draw[0], secrets=2), secret, draw[1], secrets=2).accuracy
+    draw = [
+        random.random((8000, 2)) + np.stack([0.5 * secret, np.zeros(8000)], axis=1)
+        for _ in range(2)
+    ]
+    error = (
+        1
+        - score(
+            Neighbours(k=1).fit(secret, draw[0], secrets=2), secret, draw[1], secrets=2
+        ).accuracy
+    )
     assert error == pytest.approx(0.25, abs=0.03)
     assert bayes_error_bound(error, secrets=2) == pytest.approx(0.146, abs=0.025)
-    assert bayes_error_bound(0.0, secrets=5) == 0 and bayes_error_bound(1.0, secrets=5) == pytest.approx(0.8)
+    assert bayes_error_bound(0.0, secrets=5) == 0 and bayes_error_bound(
+        1.0, secrets=5
+    ) == pytest.approx(0.8)
 
 
-# Neural ----------------------------------------------------------------------------------------------
+# Neural -------------------------------------------------------------------------------------------
 
 
 def _clouds(apart_m: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -151,7 +183,8 @@ def test_a_net_tells_clouds_apart_that_do_not_touch() -> None:
 
 
 def test_a_net_learns_nothing_where_all_clouds_are_one() -> None:
-    """Accuracy is 1/4 with a standard error of 0.0125 on 1200 fresh reports; one that had found 5 % more would be at 0.30."""
+    """Accuracy is 1/4 with a standard error of 0.0125 on 1200 fresh reports; one that had found 5 %
+    more would be at 0.30."""
     attacker = NET.fit(*_clouds(0, 1), secrets=4, seed=0)
     secret, reports = _clouds(0, 2)
     assert score(attacker, secret, reports, secrets=4).accuracy == pytest.approx(0.25, abs=0.05)
@@ -159,7 +192,9 @@ def test_a_net_learns_nothing_where_all_clouds_are_one() -> None:
 
 def test_a_net_repeats_with_its_seed() -> None:
     secret, reports = _clouds(50, 1)
-    first, again, other = (NET.fit(secret, reports, secrets=4, seed=seed).posterior(reports[:50]) for seed in (3, 3, 4))
+    first, again, other = (
+        NET.fit(secret, reports, secrets=4, seed=seed).posterior(reports[:50]) for seed in (3, 3, 4)
+    )
     assert np.array_equal(first, again) and not np.array_equal(first, other)
 
 
@@ -168,7 +203,10 @@ def test_a_net_trains_on_fewer_reports_than_a_batch_and_on_one_place() -> None:
     assert np.isfinite(attacker.posterior(np.zeros((2, 2)))).all()
 
 
-@pytest.mark.parametrize("settings", [{"epochs": 0}, {"batch": 0}, {"rate": 0.0}, {"rate": float("nan")}, {"hidden": (0,)}])
+@pytest.mark.parametrize(
+    "settings",
+    [{"epochs": 0}, {"batch": 0}, {"rate": 0.0}, {"rate": float("nan")}, {"hidden": (0,)}],
+)
 def test_a_net_without_steps_or_units_is_refused(settings: dict) -> None:
     with pytest.raises(ProblemError, match="above 0"):
         Neural(**settings)

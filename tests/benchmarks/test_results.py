@@ -13,7 +13,9 @@ _EXACT = read_json(_HERE / "exact.json", what="the results of the exact solver")
 def test_planar_laplace_is_at_least_100_times_faster_than_geoprivacy() -> None:
     found = _FOUND["laplace_sampling"]
     assert found["ratio"] >= 100
-    assert abs(found["ratio"] * found["ours_us_per_point"] / found["theirs_us_per_point"] - 1) < 1e-9
+    assert (
+        abs(found["ratio"] * found["ours_us_per_point"] / found["theirs_us_per_point"] - 1) < 1e-9
+    )
 
 
 def test_the_grid_estimator_is_not_slower_than_histogramdd_and_gives_the_same_number() -> None:
@@ -41,7 +43,9 @@ def test_the_exact_solver_is_faster_than_qif_for_a_gap_of_half_a_thousandth() ->
         ours, theirs = row["ours"], row["qif"]
         assert ours["gap"] == ours["leakage"] - ours["bound"] <= 0.0005
         assert row["ratio"] == theirs["processor_seconds"] / ours["processor_seconds"] > 1
-        assert theirs["leakage"] >= ours["bound"] - 1e-5 and ours["loss"] <= row["n"] / 6 * (1 + 1e-9)
+        assert theirs["leakage"] >= ours["bound"] - 1e-5 and ours["loss"] <= row["n"] / 6 * (
+            1 + 1e-9
+        )
 
 
 def test_fifty_by_fifty_cells_are_proven_to_half_a_per_cent() -> None:

@@ -13,16 +13,27 @@ def test_sanitizing_is_at_most_so_many_times_slower_than_copying() -> None:
     found = _FOUND["sanitize"]
     assert found["rows"] == 10_000_000
     for name, most in (("laplace", 3), ("learned", 8)):
-        assert found["ratio"][name] == found["cpu_seconds"][name] / found["cpu_seconds"]["copy"] <= most
+        assert (
+            found["ratio"][name]
+            == found["cpu_seconds"][name] / found["cpu_seconds"]["copy"]
+            <= most
+        )
 
 
 def test_memory_is_bounded_and_does_not_grow_with_the_rows() -> None:
     found = _FOUND["sanitize"]
     for name in ("laplace", "learned"):
         assert found["peak_bytes"][name] < 1e9
-        assert found["growth"][name] == found["peak_bytes"][name] / found["peak_bytes_at_a_tenth"][name] <= 1.1
+        assert (
+            found["growth"][name]
+            == found["peak_bytes"][name] / found["peak_bytes_at_a_tenth"][name]
+            <= 1.1
+        )
 
 
 def test_its_lines_stand_in_the_page() -> None:
     page = (_HERE / "RESULTS.md").read_text(encoding="utf-8")
-    assert all(f"| {name} | {value} | {wanted} | `{source['command']}` |" in page for name, value, wanted, source in rows(_FOUND))
+    assert all(
+        f"| {name} | {value} | {wanted} | `{source['command']}` |" in page
+        for name, value, wanted, source in rows(_FOUND)
+    )

@@ -25,7 +25,9 @@ class Ended:
 
 
 @pytest.fixture
-def sfumato(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
+def sfumato(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Ended]:
     """Run `sfumato ARGS` and give its exit code, stdout and stderr."""
 
     def run(*args: object) -> Ended:

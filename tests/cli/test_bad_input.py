@@ -18,8 +18,14 @@ BAD_TABLES = {
     "latitude beyond 90": (table(PARIS + "a,95.0,120.0\n"), ["latitude 95.0", "beyond 90"]),
     "longitude beyond 180": (table(PARIS + "a,48.0,195.0\n"), ["longitude 195.0", "beyond 180"]),
     "swapped": (table("a,120.5,31.2\nb,121.5,31.3\n"), ["beyond 90", "probably swapped"]),
-    "column twice": (table("a,48.8,2.3,2.4\nb,48.8,2.3,2.4\n", "user,lat,lon,lon\n"), ["'lon' twice"]),
-    "column missing": (table("a,48.8\nb,48.9\n", "user,lat\n"), ["no columns for the place", "'user'"]),
+    "column twice": (
+        table("a,48.8,2.3,2.4\nb,48.8,2.3,2.4\n", "user,lat,lon,lon\n"),
+        ["'lon' twice"],
+    ),
+    "column missing": (
+        table("a,48.8\nb,48.9\n", "user,lat\n"),
+        ["no columns for the place", "'user'"],
+    ),
     "user missing": (table("48.8,2.3\n48.9,2.3\n", "lat,lon\n"), ["no column for the user"]),
     "one user": (table("a,48.8,2.3\na,48.9,2.3\n"), ["one user", "at least two"]),
     "only a header": (HEADER, ["holds no rows"]),
@@ -47,25 +53,49 @@ def test_bad_table(sfumato, tmp_path, name):
 
 BAD_OPTIONS = {
     "negative budget": (["--max-loss", -5], ["--max-loss must be", "above 0 metres", "-5"]),
-    "a unit": (["--max-loss", 100, "--time-limit", "1s"], ["--time-limit", "'1s' is not a number; leave units out"]),
+    "a unit": (
+        ["--max-loss", 100, "--time-limit", "1s"],
+        ["--time-limit", "'1s' is not a number; leave units out"],
+    ),
     "zero budget": (["--max-loss", 0], ["above 0 metres"]),
     "budget not a number": (["--max-loss", "nan"], ["above 0 metres", "nan"]),
     "budget in words": (["--max-loss", "much"], ["--max-loss", "'much' is not a number"]),
     "endless budget": (["--max-loss", "inf"], ["finite"]),
     "no budget": ([], ["needs a budget", "--max-loss, --user-max-loss or --max-distance"]),
-    "impossible budget": (["--max-loss", 5], ["no mechanism", "smallest possible loss is", "cells smaller"]),
-    "more users than there are": (["--max-loss", 100, "--top-users", 9], ["4 user(s)", "9 were asked"]),
-    "fewer samples than asked": (["--max-loss", 100, "--per-user", "900+100"], ["has 600 check-ins", "900+100 were asked"]),
-    "empty selection": (["--max-loss", 100, "--square", "10,10,100"], ["none of", "widen the square"]),
+    "impossible budget": (
+        ["--max-loss", 5],
+        ["no mechanism", "smallest possible loss is", "cells smaller"],
+    ),
+    "more users than there are": (
+        ["--max-loss", 100, "--top-users", 9],
+        ["4 user(s)", "9 were asked"],
+    ),
+    "fewer samples than asked": (
+        ["--max-loss", 100, "--per-user", "900+100"],
+        ["has 600 check-ins", "900+100 were asked"],
+    ),
+    "empty selection": (
+        ["--max-loss", 100, "--square", "10,10,100"],
+        ["none of", "widen the square"],
+    ),
     "half a square": (["--max-loss", 100, "--square", "10,10"], ["three numbers"]),
     "half a split": (["--max-loss", 100, "--per-user", "a+b"], ["N+M"]),
     "weight without a draw": (["--max-loss", 100, "--overlap-weight", "0.1"], ["overlap weight"]),
-    "weight beyond one": (["--max-loss", 100, "--per-user", "10+2", "--overlap-weight", "7"], ["between 0 and 1"]),
+    "weight beyond one": (
+        ["--max-loss", 100, "--per-user", "10+2", "--overlap-weight", "7"],
+        ["between 0 and 1"],
+    ),
     "cell of no width": (["--max-loss", 100, "--cell-m", 0], ["above 0 metres"]),
     "cell named twice": (["--max-loss", 100, "--cell-m", 25, "--cells", 10], ["not by both"]),
-    "truths outside the region": (["--max-loss", 100, "--region", "48.8584,2.3482,100"], ["outside the region"]),
+    "truths outside the region": (
+        ["--max-loss", 100, "--region", "48.8584,2.3482,100"],
+        ["outside the region"],
+    ),
     "no time": (["--max-loss", 100, "--time-limit", 0], ["time limit"]),
-    "unknown option": (["--max-loss", 100, "--sede", 1], ["No such option", "Did you mean", "--seed"]),
+    "unknown option": (
+        ["--max-loss", 100, "--sede", 1],
+        ["No such option", "Did you mean", "--seed"],
+    ),
     "unknown solver": (["--max-loss", 100, "--solver", "magic"], ["'magic'", "laplace", "coin"]),
 }
 
@@ -93,7 +123,16 @@ def test_a_missing_file_is_named(sfumato, tmp_path):
 
 def test_swapped_coordinates_are_noticed_by_an_empty_square(sfumato, tmp_path):
     (tmp_path / "swapped.csv").write_text("user,lat,lon\na,2.34,48.85\nb,2.35,48.86\n")
-    ended = sfumato("solve", tmp_path / "swapped.csv", "--square", "48.8584,2.3482,4500", "--max-loss", 100, "--out", tmp_path / "run")
+    ended = sfumato(
+        "solve",
+        tmp_path / "swapped.csv",
+        "--square",
+        "48.8584,2.3482,4500",
+        "--max-loss",
+        100,
+        "--out",
+        tmp_path / "run",
+    )
     assert ended.code == 2 and "probably swapped" in ended.err
 
 
@@ -108,7 +147,9 @@ def test_a_truncated_archive_is_refused(sfumato, tmp_path):
 
 @pytest.fixture
 def run(sfumato, tmp_path):
-    sfumato("solve", "four-corners", "--max-loss", 173, "--solver", "coin", "--out", tmp_path / "run")
+    sfumato(
+        "solve", "four-corners", "--max-loss", 173, "--solver", "coin", "--out", tmp_path / "run"
+    )
     return tmp_path / "run"
 
 
@@ -123,7 +164,13 @@ def test_a_truncated_run_is_refused(sfumato, run, name, share):
 
 
 def test_a_mechanism_of_another_run_is_refused(sfumato, run):
-    np.savez(run / "mechanism.npz", format="sfumato mechanism 1", kind="coin", keep=0.5, place=np.zeros(2))
+    np.savez(
+        run / "mechanism.npz",
+        format="sfumato mechanism 1",
+        kind="coin",
+        keep=0.5,
+        place=np.zeros(2),
+    )
     ended = sfumato("measure", run)
     assert ended.code == 2 and "not the mechanism" in ended.err
 
@@ -131,13 +178,17 @@ def test_a_mechanism_of_another_run_is_refused(sfumato, run):
 def test_solve_does_not_replace_what_is_not_a_run(sfumato, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("keep me")
-    ended = sfumato("solve", "four-corners", "--max-loss", 173, "--solver", "coin", "--out", tmp_path / "mine")
+    ended = sfumato(
+        "solve", "four-corners", "--max-loss", 173, "--solver", "coin", "--out", tmp_path / "mine"
+    )
     assert ended.code == 2 and "not a run folder" in ended.err
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "keep me"
 
 
 def test_solve_replaces_an_older_run(sfumato, run):
-    ended = sfumato("solve", "four-corners", "--max-loss", 100, "--solver", "coin", "--out", run, "--json")
+    ended = sfumato(
+        "solve", "four-corners", "--max-loss", 100, "--solver", "coin", "--out", run, "--json"
+    )
     assert ended.code == 0
     assert sfumato("measure", run, "--json").document["max_loss"] == 100
     assert [path.name for path in run.parent.iterdir()] == ["run"]
@@ -145,7 +196,16 @@ def test_solve_replaces_an_older_run(sfumato, run):
 
 def test_a_run_whose_data_changed_is_not_measured_silently(sfumato, tmp_path):
     sfumato("data", "four-corners", "--out", tmp_path / "d.csv")
-    sfumato("solve", tmp_path / "d.csv", "--max-loss", 173, "--solver", "coin", "--out", tmp_path / "run")
+    sfumato(
+        "solve",
+        tmp_path / "d.csv",
+        "--max-loss",
+        173,
+        "--solver",
+        "coin",
+        "--out",
+        tmp_path / "run",
+    )
     sfumato("data", "four-corners", "--data-seed", 9, "--out", tmp_path / "d.csv")
     ended = sfumato("measure", tmp_path / "run")
     assert ended.code == 2 and "has changed" in ended.err

@@ -17,7 +17,8 @@ EXACT = ("--solver", "exact", "--cell-m", 70)
 
 @pytest.fixture(autouse=True)
 def short_plane_proofs(monkeypatch):
-    """Two rounds of splitting: on cells as coarse as these more would not come close, and take minutes."""
+    """Two rounds of splitting: on cells as coarse as these more would not come close, and take
+    minutes."""
     monkeypatch.setattr(optimum, "split_until", partial(split_until, max_rounds=2))
     monkeypatch.setattr(optimum, "split_to_keep", partial(split_to_keep, max_rounds=2))
 
@@ -32,7 +33,9 @@ def _three_users(path, seed):
     rng = np.random.default_rng(seed)
     rows = ["user,x,y"]
     for user, centre in (("anna", (0, 0)), ("ben", (250, 0)), ("cleo", (120, 220))):
-        rows += [f"{user},{centre[0] + x:.1f},{centre[1] + y:.1f}" for x, y in rng.normal(0, 60, (15, 2))]
+        rows += [
+            f"{user},{centre[0] + x:.1f},{centre[1] + y:.1f}" for x, y in rng.normal(0, 60, (15, 2))
+        ]
     path.write_text("\n".join(rows) + "\n")
     return path
 
@@ -40,9 +43,17 @@ def _three_users(path, seed):
 @pytest.fixture
 def survey(tmp_path):
     """A table of words and its losses."""
-    (tmp_path / "table.csv").write_text("secret,truth,count\nx,low,5\nx,mid,3\nx,high,1\ny,low,1\ny,mid,2\ny,high,4\n")
-    pairs = [(truth, report, abs(at - to)) for at, truth in enumerate(("low", "mid", "high")) for to, report in enumerate(("low", "high"))]
-    (tmp_path / "losses.csv").write_text("truth,report,loss\n" + "".join(f"{t},{r},{cost}\n" for t, r, cost in pairs))
+    (tmp_path / "table.csv").write_text(
+        "secret,truth,count\nx,low,5\nx,mid,3\nx,high,1\ny,low,1\ny,mid,2\ny,high,4\n"
+    )
+    pairs = [
+        (truth, report, abs(at - to))
+        for at, truth in enumerate(("low", "mid", "high"))
+        for to, report in enumerate(("low", "high"))
+    ]
+    (tmp_path / "losses.csv").write_text(
+        "truth,report,loss\n" + "".join(f"{t},{r},{cost}\n" for t, r, cost in pairs)
+    )
     return tmp_path / "table.csv", tmp_path / "losses.csv"
 
 
@@ -54,16 +65,29 @@ def test_an_exact_run_is_certified_with_the_promised_keys(sfumato, places, tmp_p
     assert ended.code == 0 and found.keys() >= KEYS
     assert found["leakage"] == pytest.approx(solved.document["leakage"], abs=1e-12)
     assert found["bound_plane"] < found["bound_grid"] <= found["leakage"]
-    assert 0 <= found["gap"] <= 1.1e-3  # what the solver promised holds for the grid that the run was solved on
+    assert (
+        0 <= found["gap"] <= 1.1e-3
+    )  # what the solver promised holds for the grid that the run was solved on
     assert found["gap"] == pytest.approx(found["leakage"] - found["bound_grid"])
-    assert (found["objective"], found["max_loss"], found["kind"], found["reports_on_grid"]) == ("bayes", 90, "exact", True)
-    assert found["data_hash"] == json.loads((tmp_path / "run" / "run.json").read_text())["data"]["hash"]
+    assert (found["objective"], found["max_loss"], found["kind"], found["reports_on_grid"]) == (
+        "bayes",
+        90,
+        "exact",
+        True,
+    )
+    assert (
+        found["data_hash"]
+        == json.loads((tmp_path / "run" / "run.json").read_text())["data"]["hash"]
+    )
 
 
 @pytest.mark.parametrize("grid", [("--cell-m", 70), ("--cell-m", 100), ("--cells", 7)])
 def test_a_run_is_certified_on_the_grid_that_it_was_solved_on(sfumato, places, tmp_path, grid):
-    """A cell's side seldom divides the region's; the grid reaches a little beyond it, and the run remembers that."""
-    sfumato("solve", places, "--max-loss", 90, "--solver", "exact", *grid, "--out", tmp_path / "run")
+    """A cell's side seldom divides the region's; the grid reaches a little beyond it, and the run
+    remembers that."""
+    sfumato(
+        "solve", places, "--max-loss", 90, "--solver", "exact", *grid, "--out", tmp_path / "run"
+    )
     found = sfumato("certify", tmp_path / "run", "--json").document
     assert found["gap"] <= 1.1e-3 and found["reports_on_grid"]
     if grid[0] == "--cell-m":
@@ -73,12 +97,26 @@ def test_a_run_is_certified_on_the_grid_that_it_was_solved_on(sfumato, places, t
 def test_the_sentence_for_people(sfumato, places, tmp_path):
     sfumato("solve", places, "--max-loss", 90, *EXACT, "--out", tmp_path / "run")
     said = sfumato("certify", tmp_path / "run").out
-    assert said.startswith("This mechanism leaks 0.") and "no mechanism within 90 m that reports on this 70 m grid" in said
+    assert (
+        said.startswith("This mechanism leaks 0.")
+        and "no mechanism within 90 m that reports on this 70 m grid" in said
+    )
     assert "anywhere on the plane, less than 0." in said and "gap 0.00" in said
 
 
 def test_a_run_without_a_certificate_gets_one_and_keeps_it(sfumato, places, tmp_path):
-    sfumato("solve", places, "--max-loss", 90, "--cell-m", 70, "--solver", "coin", "--out", tmp_path / "coin")
+    sfumato(
+        "solve",
+        places,
+        "--max-loss",
+        90,
+        "--cell-m",
+        70,
+        "--solver",
+        "coin",
+        "--out",
+        tmp_path / "coin",
+    )
     kept = tmp_path / "coin" / "certificate.npz"
     assert not kept.exists()
     first = sfumato("certify", tmp_path / "coin", "--json").document
@@ -87,15 +125,29 @@ def test_a_run_without_a_certificate_gets_one_and_keeps_it(sfumato, places, tmp_
     assert sfumato("certify", tmp_path / "coin", "--json").document == first
     assert kept.stat().st_mtime_ns == stamp
     assert (
-        not first["reports_on_grid"] and "only what holds on the plane holds for it" in first["sentence"]
+        not first["reports_on_grid"]
+        and "only what holds on the plane holds for it" in first["sentence"]
     )  # the coin says the truth itself
 
 
 def test_a_run_is_certified_with_the_certificate_of_another(sfumato, places, tmp_path):
     sfumato("solve", places, "--max-loss", 90, *EXACT, "--out", tmp_path / "exact")
-    sfumato("solve", places, "--max-loss", 90, "--cell-m", 70, "--solver", "laplace", "--out", tmp_path / "laplace")
+    sfumato(
+        "solve",
+        places,
+        "--max-loss",
+        90,
+        "--cell-m",
+        70,
+        "--solver",
+        "laplace",
+        "--out",
+        tmp_path / "laplace",
+    )
     exact = sfumato("certify", tmp_path / "exact", "--json").document
-    found = sfumato("certify", tmp_path / "laplace", "--with", tmp_path / "exact", "--json").document
+    found = sfumato(
+        "certify", tmp_path / "laplace", "--with", tmp_path / "exact", "--json"
+    ).document
     assert found["bound_grid"] == exact["bound_grid"] and found["leakage"] > exact["leakage"]
     assert not (tmp_path / "laplace" / "certificate.npz").exists()
     missing = sfumato("certify", tmp_path / "exact", "--with", tmp_path / "laplace")
@@ -107,8 +159,14 @@ def test_a_certificate_copied_from_another_run_is_refused(sfumato, places, tmp_p
     sfumato("solve", places, "--max-loss", 90, *EXACT, "--out", tmp_path / "run")
     cases = {
         "data": ([other, "--max-loss", 90], "is for other data"),
-        "budget": ([places, "--max-loss", 95], "is for the budget 95 on average, not 90 on average"),
-        "objective": ([places, "--max-loss", 90, "--objective", "information"], "is for the objective information, not bayes"),
+        "budget": (
+            [places, "--max-loss", 95],
+            "is for the budget 95 on average, not 90 on average",
+        ),
+        "objective": (
+            [places, "--max-loss", 90, "--objective", "information"],
+            "is for the objective information, not bayes",
+        ),
     }
     for name, (arguments, reason) in cases.items():
         assert sfumato("solve", *arguments, *EXACT, "--out", tmp_path / name).code == 0
@@ -128,12 +186,25 @@ def test_a_cut_certificate_and_changed_data_are_refused(sfumato, places, tmp_pat
     moved = shutil.move(places, tmp_path / "moved.csv")
     assert sfumato("certify", tmp_path / "run").code == 2
     assert sfumato("certify", tmp_path / "run", "--data", moved).code == 0
-    ended = sfumato("certify", tmp_path / "run", "--data", _three_users(tmp_path / "new.csv", seed=7))
+    ended = sfumato(
+        "certify", tmp_path / "run", "--data", _three_users(tmp_path / "new.csv", seed=7)
+    )
     assert ended.code == 2 and "its hash differs" in ended.err
 
 
 def test_information_is_certified_in_bits(sfumato, places, tmp_path):
-    ended = sfumato("solve", places, "--max-loss", 90, *EXACT, "--objective", "information", "--out", tmp_path / "run", "--json")
+    ended = sfumato(
+        "solve",
+        places,
+        "--max-loss",
+        90,
+        *EXACT,
+        "--objective",
+        "information",
+        "--out",
+        tmp_path / "run",
+        "--json",
+    )
     found = sfumato("certify", tmp_path / "run", "--json").document
     assert found["objective"] == "information" and found["unit"] == "bits"
     assert found["leakage"] == pytest.approx(ended.document["information_bits"]["value"], abs=1e-9)
@@ -147,7 +218,11 @@ def test_budgets_per_user_and_a_cap_are_kept_and_certified(sfumato, places, tmp_
     for user in ended.document["per_user"]:
         assert user["loss"] <= {"anna": 120, "ben": 60, "cleo": 90}[user["user"]] * (1 + 1e-9)
     found = sfumato("certify", tmp_path / "run", "--json").document
-    assert found["max_loss"] is None and found["max_distance"] == 200 and found["user_max_loss"] == {"anna": 120, "ben": 60, "cleo": 90}
+    assert (
+        found["max_loss"] is None
+        and found["max_distance"] == 200
+        and found["user_max_loss"] == {"anna": 120, "ben": 60, "cleo": 90}
+    )
     assert 0 <= found["gap"] <= 1.1e-3
     assert "the budgets per user and 200 m at most" in found["sentence"]
 
@@ -163,7 +238,10 @@ def test_one_budget_for_every_user_is_named_once(sfumato, places, tmp_path):
     [
         (["--max-loss", 5], "the smallest possible loss is"),
         (["--max-distance", 5], "the smallest possible cap is"),
-        (["--user-max-loss", "anna=200,ben=3,cleo=200"], "keep user ben within 3 m: the smallest possible budget is"),
+        (
+            ["--user-max-loss", "anna=200,ben=3,cleo=200"],
+            "keep user ben within 3 m: the smallest possible budget is",
+        ),
         (["--user-max-loss", "anna=200,dora=200"], "is in one list only"),
         (["--min-bayes-error", 0.9], "largest possible is 0.666"),
         (["--min-bayes-error", 0.5, "--max-loss", 90], "does not go with --max-loss"),
@@ -178,7 +256,9 @@ def test_what_cannot_be_kept_is_said_in_one_sentence(sfumato, places, tmp_path, 
 
 
 def test_the_smallest_loss_for_a_bayes_error(sfumato, places, tmp_path):
-    ended = sfumato("solve", places, "--min-bayes-error", 0.45, *EXACT, "--out", tmp_path / "run", "--json")
+    ended = sfumato(
+        "solve", places, "--min-bayes-error", 0.45, *EXACT, "--out", tmp_path / "run", "--json"
+    )
     assert ended.document["bayes_error"]["value"] >= 0.45 - 1e-9
     assert "no mechanism on this grid can have it below" in ended.document["status"]
     refused = sfumato("certify", tmp_path / "run")
@@ -188,7 +268,17 @@ def test_the_smallest_loss_for_a_bayes_error(sfumato, places, tmp_path):
 def test_words_go_through_solve_measure_compare_and_certify(sfumato, survey, tmp_path):
     table, losses = survey
     for objective in ("bayes", "information"):
-        arguments = (table, "--losses", losses, "--max-loss", 0.6, "--objective", objective, "--solver", "exact")
+        arguments = (
+            table,
+            "--losses",
+            losses,
+            "--max-loss",
+            0.6,
+            "--objective",
+            objective,
+            "--solver",
+            "exact",
+        )
         ended = sfumato("solve", *arguments, "--out", tmp_path / objective, "--json")
         assert ended.code == 0, ended.err
         assert ended.document["loss"]["value"] <= 0.6 * (1 + 1e-9)
@@ -213,13 +303,36 @@ def test_words_go_through_solve_measure_compare_and_certify(sfumato, survey, tmp
     ],
 )
 def test_what_makes_no_sense_for_words_is_refused(sfumato, survey, tmp_path, arguments, reason):
-    ended = sfumato("solve", survey[0], "--losses", survey[1], "--max-loss", 0.6, *arguments, "--out", tmp_path / "run")
+    ended = sfumato(
+        "solve",
+        survey[0],
+        "--losses",
+        survey[1],
+        "--max-loss",
+        0.6,
+        *arguments,
+        "--out",
+        tmp_path / "run",
+    )
     assert ended.code == 2 and reason in ended.err
 
 
 def test_the_frontier_as_json_and_as_a_figure(sfumato, places, tmp_path):
     sfumato("solve", places, "--max-loss", 90, *EXACT, "--out", tmp_path / "mine")
-    options = ("--from", 60, "--to", 150, "--points", 4, "--cell-m", 70, "--run", tmp_path / "mine", "--figure", tmp_path / "f.svg")
+    options = (
+        "--from",
+        60,
+        "--to",
+        150,
+        "--points",
+        4,
+        "--cell-m",
+        70,
+        "--run",
+        tmp_path / "mine",
+        "--figure",
+        tmp_path / "f.svg",
+    )
     ended = sfumato("frontier", places, *options, "--json")
     assert ended.code == 0, ended.err
     found = ended.document
@@ -237,8 +350,25 @@ def test_the_frontier_as_json_and_as_a_figure(sfumato, places, tmp_path):
 
 
 def test_the_frontier_as_a_table(sfumato, places, tmp_path):
-    ended = sfumato("frontier", places, "--from", 80, "--to", 120, "--points", 2, "--cell-m", 70, "--figure", tmp_path / "f.png")
-    assert "max loss m" in ended.out and "reports on 70 m cells; proved to 0.0" in ended.out and "coin" in ended.out
+    ended = sfumato(
+        "frontier",
+        places,
+        "--from",
+        80,
+        "--to",
+        120,
+        "--points",
+        2,
+        "--cell-m",
+        70,
+        "--figure",
+        tmp_path / "f.png",
+    )
+    assert (
+        "max loss m" in ended.out
+        and "reports on 70 m cells; proved to 0.0" in ended.out
+        and "coin" in ended.out
+    )
     assert (tmp_path / "f.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -250,7 +380,9 @@ def test_the_frontier_as_a_table(sfumato, places, tmp_path):
         (["--from", 80, "--to", 120, "--figure", "f.gif"], "expected .png or .svg"),
     ],
 )
-def test_a_frontier_that_cannot_be_is_refused(sfumato, places, tmp_path, monkeypatch, arguments, reason):
+def test_a_frontier_that_cannot_be_is_refused(
+    sfumato, places, tmp_path, monkeypatch, arguments, reason
+):
     monkeypatch.chdir(tmp_path)
     ended = sfumato("frontier", places, *arguments, "--points", 2, "--cell-m", 70)
     assert ended.code == 2 and reason in ended.err

@@ -14,7 +14,16 @@ import sfumato as sf
 from sfumato.cli import _COMMANDS
 from sfumato.report.compare import _posterior
 
-KEYS = {"max_loss", "loss", "bayes_error", "information_bits", "exposed", "per_user", "status", "seconds"}
+KEYS = {
+    "max_loss",
+    "loss",
+    "bayes_error",
+    "information_bits",
+    "exposed",
+    "per_user",
+    "status",
+    "seconds",
+}
 ESTIMATE = {"value", "low", "high", "kind", "cell_m", "hits"}
 
 
@@ -28,13 +37,20 @@ def runs(tmp_path_factory):
     from sfumato.solver.run import save_solution
 
     for solver in (sf.Laplace(), sf.Coin()):
-        save_solution(sf.solve(problem, solver), folder / solver.name, recipe=Recipe("four-corners"))
+        save_solution(
+            sf.solve(problem, solver), folder / solver.name, recipe=Recipe("four-corners")
+        )
     return folder
 
 
 def test_help_answers_within_half_a_second_and_without_jax():
     start = time.perf_counter()
-    done = subprocess.run([sys.executable, "-X", "importtime", "-m", "sfumato", "-h"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "sfumato", "-h"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert "demo" in done.stdout
     assert "numpy" not in done.stderr and "jax" not in done.stderr
     assert time.perf_counter() - start < 5  # 0.2 s alone; generous on a busy machine
@@ -57,32 +73,77 @@ _ELSEWHERE = ("serve", "studio", "demo")  # run by tests/deploy, tests/studio an
 @pytest.mark.parametrize("name", [name for name in _COMMANDS if name not in _ELSEWHERE])
 def test_the_examples_of_the_help_run(sfumato, name, runs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "runs").symlink_to(runs) if name in ("measure", "compare", "certify", "sanitize", "export") else None
-    (tmp_path / "checkins.csv").write_text("user,lat,lon\nann,48.857,2.347\n") if name == "sanitize" else None
-    example = shlex.split(sfumato(name, "-h").out.strip().splitlines()[-1].removeprefix("  Example: ").removeprefix("Example: "))
+    (
+        (tmp_path / "runs").symlink_to(runs)
+        if name
+        in (
+            "measure",
+            "compare",
+            "certify",
+            "sanitize",
+            "export",
+        )
+        else None
+    )
+    (
+        (tmp_path / "checkins.csv").write_text("user,lat,lon\nann,48.857,2.347\n")
+        if name == "sanitize"
+        else None
+    )
+    example = shlex.split(
+        sfumato(name, "-h")
+        .out.strip()
+        .splitlines()[-1]
+        .removeprefix("  Example: ")
+        .removeprefix("Example: ")
+    )
     ended = sfumato(*example[1:])
     assert ended.code == 0, ended.err
 
 
 def test_solve_json_is_one_document_with_the_promised_keys(sfumato, tmp_path):
-    ended = sfumato("solve", "four-corners", "--max-loss", 173, "--solver", "coin", "--out", tmp_path / "run", "--json")
+    ended = sfumato(
+        "solve",
+        "four-corners",
+        "--max-loss",
+        173,
+        "--solver",
+        "coin",
+        "--out",
+        tmp_path / "run",
+        "--json",
+    )
     assert ended.code == 0
     assert ended.document.keys() >= KEYS
     for name in ("loss", "bayes_error", "information_bits"):
         assert ended.document[name].keys() >= ESTIMATE
         assert ended.document[name]["kind"] == "exact"
-    assert ended.document["bayes_error"]["value"] == pytest.approx(0.609, abs=0.005)  # notes: the coin in experiment 2
+    assert ended.document["bayes_error"]["value"] == pytest.approx(
+        0.609, abs=0.005
+    )  # notes: the coin in experiment 2
     assert ended.document["loss"]["value"] <= 173 * (1 + 1e-9)
-    assert [user["user"] for user in ended.document["per_user"]] == ["blue", "red", "green", "yellow"]
-    assert ended.document["test"]["learnt_error"]["value"] >= ended.document["test"]["bayes_error"]["value"] - 1e-12
+    assert [user["user"] for user in ended.document["per_user"]] == [
+        "blue",
+        "red",
+        "green",
+        "yellow",
+    ]
+    assert (
+        ended.document["test"]["learnt_error"]["value"]
+        >= ended.document["test"]["bayes_error"]["value"] - 1e-12
+    )
 
 
 def test_measure_of_a_run_repeats_what_solve_said(sfumato, runs):
     record = json.loads((runs / "laplace" / "run.json").read_text())
     ended = sfumato("measure", runs / "laplace", "--json")
     assert ended.document.keys() >= KEYS
-    assert ended.document["bayes_error"]["value"] == pytest.approx(record["train"]["bayes_error"]["value"], abs=1e-12)
-    assert ended.document["loss"]["value"] == pytest.approx(record["train"]["loss"]["value"], abs=1e-9)
+    assert ended.document["bayes_error"]["value"] == pytest.approx(
+        record["train"]["bayes_error"]["value"], abs=1e-12
+    )
+    assert ended.document["loss"]["value"] == pytest.approx(
+        record["train"]["loss"]["value"], abs=1e-9
+    )
 
 
 def test_measure_on_larger_cells_never_lowers_the_bayes_error(sfumato, runs):
@@ -96,18 +157,30 @@ def test_measure_takes_reports_of_any_mechanism(sfumato, tmp_path):
     random = np.random.default_rng(3)
     rows = ["secret,x,y,truth_x,truth_y"]
     for secret, centre in (("anna", 0.0), ("ben", 1000.0)):
-        rows += [f"{secret},{centre + x:.3f},{y:.3f},{centre},0" for x, y in random.normal(0, 5, (400, 2))]
+        rows += [
+            f"{secret},{centre + x:.3f},{y:.3f},{centre},0"
+            for x, y in random.normal(0, 5, (400, 2))
+        ]
     (tmp_path / "reports.csv").write_text("\n".join(rows))
-    found = sfumato("measure", tmp_path / "reports.csv", "--attack", "cells", "--attack", "neighbours", "--json").document
+    found = sfumato(
+        "measure", tmp_path / "reports.csv", "--attack", "cells", "--attack", "neighbours", "--json"
+    ).document
     assert found["bayes_error"]["value"] == 0 and found["bayes_error"]["kind"] == "estimate"
     assert found["information_bits"]["value"] == pytest.approx(1)
-    assert found["loss"]["value"] == pytest.approx(5 * np.sqrt(np.pi / 2), rel=0.1)  # mean of a Rayleigh law
+    assert found["loss"]["value"] == pytest.approx(
+        5 * np.sqrt(np.pi / 2), rel=0.1
+    )  # mean of a Rayleigh law
     assert all(attack["test"]["accuracy"] == 1 for attack in found["adversaries"])
 
 
 def test_measure_judges_on_all_of_another_file(sfumato, runs, tmp_path):
-    assert sfumato("data", "four-corners", "--data-seed", 5, "--out", tmp_path / "other.parquet").code == 0
-    found = sfumato("measure", runs / "laplace", "--data", tmp_path / "other.parquet", "--json").document
+    assert (
+        sfumato("data", "four-corners", "--data-seed", 5, "--out", tmp_path / "other.parquet").code
+        == 0
+    )
+    found = sfumato(
+        "measure", runs / "laplace", "--data", tmp_path / "other.parquet", "--json"
+    ).document
     assert found["on"] == "other.parquet" and found["test"] is None
     assert found["loss"]["value"] == pytest.approx(173, rel=0.01)
 
@@ -131,7 +204,9 @@ def test_data_written_can_be_read_again(sfumato, tmp_path, ending):
 def test_a_split_written_without_asking_is_all_training_data_and_says_so(sfumato, tmp_path):
     path = tmp_path / "four.csv"
     sfumato("data", "four-corners", "--out", path)
-    ended = sfumato("solve", path, "--max-loss", 173, "--solver", "coin", "--out", tmp_path / "run", "--json")
+    ended = sfumato(
+        "solve", path, "--max-loss", 173, "--solver", "coin", "--out", tmp_path / "run", "--json"
+    )
     assert ended.document["test"] is None
     assert "split" in ended.err
     assert json.loads((tmp_path / "run" / "run.json").read_text())["data"]["rows"] == 2400
@@ -144,8 +219,19 @@ def test_run_folder_holds_no_pickle(runs):
 
 
 def test_solve_says_where_the_data_lie_so_that_swapped_columns_show(sfumato, tmp_path):
-    (tmp_path / "in.csv").write_text("user,lat,lon\na,18.061,59.331\na,18.063,59.331\nb,18.061,59.333\nb,18.063,59.333\n")
-    ended = sfumato("solve", tmp_path / "in.csv", "--max-loss", 300, "--solver", "coin", "--out", tmp_path / "run")
+    (tmp_path / "in.csv").write_text(
+        "user,lat,lon\na,18.061,59.331\na,18.063,59.331\nb,18.061,59.333\nb,18.063,59.333\n"
+    )
+    ended = sfumato(
+        "solve",
+        tmp_path / "in.csv",
+        "--max-loss",
+        300,
+        "--solver",
+        "coin",
+        "--out",
+        tmp_path / "run",
+    )
     assert "4 check-ins of 2 users around latitude 18.06, longitude 59.33" in ended.err
 
 
@@ -161,4 +247,10 @@ def test_learning_stopped_by_hand_is_kept_and_says_how_to_go_on(sfumato, tmp_pat
 
 
 def test_a_worst_report_that_is_not_certain_does_not_read_as_certain():
-    assert [_posterior(value) for value in (0.917, 0.9949, 0.998, 1 - 1e-9, 1.0)] == ["0.92", "0.99", ">0.99", ">0.99", "1.00"]
+    assert [_posterior(value) for value in (0.917, 0.9949, 0.998, 1 - 1e-9, 1.0)] == [
+        "0.92",
+        "0.99",
+        ">0.99",
+        ">0.99",
+        "1.00",
+    ]

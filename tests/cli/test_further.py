@@ -21,7 +21,9 @@ def runs(tmp_path_factory):
 
 
 def test_many_reports_of_a_coin(sfumato, runs):
-    ended = sfumato("measure", runs / "coin", "--reports-per-user", "5,1,2", "--sticky-cell-m", 200, "--json")
+    ended = sfumato(
+        "measure", runs / "coin", "--reports-per-user", "5,1,2", "--sticky-cell-m", 200, "--json"
+    )
     found = ended.document["repeated"]
     assert set(found) == {"training data", "test data"}
     training = found["training data"]
@@ -47,13 +49,19 @@ def test_many_reports_are_a_table_that_says_what_remains(sfumato, runs):
 
 
 def test_users_left_out_are_solved_once_and_kept(sfumato, runs, tmp_path):
-    ended = sfumato("measure", runs / "coin", "--leave-one-out", "--keep", tmp_path / "kept", "--json")
+    ended = sfumato(
+        "measure", runs / "coin", "--leave-one-out", "--keep", tmp_path / "kept", "--json"
+    )
     left = ended.document["left_out"]
     assert {one["user"] for one in left} == {"blue", "green", "red", "yellow"}
     for one in left:
         user = next(user for user in one["test data"]["per_user"] if user["user"] == one["user"])
-        was = next(user for user in ended.document["test"]["per_user"] if user["user"] == one["user"])
-        assert user["loss"] > was["loss"] + 50  # the fixed place moves away from the corner of the user left out
+        was = next(
+            user for user in ended.document["test"]["per_user"] if user["user"] == one["user"]
+        )
+        assert (
+            user["loss"] > was["loss"] + 50
+        )  # the fixed place moves away from the corner of the user left out
     assert re.search(r"left out \w+ \(4 of 4\): solved", ended.err)
     again = sfumato("measure", runs / "coin", "--leave-one-out", "--keep", tmp_path / "kept")
     assert "read again" in again.err and "left out of training, test data" in again.out
@@ -75,12 +83,22 @@ def test_other_shares_stand_in_measure_and_compare(sfumato, runs):
     ended = sfumato("compare", runs / "coin", runs / "exact")
     assert "error, equal shares" in ended.out and "lists 100% of its training points" in ended.out
     row = sfumato("compare", runs / "coin", "--json").document["mechanisms"][0]
-    assert row["other_shares"]["equal"]["blind_error"] == pytest.approx(0.75) and row["membership"]["listed"] == 0
+    assert (
+        row["other_shares"]["equal"]["blind_error"] == pytest.approx(0.75)
+        and row["membership"]["listed"] == 0
+    )
     assert row["left_out"] == []
 
 
 def test_the_page_shows_who_is_not_in_the_data(sfumato, runs, tmp_path):
-    ended = sfumato("compare", runs / "coin", runs / "laplace", "--leave-one-out", "--html", tmp_path / "page.html")
+    ended = sfumato(
+        "compare",
+        runs / "coin",
+        runs / "laplace",
+        "--leave-one-out",
+        "--html",
+        tmp_path / "page.html",
+    )
     assert ended.code == 0 and "laplace: left out" in ended.err
     page = (tmp_path / "page.html").read_text()
     assert "Who is not in the data" in page and "each user left out of training in turn" in page
@@ -91,8 +109,14 @@ REFUSED = {
     "no number": (["--reports-per-user", "1,many"], ["'1,many'", "1,2,5,10,50"]),
     "no report": (["--reports-per-user", "0"], ["'0'", "at least 1"]),
     "too many reports": (["--reports-per-user", "20000"], ["from 1 to 10000", "20000"]),
-    "a place of no width": (["--reports-per-user", "1", "--sticky-cell-m", "0"], ["above 0 metres"]),
-    "a place that is not a number": (["--reports-per-user", "1", "--sticky-cell-m", "nan"], ["above 0 metres"]),
+    "a place of no width": (
+        ["--reports-per-user", "1", "--sticky-cell-m", "0"],
+        ["above 0 metres"],
+    ),
+    "a place that is not a number": (
+        ["--reports-per-user", "1", "--sticky-cell-m", "nan"],
+        ["above 0 metres"],
+    ),
     "a place alone": (["--sticky-cell-m", "100"], ["goes with --reports-per-user"]),
     "a folder alone": (["--keep", "kept"], ["goes with --leave-one-out"]),
     "other data": (["--leave-one-out", "--data", "four-corners"], ["does not go with --data"]),
@@ -115,7 +139,9 @@ def test_a_file_of_reports_cannot_answer(sfumato, tmp_path):
 
 
 def test_a_kept_run_of_another_question_is_refused(sfumato, runs, tmp_path):
-    assert sfumato("measure", runs / "coin", "--leave-one-out", "--keep", tmp_path / "kept").code == 0
+    assert (
+        sfumato("measure", runs / "coin", "--leave-one-out", "--keep", tmp_path / "kept").code == 0
+    )
     ended = sfumato("measure", runs / "laplace", "--leave-one-out", "--keep", tmp_path / "kept")
     assert ended.code == 2 and "another problem, solver or seed" in ended.err
 

@@ -1,4 +1,5 @@
-"""Two processes and one run folder: the second is told so, and a process that was killed is in nobody's way."""
+"""Two processes and one run folder: the second is told so, and a process that was killed is in
+nobody's way."""
 
 import signal
 import subprocess
@@ -40,7 +41,10 @@ while turns < 1000:
 def other(tmp_path: Path):
     """A process that holds the run folder until its input ends."""
     process = subprocess.Popen(
-        [sys.executable, "-c", _HOLD, str(tmp_path / "run")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", _HOLD, str(tmp_path / "run")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout is not None and process.stdout.readline() == "held\n"
     yield process
@@ -49,13 +53,27 @@ def other(tmp_path: Path):
 
 
 def _solve(sfumato, folder: Path):
-    return sfumato("solve", "four-corners", "--max-loss", 173, "--cell-m", 250, "--solver", "coin", "--out", folder / "run")
+    return sfumato(
+        "solve",
+        "four-corners",
+        "--max-loss",
+        173,
+        "--cell-m",
+        250,
+        "--solver",
+        "coin",
+        "--out",
+        folder / "run",
+    )
 
 
 def test_the_second_is_refused_until_the_first_ends(sfumato, tmp_path, other):
     refused = _solve(sfumato, tmp_path)
     assert refused.code == 2 and refused.out == ""
-    assert "another sfumato is at work on" in refused.err and "wait for it to end or name another folder" in refused.err
+    assert (
+        "another sfumato is at work on" in refused.err
+        and "wait for it to end or name another folder" in refused.err
+    )
     assert not (tmp_path / "run").exists()
     other.communicate("")
     assert _solve(sfumato, tmp_path).code == 0
@@ -71,12 +89,18 @@ def test_a_killed_process_is_in_nobodys_way(sfumato, tmp_path, other):
 
 
 def test_another_folder_of_the_same_place_is_free(tmp_path, other):
-    with claimed(tmp_path / "run-2"), claimed(tmp_path / "run-2"):  # and the holder may take it again
+    with (
+        claimed(tmp_path / "run-2"),
+        claimed(tmp_path / "run-2"),
+    ):  # and the holder may take it again
         assert (tmp_path / ".run-2.lock").exists()
 
 
 def test_never_two_at_once(tmp_path):
-    jobs = [subprocess.Popen([sys.executable, "-c", _TAKE_TURNS, str(tmp_path / "run")]) for _ in range(2)]
+    jobs = [
+        subprocess.Popen([sys.executable, "-c", _TAKE_TURNS, str(tmp_path / "run")])
+        for _ in range(2)
+    ]
     assert [job.wait(timeout=120) for job in jobs] == [0, 0]
     assert not list(tmp_path.iterdir())
 

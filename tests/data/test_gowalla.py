@@ -32,7 +32,9 @@ def test_the_six_most_frequent_users_are_the_papers(paris: Samples) -> None:
 
 
 @pytest.mark.parametrize(("north_m", "east_m"), [(300, 0), (-300, 0), (0, 300), (0, -290)])
-def test_the_six_are_the_same_for_a_centre_300_m_off(gowalla_paris: Path, north_m: float, east_m: float) -> None:
+def test_the_six_are_the_same_for_a_centre_300_m_off(
+    gowalla_paris: Path, north_m: float, east_m: float
+) -> None:
     moved = (SQUARE[0] + north_m / 111_200, SQUARE[1] + east_m / 73_200, SQUARE[2])
     assert set(read_checkins(gowalla_paris, square=moved).top_users(6).secrets) == set(TOP)
 
@@ -44,14 +46,18 @@ def _without_noise(six: Samples, weight: float) -> np.ndarray:
     return np.mean([[bayes_error(train.on(grid)) for grid in grids] for train in drawn], axis=0)
 
 
-def test_without_noise_the_thinned_selection_comes_near_the_papers_bayes_errors(paris: Samples) -> None:
+def test_without_noise_the_thinned_selection_comes_near_the_papers_bayes_errors(
+    paris: Samples,
+) -> None:
     """Within 0.03 on every grid; plain random choice is more than 0.05 off on every grid."""
     assert np.abs(_without_noise(paris.top_users(6), 0.15) - PAPER).max() < 0.03
     assert np.abs(_without_noise(paris.top_users(6), 1.0) - PAPER).min() > 0.05
 
 
 def test_plain_random_choice_gives_the_bayes_errors_noted_with_the_data(paris: Samples) -> None:
-    assert _without_noise(paris.top_users(6), 1.0) == pytest.approx([0.31, 0.15, 0.10, 0.09], abs=0.025)
+    assert _without_noise(paris.top_users(6), 1.0) == pytest.approx(
+        [0.31, 0.15, 0.10, 0.09], abs=0.025
+    )
 
 
 def test_a_draw_has_82_and_20_check_ins_of_each_user(paris: Samples, gowalla_paris: Path) -> None:

@@ -13,7 +13,9 @@ sides = st.floats(0.5, 5000)
 
 
 @given(x=metres, y=metres, cell=sides, at=st.tuples(metres, metres))
-def test_snapping_moves_a_point_by_at_most_half_a_diagonal_and_only_once(x: float, y: float, cell: float, at: tuple[float, float]) -> None:
+def test_snapping_moves_a_point_by_at_most_half_a_diagonal_and_only_once(
+    x: float, y: float, cell: float, at: tuple[float, float]
+) -> None:
     grid = Grid(cell_m=cell, centre=at)
     once = grid.snap(np.array([[x, y]]))
     assert np.abs(once - [x, y]).max() <= cell / 2 + 1e-9
@@ -21,7 +23,9 @@ def test_snapping_moves_a_point_by_at_most_half_a_diagonal_and_only_once(x: floa
 
 
 @given(side=sides, cells=st.integers(1, 60), at=st.tuples(metres, metres))
-def test_every_middle_of_a_grid_lies_in_its_region_and_in_its_own_cell(side: float, cells: int, at: tuple[float, float]) -> None:
+def test_every_middle_of_a_grid_lies_in_its_region_and_in_its_own_cell(
+    side: float, cells: int, at: tuple[float, float]
+) -> None:
     grid = Grid(side_m=side, cells=cells, centre=at)
     middles = grid.centres()
     assert len(np.unique(grid.index(middles), axis=0)) == len(middles) == cells**2
@@ -35,7 +39,10 @@ def test_the_papers_grid_has_25_m_cells_and_a_corner_at_minus_3250() -> None:
 
 
 def test_cells_are_closed_below_and_open_above() -> None:
-    assert Grid(cell_m=10).index(np.array([[0.0, 10.0], [-0.001, 9.999]])).tolist() == [[0, 1], [-1, 0]]
+    assert Grid(cell_m=10).index(np.array([[0.0, 10.0], [-0.001, 9.999]])).tolist() == [
+        [0, 1],
+        [-1, 0],
+    ]
 
 
 def test_a_report_outside_the_region_has_a_cell_of_its_own() -> None:
@@ -43,16 +50,26 @@ def test_a_report_outside_the_region_has_a_cell_of_its_own() -> None:
     assert grid.index(np.array([[-60.0, 60.0]])).tolist() == [[-1, 4]]
 
 
-@pytest.mark.parametrize(("side", "cell", "expected"), [(100, 25, 4), (100, 30, 4), (90, 30, 3), (10, 25, 1)])
-def test_a_grid_over_a_region_covers_it_with_as_few_cells_as_it_takes(side: float, cell: float, expected: int) -> None:
+@pytest.mark.parametrize(
+    ("side", "cell", "expected"), [(100, 25, 4), (100, 30, 4), (90, 30, 3), (10, 25, 1)]
+)
+def test_a_grid_over_a_region_covers_it_with_as_few_cells_as_it_takes(
+    side: float, cell: float, expected: int
+) -> None:
     grid = Grid.over(Region(centre=(7, -3), side_m=side), cell_m=cell)
     assert grid.cells_per_side == expected and grid.cell_m == cell
     assert grid.region is not None and grid.region.centre == (7, -3) and grid.region.side_m >= side
 
 
 def test_a_grid_reads_back_what_it_wrote() -> None:
-    for grid in (Grid(cell_m=25), Grid(cell_m=2.5, centre=(3, 4)), Grid(side_m=6500, cells=13, centre=(1.5, -2))):
-        assert Grid.from_dict(grid.as_dict()) == grid and hash(Grid.from_dict(grid.as_dict())) == hash(grid)
+    for grid in (
+        Grid(cell_m=25),
+        Grid(cell_m=2.5, centre=(3, 4)),
+        Grid(side_m=6500, cells=13, centre=(1.5, -2)),
+    ):
+        assert Grid.from_dict(grid.as_dict()) == grid and hash(
+            Grid.from_dict(grid.as_dict())
+        ) == hash(grid)
     assert Grid(cell_m=25) != Grid(cell_m=50)
 
 
@@ -105,5 +122,7 @@ def test_clamping_gives_the_nearest_point_of_the_region(x: float, y: float, side
     assert Region(centre=(10, -20), side_m=side * (1 + 1e-9)).contains(moved).all()
     if region.contains(point).all():
         assert np.array_equal(moved, point)
-    edge = np.clip(np.stack(np.meshgrid(*2 * [np.linspace(-0.5, 0.5, 9)]), axis=-1).reshape(-1, 2), -0.5, 0.5) * side + [10, -20]
+    edge = np.clip(
+        np.stack(np.meshgrid(*2 * [np.linspace(-0.5, 0.5, 9)]), axis=-1).reshape(-1, 2), -0.5, 0.5
+    ) * side + [10, -20]
     assert np.linalg.norm(moved - point) <= np.linalg.norm(edge - point, axis=1).min() + 1e-6

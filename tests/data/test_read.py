@@ -36,7 +36,9 @@ FORMATS: dict[str, Callable[[Path], Path]] = {
     "csv": lambda folder: _write(folder / "log.csv", HEADED),
     "csv gzipped": lambda folder: _write(folder / "log.csv.gz", HEADED),
     "csv with semicolons": lambda folder: _write(folder / "log.csv", HEADED.replace(",", ";")),
-    "csv from a spreadsheet": lambda folder: _write(folder / "log.csv", "\ufeff" + HEADED.replace("\n", "\r\n")),
+    "csv from a spreadsheet": lambda folder: _write(
+        folder / "log.csv", "\ufeff" + HEADED.replace("\n", "\r\n")
+    ),
     "parquet": lambda folder: _parquet(folder / "log.parquet"),
 }
 
@@ -51,7 +53,10 @@ def test_every_format_gives_the_same_samples(made: Callable[[Path], Path], tmp_p
     assert np.abs(longitude - [row[2] for row in ROWS]).max() < 1e-9
 
 
-@pytest.mark.parametrize("header", ["user_id,latitude,longitude", "uid,Lat,lng", "UserID,LATITUDE,long", "secret,lat,lon"])
+@pytest.mark.parametrize(
+    "header",
+    ["user_id,latitude,longitude", "uid,Lat,lng", "UserID,LATITUDE,long", "secret,lat,lon"],
+)
 def test_columns_are_found_by_their_usual_names(header: str, tmp_path: Path) -> None:
     samples = read_checkins(_write(tmp_path / "log.csv", HEADED.replace("user,lat,lon", header)))
     assert samples.counts.tolist() == [2, 1]
@@ -77,7 +82,9 @@ def test_users_that_are_numbers_keep_their_zeros_and_are_sorted_as_numbers(tmp_p
 
 
 def test_a_spreadsheets_byte_order_mark_does_not_change_the_users(tmp_path: Path) -> None:
-    assert read_checkins(_write(tmp_path / "log.csv", "\ufeffuser,x,y\n007,0,0\n8,1,1\n")).secrets == ("007", "8")
+    assert read_checkins(
+        _write(tmp_path / "log.csv", "\ufeffuser,x,y\n007,0,0\n8,1,1\n")
+    ).secrets == ("007", "8")
 
 
 def test_a_square_is_cut_before_anything_is_projected(tmp_path: Path) -> None:
@@ -95,14 +102,25 @@ def test_four_corners_is_a_name() -> None:
 
 
 def test_a_split_column_is_noted_not_hidden(tmp_path: Path) -> None:
-    samples = read_checkins(_write(tmp_path / "log.csv", "user,x,y,split\na,0,0,train\nb,1,1,test\n"))
+    samples = read_checkins(
+        _write(tmp_path / "log.csv", "user,x,y,split\na,0,0,train\nb,1,1,test\n")
+    )
     assert "'split' was not read" in samples.notes[0]
 
 
 BAD: dict[str, tuple[str, str]] = {
-    "NaN latitude": ("user,lat,lon\na,nan,2\nb,48,2\n", r"1 latitude value\(s\) are not finite numbers \(first in row 1: nan\)"),
-    "infinite longitude": ("user,lat,lon\na,48,2\nb,48,inf\n", r"1 longitude value\(s\) are not finite numbers \(first in row 2: inf\)"),
-    "empty cell": ("user,lat,lon\na,48,2\nb,,2\n", r"1 latitude value\(s\) are not finite numbers \(first in row 2"),
+    "NaN latitude": (
+        "user,lat,lon\na,nan,2\nb,48,2\n",
+        r"1 latitude value\(s\) are not finite numbers \(first in row 1: nan\)",
+    ),
+    "infinite longitude": (
+        "user,lat,lon\na,48,2\nb,48,inf\n",
+        r"1 longitude value\(s\) are not finite numbers \(first in row 2: inf\)",
+    ),
+    "empty cell": (
+        "user,lat,lon\na,48,2\nb,,2\n",
+        r"1 latitude value\(s\) are not finite numbers \(first in row 2",
+    ),
     "NaN metres": ("user,x,y\na,0,0\nb,nan,0\n", r"1 point\(s\) are not finite \(first in row 2\)"),
     "latitude beyond 90": (
         "user,lat,lon\na,148,151\nb,48,2\n",
@@ -112,29 +130,58 @@ BAD: dict[str, tuple[str, str]] = {
         "user,lat,lon\na,151.2,-33.8\nb,151.3,-33.9\n",
         r"latitude 151\.2 in row 1 is beyond 90.*latitude and longitude are probably swapped",
     ),
-    "longitude beyond 180": ("user,lat,lon\na,48,200\nb,48,2\n", r"longitude 200\.0 in row 1 is beyond 180 degrees"),
-    "duplicate columns": ("user,lat,lat,lon\na,48,48,2\n", r"has the column 'lat' twice; expected it once"),
-    "duplicate by case": ("user,lat,LAT,lon\na,48,48,2\n", r"has the column 'lat' twice; expected it once"),
-    "two latitudes": ("user,lat,latitude,lon\na,48,48,2\n", r"several columns for lat: 'lat', 'latitude'; say which"),
-    "no user": ("lat,lon\n48,2\n", r"has no column for the user; expected one of 'user', 'user_id'"),
-    "no place": ("user,when\na,now\n", r"has no columns for the place; expected latitude and longitude, or x and y"),
+    "longitude beyond 180": (
+        "user,lat,lon\na,48,200\nb,48,2\n",
+        r"longitude 200\.0 in row 1 is beyond 180 degrees",
+    ),
+    "duplicate columns": (
+        "user,lat,lat,lon\na,48,48,2\n",
+        r"has the column 'lat' twice; expected it once",
+    ),
+    "duplicate by case": (
+        "user,lat,LAT,lon\na,48,48,2\n",
+        r"has the column 'lat' twice; expected it once",
+    ),
+    "two latitudes": (
+        "user,lat,latitude,lon\na,48,48,2\n",
+        r"several columns for lat: 'lat', 'latitude'; say which",
+    ),
+    "no user": (
+        "lat,lon\n48,2\n",
+        r"has no column for the user; expected one of 'user', 'user_id'",
+    ),
+    "no place": (
+        "user,when\na,now\n",
+        r"has no columns for the place; expected latitude and longitude, or x and y",
+    ),
     "only latitude": ("user,lat\na,48\n", r"has no columns for the place"),
-    "text in a number column": ("user,lat,lon\na,48,2\nb,north,2\n", r"'north' in column 'lat', row 2, is not a number"),
+    "text in a number column": (
+        "user,lat,lon\na,48,2\nb,north,2\n",
+        r"'north' in column 'lat', row 2, is not a number",
+    ),
     "missing user": ("user,lat,lon\na,48,2\n,48,2\n", r"1 row\(s\) have no value in 'user'"),
     "header alone": ("user,lat,lon\n", r"holds no rows"),
     "nothing": ("", r"log\.csv is empty"),
     "ragged": (
         "user,lat,lon\na,48,2\nb,48\n",
-        r"cannot be read as a SNAP, CSV or Parquet file: CSV parse error: Expected 3 columns, got 2; repair it or write it anew$",
+        (
+            r"cannot be read as a SNAP, CSV or Parquet file: CSV parse error: Expected 3 columns,"
+            r" got 2; repair it or write it anew$"
+        ),
     ),
     "pole": ("user,lat,lon\na,89.9,2\nb,89.8,3\n", r"not at the poles"),
-    "antimeridian": ("user,lat,lon\na,-17,179.9\nb,-17,-179.9\n", r"both sides of the antimeridian"),
+    "antimeridian": (
+        "user,lat,lon\na,-17,179.9\nb,-17,-179.9\n",
+        r"both sides of the antimeridian",
+    ),
     "the whole world": ("user,lat,lon\na,48,2\nb,10,10\n", r"a flat plane is honest to 200 km"),
 }
 
 
 @pytest.mark.parametrize(("text", "words"), BAD.values(), ids=BAD.keys())
-def test_a_bad_table_is_refused_in_a_sentence_that_names_it(text: str, words: str, tmp_path: Path) -> None:
+def test_a_bad_table_is_refused_in_a_sentence_that_names_it(
+    text: str, words: str, tmp_path: Path
+) -> None:
     with pytest.raises(DataError, match=words) as caught:
         read_checkins(_write(tmp_path / "log.csv", text))
     assert "\n" not in str(caught.value)
@@ -142,7 +189,9 @@ def test_a_bad_table_is_refused_in_a_sentence_that_names_it(text: str, words: st
 
 def test_swapped_columns_within_range_are_found_out_by_the_square(tmp_path: Path) -> None:
     path = _write(tmp_path / "log.csv", HEADED.replace("lat,lon", "lon,lat"))
-    with pytest.raises(DataError, match=r"none of 3 check-ins lies in the 4500 m square.*probably swapped") as caught:
+    with pytest.raises(
+        DataError, match=r"none of 3 check-ins lies in the 4500 m square.*probably swapped"
+    ) as caught:
         read_checkins(path, square=(48.8584, 2.3482, 4500))
     assert caught.value.hint == "name the columns with --lat and --lon"
 
@@ -154,16 +203,23 @@ def test_an_empty_selection_is_refused(tmp_path: Path) -> None:
 
 def test_a_column_named_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="has the column 'lat' twice"):
-        read_checkins(_write(tmp_path / "log.csv", "user,lat,lat,lon\na,48,48,2\nb,48,48,2\n"), lat="lat")
+        read_checkins(
+            _write(tmp_path / "log.csv", "user,lat,lat,lon\na,48,48,2\nb,48,48,2\n"), lat="lat"
+        )
 
 
 @pytest.mark.parametrize("size", [15, 60, 2000])
 def test_a_truncated_gzip_is_refused(size: int, tmp_path: Path) -> None:
     random = np.random.default_rng(0)
-    text = "".join(f"{n}\t2010-10-19T23:55:27Z\t{48 + random.random()}\t{2 + random.random()}\t{n}\n" for n in range(500))
+    text = "".join(
+        f"{n}\t2010-10-19T23:55:27Z\t{48 + random.random()}\t{2 + random.random()}\t{n}\n"
+        for n in range(500)
+    )
     path = tmp_path / "log.txt.gz"
     path.write_bytes(gzip.compress(text.encode())[:size])
-    with pytest.raises(DataError, match=r"log\.txt\.gz cannot be read as a SNAP, CSV or Parquet file"):
+    with pytest.raises(
+        DataError, match=r"log\.txt\.gz cannot be read as a SNAP, CSV or Parquet file"
+    ):
         read_checkins(path)
 
 
@@ -176,9 +232,16 @@ def test_a_damaged_gzip_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content"), [("log.parquet", b"user,lat,lon\n"), ("log.csv", b"\xff\xfe\x00\x01"), ("log.csv.gz", b"user,lat")]
+    ("name", "content"),
+    [
+        ("log.parquet", b"user,lat,lon\n"),
+        ("log.csv", b"\xff\xfe\x00\x01"),
+        ("log.csv.gz", b"user,lat"),
+    ],
 )
-def test_a_file_that_is_not_what_its_name_says_is_refused(name: str, content: bytes, tmp_path: Path) -> None:
+def test_a_file_that_is_not_what_its_name_says_is_refused(
+    name: str, content: bytes, tmp_path: Path
+) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match="cannot be read as a SNAP, CSV or Parquet file"):
         read_checkins(tmp_path / name)
@@ -212,6 +275,10 @@ def test_recorded_pairs_are_read_from_a_table(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="has no column 'report_y'"):
         Recorded.read(_write(tmp_path / "less.csv", "truth_x,truth_y,report_x\n0,0,5\n"))
     with pytest.raises(ValueError, match="NaN or infinity"):
-        Recorded.read(_write(tmp_path / "odd.csv", "truth_x,truth_y,report_x,report_y\n0,0,5,nan\n"))
+        Recorded.read(
+            _write(tmp_path / "odd.csv", "truth_x,truth_y,report_x,report_y\n0,0,5,nan\n")
+        )
     with pytest.raises(ValueError, match="is not a number"):
-        Recorded.read(_write(tmp_path / "text.csv", "truth_x,truth_y,report_x,report_y\n0,0,5,east\n"))
+        Recorded.read(
+            _write(tmp_path / "text.csv", "truth_x,truth_y,report_x,report_y\n0,0,5,east\n")
+        )

@@ -17,12 +17,21 @@ from sfumato.errors import DataError, ProblemError, SfumatoError
 
 def _three() -> Samples:
     """Ann 3 times, Bob twice, Cid once."""
-    return Samples(secret=[0, 0, 0, 1, 1, 2], truth=[[0, 0], [0, 0], [10, 0], [10, 0], [60, 60], [61, 61]], secrets=("ann", "bob", "cid"))
+    return Samples(
+        secret=[0, 0, 0, 1, 1, 2],
+        truth=[[0, 0], [0, 0], [10, 0], [10, 0], [60, 60], [61, 61]],
+        secrets=("ann", "bob", "cid"),
+    )
 
 
 def test_the_joint_of_samples_is_counted_at_their_own_points() -> None:
     joint = _three().joint()
-    assert joint.places is not None and joint.places.tolist() == [[0, 0], [10, 0], [60, 60], [61, 61]]
+    assert joint.places is not None and joint.places.tolist() == [
+        [0, 0],
+        [10, 0],
+        [60, 60],
+        [61, 61],
+    ]
     assert (joint.table * 6).round(12).tolist() == [[2, 1, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1]]
     assert joint.secrets == ("ann", "bob", "cid")
 
@@ -107,7 +116,9 @@ def test_asking_for_more_users_than_there_are_is_refused() -> None:
 
 
 def test_a_split_draws_without_replacement_and_shares_no_check_in() -> None:
-    samples = Samples(secret=np.repeat([0, 1], 10), truth=np.arange(40.0).reshape(20, 2), secrets=("a", "b"))
+    samples = Samples(
+        secret=np.repeat([0, 1], 10), truth=np.arange(40.0).reshape(20, 2), secrets=("a", "b")
+    )
     split = samples.split(6, 4, seed=3)
     assert split.test is not None
     assert split.train.counts.tolist() == [6, 6] and split.test.counts.tolist() == [4, 4]
@@ -122,7 +133,9 @@ def test_a_split_repeats_with_its_seed_and_differs_with_another() -> None:
 
 
 def test_asking_for_more_check_ins_than_a_user_has_is_refused_by_name() -> None:
-    with pytest.raises(DataError, match=r"user bob has 2 check-ins to draw from; 2\+1 were asked for"):
+    with pytest.raises(
+        DataError, match=r"user bob has 2 check-ins to draw from; 2\+1 were asked for"
+    ):
         _three().take(np.arange(5)).renumbered().split(2, 1)
     with pytest.raises(DataError, match=r"got 0\+3"):
         per_user(_three(), 0, 3)
@@ -146,11 +159,12 @@ def test_a_seed_that_is_no_whole_number_is_refused(seed: object) -> None:
         four_corners(seed)  # type: ignore[arg-type]
 
 
-# Overlap ---------------------------------------------------------------------------------------------
+# Overlap ------------------------------------------------------------------------------------------
 
 
 def test_a_check_in_weighs_less_where_another_is_more_at_home() -> None:
-    """By hand: in the cell about the origin Ann has 2/3 of hers, Bob 1/4 of his; in the next one Ann 1/3, Bob 3/4."""
+    """By hand: in the cell about the origin Ann has 2/3 of hers, Bob 1/4 of his; in the next one
+    Ann 1/3, Bob 3/4."""
     truth = [[0, 0], [10, 0], [500, 0], [0, 5], [500, 1], [510, 0], [490, 0]]
     samples = Samples(secret=[0, 0, 0, 1, 1, 1, 1], truth=truth, secrets=("ann", "bob"))
     assert overlap_weights(samples, 0.15).tolist() == [1, 1, 0.15, 0.15, 1, 1, 1]
@@ -164,7 +178,9 @@ def test_equal_shares_thin_nobody() -> None:
 
 def test_one_overlap_cell_is_centred_on_the_origin() -> None:
     """Points at +-240 m lie in one 500 m cell, a point at 260 m in the next."""
-    samples = Samples(secret=[0, 1, 1, 1], truth=[[-240, 0], [240, 0], [260, 0], [270, 0]], secrets=("a", "b"))
+    samples = Samples(
+        secret=[0, 1, 1, 1], truth=[[-240, 0], [240, 0], [260, 0], [270, 0]], secrets=("a", "b")
+    )
     assert overlap_weights(samples, 0.5).tolist() == [1, 0.5, 1, 1]
 
 
@@ -180,11 +196,15 @@ def test_weight_zero_leaves_overlapping_check_ins_out_and_counts_what_is_left() 
 def test_a_thinned_draw_takes_overlapping_check_ins_at_the_odds_of_its_weight() -> None:
     """One draw out of 1 overlapping (0.25) and 3 others: chance 0.25/3.25 = 1/13.
 
-    Over 1500 seeds the share has a standard error of 0.0069; a weight that was ignored (1/4) or squared (1/49) is 8 of these away.
+    Over 1500 seeds the share has a standard error of 0.0069; a weight that was ignored (1/4) or
+    squared (1/49) is 8 of these away.
     """
     truth = [[0, 0], [500, 0], [510, 0], [520, 0], [0, 1], [1, 0], [2, 0], [3, 0]]
     samples = Samples(secret=[0] * 4 + [1] * 4, truth=truth, secrets=("a", "b"))
-    drawn = [samples.split(1, seed=seed, overlap_weight=0.25).train.truth[0, 0] == 0 for seed in range(1500)]
+    drawn = [
+        samples.split(1, seed=seed, overlap_weight=0.25).train.truth[0, 0] == 0
+        for seed in range(1500)
+    ]
     assert np.mean(drawn) == pytest.approx(1 / 13, abs=4.5 * 0.0069)
 
 
@@ -197,8 +217,8 @@ def test_an_overlap_weight_that_is_no_share_is_refused(weight: float) -> None:
 def test_a_thinned_draw_gives_training_and_test_one_law() -> None:
     """Half of the rows weigh 0.2.  Of 20 + 20 drawn rows the light ones fall on either side alike.
 
-    Over 200 seeds each side holds about 1000 light rows with a standard deviation below 30; a draw that
-    took the heavy rows first into training would put at least 200 more into test.
+    Over 200 seeds each side holds about 1000 light rows with a standard deviation below 30; a draw
+    that took the heavy rows first into training would put at least 200 more into test.
     """
     home = np.repeat([[0.0, 0.0], [500.0, 0.0]], 40, axis=0)
     truth = np.concatenate([home, np.repeat([[500.0, 0.0]], 60, axis=0), np.zeros((50, 2))])
@@ -211,7 +231,7 @@ def test_a_thinned_draw_gives_training_and_test_one_law() -> None:
     assert abs(light[0] - light[1]) < 4.5 * 30 * 2**0.5 < 200
 
 
-# Squares ---------------------------------------------------------------------------------------------
+# Squares ------------------------------------------------------------------------------------------
 
 
 def test_a_square_keeps_what_lies_in_it_and_centres_the_plane_there() -> None:
@@ -232,10 +252,17 @@ def test_a_square_moves_the_region_with_the_plane() -> None:
 
 def test_an_empty_square_is_refused_and_a_swapped_one_named() -> None:
     corners = four_corners(0).all
-    with pytest.raises(DataError, match=r"none of 2400 check-ins lies in the 500 m square around 48\.9,2\.3482: move or widen"):
+    with pytest.raises(
+        DataError,
+        match=(
+            r"none of 2400 check-ins lies in the 500 m square around 48\.9,2\.3482: move or widen"
+        ),
+    ):
         corners.in_square(48.9, 2.3482, 500)
     with pytest.raises(DataError, match="latitude and longitude are probably swapped") as caught:
-        inside_square(np.array([2.3482]), np.array([48.8584]), (48.8584, 2.3482, 500), source="log.csv")
+        inside_square(
+            np.array([2.3482]), np.array([48.8584]), (48.8584, 2.3482, 500), source="log.csv"
+        )
     assert caught.value.hint == "name the columns with --lat and --lon"
 
 
@@ -272,14 +299,16 @@ def test_users_are_kept_by_name_and_an_unknown_one_is_refused(tmp_path: Path) ->
     with pytest.raises(DataError, match="no user was named"):
         kept.of_users(())
     split = Recipe("four-corners", users=("red", "blue")).load()
-    assert split.train.secrets == ("blue", "red") and split.test is not None and len(split.test) == 240
+    assert (
+        split.train.secrets == ("blue", "red") and split.test is not None and len(split.test) == 240
+    )
     file = tmp_path / "log.csv"
     file.write_text("user,x,y\nann,0,0\nben,1,1\ncat,2,2\n", encoding="utf-8")
     again = Recipe.from_dict(Recipe(str(file), users=("ben", "ann")).as_dict())
     assert again.load().train.secrets == ("ann", "ben")
 
 
-# Four corners ----------------------------------------------------------------------------------------
+# Four corners -------------------------------------------------------------------------------------
 
 
 def test_four_corners_are_discs_of_45_m_about_a_square_of_300_m() -> None:
@@ -291,9 +320,12 @@ def test_four_corners_are_discs_of_45_m_about_a_square_of_300_m() -> None:
     for number, name in enumerate(everything.secrets):
         away = np.linalg.norm(everything.truth[everything.secret == number] - corners[name], axis=1)
         assert away.max() <= 45
-        # Uniform on the disc: the mean distance is 2/3 of 45 m with a standard error of 0.43 m over 600; uniform in radius gives 22.5 m.
+        # Uniform on the disc: the mean distance is 2/3 of 45 m with a standard error of 0.43 m over
+        # 600; uniform in radius gives 22.5 m.
         assert away.mean() == pytest.approx(30, abs=4.5 * 0.43)
-    assert everything.region == Region((0.0, 0.0), 6500.0) and everything.plane == Plane(48.8584, 2.3482)
+    assert everything.region == Region((0.0, 0.0), 6500.0) and everything.plane == Plane(
+        48.8584, 2.3482
+    )
 
 
 def test_four_corners_repeat_with_their_seed() -> None:

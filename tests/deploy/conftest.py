@@ -1,4 +1,5 @@
-"""Runs to sanitize, export and serve with: small, quick, of every kind that a run folder may hold."""
+"""Runs to sanitize, export and serve with: small, quick, of every kind that a run folder may
+hold."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -19,8 +20,12 @@ def net(grid: sf.Grid, *, keep: float = 0.0) -> Mechanism:
     """A small net with weights by seed, snapped: spreads reports over a few hundred metres."""
     random = np.random.default_rng(5)
     sizes = ((3, 16), (16, 16), (16, 2))
-    layers = tuple((random.normal(0.0, 0.5, size), random.normal(0.0, 0.3, size[1])) for size in sizes)
-    return sf.Snapped(sf.GeneratorNet(layers, centre_m=(3.0, -7.0), unit_m=200.0, levels=64, keep=keep), grid)
+    layers = tuple(
+        (random.normal(0.0, 0.5, size), random.normal(0.0, 0.3, size[1])) for size in sizes
+    )
+    return sf.Snapped(
+        sf.GeneratorNet(layers, centre_m=(3.0, -7.0), unit_m=200.0, levels=64, keep=keep), grid
+    )
 
 
 def codebook(grid: sf.Grid) -> Mechanism:
@@ -30,8 +35,12 @@ def codebook(grid: sf.Grid) -> Mechanism:
     near = grid.centres()[np.abs(grid.centres() - middle).max(axis=1) <= 400]
     places = near[random.choice(len(near), 120, replace=False)]
     sizes = ((6, 24), (24, 120))
-    layers = tuple((random.normal(0.0, 0.4, size), random.normal(0.0, 0.3, size[1])) for size in sizes)
-    return CodebookNet(places, layers, random.normal(0.0, 1.0, (2, 2)), grid, unit_m=200.0, slope=0.012, keep=0.05)
+    layers = tuple(
+        (random.normal(0.0, 0.4, size), random.normal(0.0, 0.3, size[1])) for size in sizes
+    )
+    return CodebookNet(
+        places, layers, random.normal(0.0, 1.0, (2, 2)), grid, unit_m=200.0, slope=0.012, keep=0.05
+    )
 
 
 @pytest.fixture(scope="session")
@@ -52,5 +61,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     coin = sf.solve(problem, sf.Coin())
     for name, mechanism in given.items():
         measured = judge(mechanism, problem.samples, region=problem.region, sampled_on=problem.grid)
-        save_solution(replace(coin, mechanism=mechanism, measured=measured, status="Given."), folder / name)
+        save_solution(
+            replace(coin, mechanism=mechanism, measured=measured, status="Given."), folder / name
+        )
     return folder

@@ -23,7 +23,9 @@ class Served:
     process: subprocess.Popen[bytes]
     address: str = "127.0.0.1"
 
-    def raw(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
+    def raw(
+        self, method: str, path: str, body: bytes | None, headers: dict[str, str]
+    ) -> tuple[int, bytes]:
         """One request as it is."""
         connection = http.client.HTTPConnection(self.address, self.port, timeout=20)
         try:
@@ -35,7 +37,9 @@ class Served:
 
     def ask(self, path: str, body: Any, headers: dict[str, str] | None = None) -> tuple[int, Any]:
         """A POST of JSON."""
-        status, answer = self.raw("POST", path, json.dumps(body).encode(), {**JSON, **(headers or {})})
+        status, answer = self.raw(
+            "POST", path, json.dumps(body).encode(), {**JSON, **(headers or {})}
+        )
         return status, json.loads(answer)
 
     def get(self, path: str) -> tuple[int, Any]:
@@ -53,7 +57,9 @@ def serving(run: Path, log: Path, *options: str) -> Iterator[Served]:
         assert process.stderr is not None
         try:
             line = process.stderr.readline().decode()
-            assert line.startswith(("listening on http://127.0.0.1:", "listening on http://0.0.0.0:")), line
+            assert line.startswith(
+                ("listening on http://127.0.0.1:", "listening on http://0.0.0.0:")
+            ), line
             yield Served(int(line.split(":")[2].split(";")[0]), log, process)
         finally:
             process.send_signal(signal.SIGINT)

@@ -23,7 +23,9 @@ def checkins(rows: int, *, seed: int = 0) -> pa.Table:
             "time": pa.array((1_287_532_527 + np.arange(rows) * 61).astype("datetime64[s]")),
             "latitude": latitude,
             "longitude": longitude.astype(np.float32),
-            "note": pa.array([None if row % 7 == 0 else f'a "quoted", note {row}' for row in range(rows)]),
+            "note": pa.array(
+                [None if row % 7 == 0 else f'a "quoted", note {row}' for row in range(rows)]
+            ),
             "stars": pa.array(random.integers(0, 5, rows).astype(np.int8)),
             "number": np.arange(rows),
         }

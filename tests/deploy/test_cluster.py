@@ -1,4 +1,5 @@
-"""The same sanitize over a real cluster of two workers: the same output under the same key, also when one is killed."""
+"""The same sanitize over a real cluster of two workers: the same output under the same key, also
+when one is killed."""
 
 import hashlib
 import json
@@ -33,16 +34,39 @@ def _cluster(folder: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]
     log = (folder / "cluster.log").open("wb")
 
     def start(*words: str) -> subprocess.Popen[bytes]:
-        process = subprocess.Popen([sys.executable, "-m", "distributed.cli." + words[0], *words[1:]], stdout=log, stderr=log, cwd=folder)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "distributed.cli." + words[0], *words[1:]],
+            stdout=log,
+            stderr=log,
+            cwd=folder,
+        )
         started.append(process)
         return process
 
     try:
-        start("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(place))
+        start(
+            "dask_scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--scheduler-file",
+            str(place),
+        )
         until = time.monotonic() + 60
         while not place.exists() and time.monotonic() < until:
             time.sleep(0.1)
-        options = ("--host", "127.0.0.1", "--nthreads", "1", "--no-dashboard", "--no-nanny", "--local-directory", str(folder / "w"))
+        options = (
+            "--host",
+            "127.0.0.1",
+            "--nthreads",
+            "1",
+            "--no-dashboard",
+            "--no-nanny",
+            "--local-directory",
+            str(folder / "w"),
+        )
         workers = [start("dask_worker", "--scheduler-file", str(place), *options) for _ in range(2)]
         yield json.loads(place.read_text())["address"], workers
     finally:
@@ -61,7 +85,10 @@ def parts(tmp_path: Path) -> Path:
 
 
 def _hashes(folder: Path) -> dict[str, str]:
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.iterdir())
+    }
 
 
 @pytest.mark.slow
@@ -76,14 +103,24 @@ def test_two_workers_one_killed_in_the_middle(runs, parts, tmp_path):
             if len(done) == 2:  # the others are under way
                 workers[0].send_signal(signal.SIGKILL)
 
-        whole = sanitize(runs / "laplace", parts, tmp_path / "cluster", chance=chance, progress=progress, runner=on_cluster(address))
+        whole = sanitize(
+            runs / "laplace",
+            parts,
+            tmp_path / "cluster",
+            chance=chance,
+            progress=progress,
+            runner=on_cluster(address),
+        )
         assert workers[0].wait(timeout=30) == -signal.SIGKILL and workers[1].poll() is None
     assert len(done) == _PARTS and sum(done) == _PARTS * _ROWS
     assert _hashes(tmp_path / "cluster") == _hashes(tmp_path / "alone")
     assert {name: whole[name] for name in whole if name != "loss_of_this_table"} == {
         name: alone[name] for name in alone if name != "loss_of_this_table"
     }
-    numbers = [parquet.read_table(path, columns=["number"])["number"].to_pylist() for path in sorted((tmp_path / "cluster").iterdir())]
+    numbers = [
+        parquet.read_table(path, columns=["number"])["number"].to_pylist()
+        for path in sorted((tmp_path / "cluster").iterdir())
+    ]
     assert numbers == [list(range(_ROWS))] * _PARTS  # nothing lost, nothing twice, in order
     assert not [name for name in os.listdir(tmp_path) if "sfumato-job" in name]
 
@@ -92,7 +129,10 @@ def test_two_workers_one_killed_in_the_middle(runs, parts, tmp_path):
 def test_a_refusal_on_a_worker_is_the_same_sentence(runs, tmp_path):
     write_parquet(tmp_path / "in" / "a.parquet", checkins(100))
     (tmp_path / "in" / "b.csv").write_text("lat,lon\n10.123,10\n")
-    with _cluster(tmp_path) as (address, _), pytest.raises(DataError, match=r"b\.csv: 1 of 1 rows") as refused:
+    with (
+        _cluster(tmp_path) as (address, _),
+        pytest.raises(DataError, match=r"b\.csv: 1 of 1 rows") as refused,
+    ):
         sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out", runner=on_cluster(address))
     assert "10.123" not in str(refused.value) and not (tmp_path / "out").exists()
 
@@ -117,7 +157,10 @@ def test_a_worker_that_cannot_write_leaves_the_finished_parts(runs, tmp_path, mo
 
     def full(release, chance, policy, source, target, **options):
         if source.name == "2.parquet":
-            raise FileError("cannot write 2.parquet: No space left on device; name a file in a folder that can be written")
+            raise FileError(
+                "cannot write 2.parquet: No space left on device; name a file in a folder that can"
+                " be written"
+            )
         return sanitize_part(release, chance, policy, source, target, **options)
 
     monkeypatch.setattr("sfumato.deploy.cluster.sanitize_part", full)
@@ -126,7 +169,12 @@ def test_a_worker_that_cannot_write_leaves_the_finished_parts(runs, tmp_path, mo
     finished = _hashes(tmp_path / ".out.sfumato-job" / "parts")
     assert list(finished) == ["0.parquet", "1.parquet"]
     monkeypatch.undo()
-    assert sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out", runner=_as_on_workers)["rows_out"] == 300
+    assert (
+        sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out", runner=_as_on_workers)[
+            "rows_out"
+        ]
+        == 300
+    )
     assert finished.items() <= _hashes(tmp_path / "out").items()
 
 
@@ -142,10 +190,23 @@ def test_no_scheduler_is_one_sentence(runs, tmp_path, monkeypatch):
     monkeypatch.setattr("sfumato.deploy.cluster._WAIT", "1s")
     write_parquet(tmp_path / "in" / "a.parquet", checkins(100))
     with pytest.raises(ClusterError, match="no dask scheduler answers"):
-        sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out", runner=on_cluster("tcp://127.0.0.1:9"))
+        sanitize(
+            runs / "laplace",
+            tmp_path / "in",
+            tmp_path / "out",
+            runner=on_cluster("tcp://127.0.0.1:9"),
+        )
     assert os.listdir(tmp_path) == ["in"]
 
 
 def test_the_single_machine_path_does_not_import_dask():
-    code = "import sys, sfumato.deploy.sanitize, sfumato.cli.sanitize; print(sorted(set(sys.modules) & {'dask', 'distributed', 'jax'}))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    code = (
+        "import sys, sfumato.deploy.sanitize, sfumato.cli.sanitize; print(sorted(set(sys.modules) &"
+        " {'dask', 'distributed', 'jax'}))"
+    )
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        == "[]"
+    )

@@ -15,15 +15,29 @@ HEAD = "user,lat,lon,venue\n"
 def typed(tmp_path: Path):
     def run(*words: object) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "sfumato", *map(str, words)]
-        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False, timeout=120)
+        return subprocess.run(
+            command, capture_output=True, text=True, cwd=tmp_path, check=False, timeout=120
+        )
 
     return run
 
 
 def test_a_table_with_json_and_a_note_on_a_column_that_tells(runs, tmp_path, typed):
-    rows = [f"u{row},{48.85 + row % 9 / 1000},{2.34 + row % 9 / 1000},v{row % 9}\n" for row in range(90)]
+    rows = [
+        f"u{row},{48.85 + row % 9 / 1000},{2.34 + row % 9 / 1000},v{row % 9}\n" for row in range(90)
+    ]
     (tmp_path / "in.csv").write_text(HEAD + "".join(rows))
-    ended = typed("sanitize", runs / "laplace", "in.csv", "out.csv", "--json", "--sticky", "forever", "--key", "key")
+    ended = typed(
+        "sanitize",
+        runs / "laplace",
+        "in.csv",
+        "out.csv",
+        "--json",
+        "--sticky",
+        "forever",
+        "--key",
+        "key",
+    )
     assert ended.returncode == 0, ended.stderr
     record = json.loads(ended.stdout)
     assert record["rows_out"] == 90 and record["chance"]["sticky"] == "forever"
@@ -39,7 +53,11 @@ def test_a_note_names_the_files_of_a_folder_that_are_skipped(runs, tmp_path, typ
     ended = typed("sanitize", runs / "laplace", "in", "out")
     assert ended.returncode == 0 and os.listdir(tmp_path / "out") == ["a.csv"]
     (note,) = [line for line in ended.stderr.splitlines() if line.startswith("note: ")]
-    assert note.startswith("note: 7 file(s) skipped") and "_b.csv, c0.json" in note and note.endswith("c3.json, …")
+    assert (
+        note.startswith("note: 7 file(s) skipped")
+        and "_b.csv, c0.json" in note
+        and note.endswith("c3.json, …")
+    )
 
 
 def test_a_refusal_is_one_sentence_one_hint_and_code_2(runs, tmp_path, typed):
@@ -47,12 +65,23 @@ def test_a_refusal_is_one_sentence_one_hint_and_code_2(runs, tmp_path, typed):
     ended = typed("sanitize", runs / "laplace", "in.csv", "out.csv")
     assert ended.returncode == 2 and ended.stdout == ""
     lines = ended.stderr.strip().splitlines()
-    assert [line.split(":")[0] for line in lines] == ["error", "hint"] and "1 of 2 rows" in lines[0] and "10.731" not in ended.stderr
+    assert (
+        [line.split(":")[0] for line in lines] == ["error", "hint"]
+        and "1 of 2 rows" in lines[0]
+        and "10.731" not in ended.stderr
+    )
     assert os.listdir(tmp_path) == ["in.csv"]
 
 
-@pytest.mark.parametrize("words", [["--sticky", "day"], ["--key", "key"], ["--sticky-cell-m", "50"], ["--outside", "keep"]])
+@pytest.mark.parametrize(
+    "words",
+    [["--sticky", "day"], ["--key", "key"], ["--sticky-cell-m", "50"], ["--outside", "keep"]],
+)
 def test_options_that_do_not_go_together_are_refused(runs, tmp_path, typed, words):
     (tmp_path / "in.csv").write_text(HEAD + "u,48.857,2.347,v\n")
     ended = typed("sanitize", runs / "laplace", "in.csv", "out.csv", *words)
-    assert ended.returncode == 2 and ended.stderr.startswith("error: ") and os.listdir(tmp_path) == ["in.csv"]
+    assert (
+        ended.returncode == 2
+        and ended.stderr.startswith("error: ")
+        and os.listdir(tmp_path) == ["in.csv"]
+    )

@@ -1,4 +1,5 @@
-"""Folders of parts: all or nothing, gone on with only as they were begun, and what is skipped is said."""
+"""Folders of parts: all or nothing, gone on with only as they were begun, and what is skipped is
+said."""
 
 import json
 import os
@@ -18,7 +19,9 @@ def test_a_folder_keeps_its_parts_and_other_settings_do_not_go_on_with_it(runs, 
     record = sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out")
     assert record["rows_out"] == 300 and len(record["parts"]) == 3
     assert sorted(os.listdir(tmp_path)) == ["in", "out", "out.record.json"]
-    assert sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out")["job"] == record["job"]  # done already: nothing is drawn again
+    assert (
+        sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out")["job"] == record["job"]
+    )  # done already: nothing is drawn again
     with pytest.raises(FileError, match="exists"):
         sanitize(runs / "coin", tmp_path / "in", tmp_path / "out")
 

@@ -1,4 +1,5 @@
-"""A job that is killed leaves nothing under its final name, and the next run ends with every row exactly once."""
+"""A job that is killed leaves nothing under its final name, and the next run ends with every row
+exactly once."""
 
 import multiprocessing
 import signal
@@ -15,7 +16,9 @@ from tests.deploy.tables import checkins, write_parquet
 
 _PARTS, _ROWS = 6, 30_000
 _MOMENTS = 10
-_SERVER = multiprocessing.get_context("forkserver")  # starts a process in milliseconds: the modules are loaded once
+_SERVER = multiprocessing.get_context(
+    "forkserver"
+)  # starts a process in milliseconds: the modules are loaded once
 _SERVER.set_forkserver_preload(["sfumato.deploy.sanitize", "pyarrow.parquet"])
 
 
@@ -33,7 +36,9 @@ def _ended(job: BaseProcess) -> int | None:
 @pytest.mark.slow
 def test_killed_at_ten_random_moments(runs: Path, tmp_path: Path) -> None:
     for part in range(_PARTS):
-        table = checkins(_ROWS, seed=part).set_column(6, "number", [np.arange(_ROWS) + part * _ROWS])
+        table = checkins(_ROWS, seed=part).set_column(
+            6, "number", [np.arange(_ROWS) + part * _ROWS]
+        )
         write_parquet(tmp_path / "in" / f"part-{part}.parquet", table)
     assert _ended(_start(runs, tmp_path / "in", tmp_path / "first")) == 0  # the server is up now
     start = time.perf_counter()
@@ -58,6 +63,11 @@ def test_killed_at_ten_random_moments(runs: Path, tmp_path: Path) -> None:
 
 
 def _rows(folder: Path) -> list[int]:
-    found = [parquet.read_table(path, columns=["number"])["number"].to_pylist() for path in sorted(folder.glob("*.parquet"))]
-    assert sorted(path.name for path in folder.iterdir()) == [f"part-{part}.parquet" for part in range(_PARTS)]
+    found = [
+        parquet.read_table(path, columns=["number"])["number"].to_pylist()
+        for path in sorted(folder.glob("*.parquet"))
+    ]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        f"part-{part}.parquet" for part in range(_PARTS)
+    ]
     return [number for part in found for number in part]

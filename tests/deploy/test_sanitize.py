@@ -28,7 +28,9 @@ def _places(table: pa.Table) -> zip:
 
 def _metres(table: pa.Table) -> np.ndarray:
     assert DATA.train.plane is not None
-    return DATA.train.plane.to_metres(table["latitude"].to_numpy(), table["longitude"].to_numpy().astype(float))
+    return DATA.train.plane.to_metres(
+        table["latitude"].to_numpy(), table["longitude"].to_numpy().astype(float)
+    )
 
 
 @pytest.mark.parametrize("kind", ["laplace", "coin", "net", "keeping-net", "bare-laplace"])
@@ -46,12 +48,20 @@ def test_other_columns_rows_order_and_types_stay(runs, tmp_path, kind):
 
 def test_csv_keeps_every_other_byte(runs, tmp_path):
     first = '1,48.8571,2.3469,"a, ""b""\r\nsecond line"\r\n'
-    rows = ['"id",lat,lon,"free text"\r\n', first, "2,48.8570,2.3470,\r\n", "\r\n", "3,48.857,2.347,é"]
+    rows = [
+        '"id",lat,lon,"free text"\r\n',
+        first,
+        "2,48.8570,2.3470,\r\n",
+        "\r\n",
+        "3,48.857,2.347,é",
+    ]
     (tmp_path / "in.csv").write_bytes("".join(rows).encode())
     sanitize(runs / "laplace", tmp_path / "in.csv", tmp_path / "out.csv")
     text = (tmp_path / "out.csv").read_bytes().decode()
     assert text.startswith('"id",lat,lon,"free text"\r\n1,')
-    assert ',"a, ""b""\r\nsecond line"\r\n2,' in text and text.endswith(",é") and ",\r\n\r\n3," in text
+    assert (
+        ',"a, ""b""\r\nsecond line"\r\n2,' in text and text.endswith(",é") and ",\r\n\r\n3," in text
+    )
 
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])
@@ -99,10 +109,14 @@ def test_points_outside_are_refused_with_count_and_rows_and_nothing_is_written(r
     assert sorted(os.listdir(tmp_path)) == ["in.parquet"]
     kept = {}
     for policy in ("drop", "laplace", "clamp"):
-        record = sanitize(runs / "laplace", source, tmp_path / f"{policy}.parquet", policy=Policy(outside=policy))
+        record = sanitize(
+            runs / "laplace", source, tmp_path / f"{policy}.parquet", policy=Policy(outside=policy)
+        )
         assert record["outside"] == {"policy": policy, "rows": 3}
         kept[policy] = parquet.read_table(tmp_path / f"{policy}.parquet")
-    assert kept["drop"]["number"].to_pylist() == [row for row in range(50) if row not in (3, 20, 21)]
+    assert kept["drop"]["number"].to_pylist() == [
+        row for row in range(50) if row not in (3, 20, 21)
+    ]
     near = kept["laplace"]["latitude"].to_numpy()[[3, 20, 21]]
     assert np.all(np.abs(near - far[[3, 20, 21]]) < 0.03) and not np.any(near == far[[3, 20, 21]])
     clamped = kept["clamp"]["latitude"].to_numpy()[[3, 20, 21]]
@@ -110,14 +124,21 @@ def test_points_outside_are_refused_with_count_and_rows_and_nothing_is_written(r
 
 
 def test_laplace_outside_has_the_budgets_loss_far_from_the_plane():
-    """For 20,000 points the mean is within 1.5 m of 173 with a chance above 99.9 % (deviation 122 m / sqrt n)."""
+    """For 20,000 points the mean is within 1.5 m of 173 with a chance above 99.9 % (deviation 122 m
+    / sqrt n)."""
     from sfumato.deploy.points import laplace_outside
     from sfumato.deploy.release import Release
     from sfumato.randomness import uniforms
 
     lattice = sf.Grid(side_m=1000, cells=100)
     assert lattice.region is not None
-    made = Release(sf.Identity(), sf.Plane(48.0, 2.0), lattice.region, lattice, {"max_loss": 173.0, "loss": 173.0})
+    made = Release(
+        sf.Identity(),
+        sf.Plane(48.0, 2.0),
+        lattice.region,
+        lattice,
+        {"max_loss": 173.0, "loss": 173.0},
+    )
     latitude, longitude = np.full(20_000, -33.9), np.full(20_000, 151.2)
     reports = laplace_outside(made, latitude, longitude, uniforms(20_000, 2, seed=1))
     off = np.hypot(*sf.Plane(-33.9, 151.2).to_metres(*reports).T)
@@ -126,18 +147,29 @@ def test_laplace_outside_has_the_budgets_loss_far_from_the_plane():
 
 def test_rows_without_a_place_stay_without_one(runs, tmp_path):
     table = checkins(20)
-    latitude = pa.array([None if row == 4 else value for row, value in enumerate(table["latitude"].to_pylist())])
+    latitude = pa.array(
+        [None if row == 4 else value for row, value in enumerate(table["latitude"].to_pylist())]
+    )
     source = write_parquet(tmp_path / "in.parquet", table.set_column(2, "latitude", latitude))
     record = sanitize(runs / "laplace", source, tmp_path / "out.parquet")
     found = parquet.read_table(tmp_path / "out.parquet")
     assert record["rows_without_place"] == 1
-    assert found["latitude"][4].as_py() is None and found["longitude"][4].as_py() is None and found["latitude"].null_count == 1
+    assert (
+        found["latitude"][4].as_py() is None
+        and found["longitude"][4].as_py() is None
+        and found["latitude"].null_count == 1
+    )
 
 
 def test_impossible_coordinates_are_refused_whatever_the_policy(runs, tmp_path):
     (tmp_path / "in.csv").write_text("lat,lon\n48.857,2.347\n948.5,2.3\n")
     with pytest.raises(DataError, match=r"1 of 2 rows .* \(rows 2\)") as refused:
-        sanitize(runs / "laplace", tmp_path / "in.csv", tmp_path / "out.csv", policy=Policy(outside="laplace"))
+        sanitize(
+            runs / "laplace",
+            tmp_path / "in.csv",
+            tmp_path / "out.csv",
+            policy=Policy(outside="laplace"),
+        )
     assert "948" not in str(refused.value) and not (tmp_path / "out.csv").exists()
 
 
@@ -145,19 +177,31 @@ def test_columns_that_tell_the_place_are_named_and_dropped_only_when_asked(runs,
     table = checkins(4000)
     venue = [f"v{round(a * 1e4)}-{round(b * 1e4)}" for a, b in _places(table)]
     copy = [f"POINT({b:.6f} {a:.6f})" for a, b in _places(table)]
-    told = table.append_column("venue_id", pa.array(venue)).append_column("geometry", pa.array(copy))
+    told = table.append_column("venue_id", pa.array(venue)).append_column(
+        "geometry", pa.array(copy)
+    )
     source = write_parquet(tmp_path / "in.parquet", told)
     record = sanitize(runs / "laplace", source, tmp_path / "out.parquet")
     assert record["columns_that_tell_the_place"] == ["geometry", "venue_id"]
     assert "venue_id" in parquet.read_table(tmp_path / "out.parquet").column_names
-    record = sanitize(runs / "laplace", source, tmp_path / "less.parquet", policy=Policy(drop=("venue_id", "geometry")))
-    assert record["columns_that_tell_the_place"] == [] and record["dropped_columns"] == ["venue_id", "geometry"]
+    record = sanitize(
+        runs / "laplace",
+        source,
+        tmp_path / "less.parquet",
+        policy=Policy(drop=("venue_id", "geometry")),
+    )
+    assert record["columns_that_tell_the_place"] == [] and record["dropped_columns"] == [
+        "venue_id",
+        "geometry",
+    ]
     assert parquet.read_table(tmp_path / "less.parquet").column_names == table.column_names
 
 
 def test_metadata_that_may_hold_places_is_left_out(runs, tmp_path):
     table = checkins(20).replace_schema_metadata({"geo": '{"bbox": [2.3, 48.8, 2.4, 48.9]}'})
-    sanitize(runs / "laplace", write_parquet(tmp_path / "in.parquet", table), tmp_path / "out.parquet")
+    sanitize(
+        runs / "laplace", write_parquet(tmp_path / "in.parquet", table), tmp_path / "out.parquet"
+    )
     assert b"bbox" not in (tmp_path / "out.parquet").read_bytes()
 
 
@@ -166,7 +210,9 @@ def test_notes_on_a_column_are_left_out_and_its_number_stays(runs, tmp_path):
     table = checkins(20)
     inner = pa.struct([pa.field("a", pa.int64(), metadata={"bbox": "inner"})])
     lists = pa.list_(pa.field("element", pa.int64(), metadata={"bbox": "of a list"}))
-    schema = table.schema.set(2, table.schema.field(2).with_metadata({"bbox": "[2.3, 48.8]", "PARQUET:field_id": "7"}))
+    schema = table.schema.set(
+        2, table.schema.field(2).with_metadata({"bbox": "[2.3, 48.8]", "PARQUET:field_id": "7"})
+    )
     schema = schema.append(pa.field("box", inner)).append(pa.field("steps", lists))
     columns = [*table.columns, pa.array([{"a": 1}] * 20, inner), pa.array([[1, 2]] * 20, lists)]
     source = write_parquet(tmp_path / "in.parquet", pa.table(columns, schema=schema))
@@ -175,7 +221,9 @@ def test_notes_on_a_column_are_left_out_and_its_number_stays(runs, tmp_path):
     found = parquet.read_schema(tmp_path / "out.parquet")
     assert found.field("latitude").metadata == {b"PARQUET:field_id": b"7"}
     fields = (found.field("box").type.field(0), found.field("steps").type.value_field)
-    assert not any(b"bbox" in (field.metadata or {}) for field in fields) and found.equals(parquet.read_schema(source))
+    assert not any(b"bbox" in (field.metadata or {}) for field in fields) and found.equals(
+        parquet.read_schema(source)
+    )
 
 
 def test_a_dropped_row_leaves_no_value_in_a_dictionary(runs, tmp_path, monkeypatch):
@@ -184,16 +232,32 @@ def test_a_dropped_row_leaves_no_value_in_a_dictionary(runs, tmp_path, monkeypat
     table = checkins(60)
     far = table["latitude"].to_numpy().copy()
     far[45] = 10.0
-    words = [None if row == 3 else "SECRET-WORD" if row == 45 else f"w{row % 4}" for row in range(60)]
-    sizes = pa.DictionaryArray.from_arrays(pa.array([row % 3 for row in range(60)], pa.int8()), ["small", "big", "huge"], ordered=True)
-    told = table.set_column(2, "latitude", pa.array(far)).append_column("word", pa.array(words).dictionary_encode())
-    lists = pa.array([[word, "all"] for word in words]).cast(pa.list_(pa.dictionary(pa.int32(), pa.string())))
+    words = [
+        None if row == 3 else "SECRET-WORD" if row == 45 else f"w{row % 4}" for row in range(60)
+    ]
+    sizes = pa.DictionaryArray.from_arrays(
+        pa.array([row % 3 for row in range(60)], pa.int8()), ["small", "big", "huge"], ordered=True
+    )
+    told = table.set_column(2, "latitude", pa.array(far)).append_column(
+        "word", pa.array(words).dictionary_encode()
+    )
+    lists = pa.array([[word, "all"] for word in words]).cast(
+        pa.list_(pa.dictionary(pa.int32(), pa.string()))
+    )
     told = told.append_column("words", lists).append_column("size", sizes)
     source = write_parquet(tmp_path / "in.parquet", told, compression="none")
     sanitize(runs / "laplace", source, tmp_path / "out.parquet", policy=Policy(outside="drop"))
-    assert b"SECRET-WORD" in source.read_bytes() and b"SECRET-WORD" not in (tmp_path / "out.parquet").read_bytes()
-    found, left = parquet.read_table(tmp_path / "out.parquet"), [row for row in range(60) if row != 45]
-    assert found.schema.equals(parquet.read_schema(source)) and found.schema.field("size").type.ordered
+    assert (
+        b"SECRET-WORD" in source.read_bytes()
+        and b"SECRET-WORD" not in (tmp_path / "out.parquet").read_bytes()
+    )
+    found, left = (
+        parquet.read_table(tmp_path / "out.parquet"),
+        [row for row in range(60) if row != 45],
+    )
+    assert (
+        found.schema.equals(parquet.read_schema(source)) and found.schema.field("size").type.ordered
+    )
     for name in ("word", "words", "size"):
         assert found[name].to_pylist() == told[name].take(left).to_pylist()
     assert found["size"].chunk(0).dictionary.to_pylist() == ["small", "big", "huge"]
@@ -212,7 +276,9 @@ def test_two_draws_differ_and_an_old_output_is_not_drawn_again(runs, tmp_path):
     source = write_parquet(tmp_path / "in.parquet", checkins(200))
     for name in ("a", "b"):
         sanitize(runs / "laplace", source, tmp_path / f"{name}.parquet")
-    one, two = (parquet.read_table(tmp_path / f"{name}.parquet")["latitude"].to_pylist() for name in "ab")
+    one, two = (
+        parquet.read_table(tmp_path / f"{name}.parquet")["latitude"].to_pylist() for name in "ab"
+    )
     assert one != two
     with pytest.raises(FileError, match="exists"):
         sanitize(runs / "laplace", source, tmp_path / "a.parquet")
@@ -220,7 +286,13 @@ def test_two_draws_differ_and_an_old_output_is_not_drawn_again(runs, tmp_path):
 
 def test_a_column_of_users_can_be_used_for_keeping_and_dropped(runs, tmp_path):
     source = write_parquet(tmp_path / "in.parquet", checkins(300))
-    sanitize(runs / "laplace", source, tmp_path / "out.parquet", chance=Sticky(KEY, "forever"), policy=Policy(drop=("user",)))
+    sanitize(
+        runs / "laplace",
+        source,
+        tmp_path / "out.parquet",
+        chance=Sticky(KEY, "forever"),
+        policy=Policy(drop=("user",)),
+    )
     assert "user" not in parquet.read_table(tmp_path / "out.parquet").column_names
 
 
@@ -251,7 +323,9 @@ def test_snap_files_are_sanitized_as_they_are(runs, tmp_path):
     sanitize(runs / "laplace", tmp_path / "in.txt.gz", tmp_path / "out.txt.gz")
     with gzip.open(tmp_path / "out.txt.gz", "rt") as found:
         fields = [line.rstrip("\n").split("\t") for line in found]
-    assert [field[0] for field in fields] == [str(row) for row in range(30)] and {field[4] for field in fields} == {"22847"}
+    assert [field[0] for field in fields] == [str(row) for row in range(30)] and {
+        field[4] for field in fields
+    } == {"22847"}
 
 
 def test_words_cannot_be_sanitized_with(tmp_path):

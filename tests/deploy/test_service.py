@@ -1,4 +1,5 @@
-"""The service answers geolocation requests, keeps reports, logs no coordinate and knows its limits."""
+"""The service answers geolocation requests, keeps reports, logs no coordinate and knows its
+limits."""
 
 import json
 import socket
@@ -20,15 +21,23 @@ HERE = {"lat": 48.857, "lng": 2.347}
 def served(runs, tmp_path_factory):
     folder = tmp_path_factory.mktemp("service")
     (folder / "place.json").write_text('{"lat": 48.8571, "lng": 2.3472}')
-    with serving(runs / "laplace", folder / "log", "--rate", "10000", "--at", str(folder / "place.json")) as found:
+    with serving(
+        runs / "laplace", folder / "log", "--rate", "10000", "--at", str(folder / "place.json")
+    ) as found:
         yield found
     log = (folder / "log").read_text()
-    assert "48.8" not in log and "2.34" not in log and "Traceback" not in log and log.count("\n") == 1
+    assert (
+        "48.8" not in log and "2.34" not in log and "Traceback" not in log and log.count("\n") == 1
+    )
 
 
 def test_a_report_in_the_usual_reply(served):
     status, found = served.ask("/v1/geolocate", {"location": HERE, "considerIp": False})
-    assert status == 200 and found.keys() == {"location", "accuracy"} and found["location"].keys() == {"lat", "lng"}
+    assert (
+        status == 200
+        and found.keys() == {"location", "accuracy"}
+        and found["location"].keys() == {"lat", "lng"}
+    )
     assert found["location"] != HERE and abs(found["location"]["lat"] - 48.857) < 0.05
     assert served.ask("/v1/geolocate", {"location": HERE})[1] == found  # kept for the day
     near = {"lat": 48.857001, "lng": 2.347001}
@@ -36,7 +45,10 @@ def test_a_report_in_the_usual_reply(served):
 
 
 def test_the_usual_request_is_answered_with_the_machines_own_place(served):
-    status, found = served.ask("/v1/geolocate", {"considerIp": True, "wifiAccessPoints": [{"macAddress": "01:23:45:67:89:ab"}]})
+    status, found = served.ask(
+        "/v1/geolocate",
+        {"considerIp": True, "wifiAccessPoints": [{"macAddress": "01:23:45:67:89:ab"}]},
+    )
     assert status == 200 and abs(found["location"]["lng"] - 2.3472) < 0.05
     assert served.raw("POST", "/v1/geolocate", b"", JSON)[0] == 200
 
@@ -51,9 +63,19 @@ def test_a_batch_keeps_its_order_and_says_null_outside(served):
 
 def test_accuracy_is_one_number_for_all_places_and_true(served, runs):
     """95 % of reports lie within it; it is the same everywhere, so it tells nothing."""
-    found = [served.ask("/v1/geolocate", {"location": {"lat": 48.85 + step / 1000, "lng": 2.34}})[1]["accuracy"] for step in range(8)]
+    found = [
+        served.ask("/v1/geolocate", {"location": {"lat": 48.85 + step / 1000, "lng": 2.34}})[1][
+            "accuracy"
+        ]
+        for step in range(8)
+    ]
     assert len(set(found)) == 1
-    off = np.hypot(*(sf.load_run(runs / "laplace").mechanism.sample(DATA.train.truth, seed=1) - DATA.train.truth).T)
+    off = np.hypot(
+        *(
+            sf.load_run(runs / "laplace").mechanism.sample(DATA.train.truth, seed=1)
+            - DATA.train.truth
+        ).T
+    )
     assert (off <= found[0]).mean() > 0.93  # 1920 points: a deviation of 0.5 %
 
 
@@ -98,11 +120,15 @@ def test_the_openapi_document_describes_what_is_there(served):
         and set(found["paths"]) == {"/v1/geolocate", "/v1/batch", "/openapi.json", "/health"}
     )
     names = set(found["components"]["schemas"])
-    assert all(part.split('"')[0] in names for part in json.dumps(found).split("#/components/schemas/")[1:])
+    assert all(
+        part.split('"')[0] in names for part in json.dumps(found).split("#/components/schemas/")[1:]
+    )
 
 
 def test_it_listens_on_loopback_alone(served):
-    addresses = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None, family=socket.AF_INET)} - {"127.0.0.1", "127.0.1.1"}
+    addresses = {
+        info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None, family=socket.AF_INET)
+    } - {"127.0.0.1", "127.0.1.1"}
     for address in addresses:
         with socket.socket() as probe:
             probe.settimeout(2)
@@ -119,13 +145,25 @@ def test_another_address_needs_a_word(runs):
 
 
 def test_on_all_addresses_it_answers_to_the_number_of_the_one_that_was_asked(runs, tmp_path):
-    """127.0.0.2 stands for an address of the network; no name is answered to, nor another number."""
-    with serving(runs / "laplace", tmp_path / "log", "--host", "0.0.0.0", "--open-to-network") as served:
+    """127.0.0.2 stands for an address of the network; no name is answered to, nor another
+    number."""
+    with serving(
+        runs / "laplace", tmp_path / "log", "--host", "0.0.0.0", "--open-to-network"
+    ) as served:
         served.address = "127.0.0.2"
         assert served.ask("/v1/geolocate", {"location": HERE})[0] == 200
-        for host in ("other.example", f"other.example:{served.port}", f"127.0.0.3:{served.port}", "127.0.0.2.other.example", ""):
+        for host in (
+            "other.example",
+            f"other.example:{served.port}",
+            f"127.0.0.3:{served.port}",
+            "127.0.0.2.other.example",
+            "",
+        ):
             assert served.ask("/v1/geolocate", {"location": HERE}, {"Host": host})[0] == 403, host
-        assert served.ask("/v1/geolocate", {"location": HERE}, {"Origin": "http://127.0.0.2"})[0] == 403
+        assert (
+            served.ask("/v1/geolocate", {"location": HERE}, {"Origin": "http://127.0.0.2"})[0]
+            == 403
+        )
 
 
 @pytest.mark.parametrize(

@@ -18,15 +18,29 @@ KEY = bytes(range(32))
 class TestSticky:
     def _reports(self, runs, tmp_path, rows, name, **settings):
         (tmp_path / f"{name}.csv").write_text("user,time,lat,lon\n" + "\n".join(rows) + "\n")
-        sanitize(runs / "laplace", tmp_path / f"{name}.csv", tmp_path / f"{name}.out.csv", chance=Sticky(KEY, **settings))
-        return [tuple(line.split(",")[2:]) for line in (tmp_path / f"{name}.out.csv").read_text().splitlines()[1:]]
+        sanitize(
+            runs / "laplace",
+            tmp_path / f"{name}.csv",
+            tmp_path / f"{name}.out.csv",
+            chance=Sticky(KEY, **settings),
+        )
+        return [
+            tuple(line.split(",")[2:])
+            for line in (tmp_path / f"{name}.out.csv").read_text().splitlines()[1:]
+        ]
 
     def test_the_same_user_cell_and_period_get_the_same_report(self, runs, tmp_path):
         place = "48.85701,2.34702"
         rows = [f"ann,2010-10-19T0{hour}:00:00Z,{place}" for hour in range(5)]
-        rows += [f"ann,2010-10-20T00:00:00Z,{place}", f"ben,2010-10-19T00:00:00Z,{place}", "ann,2010-10-19T00:00:00Z,48.85702,2.34703"]
+        rows += [
+            f"ann,2010-10-20T00:00:00Z,{place}",
+            f"ben,2010-10-19T00:00:00Z,{place}",
+            "ann,2010-10-19T00:00:00Z,48.85702,2.34703",
+        ]
         found = self._reports(runs, tmp_path, rows, "in", period="day")
-        assert len(set(found[:5])) == 1 and found[7] == found[0]  # a jitter of a metre does not redraw
+        assert (
+            len(set(found[:5])) == 1 and found[7] == found[0]
+        )  # a jitter of a metre does not redraw
         assert found[5] != found[0] and found[6] != found[0]
         forever = self._reports(runs, tmp_path, rows, "again", period="forever")
         assert len(set(forever[:6])) == 1
@@ -40,28 +54,48 @@ class TestSticky:
             lines = "".join(f"ann,{time},48.857,2.347\n" for time in times)
             (tmp_path / "in.csv").write_text("user,time,lat,lon\n" + lines)
         else:
-            write_parquet(tmp_path / "in.parquet", pa.table({"user": ["ann"] * 3, "time": times, "lat": [48.857] * 3, "lon": [2.347] * 3}))
-        with pytest.raises(DataError, match=r"3 time\(s\) in 'time' .*milliseconds.*seconds") as refused:
-            sanitize(runs / "laplace", tmp_path / f"in.{ending}", tmp_path / f"out.{ending}", chance=Sticky(KEY, "day"))
+            write_parquet(
+                tmp_path / "in.parquet",
+                pa.table(
+                    {"user": ["ann"] * 3, "time": times, "lat": [48.857] * 3, "lon": [2.347] * 3}
+                ),
+            )
+        with pytest.raises(
+            DataError, match=r"3 time\(s\) in 'time' .*milliseconds.*seconds"
+        ) as refused:
+            sanitize(
+                runs / "laplace",
+                tmp_path / f"in.{ending}",
+                tmp_path / f"out.{ending}",
+                chance=Sticky(KEY, "day"),
+            )
         assert "12875" not in str(refused.value) and os.listdir(tmp_path) == [f"in.{ending}"]
 
     def test_whole_seconds_are_times(self, runs, tmp_path):
         """Also as 64 bits without a sign, and before 1970."""
         from sfumato.deploy.reading import seconds_of
 
-        rows = [f"ann,{1_287_446_400 + step},48.857,2.347" for step in (0, 86_399, 86_400)] + ["ann,-5,48.857,2.347"]
+        rows = [f"ann,{1_287_446_400 + step},48.857,2.347" for step in (0, 86_399, 86_400)] + [
+            "ann,-5,48.857,2.347"
+        ]
         found = self._reports(runs, tmp_path, rows, "in", period="day")
         assert found[0] == found[1] and len(set(found)) > 1
-        assert seconds_of(pa.array([7, 10**11], pa.uint64()), source="a", column="t").tolist() == [7, 10**11]
+        assert seconds_of(pa.array([7, 10**11], pa.uint64()), source="a", column="t").tolist() == [
+            7,
+            10**11,
+        ]
         with pytest.raises(DataError, match="milliseconds"):
             seconds_of(pa.array([2**64 - 5], pa.uint64()), source="a", column="t")
 
     def test_numbers_from_the_key_are_uniform(self):
-        """Kolmogorov's distance of 20,000 numbers stays below 1.95/sqrt(n) with a chance of 99.9 %."""
+        """Kolmogorov's distance of 20,000 numbers stays below 1.95/sqrt(n) with a chance of 99.9
+        %."""
         truth = np.stack([np.arange(20_000) * 100.0 + 50, np.zeros(20_000)], axis=1)
         from sfumato.deploy.chance import Rows
 
-        _, chance = Sticky(KEY, "forever").of(truth, Rows(users=np.full(20_000, "ann", dtype=object)), 2)
+        _, chance = Sticky(KEY, "forever").of(
+            truth, Rows(users=np.full(20_000, "ann", dtype=object)), 2
+        )
         for column in chance.T:
             assert np.abs(np.sort(column) - np.arange(20_000) / 20_000).max() < 1.95 / 20_000**0.5
         assert abs(np.corrcoef(chance.T)[0, 1]) < 0.03
@@ -70,8 +104,16 @@ class TestSticky:
         rows = [f"u{row},,48.857,2.347" for row in range(50)]
         one = self._reports(runs, tmp_path, rows, "one", period="forever")
         (tmp_path / "two.csv").write_text("user,time,lat,lon\n" + "\n".join(rows) + "\n")
-        sanitize(runs / "laplace", tmp_path / "two.csv", tmp_path / "two.out.csv", chance=Sticky(KEY[::-1], "forever"))
-        two = [tuple(line.split(",")[2:]) for line in (tmp_path / "two.out.csv").read_text().splitlines()[1:]]
+        sanitize(
+            runs / "laplace",
+            tmp_path / "two.csv",
+            tmp_path / "two.out.csv",
+            chance=Sticky(KEY[::-1], "forever"),
+        )
+        two = [
+            tuple(line.split(",")[2:])
+            for line in (tmp_path / "two.out.csv").read_text().splitlines()[1:]
+        ]
         assert sum(a == b for a, b in zip(one, two, strict=True)) < 10
 
     def test_a_key_file_is_private_and_never_overwritten(self, tmp_path):

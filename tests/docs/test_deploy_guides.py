@@ -14,11 +14,18 @@ _GUIDES = Path(__file__).resolve().parents[2] / "docs" / "guides"
 
 def _commands(page: str) -> list[list[str]]:
     text = (_GUIDES / page).read_text(encoding="utf-8")
-    return [shlex.split(command) for command in re.findall(r"^    sfumato (.+)$", text, re.MULTILINE)]
+    return [
+        shlex.split(command) for command in re.findall(r"^    sfumato (.+)$", text, re.MULTILINE)
+    ]
 
 
-@pytest.mark.parametrize(("page", "verbs"), [("sanitize.md", ["solve", "sanitize", "sanitize"]), ("device.md", ["solve", "export"])])
-def test_the_commands_of_a_guide_run(page: str, verbs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("page", "verbs"),
+    [("sanitize.md", ["solve", "sanitize", "sanitize"]), ("device.md", ["solve", "export"])],
+)
+def test_the_commands_of_a_guide_run(
+    page: str, verbs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "checkins.csv").write_text("user,lat,lon\nann,48.857,2.347\nben,48.858,2.348\n")
     commands = _commands(page)
@@ -26,7 +33,10 @@ def test_the_commands_of_a_guide_run(page: str, verbs: list[str], tmp_path: Path
     for command in commands:
         ended = CliRunner().invoke(cli.cli, command, catch_exceptions=False)
         assert ended.exit_code == 0, ended.output
-        for made in ("sanitized.csv", "sanitized.csv.record.json"):  # the next command of the guide names the same output
+        for made in (
+            "sanitized.csv",
+            "sanitized.csv.record.json",
+        ):  # the next command of the guide names the same output
             (tmp_path / made).unlink(missing_ok=True)
 
 
@@ -36,4 +46,7 @@ def test_the_options_that_the_guides_name_are_there() -> None:
         for verb in ("sanitize", "export", "serve"):
             helped = CliRunner().invoke(cli.cli, [verb, "-h"]).output
             for line in re.findall(rf"^    sfumato {verb} (.+)$", text, re.MULTILINE):
-                assert all(option in helped for option in re.findall(r"--[a-z-]+", line)), (page, line)
+                assert all(option in helped for option in re.findall(r"--[a-z-]+", line)), (
+                    page,
+                    line,
+                )

@@ -22,13 +22,20 @@ def test_the_steps_of_a_selection_stand_in_the_order_of_the_options() -> None:
     text = (PAGES / "guides/bring-data.md").read_text(encoding="utf-8")
     told = re.findall(r"^\| `(--[a-z-]+)", text, re.MULTILINE)
     options = [option.opts[0] for option in command.params if option.name in _SELECTION]
-    assert told == [option for option in options if option not in ("--secret", "--lat", "--lon")]  # these name columns
+    assert told == [
+        option for option in options if option not in ("--secret", "--lat", "--lon")
+    ]  # these name columns
 
 
 def test_the_pages_tables_are_the_papers() -> None:
-    """Figure "Payoff tables": success of the classification above; I(X;Y) in bold and 1 - B(X|Y) hollow below."""
+    """Figure "Payoff tables": success of the classification above; I(X;Y) in bold and 1 - B(X|Y)
+    hollow below."""
     lines = (PAGES / "concepts/alice-and-bob.md").read_text(encoding="utf-8").splitlines()
     rows = [line.split()[2:] for line in lines if line.startswith("A->")]
-    assert [[float(cell) for cell in row] for row in rows[:3]] == [[1, 0.5, 0.5, 0], [0.5] * 4, [0, 0.5, 0.5, 1]]
+    assert [[float(cell) for cell in row] for row in rows[:3]] == [
+        [1, 0.5, 0.5, 0],
+        [0.5] * 4,
+        [0, 0.5, 0.5, 1],
+    ]
     told, blind = [1, 1, 0, 0.5, 0, 0.5, 1, 1], [0, 0.5] * 4
     assert [[float(cell) for cell in row] for row in rows[3:]] == [told, blind, told]

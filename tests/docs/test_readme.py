@@ -14,14 +14,24 @@ from sfumato import cli
 
 _ROOT = Path(__file__).resolve().parents[2]
 _README = _ROOT / "README.md"
-_PAGES = [_README, _ROOT / "CHANGELOG.md", _ROOT / "CONTRIBUTING.md", *sorted((_ROOT / "docs").rglob("*.md"))]
+_PAGES = [
+    _README,
+    _ROOT / "CHANGELOG.md",
+    _ROOT / "CONTRIBUTING.md",
+    *sorted((_ROOT / "docs").rglob("*.md")),
+]
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def _blocks(page: Path) -> list[str]:
-    """A page's python blocks; those that show a prompt are doctests, and test_pages.py runs them."""
-    return [block for block in _BLOCK.findall(page.read_text(encoding="utf-8")) if not block.startswith(">>>")]
+    """A page's python blocks; those that show a prompt are doctests, and test_pages.py runs
+    them."""
+    return [
+        block
+        for block in _BLOCK.findall(page.read_text(encoding="utf-8"))
+        if not block.startswith(">>>")
+    ]
 
 
 def _name(page: Path) -> str:
@@ -39,7 +49,8 @@ def _run(page: Path) -> str:
 
 
 def _printed_rows(text: str) -> list[list[str]]:
-    """The rows of the comparison table in a terminal's text, by column; cells are two or more blanks apart."""
+    """The rows of the comparison table in a terminal's text, by column; cells are two or more
+    blanks apart."""
     lines = text.splitlines()
     start = next(number for number, line in enumerate(lines) if line.startswith("mechanism "))
     rows = []
@@ -64,23 +75,39 @@ def _markdown_rows(text: str) -> list[list[str]]:
 
 def test_the_readmes_lines_run() -> None:
     assert len(_blocks(_README)) == 1
-    assert [row[0] for row in _printed_rows(_run(_README))] == ["mechanism", "laplace", "codebook", "exact"]
+    assert [row[0] for row in _printed_rows(_run(_README))] == [
+        "mechanism",
+        "laplace",
+        "codebook",
+        "exact",
+    ]
 
 
 def test_the_readmes_table_is_what_the_demo_prints(tmp_path: Path) -> None:
-    ended = CliRunner().invoke(cli.cli, ["demo", "--out", str(tmp_path / "demo")], catch_exceptions=False)
+    ended = CliRunner().invoke(
+        cli.cli, ["demo", "--out", str(tmp_path / "demo")], catch_exceptions=False
+    )
     assert ended.exit_code == 0
-    shown, printed = _markdown_rows(_README.read_text(encoding="utf-8")), _printed_rows(ended.stdout)
+    shown, printed = (
+        _markdown_rows(_README.read_text(encoding="utf-8")),
+        _printed_rows(ended.stdout),
+    )
     by_name = {row[0]: row for row in printed}
     assert [row[0] for row in shown] == [row[0] for row in printed]
     assert shown[0] == printed[0]
     for row in shown[1:]:
         if row[0] not in ("codebook", "exact"):
             # The coin's gap is to the exact solver's bound.
-            assert row[:7] == by_name[row[0]][:7] and abs(float(row[7]) - float(by_name[row[0]][7])) <= 0.002
+            assert (
+                row[:7] == by_name[row[0]][:7]
+                and abs(float(row[7]) - float(by_name[row[0]][7])) <= 0.002
+            )
             continue
-        # A learner's and an exact solver's last digits are those of a machine's rounding: another ends at another law as good.
-        for ours, theirs, within in zip(row[1:8], by_name[row[0]][1:8], (2.0, 0.02, 0.04, 2.0, 0.1, 0.02, 0.01), strict=True):
+        # A learner's and an exact solver's last digits are those of a machine's rounding: another
+        # ends at another law as good.
+        for ours, theirs, within in zip(
+            row[1:8], by_name[row[0]][1:8], (2.0, 0.02, 0.04, 2.0, 0.1, 0.02, 0.01), strict=True
+        ):
             assert abs(float(ours.strip(">!%")) - float(theirs.strip(">!%"))) <= within
 
 
@@ -88,16 +115,24 @@ _WITH_CODE = [page for page in _PAGES if page != _README and _blocks(page)]
 
 
 @pytest.mark.parametrize("page", _WITH_CODE, ids=_name)
-def test_the_code_of_a_page_runs_and_prints_the_tables_shown(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_code_of_a_page_runs_and_prints_the_tables_shown(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(_ROOT / "examples")
     random = np.random.default_rng(0)
-    with gzip.open("checkins.txt.gz", "wt", encoding="utf-8") as snap:  # stands for the SNAP file that a reader has
+    with gzip.open(
+        "checkins.txt.gz", "wt", encoding="utf-8"
+    ) as snap:  # stands for the SNAP file that a reader has
         for user in range(6):
             for north, east in random.normal(0, 0.003, (110, 2)):
-                snap.write(f"{user}\t2010-10-19T23:55:27Z\t{48.8584 + north:.6f}\t{2.3482 + east:.6f}\t22847\n")
+                snap.write(
+                    f"{user}\t2010-10-19T23:55:27Z\t{48.8584 + north:.6f}\t{2.3482 + east:.6f}\t22847\n"
+                )
     pairs = random.normal(0, 150, (400, 4))
-    np.savetxt("pairs.csv", pairs, delimiter=",", header="truth_x,truth_y,report_x,report_y", comments="")
+    np.savetxt(
+        "pairs.csv", pairs, delimiter=",", header="truth_x,truth_y,report_x,report_y", comments=""
+    )
     printed = _run(page).splitlines()
     text = page.read_text(encoding="utf-8")
     shown = re.findall(r"^    (mechanism .*(?:\n    .+)*)", text, re.MULTILINE)
@@ -106,16 +141,26 @@ def test_the_code_of_a_page_runs_and_prints_the_tables_shown(page: Path, tmp_pat
 
 def test_the_table_of_hits_is_what_its_lines_print() -> None:
     page = _ROOT / "docs" / "concepts" / "exact-estimated-bounded.md"
-    printed = re.findall(r"^(\d+) Estimate\(value=([\d.]+), low=([\d.]+), high=([\d.]+)", _run(page), re.MULTILINE)
-    shown = re.findall(r"^\| (\d+) \| ([\d.]+) \| ([\d.]+) to ([\d.]+) \|$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    assert shown == [(hits, *(f"{float(number):.3f}" for number in numbers)) for hits, *numbers in printed]
+    printed = re.findall(
+        r"^(\d+) Estimate\(value=([\d.]+), low=([\d.]+), high=([\d.]+)", _run(page), re.MULTILINE
+    )
+    shown = re.findall(
+        r"^\| (\d+) \| ([\d.]+) \| ([\d.]+) to ([\d.]+) \|$",
+        page.read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
+    assert shown == [
+        (hits, *(f"{float(number):.3f}" for number in numbers)) for hits, *numbers in printed
+    ]
     assert len(shown) == 4
 
 
 def _anchors(page: Path) -> set[str]:
     """The anchors of a page's headings, as the usual renderers make them."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+    return {
+        re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings
+    }
 
 
 @pytest.mark.parametrize("page", _PAGES, ids=_name)
@@ -126,7 +171,9 @@ def test_relative_links_resolve(page: Path) -> None:
             continue
         path, _, anchor = link.partition("#")
         target = page.parent / path if path else page
-        found = target.exists() and (not anchor or (target.suffix == ".md" and anchor in _anchors(target)))
+        found = target.exists() and (
+            not anchor or (target.suffix == ".md" and anchor in _anchors(target))
+        )
         if not found:
             broken.append(link)
     assert not broken

@@ -20,7 +20,9 @@ def tables(rows: int, columns: int) -> st.SearchStrategy[np.ndarray]:
 def channels(rows: int, columns: int) -> st.SearchStrategy[np.ndarray]:
     """Rows of whole numbers, none all zero, divided by their sums."""
     row = st.lists(st.integers(0, 9), min_size=columns, max_size=columns).filter(any)
-    return st.lists(row, min_size=rows, max_size=rows).map(lambda found: np.array(found) / np.sum(found, axis=1, keepdims=True))
+    return st.lists(row, min_size=rows, max_size=rows).map(
+        lambda found: np.array(found) / np.sum(found, axis=1, keepdims=True)
+    )
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,11 @@ class Chain:
 
 @st.composite
 def chains(draw: st.DrawFn) -> Chain:
-    secrets, truths, reports = draw(st.integers(1, 4)), draw(st.integers(1, 4)), draw(st.integers(1, 4))
+    secrets, truths, reports = (
+        draw(st.integers(1, 4)),
+        draw(st.integers(1, 4)),
+        draw(st.integers(1, 4)),
+    )
     return Chain(
         weights=draw(tables(secrets, truths)),
         mechanism=draw(channels(truths, reports)),
@@ -60,7 +66,8 @@ def joints(draw: st.DrawFn, most: int = 5) -> Joint:
 
 
 def best_classifier(joint: Joint) -> tuple[float, np.ndarray]:
-    """max over C of I(X;Y), by trying them all: I is convex in C, so a deterministic classifier attains it."""
+    """max over C of I(X;Y), by trying them all: I is convex in C, so a deterministic classifier
+    attains it."""
     secrets, reports = joint.table.shape
     found = [np.eye(secrets)[list(guesses)] for guesses in product(range(secrets), repeat=reports)]
     worth = [mutual_information(joint.through(classifier)) for classifier in found]

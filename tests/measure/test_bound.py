@@ -1,4 +1,5 @@
-"""The checker: no bound above what a mechanism leaks, and no number from a proof that proves nothing."""
+"""The checker: no bound above what a mechanism leaks, and no number from a proof that proves
+nothing."""
 
 from typing import Any
 
@@ -10,18 +11,24 @@ from hypothesis import strategies as st
 from sfumato.errors import SfumatoError
 from sfumato.measure.bound import CertificateError, Claim, bound_grid, bound_plane, covers_hull
 
-GRID = np.stack(np.meshgrid(np.arange(5, 100, 10.0), np.arange(5, 100, 10.0), indexing="ij"), axis=-1).reshape(-1, 2)
+GRID = np.stack(
+    np.meshgrid(np.arange(5, 100, 10.0), np.arange(5, 100, 10.0), indexing="ij"), axis=-1
+).reshape(-1, 2)
 
 
 def leakage(joint_xz: np.ndarray, objective: str, gains: np.ndarray | None) -> float:
     """From the definitions, in nats for information."""
     if objective == "information":
         product = joint_xz.sum(axis=1, keepdims=True) * joint_xz.sum(axis=0)
-        return float(np.sum(joint_xz[joint_xz > 0] * np.log(joint_xz[joint_xz > 0] / product[joint_xz > 0])))
+        return float(
+            np.sum(joint_xz[joint_xz > 0] * np.log(joint_xz[joint_xz > 0] / product[joint_xz > 0]))
+        )
     return float(np.sum(np.max(joint_xz if gains is None else gains @ joint_xz, axis=0)))
 
 
-def random_claim(rng: np.random.Generator, objective: str, loss: np.ndarray, law: np.ndarray) -> Claim:
+def random_claim(
+    rng: np.random.Generator, objective: str, loss: np.ndarray, law: np.ndarray
+) -> Claim:
     """A claim whose budgets the law keeps, some of them with nothing to spare."""
     secrets = int(rng.integers(2, 5))
     joint = rng.exponential(size=(secrets, len(loss))) * (rng.random((secrets, len(loss))) < 0.7)
@@ -34,7 +41,9 @@ def random_claim(rng: np.random.Generator, objective: str, loss: np.ndarray, law
         options["max_loss"] = float(joint.sum(axis=0) @ mean) * slack
     if rng.random() < 0.4:
         prior = joint.sum(axis=1)
-        options["user_max_loss"] = np.where(prior > 0, joint @ mean / np.where(prior > 0, prior, 1.0), 0.0) * slack
+        options["user_max_loss"] = (
+            np.where(prior > 0, joint @ mean / np.where(prior > 0, prior, 1.0), 0.0) * slack
+        )
     if rng.random() < 0.4:
         options["cap"] = float(loss[law > 0].max())
     if objective == "gain":
@@ -43,7 +52,9 @@ def random_claim(rng: np.random.Generator, objective: str, loss: np.ndarray, law
 
 
 @given(seed=st.integers(0, 10**6), objective=st.sampled_from(["bayes", "gain", "information"]))
-def test_no_certificate_is_above_the_leakage_of_a_feasible_mechanism(seed: int, objective: str) -> None:
+def test_no_certificate_is_above_the_leakage_of_a_feasible_mechanism(
+    seed: int, objective: str
+) -> None:
     rng = np.random.default_rng(seed)
     truths, reports = rng.integers(2, 8, size=2)
     loss = rng.random((truths, reports)) * 10
@@ -53,12 +64,19 @@ def test_no_certificate_is_above_the_leakage_of_a_feasible_mechanism(seed: int, 
     budgets = (claim.max_loss is not None) + (claim.user_max_loss is not None) * len(claim.joint)
     for sharp in (0.1, 1.0, 10.0):
         shares = rng.dirichlet(np.full(guesses, sharp), size=reports)
-        bound = bound_grid(claim, shares, rng.exponential(size=budgets) * rng.choice([0.0, 0.1, 1.0]), lambda i: loss[:, i])
+        bound = bound_grid(
+            claim,
+            shares,
+            rng.exponential(size=budgets) * rng.choice([0.0, 0.1, 1.0]),
+            lambda i: loss[:, i],
+        )
         assert bound <= leakage(claim.joint @ law, objective, claim.gains) + 1e-12
 
 
 @given(seed=st.integers(0, 10**6), objective=st.sampled_from(["bayes", "information"]))
-def test_no_plane_certificate_is_above_a_mechanism_anywhere_on_the_plane(seed: int, objective: str) -> None:
+def test_no_plane_certificate_is_above_a_mechanism_anywhere_on_the_plane(
+    seed: int, objective: str
+) -> None:
     rng = np.random.default_rng(seed)
     truths = rng.random((6, 2)) * 100
     places = rng.random((4, 2)) * 140 - 20  # also outside the hull
@@ -79,7 +97,9 @@ def test_the_proof_of_two_people_by_hand() -> None:
     """100 m apart, 40 m allowed: shares 1 and 0 at each end, multiplier 1/100, prove 1 - 40/100."""
     loss = np.array([[0.0, 100.0], [100.0, 0.0]])
     claim = Claim(np.eye(2) / 2, max_loss=40.0)
-    assert bound_grid(claim, np.eye(2), [0.01], lambda i: loss[:, i]) == pytest.approx(0.6 - 0.5 + 0.5, abs=1e-9)
+    assert bound_grid(claim, np.eye(2), [0.01], lambda i: loss[:, i]) == pytest.approx(
+        0.6 - 0.5 + 0.5, abs=1e-9
+    )
 
 
 def test_mixed_cells_cover_the_hull_and_a_missing_one_does_not() -> None:
@@ -89,7 +109,9 @@ def test_mixed_cells_cover_the_hull_and_a_missing_one_does_not() -> None:
     halves = np.r_[np.full(99, 5.0), np.full(4, 2.5)]
     assert covers_hull(truths, mixed, halves)
     assert not covers_hull(truths, mixed[:-1], halves[:-1])
-    assert not covers_hull(truths, mixed + np.r_[np.zeros(102), 0.3][:, None], halves)  # one cell out of place
+    assert not covers_hull(
+        truths, mixed + np.r_[np.zeros(102), 0.3][:, None], halves
+    )  # one cell out of place
     claim = Claim(np.full((2, 12), 1 / 24), max_loss=25.0)
     with pytest.raises(CertificateError, match="cover"):
         bound_plane(claim, np.full((44, 2), 0.5), [0.0], truths, GRID[1:45], 5.0)
@@ -107,7 +129,9 @@ def test_mixed_cells_cover_the_hull_and_a_missing_one_does_not() -> None:
         ([[0.5, 0.5]], [0.1, 0.1]),
     ],
 )
-def test_what_is_no_certificate_is_refused(shares: list[list[float]], multipliers: list[float]) -> None:
+def test_what_is_no_certificate_is_refused(
+    shares: list[list[float]], multipliers: list[float]
+) -> None:
     claim = Claim(np.eye(2) / 2, max_loss=1.0)
     with pytest.raises(CertificateError):
         bound_grid(claim, np.array(shares), multipliers, lambda i: np.zeros((2, len(i))))
@@ -116,7 +140,12 @@ def test_what_is_no_certificate_is_refused(shares: list[list[float]], multiplier
 @pytest.mark.parametrize("value", [-1.0, np.nan])
 def test_losses_that_are_no_losses_are_refused(value: float) -> None:
     with pytest.raises(CertificateError, match="losses"):
-        bound_grid(Claim(np.eye(2) / 2, max_loss=1.0), np.full((1, 2), 0.5), [0.1], lambda i: np.full((2, 1), value))
+        bound_grid(
+            Claim(np.eye(2) / 2, max_loss=1.0),
+            np.full((1, 2), 0.5),
+            [0.1],
+            lambda i: np.full((2, 1), value),
+        )
 
 
 @pytest.mark.parametrize(
@@ -150,6 +179,10 @@ def test_a_posterior_of_zero_proves_nothing_where_the_secret_lives() -> None:
     assert bound_grid(claim, np.eye(2), [0.1], lambda i: np.zeros((2, len(i)))) == -np.inf
     owned = Claim(np.eye(2) / 2, "information", max_loss=0.0)
     loss = 1 - np.eye(2)
-    assert bound_grid(owned, [[1 - 1e-9, 1e-9], [1e-9, 1 - 1e-9]], [100.0], lambda i: loss[:, i]) == pytest.approx(np.log(2), abs=1e-6)
+    assert bound_grid(
+        owned, [[1 - 1e-9, 1e-9], [1e-9, 1 - 1e-9]], [100.0], lambda i: loss[:, i]
+    ) == pytest.approx(np.log(2), abs=1e-6)
     absent = Claim(np.array([[0.5, 0.5], [0.0, 0.0]]), "information", max_loss=1.0)
-    assert bound_grid(absent, [[1.0, 0.0]], [0.0], lambda i: np.zeros((2, 1))) == pytest.approx(0.0, abs=1e-9)
+    assert bound_grid(absent, [[1.0, 0.0]], [0.0], lambda i: np.zeros((2, 1))) == pytest.approx(
+        0.0, abs=1e-9
+    )

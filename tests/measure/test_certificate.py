@@ -30,24 +30,40 @@ def three_users(seed: int = 0, points: int = 5) -> Samples:
     rng = np.random.default_rng(seed)
     centres = np.array([[0.0, 0.0], [200.0, 0.0], [100.0, 170.0]])
     secret = np.repeat(np.arange(3), points)
-    return Samples(secret, np.round(centres[secret] + rng.normal(0, 40, (3 * points, 2)), 1), ("anna", "ben", "cleo"))
+    return Samples(
+        secret,
+        np.round(centres[secret] + rng.normal(0, 40, (3 * points, 2)), 1),
+        ("anna", "ben", "cleo"),
+    )
 
 
 def problem_of(samples: Samples | None = None, **options: Any) -> Problem:
-    return Problem(three_users() if samples is None else samples, **{"max_loss": 70.0, "cell_m": 100.0, **options})
+    return Problem(
+        three_users() if samples is None else samples,
+        **{"max_loss": 70.0, "cell_m": 100.0, **options},
+    )
 
 
 def some_certificate(problem: Problem, seed: int = 0, *, plane: bool = True) -> Certificate:
     """Random shares and multipliers: a valid proof of something, seldom of much."""
     rng = np.random.default_rng(seed)
     columns = (
-        len(problem.joint.secrets) if not isinstance(problem.objective, Gain) else len(problem.objective.matrix(problem.joint.secrets))
+        len(problem.joint.secrets)
+        if not isinstance(problem.objective, Gain)
+        else len(problem.objective.matrix(problem.joint.secrets))
     )
-    budgets = (problem.max_loss is not None) + (0 if problem.user_limits is None else len(problem.user_limits))
+    budgets = (problem.max_loss is not None) + (
+        0 if problem.user_limits is None else len(problem.user_limits)
+    )
     count = len(problem.reports)
     prices = rng.exponential(0.005, budgets)
     on_grid = Proof(problem.reports, rng.dirichlet(np.ones(columns), count), prices)
-    on_plane = Proof(problem.reports, rng.dirichlet(np.ones(columns), count), prices, np.full(count, problem.grid.cell_m / 2))
+    on_plane = Proof(
+        problem.reports,
+        rng.dirichlet(np.ones(columns), count),
+        prices,
+        np.full(count, problem.grid.cell_m / 2),
+    )
     return Certificate.of(problem, on_grid, on_plane if plane else None)
 
 
@@ -69,12 +85,18 @@ def kept(problem: Problem, tmp_path_factory: pytest.TempPathFactory) -> Path:
         {},
         {"max_loss": None, "user_max_loss": {"anna": 90.0, "ben": 60.0, "cleo": 70.0}},
         {"max_loss": None, "max_distance": 150.0},
-        {"max_distance": 150.0, "user_max_loss": {"anna": 90.0, "ben": 60.0, "cleo": 70.0}, "objective": Information()},
+        {
+            "max_distance": 150.0,
+            "user_max_loss": {"anna": 90.0, "ben": 60.0, "cleo": 70.0},
+            "objective": Information(),
+        },
     ],
     ids=["average", "per user", "cap", "all three"],
 )
 @pytest.mark.parametrize("plane", [True, False])
-def test_a_certificate_that_was_saved_proves_the_same_again(options: dict[str, Any], plane: bool, tmp_path: Path) -> None:
+def test_a_certificate_that_was_saved_proves_the_same_again(
+    options: dict[str, Any], plane: bool, tmp_path: Path
+) -> None:
     asked = problem_of(**options)
     certificate = some_certificate(asked, plane=plane)
     certificate.save(tmp_path / "one.npz")
@@ -87,14 +109,28 @@ def test_a_certificate_that_was_saved_proves_the_same_again(options: dict[str, A
 def test_a_file_cut_at_any_length_is_refused(kept: Path, tmp_path: Path) -> None:
     whole = kept.read_bytes()
     cut = tmp_path / "cut.npz"
-    for length in {0, 1, 3, 4, 30, 100, 500, *range(0, len(whole), max(1, len(whole) // 40)), len(whole) - 22, len(whole) - 1}:
+    for length in {
+        0,
+        1,
+        3,
+        4,
+        30,
+        100,
+        500,
+        *range(0, len(whole), max(1, len(whole) // 40)),
+        len(whole) - 22,
+        len(whole) - 1,
+    }:
         cut.write_bytes(whole[:length])
         with pytest.raises(FileError, match="not a whole certificate file"):
             load_certificate(cut)
 
 
-def test_a_damaged_file_is_refused_or_proves_the_same(kept: Path, problem: Problem, tmp_path: Path) -> None:
-    """A byte of an archive may mean nothing (a date); where it means something, the archive's own sums find it."""
+def test_a_damaged_file_is_refused_or_proves_the_same(
+    kept: Path, problem: Problem, tmp_path: Path
+) -> None:
+    """A byte of an archive may mean nothing (a date); where it means something, the archive's own
+    sums find it."""
     whole, proved = kept.read_bytes(), load_certificate(kept).bound(problem)
     spoilt = tmp_path / "spoilt.npz"
     refused = 0
@@ -110,7 +146,9 @@ def test_a_damaged_file_is_refused_or_proves_the_same(kept: Path, problem: Probl
 
 def test_zeros_at_the_end_of_a_cut_file_are_no_certificate(kept: Path, tmp_path: Path) -> None:
     whole = kept.read_bytes()
-    (tmp_path / "sparse.npz").write_bytes(whole[: len(whole) // 2] + bytes(len(whole) - len(whole) // 2))
+    (tmp_path / "sparse.npz").write_bytes(
+        whole[: len(whole) // 2] + bytes(len(whole) - len(whole) // 2)
+    )
     with pytest.raises(FileError, match="not a whole certificate file"):
         load_certificate(tmp_path / "sparse.npz")
 
@@ -122,13 +160,22 @@ def test_files_of_others_are_refused_with_the_reason(kept: Path, tmp_path: Path)
     for wrong, reason in (
         ({"scores": np.eye(2)}, "the array 'format' is missing"),
         ({**arrays, "format": np.array("sfumato certificate 0")}, "of this version"),
-        ({name: value for name, value in arrays.items() if name != "grid.shares"}, "the array 'grid.shares' is missing"),
-        ({name: value for name, value in arrays.items() if name != "plane.half_sides"}, "the array 'plane.half_sides' is missing"),
+        (
+            {name: value for name, value in arrays.items() if name != "grid.shares"},
+            "the array 'grid.shares' is missing",
+        ),
+        (
+            {name: value for name, value in arrays.items() if name != "plane.half_sides"},
+            "the array 'plane.half_sides' is missing",
+        ),
         ({**arrays, "max_loss": np.array(3.0)}, "not what it should be"),
         ({**arrays, "max_loss": np.array(["many"])}, "not what it should be"),
         ({**arrays, "grid.shares": arrays["grid.shares"][:-1]}, "a row of shares for each place"),
         ({**arrays, "grid.places": arrays["grid.places"] * np.nan}, "finite"),
-        ({**arrays, "plane.half_sides": arrays["plane.half_sides"][:-1]}, "half side for each cell"),
+        (
+            {**arrays, "plane.half_sides": arrays["plane.half_sides"][:-1]},
+            "half side for each cell",
+        ),
     ):
         np.savez(path, **wrong)
         with pytest.raises(FileError, match=reason):
@@ -155,9 +202,19 @@ def test_files_of_others_are_refused_with_the_reason(kept: Path, tmp_path: Path)
         ({"objective": Information()}, "is for the objective bayes, not information"),
         ({"objective": Gain("two-guesses")}, "is for the objective bayes, not two-guesses"),
     ],
-    ids=["data", "budget", "a cap more", "a cap instead", "budgets per user", "information", "a gain"],
+    ids=[
+        "data",
+        "budget",
+        "a cap more",
+        "a cap instead",
+        "budgets per user",
+        "information",
+        "a gain",
+    ],
 )
-def test_another_problem_is_refused_with_the_reason(kept: Path, options: dict[str, Any], reason: str) -> None:
+def test_another_problem_is_refused_with_the_reason(
+    kept: Path, options: dict[str, Any], reason: str
+) -> None:
     with pytest.raises(CertificateError, match=reason):
         load_certificate(kept).bound(problem_of(**options))
 
@@ -171,7 +228,9 @@ def test_another_problem_is_refused_with_the_reason(kept: Path, options: dict[st
         ("plane.half_sides", 0.5, "do not cover the convex hull"),
     ],
 )
-def test_arrays_that_prove_nothing_are_refused(kept: Path, problem: Problem, tmp_path: Path, name: str, value: float, reason: str) -> None:
+def test_arrays_that_prove_nothing_are_refused(
+    kept: Path, problem: Problem, tmp_path: Path, name: str, value: float, reason: str
+) -> None:
     """Whole files, with numbers that an adversary could not have: nothing is claimed from them."""
     with np.load(kept) as stored:
         arrays = dict(stored)
@@ -190,7 +249,9 @@ def random_law(problem: Problem, seed: int, *, nearness_m: float = 60.0) -> np.n
     return law / law.sum(axis=1, keepdims=True)
 
 
-def budgets_kept_by(samples: Samples, law_seed: int, mode: int, objective: Objective) -> tuple[Problem, Channel]:
+def budgets_kept_by(
+    samples: Samples, law_seed: int, mode: int, objective: Objective
+) -> tuple[Problem, Channel]:
     """A problem whose budgets a random law keeps with nothing to spare, and that law."""
     cap = 160.0 if mode in (2, 3) else None
     region = Region.around(samples.truth, margin_m=50)
@@ -198,9 +259,22 @@ def budgets_kept_by(samples: Samples, law_seed: int, mode: int, objective: Objec
     law = Channel(grid.places, grid.reports, random_law(grid, law_seed))
     found = law.law(grid.joint)
     assert found is not None
-    users = dict(zip(samples.secrets, found.loss_of.tolist(), strict=True)) if mode in (1, 3) else None
+    users = (
+        dict(zip(samples.secrets, found.loss_of.tolist(), strict=True)) if mode in (1, 3) else None
+    )
     budget = found.loss if mode in (0, 3) else None
-    return Problem(samples, budget, region=region, cell_m=100.0, user_max_loss=users, max_distance=cap, objective=objective), law
+    return (
+        Problem(
+            samples,
+            budget,
+            region=region,
+            cell_m=100.0,
+            user_max_loss=users,
+            max_distance=cap,
+            objective=objective,
+        ),
+        law,
+    )
 
 
 def leakage_of(problem: Problem, law: Channel) -> float:
@@ -210,7 +284,9 @@ def leakage_of(problem: Problem, law: Channel) -> float:
 
 
 @given(seed=st.integers(0, 10**6), mode=st.integers(0, 3), objective=st.sampled_from(OBJECTIVES))
-def test_no_random_certificate_is_above_the_leakage_of_a_feasible_mechanism(seed: int, mode: int, objective: Objective) -> None:
+def test_no_random_certificate_is_above_the_leakage_of_a_feasible_mechanism(
+    seed: int, mode: int, objective: Objective
+) -> None:
     problem, law = budgets_kept_by(three_users(seed % 7, points=3), seed, mode, objective)
     bounds = some_certificate(problem, seed).bound(problem)
     assert bounds.plane is not None
@@ -221,7 +297,8 @@ def test_no_random_certificate_is_above_the_leakage_of_a_feasible_mechanism(seed
 def test_the_solvers_certificate_is_above_no_feasible_mechanism_and_not_far_below_its_own(
     seed: int, mode: int, objective: Objective
 ) -> None:
-    """A bound that forgot a budget, a cap or a user would pass the random law, or fall from the solver's own."""
+    """A bound that forgot a budget, a cap or a user would pass the random law, or fall from the
+    solver's own."""
     problem, law = budgets_kept_by(three_users(seed % 7, points=3), seed, mode, objective)
     solution = solve(problem, Exact(plane=False))
     assert solution.certificate is not None
@@ -231,14 +308,17 @@ def test_the_solvers_certificate_is_above_no_feasible_mechanism_and_not_far_belo
 
 
 def test_the_bound_over_all_cells_is_at_most_the_bound_over_the_listed_ones() -> None:
-    """Cells that miss the hull of the truths are not in the solver's list; the checker asks about them all the same."""
+    """Cells that miss the hull of the truths are not in the solver's list; the checker asks about
+    them all the same."""
     problem = problem_of(region=Region((100.0, 80.0), 2600.0), cell_m=50.0, max_loss=60.0)
     assert len(problem.reports) < 200 < 2500 < len(problem.grid.centres())
     certificate = solve(problem, Exact(plane=False)).certificate
     assert certificate is not None
     proof = certificate.on_grid
     loss = problem.loss(problem.places[:, None, :], problem.reports[None, :, :])
-    listed = bound_grid(claim_of(problem), proof.shares, proof.multipliers, lambda chosen: loss[:, chosen])
+    listed = bound_grid(
+        claim_of(problem), proof.shares, proof.multipliers, lambda chosen: loss[:, chosen]
+    )
     found = certificate.bound(problem)
     assert found.cells == len(problem.grid.centres())
     assert found.grid <= listed + 1e-12
@@ -250,9 +330,20 @@ def test_the_plane_bound_is_below_the_grid_bound_is_below_the_leakage(objective:
     problem = problem_of(objective=objective, cell_m=50.0, region=Region((100.0, 80.0), 500.0))
     task = task_of(problem)
     optimum = best_within(problem, task, gap=1e-4)
-    cells = split_until(task, problem.places, problem.reports, 25.0, optimum.scores, optimum.multipliers, goal=optimum.bound, max_rounds=2)
+    cells = split_until(
+        task,
+        problem.places,
+        problem.reports,
+        25.0,
+        optimum.scores,
+        optimum.multipliers,
+        goal=optimum.bound,
+        max_rounds=2,
+    )
     on_plane = Proof(cells.centres_m, cells.scores, cells.multipliers, cells.half_sides_m)
-    whole = Certificate.of(problem, Proof(problem.reports, optimum.scores, optimum.multipliers), on_plane).bound(problem)
+    whole = Certificate.of(
+        problem, Proof(problem.reports, optimum.scores, optimum.multipliers), on_plane
+    ).bound(problem)
     law = Channel(problem.places, problem.reports[optimum.reports], optimum.mechanism)
     assert whole.plane is not None
     assert whole.plane < whole.grid <= leakage_of(problem, law) + 1e-12
@@ -261,7 +352,12 @@ def test_the_plane_bound_is_below_the_grid_bound_is_below_the_leakage(objective:
 
 def test_a_certificate_of_words_holds_for_its_table_only() -> None:
     joint = Joint(np.array([[0.3, 0.1, 0.1], [0.1, 0.1, 0.3]]), secrets=("yes", "no"))
-    table = Table(joint, ("a", "b", "c"), ("a", "b", "c", "none"), np.array([[0, 1, 2, 3], [1, 0, 1, 3], [2, 1, 0, 3.0]]))
+    table = Table(
+        joint,
+        ("a", "b", "c"),
+        ("a", "b", "c", "none"),
+        np.array([[0, 1, 2, 3], [1, 0, 1, 3], [2, 1, 0, 3.0]]),
+    )
     problem = Problem(table, max_loss=0.4)
     certificate = solve(problem, Exact()).certificate
     assert certificate is not None

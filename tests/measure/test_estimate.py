@@ -1,4 +1,5 @@
-"""Estimators: counts against a slow loop, intervals that cover, errors in the direction that they own to."""
+"""Estimators: counts against a slow loop, intervals that cover, errors in the direction that they
+own to."""
 
 import tracemalloc
 
@@ -31,11 +32,15 @@ def _draw(joint: Joint, hits: int, random: np.random.Generator) -> tuple[np.ndar
     return secret, np.stack([10.0 * column + 5, np.full(hits, 5.0)], axis=1)
 
 
-# Counting --------------------------------------------------------------------------------------------
+# Counting -----------------------------------------------------------------------------------------
 
 
 @given(
-    hits=st.lists(st.tuples(st.integers(0, 2), st.integers(-40, 40), st.integers(-40, 40)), min_size=1, max_size=40),
+    hits=st.lists(
+        st.tuples(st.integers(0, 2), st.integers(-40, 40), st.integers(-40, 40)),
+        min_size=1,
+        max_size=40,
+    ),
     far=st.sampled_from([1, 1, 10_000]),
 )
 def test_hits_are_what_a_slow_loop_counts(hits: list[tuple[int, int, int]], far: int) -> None:
@@ -46,12 +51,16 @@ def test_hits_are_what_a_slow_loop_counts(hits: list[tuple[int, int, int]], far:
     for who, x, y in zip(secret, reports[:, 0], reports[:, 1], strict=True):
         slow.setdefault((int(x // 10), int(y // 10)), [0, 0, 0])[who] += 1
     counts = count_hits(secret, reports, GRID, secrets=3)
-    fast = {tuple(index): column.tolist() for index, column in zip(GRID.index(counts.places).tolist(), counts.table.T, strict=True)}
+    fast = {
+        tuple(index): column.tolist()
+        for index, column in zip(GRID.index(counts.places).tolist(), counts.table.T, strict=True)
+    }
     assert fast == slow
 
 
 def test_memory_is_flat_in_empty_cells() -> None:
-    """Two reports a million cells apart in both directions: a table of cells would take terabytes, we allow 100 kB."""
+    """Two reports a million cells apart in both directions: a table of cells would take terabytes,
+    we allow 100 kB."""
     reports = np.array([[0.0, 0.0], [1e7, 1e7]])
     count_hits(np.array([0, 1]), reports, GRID, secrets=2)
     tracemalloc.start()
@@ -82,10 +91,12 @@ def test_reports_that_cannot_be_counted_are_refused() -> None:
         count_hits(np.array([0]), np.array([[np.nan, 0.0]]), GRID, secrets=2)
     for far in (1e12, 1e300):
         with pytest.raises(ProblemError, match="expected a larger cell"):
-            count_hits(np.array([0, 1]), np.array([[0.0, 0.0], [far, far]]), Grid(cell_m=1e-3), secrets=2)
+            count_hits(
+                np.array([0, 1]), np.array([[0.0, 0.0], [far, far]]), Grid(cell_m=1e-3), secrets=2
+            )
 
 
-# Estimates -------------------------------------------------------------------------------------------
+# Estimates ----------------------------------------------------------------------------------------
 
 LAWS = {
     "even": Joint([[0.2, 0.3], [0.3, 0.2]]),
@@ -95,8 +106,10 @@ LAWS = {
     "three": Joint(np.array([[4, 2, 1, 1], [2, 4, 2, 1], [1, 2, 3, 6]]) / 29),
 }
 SEEDS = 300
-# Of 300 intervals that each cover with chance 0.95, fewer than 270 do so with chance 2e-4; of those that cover with
-# chance 0.85, at least 270 do with chance 0.007: an interval that is right 85 times in 100 does not pass.
+# Of 300 intervals that each cover with chance 0.95, fewer than 270 do so with chance 2e-4; of those
+# that cover with
+# chance 0.85, at least 270 do with chance 0.007: an interval that is right 85 times in 100 does not
+# pass.
 LEAST = 270
 
 
@@ -133,19 +146,33 @@ def test_the_interval_covers_where_cells_have_few_hits() -> None:
     covered = np.zeros(2)
     for _ in range(100):
         sample = _draw(law, 300, random)
-        error, information = (estimate(*sample, GRID, secrets=4) for estimate in (estimate_bayes_error, estimate_information))
-        covered += [error.low <= bayes_error(law) <= error.high, information.low <= mutual_information(law) <= information.high]
-    assert np.all(covered >= 88)  # 95 in 100 fall below 88 with chance 0.004; 75 in 100 reach it with chance 0.001
+        error, information = (
+            estimate(*sample, GRID, secrets=4)
+            for estimate in (estimate_bayes_error, estimate_information)
+        )
+        covered += [
+            error.low <= bayes_error(law) <= error.high,
+            information.low <= mutual_information(law) <= information.high,
+        ]
+    assert np.all(
+        covered >= 88
+    )  # 95 in 100 fall below 88 with chance 0.004; 75 in 100 reach it with chance 0.001
 
 
 def test_few_hits_a_cell_push_the_bayes_error_down_and_the_information_up() -> None:
-    """A law that hides everything (0.75, 0 bits) on 500 cells: the means over 20 draws near it from the side that they own to."""
+    """A law that hides everything (0.75, 0 bits) on 500 cells: the means over 20 draws near it from
+    the side that they own to."""
     law = Joint.uniform(secrets=4, places=500)
     random = np.random.default_rng(4)
     means = []
     for hits in (200, 2000, 20_000):
         samples = [_draw(law, hits, random) for _ in range(20)]
-        means.append([np.mean([e(*s, GRID, secrets=4).value for s in samples]) for e in (estimate_bayes_error, estimate_information)])
+        means.append(
+            [
+                np.mean([e(*s, GRID, secrets=4).value for s in samples])
+                for e in (estimate_bayes_error, estimate_information)
+            ]
+        )
     errors, bits = np.array(means).T
     assert errors[0] < 0.2 < errors[1] < 0.6 < errors[2] < 0.75
     assert bits[0] > 1.5 > bits[1] > 0.3 > bits[2] > 0
@@ -157,23 +184,38 @@ def test_merging_into_wider_cells_pushes_the_bayes_error_up() -> None:
     random = np.random.default_rng(5)
     secret = random.integers(0, 2, 5000)
     reports = np.stack([secret * 30.0 + random.normal(0, 10, 5000), np.zeros(5000)], axis=1)
-    values = [estimate_bayes_error(secret, reports, Grid(cell_m=cell, centre=(-320, -320)), secrets=2).value for cell in (5, 20, 80, 640)]
+    values = [
+        estimate_bayes_error(
+            secret, reports, Grid(cell_m=cell, centre=(-320, -320)), secrets=2
+        ).value
+        for cell in (5, 20, 80, 640)
+    ]
     assert values == sorted(values) and values[0] < 0.1 and values[-1] > 0.4
-    bits = [estimate_information(secret, reports, Grid(cell_m=cell, centre=(-320, -320)), secrets=2).value for cell in (5, 20, 80, 640)]
+    bits = [
+        estimate_information(
+            secret, reports, Grid(cell_m=cell, centre=(-320, -320)), secrets=2
+        ).value
+        for cell in (5, 20, 80, 640)
+    ]
     assert bits == sorted(bits, reverse=True)
 
 
 def test_the_estimate_is_unbiased_where_the_best_guess_is_beyond_doubt() -> None:
-    """With 400 hits the best guess of a 0.49 to 0.01 cell never changes: the mean of 300 draws is B within 5 standard errors (0.0004)."""
+    """With 400 hits the best guess of a 0.49 to 0.01 cell never changes: the mean of 300 draws is B
+    within 5 standard errors (0.0004)."""
     law, random = LAWS["rarely wrong"], np.random.default_rng(6)
-    values = [estimate_bayes_error(*_draw(law, 400, random), GRID, secrets=2).value for _ in range(300)]
+    values = [
+        estimate_bayes_error(*_draw(law, 400, random), GRID, secrets=2).value for _ in range(300)
+    ]
     assert np.mean(values) == pytest.approx(0.02, abs=5 * (0.02 * 0.98 / 400 / 300) ** 0.5)
 
 
 def test_the_mean_is_unbiased_and_its_interval_covers() -> None:
     random = np.random.default_rng(7)
     found = [estimate_mean(random.gamma(2.0, 50.0, 400)) for _ in range(SEEDS)]
-    assert np.mean([each.value for each in found]) == pytest.approx(100, abs=5 * 50 * 2**0.5 / (400 * SEEDS) ** 0.5)
+    assert np.mean([each.value for each in found]) == pytest.approx(
+        100, abs=5 * 50 * 2**0.5 / (400 * SEEDS) ** 0.5
+    )
     assert sum(each.low <= 100 <= each.high for each in found) >= LEAST
     assert found[0].errs == "unbiased"
 
@@ -183,12 +225,17 @@ def test_exposed_reports_are_counted_and_err_high_with_few_hits() -> None:
     assert exposed(law) == pytest.approx(0.6)
     found = estimate_exposed(*_draw(law, 4000, np.random.default_rng(8)), GRID, secrets=2)
     assert found.value == pytest.approx(0.6, abs=5 * (0.24 / 4000) ** 0.5)
-    blind = estimate_exposed(*_draw(Joint.uniform(secrets=2, places=500), 200, np.random.default_rng(9)), GRID, secrets=2)
+    blind = estimate_exposed(
+        *_draw(Joint.uniform(secrets=2, places=500), 200, np.random.default_rng(9)), GRID, secrets=2
+    )
     assert blind.value > 0.5 and "high with few hits" in blind.errs
 
 
 def test_a_secret_without_hits_and_a_single_hit_are_measured_without_a_murmur() -> None:
-    secret, reports = np.array([0, 0, 1, 1]), np.array([[0.0, 0.0], [0.0, 0.0], [0.0, 0.0], [50.0, 0.0]])
+    secret, reports = (
+        np.array([0, 0, 1, 1]),
+        np.array([[0.0, 0.0], [0.0, 0.0], [0.0, 0.0], [50.0, 0.0]]),
+    )
     for estimate in (estimate_bayes_error, estimate_information, estimate_exposed):
         found = estimate(secret, reports, GRID, secrets=3)
         assert np.isfinite([found.low, found.value, found.high]).all()
@@ -197,8 +244,11 @@ def test_a_secret_without_hits_and_a_single_hit_are_measured_without_a_murmur() 
 
 
 def test_a_handful_of_hits_is_not_taken_for_certainty() -> None:
-    """Five separated hits of each of two secrets allow an error of a fifth at least; [0, 0] would be a lie."""
-    found = estimate_bayes_error(np.repeat([0, 1], 5), np.repeat([[0.0, 0.0], [50.0, 0.0]], 5, axis=0), GRID, secrets=2)
+    """Five separated hits of each of two secrets allow an error of a fifth at least; [0, 0] would
+    be a lie."""
+    found = estimate_bayes_error(
+        np.repeat([0, 1], 5), np.repeat([[0.0, 0.0], [50.0, 0.0]], 5, axis=0), GRID, secrets=2
+    )
     assert found.value == 0 and found.high > 0.2
 
 

@@ -24,11 +24,19 @@ from sfumato.measure.exact import (
     santhi_vardy_bound,
 )
 from sfumato.measure.gains import guess_or_pass, named, one_target, two_guesses
-from sfumato.measure.worst import error_per_secret, exposed, exposed_per_secret, geo_indistinguishability, renyi_divergence, worst_report
+from sfumato.measure.worst import (
+    error_per_secret,
+    exposed,
+    exposed_per_secret,
+    geo_indistinguishability,
+    renyi_divergence,
+    worst_report,
+)
 
 
 def test_two_by_two_in_exact_fractions() -> None:
-    """P = [[3/8, 1/8], [1/8, 3/8]]: B = 1/4, worst posterior 3/4, V_2 guesses = 1, guess or pass = 1/2, gain over the prior 3/2."""
+    """P = [[3/8, 1/8], [1/8, 3/8]]: B = 1/4, worst posterior 3/4, V_2 guesses = 1, guess or pass =
+    1/2, gain over the prior 3/2."""
     joint = Joint([[0.375, 0.125], [0.125, 0.375]])
     assert Fraction(bayes_error(joint)) == Fraction(1, 4)
     assert Fraction(worst_report(joint)) == Fraction(3, 4)
@@ -36,29 +44,59 @@ def test_two_by_two_in_exact_fractions() -> None:
     assert Fraction(g_vulnerability(joint, guess_or_pass(2))) == Fraction(1, 2)
     assert Fraction(g_vulnerability(joint, one_target(2, 0))) == Fraction(3, 4)
     assert min_entropy_leakage(joint) == pytest.approx(np.log2(1.5))
-    assert mutual_information(joint) == pytest.approx(1 - (-0.75 * np.log2(0.75) - 0.25 * np.log2(0.25)))
+    assert mutual_information(joint) == pytest.approx(
+        1 - (-0.75 * np.log2(0.75) - 0.25 * np.log2(0.25))
+    )
     assert error_per_secret(joint).tolist() == [0.25, 0.25]
     assert exposed(joint) == 0
 
 
 def test_identity_leaks_all_and_constant_nothing() -> None:
     everything, nothing = Joint(np.eye(4) / 4), Joint.uniform(secrets=4, places=1)
-    assert (bayes_error(everything), mutual_information(everything), conditional_entropy(everything)) == (0, 2, 0)
-    assert (bayes_error(nothing), mutual_information(nothing), conditional_entropy(nothing)) == (0.75, 0, 2)
-    assert (worst_report(everything), exposed(everything), exposed(nothing), worst_report(nothing)) == (1, 1, 0, 0.25)
+    assert (
+        bayes_error(everything),
+        mutual_information(everything),
+        conditional_entropy(everything),
+    ) == (0, 2, 0)
+    assert (bayes_error(nothing), mutual_information(nothing), conditional_entropy(nothing)) == (
+        0.75,
+        0,
+        2,
+    )
+    assert (
+        worst_report(everything),
+        exposed(everything),
+        exposed(nothing),
+        worst_report(nothing),
+    ) == (1, 1, 0, 0.25)
     assert exposed_per_secret(everything).tolist() == [1] * 4
 
 
 def test_one_secret_has_nothing_to_hide() -> None:
     alone = Joint([[0.5, 0.5]])
-    assert (entropy(alone), bayes_error(alone), mutual_information(alone), santhi_vardy_bound(alone), min_entropy_leakage(alone)) == (
-        0,
-    ) * 5
+    assert (
+        entropy(alone),
+        bayes_error(alone),
+        mutual_information(alone),
+        santhi_vardy_bound(alone),
+        min_entropy_leakage(alone),
+    ) == (0,) * 5
 
 
 def test_a_secret_or_report_that_never_happens_changes_nothing() -> None:
-    plain, padded = Joint([[0.3, 0.2], [0.1, 0.4]]), Joint([[0.3, 0.2, 0.0], [0.1, 0.4, 0.0], [0.0, 0.0, 0.0]])
-    for measure in (bayes_error, mutual_information, conditional_entropy, entropy, worst_report, exposed, min_entropy_leakage):
+    plain, padded = (
+        Joint([[0.3, 0.2], [0.1, 0.4]]),
+        Joint([[0.3, 0.2, 0.0], [0.1, 0.4, 0.0], [0.0, 0.0, 0.0]]),
+    )
+    for measure in (
+        bayes_error,
+        mutual_information,
+        conditional_entropy,
+        entropy,
+        worst_report,
+        exposed,
+        min_entropy_leakage,
+    ):
         assert measure(padded) == pytest.approx(measure(plain))
 
 
@@ -84,11 +122,14 @@ def test_cross_entropy_is_infinite_where_a_guess_rules_out_what_happens() -> Non
     joint = Joint([[0.5, 0.0], [0.25, 0.25]])
     assert cross_entropy(joint, np.array([[1.0, 0.0], [0.0, 1.0]])) == float("inf")
     assert cross_entropy(joint, np.array([[0.5, 0.5], [0.5, 0.5]])) == 1
-    assert cross_entropy(joint, np.array([[2 / 3, 1 / 3], [0.0, 1.0]])) == pytest.approx(conditional_entropy(joint))
+    assert cross_entropy(joint, np.array([[2 / 3, 1 / 3], [0.0, 1.0]])) == pytest.approx(
+        conditional_entropy(joint)
+    )
 
 
 def test_a_guess_learnt_on_another_table_is_judged_on_this_one() -> None:
-    """Learnt: report 0 is x0, report 1 is x1, report 2 was never seen (a blind guess).  By hand: 1 - (0.1 + 0.2 + 0.4/2)."""
+    """Learnt: report 0 is x0, report 1 is x1, report 2 was never seen (a blind guess).  By hand: 1
+    - (0.1 + 0.2 + 0.4/2)."""
     learnt = Joint([[0.6, 0.0, 0.0], [0.0, 0.4, 0.0]])
     judged = Joint([[0.1, 0.1, 0.3], [0.2, 0.2, 0.1]])
     assert error_of_guess(judged, learnt) == pytest.approx(1 - (0.1 + 0.2 + 0.4 / 2))
@@ -118,7 +159,7 @@ def test_gains_are_found_by_name() -> None:
         one_target(2, 2)
 
 
-# Worst cases -----------------------------------------------------------------------------------------
+# Worst cases --------------------------------------------------------------------------------------
 
 
 def test_geo_indistinguishability_is_infinite_where_one_truth_can_and_another_cannot() -> None:
@@ -128,19 +169,26 @@ def test_geo_indistinguishability_is_infinite_where_one_truth_can_and_another_ca
 
 
 def test_geo_indistinguishability_is_infinite_where_two_truths_at_one_place_differ() -> None:
-    assert geo_indistinguishability(np.array([[0.5, 0.5], [0.6, 0.4]]), np.zeros((2, 2))) == float("inf")
+    assert geo_indistinguishability(np.array([[0.5, 0.5], [0.6, 0.4]]), np.zeros((2, 2))) == float(
+        "inf"
+    )
     assert geo_indistinguishability(np.array([[0.5, 0.5], [0.5, 0.5]]), np.zeros((2, 2))) == 0
 
 
 def test_geo_indistinguishability_of_randomised_response_is_the_log_odds_per_metre() -> None:
     truths = np.array([[0.0, 0.0], [30.0, 40.0]])
-    assert geo_indistinguishability(np.array([[0.75, 0.25], [0.25, 0.75]]), truths) == pytest.approx(np.log(3) / 50)
-    assert geo_indistinguishability(sparse.csr_matrix([[0.75, 0.25], [0.25, 0.75]]), truths) == pytest.approx(np.log(3) / 50)
+    assert geo_indistinguishability(
+        np.array([[0.75, 0.25], [0.25, 0.75]]), truths
+    ) == pytest.approx(np.log(3) / 50)
+    assert geo_indistinguishability(
+        sparse.csr_matrix([[0.75, 0.25], [0.25, 0.75]]), truths
+    ) == pytest.approx(np.log(3) / 50)
 
 
 @pytest.mark.parametrize("epsilon", [0.001, 0.05, 2.0])
 def test_geo_indistinguishability_of_a_truncated_geometric_law_is_its_rate(epsilon: float) -> None:
-    """On a line, reports with chance proportional to exp(-e d) and leftovers at the ends: the rate is e, not more (Ghosh et al. 2009)."""
+    """On a line, reports with chance proportional to exp(-e d) and leftovers at the ends: the rate
+    is e, not more (Ghosh et al. 2009)."""
     size, base = 9, np.exp(-epsilon)
     apart = np.abs(np.arange(size)[:, None] - np.arange(size)[None, :])
     matrix = (1 - base) / (1 + base) * base**apart
@@ -168,10 +216,19 @@ def test_renyi_divergence_grows_with_its_order(rows: np.ndarray) -> None:
     assert all(low <= high + 1e-9 for low, high in pairwise(values))
 
 
-@given(rows=channels(2, 4), merge=st.lists(st.integers(0, 2), min_size=4, max_size=4), order=st.sampled_from(ORDERS))
-def test_renyi_divergence_falls_when_reports_are_merged(rows: np.ndarray, merge: list[int], order: float) -> None:
+@given(
+    rows=channels(2, 4),
+    merge=st.lists(st.integers(0, 2), min_size=4, max_size=4),
+    order=st.sampled_from(ORDERS),
+)
+def test_renyi_divergence_falls_when_reports_are_merged(
+    rows: np.ndarray, merge: list[int], order: float
+) -> None:
     merged = rows @ np.eye(3)[merge]
-    assert renyi_divergence(merged[0], merged[1], order) <= renyi_divergence(rows[0], rows[1], order) + 1e-9
+    assert (
+        renyi_divergence(merged[0], merged[1], order)
+        <= renyi_divergence(rows[0], rows[1], order) + 1e-9
+    )
 
 
 @given(row=channels(1, 5), order=st.sampled_from(ORDERS))
@@ -180,17 +237,25 @@ def test_renyi_divergence_of_a_law_from_itself_is_zero(row: np.ndarray, order: f
 
 
 def test_renyi_divergence_by_hand() -> None:
-    """P = (1/2, 1/2), Q = (1/4, 3/4): order 2 is log2(1 + 1/3), order infinity 1 bit, order 1/2 is -2 log2 of the overlap."""
+    """P = (1/2, 1/2), Q = (1/4, 3/4): order 2 is log2(1 + 1/3), order infinity 1 bit, order 1/2 is
+    -2 log2 of the overlap."""
     p, q = np.array([0.5, 0.5]), np.array([0.25, 0.75])
     assert renyi_divergence(p, q, 2.0) == pytest.approx(np.log2(4 / 3))
     assert renyi_divergence(p, q, float("inf")) == 1
     assert renyi_divergence(p, q, 1.0) == pytest.approx(0.5 * np.log2(2) + 0.5 * np.log2(2 / 3))
-    assert renyi_divergence(p, q, 0.5) == pytest.approx(-2 * np.log2(np.sqrt(1 / 8) + np.sqrt(3 / 8)))
+    assert renyi_divergence(p, q, 0.5) == pytest.approx(
+        -2 * np.log2(np.sqrt(1 / 8) + np.sqrt(3 / 8))
+    )
 
 
 def test_renyi_divergence_is_infinite_where_it_is() -> None:
     p, q = np.array([0.5, 0.5]), np.array([1.0, 0.0])
-    assert renyi_divergence(p, q, 1.0) == renyi_divergence(p, q, 2.0) == renyi_divergence(p, q, float("inf")) == float("inf")
+    assert (
+        renyi_divergence(p, q, 1.0)
+        == renyi_divergence(p, q, 2.0)
+        == renyi_divergence(p, q, float("inf"))
+        == float("inf")
+    )
     assert renyi_divergence(q, p, float("inf")) == 1
     assert renyi_divergence(p, q, 0.5) == pytest.approx(1)
     assert renyi_divergence(np.array([1.0, 0.0]), np.array([0.0, 1.0]), 0.5) == float("inf")
@@ -204,7 +269,8 @@ def test_an_order_that_is_none_is_refused(order: float) -> None:
 
 @given(joint=joints())
 def test_the_worst_ratio_between_secrets_bounds_the_worst_report(joint: Joint) -> None:
-    """With R the largest order-infinity divergence between rows P(z|x), no posterior exceeds p 2^R / (p 2^R + 1 - p)."""
+    """With R the largest order-infinity divergence between rows P(z|x), no posterior exceeds p 2^R
+    / (p 2^R + 1 - p)."""
     prior = joint.prior
     if np.all(prior > 0) and len(prior) > 1:
         rows = joint.table / prior[:, None]

@@ -1,4 +1,5 @@
-"""The paper's propositions as laws on random finite chains, and the one that fails as a counterexample."""
+"""The paper's propositions as laws on random finite chains, and the one that fails as a
+counterexample."""
 
 import numpy as np
 import pytest
@@ -27,11 +28,13 @@ TINY = 1e-9
 shares = st.integers(0, 16).map(lambda sixteenths: sixteenths / 16)
 
 
-# The propositions ------------------------------------------------------------------------------------
+# The propositions ---------------------------------------------------------------------------------
 
 
 @given(chain=chains(), share=shares)
-def test_a_mixture_of_two_mechanisms_within_a_budget_is_within_it(chain: Chain, share: float) -> None:
+def test_a_mixture_of_two_mechanisms_within_a_budget_is_within_it(
+    chain: Chain, share: float
+) -> None:
     """Proposition "Convexity of M_L": the mechanisms with loss at most L are a convex set."""
     mixture = share * chain.mechanism + (1 - share) * chain.other
     budget = max(chain.loss(chain.mechanism), chain.loss(chain.other))
@@ -47,36 +50,51 @@ def test_information_in_the_guess_is_convex_in_the_mechanism(chain: Chain, share
         return mutual_information(chain.joint.through(mechanism).through(chain.classifier))
 
     mixture = share * chain.mechanism + (1 - share) * chain.other
-    assert information(mixture) <= share * information(chain.mechanism) + (1 - share) * information(chain.other) + TINY
+    assert (
+        information(mixture)
+        <= share * information(chain.mechanism) + (1 - share) * information(chain.other) + TINY
+    )
 
 
 @settings(max_examples=60)
 @given(chain=chains())
-def test_no_classifier_tells_more_than_the_reports_so_min_max_is_at_most_the_min(chain: Chain) -> None:
+def test_no_classifier_tells_more_than_the_reports_so_min_max_is_at_most_the_min(
+    chain: Chain,
+) -> None:
     """Proposition "equilibriumI": min_G max_C I(X;Y) <= min_G I(X;Z).
 
-    It holds because max_C I(X;Y) <= I(X;Z) for each mechanism (data processing); the two minima over any
-    set of mechanisms then stand in the same order.
+    It holds because max_C I(X;Y) <= I(X;Z) for each mechanism (data processing); the two minima
+    over any set of mechanisms then stand in the same order.
     """
     seen = [chain.joint.through(mechanism) for mechanism in (chain.mechanism, chain.other)]
     best = [best_classifier(joint)[0] for joint in seen]
     for joint, value in zip(seen, best, strict=True):
         assert value <= mutual_information(joint) + TINY
-        assert mutual_information(joint.through(chain.classifier)) <= value + TINY  # a soft classifier is no better than the best hard one
+        assert (
+            mutual_information(joint.through(chain.classifier)) <= value + TINY
+        )  # a soft classifier is no better than the best hard one
     assert min(best) <= min(mutual_information(joint) for joint in seen) + TINY
 
 
 @given(chain=chains())
 def test_guessing_from_less_never_helps(chain: Chain) -> None:
-    """Proposition "LowerBound": B(X|Z) <= B(X|Y); and before it B(X|W) <= B(X|Z), after it B(X|Y) <= B(X)."""
+    """Proposition "LowerBound": B(X|Z) <= B(X|Y); and before it B(X|W) <= B(X|Z), after it B(X|Y)
+    <= B(X)."""
     reports = chain.joint.through(chain.mechanism)
     guesses = reports.through(chain.classifier)
-    errors = [bayes_error(chain.joint), bayes_error(reports), bayes_error(guesses), 1 - float(guesses.prior.max())]
+    errors = [
+        bayes_error(chain.joint),
+        bayes_error(reports),
+        bayes_error(guesses),
+        1 - float(guesses.prior.max()),
+    ]
     assert errors == pytest.approx(sorted(errors), abs=TINY)
 
 
 @given(chain=chains())
-def test_the_posterior_is_the_classifier_that_minimises_cross_entropy_and_attains_the_conditional_entropy(chain: Chain) -> None:
+def test_the_posterior_is_the_classifier_that_minimises_cross_entropy_and_attains_the_conditional_entropy(
+    chain: Chain,
+) -> None:
     """Proposition "propMICE", its second line: argmin_C CE(X,Y) = P(x|z), where CE = H(X|Z)."""
     joint = chain.joint.through(chain.mechanism)
     posterior = joint.posterior.T
@@ -88,7 +106,8 @@ def test_the_posterior_is_the_classifier_that_minimises_cross_entropy_and_attain
 
 @given(chain=chains())
 def test_the_classifier_that_minimises_cross_entropy_attains_the_bayes_error(chain: Chain) -> None:
-    """Proposition "propCEB": R(f*) = B(X|Z) for f*(z) = argmax_x P(x|z); no other decision does better."""
+    """Proposition "propCEB": R(f*) = B(X|Z) for f*(z) = argmax_x P(x|z); no other decision does
+    better."""
     joint = chain.joint.through(chain.mechanism)
 
     def error(decision: np.ndarray) -> float:
@@ -107,7 +126,9 @@ def test_the_bayes_error_keeps_the_santhi_vardy_bound(joint: Joint) -> None:
 
 @pytest.mark.parametrize("secrets", [1, 2, 5])
 def test_the_santhi_vardy_bound_is_tight_when_nothing_is_known(secrets: int) -> None:
-    assert santhi_vardy_bound(Joint.uniform(secrets=secrets, places=3)) == pytest.approx(1 - 1 / secrets)
+    assert santhi_vardy_bound(Joint.uniform(secrets=secrets, places=3)) == pytest.approx(
+        1 - 1 / secrets
+    )
 
 
 def _posterior_drawn(joint: Joint) -> float:
@@ -118,8 +139,8 @@ def _posterior_drawn(joint: Joint) -> float:
 def test_drawing_the_guess_from_the_posterior_turns_the_order_of_two_mechanisms_round() -> None:
     """Proposition "propMICE", its first line, fails: argmin_G max_C I(X;Y) is not argmin_G I(X;Y').
 
-    Uniform binary X.  A symmetric channel with error 0.1 has I(X;Y') = 0.320 and max_C I(X;Y) = 0.531
-    bits; an erasure channel that reveals with chance 0.66 has 0.342 and 0.453.
+    Uniform binary X.  A symmetric channel with error 0.1 has I(X;Y') = 0.320 and max_C I(X;Y) =
+    0.531 bits; an erasure channel that reveals with chance 0.66 has 0.342 and 0.453.
     """
     symmetric = Joint(np.array([[0.9, 0.1], [0.1, 0.9]]) / 2)
     erasure = Joint(np.array([[0.66, 0.34, 0.0], [0.0, 0.34, 0.66]]) / 2)
@@ -131,12 +152,18 @@ def test_drawing_the_guess_from_the_posterior_turns_the_order_of_two_mechanisms_
     assert best_classifier(symmetric)[0] > best_classifier(erasure)[0]
 
 
-# What the measures are -------------------------------------------------------------------------------
+# What the measures are ----------------------------------------------------------------------------
 
 
-@given(weights=st.integers(1, 5).flatmap(lambda rows: st.integers(1, 5).flatmap(lambda columns: tables(rows, columns))))
+@given(
+    weights=st.integers(1, 5).flatmap(
+        lambda rows: st.integers(1, 5).flatmap(lambda columns: tables(rows, columns))
+    )
+)
 def test_the_bayes_error_is_its_exact_fraction(weights: np.ndarray) -> None:
-    assert bayes_error(Joint(weights / weights.sum())) == pytest.approx(float(bayes_error_in_fractions(weights)), abs=1e-12)
+    assert bayes_error(Joint(weights / weights.sum())) == pytest.approx(
+        float(bayes_error_in_fractions(weights)), abs=1e-12
+    )
 
 
 @given(joint=joints())
@@ -144,7 +171,12 @@ def test_information_is_the_entropy_that_goes(joint: Joint) -> None:
     """I(X;Z) = H(X) - H(X|Z), and all three lie where they must."""
     gone = entropy(joint) - conditional_entropy(joint)
     assert mutual_information(joint) == pytest.approx(gone, abs=TINY)
-    assert -TINY <= conditional_entropy(joint) <= entropy(joint) + TINY <= np.log2(len(joint.secrets)) + 2 * TINY
+    assert (
+        -TINY
+        <= conditional_entropy(joint)
+        <= entropy(joint) + TINY
+        <= np.log2(len(joint.secrets)) + 2 * TINY
+    )
 
 
 @given(joint=joints())
@@ -158,7 +190,9 @@ def test_information_by_a_slow_loop_is_the_same(joint: Joint) -> None:
 
 
 @given(joint=joints(), data=st.data())
-def test_merging_reports_never_lowers_the_bayes_error_nor_raises_the_information(joint: Joint, data: st.DataObject) -> None:
+def test_merging_reports_never_lowers_the_bayes_error_nor_raises_the_information(
+    joint: Joint, data: st.DataObject
+) -> None:
     reports = joint.table.shape[1]
     into = data.draw(st.lists(st.integers(0, reports - 1), min_size=reports, max_size=reports))
     merged = joint.through(np.eye(reports)[into])
@@ -166,7 +200,10 @@ def test_merging_reports_never_lowers_the_bayes_error_nor_raises_the_information
     assert mutual_information(merged) <= mutual_information(joint) + TINY
     assert worst_report(merged) <= worst_report(joint) + TINY
     for gain in NAMED.values():
-        assert g_vulnerability(merged, gain(len(joint.secrets))) <= g_vulnerability(joint, gain(len(joint.secrets))) + TINY
+        assert (
+            g_vulnerability(merged, gain(len(joint.secrets)))
+            <= g_vulnerability(joint, gain(len(joint.secrets))) + TINY
+        )
 
 
 @given(joint=joints(), seed=st.integers(0, 1000))
@@ -174,15 +211,29 @@ def test_relabelling_secrets_or_reports_changes_nothing(joint: Joint, seed: int)
     random = np.random.default_rng(seed)
     rows, columns = (random.permutation(size) for size in joint.table.shape)
     again = Joint(joint.table[rows][:, columns])
-    for measure in (bayes_error, mutual_information, conditional_entropy, entropy, min_entropy_leakage, worst_report, exposed):
+    for measure in (
+        bayes_error,
+        mutual_information,
+        conditional_entropy,
+        entropy,
+        min_entropy_leakage,
+        worst_report,
+        exposed,
+    ):
         assert measure(again) == pytest.approx(measure(joint), abs=TINY)
     assert error_per_secret(again) == pytest.approx(error_per_secret(joint)[rows], abs=TINY)
 
 
 @given(chain=chains(), seed=st.integers(0, 1000))
-def test_relabelling_guesses_changes_no_information_but_may_ruin_the_success(chain: Chain, seed: int) -> None:
+def test_relabelling_guesses_changes_no_information_but_may_ruin_the_success(
+    chain: Chain, seed: int
+) -> None:
     guesses = chain.joint.through(chain.mechanism).through(chain.classifier)
-    swapped = guesses.through(np.eye(guesses.table.shape[1])[np.random.default_rng(seed).permutation(guesses.table.shape[1])])
+    swapped = guesses.through(
+        np.eye(guesses.table.shape[1])[
+            np.random.default_rng(seed).permutation(guesses.table.shape[1])
+        ]
+    )
     assert mutual_information(swapped) == pytest.approx(mutual_information(guesses), abs=TINY)
     assert bayes_error(swapped) == pytest.approx(bayes_error(guesses), abs=TINY)
 
@@ -196,22 +247,33 @@ def test_a_report_split_in_two_by_a_blind_coin_tells_no_more(joint: Joint) -> No
 
 @given(joint=joints())
 def test_the_gain_of_one_guess_is_the_bayes_vulnerability(joint: Joint) -> None:
-    assert g_vulnerability(joint, bayes(len(joint.secrets))) == pytest.approx(bayes_vulnerability(joint), abs=TINY)
+    assert g_vulnerability(joint, bayes(len(joint.secrets))) == pytest.approx(
+        bayes_vulnerability(joint), abs=TINY
+    )
     assert bayes_vulnerability(joint) == pytest.approx(1 - bayes_error(joint), abs=TINY)
 
 
 @given(joint=joints())
 def test_gains_stand_in_their_order(joint: Joint) -> None:
-    """Two guesses are worth at least one; passing never costs, and guessing costs at least 1 less than twice the vulnerability."""
+    """Two guesses are worth at least one; passing never costs, and guessing costs at least 1 less
+    than twice the vulnerability."""
     count = len(joint.secrets)
     assert g_vulnerability(joint, two_guesses(count)) >= bayes_vulnerability(joint) - TINY
-    assert g_vulnerability(joint, guess_or_pass(count)) >= max(0.0, 2 * bayes_vulnerability(joint) - 1) - TINY
+    assert (
+        g_vulnerability(joint, guess_or_pass(count))
+        >= max(0.0, 2 * bayes_vulnerability(joint) - 1) - TINY
+    )
     for target in range(count):
-        assert g_vulnerability(joint, one_target(count, target)) >= max(joint.prior[target], 1 - joint.prior[target]) - TINY
+        assert (
+            g_vulnerability(joint, one_target(count, target))
+            >= max(joint.prior[target], 1 - joint.prior[target]) - TINY
+        )
 
 
 @given(joint=joints())
-def test_min_entropy_leakage_is_never_negative_and_at_most_the_number_of_reports(joint: Joint) -> None:
+def test_min_entropy_leakage_is_never_negative_and_at_most_the_number_of_reports(
+    joint: Joint,
+) -> None:
     assert -TINY <= min_entropy_leakage(joint) <= np.log2(min(joint.table.shape)) + TINY
 
 
@@ -241,5 +303,9 @@ def test_the_worst_report_and_the_exposed_follow_from_the_posterior(joint: Joint
     assert 1 / len(joint.secrets) - TINY <= worst_report(joint) <= 1 + TINY
     assert worst_report(joint) >= bayes_vulnerability(joint) - TINY
     assert exposed(joint, above=0.9) <= exposed(joint, above=0.5) + TINY
-    slow = sum(column.sum() for column in joint.table.T if column.sum() and column.max() / column.sum() > 0.9)
+    slow = sum(
+        column.sum()
+        for column in joint.table.T
+        if column.sum() and column.max() / column.sum() > 0.9
+    )
     assert exposed(joint) == pytest.approx(slow, abs=TINY)

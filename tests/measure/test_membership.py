@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.measure.membership import CHEAP, NEAR, SURE, area_under_curve, membership_test, stored_places
+from sfumato.measure.membership import (
+    CHEAP,
+    NEAR,
+    SURE,
+    area_under_curve,
+    membership_test,
+    stored_places,
+)
 from sfumato.mechanism.simple import Coin
 
 DATA = sf.four_corners(0)
@@ -22,10 +29,12 @@ def test_a_channel_that_lists_its_truths_gives_them_away() -> None:
     assert "lists its training points" in found.verdict and found.as_dict()["listed"] == 1
 
 
-@pytest.mark.parametrize("mechanism", [Coin(keep=0.3, place=(0.0, 0.0)), sf.Snapped(sf.Identity(), sf.Grid(cell_m=100))])
+@pytest.mark.parametrize(
+    "mechanism", [Coin(keep=0.3, place=(0.0, 0.0)), sf.Snapped(sf.Identity(), sf.Grid(cell_m=100))]
+)
 def test_a_mechanism_that_saw_no_data_tells_nothing(mechanism: sf.Mechanism) -> None:
-    """30 splits by other seeds: intervals of 95 % hold 0.5 in 26 or more (fewer by chance once in 60; a score that favoured one
-    side by 0.15 would be held in about 10)."""
+    """30 splits by other seeds: intervals of 95 % hold 0.5 in 26 or more (fewer by chance once in
+    60; a score that favoured one side by 0.15 would be held in about 10)."""
     held = 0
     for seed in range(30):
         split = DATA.train.split(15, 15, seed=seed)
@@ -38,8 +47,11 @@ def test_a_mechanism_that_saw_no_data_tells_nothing(mechanism: sf.Mechanism) -> 
 
 
 def test_a_mechanism_that_is_surer_where_it_was_trained_is_caught() -> None:
-    """Rows at training points are certain, rows elsewhere are not; the file lists no training point."""
-    chances = np.vstack([np.tile([1.0, 0.0], (len(INSIDE), 1)), np.tile([0.5, 0.5], (len(OUTSIDE), 1))])
+    """Rows at training points are certain, rows elsewhere are not; the file lists no training
+    point."""
+    chances = np.vstack(
+        [np.tile([1.0, 0.0], (len(INSIDE), 1)), np.tile([0.5, 0.5], (len(OUTSIDE), 1))]
+    )
 
     class Peaked(sf.Channel):
         def arrays(self) -> dict[str, np.ndarray]:
@@ -68,7 +80,9 @@ def test_an_unknown_law_is_judged_by_its_file_alone() -> None:
 
 
 def test_weights_of_nets_are_not_places() -> None:
-    net = sf.GeneratorNet(((np.ones((3, 4)), np.ones(4)), (np.ones((4, 2)), np.ones(2))), centre_m=(7.0, 8.0))
+    net = sf.GeneratorNet(
+        ((np.ones((3, 4)), np.ones(4)), (np.ones((4, 2)), np.ones(2))), centre_m=(7.0, 8.0)
+    )
     assert {tuple(place) for place in stored_places(net)} <= {(7.0, 8.0)}
 
 

@@ -17,7 +17,9 @@ from sfumato.mechanism.simple import Coin, Identity, constant
 from sfumato.mechanism.wrap import Clamped, Remapped, Snapped
 
 TRUTHS = np.array([[0.0, 0.0], [100.0, 0.0], [30.0, 70.0], [-40.0, 20.0]])
-SAMPLES = Samples(secret=[0, 0, 1, 1, 2], truth=TRUTHS[[0, 1, 1, 2, 3]], secrets=("ann", "bob", "cid"))
+SAMPLES = Samples(
+    secret=[0, 0, 1, 1, 2], truth=TRUTHS[[0, 1, 1, 2, 3]], secrets=("ann", "bob", "cid")
+)
 GRID = Grid(cell_m=25.0)
 REPORTS = np.array([[0.0, 0.0], [50.0, 50.0], [100.0, 0.0]])
 MATRIX = np.array([[0.7, 0.2, 0.1], [0.0, 0.5, 0.5], [1.0, 0.0, 0.0], [0.25, 0.25, 0.5]])
@@ -30,7 +32,9 @@ def _channel() -> Channel:
 def _net(*, keep: float = 0.0) -> GeneratorNet:
     random = np.random.default_rng(5)
     sizes = ((3, 8), (8, 8), (8, 2))
-    layers = tuple((random.normal(0.0, 0.7, size), random.normal(0.0, 0.3, size[1])) for size in sizes)
+    layers = tuple(
+        (random.normal(0.0, 0.7, size), random.normal(0.0, 0.3, size[1])) for size in sizes
+    )
     return GeneratorNet(layers, centre_m=(20.0, 10.0), unit_m=80.0, levels=48, keep=keep)
 
 
@@ -42,17 +46,27 @@ MECHANISMS: dict[str, Callable[[], Mechanism]] = {
     "identity channel": lambda: Channel.identity(TRUTHS),
     "planar laplace": lambda: PlanarLaplace(epsilon=0.02),
     "snapped laplace": lambda: Snapped(PlanarLaplace(epsilon=0.02), GRID),
-    "snapped laplace on a region's grid": lambda: Snapped(PlanarLaplace(epsilon=0.05), Grid(side_m=600, cells=7, centre=(10.0, 3.0))),
+    "snapped laplace on a region's grid": lambda: Snapped(
+        PlanarLaplace(epsilon=0.05), Grid(side_m=600, cells=7, centre=(10.0, 3.0))
+    ),
     "snapped coin": lambda: Snapped(Coin(keep=0.6, place=(20.0, 30.0)), GRID),
-    "clamped laplace": lambda: Clamped(PlanarLaplace(epsilon=0.02), Region(centre=(30.0, 30.0), side_m=300.0)),
+    "clamped laplace": lambda: Clamped(
+        PlanarLaplace(epsilon=0.02), Region(centre=(30.0, 30.0), side_m=300.0)
+    ),
     "clamped channel": lambda: Clamped(_channel(), Region(centre=(0.0, 0.0), side_m=100.0)),
     "remapped channel": lambda: Remapped.bayesian(_channel(), SAMPLES.joint()),
-    "snapped remapped coin": lambda: Snapped(Remapped.bayesian(Coin(keep=0.5, place=(20.0, 30.0)), SAMPLES.joint()), GRID),
+    "snapped remapped coin": lambda: Snapped(
+        Remapped.bayesian(Coin(keep=0.5, place=(20.0, 30.0)), SAMPLES.joint()), GRID
+    ),
     "generator net": _net,
     "snapped generator net": lambda: Snapped(_net(), GRID),
     "snapped generator net that keeps some truths": lambda: Snapped(_net(keep=0.2), GRID),
-    "recorded": lambda: Recorded(truths=np.repeat(TRUTHS, 3, axis=0), reports=np.tile(REPORTS, (4, 1))),
-    "function": lambda: Function(lambda truth, random: truth + random.normal(0.0, 50.0, truth.shape)),
+    "recorded": lambda: Recorded(
+        truths=np.repeat(TRUTHS, 3, axis=0), reports=np.tile(REPORTS, (4, 1))
+    ),
+    "function": lambda: Function(
+        lambda truth, random: truth + random.normal(0.0, 50.0, truth.shape)
+    ),
 }
 FIXED = {"identity", "constant", "identity channel"}  # one report a truth
 UNSAVABLE = {"function"}  # code is not data

@@ -17,7 +17,10 @@ GRID = Grid(side_m=1000, cells=40)
 def net(count: int = 12, pace: int = 4, **changes: object) -> CodebookNet:
     random = np.random.default_rng(5)
     sizes = (2 + 2 * pace, 16, count)
-    layers = tuple((random.normal(size=(fan, out)), random.normal(size=out)) for fan, out in itertools.pairwise(sizes))
+    layers = tuple(
+        (random.normal(size=(fan, out)), random.normal(size=out))
+        for fan, out in itertools.pairwise(sizes)
+    )
     arguments = {
         "places": GRID.snap(random.uniform(-400, 400, size=(count, 2))),
         "layers": layers,
@@ -35,7 +38,10 @@ def test_samples_follow_the_law() -> None:
     rows = mechanism._rows(truth).distinct()
     reports = mechanism.sample(np.repeat(truth, 40_000, axis=0), seed=3)
     places, counts = np.unique(reports, axis=0, return_counts=True)
-    expected = {tuple(place): chance for place, chance in zip(rows.places, rows.matrix.toarray()[0], strict=True)}
+    expected = {
+        tuple(place): chance
+        for place, chance in zip(rows.places, rows.matrix.toarray()[0], strict=True)
+    }
     assert sum(expected.values()) == pytest.approx(1)
     for place, count in zip(places, counts, strict=True):
         chance = expected[tuple(place)]
@@ -64,7 +70,11 @@ def test_no_report_beyond_the_cap_and_the_own_cell_where_no_place_is_near() -> N
     alone = np.array([[499.0, -499.0]])
     assert mechanism.chances(alone).sum() == 0
     np.testing.assert_array_equal(mechanism.sample(alone, seed=0), GRID.snap(alone))
-    joint = Joint(np.array([[0.5, 0.0], [0.0, 0.5]]), places=np.vstack([alone, [[0.0, 0.0]]]), secrets=("a", "b"))
+    joint = Joint(
+        np.array([[0.5, 0.0], [0.0, 0.5]]),
+        places=np.vstack([alone, [[0.0, 0.0]]]),
+        secrets=("a", "b"),
+    )
     law = mechanism.law(joint)
     assert law is not None
     assert law.joint.table.sum() == pytest.approx(1)
@@ -83,8 +93,12 @@ def test_reports_do_not_depend_on_how_many_are_drawn_at_once() -> None:
     truth = np.random.default_rng(3).uniform(-400, 400, size=(3000, 2))
     chance = np.random.default_rng(4).random((3000, 1))
     whole = mechanism.report(truth, chance)
-    parts = np.vstack([mechanism.report(truth[i : i + 7], chance[i : i + 7]) for i in range(0, 3000, 7)])
-    assert (whole != parts).any(axis=1).mean() < 1e-3  # a number at the very edge between two places may round either way
+    parts = np.vstack(
+        [mechanism.report(truth[i : i + 7], chance[i : i + 7]) for i in range(0, 3000, 7)]
+    )
+    assert (whole != parts).any(
+        axis=1
+    ).mean() < 1e-3  # a number at the very edge between two places may round either way
 
 
 @pytest.mark.parametrize(
@@ -104,10 +118,13 @@ def test_what_makes_no_codebook_is_refused(changes: dict, says: str) -> None:
 
 
 def test_a_column_is_drawn_by_its_weight_and_never_one_of_weight_zero() -> None:
-    """Against the plain sum of all columns, for widths that do not fill a block too; and at both ends of the numbers that are drawn."""
+    """Against the plain sum of all columns, for widths that do not fill a block too; and at both
+    ends of the numbers that are drawn."""
     random = np.random.default_rng(0)
     for columns in (2, 16, 17, 40, 256):
-        weights = random.exponential(size=(4000, columns)).astype(np.float32) * (random.random((4000, columns)) < 0.2)
+        weights = random.exponential(size=(4000, columns)).astype(np.float32) * (
+            random.random((4000, columns)) < 0.2
+        )
         weights[np.arange(4000), random.integers(columns, size=4000)] += np.float32(1e-6)
         for drawn in (random.random(4000), np.zeros(4000), np.full(4000, 1 - 2.0**-52)):
             column, total = _columns(weights, drawn)

@@ -14,26 +14,39 @@ MANY = np.tile(TRUTHS, (50, 1))
 
 def test_one_point_gives_one_report_and_many_give_many(mechanism: Mechanism) -> None:
     assert mechanism.sample(TRUTHS[0]).shape == mechanism.sample([0.0, 0.0], seed=1).shape == (2,)
-    assert mechanism.sample(TRUTHS).shape == mechanism.sample(TRUTHS.tolist(), seed=1).shape == (4, 2)
+    assert (
+        mechanism.sample(TRUTHS).shape == mechanism.sample(TRUTHS.tolist(), seed=1).shape == (4, 2)
+    )
     assert mechanism.sample(TRUTHS[:1]).shape == (1, 2)
     assert np.isfinite(mechanism.sample(MANY)).all()
 
 
 def test_no_points_give_no_reports(mechanism: Mechanism) -> None:
-    assert mechanism.sample(np.empty((0, 2))).shape == mechanism.sample(np.empty((0, 2)), seed=1).shape == (0, 2)
+    assert (
+        mechanism.sample(np.empty((0, 2))).shape
+        == mechanism.sample(np.empty((0, 2)), seed=1).shape
+        == (0, 2)
+    )
 
 
-def test_the_same_seed_gives_the_same_reports_and_another_seed_others(name: str, mechanism: Mechanism) -> None:
+def test_the_same_seed_gives_the_same_reports_and_another_seed_others(
+    name: str, mechanism: Mechanism
+) -> None:
     assert np.array_equal(mechanism.sample(MANY, seed=7), mechanism.sample(MANY, seed=7))
-    assert np.array_equal(mechanism.sample(MANY, seed=7), mechanism.sample(MANY, seed=8)) == (name in FIXED)
+    assert np.array_equal(mechanism.sample(MANY, seed=7), mechanism.sample(MANY, seed=8)) == (
+        name in FIXED
+    )
 
 
 def test_one_point_and_a_list_of_one_give_the_same_report(mechanism: Mechanism) -> None:
-    assert np.array_equal(mechanism.sample(TRUTHS[1], seed=3), mechanism.sample(TRUTHS[1:2], seed=3)[0])
+    assert np.array_equal(
+        mechanism.sample(TRUTHS[1], seed=3), mechanism.sample(TRUTHS[1:2], seed=3)[0]
+    )
 
 
 def test_without_a_seed_no_two_calls_are_alike(name: str, mechanism: Mechanism) -> None:
-    """Two calls on 200 points agree by chance with less than 0.86^100: the likeliest repeat is 0.7^2 + 0.3^2 per random point."""
+    """Two calls on 200 points agree by chance with less than 0.86^100: the likeliest repeat is
+    0.7^2 + 0.3^2 per random point."""
     assert np.array_equal(mechanism.sample(MANY), mechanism.sample(MANY)) == (name in FIXED)
 
 
@@ -71,11 +84,15 @@ def test_a_truth_is_not_written_to(mechanism: Mechanism) -> None:
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), float("-inf")])
 def test_a_truth_that_is_not_finite_is_refused(mechanism: Mechanism, bad: float) -> None:
     for truth in ([bad, 0.0], [[0.0, 0.0], [0.0, bad]]):
-        with pytest.raises(MechanismError, match="two finite numbers of metres; got NaN or infinity"):
+        with pytest.raises(
+            MechanismError, match="two finite numbers of metres; got NaN or infinity"
+        ):
             mechanism.sample(truth)
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 3), (1, 2, 2), ()])
 def test_a_truth_of_another_shape_is_refused(mechanism: Mechanism, shape: tuple[int, ...]) -> None:
-    with pytest.raises(MechanismError, match="a truth is two coordinates in metres, or n rows of two"):
+    with pytest.raises(
+        MechanismError, match="a truth is two coordinates in metres, or n rows of two"
+    ):
         mechanism.sample(np.zeros(shape))

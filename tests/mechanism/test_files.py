@@ -15,7 +15,9 @@ from tests.mechanism.registry import MECHANISMS, SAMPLES, TRUTHS, UNSAVABLE, law
 MANY = np.tile(TRUTHS, (50, 1))
 
 
-def test_a_saved_mechanism_comes_back_with_the_same_reports_and_the_same_law(name: str, mechanism: Mechanism, tmp_path: Path) -> None:
+def test_a_saved_mechanism_comes_back_with_the_same_reports_and_the_same_law(
+    name: str, mechanism: Mechanism, tmp_path: Path
+) -> None:
     if name in UNSAVABLE:
         with pytest.raises(MechanismError, match="cannot be saved"):
             mechanism.save(tmp_path / "mechanism.npz")
@@ -34,7 +36,9 @@ def test_a_saved_mechanism_comes_back_with_the_same_reports_and_the_same_law(nam
     assert np.array_equal(after.joint.places, before.joint.places)  # type: ignore[arg-type]
 
 
-def test_nothing_in_a_mechanism_file_is_pickled(name: str, mechanism: Mechanism, tmp_path: Path) -> None:
+def test_nothing_in_a_mechanism_file_is_pickled(
+    name: str, mechanism: Mechanism, tmp_path: Path
+) -> None:
     if name in UNSAVABLE:
         return
     mechanism.save(tmp_path / "mechanism.npz")
@@ -56,7 +60,9 @@ def test_a_truncated_file_is_refused(name: str, mechanism: Mechanism, tmp_path: 
             load_mechanism(path)
 
 
-def test_a_file_with_a_part_left_out_or_bent_is_refused(name: str, mechanism: Mechanism, tmp_path: Path) -> None:
+def test_a_file_with_a_part_left_out_or_bent_is_refused(
+    name: str, mechanism: Mechanism, tmp_path: Path
+) -> None:
     if name in UNSAVABLE:
         return
     path = tmp_path / "mechanism.npz"
@@ -96,7 +102,10 @@ def _pickled(path: Path) -> None:
 
 FOREIGN = {
     "text": (lambda path: path.write_text("not a mechanism"), "is not a whole mechanism file"),
-    "array": (lambda path: np.lib.format.write_array(path.open("wb"), np.zeros(3)), "is not a whole mechanism file"),
+    "array": (
+        lambda path: np.lib.format.write_array(path.open("wb"), np.zeros(3)),
+        "is not a whole mechanism file",
+    ),
     "archive": (_foreign_npz, "is not a mechanism file of this version"),
     "version": (_other_version, "expected 'sfumato mechanism 1'"),
     "kind": (_unknown_kind, "kind 'crystal ball', which this version does not know"),
@@ -112,7 +121,9 @@ def test_a_foreign_file_is_refused(written, words: str, tmp_path: Path) -> None:
         load_mechanism(tmp_path / "mechanism.npz")
 
 
-@pytest.mark.parametrize("grid", [[0.0, 1.0, 1.0, 100.0], [25.0, 1.0, 1.0, np.inf], [25.0, 1.0], [-25.0, 0.0, 0.0]])
+@pytest.mark.parametrize(
+    "grid", [[0.0, 1.0, 1.0, 100.0], [25.0, 1.0, 1.0, np.inf], [25.0, 1.0], [-25.0, 0.0, 0.0]]
+)
 def test_numbers_that_make_no_grid_are_refused(grid: list[float], tmp_path: Path) -> None:
     MECHANISMS["snapped coin"]().save(tmp_path / "mechanism.npz")
     with np.load(tmp_path / "mechanism.npz") as stored:
@@ -129,6 +140,14 @@ def test_an_absent_file_is_refused(tmp_path: Path) -> None:
 
 def test_a_saved_mechanism_is_known_to_a_process_that_has_imported_nothing_else(tmp_path):
     MECHANISMS["recorded"]().save(tmp_path / "mechanism.npz")
-    code = "import sys; from sfumato.mechanism.base import load_mechanism; print(load_mechanism(sys.argv[1]).kind)"
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "mechanism.npz")], capture_output=True, text=True, check=True)
+    code = (
+        "import sys; from sfumato.mechanism.base import load_mechanism;"
+        " print(load_mechanism(sys.argv[1]).kind)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "mechanism.npz")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stdout.strip() == "recorded"

@@ -21,17 +21,22 @@ def _noise(seed: int = 5) -> np.ndarray:
 
 
 def test_the_noises_distance_follows_its_closed_form() -> None:
-    """Kolmogorov-Smirnov against 1 - (1 + er) exp(-er), bound 0.0125: a false alarm in 7 of a million.
+    """Kolmogorov-Smirnov against 1 - (1 + er) exp(-er), bound 0.0125: a false alarm in 7 of a
+    million.
 
-    An epsilon 5 % off moves the distribution by 0.05 * 4/e^2 = 0.027 and is missed less than once in a million;
-    a planar normal or an exponential distance is 0.1 and more away.
+    An epsilon 5 % off moves the distribution by 0.05 * 4/e^2 = 0.027 and is missed less than once
+    in a million; a planar normal or an exponential distance is 0.1 and more away.
     """
     distance = np.linalg.norm(_noise(), axis=1)
-    assert stats.kstest(distance, lambda r: 1 - (1 + EPSILON * r) * np.exp(-EPSILON * r)).statistic < 0.0125
+    assert (
+        stats.kstest(distance, lambda r: 1 - (1 + EPSILON * r) * np.exp(-EPSILON * r)).statistic
+        < 0.0125
+    )
 
 
 def test_the_noises_angle_is_uniform_and_tells_nothing_of_the_distance() -> None:
-    """Same bound; the angle alone, and the angle of the nearer half: an ellipse 5 % longer one way would show 0.0125 with even odds."""
+    """Same bound; the angle alone, and the angle of the nearer half: an ellipse 5 % longer one way
+    would show 0.0125 with even odds."""
     noise = _noise()
     turn = np.arctan2(noise[:, 1], noise[:, 0]) / (2 * np.pi) % 1
     near = np.linalg.norm(noise, axis=1) < 1.678 / EPSILON
@@ -41,7 +46,8 @@ def test_the_noises_angle_is_uniform_and_tells_nothing_of_the_distance() -> None
 
 
 def test_noise_is_isotropic() -> None:
-    """Mean 0 and variance 3/e^2 along 12 directions; kurtosis 5 of a direction gives standard errors of 1 % on the variance; 5 allowed."""
+    """Mean 0 and variance 3/e^2 along 12 directions; kurtosis 5 of a direction gives standard
+    errors of 1 % on the variance; 5 allowed."""
     noise = _noise(6) * EPSILON
     for angle in np.arange(12) * np.pi / 12:
         along = noise @ [np.cos(angle), np.sin(angle)]
@@ -50,20 +56,30 @@ def test_noise_is_isotropic() -> None:
 
 
 def test_the_mean_loss_is_two_over_epsilon() -> None:
-    """The distance has standard deviation sqrt(2)/e, so the mean over 40,000 is within 5 * 0.35 % of 2/e."""
+    """The distance has standard deviation sqrt(2)/e, so the mean over 40,000 is within 5 * 0.35 %
+    of 2/e."""
     assert np.linalg.norm(_noise(), axis=1).mean() == pytest.approx(2 / EPSILON, rel=5 * 0.00354)
     assert PlanarLaplace(EPSILON).expected_loss == pytest.approx(173)
     assert PlanarLaplace.for_loss(173).epsilon == pytest.approx(EPSILON)
 
 
-@pytest.mark.parametrize("chance", [0.0, 1e-16, 1e-12, 1e-9, 1e-6, 1e-3, 0.1, 0.5, 0.9, 0.999999, 1 - 2.0**-53])
+@pytest.mark.parametrize(
+    "chance", [0.0, 1e-16, 1e-12, 1e-9, 1e-6, 1e-3, 0.1, 0.5, 0.9, 0.999999, 1 - 2.0**-53]
+)
 def test_the_radius_inverts_the_distribution_function(chance: float) -> None:
-    """Against Lambert's W of SciPy where that is exact, and against the function itself, series and all, near zero."""
+    """Against Lambert's W of SciPy where that is exact, and against the function itself, series and
+    all, near zero."""
     radius = float(PlanarLaplace(1.0).radius(np.array([chance]))[0])
-    below = float(-np.expm1(-radius) - radius * np.exp(-radius)) if radius > 1e-3 else radius**2 / 2 - radius**3 / 3
+    below = (
+        float(-np.expm1(-radius) - radius * np.exp(-radius))
+        if radius > 1e-3
+        else radius**2 / 2 - radius**3 / 3
+    )
     assert below == pytest.approx(chance, rel=1e-6, abs=2e-16)
     if chance >= 1e-6:
-        assert radius == pytest.approx(float(-lambertw((chance - 1) / np.e, k=-1).real - 1), rel=1e-7)
+        assert radius == pytest.approx(
+            float(-lambertw((chance - 1) / np.e, k=-1).real - 1), rel=1e-7
+        )
 
 
 def test_the_radius_grows_with_the_chance() -> None:
@@ -73,12 +89,17 @@ def test_the_radius_grows_with_the_chance() -> None:
 
 def test_the_density_integrates_to_one() -> None:
     mechanism = PlanarLaplace(EPSILON)
-    total, _ = integrate.quad(lambda r: 2 * np.pi * r * mechanism.density(np.zeros(2), np.array([r, 0.0])), 0, 60 / EPSILON)
+    total, _ = integrate.quad(
+        lambda r: 2 * np.pi * r * mechanism.density(np.zeros(2), np.array([r, 0.0])),
+        0,
+        60 / EPSILON,
+    )
     assert total == pytest.approx(1, abs=1e-9)
 
 
 def test_the_density_keeps_geo_indistinguishability_at_epsilon() -> None:
-    """On a line through two truths the ratio of densities is exp(e d) exactly, everywhere else less."""
+    """On a line through two truths the ratio of densities is exp(e d) exactly, everywhere else
+    less."""
     truths = np.array([[0.0, 0.0], [50.0, 0.0]])
     reports = np.random.default_rng(0).normal(0, 200, (500, 2))
     reports[0] = (-30.0, 0.0)
@@ -86,7 +107,7 @@ def test_the_density_keeps_geo_indistinguishability_at_epsilon() -> None:
     assert geo_indistinguishability(density, truths) == pytest.approx(EPSILON, rel=1e-9)
 
 
-# Cells -----------------------------------------------------------------------------------------------
+# Cells --------------------------------------------------------------------------------------------
 
 
 def _one(place: tuple[float, float]) -> Joint:
@@ -99,9 +120,20 @@ def _law(epsilon: float, place: tuple[float, float], grid: Grid) -> Law:
     return law
 
 
-def _by_quadrature(epsilon: float, place: tuple[float, float], low: np.ndarray, high: np.ndarray) -> float:
+def _by_quadrature(
+    epsilon: float, place: tuple[float, float], low: np.ndarray, high: np.ndarray
+) -> float:
     """The density over a rectangle by SciPy, cut at the truth where the density has its kink."""
-    cuts = [sorted({low[axis], high[axis], *([place[axis]] if low[axis] < place[axis] < high[axis] else [])}) for axis in (0, 1)]
+    cuts = [
+        sorted(
+            {
+                low[axis],
+                high[axis],
+                *([place[axis]] if low[axis] < place[axis] < high[axis] else []),
+            }
+        )
+        for axis in (0, 1)
+    ]
     total = 0.0
     for left, right in zip(cuts[0][:-1], cuts[0][1:], strict=True):
         for under, over in zip(cuts[1][:-1], cuts[1][1:], strict=True):
@@ -125,27 +157,50 @@ def _by_quadrature(epsilon: float, place: tuple[float, float], low: np.ndarray, 
         (0.0116, 25.0, (1e-9, 12.0)),
     ],
 )
-def test_cells_hold_what_quadrature_gives(epsilon: float, cell: float, place: tuple[float, float]) -> None:
-    """The truth's own cell, its neighbours, the edge of what is integrated exactly, and far cells; within the law's own word."""
+def test_cells_hold_what_quadrature_gives(
+    epsilon: float, cell: float, place: tuple[float, float]
+) -> None:
+    """The truth's own cell, its neighbours, the edge of what is integrated exactly, and far cells;
+    within the law's own word."""
     grid = Grid(cell_m=cell)
     law = _law(epsilon, place, grid)
     home = grid.index(np.array([place]))[0]
-    at = {tuple(index): chance for index, chance in zip(grid.index(law.joint.places).tolist(), law.joint.table[0], strict=True)}
+    at = {
+        tuple(index): chance
+        for index, chance in zip(
+            grid.index(law.joint.places).tolist(), law.joint.table[0], strict=True
+        )
+    }
     for step in [(0, 0), (1, 0), (-1, -1), (0, 2), (4, 0), (5, 1), (-6, 5), (9, 12)]:
         index = home + np.array(step)
         expected = _by_quadrature(epsilon, place, *(np.array([index, index + 1]) * cell))
-        assert at.get(tuple(index.tolist()), 0.0) == pytest.approx(expected, abs=max(2e-6 * expected, 2e-7))
+        assert at.get(tuple(index.tolist()), 0.0) == pytest.approx(
+            expected, abs=max(2e-6 * expected, 2e-7)
+        )
 
 
-@pytest.mark.parametrize(("epsilon", "cell"), [(0.0116, 25.0), (0.0116, 100.0), (0.0035, 100.0), (0.2, 25.0)])
+@pytest.mark.parametrize(
+    ("epsilon", "cell"), [(0.0116, 25.0), (0.0116, 100.0), (0.0035, 100.0), (0.2, 25.0)]
+)
 def test_cells_agree_with_a_finer_split_of_them(epsilon: float, cell: float) -> None:
     whole = _law(epsilon, (31.0, -8.0), Grid(cell_m=cell))
     fine = merge_on_grid(_law(epsilon, (31.0, -8.0), Grid(cell_m=cell / 4)), Grid(cell_m=cell))
     tables = []
     for law in (whole, fine):
         assert law.joint.places is not None
-        tables.append({tuple(place): chance for place, chance in zip(law.joint.places.tolist(), law.joint.table[0], strict=True)})
-    apart = sum(abs(tables[0].get(place, 0.0) - tables[1].get(place, 0.0)) for place in tables[0].keys() | tables[1].keys()) / 2
+        tables.append(
+            {
+                tuple(place): chance
+                for place, chance in zip(law.joint.places.tolist(), law.joint.table[0], strict=True)
+            }
+        )
+    apart = (
+        sum(
+            abs(tables[0].get(place, 0.0) - tables[1].get(place, 0.0))
+            for place in tables[0].keys() | tables[1].keys()
+        )
+        / 2
+    )
     assert apart <= whole.missing + fine.missing
 
 
@@ -153,7 +208,10 @@ def test_the_law_mirrors_when_the_truth_mirrors() -> None:
     """(x, y) to (-y, -x) takes the lattice to itself."""
     one, other = (_law(0.01, place, Grid(cell_m=25.0)) for place in ((3.0, 7.0), (-7.0, -3.0)))
     assert one.joint.places is not None and other.joint.places is not None
-    there = {tuple(place): chance for place, chance in zip(other.joint.places.tolist(), other.joint.table[0], strict=True)}
+    there = {
+        tuple(place): chance
+        for place, chance in zip(other.joint.places.tolist(), other.joint.table[0], strict=True)
+    }
     for (x, y), chance in zip(one.joint.places.tolist(), one.joint.table[0], strict=True):
         assert there.get((-y, -x), 0.0) == pytest.approx(chance, abs=2e-7)
 

@@ -28,7 +28,9 @@ def test_the_law_is_what_sampling_gives(name: str, mechanism: Mechanism) -> None
     reports = mechanism.sample(np.repeat(SAMPLES.truth, HITS, axis=0), seed=11)
     if name == "planar laplace":
         reports = GRID.snap(reports)
-    places, column = np.unique(np.vstack([law.joint.places, reports]).round(6), axis=0, return_inverse=True)
+    places, column = np.unique(
+        np.vstack([law.joint.places, reports]).round(6), axis=0, return_inverse=True
+    )
     column = column.ravel()
     expected = np.zeros((3, len(places)))
     np.add.at(expected.T, column[: len(law.joint.places)], law.joint.table.T * len(reports))
@@ -46,7 +48,8 @@ def test_the_law_is_what_sampling_gives(name: str, mechanism: Mechanism) -> None
 
 
 def test_the_laws_loss_is_the_sampled_loss(mechanism: Mechanism) -> None:
-    """Within 5 standard errors, of each secret and over all: at most 0.5 m where the law's loss is up to 100 m.
+    """Within 5 standard errors, of each secret and over all: at most 0.5 m where the law's loss is
+    up to 100 m.
 
     Losing the snap, the clamp or a factor in epsilon moves the loss of some entry by metres.
     """

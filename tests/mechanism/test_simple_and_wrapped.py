@@ -21,7 +21,9 @@ PLACES = np.array([[0.0, 0.0], [100.0, 0.0]])
 TWO = Joint(np.eye(2) / 2, places=PLACES, secrets=("alice", "bob"))
 
 
-def _law(mechanism: Identity | Coin | Channel | Remapped | Snapped | Clamped, joint: Joint = TWO) -> Law:
+def _law(
+    mechanism: Identity | Coin | Channel | Remapped | Snapped | Clamped, joint: Joint = TWO
+) -> Law:
     law = mechanism.law(joint)
     assert law is not None
     return law
@@ -72,7 +74,10 @@ def test_a_coin_with_no_place_is_refused() -> None:
         Coin(keep=0.5, place=(float("nan"), 0.0))
 
 
-@pytest.mark.parametrize("matrix", [[[0.5, 0.4], [0.5, 0.5]], [[1.5, -0.5], [0.5, 0.5]], [[float("nan"), 1.0], [0.5, 0.5]]])
+@pytest.mark.parametrize(
+    "matrix",
+    [[[0.5, 0.4], [0.5, 0.5]], [[1.5, -0.5], [0.5, 0.5]], [[float("nan"), 1.0], [0.5, 0.5]]],
+)
 def test_a_channel_whose_rows_are_no_distributions_is_refused(matrix: list[list[float]]) -> None:
     with pytest.raises(MechanismError, match="probabilities that sum to 1"):
         Channel(truths=PLACES, reports=PLACES, matrix=matrix)  # type: ignore[arg-type]
@@ -84,7 +89,9 @@ def test_a_channel_of_another_shape_is_refused() -> None:
 
 
 def test_a_channel_refuses_a_truth_that_it_does_not_know() -> None:
-    with pytest.raises(MechanismError, match=r"1 truth\(s\) are not among the 2 that this channel knows"):
+    with pytest.raises(
+        MechanismError, match=r"1 truth\(s\) are not among the 2 that this channel knows"
+    ):
         Channel.identity(PLACES).sample([50.0, 0.0])
 
 
@@ -92,7 +99,14 @@ def test_a_channel_reaches_the_ends_of_its_rows_and_never_an_impossible_report()
     matrix = np.array([[0.0, 0.5, 0.5, 0.0], [0.1, 0.0, 0.0, 0.9]])
     reports = np.arange(8.0).reshape(4, 2)
     channel = Channel(truths=PLACES, reports=reports, matrix=matrix)  # type: ignore[arg-type]
-    for chance, expected in [(0.0, (1, 0)), (0.0999, (1, 0)), (0.1, (1, 3)), (0.4999, (1, 3)), (0.5, (2, 3)), (1 - 2.0**-53, (2, 3))]:
+    for chance, expected in [
+        (0.0, (1, 0)),
+        (0.0999, (1, 0)),
+        (0.1, (1, 3)),
+        (0.4999, (1, 3)),
+        (0.5, (2, 3)),
+        (1 - 2.0**-53, (2, 3)),
+    ]:
         drawn = channel.report(PLACES, np.full((2, 1), chance))
         assert drawn.tolist() == reports[list(expected)].tolist()
 
@@ -100,21 +114,36 @@ def test_a_channel_reaches_the_ends_of_its_rows_and_never_an_impossible_report()
 def test_many_rows_do_not_blur_a_channels_chances() -> None:
     """30,000 rows of 1/3, 1/3, 1/3: the last row still turns at its thirds."""
     truths = np.stack([np.arange(30_000.0), np.zeros(30_000)], axis=1)
-    channel = Channel(truths=truths, reports=np.repeat([[0.0], [1.0], [2.0]], 2, axis=1), matrix=np.full((30_000, 3), 1 / 3))  # type: ignore[arg-type]
-    drawn = channel.report(truths[[-1] * 4], np.array([[1 / 3 - 1e-9], [1 / 3 + 1e-9], [2 / 3 - 1e-9], [2 / 3 + 1e-9]]))
+    channel = Channel(
+        truths=truths,
+        reports=np.repeat([[0.0], [1.0], [2.0]], 2, axis=1),
+        matrix=np.full((30_000, 3), 1 / 3),
+    )  # type: ignore[arg-type]
+    drawn = channel.report(
+        truths[[-1] * 4], np.array([[1 / 3 - 1e-9], [1 / 3 + 1e-9], [2 / 3 - 1e-9], [2 / 3 + 1e-9]])
+    )
     assert drawn[:, 0].tolist() == [0, 1, 1, 2]
 
 
-# Wrappers --------------------------------------------------------------------------------------------
+# Wrappers -----------------------------------------------------------------------------------------
 
 weights = st.lists(st.integers(0, 9), min_size=4, max_size=4).filter(any)
 
 
 @settings(max_examples=40)
-@given(rows=st.lists(weights, min_size=5, max_size=5), masses=st.lists(st.integers(1, 9), min_size=5, max_size=5), seed=st.integers(0, 99))
-def test_a_bayesian_remap_never_costs_more_and_never_leaks_more(rows: list[list[int]], masses: list[int], seed: int) -> None:
+@given(
+    rows=st.lists(weights, min_size=5, max_size=5),
+    masses=st.lists(st.integers(1, 9), min_size=5, max_size=5),
+    seed=st.integers(0, 99),
+)
+def test_a_bayesian_remap_never_costs_more_and_never_leaks_more(
+    rows: list[list[int]], masses: list[int], seed: int
+) -> None:
     random = np.random.default_rng(seed)
-    truths, reports = random.integers(0, 6, (5, 2)) * 40.0 + np.arange(5)[:, None], random.integers(0, 4, (4, 2)) * 60.0
+    truths, reports = (
+        random.integers(0, 6, (5, 2)) * 40.0 + np.arange(5)[:, None],
+        random.integers(0, 4, (4, 2)) * 60.0,
+    )
     matrix = np.array(rows) / np.sum(rows, axis=1, keepdims=True)
     channel = Channel(truths=truths, reports=reports, matrix=matrix)  # type: ignore[arg-type]
     table = np.zeros((2, 5))
@@ -135,7 +164,8 @@ def test_a_bayesian_remap_never_costs_more_and_never_leaks_more(rows: list[list[
 
 
 def test_a_bayesian_remap_finds_the_median_by_hand() -> None:
-    """Three people report one cell: from 0, 10 and 100 m on a line the best single place is 10 m."""
+    """Three people report one cell: from 0, 10 and 100 m on a line the best single place is 10
+    m."""
     places = np.array([[0.0, 0.0], [10.0, 0.0], [100.0, 0.0]])
     joint = Joint(np.eye(3) / 3, places=places)
     remap = Remapped.bayesian(Snapped(Identity(), Grid(cell_m=1000)), joint)
@@ -147,8 +177,13 @@ def test_a_bayesian_remap_follows_the_loss_and_keeps_to_a_grid() -> None:
     places = np.array([[0.0, 0.0], [10.0, 0.0], [100.0, 0.0]])
     joint = Joint(np.diag([0.25, 0.25, 0.5]), places=places)
     snapped = Snapped(Identity(), Grid(cell_m=1000))
-    assert Remapped.bayesian(snapped, joint, loss=squared).sample(places[0]).tolist() == [10, 0]  # the mean is 52.5 m; no truth is nearer
-    assert Remapped.bayesian(snapped, joint, grid=Grid(cell_m=8)).sample(places[0], seed=0).tolist() == [12, 4]
+    assert Remapped.bayesian(snapped, joint, loss=squared).sample(places[0]).tolist() == [
+        10,
+        0,
+    ]  # the mean is 52.5 m; no truth is nearer
+    assert Remapped.bayesian(snapped, joint, grid=Grid(cell_m=8)).sample(
+        places[0], seed=0
+    ).tolist() == [12, 4]
 
 
 def test_a_remap_without_a_finite_law_is_refused() -> None:
@@ -159,7 +194,9 @@ def test_a_remap_without_a_finite_law_is_refused() -> None:
 def test_snapped_reports_are_cell_middles_and_clamped_ones_lie_inside() -> None:
     truths = np.random.default_rng(0).normal(0, 300, (500, 2))
     grid, region = Grid(cell_m=40, centre=(3, 1)), Region((20.0, -10.0), 250.0)
-    snapped = Snapped(Function(lambda truth, random: truth + random.normal(0, 80, truth.shape)), grid).sample(truths)
+    snapped = Snapped(
+        Function(lambda truth, random: truth + random.normal(0, 80, truth.shape)), grid
+    ).sample(truths)
     assert np.array_equal(grid.snap(snapped), snapped)
     assert region.contains(Clamped(Identity(), region).sample(truths)).all()
 
@@ -168,12 +205,15 @@ def test_a_law_says_how_much_falls_outside_the_region() -> None:
     assert _law(Coin(keep=0.25, place=(0.0, 0.0))).outside(Region((0.0, 0.0), 60.0)) == 0.125
 
 
-# The user's own --------------------------------------------------------------------------------------
+# The user's own -----------------------------------------------------------------------------------
 
 
 def test_recorded_pairs_answer_with_each_report_as_often_as_it_was_recorded() -> None:
     """Report 1 twice in three: over 9000 draws the share has a standard error of 0.005."""
-    recorded = Recorded(truths=np.array([[0, 0], [5, 5], [0, 0], [0, 0]]), reports=np.array([[1, 1], [9, 9], [1, 1], [2, 2]]))
+    recorded = Recorded(
+        truths=np.array([[0, 0], [5, 5], [0, 0], [0, 0]]),
+        reports=np.array([[1, 1], [9, 9], [1, 1], [2, 2]]),
+    )
     drawn = recorded.sample(np.zeros((9000, 2)), seed=2)
     assert set(drawn[:, 0]) == {1, 2}
     assert np.mean(drawn[:, 0] == 1) == pytest.approx(2 / 3, abs=0.025)

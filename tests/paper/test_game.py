@@ -1,4 +1,5 @@
-"""The committed results of the game reach what was asked of them, and the page is made from them."""
+"""The committed results of the game reach what was asked of them, and the page is made from
+them."""
 
 from statistics import median
 
@@ -8,8 +9,14 @@ from paper import alice_and_bob, game_page
 from paper.experiments import RESULTS, SEEDS
 from sfumato.files import read_json
 
-_FOUND = {number: read_json(RESULTS / f"game_{number}.json", what="a table of the game") for number in (1, 2, 3, 4)}
-_PAPER = {number: read_json(RESULTS / f"paper_{number}.json", what="a table of the game") for number in (1, 2)}
+_FOUND = {
+    number: read_json(RESULTS / f"game_{number}.json", what="a table of the game")
+    for number in (1, 2, 3, 4)
+}
+_PAPER = {
+    number: read_json(RESULTS / f"paper_{number}.json", what="a table of the game")
+    for number in (1, 2)
+}
 
 
 def _errors(number: int, cells: int) -> list[float]:
@@ -35,12 +42,20 @@ def test_the_papers_recipe_beats_planar_laplace_at_less_loss_and_is_not_calibrat
     for number, least in ((1, 0.6), (2, 0.3)):
         for run in _PAPER[number]["runs"]:
             assert run["estimates"]["test"]["260 cells, 500 hits"] >= least
-            assert run["game"]["bayes_error"] > run["laplace"]["bayes_error"] and run["game"]["training_loss_m"] < run["laplace"]["loss_m"]
-            assert "to keep the budget" not in run["status"] and {"calibrated", "unsnapped"} <= run.keys()
+            assert (
+                run["game"]["bayes_error"] > run["laplace"]["bayes_error"]
+                and run["game"]["training_loss_m"] < run["laplace"]["loss_m"]
+            )
+            assert (
+                "to keep the budget" not in run["status"]
+                and {"calibrated", "unsnapped"} <= run.keys()
+            )
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_every_seed_is_there_within_the_budget_and_never_above_what_guessing_allows(number: int) -> None:
+def test_every_seed_is_there_within_the_budget_and_never_above_what_guessing_allows(
+    number: int,
+) -> None:
     runs = _FOUND[number]["runs"]
     assert [run["seed"] for run in runs] == list(SEEDS)
     for run in runs:
@@ -51,4 +66,7 @@ def test_every_seed_is_there_within_the_budget_and_never_above_what_guessing_all
 
 def test_the_page_is_made_from_the_results_and_alice_and_bob_play_as_recorded() -> None:
     assert (RESULTS / "game.md").read_text(encoding="utf-8") == game_page.game_page()
-    assert read_json(RESULTS / "alice_and_bob.json", what="the game of Alice and Bob") == alice_and_bob.run()
+    assert (
+        read_json(RESULTS / "alice_and_bob.json", what="the game of Alice and Bob")
+        == alice_and_bob.run()
+    )

@@ -34,7 +34,8 @@ def test_targets_hold_272_figures_each_said_to_be_measured_computed_argued_or_do
 
 @pytest.mark.parametrize("number", [1, 2])
 def test_synthetic_laplace_at_few_hits_is_as_printed(number: int) -> None:
-    # An epsilon off by a tenth moves the loss by a tenth, and the 65-cell rows by 0.026 to 0.031; the standard
+    # An epsilon off by a tenth moves the loss by a tenth, and the 65-cell rows by 0.026 to 0.031;
+    # the standard
     # error over 48,000 reports is 0.3 % for the loss and below 0.003 for the rows.
     found, loss, _ = laplace_tables.estimates(EXPERIMENTS[number - 1], "test", 0, hits=(10, 100))
     printed = _printed("laplace")
@@ -84,7 +85,11 @@ def test_the_committed_run_covers_all_144_figures_within_the_tolerances() -> Non
     assert laplace["seeds"] == bare["seeds"] == list(SEEDS)
     wanted = {**_printed("laplace"), **_printed("none")}
     assert len(rows) == 144 and {_key(row) for row in rows} == set(wanted)
-    assert all(row["theirs"] == wanted[_key(row)].bayes_error and row["tolerance"] == wanted[_key(row)].tolerance for row in rows)
+    assert all(
+        row["theirs"] == wanted[_key(row)].bayes_error
+        and row["tolerance"] == wanted[_key(row)].tolerance
+        for row in rows
+    )
     _check(rows)
 
 

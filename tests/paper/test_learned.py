@@ -24,15 +24,25 @@ def test_budgets_are_held_and_no_law_is_better_than_the_bound() -> None:
     bounds = learned_page._bounds(RESULTS)
     for row in read_json(RESULTS / "learned.json", what="learned results")["rows"]:
         assert row["train"]["loss_m"] <= row["max_loss_m"] * (1 + 1e-9)
-        bound = row["bound_grid"] if row["experiment"] is None else bounds.get((row["experiment"], row["objective"], row["seed"]))
+        bound = (
+            row["bound_grid"]
+            if row["experiment"] is None
+            else bounds.get((row["experiment"], row["objective"], row["seed"]))
+        )
         if bound is not None:
-            leaked = 1 - row["train"]["bayes_error"] if row["objective"] == "bayes" else row["train"]["information_bits"]
+            leaked = (
+                1 - row["train"]["bayes_error"]
+                if row["objective"] == "bayes"
+                else row["train"]["information_bits"]
+            )
             assert leaked >= bound - 1e-9
 
 
 def test_few_check_ins_say_what_they_say_and_all_of_them_what_the_data_say() -> None:
     data = four_corners(seed=3).train.take(np.arange(0, 1920, 12))
-    shared = Samples(data.secret, np.repeat(data.secret[:, None] // 2 * 100.0, 2, axis=1), data.secrets)  # two users at each of two places
+    shared = Samples(
+        data.secret, np.repeat(data.secret[:, None] // 2 * 100.0, 2, axis=1), data.secrets
+    )  # two users at each of two places
     assert np.allclose(draws.on_few(Identity(), shared, 5, seed=0), 0.5)
     once = draws.on_few(Identity(), data, 1, seed=0)
     assert once == draws.on_few(Identity(), data, 1, seed=0)
@@ -41,12 +51,20 @@ def test_few_check_ins_say_what_they_say_and_all_of_them_what_the_data_say() -> 
 
 def test_the_further_draws_are_all_there_and_chose_nothing() -> None:
     rows = read_json(RESULTS / "draws.json", what="results on further draws")["rows"]
-    assert {(row["recipe"], row["seed"]) for row in rows} == {(kind, seed) for kind in draws.KINDS for seed in draws.DRAWS}
+    assert {(row["recipe"], row["seed"]) for row in rows} == {
+        (kind, seed) for kind in draws.KINDS for seed in draws.DRAWS
+    }
     assert not set(draws.DRAWS) & set(range(10, 16))
-    first = [row for row in read_json(RESULTS / "learned.json", what="learned results")["rows"] if row["experiment"] == 4]
+    first = [
+        row
+        for row in read_json(RESULTS / "learned.json", what="learned results")["rows"]
+        if row["experiment"] == 4
+    ]
     for row in first:  # the same runs as those of the first table
         if row["objective"] == "bayes":
-            same = next(one for one in rows if (one["recipe"], one["seed"]) == (row["recipe"], row["seed"]))
+            same = next(
+                one for one in rows if (one["recipe"], one["seed"]) == (row["recipe"], row["seed"])
+            )
             assert abs(same["test"]["bayes_error"] - row["test"]["bayes_error"]) < 0.02
 
 
@@ -56,7 +74,9 @@ def test_poisoned_test_data_changes_nothing_that_is_learned() -> None:
     assert data.test is not None
     poisoned = Samples.__new__(Samples)  # NaN is refused by the front door
     for name, value in vars(data.test).items():
-        object.__setattr__(poisoned, name, np.full_like(value, np.nan) if name == "truth" else value)
+        object.__setattr__(
+            poisoned, name, np.full_like(value, np.nan) if name == "truth" else value
+        )
     found = []
     for test in (data.test, poisoned):
         split = Split(train=data.train.take(rows), test=test)

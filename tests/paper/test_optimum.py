@@ -11,10 +11,17 @@ ROWS = read_json(RESULTS / "optimum.json", what="the optima")["rows"]
 
 def test_every_experiment_objective_and_seed_is_there() -> None:
     found = {(row["experiment"], row["objective"], row["seed"]) for row in ROWS}
-    assert found == {(number, objective, seed) for number in (2, 4) for objective in ("bayes", "information") for seed in SEEDS}
+    assert found == {
+        (number, objective, seed)
+        for number in (2, 4)
+        for objective in ("bayes", "information")
+        for seed in SEEDS
+    }
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['experiment']}-{row['objective']}-{row['seed']}")
+@pytest.mark.parametrize(
+    "row", ROWS, ids=lambda row: f"{row['experiment']}-{row['objective']}-{row['seed']}"
+)
 def test_gaps_times_and_memory(row: dict) -> None:
     assert 0 <= row["gap"] <= (0.001 if row["objective"] == "bayes" else 0.01 * row["leakage"])
     assert row["bound_plane"] <= row["bound_grid"] + 1e-9

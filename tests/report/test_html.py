@@ -17,7 +17,8 @@ _VOID = {"meta", "img", "br", "hr", "link", "input"}
 
 
 class _Checker(HTMLParser):
-    """Keeps the open tags, what was addressed, headings without scope and pictures without words."""
+    """Keeps the open tags, what was addressed, headings without scope and pictures without
+    words."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,7 +32,11 @@ class _Checker(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         found = dict(attrs)
         self.tags.add(tag)
-        self.addresses += [value or "" for name, value in attrs if name in {"src", "href", "srcset", "action", "data", "xlink:href"}]
+        self.addresses += [
+            value or ""
+            for name, value in attrs
+            if name in {"src", "href", "srcset", "action", "data", "xlink:href"}
+        ]
         self.ids += [value or "" for name, value in attrs if name == "id"]
         if (tag == "th" and "scope" not in found) or (tag == "img" and not found.get("alt")):
             self.poor.append(tag)
@@ -50,11 +55,19 @@ def _samples(users: int, *, names: tuple[str, ...] = (), name: str = "some users
     random = np.random.default_rng(users)
     secret = np.repeat(np.arange(users), 6)
     truth = random.uniform(-500, 500, (users, 2))[secret] + random.normal(0, 30, (len(secret), 2))
-    return sf.Samples(secret=secret, truth=truth, secrets=names or tuple(f"user {user}" for user in range(users)), name=name)
+    return sf.Samples(
+        secret=secret,
+        truth=truth,
+        secrets=names or tuple(f"user {user}" for user in range(users)),
+        name=name,
+    )
 
 
 def _entries() -> list[Entry]:
-    history = tuple({"round": number, "payoff": 1 / (1 + number), "loss": 90.0, "accuracy_train": None} for number in range(3))
+    history = tuple(
+        {"round": number, "payoff": 1 / (1 + number), "loss": 90.0, "accuracy_train": None}
+        for number in range(3)
+    )
     noise = sf.Function(lambda truth, random: truth + random.normal(0, 80, truth.shape))
     return [
         Entry("coarse", sf.Snapped(sf.Identity(), sf.Grid(cell_m=200)), 100.0),
@@ -88,9 +101,21 @@ def test_the_page_is_whole_and_needs_nothing_from_outside(tmp_path: Path, users:
     assert not checker.poor
     assert len(set(checker.ids)) == len(checker.ids)
     assert "This page contains true locations." in checker.text
-    for words in ("coarse", "noise & more", *on.secrets, on.hash, "estimate", "exact", "fixed seed", "Learning curves", "Stopped."):
+    for words in (
+        "coarse",
+        "noise & more",
+        *on.secrets,
+        on.hash,
+        "estimate",
+        "exact",
+        "fixed seed",
+        "Learning curves",
+        "Stopped.",
+    ):
         assert words in checker.text, words
-    assert {address for address in checker.addresses if address.startswith("#")} == {f"#{name}" for name in checker.ids}
+    assert {address for address in checker.addresses if address.startswith("#")} == {
+        f"#{name}" for name in checker.ids
+    }
 
 
 def test_the_same_comparison_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -116,19 +141,26 @@ def test_a_loss_that_is_not_known_is_said_and_wins_nothing(tmp_path: Path) -> No
     measured = judge_reports(on.secret, on.truth, grid, names=on.secrets)
     row = Row(Entry("recorded", sf.Recorded(on.truth, on.truth)), measured, over_grids=())
     region = sf.Region.around(on.truth, margin_m=100)
-    page, checker = _written(Comparison(on=on, train=None, rows=(row,), region=region), tmp_path / "page.html")
+    page, checker = _written(
+        Comparison(on=on, train=None, rows=(row,), region=region), tmp_path / "page.html"
+    )
     _assert_self_contained(page, checker)
     assert "not known" in checker.text and "nobody wins" in checker.text
     assert not re.search(r"\bnan\b", checker.text, re.IGNORECASE)
 
 
 def test_infinite_geo_indistinguishability_is_shown_as_infinite(tmp_path: Path) -> None:
-    _, checker = _written(compare([Entry("identity", sf.Identity(), 10.0)], on=_samples(2)), tmp_path / "page.html")
+    _, checker = _written(
+        compare([Entry("identity", sf.Identity(), 10.0)], on=_samples(2)), tmp_path / "page.html"
+    )
     assert "∞no guarantee" in checker.text
 
 
 def test_who_breaks_the_budget_does_not_win(tmp_path: Path) -> None:
-    entries = [Entry("far", sf.constant((0.0, 0.0)), 5.0), Entry("near", sf.Snapped(sf.Identity(), sf.Grid(cell_m=5)), 5.0)]
+    entries = [
+        Entry("far", sf.constant((0.0, 0.0)), 5.0),
+        Entry("near", sf.Snapped(sf.Identity(), sf.Grid(cell_m=5)), 5.0),
+    ]
     _, checker = _written(compare(entries, on=_samples(3)), tmp_path / "page.html")
     assert "Within 5 m, the best guess against near errs 0.000" in checker.text
     assert "Over the budget on this data: far" in checker.text
@@ -136,8 +168,13 @@ def test_who_breaks_the_budget_does_not_win(tmp_path: Path) -> None:
 
 def test_reports_beyond_the_window_are_counted(tmp_path: Path) -> None:
     on = _samples(2)
-    _, checker = _written(compare([Entry("away", sf.constant((9e6, 0.0)), 50.0)], on=on), tmp_path / "page.html")
-    assert "600 reports; 600 (100.0%) beyond this window, not shown. 100% of them at one place." in checker.text
+    _, checker = _written(
+        compare([Entry("away", sf.constant((9e6, 0.0)), 50.0)], on=on), tmp_path / "page.html"
+    )
+    assert (
+        "600 reports; 600 (100.0%) beyond this window, not shown. 100% of them at one place."
+        in checker.text
+    )
 
 
 def test_56_users_look_different() -> None:
@@ -153,7 +190,9 @@ def test_points_at_one_place_fan_out_and_others_stay() -> None:
 
 def test_a_description_holds_no_address_in_memory() -> None:
     assert described(sf.Function(lambda truth, random: truth)) == "function(rule=<lambda>)"
-    assert described(sf.Snapped(sf.PlanarLaplace(0.01), sf.Grid(cell_m=25))).startswith("snapped(inner=planar laplace(epsilon=0.01")
+    assert described(sf.Snapped(sf.PlanarLaplace(0.01), sf.Grid(cell_m=25))).startswith(
+        "snapped(inner=planar laplace(epsilon=0.01"
+    )
 
 
 def test_many_mechanisms_and_users_stay_below_two_megabytes(tmp_path: Path) -> None:
@@ -161,6 +200,13 @@ def test_many_mechanisms_and_users_stay_below_two_megabytes(tmp_path: Path) -> N
     secret = np.repeat(np.arange(30), 70)
     truth = random.uniform(-2000, 2000, (30, 2))[secret] + random.normal(0, 300, (len(secret), 2))
     on = sf.Samples(secret=secret, truth=truth, secrets=tuple(map(str, range(30))))
-    noise = [sf.Function(lambda truth, random, by=by: truth + random.normal(0, by, truth.shape)) for by in range(100, 180, 10)]
-    comparison = compare([Entry(f"noise {number}", mechanism) for number, mechanism in enumerate(noise)], on=on, hits=1)
+    noise = [
+        sf.Function(lambda truth, random, by=by: truth + random.normal(0, by, truth.shape))
+        for by in range(100, 180, 10)
+    ]
+    comparison = compare(
+        [Entry(f"noise {number}", mechanism) for number, mechanism in enumerate(noise)],
+        on=on,
+        hits=1,
+    )
     _assert_self_contained(*_written(comparison, tmp_path / "page.html"))

@@ -1,4 +1,5 @@
-"""A loss function of one's own is not in the run folder: nothing is judged by another one in its place."""
+"""A loss function of one's own is not in the run folder: nothing is judged by another one in its
+place."""
 
 from pathlib import Path
 
@@ -36,8 +37,15 @@ def _measure(folder: Path) -> dict[str, object]:
 
 def test_a_loss_that_was_not_saved_is_refused(tmp_path: Path) -> None:
     run, data = _run(tmp_path / "run", hundreds, 1.73), RECIPE.load().train
-    for judged in (lambda: compare([run], on=data), lambda: compare([run], on=data, train=data), lambda: _measure(run.folder)):
-        with pytest.raises(FileError, match=r"used a loss function of its own \('hundreds'\), which is not in the run folder"):
+    for judged in (
+        lambda: compare([run], on=data),
+        lambda: compare([run], on=data, train=data),
+        lambda: _measure(run.folder),
+    ):
+        with pytest.raises(
+            FileError,
+            match=r"used a loss function of its own \('hundreds'\), which is not in the run folder",
+        ):
             judged()
     with pytest.raises(FileError, match="used a loss function of its own"):
         problem_of(run, data)
@@ -50,7 +58,9 @@ def test_a_loss_of_ours_is_found_again(tmp_path: Path) -> None:
 
 
 def test_a_run_on_words_beside_one_on_places_is_refused(tmp_path: Path) -> None:
-    words = Table(Joint(np.eye(2) / 2, secrets=("a", "b")), ("x", "y"), ("x", "y"), np.array([[0, 1], [1, 0]]))
+    words = Table(
+        Joint(np.eye(2) / 2, secrets=("a", "b")), ("x", "y"), ("x", "y"), np.array([[0, 1], [1, 0]])
+    )
     save_solution(sf.solve(sf.Problem(words, max_loss=0.25), sf.Exact()), tmp_path / "words")
     runs = [sf.load_run(tmp_path / "words"), _run(tmp_path / "places", euclidean, 173)]
     for on in (words, RECIPE.load().train):

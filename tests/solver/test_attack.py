@@ -19,11 +19,16 @@ def test_an_adversarys_certificate_is_valid_and_below_the_exact_bound(objective:
     bound = certificate_from_attacker(problem, attacker).bound(problem).grid
     blind = 1 / 3 if objective.name == "bayes" else 0.0
     assert blind - 1e-9 <= bound <= exact.leakage + 1e-12
-    # Against the best answer to the best mechanism it is worth something; a blind guess would stay at `blind`.
+    # Against the best answer to the best mechanism it is worth something; a blind guess would stay
+    # at `blind`.
     assert bound > blind + 0.1 * (exact.leakage - blind)
 
 
 def test_an_adversary_who_knows_nothing_proves_what_a_blind_guess_proves() -> None:
     problem = on_square(max_loss=70.0, cell_m=100.0)
-    wrong = Cells(problem.grid).fit(np.array([2, 0, 1]), np.array([[0.0, 0.0], [200.0, 0.0], [100.0, 170.0]]), secrets=3)
-    assert certificate_from_attacker(problem, wrong).bound(problem).grid == pytest.approx(1 / 3, abs=1e-9)
+    wrong = Cells(problem.grid).fit(
+        np.array([2, 0, 1]), np.array([[0.0, 0.0], [200.0, 0.0], [100.0, 170.0]]), secrets=3
+    )
+    assert certificate_from_attacker(problem, wrong).bound(problem).grid == pytest.approx(
+        1 / 3, abs=1e-9
+    )

@@ -36,7 +36,9 @@ def solution(problem: Problem) -> Solution:
     return solve(problem, replace(SMALL, certify=True), seed=0)
 
 
-def test_it_holds_the_budget_on_the_grid_and_hides_more_than_noise_free(problem: Problem, solution: Solution) -> None:
+def test_it_holds_the_budget_on_the_grid_and_hides_more_than_noise_free(
+    problem: Problem, solution: Solution
+) -> None:
     assert 0.98 * 173 < solution.loss <= 173
     assert problem.names_cells(solution.measured.joint)
     assert solution.measured.bayes_error.value > 0.5
@@ -58,7 +60,9 @@ def test_the_same_seed_gives_the_same_mechanism(problem: Problem, solution: Solu
         np.testing.assert_array_equal(array, again.mechanism.arrays()[name])
 
 
-def test_stopped_and_resumed_it_is_the_undisturbed_one(problem: Problem, solution: Solution, tmp_path: object) -> None:
+def test_stopped_and_resumed_it_is_the_undisturbed_one(
+    problem: Problem, solution: Solution, tmp_path: object
+) -> None:
     checkpoint = tmp_path / "checkpoint.npz"  # type: ignore[operator]
 
     class Enough(Exception):
@@ -71,7 +75,13 @@ def test_stopped_and_resumed_it_is_the_undisturbed_one(problem: Problem, solutio
     with pytest.raises(Enough):
         solve(problem, SMALL, seed=0, progress=stop, checkpoint=checkpoint)
     rounds: list[int] = []
-    again = solve(problem, SMALL, seed=0, progress=lambda line: rounds.append(line["round"]), checkpoint=checkpoint)
+    again = solve(
+        problem,
+        SMALL,
+        seed=0,
+        progress=lambda line: rounds.append(line["round"]),
+        checkpoint=checkpoint,
+    )
     assert rounds[0] == 8
     for name, array in solution.mechanism.arrays().items():
         np.testing.assert_array_equal(array, again.mechanism.arrays()[name])
@@ -79,7 +89,9 @@ def test_stopped_and_resumed_it_is_the_undisturbed_one(problem: Problem, solutio
 
 def test_information_as_objective_leaks_fewer_bits(problem: Problem, solution: Solution) -> None:
     found = solve(replace(problem, objective=Information()), SMALL, seed=0)
-    assert mutual_information(found.measured.joint) < 0.8 * mutual_information(solution.measured.joint)
+    assert mutual_information(found.measured.joint) < 0.8 * mutual_information(
+        solution.measured.joint
+    )
     assert found.loss <= 173
 
 
@@ -116,7 +128,9 @@ def test_worst_case_limits_hold_on_the_finished_law(problem: Problem, solution: 
 
 def test_geo_indistinguishability_holds_at_the_points(problem: Problem) -> None:
     found = solve(problem, replace(SMALL, geo_epsilon=0.03), seed=0)
-    assert geo_indistinguishability(found.mechanism._rows(problem.places).matrix, problem.places) <= 0.03 * (1 + 1e-9)
+    assert geo_indistinguishability(
+        found.mechanism._rows(problem.places).matrix, problem.places
+    ) <= 0.03 * (1 + 1e-9)
     assert found.loss <= 173
     assert bayes_error(found.measured.joint) > 0.2
 
@@ -127,7 +141,8 @@ def test_limits_that_cannot_be_kept_are_named(problem: Problem) -> None:
 
 
 def test_the_time_of_compiling_does_not_hurry_what_follows() -> None:
-    """The first part took 8 s, mostly to compile; 12 s are left for 19 parts.  Later parts are taken at their word."""
+    """The first part took 8 s, mostly to compile; 12 s are left for 19 parts.  Later parts are
+    taken at their word."""
     school = School.__new__(School)
     assert school._until(1, 0.05, [8.0], 12.0) < 0.2
     assert school._until(2, 0.1, [8.0, 6.0], 12.0) == pytest.approx(0.1 + 0.9 / 2)
@@ -140,7 +155,10 @@ def test_a_time_limit_ends_early_with_the_budget_held(problem: Problem) -> None:
     assert "Time limit" in found.status
 
 
-@pytest.mark.parametrize("wrong", [{"places": 1}, {"doubt": 1.5}, {"max_posterior": 0.0}, {"geo_epsilon": -1.0}, {"hidden": ()}])
+@pytest.mark.parametrize(
+    "wrong",
+    [{"places": 1}, {"doubt": 1.5}, {"max_posterior": 0.0}, {"geo_epsilon": -1.0}, {"hidden": ()}],
+)
 def test_settings_out_of_range_are_refused(wrong: dict) -> None:
     with pytest.raises(ProblemError):
         Codebook(**wrong)
@@ -149,7 +167,9 @@ def test_settings_out_of_range_are_refused(wrong: dict) -> None:
 @pytest.mark.parametrize("cap", [None, 100.0])
 def test_places_that_nobody_reaches_do_not_break_learning(cap: float | None) -> None:
     """Two check-ins far apart: most places have no mass, and their slopes must stay finite."""
-    samples = Samples(secret=np.array([0, 1]), truth=np.array([[0.0, 0.0], [2000.0, 0.0]]), secrets=("ann", "bob"))
+    samples = Samples(
+        secret=np.array([0, 1]), truth=np.array([[0.0, 0.0], [2000.0, 0.0]]), secrets=("ann", "bob")
+    )
     found = solve(Problem(samples, max_loss=90, max_distance=cap), SMALL, seed=0)
     assert found.loss <= 90
 

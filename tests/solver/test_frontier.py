@@ -35,11 +35,15 @@ def test_the_frontier_brackets_direct_solves_and_is_monotone_and_convex() -> Non
 
 def test_the_bracket_of_a_frontier_narrows_while_it_is_watched() -> None:
     seen: list[Curve] = []
-    found = frontier(on_square(max_loss=150.0), np.linspace(40.0, 160.0, 5), gap=0.01, watch=seen.append)
+    found = frontier(
+        on_square(max_loss=150.0), np.linspace(40.0, 160.0, 5), gap=0.01, watch=seen.append
+    )
     bayes = [curve for curve in seen if curve.objective.name == "bayes"]
     assert len(bayes) == found.bayes.solves + 1 >= 2
     for before, after in pairwise(bayes):
-        assert np.all(after.reached <= before.reached + 1e-12) and np.all(after.bound >= before.bound - 1e-12)
+        assert np.all(after.reached <= before.reached + 1e-12) and np.all(
+            after.bound >= before.bound - 1e-12
+        )
     assert np.array_equal(bayes[-1].bound, found.bayes.bound)
 
 
@@ -48,7 +52,9 @@ def test_a_frontier_below_the_smallest_loss_is_refused() -> None:
         frontier(on_square(max_loss=100.0), np.array([5.0, 60.0]))
 
 
-def test_the_bound_of_a_frontier_is_over_all_cells_of_the_region(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bound_of_a_frontier_is_over_all_cells_of_the_region(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Cells that miss the hull of the truths are not in the solver's list."""
     problem = on_square(max_loss=150.0, region=Region((100.0, 80.0), 2600.0), cell_m=50.0)
     looked_at = []
@@ -73,11 +79,24 @@ def test_between_its_budgets_the_bound_is_not_a_straight_line() -> None:
 
 
 def test_what_is_not_on_the_cells_may_pass_the_curve_and_is_named() -> None:
-    """On cells of 100 m a loss of 60 m buys little; the coin, which reports the truth itself, has more."""
+    """On cells of 100 m a loss of 60 m buys little; the coin, which reports the truth itself, has
+    more."""
     data = four_corners(seed=0).train
-    found = trade_off(data.take(np.arange(0, len(data), 16)), first=60, last=120, points=2, cell_m=100, cells=None, gap=0.02)
+    found = trade_off(
+        data.take(np.arange(0, len(data), 16)),
+        first=60,
+        last=120,
+        points=2,
+        cell_m=100,
+        cells=None,
+        gap=0.02,
+    )
     assert found.beyond == ("coin",)
     assert "coin: above the curve" in str(found)
     guessed = replace(found, placed=(Placed("mine", 100.0, 0.7, 0.1, "estimate"),))
-    assert "≈0.7000" in str(guessed) and "≈ estimated from samples" in str(guessed) and not guessed.beyond
+    assert (
+        "≈0.7000" in str(guessed)
+        and "≈ estimated from samples" in str(guessed)
+        and not guessed.beyond
+    )
     assert guessed.as_dict()["placed"][0]["kind"] == "estimate" and "≈" not in str(found)

@@ -13,14 +13,20 @@ from sfumato.solver import Codebook, Exact, Problem, solve
 from sfumato.solver.codebook.lesson import best_law
 from sfumato.solver.solution import Solution
 
-ALONE = Codebook(places=24, steps=400, hidden=(32,), waves=16, wave_scale=8.0, doubt=0.0, certify=False)
+ALONE = Codebook(
+    places=24, steps=400, hidden=(32,), waves=16, wave_scale=8.0, doubt=0.0, certify=False
+)
 TAUGHT = replace(ALONE, lesson=0.5)
 
 
 @pytest.fixture(scope="module")
 def problem() -> Problem:
     data: Samples = four_corners(seed=0).train
-    return Problem(data.take(np.concatenate([np.flatnonzero(data.secret == user)[:20] for user in range(4)])), max_loss=173, cell_m=100)
+    return Problem(
+        data.take(np.concatenate([np.flatnonzero(data.secret == user)[:20] for user in range(4)])),
+        max_loss=173,
+        cell_m=100,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +60,9 @@ def test_a_taught_net_leaks_less_within_the_budget(problem: Problem, taught: Sol
     assert taught.loss <= 173
 
 
-def test_stopped_within_the_lesson_and_resumed_it_is_the_undisturbed_one(problem: Problem, taught: Solution, tmp_path: Path) -> None:
+def test_stopped_within_the_lesson_and_resumed_it_is_the_undisturbed_one(
+    problem: Problem, taught: Solution, tmp_path: Path
+) -> None:
     class Enough(Exception):
         pass
 
@@ -69,17 +77,25 @@ def test_stopped_within_the_lesson_and_resumed_it_is_the_undisturbed_one(problem
         np.testing.assert_array_equal(array, again.mechanism.arrays()[name])
 
 
-def test_without_time_there_is_no_lesson_and_a_resumed_run_has_it(problem: Problem, tmp_path: Path) -> None:
+def test_without_time_there_is_no_lesson_and_a_resumed_run_has_it(
+    problem: Problem, tmp_path: Path
+) -> None:
     found = solve(problem, TAUGHT, seed=0, time_limit=0.01, checkpoint=tmp_path / "kept.npz")
     assert "without a lesson" in found.status
     assert found.loss <= 173
-    done = [line["done"] for line in solve(problem, TAUGHT, seed=0, checkpoint=tmp_path / "kept.npz").history]
+    done = [
+        line["done"]
+        for line in solve(problem, TAUGHT, seed=0, checkpoint=tmp_path / "kept.npz").history
+    ]
     assert done == sorted(done) and done[-1] == pytest.approx(1) and len(done) > len(found.history)
 
 
 def test_a_lesson_that_cannot_be_given_is_told(problem: Problem) -> None:
     tight = Problem(problem.samples, max_loss=60, cell_m=100)
-    assert "no law on these places keeps the budgets" in solve(tight, replace(TAUGHT, places=2), seed=0).status
+    assert (
+        "no law on these places keeps the budgets"
+        in solve(tight, replace(TAUGHT, places=2), seed=0).status
+    )
 
 
 def test_a_lesson_knows_no_worst_case_limits() -> None:

@@ -20,15 +20,27 @@ def test_a_budget_that_is_none_is_refused(budget: float) -> None:
         Problem(DATA, max_loss=budget)
 
 
-def test_a_budget_that_no_mechanism_on_the_grid_can_keep_is_refused_with_the_smallest_that_some_can() -> None:
+def test_a_budget_that_no_mechanism_on_the_grid_can_keep_is_refused_with_the_smallest_that_some_can() -> (
+    None
+):
     problem = Problem(DATA, max_loss=1.0)
-    with pytest.raises(ProblemError, match=r"can stay within 1 m: the smallest possible loss is 8\.\d+ m; raise the budget"):
+    with pytest.raises(
+        ProblemError,
+        match=r"can stay within 1 m: the smallest possible loss is 8\.\d+ m; raise the budget",
+    ):
         solve(problem, Laplace())
-    assert problem.smallest_loss == pytest.approx(euclidean(DATA.truth, problem.grid.snap(DATA.truth)).mean())
+    assert problem.smallest_loss == pytest.approx(
+        euclidean(DATA.truth, problem.grid.snap(DATA.truth)).mean()
+    )
 
 
 def test_one_user_is_refused_by_name() -> None:
-    with pytest.raises(ProblemError, match=r"holds one user \(blue\); expected at least two: there is nobody to be confused with"):
+    with pytest.raises(
+        ProblemError,
+        match=(
+            r"holds one user \(blue\); expected at least two: there is nobody to be confused with"
+        ),
+    ):
         Problem(DATA.take(DATA.secret == 0), max_loss=100)
 
 
@@ -38,7 +50,9 @@ def test_a_grid_named_twice_is_refused() -> None:
 
 
 def test_truths_outside_the_region_are_refused_and_counted() -> None:
-    with pytest.raises(ProblemError, match=r"\d+ of 240 truths lie outside the region of 100 m; widen the region"):
+    with pytest.raises(
+        ProblemError, match=r"\d+ of 240 truths lie outside the region of 100 m; widen the region"
+    ):
         Problem(DATA, max_loss=100, region=Region((150.0, 150.0), 100.0))
 
 
@@ -51,8 +65,11 @@ def test_the_region_is_the_datas_own_or_its_square_widened_by_the_budget() -> No
 
 @pytest.mark.parametrize("solver", [Laplace(), Coin()], ids=["laplace", "coin"])
 @pytest.mark.parametrize(("budget", "cell"), [(173.0, 25.0), (60.0, 50.0), (400.0, 25.0)])
-def test_a_baseline_uses_its_budget_and_never_passes_it(solver: Laplace | Coin, budget: float, cell: float) -> None:
-    """Laplace and coin at the budget within a thousandth; a constant that costs less than the budget may stay below."""
+def test_a_baseline_uses_its_budget_and_never_passes_it(
+    solver: Laplace | Coin, budget: float, cell: float
+) -> None:
+    """Laplace and coin at the budget within a thousandth; a constant that costs less than the
+    budget may stay below."""
     solution = solve(Problem(DATA, max_loss=budget, cell_m=cell), solver)
     assert solution.loss <= budget * (1 + 1e-9)
     if solver.name == "laplace" or budget < 213:  # 212 m is what the best constant costs
@@ -69,7 +86,8 @@ def test_what_laplace_releases_lies_on_the_problems_grid() -> None:
 
 
 def test_the_coin_keeps_the_truth_as_often_as_the_budget_asks() -> None:
-    """Loss is linear in the chance, so it keeps 1 - budget / constant; each report of the fixed place errs 3 times in 4."""
+    """Loss is linear in the chance, so it keeps 1 - budget / constant; each report of the fixed
+    place errs 3 times in 4."""
     problem = Problem(DATA, max_loss=173)
     always = float(euclidean(DATA.truth, np.array(cheapest_place(problem))[None, :]).mean())
     solution = solve(problem, Coin())
@@ -86,7 +104,8 @@ def test_no_cell_is_cheaper_than_the_cheapest_place() -> None:
 
 
 def test_the_cheapest_place_is_found_where_the_data_has_two_ends() -> None:
-    """Nine check-ins at one end of a street and four at the other: the geometric median lies at the nine."""
+    """Nine check-ins at one end of a street and four at the other: the geometric median lies at the
+    nine."""
     truth = np.array([[0.0, 0.0]] * 9 + [[2000.0, 30.0]] * 4)
     lopsided = Samples(secret=np.arange(13) % 2, truth=truth, secrets=("a", "b"))
     assert np.linalg.norm(np.array(cheapest_place(Problem(lopsided, max_loss=300)))) < 0.01
@@ -95,16 +114,22 @@ def test_the_cheapest_place_is_found_where_the_data_has_two_ends() -> None:
 def test_every_baseline_repeats_with_its_seed() -> None:
     for name in ("laplace", "coin"):
         one, again = (solve(Problem(DATA, max_loss=173), SOLVERS[name](), seed=4) for _ in range(2))
-        assert np.array_equal(one.mechanism.sample(DATA.truth, seed=1), again.mechanism.sample(DATA.truth, seed=1))
+        assert np.array_equal(
+            one.mechanism.sample(DATA.truth, seed=1), again.mechanism.sample(DATA.truth, seed=1)
+        )
         assert one.measured.bayes_error == again.measured.bayes_error
 
 
 def test_the_coin_beats_laplace_on_four_corners_at_equal_loss() -> None:
     """DESIGN: it is hard to beat on average, and gives the user away one time in five."""
-    laplace, coin = (solve(Problem(DATA, max_loss=173), solver).measured for solver in (Laplace(), Coin()))
+    laplace, coin = (
+        solve(Problem(DATA, max_loss=173), solver).measured for solver in (Laplace(), Coin())
+    )
     assert laplace.loss.value == pytest.approx(coin.loss.value, rel=1e-3)
     assert coin.bayes_error.value > laplace.bayes_error.value + 0.2
-    assert coin.worst_report == pytest.approx(1) and coin.exposed.value == pytest.approx(0.2, abs=0.03)
+    assert coin.worst_report == pytest.approx(1) and coin.exposed.value == pytest.approx(
+        0.2, abs=0.03
+    )
 
 
 def test_a_time_limit_that_is_none_is_refused() -> None:

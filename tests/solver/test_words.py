@@ -14,18 +14,27 @@ from tests.solver.three_users import SQUARE, proved
 
 def words() -> Table:
     joint = Joint(np.array([[0.25, 0.15, 0.10], [0.05, 0.15, 0.30]]), secrets=("smoker", "not"))
-    return Table(joint, ("low", "middle", "high"), ("high", "low", "unknown"), np.array([[2, 0, 1.5], [1, 1, 1], [0, 2, 1.5]]))
+    return Table(
+        joint,
+        ("low", "middle", "high"),
+        ("high", "low", "unknown"),
+        np.array([[2, 0, 1.5], [1, 1, 1], [0, 2, 1.5]]),
+    )
 
 
 def test_words_are_solved_within_their_own_losses() -> None:
     table = words()
-    with pytest.raises(ProblemError, match=r"smallest possible loss is 0\.3"):  # 'middle' costs 1 whatever is said
+    with pytest.raises(
+        ProblemError, match=r"smallest possible loss is 0\.3"
+    ):  # 'middle' costs 1 whatever is said
         solve(Problem(table, max_loss=0.2), Exact())
     problem = Problem(table, max_loss=0.6)
     solution = solve(problem, Exact(gap=1e-6))
     assert solution.measured.loss.value <= 0.6 * (1 + 1e-9)
     assert 0 <= solution.leakage - proved(solution) <= 2e-6
-    said = table.report_name(solution.mechanism.sample(table.truth_place(["low", "middle", "high"]), seed=3))
+    said = table.report_name(
+        solution.mechanism.sample(table.truth_place(["low", "middle", "high"]), seed=3)
+    )
     assert set(said) <= set(table.reports)
     with pytest.raises(DataError, match="'huge' is not a truth"):
         table.truth_place(["huge"])
@@ -65,7 +74,9 @@ def test_a_geo_promise_is_not_made_for_words() -> None:
         ("a,a,0\na,b,dear\nb,a,1\nb,b,0\n", "something other than numbers"),
     ],
 )
-def test_losses_that_are_not_one_number_a_pair_are_refused(tmp_path: Any, losses: str, reason: str) -> None:
+def test_losses_that_are_not_one_number_a_pair_are_refused(
+    tmp_path: Any, losses: str, reason: str
+) -> None:
     (tmp_path / "p.csv").write_text("secret,truth,count\nx,a,3\ny,b,2\n")
     (tmp_path / "l.csv").write_text("truth,report,loss\n" + losses)
     with pytest.raises(DataError, match=reason):

@@ -15,7 +15,11 @@ def three_users(seed: int = 0, points: int = 6) -> Samples:
     rng = np.random.default_rng(seed)
     centres = np.array([[0.0, 0.0], [200.0, 0.0], [100.0, 170.0]])
     secret = np.repeat(np.arange(3), points)
-    return Samples(secret, np.round(centres[secret] + rng.normal(0, 40, (3 * points, 2)), 1), ("anna", "ben", "cleo"))
+    return Samples(
+        secret,
+        np.round(centres[secret] + rng.normal(0, 40, (3 * points, 2)), 1),
+        ("anna", "ben", "cleo"),
+    )
 
 
 DATA = three_users()

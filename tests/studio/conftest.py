@@ -1,4 +1,5 @@
-"""One studio and one browser for all tests here; every page is watched for errors and for requests to elsewhere."""
+"""One studio and one browser for all tests here; every page is watched for errors and for requests
+to elsewhere."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,14 +35,27 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def page(browser: Any, studio: Served) -> Iterator[Any]:
-    """The studio's page at 1280 x 800.  Fails on any error in the page and on any request to another host."""
+    """The studio's page at 1280 x 800.  Fails on any error in the page and on any request to
+    another host."""
     context = browser.new_context(viewport={"width": 1280, "height": 800}, accept_downloads=True)
     context.set_default_timeout(90_000)  # the machine may be busy
     shown = context.new_page()
     wrong: list[str] = []
     shown.on("pageerror", lambda error: wrong.append(f"error in the page: {error}"))
-    shown.on("console", lambda line: wrong.append(f"console: {line.text}") if line.type == "error" and "400" not in line.text else None)
-    shown.on("request", lambda asked: None if _here(asked.url, studio) else wrong.append(f"asked elsewhere: {asked.url}"))
+    shown.on(
+        "console",
+        lambda line: (
+            wrong.append(f"console: {line.text}")
+            if line.type == "error" and "400" not in line.text
+            else None
+        ),
+    )
+    shown.on(
+        "request",
+        lambda asked: (
+            None if _here(asked.url, studio) else wrong.append(f"asked elsewhere: {asked.url}")
+        ),
+    )
     shown.goto(studio.address)
     shown.get_by_role("button", name="Four corners").wait_for()
     yield shown

@@ -31,14 +31,24 @@ class Served:
         return urlsplit(self.address).path.strip("/")
 
     def request(
-        self, method: str, path: str, *, body: bytes | None = None, headers: dict[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        *,
+        body: bytes | None = None,
+        headers: dict[str, str] | None = None,
     ) -> tuple[int, dict[str, str], bytes]:
-        """One request with exactly these headers (and the Host of the address, unless one is given)."""
+        """One request with exactly these headers (and the Host of the address, unless one is
+        given)."""
         connection = http.client.HTTPConnection(self.host, timeout=30)
         try:
             connection.request(method, path, body=body, headers=headers or {})
             answer = connection.getresponse()
-            return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+            return (
+                answer.status,
+                {name.lower(): value for name, value in answer.getheaders()},
+                answer.read(),
+            )
         finally:
             connection.close()
 
@@ -48,10 +58,14 @@ class Served:
         assert status == 200, answer
         return answer
 
-    def try_to_ask(self, path: str, question: Any = None, *, body: bytes | None = None) -> tuple[int, Any]:
+    def try_to_ask(
+        self, path: str, question: Any = None, *, body: bytes | None = None
+    ) -> tuple[int, Any]:
         """A question as the page asks it; the status and the answer."""
         sent = json.dumps(question or {}).encode() if body is None else body
-        status, _, answer = self.request("POST", f"/{self.token}/{path}", body=sent, headers={"Origin": f"http://{self.host}"})
+        status, _, answer = self.request(
+            "POST", f"/{self.token}/{path}", body=sent, headers={"Origin": f"http://{self.host}"}
+        )
         return status, json.loads(answer)
 
 

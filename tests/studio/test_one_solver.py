@@ -12,7 +12,15 @@ from sfumato.errors import ProblemError
 from sfumato.studio import session as sessions
 from sfumato.studio.session import Run, Session
 
-TASK = {"solver": "coin", "max_loss": 173.0, "objective": "bayes", "cell_m": None, "seed": 0, "time_limit": None, "resumable": True}
+TASK = {
+    "solver": "coin",
+    "max_loss": 173.0,
+    "objective": "bayes",
+    "cell_m": None,
+    "seed": 0,
+    "time_limit": None,
+    "resumable": True,
+}
 
 
 class _Slow:
@@ -36,7 +44,9 @@ class _Slow:
 def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
     monkeypatch.setattr(sessions, "Job", _Slow)
     monkeypatch.setattr(_Slow, "started", [], raising=False)
-    loaded: Any = SimpleNamespace(recipe=Recipe("four-corners"), source="four-corners", description={"provable": False})
+    loaded: Any = SimpleNamespace(
+        recipe=Recipe("four-corners"), source="four-corners", description={"provable": False}
+    )
     return Session("page", tmp_path / "page", loaded=loaded)
 
 
@@ -48,9 +58,17 @@ def test_of_two_solvers_asked_for_at_once_one_starts(page: Session) -> None:
     async def both() -> None:
         page.folder.mkdir()
         stopped = Run("old", page.folder / "runs" / "old", dict(TASK))
-        answers = await asyncio.gather(page.solve(dict(TASK)), page.solve(dict(TASK)), page.resume(stopped), return_exceptions=True)
+        answers = await asyncio.gather(
+            page.solve(dict(TASK)),
+            page.solve(dict(TASK)),
+            page.resume(stopped),
+            return_exceptions=True,
+        )
         assert isinstance(answers[0], Run) and list(page.runs) == [answers[0].id]
-        assert all(isinstance(one, ProblemError) and "a solver is at work" in str(one) for one in answers[1:])
+        assert all(
+            isinstance(one, ProblemError) and "a solver is at work" in str(one)
+            for one in answers[1:]
+        )
         assert len(_Slow.started) == 1 and page.solving
         await page.close()
         assert _at_work() == 0
@@ -58,7 +76,9 @@ def test_of_two_solvers_asked_for_at_once_one_starts(page: Session) -> None:
     asyncio.run(both())
 
 
-def test_a_page_that_is_closed_or_gets_other_data_ends_the_job_that_is_starting(page: Session) -> None:
+def test_a_page_that_is_closed_or_gets_other_data_ends_the_job_that_is_starting(
+    page: Session,
+) -> None:
     async def one_after_the_other() -> None:
         page.folder.mkdir()
         await asyncio.gather(page.compare([]), page.compare([]))

@@ -1,4 +1,5 @@
-"""The page itself: speed with many points, keyboard, names for screen readers, phone and dark, tiles, and formulas shared with Python."""
+"""The page itself: speed with many points, keyboard, names for screen readers, phone and dark,
+tiles, and formulas shared with Python."""
 
 import http.server
 import re
@@ -23,10 +24,14 @@ _POINTS = 100_000
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return checkins(tmp_path_factory.mktemp("many") / "many.csv", users=10, each=_POINTS // 10, apart_m=3000)
+    return checkins(
+        tmp_path_factory.mktemp("many") / "many.csv", users=10, each=_POINTS // 10, apart_m=3000
+    )
 
 
-def test_a_hundred_thousand_points_load_and_pan_at_thirty_frames_a_second(page: Any, many: Path) -> None:
+def test_a_hundred_thousand_points_load_and_pan_at_thirty_frames_a_second(
+    page: Any, many: Path
+) -> None:
     begin = time.perf_counter()
     page.set_input_files("#file", str(many))
     page.get_by_text("100,000 check-ins of 10 users").wait_for()
@@ -42,7 +47,9 @@ def test_a_hundred_thousand_points_load_and_pan_at_thirty_frames_a_second(page: 
     assert max(rates) >= 30
 
 
-def test_a_file_chosen_before_the_page_has_its_session_is_not_lost(browser: Any, studio: Served, small: Path) -> None:
+def test_a_file_chosen_before_the_page_has_its_session_is_not_lost(
+    browser: Any, studio: Served, small: Path
+) -> None:
     context = browser.new_context()
     page, held = context.new_page(), []
     page.route("**/api/session", lambda route: held.append(route))  # noqa: PLW0108 (Playwright reads the signature)
@@ -97,15 +104,21 @@ def test_every_control_has_a_name_and_the_panels_work_from_the_keyboard(page: An
     for key in ("ArrowRight", "ArrowUp", "+"):
         page.keyboard.press(key)
     after = page.evaluate("({...document.querySelector('.map').map.view})")
-    assert after["x"] > before["x"] and after["y"] > before["y"] and after["scale"] > before["scale"]
+    assert (
+        after["x"] > before["x"] and after["y"] > before["y"] and after["scale"] > before["scale"]
+    )
     page.keyboard.press("0")
-    assert page.evaluate("document.querySelector('.map').map.view.scale") == pytest.approx(before["scale"])
+    assert page.evaluate("document.querySelector('.map').map.view.scale") == pytest.approx(
+        before["scale"]
+    )
     # Everything in the panel is reached by Tab alone.
     page.get_by_role("tab", name="Data").focus()
     reached = set()
     for _ in range(40):
         page.keyboard.press("Tab")
-        reached.add(page.evaluate("document.activeElement.id || document.activeElement.textContent.trim()"))
+        reached.add(
+            page.evaluate("document.activeElement.id || document.activeElement.textContent.trim()")
+        )
     assert {"Four corners", "file", "lat", "side", "Use this view", "top", "Select"} <= reached
 
 
@@ -116,8 +129,12 @@ _NAMELESS = """() => [...document.querySelectorAll("button, a[href], input, sele
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_on_a_phone_nothing_is_wider_than_the_screen(browser: Any, studio: Served, scheme: str) -> None:
-    context = browser.new_context(viewport={"width": 390, "height": 844}, color_scheme=scheme, has_touch=True)
+def test_on_a_phone_nothing_is_wider_than_the_screen(
+    browser: Any, studio: Served, scheme: str
+) -> None:
+    context = browser.new_context(
+        viewport={"width": 390, "height": 844}, color_scheme=scheme, has_touch=True
+    )
     page = context.new_page()
     page.goto(studio.address)
     page.get_by_role("button", name="small.csv").click()
@@ -135,7 +152,10 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(browser: Any, studio: Serve
 
 def test_colours_and_markers_are_those_of_the_report() -> None:
     script = (STATIC / "looks.js").read_text(encoding="utf-8")
-    lists = {name: tuple(re.findall(r'"([^"]+)"', values)) for name, values in re.findall(r"export const (\w+) = \[(.*?)\];", script)}
+    lists = {
+        name: tuple(re.findall(r'"([^"]+)"', values))
+        for name, values in re.findall(r"export const (\w+) = \[(.*?)\];", script)
+    }
     assert lists == {"COLOURS": COLOURS, "MARKERS": MARKERS}
 
 
@@ -148,12 +168,20 @@ def test_the_pages_plane_is_the_librarys(page: Any) -> None:
         return points.map(([x, y]) => { const found = toDegrees(plane, x, y); return [...found, ...toMetres(plane, ...found)]; }); }""",
         [{"latitude": plane.latitude, "longitude": plane.longitude}, points.tolist()],
     )
-    assert np.allclose(np.array(told)[:, :2], np.stack([latitude, longitude], axis=1), atol=1e-9, rtol=0)
+    assert np.allclose(
+        np.array(told)[:, :2], np.stack([latitude, longitude], axis=1), atol=1e-9, rtol=0
+    )
     assert np.allclose(np.array(told)[:, 2:], points, atol=1e-3)
 
 
 def test_between_two_budgets_the_bound_is_that_of_the_larger(page: Any) -> None:
-    curve = {"objective": "bayes", "cell_m": 50, "budgets": [100, 110, 120], "reached": [0.3, 0.4, 0.45], "bound": [0.31, 0.42, 0.46]}
+    curve = {
+        "objective": "bayes",
+        "cell_m": 50,
+        "budgets": [100, 110, 120],
+        "reached": [0.3, 0.4, 0.45],
+        "bound": [0.31, 0.42, 0.46],
+    }
     told = page.evaluate(
         """async curve => { const { provedAt } = await import("./static/proof.js");
         return [90, 100, 105, 120, 130].map(at => provedAt(curve, at)); }""",
@@ -168,7 +196,10 @@ def test_between_two_budgets_the_bound_is_that_of_the_larger(page: Any) -> None:
 def tile_server() -> Iterator[tuple[str, list[tuple[str, dict[str, str]]]]]:
     """A server of one picture that notes what it was asked."""
     asked: list[tuple[str, dict[str, str]]] = []
-    picture = b'<svg xmlns="http://www.w3.org/2000/svg" width="256" height="256"><rect width="256" height="256" fill="#8ac"/></svg>'
+    picture = (
+        b'<svg xmlns="http://www.w3.org/2000/svg" width="256" height="256"><rect width="256"'
+        b' height="256" fill="#8ac"/></svg>'
+    )
 
     class Tiles(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -204,9 +235,14 @@ def test_tiles_are_fetched_only_from_the_address_that_was_given(
         while not asked and time.monotonic() < until:
             page.wait_for_timeout(100)
         page.close()
-    zoom, x, y = (int(part) for part in re.fullmatch(r"/(\d+)/(\d+)/(\d+)\.svg", asked[0][0]).groups())
-    # The tile that holds the middle of the data is among those next to the first that was asked for.
+    zoom, x, y = (
+        int(part) for part in re.fullmatch(r"/(\d+)/(\d+)/(\d+)\.svg", asked[0][0]).groups()
+    )
+    # The tile that holds the middle of the data is among those next to the first that was asked
+    # for.
     column = (PARIS[1] + 180) / 360 * 2**zoom
     row = (1 - np.arcsinh(np.tan(np.radians(PARIS[0]))) / np.pi) / 2 * 2**zoom
     assert abs(x - column) < 6 and abs(y - row) < 6
-    assert all(studio.token not in str(headers) and "Referer" not in headers for _, headers in asked)
+    assert all(
+        studio.token not in str(headers) and "Referer" not in headers for _, headers in asked
+    )

@@ -52,9 +52,16 @@ def _drawn(page: Any, at: int = 1) -> int:
 
 def test_data_four_corners_region_and_users(page: Any) -> None:
     page.get_by_role("button", name="Four corners").click()
-    page.get_by_text("2,400 check-ins of 4 users, 1,920 to learn from and 480 to test on").wait_for()
+    page.get_by_text(
+        "2,400 check-ins of 4 users, 1,920 to learn from and 480 to test on"
+    ).wait_for()
     wait_until(page, "document.querySelector('.map').map.frames > 1")
-    assert _drawn(page) > 2000 and page.locator(".legend li").all_inner_texts() == ["blue", "red", "green", "yellow"]
+    assert _drawn(page) > 2000 and page.locator(".legend li").all_inner_texts() == [
+        "blue",
+        "red",
+        "green",
+        "yellow",
+    ]
     # A user is left out.
     page.get_by_role("checkbox", name="green").uncheck()
     page.get_by_role("button", name="Select", exact=True).click()
@@ -94,9 +101,18 @@ def test_data_by_drag_and_drop_and_a_bad_file_says_why(page: Any, tmp_path: Path
     page.get_by_text("20 check-ins of 5 users", exact=False).first.wait_for()
     assert page.locator("#panel strong").first.inner_text() == "dropped.csv"
     drop("bad.csv", "name,where\na,b\n")
-    page.get_by_role("alert").get_by_text("bad.csv has no column for the user", exact=False).wait_for()
+    page.get_by_role("alert").get_by_text(
+        "bad.csv has no column for the user", exact=False
+    ).wait_for()
     assert page.get_by_text("20 check-ins of 5 users", exact=False).count()  # what was there stays
-    page.set_input_files("#file", {"name": "metres.csv", "mimeType": "text/csv", "buffer": b"user,x,y\na,0,0\nb,100,0\nb,90,10\n"})
+    page.set_input_files(
+        "#file",
+        {
+            "name": "metres.csv",
+            "mimeType": "text/csv",
+            "buffer": b"user,x,y\na,0,0\nb,100,0\nb,90,10\n",
+        },
+    )
     page.get_by_text("3 check-ins of 2 users", exact=False).first.wait_for()
     assert page.get_by_role("alert").filter(visible=True).count() == 0
     page.get_by_text("This data is in plane metres").wait_for()
@@ -121,14 +137,19 @@ def test_solve_the_slider_snaps_to_what_is_proved_and_refines(page: Any) -> None
             page.keyboard.press("ArrowRight")
     assert values == sorted(values) and values[0] < values[-1]  # more loss hides better
     page.get_by_text("For reports on 100 m cells. Refined.").wait_for()
-    reached, bound = (float(re.search(r"[\d.]+", text)[0]) for text in page.locator("#proof dd").first.inner_text().split("\n")[::-1][:2])
+    reached, bound = (
+        float(re.search(r"[\d.]+", text)[0])
+        for text in page.locator("#proof dd").first.inner_text().split("\n")[::-1][:2]
+    )
     assert 0 <= bound - reached <= 0.0035
     page.fill("#budget-number", "a few")
     page.get_by_role("button", name="Solve", exact=True).click()
     page.get_by_role("alert").get_by_text("is a number; got 'a few'", exact=False).wait_for()
 
 
-def test_compare_attack_and_take_away(page: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compare_attack_and_take_away(
+    page: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _load_small(page)
     _solve(page, "exact", "120")
     exact = page.locator("#result").inner_text()
@@ -144,18 +165,28 @@ def _compare(page: Any) -> None:
     page.locator("#figures tbody tr").nth(2).wait_for()
     heads = page.locator("#figures tbody th").all_inner_texts()
     assert heads == ["exact, 120 m", "laplace, 120 m", "coin, 120 m"]
-    errors = [float(text) for text in page.locator("#figures tbody td:nth-child(3)").all_inner_texts()]
-    assert errors[0] >= max(errors[1:2])  # the optimum hides better than the noise on the same cells
+    errors = [
+        float(text) for text in page.locator("#figures tbody td:nth-child(3)").all_inner_texts()
+    ]
+    assert errors[0] >= max(
+        errors[1:2]
+    )  # the optimum hides better than the noise on the same cells
     assert float(page.locator("#figures tbody td:nth-child(8)").first.inner_text()) <= 0.0011
     assert page.locator("#users tbody tr").count() == 3
     # One check-in: where each mechanism sends it, and what is then believed.
     page.get_by_role("button", name="next check-in").click()
     page.locator(".bars").nth(2).wait_for()
     for run in range(3):
-        shares = [int(text.split()[0]) for text in page.locator(".bars").nth(run).locator(".value").all_inner_texts()]
+        shares = [
+            int(text.split()[0])
+            for text in page.locator(".bars").nth(run).locator(".value").all_inner_texts()
+        ]
         assert sum(shares) == pytest.approx(100, abs=2)
         wait_until(page, f"document.querySelectorAll('.map')[{run}].map.scene.marks.length === 11")
-        assert page.evaluate(f"document.querySelectorAll('.map')[{run}].map.scene.heat.cells.length") > 0
+        assert (
+            page.evaluate(f"document.querySelectorAll('.map')[{run}].map.scene.heat.cells.length")
+            > 0
+        )
     page.get_by_label("Report of coin").select_option("5")
     # The same by a click on the map itself.
     page.get_by_role("button", name="all check-ins").click()
@@ -170,7 +201,9 @@ def _attack(page: Any) -> None:
     right = 0
     for round_number in range(20):
         page.get_by_text(f"Round {round_number + 1} of 20", exact=False).first.wait_for()
-        page.get_by_role("group", name=_QUESTION).get_by_role("button").nth(round_number % 3).click()
+        page.get_by_role("group", name=_QUESTION).get_by_role("button").nth(
+            round_number % 3
+        ).click()
         verdict = page.locator(".verdict strong").first.inner_text()
         assert verdict in ("Right.", "Wrong.")
         right += verdict == "Right."
@@ -178,7 +211,12 @@ def _attack(page: Any) -> None:
             page.get_by_role("button", name="Next report").click()
     final = page.locator("#final").inner_text()
     assert f"You were right {right} times of 20." in final
-    expected, share = (float(number) for number in re.search(r"expects ([\d.]+) of 20 \(1 − Bayes error = ([\d.]+)\)", final).groups())
+    expected, share = (
+        float(number)
+        for number in re.search(
+            r"expects ([\d.]+) of 20 \(1 − Bayes error = ([\d.]+)\)", final
+        ).groups()
+    )
     assert expected == pytest.approx(20 * share, abs=0.06) and 20 / 3 - 0.06 <= expected <= 20
 
 
@@ -196,8 +234,11 @@ def _take(page: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         archive.extractall(tmp_path)
         name = archive.namelist()[0].split("/")[0]
     taken = load_run(tmp_path / name)
-    assert json.loads((tmp_path / name / "run.json").read_text())["data"]["recipe"]["source"].endswith("small.csv")
-    # A bundle of the exact channel would list true places: refused in words.  That of planar Laplace is whole.
+    assert json.loads((tmp_path / name / "run.json").read_text())["data"]["recipe"][
+        "source"
+    ].endswith("small.csv")
+    # A bundle of the exact channel would list true places: refused in words.  That of planar
+    # Laplace is whole.
     assert "lists true locations" in page.locator("#no-bundle").inner_text()
     page.select_option("#which", label="laplace, 120 m")
     with page.expect_download() as bundle:

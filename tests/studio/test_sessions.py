@@ -1,4 +1,5 @@
-"""One page, one session: jobs end with their page, pages do not disturb each other, the server answers while solvers work."""
+"""One page, one session: jobs end with their page, pages do not disturb each other, the server
+answers while solvers work."""
 
 import json
 import os
@@ -38,14 +39,21 @@ def _closing_one_leaves_the_other(studio: Served, one: Page, other: Page) -> Non
         page.ask("data", {"source": "four-corners"})
         page.ask("solve", {"solver": "exact", "max_loss": 120, "cell_m": 25})
     mine, theirs = (page.ask("state")["processes"] for page in (one, other))
-    assert len(mine) == len(theirs) == 2 and not set(mine) & set(theirs) and all(map(_alive, mine + theirs))
+    assert (
+        len(mine) == len(theirs) == 2
+        and not set(mine) & set(theirs)
+        and all(map(_alive, mine + theirs))
+    )
 
     waits = []
     for _ in range(20):  # the server answers while four processes work
         begin = time.perf_counter()
         other.ask("state")
         waits.append(time.perf_counter() - begin)
-    print(f"\nanswers while solving: median {1000 * statistics.median(waits):.0f} ms, slowest {1000 * max(waits):.0f} ms")
+    print(
+        f"\nanswers while solving: median {1000 * statistics.median(waits):.0f} ms, slowest"
+        f" {1000 * max(waits):.0f} ms"
+    )
     assert statistics.median(waits) < 0.5
 
     one.close()
@@ -60,7 +68,9 @@ def _closing_one_leaves_the_other(studio: Served, one: Page, other: Page) -> Non
 def test_a_page_loaded_again_finds_its_work_and_a_copied_one_gets_its_own(studio: Served) -> None:
     with Page(studio) as page:
         page.ask("data", {"source": "given"})
-        assert studio.ask("api/session", {"previous": page.id})["session"] != page.id  # the first is still open: a copied tab
+        assert (
+            studio.ask("api/session", {"previous": page.id})["session"] != page.id
+        )  # the first is still open: a copied tab
         page.close()
         time.sleep(0.5)
         assert studio.ask("api/session", {"previous": page.id})["session"] == page.id
@@ -71,7 +81,9 @@ def test_a_page_loaded_again_finds_its_work_and_a_copied_one_gets_its_own(studio
 def test_a_run_is_stopped_and_gone_on_with(studio: Served) -> None:
     with Page(studio) as page:
         page.ask("data", {"source": "given"})
-        assert {"codebook", "game"} <= {one["name"] for one in page.ask("state")["solvers"] if one["resumable"]}
+        assert {"codebook", "game"} <= {
+            one["name"] for one in page.ask("state")["solvers"] if one["resumable"]
+        }
         page.ask("solve", {"solver": "codebook", "max_loss": 150, "cell_m": 50})
         first = page.wait_for("solve-round", seconds=150)
         assert np.isfinite(first["record"]["loss"]) and "cloud" in first
@@ -81,7 +93,9 @@ def test_a_run_is_stopped_and_gone_on_with(studio: Served) -> None:
         page.events.clear()
         page.ask("resume", {"run": ended["run"]["id"], "time_limit": 1})
         again = page.wait_for("solve-done", seconds=150)
-        rounds = [event["record"]["round"] for event in page.events if event["kind"] == "solve-round"]
+        rounds = [
+            event["record"]["round"] for event in page.events if event["kind"] == "solve-round"
+        ]
         assert rounds and rounds[0] > first["record"]["round"]  # it did not begin anew
         assert again["run"]["solution"]["loss"]["value"] <= 150 * (1 + 1e-9)
 
@@ -124,14 +138,21 @@ def test_what_makes_no_sense_is_a_sentence(studio: Served, tmp_path: Path) -> No
         ):
             assert said in page.refused("solve", asked)
         assert "no user 'nobody'" in page.refused("data", {"source": "given", "users": ["nobody"]})
-        assert "fill in all three" in page.refused("data", {"source": "given", "square": [48.8, None, 100]})
+        assert "fill in all three" in page.refused(
+            "data", {"source": "given", "square": [48.8, None, 100]}
+        )
         assert "no such run" in page.refused("look", {"x": 0, "y": 0, "runs": ["none"]})
         assert "no game has begun" in page.refused("guess", {"user": "user0"})
         page.ask("solve", {"solver": "exact", "max_loss": 1, "cell_m": 500})
         until = time.monotonic() + 30
-        while not (failed := [event for event in page.events if event["kind"] == "solve-failed"]) and time.monotonic() < until:
+        while (
+            not (failed := [event for event in page.events if event["kind"] == "solve-failed"])
+            and time.monotonic() < until
+        ):
             time.sleep(0.05)
-        assert "the smallest possible loss is" in failed[0]["error"] and "Traceback" not in json.dumps(failed)
+        assert "the smallest possible loss is" in failed[0][
+            "error"
+        ] and "Traceback" not in json.dumps(failed)
 
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "..%2F..%2Fapp.py", "vendor/../../app.py"])

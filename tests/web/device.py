@@ -26,11 +26,22 @@ def node() -> str:
 
 
 def in_node(script: str, given: Any = None, *, timeout: float = 240) -> Any:
-    """Run a module's text in Node with `given` as JSON on stdin; it must print one JSON document."""
-    head = f'import {{ load }} from "{WEB.as_uri()}/sfumato.js";\nimport {{ readFileSync }} from "node:fs";\n'
+    """Run a module's text in Node with `given` as JSON on stdin; it must print one JSON
+    document."""
+    head = (
+        f'import {{ load }} from "{WEB.as_uri()}/sfumato.js";\nimport {{ readFileSync }} from'
+        ' "node:fs";\n'
+    )
     head += 'const given = JSON.parse(readFileSync(0, "utf-8"));\n'
     command = [node(), "--input-type=module", "-e", head + script]
-    done = subprocess.run(command, check=False, input=json.dumps(given), capture_output=True, text=True, timeout=timeout)
+    done = subprocess.run(
+        command,
+        check=False,
+        input=json.dumps(given),
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -43,7 +54,9 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
     """A folder on a port of this machine."""
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(folder))) as server:
+    with http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(_Quiet, directory=str(folder))
+    ) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         try:

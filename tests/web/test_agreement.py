@@ -1,4 +1,5 @@
-"""The vectors of a bundle give the same reports in Python, in ONNX Runtime, in Node and in Chromium; and quickly."""
+"""The vectors of a bundle give the same reports in Python, in ONNX Runtime, in Node and in
+Chromium; and quickly."""
 
 import json
 from pathlib import Path
@@ -30,7 +31,9 @@ const median = times.sort((a, b) => a - b)[1000];
 
 def _vectors(folder: Path) -> dict[str, np.ndarray]:
     found = json.loads((folder / "vectors.json").read_text())["vectors"]
-    return {name: np.array([vector[name] for vector in found]) for name in ("truth", "chance", "report")}
+    return {
+        name: np.array([vector[name] for vector in found]) for name in ("truth", "chance", "report")
+    }
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -46,17 +49,23 @@ def test_onnx_runtime_with_standard_operators(runs, bundles, kind):
     file = (bundles / kind / "mechanism.onnx").read_bytes()
     model = onnx.load_from_string(file)
     onnx.checker.check_model(model, full_check=True)
-    assert {item.domain for item in model.opset_import} == {""} and not any("Random" in item.op_type for item in model.graph.node)
+    assert {item.domain for item in model.opset_import} == {""} and not any(
+        "Random" in item.op_type for item in model.graph.node
+    )
     session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
     vectors = _vectors(bundles / kind)
     (found,) = session.run(["report"], {"truth": vectors["truth"], "chance": vectors["chance"]})
     assert np.abs(found - vectors["report"]).max() <= _SAME_M
     # And on many more points; only those within rounding of a border may differ.
     released = release(sf.load_run(runs / kind))
-    truth = (uniforms(20_000, 2, seed=3) - 0.5) * released.region.side_m + np.array(released.region.centre)
+    truth = (uniforms(20_000, 2, seed=3) - 0.5) * released.region.side_m + np.array(
+        released.region.centre
+    )
     chance = uniforms(20_000, released.mechanism.draws, seed=4)
     (found,) = session.run(["report"], {"truth": truth, "chance": chance})
-    assert (np.abs(found - released.mechanism.report(truth, chance)).max(axis=1) > _SAME_M).sum() <= 1
+    assert (
+        np.abs(found - released.mechanism.report(truth, chance)).max(axis=1) > _SAME_M
+    ).sum() <= 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -65,9 +74,15 @@ def test_node(runs, bundles, kind):
     const device = await load(given.folder);
     const place = given.place;
     """
-    script += _TIMES + "console.log(JSON.stringify({ reports: device.reportsFor(given.truth, given.chance), median }));"
+    script += (
+        _TIMES
+        + "console.log(JSON.stringify({ reports: device.reportsFor(given.truth, given.chance),"
+        " median }));"
+    )
     released = release(sf.load_run(runs / kind))
-    truth = (uniforms(2000, 2, seed=3) - 0.5) * released.region.side_m + np.array(released.region.centre)
+    truth = (uniforms(2000, 2, seed=3) - 0.5) * released.region.side_m + np.array(
+        released.region.centre
+    )
     chance = uniforms(2000, released.mechanism.draws, seed=4)
     vectors = _vectors(bundles / kind)
     given = {
@@ -79,7 +94,9 @@ def test_node(runs, bundles, kind):
     found = in_node(script, given)
     reports, count = np.array(found["reports"]), len(vectors["truth"])
     assert np.abs(reports[:count] - vectors["report"]).max() <= _SAME_M
-    assert (np.abs(reports[count:] - released.mechanism.report(truth, chance)).max(axis=1) > _SAME_M).sum() <= 1
+    assert (
+        np.abs(reports[count:] - released.mechanism.report(truth, chance)).max(axis=1) > _SAME_M
+    ).sum() <= 1
     assert found["median"] < _FASTEST_MS
 
 
@@ -97,10 +114,16 @@ def test_degrees_and_metres_are_the_planes_own(bundles):
     """
     from tests.web.device import WEB
 
-    given = {"module": (WEB / "plane.js").as_uri(), "places": np.stack([latitude, longitude], axis=1).tolist(), "points": points.tolist()}
+    given = {
+        "module": (WEB / "plane.js").as_uri(),
+        "places": np.stack([latitude, longitude], axis=1).tolist(),
+        "points": points.tolist(),
+    }
     found = in_node(script, given)
     assert np.abs(np.array(found["metres"]) - plane.to_metres(latitude, longitude)).max() < 1e-6
-    assert np.abs(np.array(found["degrees"]) - np.stack([latitude, longitude], axis=1)).max() < 1e-11
+    assert (
+        np.abs(np.array(found["degrees"]) - np.stack([latitude, longitude], axis=1)).max() < 1e-11
+    )
 
 
 def test_chromium(bundles):
@@ -110,9 +133,14 @@ def test_chromium(bundles):
         for kind in KINDS:
             page.goto(f"{address}/{kind}/index.html")
             vectors = _vectors(bundles / kind)
-            script = "async (given) => { const { load } = await import('./sfumato.js'); const device = await load('.');"
+            script = (
+                "async (given) => { const { load } = await import('./sfumato.js'); const device ="
+                " await load('.');"
+            )
             script += "const place = { latitude: 48.857, longitude: 2.347 };" + _TIMES
             script += "return { reports: device.reportsFor(given.truth, given.chance), median }; }"
-            found = page.evaluate(script, {name: vectors[name].tolist() for name in ("truth", "chance")})
+            found = page.evaluate(
+                script, {name: vectors[name].tolist() for name in ("truth", "chance")}
+            )
             assert np.abs(np.array(found["reports"]) - vectors["report"]).max() <= _SAME_M, kind
             assert found["median"] < _FASTEST_MS, kind

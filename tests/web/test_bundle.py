@@ -41,7 +41,10 @@ def _changes(folder, count):
     random = np.random.default_rng(3)
     sizes = {name: (folder / name).stat().st_size for name in FILES}
     names = [FILES[place % 3] for place in range(count)]
-    return [{"name": name, "at": int(random.integers(sizes[name])), "bit": int(2 ** random.integers(8))} for name in names]
+    return [
+        {"name": name, "at": int(random.integers(sizes[name])), "bit": int(2 ** random.integers(8))}
+        for name in names
+    ]
 
 
 def test_a_bundle_changed_in_one_byte_is_refused_by_python(bundles, tmp_path):
@@ -49,7 +52,11 @@ def test_a_bundle_changed_in_one_byte_is_refused_by_python(bundles, tmp_path):
     for change in _changes(tmp_path / "bundle", 600):
         path = tmp_path / "bundle" / change["name"]
         whole = path.read_bytes()
-        path.write_bytes(whole[: change["at"]] + bytes([whole[change["at"]] ^ change["bit"]]) + whole[change["at"] + 1 :])
+        path.write_bytes(
+            whole[: change["at"]]
+            + bytes([whole[change["at"]] ^ change["bit"]])
+            + whole[change["at"] + 1 :]
+        )
         with pytest.raises(FileError):
             load_bundle(tmp_path / "bundle")
         path.write_bytes(whole)
@@ -61,25 +68,38 @@ def test_a_bundle_changed_in_one_byte_is_refused_by_the_module(bundles):
     changes = [{"name": "none", "at": 0, "bit": 1}, *_changes(folder, 600)]
     unchanged, *outcomes = in_node(_LOADS, {"folder": str(folder), "changes": changes})
     assert unchanged == "loaded"
-    assert "loaded" not in outcomes and "odd" not in outcomes and not any("48.8" in outcome for outcome in outcomes)
+    assert (
+        "loaded" not in outcomes
+        and "odd" not in outcomes
+        and not any("48.8" in outcome for outcome in outcomes)
+    )
 
 
 def test_a_mechanism_that_lists_true_locations_is_refused_unless_told(runs, tmp_path):
     with pytest.raises(FileError, match="true locations") as refused:
         export(runs / "channel", tmp_path / "dist")
-    assert refused.value.hint is not None and "--reveal-truths" in refused.value.hint and not (tmp_path / "dist").exists()
+    assert (
+        refused.value.hint is not None
+        and "--reveal-truths" in refused.value.hint
+        and not (tmp_path / "dist").exists()
+    )
     assert export(runs / "channel", tmp_path / "dist", reveal_truths=True)["holds_true_locations"]
 
 
-def test_a_bundle_too_large_for_a_device_is_refused_before_anything_is_written(runs, tmp_path, monkeypatch):
+def test_a_bundle_too_large_for_a_device_is_refused_before_anything_is_written(
+    runs, tmp_path, monkeypatch
+):
     monkeypatch.setattr("sfumato.deploy.bundle.MOST_BYTES", 10_000)
-    with pytest.raises(FileError, match=r"would be \d+ bytes .* at most 10000; nothing was written"):
+    with pytest.raises(
+        FileError, match=r"would be \d+ bytes .* at most 10000; nothing was written"
+    ):
         export(runs / "net", tmp_path / "dist")
     assert not list(tmp_path.iterdir())
 
 
 def test_no_bundle_holds_a_true_location(bundles):
-    """No pair of the data's coordinates, in metres or degrees, stands in any file as doubles or as text."""
+    """No pair of the data's coordinates, in metres or degrees, stands in any file as doubles or as
+    text."""
     assert DATA.train.plane is not None
     for kind in ("laplace", "coin", "net"):
         files = {name: (bundles / kind / name).read_bytes() for name in FILES}
@@ -88,7 +108,9 @@ def test_no_bundle_holds_a_true_location(bundles):
             latitude, _ = DATA.train.plane.to_degrees(point)
             for text in (f"{point[0]:.3f}", f"{latitude[0]:.6f}"):
                 assert text.encode() not in files["manifest.json"] + files["vectors.json"]
-        truths = np.array([vector["truth"] for vector in json.loads(files["vectors.json"])["vectors"]])
+        truths = np.array(
+            [vector["truth"] for vector in json.loads(files["vectors.json"])["vectors"]]
+        )
         gaps = np.abs(truths[:, None, :] - DATA.train.truth[None, :, :]).max(axis=2)
         assert gaps.min() > 1e-3
 
@@ -104,16 +126,29 @@ def test_the_manifest_says_what_was_measured_and_proved(tmp_path):
     manifest = export(tmp_path / "laplace", tmp_path / "dist")
     measured, proved = manifest["measured"]["training"], manifest["proved"]
     assert measured["loss"]["value"] <= 173 * (1 + 1e-9)
-    assert proved["gap"] == pytest.approx(1 - measured["bayes_error"]["value"] - proved["bound_grid"], abs=1e-5) and proved["gap"] > 0
-    assert manifest["budget"]["max_loss"] == 173 and manifest["grid"]["cell_m"] == 250 and "training data" in manifest["accuracy_means"]
+    assert (
+        proved["gap"]
+        == pytest.approx(1 - measured["bayes_error"]["value"] - proved["bound_grid"], abs=1e-5)
+        and proved["gap"] > 0
+    )
+    assert (
+        manifest["budget"]["max_loss"] == 173
+        and manifest["grid"]["cell_m"] == 250
+        and "training data" in manifest["accuracy_means"]
+    )
 
 
 def test_accuracy_is_the_distance_that_95_percent_stay_within(runs, bundles):
-    """The runs' data was given in memory, so truths are spread evenly; of 20,000 reports 95 % within 0.7 % (deviation 0.15 %)."""
+    """The runs' data was given in memory, so truths are spread evenly; of 20,000 reports 95 %
+    within 0.7 % (deviation 0.15 %)."""
     manifest = load_bundle(bundles / "laplace")
-    truth = (np.random.default_rng(0).random((20_000, 2)) - 0.5) * manifest["region"]["side_m"] + np.array(manifest["region"]["centre"])
+    truth = (np.random.default_rng(0).random((20_000, 2)) - 0.5) * manifest["region"][
+        "side_m"
+    ] + np.array(manifest["region"]["centre"])
     off = np.hypot(*(sf.load_run(runs / "laplace").mechanism.sample(truth, seed=9) - truth).T)
-    assert 0.943 < (off <= manifest["accuracy_m"]).mean() < 0.975  # rounding up by at most 10 m adds at most 1.7 %
+    assert (
+        0.943 < (off <= manifest["accuracy_m"]).mean() < 0.975
+    )  # rounding up by at most 10 m adds at most 1.7 %
 
 
 def test_what_cannot_be_a_graph_is_refused(tmp_path, runs):
@@ -146,7 +181,10 @@ def test_a_report_is_kept_for_its_cell_until_its_time_is_over(bundles):
     found = in_node(script, str(bundles / "laplace"))
     assert all(found["same"]) and found["places"] > 10
     blank = {"altitude": None, "altitudeAccuracy": None, "heading": None, "speed": None}
-    assert found["sent"] == {"coords": {"latitude": 1, "longitude": 2, "accuracy": 3, **blank}, "timestamp": 4}
+    assert found["sent"] == {
+        "coords": {"latitude": 1, "longitude": 2, "accuracy": 3, **blank},
+        "timestamp": 4,
+    }
 
 
 def test_a_kept_device_takes_outside_for_one_place_or_for_all(bundles):
@@ -164,13 +202,30 @@ def test_a_kept_device_takes_outside_for_one_place_or_for_all(bundles):
       first,
     }}));
     """
-    found = in_node(script, {"folder": str(bundles / "laplace"), "place": {"latitude": 48.95, "longitude": 2.347}})
-    assert found["refused"] == ["OutsideError"] * 2 and found["all"] == "answered" and all(found["kept"])
-    assert found["first"].keys() == {"latitude", "longitude", "accuracy"} and abs(found["first"]["latitude"] - 48.886) < 0.02
+    found = in_node(
+        script,
+        {"folder": str(bundles / "laplace"), "place": {"latitude": 48.95, "longitude": 2.347}},
+    )
+    assert (
+        found["refused"] == ["OutsideError"] * 2
+        and found["all"] == "answered"
+        and all(found["kept"])
+    )
+    assert (
+        found["first"].keys() == {"latitude", "longitude", "accuracy"}
+        and abs(found["first"]["latitude"] - 48.886) < 0.02
+    )
 
 
 @pytest.mark.parametrize(
-    "place", [None, {}, {"latitude": "48", "longitude": 2}, {"latitude": 91, "longitude": 2}, {"latitude": 40, "longitude": 2}]
+    "place",
+    [
+        None,
+        {},
+        {"latitude": "48", "longitude": 2},
+        {"latitude": 91, "longitude": 2},
+        {"latitude": 40, "longitude": 2},
+    ],
 )
 def test_a_bad_place_is_refused_without_repeating_it(bundles, place):
     script = """

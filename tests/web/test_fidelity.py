@@ -1,9 +1,11 @@
-"""What comes out of every path has the loss and the Bayes error of the mechanism: table, ONNX, module, service, cluster.
+"""What comes out of every path has the loss and the Bayes error of the mechanism: table, ONNX,
+module, service, cluster.
 
-The mechanism's figures are computed from its law; those of the output are estimated from 40 reports of each of 200
-truths.  A path must lie within the estimator's intervals, widened because thirteen cases are judged at once (3.3 deviations in
-place of 1.96).  Power: noise 10 % too strong would move the loss by 17 m, where the interval is about 5 m wide; a path
-that reported the truth 5 % of the time would lower the Bayes error by 0.01 to 0.03 and the loss by 8 m.
+The mechanism's figures are computed from its law; those of the output are estimated from 40 reports
+of each of 200 truths.  A path must lie within the estimator's intervals, widened because thirteen
+cases are judged at once (3.3 deviations in place of 1.96).  Power: noise 10 % too strong would move
+the loss by 17 m, where the interval is about 5 m wide; a path that reported the truth 5 % of the
+time would lower the Bayes error by 0.01 to 0.03 and the loss by 8 m.
 """
 
 import numpy as np
@@ -52,7 +54,9 @@ def cluster_path(runs, bundles, kind, tmp_path):
 
 def onnx_path(runs, bundles, kind, tmp_path):
     released = release(sf.load_run(runs / kind))
-    session = onnxruntime.InferenceSession(bundles / kind / "mechanism.onnx", providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        bundles / kind / "mechanism.onnx", providers=["CPUExecutionProvider"]
+    )
     chance = uniforms(len(TRUTH), released.mechanism.draws)
     return released.written(session.run(["report"], {"truth": TRUTH, "chance": chance})[0])
 
@@ -74,18 +78,32 @@ def service_path(runs, bundles, kind, tmp_path):
         found = []
         for start in range(0, len(TRUTH), 4000):
             rows = slice(start, start + 4000)
-            places = [{"lat": lat, "lng": lng} for lat, lng in zip(LATITUDE[rows].tolist(), LONGITUDE[rows].tolist(), strict=True)]
+            places = [
+                {"lat": lat, "lng": lng}
+                for lat, lng in zip(LATITUDE[rows].tolist(), LONGITUDE[rows].tolist(), strict=True)
+            ]
             status, answer = served.ask("/v1/batch", {"locations": places})
             assert status == 200
-            found += [(report["location"]["lat"], report["location"]["lng"]) for report in answer["reports"]]
+            found += [
+                (report["location"]["lat"], report["location"]["lng"])
+                for report in answer["reports"]
+            ]
     return np.array(found).T
 
 
-PATHS = {"table": table_path, "onnx": onnx_path, "module": module_path, "service": service_path, "cluster": cluster_path}
+PATHS = {
+    "table": table_path,
+    "onnx": onnx_path,
+    "module": module_path,
+    "service": service_path,
+    "cluster": cluster_path,
+}
 
 
 # A cluster runs the table's own code: one kind is enough there.
-_CASES = [(path, kind) for path in PATHS for kind in KINDS if path != "cluster" or kind == "laplace"]
+_CASES = [
+    (path, kind) for path in PATHS for kind in KINDS if path != "cluster" or kind == "laplace"
+]
 
 
 @pytest.mark.parametrize(("path", "kind"), _CASES)

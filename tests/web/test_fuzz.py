@@ -1,7 +1,9 @@
-"""Malformed tables, bundles and requests: one sentence or an answer; no traceback, no hang, nothing half-written, no coordinate told.
+"""Malformed tables, bundles and requests: one sentence or an answer; no traceback, no hang, nothing
+half-written, no coordinate told.
 
-`SFUMATO_FUZZ` sets how many inputs in all (the full count is 10,000; the default is quick).  Each input is a sound one
-with a few random changes, or a random one of the right shape, so that many get past the first check.
+`SFUMATO_FUZZ` sets how many inputs in all (the full count is 10,000; the default is quick).  Each
+input is a sound one with a few random changes, or a random one of the right shape, so that many get
+past the first check.
 """
 
 import gzip
@@ -30,7 +32,24 @@ COUNT = int(os.environ.get("SFUMATO_FUZZ", "400"))
 LATITUDE, LONGITUDE = 48.857314, 2.347192
 TOLD = ("8573", "3471")  # digits of these coordinates, which no message may hold
 _SECONDS = 20
-_WORDS = ["lat", "lon", "user", "time", "x", "", '"', '""', "nan", "inf", "-1e400", "1e-400", "48.857314", "2.347192", "é", "\x00"]
+_WORDS = [
+    "lat",
+    "lon",
+    "user",
+    "time",
+    "x",
+    "",
+    '"',
+    '""',
+    "nan",
+    "inf",
+    "-1e400",
+    "1e-400",
+    "48.857314",
+    "2.347192",
+    "é",
+    "\x00",
+]
 _WORDS += [",", ";", "0x1p3", "1_0", "9" * 400]
 
 
@@ -70,7 +89,10 @@ def changed(data: bytes, random: np.random.Generator) -> bytes:
 
 def _sound_csv(random: np.random.Generator) -> bytes:
     lines = ["user,time,lat,lon,note"]
-    lines += [f'u{row},2010-10-19T23:55:{row:02d}Z,{LATITUDE},{LONGITUDE},"a, b"' for row in range(int(random.integers(1, 12)))]
+    lines += [
+        f'u{row},2010-10-19T23:55:{row:02d}Z,{LATITUDE},{LONGITUDE},"a, b"'
+        for row in range(int(random.integers(1, 12)))
+    ]
     return "\n".join(lines).encode()
 
 
@@ -78,24 +100,43 @@ def _wild_csv(random: np.random.Generator) -> bytes:
     mark = [",", ";", "\t"][int(random.integers(3))]
     rows = []
     for _ in range(int(random.integers(0, 8))):
-        rows.append(mark.join(_WORDS[int(place)] for place in random.integers(len(_WORDS), size=int(random.integers(1, 6)))))
+        rows.append(
+            mark.join(
+                _WORDS[int(place)]
+                for place in random.integers(len(_WORDS), size=int(random.integers(1, 6)))
+            )
+        )
     head = mark.join(random.permutation(["lat", "lon", "user", "time"]).tolist())
     return "\n".join([head, *rows]).encode()
 
 
-_TYPES = [pa.float64(), pa.float32(), pa.string(), pa.int32(), pa.decimal128(12, 6), pa.bool_(), pa.timestamp("us")]
+_TYPES = [
+    pa.float64(),
+    pa.float32(),
+    pa.string(),
+    pa.int32(),
+    pa.decimal128(12, 6),
+    pa.bool_(),
+    pa.timestamp("us"),
+]
 _TYPES += [pa.list_(pa.float64()), pa.binary(), pa.date32(), pa.null()]
 
 
 def _wild_parquet(random: np.random.Generator) -> bytes:
     rows = int(random.integers(0, 10))
     columns = {}
-    for name in random.permutation(["lat", "lon", "user", "time", "other"]).tolist()[: int(random.integers(1, 6))]:
+    for name in random.permutation(["lat", "lon", "user", "time", "other"]).tolist()[
+        : int(random.integers(1, 6))
+    ]:
         kind = _TYPES[int(random.integers(len(_TYPES)))]
         if pa.types.is_floating(kind):
-            values = pa.array(random.choice([LATITUDE, LONGITUDE, np.nan, np.inf, -1e300, 0.0], rows), kind)
+            values = pa.array(
+                random.choice([LATITUDE, LONGITUDE, np.nan, np.inf, -1e300, 0.0], rows), kind
+            )
         elif pa.types.is_string(kind):
-            values = pa.array([_WORDS[int(place)] for place in random.integers(len(_WORDS), size=rows)], kind)
+            values = pa.array(
+                [_WORDS[int(place)] for place in random.integers(len(_WORDS), size=rows)], kind
+            )
         else:
             values = pa.nulls(rows, kind)
         columns[name] = values
@@ -106,9 +147,16 @@ def _wild_parquet(random: np.random.Generator) -> bytes:
 
 def _sound_parquet(random: np.random.Generator) -> bytes:
     rows = int(random.integers(1, 20))
-    table = {"user": [f"u{row}" for row in range(rows)], "time": np.arange(rows), "lat": [LATITUDE] * rows, "lon": [LONGITUDE] * rows}
+    table = {
+        "user": [f"u{row}" for row in range(rows)],
+        "time": np.arange(rows),
+        "lat": [LATITUDE] * rows,
+        "lon": [LONGITUDE] * rows,
+    }
     target = io.BytesIO()
-    parquet.write_table(pa.table(table), target, compression=["none", "snappy", "zstd"][int(random.integers(3))])
+    parquet.write_table(
+        pa.table(table), target, compression=["none", "snappy", "zstd"][int(random.integers(3))]
+    )
     return target.getvalue()
 
 
@@ -138,10 +186,15 @@ def test_tables(runs, tmp_path, capfd):
         with _no_hang(), warnings.catch_warnings():
             warnings.simplefilter("error")
             try:
-                record = sanitize(runs / "laplace", tmp_path / name, target, chance=chance, policy=policy)
+                record = sanitize(
+                    runs / "laplace", tmp_path / name, target, chance=chance, policy=policy
+                )
             except SfumatoError as error:
                 refused += 1
-                assert not any(part in f"{error} {error.hint}" for part in TOLD), (number, str(error))
+                assert not any(part in f"{error} {error.hint}" for part in TOLD), (
+                    number,
+                    str(error),
+                )
                 assert "\n" not in str(error)
                 assert sorted(os.listdir(tmp_path)) == [name]
             else:
@@ -167,7 +220,8 @@ def test_requests(runs, tmp_path):
             with _no_hang():
                 if number % 10 == 9:  # not even HTTP
                     request = (
-                        b"POST /v1/geolocate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+                        b"POST /v1/geolocate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type:"
+                        b" application/json\r\nContent-Length: %d\r\n\r\n"
                     )
                     with socket.create_connection(("127.0.0.1", served.port), timeout=10) as raw:
                         raw.sendall(changed(request % len(sound) + sound, random))
@@ -177,8 +231,14 @@ def test_requests(runs, tmp_path):
                 else:
                     path, body = [("/v1/geolocate", sound), ("/v1/batch", batch)][number % 2]
                     body = changed(body, random) if number % 11 else body
-                    headers = dict(JSON) if number % 3 else {"Content-Type": "".join(map(chr, random.integers(33, 126, 12)))}
-                    status, answer = served.raw(["POST", "PUT", "GET"][0 if number % 7 else number % 3], path, body, headers)
+                    headers = (
+                        dict(JSON)
+                        if number % 3
+                        else {"Content-Type": "".join(map(chr, random.integers(33, 126, 12)))}
+                    )
+                    status, answer = served.raw(
+                        ["POST", "PUT", "GET"][0 if number % 7 else number % 3], path, body, headers
+                    )
             seen.add(status)
             assert b"Traceback" not in answer and status != 500, (number, status)
             if status != 200 and status != 0:
@@ -210,7 +270,8 @@ def test_bundles_in_python(bundles, tmp_path):
 
 @pytest.mark.timeout(3600)
 def test_bundles_in_the_module(bundles):
-    """Changed and sealed again, so that the reader itself is tried: it may load another mechanism, or say why not."""
+    """Changed and sealed again, so that the reader itself is tried: it may load another mechanism,
+    or say why not."""
     script = """
     const { createHash } = await import("node:crypto");
     const names = ["mechanism.onnx", "vectors.json", "manifest.json"];
@@ -256,6 +317,8 @@ def test_bundles_in_the_module(bundles):
     }
     console.log(JSON.stringify({ said, slow }));
     """
-    found = in_node(script, {"folder": str(bundles / "net"), "count": max(COUNT // 8, 60)}, timeout=3000)
+    found = in_node(
+        script, {"folder": str(bundles / "net"), "count": max(COUNT // 8, 60)}, timeout=3000
+    )
     assert not found["slow"] and "odd" not in found["said"] and len(found["said"]) > 3
     assert not any(part in message for message in found["said"] for part in TOLD)

@@ -21,13 +21,17 @@ def run(tmp_path_factory):
 
 
 def test_sanitize(run, tmp_path):
-    (tmp_path / "in.csv").write_text("who,x,y\n" + "".join(f"u{row},{row},{-row}\n" for row in range(200)))
+    (tmp_path / "in.csv").write_text(
+        "who,x,y\n" + "".join(f"u{row},{row},{-row}\n" for row in range(200))
+    )
     record = sanitize(run, tmp_path / "in.csv", tmp_path / "out.csv")
     rows = [line.split(",") for line in (tmp_path / "out.csv").read_text().splitlines()[1:]]
     assert [row[0] for row in rows] == [f"u{row}" for row in range(200)] and record["decimals"] == 1
     grid = sf.load_run(run).grid
     places = np.array([[float(row[1]), float(row[2])] for row in rows])
-    assert grid is not None and np.abs(grid.snap(places) - places).max() <= 0.05  # the middles of cells, to a decimal
+    assert (
+        grid is not None and np.abs(grid.snap(places) - places).max() <= 0.05
+    )  # the middles of cells, to a decimal
 
 
 def test_columns_that_tell_the_place_in_metres(run, tmp_path):
@@ -36,9 +40,14 @@ def test_columns_that_tell_the_place_in_metres(run, tmp_path):
     venues = np.round(random.uniform(-300, 300, (40, 2)) / 10) * 10
     drawn = random.integers(0, 40, 400)
     rows = venues[drawn] + random.uniform(-2, 2, (400, 2))
-    lines = [f"{x:.2f},{y:.2f},v{venue},{5 * round(x / 5)},{random.integers(0, 60)}\n" for (x, y), venue in zip(rows, drawn, strict=True)]
+    lines = [
+        f"{x:.2f},{y:.2f},v{venue},{5 * round(x / 5)},{random.integers(0, 60)}\n"
+        for (x, y), venue in zip(rows, drawn, strict=True)
+    ]
     (tmp_path / "in.csv").write_text("x,y,venue,rough_x,age\n" + "".join(lines))
-    assert sanitize(run, tmp_path / "in.csv", tmp_path / "out.csv")["columns_that_tell_the_place"] == ["rough_x", "venue"]
+    assert sanitize(run, tmp_path / "in.csv", tmp_path / "out.csv")[
+        "columns_that_tell_the_place"
+    ] == ["rough_x", "venue"]
 
 
 def test_export(run, tmp_path):

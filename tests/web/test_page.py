@@ -1,4 +1,5 @@
-"""The page in Chromium with a faked location: the truth, the report, the spread; and nothing leaves."""
+"""The page in Chromium with a faked location: the truth, the report, the spread; and nothing
+leaves."""
 
 import re
 
@@ -45,14 +46,19 @@ def test_you_are_here_and_the_site_sees_this(bundles, browser):
         assert page.problems == []
         # Only the page's own files were asked for, and none with a place in its address.
         assert all(url.startswith(address) and "48.8" not in url for url in page.asked)
-        assert page.evaluate("localStorage.length + sessionStorage.length + document.cookie.length") == 0
+        assert (
+            page.evaluate("localStorage.length + sessionStorage.length + document.cookie.length")
+            == 0
+        )
 
 
 def test_the_policy_of_the_page_lets_nothing_out(bundles, browser):
     with served(bundles / "laplace") as address:
         page = _opened(browser, address)
         outcome = page.evaluate("fetch('http://192.0.2.1/').then(() => 'sent', () => 'refused')")
-        assert outcome == "refused" and any("Content Security Policy" in problem for problem in page.problems)
+        assert outcome == "refused" and any(
+            "Content Security Policy" in problem for problem in page.problems
+        )
 
 
 def test_outside_the_region_no_report_is_drawn(bundles, browser):

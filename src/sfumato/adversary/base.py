@@ -12,7 +12,9 @@ class Adversary(ABC):
     """Settings of an attack; `fit` gives the trained attacker."""
 
     @abstractmethod
-    def fit(self, secret: np.ndarray, reports: np.ndarray, *, secrets: int, seed: int = 0) -> "Attacker":
+    def fit(
+        self, secret: np.ndarray, reports: np.ndarray, *, secrets: int, seed: int = 0
+    ) -> "Attacker":
         """Learn from reports whose senders are known."""
 
 
@@ -54,7 +56,9 @@ def score(attacker: Attacker, secret: np.ndarray, reports: np.ndarray, *, secret
     return Score(accuracy=float(right.sum() / len(secret)), f1=float(f1.mean()))
 
 
-def counted(places: np.ndarray, secret: np.ndarray, *, secrets: int) -> tuple[np.ndarray, np.ndarray]:
+def counted(
+    places: np.ndarray, secret: np.ndarray, *, secrets: int
+) -> tuple[np.ndarray, np.ndarray]:
     """The distinct places, and how often each secret was seen at each: shape (places, secrets)."""
     distinct, row = np.unique(places, axis=0, return_inverse=True)
     counts = np.bincount(row.ravel() * secrets + secret, minlength=len(distinct) * secrets)

@@ -11,13 +11,20 @@ from sfumato.data.grid import Grid
 
 @dataclass(frozen=True)
 class Cells(Adversary):
-    """Counts the reports of each secret in each cell; a cell never seen is answered as the nearest seen."""
+    """Counts the reports of each secret in each cell; a cell never seen is answered as the nearest
+    seen."""
 
     grid: Grid
 
-    def fit(self, secret: np.ndarray, reports: np.ndarray, *, secrets: int, seed: int = 0) -> "CellsAttacker":
+    def fit(
+        self, secret: np.ndarray, reports: np.ndarray, *, secrets: int, seed: int = 0
+    ) -> "CellsAttacker":
         index, counts = counted(self.grid.index(reports), secret, secrets=secrets)
-        return CellsAttacker(self.grid, cKDTree(self.grid.centre_of(index)), counts / counts.sum(axis=1, keepdims=True))
+        return CellsAttacker(
+            self.grid,
+            cKDTree(self.grid.centre_of(index)),
+            counts / counts.sum(axis=1, keepdims=True),
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,8 @@ _CHUNK = 50_000
 
 @dataclass(frozen=True)
 class Neighbours(Adversary):
-    """k nearest neighbours; all reports at the distance of the k-th count, so ties are not broken by chance.
+    """k nearest neighbours; all reports at the distance of the k-th count, so ties are not broken
+    by chance.
 
     On snapped reports many neighbours are equally near: places are kept once, with their counts.
     """
@@ -25,7 +26,9 @@ class Neighbours(Adversary):
         if not self.k >= 1:
             raise ProblemError(f"k must be at least 1 neighbour; got {self.k}")
 
-    def fit(self, secret: np.ndarray, reports: np.ndarray, *, secrets: int, seed: int = 0) -> "NeighboursAttacker":
+    def fit(
+        self, secret: np.ndarray, reports: np.ndarray, *, secrets: int, seed: int = 0
+    ) -> "NeighboursAttacker":
         places, counts = counted(reports, secret, secrets=secrets)
         return NeighboursAttacker(min(self.k, len(reports)), cKDTree(places), counts.astype(float))
 
@@ -40,12 +43,15 @@ class NeighboursAttacker(Attacker):
 
     def posterior(self, reports: np.ndarray) -> np.ndarray:
         places, back = np.unique(reports, axis=0, return_inverse=True)
-        found = [self._votes(places[start : start + _CHUNK]) for start in range(0, len(places), _CHUNK)]
+        found = [
+            self._votes(places[start : start + _CHUNK]) for start in range(0, len(places), _CHUNK)
+        ]
         votes = np.concatenate(found)
         return (votes / votes.sum(axis=1, keepdims=True))[back.ravel()]
 
     def _votes(self, places: np.ndarray) -> np.ndarray:
-        """Counts of the secrets among the k nearest reports and all that are as near as the k-th."""
+        """Counts of the secrets among the k nearest reports and all that are as near as the
+        k-th."""
         wanted = min(self.k + 8, self.tree.n)
         while True:
             distance, near = self.tree.query(places, k=[*range(1, wanted + 1)])
@@ -62,8 +68,8 @@ class NeighboursAttacker(Attacker):
 def bayes_error_bound(error: float, *, secrets: int) -> float:
     """The least Bayes error that a nearest-neighbour error allows in the limit of many reports.
 
-    R* >= (m-1)/m (1 - sqrt(1 - m/(m-1) R)) for the single nearest neighbour.  Cover and Hart (1967).
-    With finitely many reports it is a guide, not a proof.
+    R* >= (m-1)/m (1 - sqrt(1 - m/(m-1) R)) for the single nearest neighbour.  Cover and Hart
+    (1967). With finitely many reports it is a guide, not a proof.
 
     >>> round(bayes_error_bound(0.75, secrets=4), 2)
     0.75

@@ -24,10 +24,19 @@ class Neural(Adversary):
     rate: float = 0.001
 
     def __post_init__(self) -> None:
-        if not (self.epochs >= 1 and self.batch >= 1 and self.rate > 0 and all(size >= 1 for size in self.hidden)):
-            raise ProblemError(f"a neural adversary needs epochs, batch, rate and layers above 0; got {self}")
+        if not (
+            self.epochs >= 1
+            and self.batch >= 1
+            and self.rate > 0
+            and all(size >= 1 for size in self.hidden)
+        ):
+            raise ProblemError(
+                f"a neural adversary needs epochs, batch, rate and layers above 0; got {self}"
+            )
 
-    def fit(self, secret: np.ndarray, reports: np.ndarray, *, secrets: int, seed: int = 0) -> "NeuralAttacker":
+    def fit(
+        self, secret: np.ndarray, reports: np.ndarray, *, secrets: int, seed: int = 0
+    ) -> "NeuralAttacker":
         import jax
         import jax.numpy as jnp
 
@@ -39,7 +48,15 @@ class Neural(Adversary):
         start, shuffle = jax.random.split(jax.random.key(seed))
         net = glorot(start, (2, *self.hidden, secrets))
         batch = min(self.batch, len(reports))
-        net = _train(net, shuffle, inputs, jnp.asarray(secret), epochs=self.epochs, batch=batch, rate=self.rate)
+        net = _train(
+            net,
+            shuffle,
+            inputs,
+            jnp.asarray(secret),
+            epochs=self.epochs,
+            batch=batch,
+            rate=self.rate,
+        )
         return NeuralAttacker(net=net, centre=centre, scale=scale)
 
 
@@ -57,12 +74,16 @@ class NeuralAttacker(Attacker):
 
         from sfumato.nets import forward
 
-        scores = forward(self.net, jnp.asarray((reports - self.centre) / self.scale, dtype=jnp.float32))
+        scores = forward(
+            self.net, jnp.asarray((reports - self.centre) / self.scale, dtype=jnp.float32)
+        )
         chances = np.asarray(jax.nn.softmax(scores), dtype=float)
         return chances / chances.sum(axis=1, keepdims=True)
 
 
-def _train(net: Any, key: Any, inputs: Any, secret: Any, *, epochs: int, batch: int, rate: float) -> Any:
+def _train(
+    net: Any, key: Any, inputs: Any, secret: Any, *, epochs: int, batch: int, rate: float
+) -> Any:
     return _compiled()(net, key, inputs, secret, epochs=epochs, batch=batch, rate=rate)
 
 
@@ -76,7 +97,9 @@ def _compiled() -> Any:
         from sfumato.nets import forward
 
         @partial(jax.jit, static_argnames=("epochs", "batch"))
-        def loop(net: Any, key: Any, inputs: Any, secret: Any, *, epochs: int, batch: int, rate: float) -> Any:
+        def loop(
+            net: Any, key: Any, inputs: Any, secret: Any, *, epochs: int, batch: int, rate: float
+        ) -> Any:
             optimiser = optax.adam(rate)
             steps = len(inputs) // batch
 
@@ -85,16 +108,22 @@ def _compiled() -> Any:
 
                 def cost(net: Any) -> Any:
                     scores = forward(net, inputs[rows])
-                    return optax.softmax_cross_entropy_with_integer_labels(scores, secret[rows]).mean()
+                    return optax.softmax_cross_entropy_with_integer_labels(
+                        scores, secret[rows]
+                    ).mean()
 
                 change, moments = optimiser.update(jax.grad(cost)(net), moments)
                 return (optax.apply_updates(net, change), moments), None
 
             def epoch(state: Any, key: Any) -> Any:
-                rows = jax.random.permutation(key, len(inputs))[: steps * batch].reshape(steps, batch)
+                rows = jax.random.permutation(key, len(inputs))[: steps * batch].reshape(
+                    steps, batch
+                )
                 return jax.lax.scan(step, state, rows)
 
-            (net, _), _ = jax.lax.scan(epoch, (net, optimiser.init(net)), jax.random.split(key, epochs))
+            (net, _), _ = jax.lax.scan(
+                epoch, (net, optimiser.init(net)), jax.random.split(key, epochs)
+            )
             return net
 
         _LOOP = loop

@@ -31,7 +31,8 @@ _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content
 
 
 class _Commands(click.Group):
-    """Imports a command's module when it is asked for, and suggests the nearest word for a misspelt one."""
+    """Imports a command's module when it is asked for, and suggests the nearest word for a misspelt
+    one."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -46,7 +47,8 @@ class _Commands(click.Group):
         if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
             near = difflib.get_close_matches(args[0], _COMMANDS, n=1)
             ctx.fail(
-                f"there is no command '{args[0]}'." + (f" Did you mean '{near[0]}'?" if near else f" Commands: {', '.join(_COMMANDS)}.")
+                f"there is no command '{args[0]}'."
+                + (f" Did you mean '{near[0]}'?" if near else f" Commands: {', '.join(_COMMANDS)}.")
             )
         return super().resolve_command(ctx, args)
 
@@ -65,7 +67,9 @@ def main() -> None:
     """Run a command; a mistake in what came in is one sentence and exit code 2."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # an arrow that a terminal cannot show is no reason to stop
+            stream.reconfigure(
+                errors="replace"
+            )  # an arrow that a terminal cannot show is no reason to stop
     try:
         code = cli.main(standalone_mode=False)
     except click.exceptions.Abort:
@@ -78,7 +82,12 @@ def main() -> None:
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         hint = None if context is None else f"{context.command_path} -h lists what it takes"
-        _stop(error.format_message().replace("is not a valid float", "is not a number; leave units out"), hint=hint)
+        _stop(
+            error.format_message().replace(
+                "is not a valid float", "is not a number; leave units out"
+            ),
+            hint=hint,
+        )
     except SfumatoError as error:
         _stop(_as_typed(str(error)), hint=error.hint)
     except BrokenPipeError:
@@ -93,12 +102,15 @@ def main() -> None:
 
 
 def _as_typed(sentence: str) -> str:
-    """The sentence with the command's own options in place of arguments of Python: --max-loss, not max_loss.  What is quoted is data."""
+    """The sentence with the command's own options in place of arguments of Python: --max-loss, not
+    max_loss.  What is quoted is data."""
     named = next((word for word in sys.argv[1:] if word in _COMMANDS), None)
     command = None if named is None else cli.get_command(click.Context(cli), named)
     for option in [] if command is None else command.params:
         if option.name is not None and "_" in option.name and isinstance(option, click.Option):
-            sentence = re.sub(rf"(?<![\w'./-]){option.name}(?![\w'/-]|\.\w)", max(option.opts, key=len), sentence)
+            sentence = re.sub(
+                rf"(?<![\w'./-]){option.name}(?![\w'/-]|\.\w)", max(option.opts, key=len), sentence
+            )
     return sentence
 
 
@@ -106,7 +118,9 @@ def _stop(sentence: str, *, hint: str | None = None, code: int = 2) -> None:
     click.echo(f"error: {sentence}", err=True)
     if hint:
         click.echo(f"hint: {hint}", err=True)
-    if code == _STOPPED and "jax" in sys.modules:  # its threads may be compiling, and do not survive an orderly end
+    if (
+        code == _STOPPED and "jax" in sys.modules
+    ):  # its threads may be compiling, and do not survive an orderly end
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
         os._exit(code)

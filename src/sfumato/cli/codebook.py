@@ -7,19 +7,34 @@ import click
 
 _OPTIONS = {
     "blend": ("SHARE", "Share of mutual information in what is lowered besides the objective."),
-    "doubt": ("SHARE", "Weight of check-ins drawn anew and moved: 0 fits the training data, 1 distrusts it."),
-    "max_posterior": ("P", "No single report may give any user more than this posterior, on the training data."),
-    "max_exposed": ("SHARE", "At most this share of reports may leave one user above 90 % posterior."),
+    "doubt": (
+        "SHARE",
+        "Weight of check-ins drawn anew and moved: 0 fits the training data, 1 distrusts it.",
+    ),
+    "max_posterior": (
+        "P",
+        "No single report may give any user more than this posterior, on the training data.",
+    ),
+    "max_exposed": (
+        "SHARE",
+        "At most this share of reports may leave one user above 90 % posterior.",
+    ),
     "geo_epsilon": ("E", "Geo-indistinguishability per metre, at most, at the data's points."),
 }
 
 
 def codebook_options(command: Callable) -> Callable:
     """Add the options that only the codebook knows."""
-    flag = click.option("--closest", is_flag=True, help="Come close to the bound on DATA; hides new check-ins less. (codebook)")
+    flag = click.option(
+        "--closest",
+        is_flag=True,
+        help="Come close to the bound on DATA; hides new check-ins less. (codebook)",
+    )
     command = flag(command)
     for name, (metavar, text) in reversed(_OPTIONS.items()):
-        command = click.option(f"--{name.replace('_', '-')}", type=float, metavar=metavar, help=f"{text} (codebook)")(command)
+        command = click.option(
+            f"--{name.replace('_', '-')}", type=float, metavar=metavar, help=f"{text} (codebook)"
+        )(command)
     return command
 
 

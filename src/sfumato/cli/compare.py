@@ -10,37 +10,80 @@ _EXAMPLE = "\b\nExample: sfumato compare runs/laplace runs/coin --html report.ht
 
 
 @click.command("compare", epilog=_EXAMPLE)
-@click.argument("runs", metavar="RUN|PAIRS.csv...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--data", "source", metavar="DATA", help="Judge on all of this data instead of the first run's test data.")
-@click.option("--hits", type=click.IntRange(min=1), default=500, show_default=True, help="Reports a truth, where the law is not known.")
+@click.argument(
+    "runs", metavar="RUN|PAIRS.csv...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+@click.option(
+    "--data",
+    "source",
+    metavar="DATA",
+    help="Judge on all of this data instead of the first run's test data.",
+)
+@click.option(
+    "--hits",
+    type=click.IntRange(min=1),
+    default=500,
+    show_default=True,
+    help="Reports a truth, where the law is not known.",
+)
 @click.option("--seed", type=SEEDS, default=0, metavar="N", help="Seed of sampled reports.")
-@click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Also write the report; it contains true locations.")
-@click.option("--leave-one-out", is_flag=True, help="Also solve again without each user and judge everybody: one solve a user and run.")
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Also write the report; it contains true locations.",
+)
+@click.option(
+    "--leave-one-out",
+    is_flag=True,
+    help="Also solve again without each user and judge everybody: one solve a user and run.",
+)
 @as_json
 def command(
-    runs: tuple[Path, ...], source: str | None, hits: int, seed: int, html: Path | None, leave_one_out: bool, as_json: bool
+    runs: tuple[Path, ...],
+    source: str | None,
+    hits: int,
+    seed: int,
+    html: Path | None,
+    leave_one_out: bool,
+    as_json: bool,
 ) -> None:
     """Put runs side by side on the same data, each with its loss beside its leakage.
 
-    They are judged on the first run's test data (its training data where it has none), or on --data.
-    A file of pairs (truth_x, truth_y, report_x, report_y in metres) is a mechanism too.
+    They are judged on the first run's test data (its training data where it has none), or on
+    --data. A file of pairs (truth_x, truth_y, report_x, report_y in metres) is a mechanism too.
     """
     from sfumato.mechanism.own import Recorded
     from sfumato.report.compare import Entry, compare
     from sfumato.report.measured import data_of_runs
     from sfumato.solver.run import Run, load_run
 
-    loaded = [Entry(path.stem, Recorded.read(path)) if path.is_file() else load_run(path) for path in runs]
+    loaded = [
+        Entry(path.stem, Recorded.read(path)) if path.is_file() else load_run(path) for path in runs
+    ]
     known = [item for item in loaded if isinstance(item, Run)]
     for run in known[1:]:
         if run.record["data"]["hash"] != known[0].record["data"]["hash"]:
             say_notes(
-                (f"{run.folder} was made from other data than {known[0].folder}: what is test data for one may be training data for it",)
+                (
+                    (
+                        f"{run.folder} was made from other data than {known[0].folder}: what is"
+                        " test data for one may be training data for it"
+                    ),
+                )
             )
     with working(f"comparing {len(loaded)} mechanism(s)") as spinner:
         tell = spinner.update if spinner is not None else (lambda text: click.echo(text, err=True))
         on, train = data_of_runs(known, source=source)
-        comparison = compare(loaded, on=on, train=train, hits=hits, seed=seed, leave_one_out=leave_one_out, progress=tell)
+        comparison = compare(
+            loaded,
+            on=on,
+            train=train,
+            hits=hits,
+            seed=seed,
+            leave_one_out=leave_one_out,
+            progress=tell,
+        )
     if as_json:
         print_json(comparison.as_dict())
     else:

@@ -14,7 +14,13 @@ _EXAMPLE = "\b\nExample: sfumato data four-corners --out four-corners.csv"
 @click.command("data", epilog=_EXAMPLE)
 @click.argument("source", metavar="DATA")
 @selection
-@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="FILE", help="A .csv, .csv.gz or .parquet file.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="FILE",
+    help="A .csv, .csv.gz or .parquet file.",
+)
 @as_json
 def command(source: str, out: Path, as_json: bool, **options: Any) -> None:
     """Read check-ins, select, and write what was selected.
@@ -25,16 +31,32 @@ def command(source: str, out: Path, as_json: bool, **options: Any) -> None:
     from sfumato.data.write import write_split
 
     if out.exists() and Path(source).exists() and out.samefile(source):
-        raise FileError(f"{out} is the file that is read; expected another one to write: name it with --out")
+        raise FileError(
+            f"{out} is the file that is read; expected another one to write: name it with --out"
+        )
     split = recipe_of(source, options).load()
     say_notes(split.train.notes)
     write_split(split, out)
     test = 0 if split.test is None else len(split.test)
-    users = {name: int(count) for name, count in zip(split.train.secrets, split.all.counts, strict=True)}
-    held = dict(zip(users, [0] * len(users) if split.test is None else split.test.counts, strict=True))
+    users = {
+        name: int(count) for name, count in zip(split.train.secrets, split.all.counts, strict=True)
+    }
+    held = dict(
+        zip(users, [0] * len(users) if split.test is None else split.test.counts, strict=True)
+    )
     if as_json:
-        print_json({"file": str(out), "train": len(split.train), "test": test, "users": users, "hash": split.train.hash})
+        print_json(
+            {
+                "file": str(out),
+                "train": len(split.train),
+                "test": test,
+                "users": users,
+                "hash": split.train.hash,
+            }
+        )
     else:
-        click.echo(f"{out}: {len(split.train)} training and {test} test check-ins of {len(users)} users")
+        click.echo(
+            f"{out}: {len(split.train)} training and {test} test check-ins of {len(users)} users"
+        )
         for name, count in users.items():
             click.echo(f"  {name}: {count - held[name]}" + (f" + {held[name]}" if test else ""))

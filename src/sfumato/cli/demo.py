@@ -11,7 +11,14 @@ _MAX_LOSS = 173.0
 
 
 @click.command("demo", epilog=_EXAMPLE)
-@click.option("--out", type=click.Path(path_type=Path), default=Path("demo"), show_default=True, metavar="DIR", help="Folder to write.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("demo"),
+    show_default=True,
+    metavar="DIR",
+    help="Folder to write.",
+)
 @as_json
 def command(out: Path, as_json: bool) -> None:
     """Hide four users in Paris within 173 m on average, compare the mechanisms, write a report.
@@ -29,11 +36,17 @@ def command(out: Path, as_json: bool) -> None:
     data = recipe.load()
     problem = Problem(data.train, max_loss=_MAX_LOSS)
     solutions = []
-    for name, settings in (("laplace", {}), ("coin", {}), ("codebook", {"certify": False}), ("exact", {})):  # the game takes minutes
+    for name, settings in (
+        ("laplace", {}),
+        ("coin", {}),
+        ("codebook", {"certify": False}),
+        ("exact", {}),
+    ):  # the game takes minutes
         check_target(out / name)
         with working(f"{name}: hiding {len(data.train.secrets)} users within {_MAX_LOSS:g} m"):
             solutions.append(solve(problem, SOLVERS[name](**settings), seed=0))
-    # The exact solver's proof is one for every mechanism of this problem: the learned one need not prove it again.
+    # The exact solver's proof is one for every mechanism of this problem: the learned one need not
+    # prove it again.
     solutions[2] = replace(solutions[2], certificate=solutions[3].certificate)
     with working("comparing on test data"):
         comparison = compare(solutions, on=data.test)

@@ -13,12 +13,17 @@ _EXAMPLE = "\b\nExample: sfumato export runs/laplace dist"
 @click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
 @click.argument("target", metavar="DIST", type=click.Path(path_type=Path))
 @click.option("--page", is_flag=True, help="Put the page and its modules beside the bundle.")
-@click.option("--reveal-truths", is_flag=True, help="Export a mechanism whose file lists true locations of its data.")
+@click.option(
+    "--reveal-truths",
+    is_flag=True,
+    help="Export a mechanism whose file lists true locations of its data.",
+)
 @as_json
 def command(run: Path, target: Path, page: bool, reveal_truths: bool, as_json: bool) -> None:
     """Write a bundle for devices: mechanism.onnx, manifest.json and vectors.json.
 
-    The random numbers are an input of the mechanism; web/sfumato.js draws them with the browser's secure randomness.
+    The random numbers are an input of the mechanism; web/sfumato.js draws them with the browser's
+    secure randomness.
     """
     from sfumato.deploy.bundle import export
 
@@ -27,7 +32,13 @@ def command(run: Path, target: Path, page: bool, reveal_truths: bool, as_json: b
     if as_json:
         print_json(manifest)
         return
-    size = sum(path.stat().st_size for path in (target / name for name in ("manifest.json", *manifest["files"])))
-    click.echo(f"{target}: {manifest['kind']}, {size / 1000:.1f} kB; a site is told an accuracy of {manifest['accuracy_m']:g} m")
+    size = sum(
+        path.stat().st_size
+        for path in (target / name for name in ("manifest.json", *manifest["files"]))
+    )
+    click.echo(
+        f"{target}: {manifest['kind']}, {size / 1000:.1f} kB; a site is told an accuracy of"
+        f" {manifest['accuracy_m']:g} m"
+    )
     if manifest["holds_true_locations"]:
         click.echo("this bundle lists true locations")

@@ -5,7 +5,16 @@ from typing import Any
 
 import click
 
-from sfumato.cli.options import as_json, grid_options, print_json, recipe_of, region, say_notes, selection, working
+from sfumato.cli.options import (
+    as_json,
+    grid_options,
+    print_json,
+    recipe_of,
+    region,
+    say_notes,
+    selection,
+    working,
+)
 
 _EXAMPLE = "\b\nExample: sfumato frontier four-corners --from 100 --to 250 --points 3 --cell-m 100"
 
@@ -14,14 +23,38 @@ _EXAMPLE = "\b\nExample: sfumato frontier four-corners --from 100 --to 250 --poi
 @click.argument("source", metavar="DATA")
 @selection
 @region
-@click.option("--from", "first", type=float, required=True, metavar="METRES", help="The smallest budget.")
-@click.option("--to", "last", type=float, required=True, metavar="METRES", help="The largest budget.")
-@click.option("--points", type=click.IntRange(min=2), default=20, show_default=True, help="How many budgets.")
+@click.option(
+    "--from", "first", type=float, required=True, metavar="METRES", help="The smallest budget."
+)
+@click.option(
+    "--to", "last", type=float, required=True, metavar="METRES", help="The largest budget."
+)
+@click.option(
+    "--points", type=click.IntRange(min=2), default=20, show_default=True, help="How many budgets."
+)
 @grid_options
-@click.option("--gap", type=float, default=0.005, show_default=True, help="How tight the curve is proved.")
-@click.option("--run", "runs", multiple=True, type=click.Path(path_type=Path), help="Place this run on it; may be repeated.")
-@click.option("--time-limit", type=float, metavar="S", help="Stop after so many seconds with what is proved so far.")
-@click.option("--figure", type=click.Path(path_type=Path), metavar="FILE", help="Also draw it: a .png or .svg file.")
+@click.option(
+    "--gap", type=float, default=0.005, show_default=True, help="How tight the curve is proved."
+)
+@click.option(
+    "--run",
+    "runs",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Place this run on it; may be repeated.",
+)
+@click.option(
+    "--time-limit",
+    type=float,
+    metavar="S",
+    help="Stop after so many seconds with what is proved so far.",
+)
+@click.option(
+    "--figure",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Also draw it: a .png or .svg file.",
+)
 @as_json
 def command(
     source: str,
@@ -37,7 +70,8 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """The proven best trade-off between loss and leakage, with Laplace, the coin and runs placed on it."""
+    """The proven best trade-off between loss and leakage, with Laplace, the coin and runs placed on
+    it."""
     from sfumato.report.trade_off import check_figure, trade_off
 
     if figure is not None:

@@ -10,7 +10,17 @@ import click
 if TYPE_CHECKING:
     from sfumato.data.recipe import Recipe
 
-_SELECTION = ("secret", "lat", "lon", "square", "users", "top_users", "per_user", "overlap_weight", "data_seed")
+_SELECTION = (
+    "secret",
+    "lat",
+    "lon",
+    "square",
+    "users",
+    "top_users",
+    "per_user",
+    "overlap_weight",
+    "data_seed",
+)
 
 
 class Place(click.ParamType):
@@ -18,14 +28,21 @@ class Place(click.ParamType):
 
     name = "LAT,LON,METRES"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, float, float]:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[float, float, float]:
         if isinstance(value, tuple):
             return value
         parts = str(value).split(",")
         try:
             latitude, longitude, side = (float(part) for part in parts)
         except ValueError:
-            self.fail(f"'{value}' is not three numbers; write latitude,longitude,side in metres, as 48.8584,2.3482,4500", param, ctx)
+            self.fail(
+                f"'{value}' is not three numbers; write latitude,longitude,side in metres, as"
+                " 48.8584,2.3482,4500",
+                param,
+                ctx,
+            )
         return latitude, longitude, side
 
 
@@ -34,12 +51,18 @@ class Share(click.ParamType):
 
     name = "N+M"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, int]:
         if isinstance(value, tuple):
             return value
         train, plus, test = str(value).partition("+")
         if not train.isdecimal() or (plus and not test.isdecimal()):
-            self.fail(f"'{value}' is not N+M; write training+test check-ins per user, as 82+20", param, ctx)
+            self.fail(
+                f"'{value}' is not N+M; write training+test check-ins per user, as 82+20",
+                param,
+                ctx,
+            )
         return int(train), int(test or 0)
 
 
@@ -51,12 +74,18 @@ class Names(click.ParamType):
 
     name = "NAME,NAME,..."
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
         if isinstance(value, tuple):
             return value
         import csv
 
-        return tuple(name for row in csv.reader(str(value).splitlines(), skipinitialspace=True) for name in row)
+        return tuple(
+            name
+            for row in csv.reader(str(value).splitlines(), skipinitialspace=True)
+            for name in row
+        )
 
 
 class Counts(click.ParamType):
@@ -64,12 +93,19 @@ class Counts(click.ParamType):
 
     name = "N,N,..."
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, ...]:
         if isinstance(value, tuple):
             return value
         parts = str(value).split(",")
         if not all(part.strip().isdecimal() and int(part) >= 1 for part in parts):
-            self.fail(f"'{value}' is not numbers of reports; write whole numbers of at least 1 with commas, as 1,2,5,10,50", param, ctx)
+            self.fail(
+                f"'{value}' is not numbers of reports; write whole numbers of at least 1 with"
+                " commas, as 1,2,5,10,50",
+                param,
+                ctx,
+            )
         return tuple(int(part) for part in parts)
 
 
@@ -78,7 +114,9 @@ class UserBudgets(click.ParamType):
 
     name = "METRES|NAME=METRES,..."
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, float]:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> dict[str, float]:
         if isinstance(value, dict):
             return value
         try:
@@ -86,12 +124,23 @@ class UserBudgets(click.ParamType):
                 return {"": float(value)}
             if any(part.startswith("=") for part in str(value).split(",")):
                 raise ValueError
-            pairs = [(name, float(metres)) for name, metres in (part.rsplit("=", 1) for part in str(value).split(","))]
+            pairs = [
+                (name, float(metres))
+                for name, metres in (part.rsplit("=", 1) for part in str(value).split(","))
+            ]
         except ValueError:
-            self.fail(f"'{value}' is not a budget; write 200 for every user, or anna=200,ben=300", param, ctx)
+            self.fail(
+                f"'{value}' is not a budget; write 200 for every user, or anna=200,ben=300",
+                param,
+                ctx,
+            )
         budgets = dict(pairs)
         if len(budgets) < len(pairs):
-            self.fail(f"'{value}' gives a user two budgets; write one for each user, as anna=200,ben=300", param, ctx)
+            self.fail(
+                f"'{value}' gives a user two budgets; write one for each user, as anna=200,ben=300",
+                param,
+                ctx,
+            )
         return budgets
 
 
@@ -103,15 +152,49 @@ def for_each(budgets: dict[str, float], secrets: tuple[str, ...]) -> dict[str, f
 def selection(command: Callable[..., Any]) -> Callable[..., Any]:
     """The steps from a file to samples, in the order in which they are applied."""
     steps: list[Any] = [
-        click.option("--secret", metavar="COLUMN", help="Column of the secret (user, user_id, uid are found alone)."),
-        click.option("--lat", metavar="COLUMN", help="Column of the latitude (lat, latitude are found alone)."),
-        click.option("--lon", metavar="COLUMN", help="Column of the longitude (lon, lng, longitude are found alone)."),
-        click.option("--square", type=Place(), help="Keep the check-ins in this square and centre the plane there."),
+        click.option(
+            "--secret",
+            metavar="COLUMN",
+            help="Column of the secret (user, user_id, uid are found alone).",
+        ),
+        click.option(
+            "--lat",
+            metavar="COLUMN",
+            help="Column of the latitude (lat, latitude are found alone).",
+        ),
+        click.option(
+            "--lon",
+            metavar="COLUMN",
+            help="Column of the longitude (lon, lng, longitude are found alone).",
+        ),
+        click.option(
+            "--square",
+            type=Place(),
+            help="Keep the check-ins in this square and centre the plane there.",
+        ),
         click.option("--users", type=Names(), help="Keep these users."),
-        click.option("--top-users", type=click.IntRange(min=1), metavar="K", help="Keep the K users with the most check-ins."),
-        click.option("--per-user", type=Share(), help="Draw N training and M test check-ins of each user."),
-        click.option("--overlap-weight", type=float, metavar="W", help="Weight of check-ins where another user is more at home."),
-        click.option("--data-seed", type=SEEDS, default=0, metavar="S", help="Seed of the draw (and of four-corners)."),
+        click.option(
+            "--top-users",
+            type=click.IntRange(min=1),
+            metavar="K",
+            help="Keep the K users with the most check-ins.",
+        ),
+        click.option(
+            "--per-user", type=Share(), help="Draw N training and M test check-ins of each user."
+        ),
+        click.option(
+            "--overlap-weight",
+            type=float,
+            metavar="W",
+            help="Weight of check-ins where another user is more at home.",
+        ),
+        click.option(
+            "--data-seed",
+            type=SEEDS,
+            default=0,
+            metavar="S",
+            help="Seed of the draw (and of four-corners).",
+        ),
     ]
     for step in reversed(steps):
         command = step(command)
@@ -122,21 +205,36 @@ def recipe_of(source: str, options: dict[str, Any]) -> "Recipe":
     """Take the selection out of a command's options."""
     from sfumato.data.recipe import Recipe
 
-    return Recipe(source=source, region=options.pop("region", None), **{name: options.pop(name) for name in _SELECTION})
+    return Recipe(
+        source=source,
+        region=options.pop("region", None),
+        **{name: options.pop(name) for name in _SELECTION},
+    )
 
 
 def grid_options(command: Callable[..., Any], *, default: str = "25") -> Callable[..., Any]:
     """The side of a cell, or how many cells lie along a side of the region."""
     cells: Any = click.option(
-        "--cells", type=click.IntRange(min=1), metavar="N", help="Cells along a side of the region, instead of --cell-m."
+        "--cells",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Cells along a side of the region, instead of --cell-m.",
     )
-    cell_m: Any = click.option("--cell-m", type=float, metavar="METRES", help=f"Side of a cell [default: {default}].")
+    cell_m: Any = click.option(
+        "--cell-m", type=float, metavar="METRES", help=f"Side of a cell [default: {default}]."
+    )
     decorated: Callable[..., Any] = cell_m(cells(command))
     return decorated
 
 
-region = click.option("--region", type=Place(), help="Where reports may lie; else the data's square widened by the budget.")
-as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+region = click.option(
+    "--region",
+    type=Place(),
+    help="Where reports may lie; else the data's square widened by the budget.",
+)
+as_json = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON document and nothing else."
+)
 
 
 def working(message: str) -> AbstractContextManager[Any]:

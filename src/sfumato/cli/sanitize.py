@@ -21,16 +21,57 @@ _SHOWN = 5  # skipped files named in a note; the record names all
 @click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
 @click.argument("source", metavar="IN", type=click.Path(path_type=Path))
 @click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
-@click.option("--lat", metavar="COLUMN", help="Column of the latitude (or x) (lat, latitude are found alone).")
-@click.option("--lon", metavar="COLUMN", help="Column of the longitude (or y) (lon, lng, longitude are found alone).")
-@click.option("--secret", metavar="COLUMN", help="Column of the user, for --sticky (user, user_id, uid are found alone).")
-@click.option("--time", "time_column", metavar="COLUMN", help="Column of the time, for --sticky (time, timestamp are found alone).")
-@click.option("--drop", multiple=True, metavar="COLUMN", help="Leave this column out; may be repeated.")
-@click.option("--outside", type=click.Choice(_OUTSIDE), default="refuse", show_default=True, help="Rows outside the mechanism's region.")
-@click.option("--sticky", type=click.Choice(_STICKY), help="The same report for the same user, cell and period.")
-@click.option("--sticky-cell-m", type=float, metavar="METRES", help="The cell within which a report is kept [default: 25].")
-@click.option("--key", type=click.Path(path_type=Path), metavar="FILE", help="The key of --sticky; made with mode 600 if it is not there.")
-@click.option("--cluster", metavar="ADDRESS", help="Do the parts of a folder on this dask cluster (pip install 'sfumato[cluster]').")
+@click.option(
+    "--lat", metavar="COLUMN", help="Column of the latitude (or x) (lat, latitude are found alone)."
+)
+@click.option(
+    "--lon",
+    metavar="COLUMN",
+    help="Column of the longitude (or y) (lon, lng, longitude are found alone).",
+)
+@click.option(
+    "--secret",
+    metavar="COLUMN",
+    help="Column of the user, for --sticky (user, user_id, uid are found alone).",
+)
+@click.option(
+    "--time",
+    "time_column",
+    metavar="COLUMN",
+    help="Column of the time, for --sticky (time, timestamp are found alone).",
+)
+@click.option(
+    "--drop", multiple=True, metavar="COLUMN", help="Leave this column out; may be repeated."
+)
+@click.option(
+    "--outside",
+    type=click.Choice(_OUTSIDE),
+    default="refuse",
+    show_default=True,
+    help="Rows outside the mechanism's region.",
+)
+@click.option(
+    "--sticky",
+    type=click.Choice(_STICKY),
+    help="The same report for the same user, cell and period.",
+)
+@click.option(
+    "--sticky-cell-m",
+    type=float,
+    metavar="METRES",
+    help="The cell within which a report is kept [default: 25].",
+)
+@click.option(
+    "--key",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The key of --sticky; made with mode 600 if it is not there.",
+)
+@click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="Do the parts of a folder on this dask cluster (pip install 'sfumato[cluster]').",
+)
 @as_json
 def command(
     run: Path,
@@ -50,11 +91,12 @@ def command(
 ) -> None:
     """Replace the places in a table by reports of a run's mechanism.
 
-    IN is a CSV file (also .gz), a Parquet file, or a folder of them; OUT is a new one of the same kind.
-    All other columns, all rows and their order stay.  OUT.record.json says what was done.
+    IN is a CSV file (also .gz), a Parquet file, or a folder of them; OUT is a new one of the same
+    kind. All other columns, all rows and their order stay.  OUT.record.json says what was done.
 
-    Rows outside the mechanism's region: refuse (the default) writes nothing and says how many; drop leaves
-    them out; laplace gives them planar Laplace noise of the same budget; clamp moves them to the region's edge first.
+    Rows outside the mechanism's region: refuse (the default) writes nothing and says how many; drop
+    leaves them out; laplace gives them planar Laplace noise of the same budget; clamp moves them to
+    the region's edge first.
     """
     one_thread()
     from sfumato.data.grid import STICKY_CELL_M
@@ -63,10 +105,14 @@ def command(
     from sfumato.deploy.sanitize import one_by_one, sanitize
 
     if (sticky is None) != (key is None) or (sticky is None and sticky_cell_m is not None):
-        raise click.UsageError("--sticky and --key go together, and --sticky-cell-m with them; one is missing")
+        raise click.UsageError(
+            "--sticky and --key go together, and --sticky-cell-m with them; one is missing"
+        )
     chance: Chance = Secure()
     if sticky is not None and key is not None:
-        chance = Sticky(read_or_make_key(key), sticky, STICKY_CELL_M if sticky_cell_m is None else sticky_cell_m)
+        chance = Sticky(
+            read_or_make_key(key), sticky, STICKY_CELL_M if sticky_cell_m is None else sticky_cell_m
+        )
     runner = one_by_one
     if cluster is not None:
         from sfumato.deploy.cluster import on_cluster
@@ -74,20 +120,39 @@ def command(
         runner = on_cluster(cluster)
     policy = Policy(lat=lat, lon=lon, user=secret, time=time_column, drop=drop, outside=outside)  # type: ignore[arg-type]
     with rows_per_second() as progress:
-        record = sanitize(run, source, target, chance=chance, policy=policy, progress=progress, runner=runner)
+        record = sanitize(
+            run, source, target, chance=chance, policy=policy, progress=progress, runner=runner
+        )
     say_notes(_skipped(record.get("skipped_files", [])))
     telling = record["columns_that_tell_the_place"]
-    say_notes(tuple(f"the column '{name}' tells the place; leave it out with --drop {name}" for name in telling))
+    say_notes(
+        tuple(
+            f"the column '{name}' tells the place; leave it out with --drop {name}"
+            for name in telling
+        )
+    )
     if as_json:
         print_json(record)
         return
     loss = record["loss_of_this_table"]
-    click.echo(f"{target}: {record['rows_out']} of {record['rows_in']} rows" + ("" if loss is None else f", {loss:g} m off on average"))
+    click.echo(
+        f"{target}: {record['rows_out']} of {record['rows_in']} rows"
+        + ("" if loss is None else f", {loss:g} m off on average")
+    )
     limit = record["mechanism"]["max_loss"]
     if loss is not None and limit is not None and loss > limit:
-        say_notes((f"that is more than the run's budget of {limit:g} m: these places are unlike those that it was fitted to",))
+        say_notes(
+            (
+                (
+                    f"that is more than the run's budget of {limit:g} m: these places are unlike"
+                    " those that it was fitted to"
+                ),
+            )
+        )
     if record["outside"]["rows"]:
-        click.echo(f"outside the region: {record['outside']['rows']} rows ({record['outside']['policy']})")
+        click.echo(
+            f"outside the region: {record['outside']['rows']} rows ({record['outside']['policy']})"
+        )
     if record["rows_without_place"]:
         click.echo(f"without a place: {record['rows_without_place']} rows, left empty")
     click.echo(f"record: {target}.record.json")
@@ -98,23 +163,35 @@ def _skipped(names: list[str]) -> tuple[str, ...]:
     if not names:
         return ()
     shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
-    return (f"{len(names)} file(s) skipped, no CSV or Parquet file or a name that begins with . or _: {shown}",)
+    return (
+        (
+            f"{len(names)} file(s) skipped, no CSV or Parquet file or a name that begins with . or"
+            f" _: {shown}"
+        ),
+    )
 
 
 def one_thread() -> None:
-    """Small matrix products on one thread each, unless the user says otherwise: more of them wait for each other longer than they work."""
+    """Small matrix products on one thread each, unless the user says otherwise: more of them wait
+    for each other longer than they work."""
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ.setdefault(name, "1")
 
 
 @contextmanager
 def rows_per_second() -> Iterator[Callable[[int], None]]:
-    """A count of rows on stderr, with its speed: a line that moves on a terminal, now and then a line elsewhere."""
+    """A count of rows on stderr, with its speed: a line that moves on a terminal, now and then a
+    line elsewhere."""
     if sys.stderr.isatty():
         from rich.console import Console
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-        columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} rows"), TextColumn("{task.speed:,.0f} rows/s"), TimeElapsedColumn())
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.completed:,.0f} rows"),
+            TextColumn("{task.speed:,.0f} rows/s"),
+            TimeElapsedColumn(),
+        )
         with Progress(*columns, console=Console(stderr=True)) as bar:
             task = bar.add_task("rows", total=None)
             yield lambda rows: bar.update(task, advance=rows)

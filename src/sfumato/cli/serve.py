@@ -14,25 +14,64 @@ _KEEP = ("hour", "day", "week", "forever", "never")
 
 @click.command("serve", epilog=_EXAMPLE)
 @click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
-@click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0 takes any free one.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; another than loopback needs --open-to-network.")
-@click.option("--open-to-network", is_flag=True, help="Listen on an address that other machines can reach.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8765,
+    show_default=True,
+    help="0 takes any free one.",
+)
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen on; another than loopback needs --open-to-network.",
+)
+@click.option(
+    "--open-to-network", is_flag=True, help="Listen on an address that other machines can reach."
+)
 @click.option(
     "--at",
     type=click.Path(path_type=Path),
     metavar="FILE",
     help='Where this machine is, for requests that do not say: {"lat": …, "lng": …}.',
 )
-@click.option("--keep", type=click.Choice(_KEEP), default="day", show_default=True, help="How long a cell of 25 m gets the same report.")
 @click.option(
-    "--outside", type=click.Choice(("refuse", "laplace", "clamp")), default="refuse", show_default=True, help="Places outside the region."
+    "--keep",
+    type=click.Choice(_KEEP),
+    default="day",
+    show_default=True,
+    help="How long a cell of 25 m gets the same report.",
 )
-@click.option("--rate", type=click.FloatRange(min=0.1), default=50.0, show_default=True, help="Most requests a second.")
-def command(run: Path, port: int, host: str, open_to_network: bool, at: Path | None, keep: str, outside: str, rate: float) -> None:
+@click.option(
+    "--outside",
+    type=click.Choice(("refuse", "laplace", "clamp")),
+    default="refuse",
+    show_default=True,
+    help="Places outside the region.",
+)
+@click.option(
+    "--rate",
+    type=click.FloatRange(min=0.1),
+    default=50.0,
+    show_default=True,
+    help="Most requests a second.",
+)
+def command(
+    run: Path,
+    port: int,
+    host: str,
+    open_to_network: bool,
+    at: Path | None,
+    keep: str,
+    outside: str,
+    rate: float,
+) -> None:
     """Answer geolocation requests on this machine with reports of a run's mechanism.
 
-    POST /v1/geolocate takes {"location": {"lat": …, "lng": …}} and gives {"location": {"lat", "lng"}, "accuracy"};
-    POST /v1/batch takes {"locations": […]}; GET /openapi.json describes both.  No coordinate is logged.
+    POST /v1/geolocate takes {"location": {"lat": …, "lng": …}} and gives {"location": {"lat",
+    "lng"}, "accuracy"}; POST /v1/batch takes {"locations": […]}; GET /openapi.json describes both.
+    No coordinate is logged.
     """
     import ipaddress
     import socket
@@ -47,15 +86,21 @@ def command(run: Path, port: int, host: str, open_to_network: bool, at: Path | N
     try:
         near = host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
-        raise click.UsageError(f"'{host}' is not an address; write 127.0.0.1 or another number") from None
+        raise click.UsageError(
+            f"'{host}' is not an address; write 127.0.0.1 or another number"
+        ) from None
     if not near and not open_to_network:
         raise click.UsageError(
-            f"{host} can be reached by other machines, and requests hold true locations; add --open-to-network to allow it"
+            f"{host} can be reached by other machines, and requests hold true locations; add"
+            " --open-to-network to allow it"
         )
     loaded = load_run(run)
     released = release(loaded)
     if released.plane is None:
-        raise FileError(f"{run} is in plane metres; the service speaks degrees: solve with latitude and longitude")
+        raise FileError(
+            f"{run} is in plane metres; the service speaks degrees: solve with latitude and"
+            " longitude"
+        )
     settings = Settings(
         accuracy_m=accuracy(loaded, released)["accuracy_m"],
         keep=None if keep == "never" else keep,
@@ -64,7 +109,9 @@ def command(run: Path, port: int, host: str, open_to_network: bool, at: Path | N
         hosts=frozenset({"127.0.0.1", "localhost", "::1", host}),
         place=None if at is None else _place(at),
     )
-    listening = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    listening = socket.create_server(
+        (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
+    )
     click.echo(f"listening on http://{host}:{listening.getsockname()[1]}; Ctrl-C ends it", err=True)
     _run(service(released, settings), listening)
 
@@ -73,7 +120,14 @@ def _run(app: Any, listening: Any) -> None:
     import uvicorn
 
     # No access log and no line for a bad request: either could hold what was sent.
-    config = uvicorn.Config(app, log_config=None, access_log=False, log_level="critical", server_header=False, timeout_keep_alive=5)
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        log_level="critical",
+        server_header=False,
+        timeout_keep_alive=5,
+    )
     with suppress(KeyboardInterrupt):  # the usual end
         uvicorn.Server(config).run(sockets=[listening])
 

@@ -8,7 +8,18 @@ from typing import Any
 import click
 
 from sfumato.cli.codebook import codebook_options, codebook_settings
-from sfumato.cli.options import SEEDS, UserBudgets, as_json, grid_options, print_json, recipe_of, region, say_notes, selection, working
+from sfumato.cli.options import (
+    SEEDS,
+    UserBudgets,
+    as_json,
+    grid_options,
+    print_json,
+    recipe_of,
+    region,
+    say_notes,
+    selection,
+    working,
+)
 
 _EXAMPLE = "\b\nExample: sfumato solve four-corners --max-loss 173 --out runs/learned"
 _SOLVERS = ("codebook", "exact", "game", "coin", "laplace")
@@ -20,16 +31,44 @@ _LEARNED = ("codebook", "game")
 @selection
 @region
 @click.option(
-    "--losses", metavar="FILE", help="For words in place of places: a CSV of truth, report, loss; DATA is secret, truth, probability."
+    "--losses",
+    metavar="FILE",
+    help=(
+        "For words in place of places: a CSV of truth, report, loss; DATA is secret, truth,"
+        " probability."
+    ),
 )
-@click.option("--max-loss", type=float, metavar="METRES", help="The budget: metres off, on average.")
-@click.option("--user-max-loss", type=UserBudgets(), help="A budget for each user, on average (codebook, exact).")
-@click.option("--max-distance", type=float, metavar="METRES", help="A hard cap: no report further off than this (codebook, exact).")
 @click.option(
-    "--min-bayes-error", type=float, metavar="B", help="Instead of a budget: the smallest loss for this Bayes error (exact solver)."
+    "--max-loss", type=float, metavar="METRES", help="The budget: metres off, on average."
 )
-@click.option("--objective", default="bayes", show_default=True, help="bayes, information, two-guesses, guess-or-pass or target:USER.")
-@click.option("--solver", type=click.Choice(_SOLVERS), help="How: codebook unless set; exact for words and for --min-bayes-error.")
+@click.option(
+    "--user-max-loss",
+    type=UserBudgets(),
+    help="A budget for each user, on average (codebook, exact).",
+)
+@click.option(
+    "--max-distance",
+    type=float,
+    metavar="METRES",
+    help="A hard cap: no report further off than this (codebook, exact).",
+)
+@click.option(
+    "--min-bayes-error",
+    type=float,
+    metavar="B",
+    help="Instead of a budget: the smallest loss for this Bayes error (exact solver).",
+)
+@click.option(
+    "--objective",
+    default="bayes",
+    show_default=True,
+    help="bayes, information, two-guesses, guess-or-pass or target:USER.",
+)
+@click.option(
+    "--solver",
+    type=click.Choice(_SOLVERS),
+    help="How: codebook unless set; exact for words and for --min-bayes-error.",
+)
 @codebook_options
 @grid_options
 @click.option("--seed", type=SEEDS, default=0, metavar="N", help="Seed of the solver.")
@@ -37,10 +76,20 @@ _LEARNED = ("codebook", "game")
     "--time-limit",
     type=float,
     metavar="S",
-    help="Stop learning or solving after so many seconds with the best so far; compiling and measuring come on top.",
+    help=(
+        "Stop learning or solving after so many seconds with the best so far; compiling and"
+        " measuring come on top."
+    ),
 )
-@click.option("--out", type=click.Path(path_type=Path), metavar="RUN", help="The run folder to write.")
-@click.option("--resume", type=click.Path(path_type=Path), metavar="RUN", help="Go on with learning that was stopped (all else as before).")
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="RUN", help="The run folder to write."
+)
+@click.option(
+    "--resume",
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="Go on with learning that was stopped (all else as before).",
+)
 @as_json
 def command(
     source: str,
@@ -97,36 +146,70 @@ def command(
     chosen = SOLVERS[solver](**settings)
     with claimed(out), working(f"solving with {solver}: {data.described}"):
         with _checkpoint(out, resume) if solver in _LEARNED else nullcontext() as checkpoint:
-            solution = solve(problem, chosen, seed=seed, time_limit=time_limit, progress=_say_round, checkpoint=checkpoint)
+            solution = solve(
+                problem,
+                chosen,
+                seed=seed,
+                time_limit=time_limit,
+                progress=_say_round,
+                checkpoint=checkpoint,
+            )
         test = None
         if held is not None:
             try:
                 test = judge(
-                    solution.mechanism, held, loss=problem.loss, region=problem.region, fitted_on=data, sampled_on=problem.released_on
+                    solution.mechanism,
+                    held,
+                    loss=problem.loss,
+                    region=problem.region,
+                    fitted_on=data,
+                    sampled_on=problem.released_on,
                 )
             except MechanismError as error:  # a hard cap, and test points with no report within it
                 say_notes((f"not measured on the test data: {error}",))
         save_solution(solution, out, recipe=recipe, test=test)
     if as_json:
-        print_json({**solution.as_dict(), "test": None if test is None else test.as_dict(), "run": str(out)})
+        print_json(
+            {
+                **solution.as_dict(),
+                "test": None if test is None else test.as_dict(),
+                "run": str(out),
+            }
+        )
     else:
-        click.echo(measured_text(solution.name, {"training data": solution.measured, "test data": test}, max_loss=max_loss))
+        click.echo(
+            measured_text(
+                solution.name,
+                {"training data": solution.measured, "test data": test},
+                max_loss=max_loss,
+            )
+        )
         click.echo(f"{solution.status}  {solution.seconds:.1f} s.  Written to {out}")
-        gap = gaps_of([solution], None)[0] if solver == "codebook" else None  # the exact solver's status has it
+        gap = (
+            gaps_of([solution], None)[0] if solver == "codebook" else None
+        )  # the exact solver's status has it
         if gap is not None:
             click.echo(
-                f"On training data it leaks {gap.leakage:.4f} ({problem.objective.unit}); no mechanism on this grid within the budgets "
-                f"leaks less than {max(gap.bounds.grid, 0.0):.4f} (proved)."
+                f"On training data it leaks {gap.leakage:.4f} ({problem.objective.unit}); no"
+                " mechanism on this grid within the budgets leaks less than"
+                f" {max(gap.bounds.grid, 0.0):.4f} (proved)."
             )
         if solver in _LEARNED and solution.status.startswith("Stopped by hand"):
-            click.echo(f"hint: the same command with --resume {out} in place of --out goes on from here", err=True)
+            click.echo(
+                f"hint: the same command with --resume {out} in place of --out goes on from here",
+                err=True,
+            )
 
 
 def _target(out: Path | None, resume: Path | None, solver: str) -> Path:
     if out is not None and resume is not None:
-        raise click.UsageError("name the run folder once: --out for a new run, --resume to go on with one")
+        raise click.UsageError(
+            "name the run folder once: --out for a new run, --resume to go on with one"
+        )
     if resume is not None and solver not in _LEARNED:
-        raise click.UsageError(f"only the codebook and the game can be gone on with; got --solver {solver}")
+        raise click.UsageError(
+            f"only the codebook and the game can be gone on with; got --solver {solver}"
+        )
     target = out or resume
     if target is None:
         raise click.UsageError("Missing option '--out'.")
@@ -135,7 +218,8 @@ def _target(out: Path | None, resume: Path | None, solver: str) -> Path:
 
 @contextmanager
 def _checkpoint(out: Path, resume: Path | None) -> Iterator[Path]:
-    """Where the rounds are kept; an older run's are not gone on from unless asked for, and stay if nothing comes of the new run."""
+    """Where the rounds are kept; an older run's are not gone on from unless asked for, and stay if
+    nothing comes of the new run."""
     from sfumato.errors import FileError
     from sfumato.solver.run import ASIDE, CHECKPOINT
 
@@ -143,7 +227,9 @@ def _checkpoint(out: Path, resume: Path | None) -> Iterator[Path]:
     if aside.exists() and not path.exists():  # nothing came of a new run that was killed
         aside.replace(path)
     if resume is not None and not path.exists():
-        raise FileError(f"there is no {CHECKPOINT} in {resume}; nothing to go on from: start it with --out")
+        raise FileError(
+            f"there is no {CHECKPOINT} in {resume}; nothing to go on from: start it with --out"
+        )
     if resume is None and path.exists():
         path.replace(aside)
     try:
@@ -158,14 +244,18 @@ def _checkpoint(out: Path, resume: Path | None) -> Iterator[Path]:
 def _say_round(line: dict[str, Any]) -> None:
     """One round of a game, or one part of a codebook's learning, on stderr."""
     if "done" in line:
-        text = f"{line['done']:.0%} learned: loss {line['loss']:.1f} m, Bayes error {line['bayes_error']:.4f}, "
+        text = (
+            f"{line['done']:.0%} learned: loss {line['loss']:.1f} m, Bayes error"
+            f" {line['bayes_error']:.4f}, "
+        )
         click.echo(f"{text}{line['information_bits']:.4f} bits on training data", err=True)
         if line["done"] >= 1:
             click.echo("proving how far that is from the best possible …", err=True)
         return
     click.echo(
-        f"round {line['round'] + 1}, lattice {line['lattice_m']:g} m: payoff {line['payoff']:.4f}, loss {line['loss']:.1f} m, "
-        f"adversary right {line['accuracy_train']:.3f} / {line['accuracy_validation']:.3f} (training / validation), "
-        f"validation Bayes error {line['validation_bayes_error']:.3f}",
+        f"round {line['round'] + 1}, lattice {line['lattice_m']:g} m: payoff {line['payoff']:.4f},"
+        f" loss {line['loss']:.1f} m, adversary right {line['accuracy_train']:.3f} /"
+        f" {line['accuracy_validation']:.3f} (training / validation), validation Bayes error"
+        f" {line['validation_bayes_error']:.3f}",
         err=True,
     )

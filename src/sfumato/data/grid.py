@@ -20,11 +20,14 @@ class Region:
         if not (self.side_m > 0 and np.isfinite(self.side_m)):
             raise ProblemError(f"the side of a region must be above 0 metres; got {self.side_m}")
         if not np.all(np.isfinite(self.centre)):
-            raise ProblemError(f"the centre of a region must be two finite numbers of metres; got {self.centre}")
+            raise ProblemError(
+                f"the centre of a region must be two finite numbers of metres; got {self.centre}"
+            )
 
     @classmethod
     def around(cls, points: np.ndarray, *, margin_m: float = 0.0) -> "Region":
-        """The smallest square about the bounding box of points, widened by a margin on every side."""
+        """The smallest square about the bounding box of points, widened by a margin on every
+        side."""
         low, high = points.min(axis=0), points.max(axis=0)
         centre = (low + high) / 2
         side = float((high - low).max()) + 2 * margin_m
@@ -44,8 +47,8 @@ class Grid:
     """Square cells of the plane, named by their side or by how many cover a region.
 
     `Grid(cell_m=25)` is a lattice with a corner at the origin; `Grid(side_m=6500, cells=260)` the
-    paper's grid, centred; `Grid.over(region, cell_m=25)` is centred on a region.  The lattice goes on
-    beyond the region: a report outside falls in a cell of its own, and can be counted.
+    paper's grid, centred; `Grid.over(region, cell_m=25)` is centred on a region.  The lattice goes
+    on beyond the region: a report outside falls in a cell of its own, and can be counted.
 
     >>> Grid(side_m=6500, cells=260).cell_m
     25.0
@@ -70,7 +73,9 @@ class Grid:
             region, corner = None, (float(centre[0]), float(centre[1]))
         elif side_m is not None and cells is not None and cell_m is None:
             if not (isinstance(cells, (int, np.integer)) and cells >= 1):
-                raise ProblemError(f"cells must be a whole number of at least 1 per side; got {cells}")
+                raise ProblemError(
+                    f"cells must be a whole number of at least 1 per side; got {cells}"
+                )
             region = Region(centre=(float(centre[0]), float(centre[1])), side_m=float(side_m))
             cell_m = region.side_m / cells
             corner = (region.centre[0] - region.side_m / 2, region.centre[1] - region.side_m / 2)
@@ -86,10 +91,14 @@ class Grid:
         raise AttributeError("a Grid does not change; make another")
 
     @classmethod
-    def over(cls, region: Region, *, cell_m: float | None = None, cells: int | None = None) -> "Grid":
+    def over(
+        cls, region: Region, *, cell_m: float | None = None, cells: int | None = None
+    ) -> "Grid":
         """Cells over a region, centred on it; with `cell_m`, as many as cover it."""
         if (cell_m is None) == (cells is None):
-            raise ProblemError("name a grid by its cell side or by its number of cells, not by both or neither")
+            raise ProblemError(
+                "name a grid by its cell side or by its number of cells, not by both or neither"
+            )
         if cells is not None:
             return cls(side_m=region.side_m, cells=cells, centre=region.centre)
         assert cell_m is not None
@@ -118,7 +127,9 @@ class Grid:
     def centres(self) -> np.ndarray:
         """The middles of all cells of the region, column by column, shape (cells^2, 2)."""
         if self.cells_per_side is None:
-            raise ProblemError("an endless grid has no list of cells; lay it over a region with Grid.over")
+            raise ProblemError(
+                "an endless grid has no list of cells; lay it over a region with Grid.over"
+            )
         axis = np.arange(self.cells_per_side)
         columns, rows = np.meshgrid(axis, axis, indexing="ij")
         return self.centre_of(np.stack([columns.ravel(), rows.ravel()], axis=1))
@@ -128,7 +139,11 @@ class Grid:
         return {
             "cell_m": self.cell_m,
             "origin": list(self.origin),
-            "region": None if self.region is None else {"centre": list(self.region.centre), "side_m": self.region.side_m},
+            "region": (
+                None
+                if self.region is None
+                else {"centre": list(self.region.centre), "side_m": self.region.side_m}
+            ),
         }
 
     @classmethod
@@ -137,10 +152,15 @@ class Grid:
         region = record["region"]
         if region is None:
             return cls(cell_m=record["cell_m"], centre=tuple(record["origin"]))
-        return cls(side_m=region["side_m"], cells=round(region["side_m"] / record["cell_m"]), centre=tuple(region["centre"]))
+        return cls(
+            side_m=region["side_m"],
+            cells=round(region["side_m"] / record["cell_m"]),
+            centre=tuple(region["centre"]),
+        )
 
     def as_array(self) -> np.ndarray:
-        """What a mechanism file records: the cell's side and the origin, or the cell's side and the region's centre and side."""
+        """What a mechanism file records: the cell's side and the origin, or the cell's side and the
+        region's centre and side."""
         where = self.origin if self.region is None else (*self.region.centre, self.region.side_m)
         return np.array([self.cell_m, *where], dtype=float)
 
@@ -161,4 +181,7 @@ class Grid:
     def __repr__(self) -> str:
         if self.region is None:
             return f"Grid(cell_m={self.cell_m:g})"
-        return f"Grid(side_m={self.region.side_m:g}, cells={self.cells_per_side}, centre={self.region.centre})"
+        return (
+            f"Grid(side_m={self.region.side_m:g}, cells={self.cells_per_side},"
+            f" centre={self.region.centre})"
+        )

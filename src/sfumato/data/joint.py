@@ -10,7 +10,8 @@ from sfumato.errors import ProblemError
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """P(secret, place) as a table, one row a secret, one column a place (a truth, a report or a guess).
+    """P(secret, place) as a table, one row a secret, one column a place (a truth, a report or a
+    guess).
 
     `places` gives each column's position in metres, shape (places, 2), where there is one.
 
@@ -25,16 +26,26 @@ class Joint:
     def __post_init__(self) -> None:
         table = np.array(self.table, dtype=float)
         if table.ndim != 2 or not table.shape[0] or not table.shape[1]:
-            raise ProblemError(f"a joint table has a row per secret and a column per place; got shape {table.shape}")
+            raise ProblemError(
+                "a joint table has a row per secret and a column per place; got shape"
+                f" {table.shape}"
+            )
         if not np.all(table >= 0):
             raise ProblemError("a joint table holds probabilities; got a negative number or NaN")
         if not abs(table.sum() - 1) <= 1e-6:
-            raise ProblemError(f"the probabilities of a joint table sum to 1; got {table.sum():.9g}")
+            raise ProblemError(
+                f"the probabilities of a joint table sum to 1; got {table.sum():.9g}"
+            )
         if self.places is not None and len(self.places) != table.shape[1]:
-            raise ProblemError(f"{table.shape[1]} columns but {len(self.places)} places; expected one place a column")
+            raise ProblemError(
+                f"{table.shape[1]} columns but {len(self.places)} places; expected one place a"
+                " column"
+            )
         names = self.secrets or tuple(str(row) for row in range(table.shape[0]))
         if len(names) != table.shape[0]:
-            raise ProblemError(f"{table.shape[0]} rows but {len(names)} names of secrets; expected one name a row")
+            raise ProblemError(
+                f"{table.shape[0]} rows but {len(names)} names of secrets; expected one name a row"
+            )
         table.flags.writeable = False
         object.__setattr__(self, "table", table)
         object.__setattr__(self, "secrets", tuple(names))
@@ -61,12 +72,16 @@ class Joint:
         return np.divide(self.table, total, out=np.zeros_like(self.table), where=total > 0)
 
     def through(self, channel: Any) -> "Joint":
-        """P(secret, report) after a channel: a row-stochastic matrix, or an object with `matrix` and `reports`.
+        """P(secret, report) after a channel: a row-stochastic matrix, or an object with `matrix`
+        and `reports`.
 
         J(x, z) = sum_w p(x, w) M(z | w).
         """
         matrix = getattr(channel, "matrix", channel)
         if matrix.shape[0] != self.table.shape[1]:
-            raise ProblemError(f"the channel has {matrix.shape[0]} rows for {self.table.shape[1]} places; expected one each")
+            raise ProblemError(
+                f"the channel has {matrix.shape[0]} rows for {self.table.shape[1]} places; expected"
+                " one each"
+            )
         table = np.asarray((matrix.T @ self.table.T).T)
         return Joint(table, places=getattr(channel, "reports", None), secrets=self.secrets)

@@ -36,34 +36,42 @@ class Plane:
     def __post_init__(self) -> None:
         if not (-_POLE_LATITUDE <= self.latitude <= _POLE_LATITUDE):
             raise DataError(
-                f"the centre's latitude is {self.latitude}; sfumato's plane works between -89 and 89 degrees, "
-                "not at the poles: bring plane metres as columns x and y instead"
+                f"the centre's latitude is {self.latitude}; sfumato's plane works between -89 and"
+                " 89 degrees, not at the poles: bring plane metres as columns x and y instead"
             )
         if not (-180 <= self.longitude <= 180):
-            raise DataError(f"the centre's longitude is {self.longitude}; expected a value from -180 to 180")
+            raise DataError(
+                f"the centre's longitude is {self.longitude}; expected a value from -180 to 180"
+            )
 
     def to_metres(self, latitude: np.ndarray, longitude: np.ndarray) -> np.ndarray:
         """Metres east and north of the centre, shape (n, 2)."""
         latitude, longitude = np.asarray(latitude, dtype=float), np.asarray(longitude, dtype=float)
         if longitude.size and np.ptp(np.append(longitude, self.longitude)) > 180:
             raise DataError(
-                "the points lie on both sides of the antimeridian (longitude 180); sfumato does not cross it: "
-                "select one side, or bring plane metres as columns x and y"
+                "the points lie on both sides of the antimeridian (longitude 180); sfumato does not"
+                " cross it: select one side, or bring plane metres as columns x and y"
             )
         sin_lat, cos_lat, sin_lon, cos_lon = self._centre
-        offset = _earth_centred(latitude, longitude) - _earth_centred(np.array([self.latitude]), np.array([self.longitude]))
+        offset = _earth_centred(latitude, longitude) - _earth_centred(
+            np.array([self.latitude]), np.array([self.longitude])
+        )
         east = -sin_lon * offset[:, 0] + cos_lon * offset[:, 1]
-        north = -sin_lat * (cos_lon * offset[:, 0] + sin_lon * offset[:, 1]) + cos_lat * offset[:, 2]
+        north = (
+            -sin_lat * (cos_lon * offset[:, 0] + sin_lon * offset[:, 1]) + cos_lat * offset[:, 2]
+        )
         points = np.stack([east, north], axis=1)
         if points.size and not np.abs(points).max() <= WIDEST_M:
             raise DataError(
-                f"the points reach {np.abs(points).max() / 1000:.0f} km from their centre; a flat plane is honest to "
-                f"{WIDEST_M / 1000:.0f} km: select a smaller area with --square LAT,LON,METRES"
+                f"the points reach {np.abs(points).max() / 1000:.0f} km from their centre; a flat"
+                f" plane is honest to {WIDEST_M / 1000:.0f} km: select a smaller area with --square"
+                " LAT,LON,METRES"
             )
         return points
 
     def to_degrees(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Latitude and longitude of points on the plane: the point of the ellipsoid straight below."""
+        """Latitude and longitude of points on the plane: the point of the ellipsoid straight
+        below."""
         points = np.atleast_2d(np.asarray(points, dtype=float))
         sin_lat, cos_lat, sin_lon, cos_lon = self._centre
         start = _earth_centred(np.array([self.latitude]), np.array([self.longitude]))[0]
@@ -77,17 +85,26 @@ class Plane:
         rest = np.sum(weight * flat * flat, axis=1) - _AXIS_M**2
         under = half * half - square * rest
         if not np.all(under >= 0):
-            raise DataError("a point on the plane lies beyond the Earth's edge; expected metres near the centre")
+            raise DataError(
+                "a point on the plane lies beyond the Earth's edge; expected metres near the centre"
+            )
         drop = -rest / (half + np.sqrt(under))
         earth = flat + drop[:, None] * up
-        latitude = np.degrees(np.arctan2(earth[:, 2], (1 - _ECCENTRICITY_2) * np.hypot(earth[:, 0], earth[:, 1])))
+        latitude = np.degrees(
+            np.arctan2(earth[:, 2], (1 - _ECCENTRICITY_2) * np.hypot(earth[:, 0], earth[:, 1]))
+        )
         longitude = np.degrees(np.arctan2(earth[:, 1], earth[:, 0]))
         return latitude, longitude
 
     @property
     def _centre(self) -> tuple[float, float, float, float]:
         latitude, longitude = np.radians(self.latitude), np.radians(self.longitude)
-        return float(np.sin(latitude)), float(np.cos(latitude)), float(np.sin(longitude)), float(np.cos(longitude))
+        return (
+            float(np.sin(latitude)),
+            float(np.cos(latitude)),
+            float(np.sin(longitude)),
+            float(np.cos(longitude)),
+        )
 
 
 def _earth_centred(latitude: np.ndarray, longitude: np.ndarray) -> np.ndarray:
@@ -95,26 +112,38 @@ def _earth_centred(latitude: np.ndarray, longitude: np.ndarray) -> np.ndarray:
     lat, lon = np.radians(latitude), np.radians(longitude)
     normal = _AXIS_M / np.sqrt(1 - _ECCENTRICITY_2 * np.sin(lat) ** 2)
     flat = normal * np.cos(lat)
-    return np.stack([flat * np.cos(lon), flat * np.sin(lon), normal * (1 - _ECCENTRICITY_2) * np.sin(lat)], axis=1)
+    return np.stack(
+        [flat * np.cos(lon), flat * np.sin(lon), normal * (1 - _ECCENTRICITY_2) * np.sin(lat)],
+        axis=1,
+    )
 
 
 def check_degrees(latitude: np.ndarray, longitude: np.ndarray, *, source: str) -> None:
-    """Refuse coordinates that are not degrees, and say so when latitude and longitude look swapped."""
+    """Refuse coordinates that are not degrees, and say so when latitude and longitude look
+    swapped."""
     for name, values in (("latitude", latitude), ("longitude", longitude)):
         bad = np.flatnonzero(~np.isfinite(values))
         if bad.size:
             raise DataError(
-                f"{source}: {bad.size} {name} value(s) are not finite numbers (first in row {bad[0] + 1}: {values[bad[0]]}); "
-                "expected degrees: remove or repair these rows"
+                f"{source}: {bad.size} {name} value(s) are not finite numbers (first in row"
+                f" {bad[0] + 1}: {values[bad[0]]}); expected degrees: remove or repair these rows"
             )
     bad = np.flatnonzero(np.abs(latitude) > 90)
     if bad.size:
         swapped = np.abs(longitude).max() <= 90
         raise DataError(
-            f"{source}: latitude {latitude[bad[0]]} in row {bad[0] + 1} is beyond 90 degrees ({bad.size} such row(s))"
-            + ("; latitude and longitude are probably swapped" if swapped else "; expected degrees between -90 and 90"),
+            f"{source}: latitude {latitude[bad[0]]} in row {bad[0] + 1} is beyond 90 degrees"
+            f" ({bad.size} such row(s))"
+            + (
+                "; latitude and longitude are probably swapped"
+                if swapped
+                else "; expected degrees between -90 and 90"
+            ),
             hint="name the columns with --lat and --lon" if swapped else None,
         )
     bad = np.flatnonzero(np.abs(longitude) > 180)
     if bad.size:
-        raise DataError(f"{source}: longitude {longitude[bad[0]]} in row {bad[0] + 1} is beyond 180 degrees; expected -180 to 180")
+        raise DataError(
+            f"{source}: longitude {longitude[bad[0]]} in row {bad[0] + 1} is beyond 180 degrees;"
+            " expected -180 to 180"
+        )

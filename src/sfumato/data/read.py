@@ -41,12 +41,15 @@ def read_checkins(
     `square` keeps the check-ins within (latitude, longitude, side in metres) and centres the plane
     there; it is applied before anything is projected, so a file of the whole world works.
 
-    Other arguments: `secret`, `lat`, `lon` name the columns where they are not among the usual ones;
-    `seed` is for data made by a formula.
+    Other arguments: `secret`, `lat`, `lon` name the columns where they are not among the usual
+    ones; `seed` is for data made by a formula.
     """
     if str(path) == "four-corners":
         if any(name is not None for name in (secret, lat, lon)):
-            raise DataError("four-corners has no columns to choose from; leave out the names of the secret, latitude and longitude")
+            raise DataError(
+                "four-corners has no columns to choose from; leave out the names of the secret,"
+                " latitude and longitude"
+            )
         data = four_corners(seed=seed).all
         return data if square is None else data.in_square(*square)
     table = read_table(Path(path), words=(secret,))
@@ -55,21 +58,34 @@ def read_checkins(
     if not table.num_rows:
         raise DataError(f"{source} holds no rows; expected one row a check-in")
     users, codes = _users(table[names["secret"]], source=source, column=names["secret"])
-    notes = ("the column 'split' was not read: all rows count alike",) if "split" in table.column_names else ()
+    notes = (
+        ("the column 'split' was not read: all rows count alike",)
+        if "split" in table.column_names
+        else ()
+    )
     if "lat" in names:
         latitude = numbers(table[names["lat"]], source=source, column=names["lat"])
         longitude = numbers(table[names["lon"]], source=source, column=names["lon"])
         check_degrees(latitude, longitude, source=source)
         if square is None:
-            plane = Plane(float(latitude.min() + latitude.max()) / 2, float(longitude.min() + longitude.max()) / 2)
+            plane = Plane(
+                float(latitude.min() + latitude.max()) / 2,
+                float(longitude.min() + longitude.max()) / 2,
+            )
             kept, points = np.arange(len(codes)), plane.to_metres(latitude, longitude)
         else:
             kept, points, plane = inside_square(latitude, longitude, square, source=source)
         samples = Samples(codes[kept], points, users, plane=plane, name=source)
     else:
         if square is not None:
-            raise DataError(f"{source} is in plane metres (columns x and y); a square about a latitude needs degrees")
-        points = np.stack([numbers(table[names[axis]], source=source, column=names[axis]) for axis in "xy"], axis=1)
+            raise DataError(
+                f"{source} is in plane metres (columns x and y); a square about a latitude needs"
+                " degrees"
+            )
+        points = np.stack(
+            [numbers(table[names[axis]], source=source, column=names[axis]) for axis in "xy"],
+            axis=1,
+        )
         samples = Samples(codes, points, users, name=source)
     return replace(samples.renumbered(), notes=notes)
 
@@ -77,14 +93,17 @@ def read_checkins(
 def read_table(path: Path, *, words: tuple[str | None, ...] = ()) -> Any:
     """The rows of a file as an Arrow table; SNAP files get their usual column names.
 
-    Columns named in `words`, and those usual for a secret, are read as text: 007 and 7 are two users.
+    Columns named in `words`, and those usual for a secret, are read as text: 007 and 7 are two
+    users.
     """
     import pyarrow as pa
     from pyarrow import csv, parquet
 
     if not path.exists():
         here = "" if path.is_absolute() else " in this folder"
-        raise DataError(f"there is no file {path}{here}; expected 'four-corners' or a SNAP, CSV or Parquet file")
+        raise DataError(
+            f"there is no file {path}{here}; expected 'four-corners' or a SNAP, CSV or Parquet file"
+        )
     if path.is_dir():
         raise DataError(f"{path} is a folder; expected one SNAP, CSV or Parquet file")
     if not path.stat().st_size:
@@ -98,7 +117,9 @@ def read_table(path: Path, *, words: tuple[str | None, ...] = ()) -> Any:
                 path,
                 read_options=csv.ReadOptions(column_names=SNAP_COLUMNS),
                 parse_options=csv.ParseOptions(delimiter="\t"),
-                convert_options=csv.ConvertOptions(column_types={"user": pa.string(), "location": pa.string(), "time": pa.string()}),
+                convert_options=csv.ConvertOptions(
+                    column_types={"user": pa.string(), "location": pa.string(), "time": pa.string()}
+                ),
             )
         delimiter = max(",;\t", key=first.count)
         header = [name.strip().strip('"') for name in first.rstrip("\r\n").split(delimiter)]
@@ -106,17 +127,28 @@ def read_table(path: Path, *, words: tuple[str | None, ...] = ()) -> Any:
             path,
             parse_options=csv.ParseOptions(delimiter=delimiter),
             convert_options=csv.ConvertOptions(
-                column_types={name: pa.string() for name in header if name in words or name.lower() in USUAL["secret"]},
+                column_types={
+                    name: pa.string()
+                    for name in header
+                    if name in words or name.lower() in USUAL["secret"]
+                },
                 strings_can_be_null=True,
                 null_values=[""],
             ),
         )
     except UnicodeEncodeError:
-        raise DataError(f"the name of {path.name!a} is not text that can be read; rename the file") from None
+        raise DataError(
+            f"the name of {path.name!a} is not text that can be read; rename the file"
+        ) from None
     except (pa.ArrowException, OSError, UnicodeDecodeError, EOFError, zlib.error) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        reason = re.sub(r"(Expected \d+ columns, got \d+):.*", r"\1", reason)  # what follows is the row itself: a true place
-        raise DataError(f"{path.name} cannot be read as a SNAP, CSV or Parquet file: {reason}; repair it or write it anew") from None
+        reason = re.sub(
+            r"(Expected \d+ columns, got \d+):.*", r"\1", reason
+        )  # what follows is the row itself: a true place
+        raise DataError(
+            f"{path.name} cannot be read as a SNAP, CSV or Parquet file: {reason}; repair it or"
+            " write it anew"
+        ) from None
 
 
 def _first_line(path: Path) -> str:
@@ -137,7 +169,9 @@ def looks_like_snap(line: str) -> bool:
         return False
 
 
-def _columns(present: list[str], *, source: str, secret: str | None, lat: str | None, lon: str | None) -> dict[str, str]:
+def _columns(
+    present: list[str], *, source: str, secret: str | None, lat: str | None, lon: str | None
+) -> dict[str, str]:
     """Which column plays which part, by the names given or the usual ones."""
     lowered = [name.lower() for name in present]
     twice = sorted({name for name in lowered if lowered.count(name) > 1})
@@ -147,31 +181,45 @@ def _columns(present: list[str], *, source: str, secret: str | None, lat: str | 
             if given not in present:
                 raise DataError(f"{source} has no column '{given}'; it has {_listed(present)}")
             if present.count(given) > 1:
-                raise DataError(f"{source} has the column '{given}' twice; expected it once: rename or remove one")
+                raise DataError(
+                    f"{source} has the column '{given}' twice; expected it once: rename or"
+                    " remove one"
+                )
             found[part] = given
             continue
         matches = [name for name in present if name.lower() in USUAL[part]]
         doubled = [name for name in matches if name.lower() in twice]
         if doubled:
-            raise DataError(f"{source} has the column '{doubled[0]}' twice; expected it once: rename or remove one")
+            raise DataError(
+                f"{source} has the column '{doubled[0]}' twice; expected it once: rename or"
+                " remove one"
+            )
         if len(matches) > 1:
             ranked = sorted(matches, key=lambda name: USUAL[part].index(name.lower()))
             if part != "secret" or ranked[0].lower() == "id":
-                raise DataError(f"{source} has several columns for {part}: {_listed(matches)}; say which", hint=f"--{part} NAME")
+                raise DataError(
+                    f"{source} has several columns for {part}: {_listed(matches)}; say which",
+                    hint=f"--{part} NAME",
+                )
             matches = ranked
         if matches:
             found[part] = matches[0]
     for first, second in (("lat", "lon"), ("secret", "lat"), ("secret", "lon")):
         if first in found and found[first] == found.get(second):
-            raise DataError(f"{source}: '{found[first]}' is named as --{first} and as --{second}; expected two columns")
+            raise DataError(
+                f"{source}: '{found[first]}' is named as --{first} and as --{second}; expected two"
+                " columns"
+            )
     if "secret" not in found:
         raise DataError(
-            f"{source} has no column for the user; expected one of {_listed(USUAL['secret'][:4])}, it has {_listed(present)}",
+            f"{source} has no column for the user; expected one of {_listed(USUAL['secret'][:4])},"
+            f" it has {_listed(present)}",
             hint="name it with --secret",
         )
     if not ({"lat", "lon"} <= found.keys() or {"x", "y"} <= found.keys()):
         raise DataError(
-            f"{source} has no columns for the place; expected latitude and longitude, or x and y in metres; it has {_listed(present)}",
+            f"{source} has no columns for the place; expected latitude and longitude, or x and y in"
+            f" metres; it has {_listed(present)}",
             hint="name them with --lat and --lon",
         )
     if not {"lat", "lon"} <= found.keys():
@@ -191,10 +239,15 @@ def _users(values: Any, *, source: str, column: str) -> tuple[tuple[str, ...], n
         encoded = values.cast(pa.string()).combine_chunks().dictionary_encode()
         names = encoded.dictionary.to_pylist()
     except (pa.ArrowException, UnicodeDecodeError):
-        raise DataError(f"{source}: column '{column}' holds {values.type}; expected users as text or whole numbers") from None
+        raise DataError(
+            f"{source}: column '{column}' holds {values.type}; expected users as text or whole"
+            " numbers"
+        ) from None
     empty = values.null_count + sum(not name for name in names if name is not None)
     if empty:
-        raise DataError(f"{source}: {empty} row(s) have no value in '{column}'; expected a user in each row")
+        raise DataError(
+            f"{source}: {empty} row(s) have no value in '{column}'; expected a user in each row"
+        )
     order = sorted(range(len(names)), key=lambda row: _by_number(names[row]))
     number = np.empty(len(names), dtype=np.int64)
     number[order] = np.arange(len(names))
@@ -217,9 +270,12 @@ def numbers(values: Any, *, source: str, column: str) -> np.ndarray:
                 float(text if text is not None else "nan")
             except ValueError:
                 raise DataError(
-                    f"{source}: '{text}' in column '{column}', row {row + 1}, is not a number; correct it or remove the row"
+                    f"{source}: '{text}' in column '{column}', row {row + 1}, is not a number;"
+                    " correct it or remove the row"
                 ) from None
     try:
         return np.asarray(values.cast(pa.float64()).fill_null(float("nan")).to_numpy(), dtype=float)
     except (pa.ArrowException, ValueError):
-        raise DataError(f"{source}: column '{column}' holds {values.type}; expected numbers") from None
+        raise DataError(
+            f"{source}: column '{column}' holds {values.type}; expected numbers"
+        ) from None

@@ -18,10 +18,10 @@ from sfumato.errors import DataError, FileError
 class Recipe:
     """A source and the selection steps on it, in the order in which they are applied.
 
-    `square` and `region` are (latitude, longitude, side in metres); for data in plane metres `region`
-    is (x, y, side).  `users` names the users to keep.  `per_user` is (training, test) check-ins of each user; without it everything is
-    training data (four-corners alone brings its own split).  `losses` is the second file of a table of
-    words (`sfumato.data.table`).
+    `square` and `region` are (latitude, longitude, side in metres); for data in plane metres
+    `region` is (x, y, side).  `users` names the users to keep.  `per_user` is (training, test)
+    check-ins of each user; without it everything is training data (four-corners alone brings its
+    own split).  `losses` is the second file of a table of words (`sfumato.data.table`).
     """
 
     source: str
@@ -42,15 +42,29 @@ class Recipe:
         if self.losses is None:
             split = self.load()
             return split.train, split.test
-        steps = (self.secret, self.lat, self.lon, self.square, self.users, self.top_users, self.per_user, self.overlap_weight, self.region)
+        steps = (
+            self.secret,
+            self.lat,
+            self.lon,
+            self.square,
+            self.users,
+            self.top_users,
+            self.per_user,
+            self.overlap_weight,
+            self.region,
+        )
         if any(step is not None for step in steps):
-            raise DataError("a table of words takes no selection; --losses goes with the table alone")
+            raise DataError(
+                "a table of words takes no selection; --losses goes with the table alone"
+            )
         return read_categories(self.source, self.losses), None
 
     def load(self) -> Split:
         """Read and select."""
         if self.overlap_weight is not None and self.per_user is None:
-            raise DataError("an overlap weight is for drawing check-ins of each user", hint="add --per-user N+M")
+            raise DataError(
+                "an overlap weight is for drawing check-ins of each user", hint="add --per-user N+M"
+            )
         steps = (self.secret, self.lat, self.lon, self.square, self.top_users, self.per_user)
         if self.source == "four-corners" and all(step is None for step in steps):
             split = four_corners(seed=self.data_seed)
@@ -65,7 +79,14 @@ class Recipe:
         return Split(train=replace(split.train, region=region), test=test)
 
     def _selected(self) -> Split:
-        samples = read_checkins(self.source, square=self.square, secret=self.secret, lat=self.lat, lon=self.lon, seed=self.data_seed)
+        samples = read_checkins(
+            self.source,
+            square=self.square,
+            secret=self.secret,
+            lat=self.lat,
+            lon=self.lon,
+            seed=self.data_seed,
+        )
         if self.users is not None:
             samples = samples.of_users(self.users)
         if self.top_users is not None:
@@ -94,7 +115,12 @@ class Recipe:
     def from_dict(cls, record: dict[str, Any]) -> "Recipe":
         """Read back what `as_dict` wrote."""
         try:
-            settings: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in record.items()}
+            settings: dict[str, Any] = {
+                name: tuple(value) if isinstance(value, list) else value
+                for name, value in record.items()
+            }
             return cls(**settings)
         except TypeError:
-            raise FileError("the run's record of its data is damaged; name the data with --data") from None
+            raise FileError(
+                "the run's record of its data is damaged; name the data with --data"
+            ) from None

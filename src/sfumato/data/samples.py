@@ -14,7 +14,8 @@ from sfumato.randomness import generator
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Who was where: `secret` numbers into `secrets`, `truth` in metres on a plane, one row a check-in.
+    """Who was where: `secret` numbers into `secrets`, `truth` in metres on a plane, one row a
+    check-in.
 
     `plane` says where the plane touches the Earth (None for data that came in metres); `region` is
     where reports may lie, when the data carries one.
@@ -32,14 +33,25 @@ class Samples:
         secret = np.array(self.secret, dtype=np.int64)
         truth = np.array(self.truth, dtype=float)
         if truth.ndim != 2 or truth.shape[1] != 2 or secret.shape != truth.shape[:1]:
-            raise DataError(f"expected n secrets and n points of 2 coordinates; got {secret.shape} and {truth.shape}")
+            raise DataError(
+                f"expected n secrets and n points of 2 coordinates; got {secret.shape} and"
+                f" {truth.shape}"
+            )
         if not len(secret):
-            raise DataError(f"{self.name}: no check-ins left; expected at least one: loosen the selection")
+            raise DataError(
+                f"{self.name}: no check-ins left; expected at least one: loosen the selection"
+            )
         bad = np.flatnonzero(~np.isfinite(truth).all(axis=1))
         if bad.size:
-            raise DataError(f"{self.name}: {bad.size} point(s) are not finite (first in row {bad[0] + 1}); remove or repair them")
+            raise DataError(
+                f"{self.name}: {bad.size} point(s) are not finite (first in row {bad[0] + 1});"
+                " remove or repair them"
+            )
         if not (secret.min() >= 0 and secret.max() < len(self.secrets)):
-            raise DataError(f"secrets are numbered from 0 to {len(self.secrets) - 1}; got {secret.min()} to {secret.max()}")
+            raise DataError(
+                f"secrets are numbered from 0 to {len(self.secrets) - 1}; got {secret.min()} to"
+                f" {secret.max()}"
+            )
         secret.flags.writeable = truth.flags.writeable = False
         object.__setattr__(self, "secret", secret)
         object.__setattr__(self, "truth", truth)
@@ -54,7 +66,8 @@ class Samples:
 
     @property
     def hash(self) -> str:
-        """SHA-256 over names, secrets and truths: the same pairs in the same order give the same hash."""
+        """SHA-256 over names, secrets and truths: the same pairs in the same order give the same
+        hash."""
         names = np.frombuffer("\n".join(self.secrets).encode(), dtype=np.uint8)
         return array_hash(names, self.secret, self.truth)
 
@@ -65,11 +78,15 @@ class Samples:
         if self.plane is None:
             return words
         latitude, longitude = self.plane.to_degrees(np.median(self.truth, axis=0)[None, :])
-        return f"{words} around latitude {float(latitude[0]):.2f}, longitude {float(longitude[0]):.2f}"
+        return (
+            f"{words} around latitude {float(latitude[0]):.2f}, longitude {float(longitude[0]):.2f}"
+        )
 
     def take(self, rows: np.ndarray, *, name: str | None = None) -> "Samples":
         """The rows given (numbers or a mask), in that order; all secrets keep their numbers."""
-        return replace(self, secret=self.secret[rows], truth=self.truth[rows], name=name or self.name)
+        return replace(
+            self, secret=self.secret[rows], truth=self.truth[rows], name=name or self.name
+        )
 
     def joint(self) -> Joint:
         """P(secret, truth) at the data's own points, never rounded; each check-in weighs 1/n."""
@@ -82,22 +99,35 @@ class Samples:
         return self._table(grid.centre_of(index), column.ravel())
 
     def _table(self, places: np.ndarray, column: np.ndarray) -> Joint:
-        flat = np.bincount(self.secret * len(places) + column, minlength=len(self.secrets) * len(places))
-        return Joint(flat.reshape(len(self.secrets), len(places)) / len(self), places=places, secrets=self.secrets)
+        flat = np.bincount(
+            self.secret * len(places) + column, minlength=len(self.secrets) * len(places)
+        )
+        return Joint(
+            flat.reshape(len(self.secrets), len(places)) / len(self),
+            places=places,
+            secrets=self.secrets,
+        )
 
     def in_square(self, latitude: float, longitude: float, side_m: float) -> "Samples":
         """The check-ins in a square about (latitude, longitude), on a plane that touches there."""
         if self.plane is None:
-            raise DataError(f"{self.name} is in plane metres; a square about a latitude and longitude needs degrees")
+            raise DataError(
+                f"{self.name} is in plane metres; a square about a latitude and longitude needs"
+                " degrees"
+            )
         lat, lon = self.plane.to_degrees(self.truth)
         from sfumato.data.select import inside_square  # the step works on raw degrees too
 
-        keep, points, plane = inside_square(lat, lon, (latitude, longitude, side_m), source=self.name)
+        keep, points, plane = inside_square(
+            lat, lon, (latitude, longitude, side_m), source=self.name
+        )
         region = self.region
         if region is not None:  # the same square of the Earth, on the new plane
             x, y = plane.to_metres(*self.plane.to_degrees(np.array([region.centre])))[0]
             region = Region(centre=(float(x), float(y)), side_m=region.side_m)
-        return replace(self, secret=self.secret[keep], truth=points, plane=plane, region=region).renumbered()
+        return replace(
+            self, secret=self.secret[keep], truth=points, plane=plane, region=region
+        ).renumbered()
 
     def of_users(self, names: tuple[str, ...]) -> "Samples":
         """The check-ins of the secrets named."""
@@ -114,11 +144,16 @@ class Samples:
             raise DataError(f"the number of users to keep must be at least 1; got {count}")
         present = int((self.counts > 0).sum())
         if present < count:
-            raise DataError(f"{self.name} has {present} user(s) here; {count} were asked for: ask for fewer or widen the area")
+            raise DataError(
+                f"{self.name} has {present} user(s) here; {count} were asked for: ask for fewer or"
+                " widen the area"
+            )
         best = np.argsort(-self.counts, kind="stable")[:count]
         return self.take(np.isin(self.secret, best)).renumbered()
 
-    def split(self, train: int, test: int = 0, *, seed: int = 0, overlap_weight: float = 1.0) -> "Split":
+    def split(
+        self, train: int, test: int = 0, *, seed: int = 0, overlap_weight: float = 1.0
+    ) -> "Split":
         """Draw `train` + `test` check-ins of each secret without replacement.
 
         `overlap_weight` below 1 makes check-ins in cells where another secret is more at home rarer
@@ -129,7 +164,8 @@ class Samples:
         return per_user(self, train, test, seed=seed, overlap_weight=overlap_weight)
 
     def carve(self, share: float, *, seed: int) -> tuple["Samples", "Samples"]:
-        """Training and validation parts of training data: a share of each secret's check-ins, by seed."""
+        """Training and validation parts of training data: a share of each secret's check-ins, by
+        seed."""
         random = generator(seed)
         held = np.zeros(len(self), dtype=bool)
         for secret in range(len(self.secrets)):
@@ -141,10 +177,15 @@ class Samples:
         """The same check-ins with the secrets that have none left out."""
         present = np.flatnonzero(self.counts)
         if not present.size:
-            raise DataError(f"{self.name}: no check-ins left after the selection; widen the area or loosen the steps")
+            raise DataError(
+                f"{self.name}: no check-ins left after the selection; widen the area or loosen the"
+                " steps"
+            )
         number = np.full(len(self.secrets), -1)
         number[present] = np.arange(len(present))
-        return replace(self, secret=number[self.secret], secrets=tuple(self.secrets[row] for row in present))
+        return replace(
+            self, secret=number[self.secret], secrets=tuple(self.secrets[row] for row in present)
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,12 @@ from sfumato.data.samples import Samples, Split
 from sfumato.data.select import PAPER_REGION, SEBASTOPOL
 from sfumato.randomness import generator
 
-_CORNERS = {"blue": (-150.0, 150.0), "red": (150.0, 150.0), "green": (-150.0, -150.0), "yellow": (150.0, -150.0)}
+_CORNERS = {
+    "blue": (-150.0, 150.0),
+    "red": (150.0, 150.0),
+    "green": (-150.0, -150.0),
+    "yellow": (150.0, -150.0),
+}
 _RADIUS_M = 45.0
 _TRAIN, _TEST = 480, 120
 
@@ -26,7 +31,9 @@ def four_corners(seed: int = 0) -> Split:
     each = _TRAIN + _TEST
     radius = _RADIUS_M * np.sqrt(random.random((len(_CORNERS), each)))
     angle = 2 * np.pi * random.random((len(_CORNERS), each))
-    truth = np.array(list(_CORNERS.values()))[:, None, :] + np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=-1)
+    truth = np.array(list(_CORNERS.values()))[:, None, :] + np.stack(
+        [radius * np.cos(angle), radius * np.sin(angle)], axis=-1
+    )
     secret = np.repeat(np.arange(len(_CORNERS)), each)
     everything = Samples(
         secret=secret,
@@ -37,4 +44,6 @@ def four_corners(seed: int = 0) -> Split:
         name="four-corners",
     )
     training = np.tile(np.arange(each) < _TRAIN, len(_CORNERS))
-    return Split(train=everything.take(training), test=everything.take(~training, name="four-corners (test)"))
+    return Split(
+        train=everything.take(training), test=everything.take(~training, name="four-corners (test)")
+    )

@@ -1,4 +1,5 @@
-"""Data that are not places: a table P(secret, truth) with truths in words, and a loss of the user's own."""
+"""Data that are not places: a table P(secret, truth) with truths in words, and a loss of the user's
+own."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,14 +24,17 @@ class LossMatrix:
     __name__ = "loss matrix"
 
     def __call__(self, truth: np.ndarray, report: np.ndarray) -> np.ndarray:
-        return self.matrix[np.asarray(truth)[..., 0].astype(int), np.asarray(report)[..., 0].astype(int)]
+        return self.matrix[
+            np.asarray(truth)[..., 0].astype(int), np.asarray(report)[..., 0].astype(int)
+        ]
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
     """P(secret, truth) for any finite secret and truth, with the loss of each (truth, report).
 
-    >>> table = Table(Joint(np.eye(2) / 2, secrets=("a", "b")), ("x", "y"), ("x", "y"), np.array([[0, 1], [1, 0]]))
+    >>> joint = Joint(np.eye(2) / 2, secrets=("a", "b"))
+    >>> table = Table(joint, ("x", "y"), ("x", "y"), np.array([[0, 1], [1, 0]]))
     >>> table.report_name(np.array([[1.0, 0.0]]))
     ['y']
     """
@@ -49,12 +53,14 @@ class Table:
         shape = (len(self.truths), len(self.reports))
         if self.probabilities.table.shape[1] != len(self.truths) or losses.shape != shape:
             raise DataError(
-                f"{self.name}: {self.probabilities.table.shape[1]} columns of probabilities, {len(self.truths)} truths and a loss of "
-                f"shape {losses.shape}; expected one column a truth and losses of shape {shape}"
+                f"{self.name}: {self.probabilities.table.shape[1]} columns of probabilities,"
+                f" {len(self.truths)} truths and a loss of shape {losses.shape}; expected one"
+                f" column a truth and losses of shape {shape}"
             )
         if not (np.all(losses >= 0) and np.all(np.isfinite(losses))):
             raise DataError(
-                f"{self.name}: losses are finite numbers of at least 0; got a negative one, an infinite one or NaN",
+                f"{self.name}: losses are finite numbers of at least 0; got a negative one, an"
+                " infinite one or NaN",
                 hint="for pairs that must never occur, write a large loss and set a hard cap",
             )
         object.__setattr__(self, "losses", losses)
@@ -75,7 +81,9 @@ class Table:
     @property
     def hash(self) -> str:
         """SHA-256 over names, probabilities and losses."""
-        names = np.frombuffer("\n".join([*self.secrets, "", *self.truths, "", *self.reports]).encode(), dtype=np.uint8)
+        names = np.frombuffer(
+            "\n".join([*self.secrets, "", *self.truths, "", *self.reports]).encode(), dtype=np.uint8
+        )
         return array_hash(names, self.probabilities.table, self.losses)
 
     @property
@@ -91,7 +99,11 @@ class Table:
     def joint(self) -> Joint:
         """P(secret, truth) with truth k at (k, 0); truths of probability zero left out."""
         seen = self.probabilities.place_probability > 0
-        return Joint(self.probabilities.table[:, seen], places=_along(len(self.truths))[seen], secrets=self.secrets)
+        return Joint(
+            self.probabilities.table[:, seen],
+            places=_along(len(self.truths))[seen],
+            secrets=self.secrets,
+        )
 
     def report_name(self, places: np.ndarray) -> list[str]:
         """The words for reports."""
@@ -101,7 +113,10 @@ class Table:
         """The places that stand for truths in words."""
         unknown = [word for word in words if word not in self.truths]
         if unknown:
-            raise DataError(f"'{unknown[0]}' is not a truth of {self.name}; expected one of {', '.join(self.truths[:8])}")
+            raise DataError(
+                f"'{unknown[0]}' is not a truth of {self.name}; expected one of"
+                f" {', '.join(self.truths[:8])}"
+            )
         return _along(len(self.truths))[[self.truths.index(word) for word in words]]
 
 
@@ -122,40 +137,71 @@ def read_categories(probabilities: str | Path, losses: str | Path) -> Table:
     reports = tuple(dict.fromkeys(costs[1]))
     unknown = [word for word in truths if word not in set(costs[0])]
     if unknown:
-        raise DataError(f"{second.name} has no loss for the truth '{unknown[0]}'; expected a row for every truth and report")
+        raise DataError(
+            f"{second.name} has no loss for the truth '{unknown[0]}'; expected a row for every"
+            " truth and report"
+        )
     weights = np.zeros((len(secrets), len(truths)))
     for secret, truth, weight in zip(*table, strict=True):
         weights[secrets.index(secret), truths.index(truth)] += weight
     if not (np.all(weights >= 0) and 0 < weights.sum() < np.inf):
-        raise DataError(f"{first.name}: probabilities are numbers of at least 0 that do not all vanish; repair the column")
+        raise DataError(
+            f"{first.name}: probabilities are numbers of at least 0 that do not all vanish; repair"
+            " the column"
+        )
     matrix = np.full((len(truths), len(reports)), np.nan)
     for truth, report, cost in zip(*costs, strict=True):
         if truth in truths:
             if not np.isnan(matrix[truths.index(truth), reports.index(report)]):
-                raise DataError(f"{second.name} gives the loss of truth '{truth}' and report '{report}' twice; keep one row for each pair")
+                raise DataError(
+                    f"{second.name} gives the loss of truth '{truth}' and report '{report}' twice;"
+                    " keep one row for each pair"
+                )
             matrix[truths.index(truth), reports.index(report)] = cost
     if np.any(np.isnan(matrix)):
         row, column = np.argwhere(np.isnan(matrix))[0]
-        raise DataError(f"{second.name} has no loss for truth '{truths[row]}' and report '{reports[column]}'; expected every pair")
-    return Table(Joint(weights / weights.sum(), secrets=secrets), truths, reports, matrix, name=first.name)
+        raise DataError(
+            f"{second.name} has no loss for truth '{truths[row]}' and report '{reports[column]}';"
+            " expected every pair"
+        )
+    return Table(
+        Joint(weights / weights.sum(), secrets=secrets), truths, reports, matrix, name=first.name
+    )
 
 
-def _columns(path: Path, words: tuple[str, str], numbers: tuple[str, ...]) -> tuple[list[str], list[str], list[float]]:
+def _columns(
+    path: Path, words: tuple[str, str], numbers: tuple[str, ...]
+) -> tuple[list[str], list[str], list[float]]:
     table = read_table(path, words=words)
     number = next((name for name in numbers if name in table.column_names), None)
-    absent = [name for name in words if name not in table.column_names] + ([] if number else [numbers[0]])
+    absent = [name for name in words if name not in table.column_names] + (
+        [] if number else [numbers[0]]
+    )
     if absent:
-        raise DataError(f"{path.name} has no column '{absent[0]}'; expected {', '.join((*words, numbers[0]))}")
+        raise DataError(
+            f"{path.name} has no column '{absent[0]}'; expected {', '.join((*words, numbers[0]))}"
+        )
     assert number is not None
     try:
         values = [float(value) for value in table[number].to_pylist()]
     except (TypeError, ValueError):
-        raise DataError(f"{path.name}: column '{number}' holds something other than numbers; repair it") from None
+        raise DataError(
+            f"{path.name}: column '{number}' holds something other than numbers; repair it"
+        ) from None
     if not all(value >= 0 for value in values):
-        raise DataError(f"{path.name}: column '{number}' holds a negative number or NaN; expected finite numbers of at least 0")
+        raise DataError(
+            f"{path.name}: column '{number}' holds a negative number or NaN; expected finite"
+            " numbers of at least 0"
+        )
     if number == "probability" and not abs(sum(values) - 1) <= 1e-6:
-        raise DataError(f"{path.name}: the probabilities sum to {sum(values):.6g}; expected 1 (call the column 'count' for weights)")
+        raise DataError(
+            f"{path.name}: the probabilities sum to {sum(values):.6g}; expected 1 (call the column"
+            " 'count' for weights)"
+        )
     found = [table[name].to_pylist() for name in words]
     if any(word is None for column in found for word in column):
-        raise DataError(f"{path.name}: a row has no value in '{words[0]}' or '{words[1]}'; expected a word in each row")
+        raise DataError(
+            f"{path.name}: a row has no value in '{words[0]}' or '{words[1]}'; expected a word in"
+            " each row"
+        )
     return ([str(word) for word in found[0]], [str(word) for word in found[1]], values)

@@ -11,7 +11,8 @@ from sfumato.files import written_beside
 
 
 def write_split(split: Split, path: Path) -> None:
-    """Write user and place (degrees, or plane metres where the data came so); with test data also a column `split`."""
+    """Write user and place (degrees, or plane metres where the data came so); with test data also a
+    column `split`."""
     import pyarrow as pa
     from pyarrow import csv, parquet
 
@@ -35,4 +36,7 @@ def write_split(split: Split, path: Path) -> None:
         elif name.endswith(".csv"):
             csv.write_csv(table, beside)
         else:
-            raise FileError(f"{path.name} has an ending that sfumato does not write; expected .csv, .csv.gz or .parquet")
+            raise FileError(
+                f"{path.name} has an ending that sfumato does not write; expected .csv, .csv.gz or"
+                " .parquet"
+            )

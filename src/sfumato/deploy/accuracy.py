@@ -1,4 +1,5 @@
-"""The accuracy that a site is told: one honest number for all truths, so that it says nothing about any."""
+"""The accuracy that a site is told: one honest number for all truths, so that it says nothing about
+any."""
 
 from typing import Any
 
@@ -17,18 +18,24 @@ _REPORTS = 200_000
 def accuracy(run: Run, released: Release) -> dict[str, Any]:
     """The distance that 95 % of reports stay within, rounded up to 10 m, and for which truths.
 
-    For the run's training data where it can be read again; else for truths spread evenly over the region.
+    For the run's training data where it can be read again; else for truths spread evenly over the
+    region.
     """
     truth = _training(run)
     where = "the run's training data"
     if truth is None:
         side = np.linspace(-0.5, 0.5, 101) * released.region.side_m
-        truth = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2) + np.array(released.region.centre)
+        truth = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2) + np.array(
+            released.region.centre
+        )
         where = "truths spread evenly over the region"
     truth = np.resize(truth, (max(_REPORTS, len(truth)), 2))
     off = np.hypot(*(released.mechanism.sample(truth, seed=0) - truth).T)
     metres = max(_STEP_M, float(np.ceil(np.quantile(off, _SHARE) / _STEP_M) * _STEP_M))
-    return {"accuracy_m": metres, "accuracy_means": f"95 % of reports lie within this distance of the truth, for {where}"}
+    return {
+        "accuracy_m": metres,
+        "accuracy_means": f"95 % of reports lie within this distance of the truth, for {where}",
+    }
 
 
 def _training(run: Run) -> np.ndarray | None:

@@ -1,4 +1,5 @@
-"""A bundle for devices: mechanism.onnx, manifest.json, vectors.json; checked to the last byte when it is loaded."""
+"""A bundle for devices: mechanism.onnx, manifest.json, vectors.json; checked to the last byte when
+it is loaded."""
 
 import hashlib
 import json
@@ -26,22 +27,28 @@ MOST_BYTES = 4 << 20
 _HASH_FIELD = "manifest_sha256"
 _BLANK = "0" * 64  # stands for the manifest's own hash while it is hashed
 _VECTORS = 64
-_NUDGES = (1e-6, 1e-5)  # metres and chance: a vector whose report changes within so little is left out
+_NUDGES = (
+    1e-6,
+    1e-5,
+)  # metres and chance: a vector whose report changes within so little is left out
 _FIGURES = ("loss", "bayes_error", "information_bits", "exposed", "worst_report", "outside")
 
 
-def export(run: str | Path, target: str | Path, *, reveal_truths: bool = False, page: bool = False) -> dict[str, Any]:
+def export(
+    run: str | Path, target: str | Path, *, reveal_truths: bool = False, page: bool = False
+) -> dict[str, Any]:
     """Write a bundle of a run's mechanism; gives its manifest.
 
-    A mechanism whose file would list places of the data (a channel, a remap) is refused unless `reveal_truths`.
-    `page` puts the page and its modules beside the bundle.
+    A mechanism whose file would list places of the data (a channel, a remap) is refused unless
+    `reveal_truths`. `page` puts the page and its modules beside the bundle.
     """
     loaded = load_run(run)
     released = release(loaded)
     folder = Path(target)
     if holds_truths(released.mechanism) and not reveal_truths:
         raise FileError(
-            f"the mechanism of {loaded.folder} lists true locations of its data, and a bundle is handed out; nothing was written",
+            f"the mechanism of {loaded.folder} lists true locations of its data, and a bundle is"
+            " handed out; nothing was written",
             hint="--reveal-truths exports it all the same",
         )
     if folder.exists():
@@ -49,13 +56,16 @@ def export(run: str | Path, target: str | Path, *, reveal_truths: bool = False, 
     graph, vectors = graph_of(released.mechanism), _vectors(released)
     stored = {"mechanism.onnx": graph, "vectors.json": _json(vectors)}
     manifest = _manifest(loaded, released, reveal_truths=reveal_truths)
-    manifest["files"] = {name: {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)} for name, data in stored.items()}
+    manifest["files"] = {
+        name: {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+        for name, data in stored.items()
+    }
     stored["manifest.json"] = _sealed(manifest)
     for name, data in stored.items():
         if len(data) > MOST_BYTES:
             raise FileError(
-                f"{name} would be {len(data)} bytes and a device reads at most {MOST_BYTES}; nothing was written: "
-                "solve with larger cells (--cell-m) or a smaller net"
+                f"{name} would be {len(data)} bytes and a device reads at most {MOST_BYTES};"
+                " nothing was written: solve with larger cells (--cell-m) or a smaller net"
             )
     with folder_beside(folder) as beside:
         for name, data in stored.items():
@@ -68,9 +78,16 @@ def export(run: str | Path, target: str | Path, *, reveal_truths: bool = False, 
 
 def web_files() -> list[Path]:
     """The page and its modules."""
-    for folder in (Path(__file__).resolve().parents[1] / "web", Path(__file__).resolve().parents[3] / "web"):
+    for folder in (
+        Path(__file__).resolve().parents[1] / "web",
+        Path(__file__).resolve().parents[3] / "web",
+    ):
         if (folder / "sfumato.js").exists():
-            return sorted(path for path in folder.iterdir() if path.suffix in (".js", ".html", ".css", ".json"))
+            return sorted(
+                path
+                for path in folder.iterdir()
+                if path.suffix in (".js", ".html", ".css", ".json")
+            )
     raise FileError("the page's files are not installed with this sfumato; install it again")
 
 
@@ -91,16 +108,34 @@ def load_bundle(folder: str | Path) -> dict[str, Any]:
     try:
         manifest = json.loads(text.decode("utf-8"))
         said = manifest[_HASH_FIELD]
-        files = {name: (manifest["files"][name]["sha256"], manifest["files"][name]["bytes"]) for name in FILES}
-        sound = manifest["format"] == FORMAT and isinstance(said, str) and len(said) == 64 and text.count(said.encode()) == 1
+        files = {
+            name: (manifest["files"][name]["sha256"], manifest["files"][name]["bytes"])
+            for name in FILES
+        }
+        sound = (
+            manifest["format"] == FORMAT
+            and isinstance(said, str)
+            and len(said) == 64
+            and text.count(said.encode()) == 1
+        )
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise FileError(f"{source} holds no manifest of this version; expected '{FORMAT}': export it again") from None
-    if not sound or hashlib.sha256(text.replace(said.encode(), _BLANK.encode())).hexdigest() != said:
-        raise FileError(f"{source / 'manifest.json'} was changed after it was written; export the bundle again")
+        raise FileError(
+            f"{source} holds no manifest of this version; expected '{FORMAT}': export it again"
+        ) from None
+    if (
+        not sound
+        or hashlib.sha256(text.replace(said.encode(), _BLANK.encode())).hexdigest() != said
+    ):
+        raise FileError(
+            f"{source / 'manifest.json'} was changed after it was written; export the bundle again"
+        )
     for name, (digest, size) in files.items():
         data = _read(source / name)
         if len(data) != size or hashlib.sha256(data).hexdigest() != digest:
-            raise FileError(f"{source / name} is not the file that the manifest speaks of; export the bundle again")
+            raise FileError(
+                f"{source / name} is not the file that the manifest speaks of; export the bundle"
+                " again"
+            )
     result: dict[str, Any] = manifest
     return result
 
@@ -110,9 +145,13 @@ def _read(path: Path) -> bytes:
         with path.open("rb") as source:
             data = source.read(MOST_BYTES + 1)
     except OSError as error:
-        raise FileError(f"cannot read {path}: {error.strerror}; expected a bundle that sfumato export wrote") from None
+        raise FileError(
+            f"cannot read {path}: {error.strerror}; expected a bundle that sfumato export wrote"
+        ) from None
     if len(data) > MOST_BYTES:
-        raise FileError(f"{path} is larger than any bundle of ours; expected at most {MOST_BYTES} bytes")
+        raise FileError(
+            f"{path} is larger than any bundle of ours; expected at most {MOST_BYTES} bytes"
+        )
     return data
 
 
@@ -126,15 +165,29 @@ def _manifest(run: Run, released: Release, *, reveal_truths: bool) -> dict[str, 
         "solver": run.record["solver"],
         "kind": released.figures["kind"],
         "mechanism_hash": released.figures["mechanism_hash"],
-        "onnx": {"opset": OPSET, "inputs": {"truth": ["n", 2], "chance": ["n", released.mechanism.draws]}, "output": "report"},
+        "onnx": {
+            "opset": OPSET,
+            "inputs": {"truth": ["n", 2], "chance": ["n", released.mechanism.draws]},
+            "output": "report",
+        },
         "draws": released.mechanism.draws,
-        "units": {"plane": "metres", "written": "metres" if plane is None else "degrees", "chance": "uniform on [0, 1)"},
-        "plane": None if plane is None else {"latitude": plane.latitude, "longitude": plane.longitude},
+        "units": {
+            "plane": "metres",
+            "written": "metres" if plane is None else "degrees",
+            "chance": "uniform on [0, 1)",
+        },
+        "plane": (
+            None if plane is None else {"latitude": plane.latitude, "longitude": plane.longitude}
+        ),
         "region": {"centre": list(released.region.centre), "side_m": released.region.side_m},
         "grid": released.grid.as_dict(),
         "decimals": released.decimals,
         **accuracy(run, released),
-        "budget": {"max_loss": run.max_loss, "max_distance": run.record.get("max_distance"), "loss_function": run.record["loss_function"]},
+        "budget": {
+            "max_loss": run.max_loss,
+            "max_distance": run.record.get("max_distance"),
+            "loss_function": run.record["loss_function"],
+        },
         "measured": {
             "training": {name: run.record["train"].get(name) for name in _FIGURES},
             "test": None if test is None else {name: test.get(name) for name in _FIGURES},
@@ -147,29 +200,55 @@ def _manifest(run: Run, released: Release, *, reveal_truths: bool) -> dict[str, 
 def _proved(run: Run) -> dict[str, Any]:
     """The bound of the run's certificate and the gap to it, worked out again from the data."""
     if not (run.folder / "certificate.npz").exists():
-        return {"bound_grid": None, "gap": None, "why": "the run has no certificate; sfumato certify makes one"}
+        return {
+            "bound_grid": None,
+            "gap": None,
+            "why": "the run has no certificate; sfumato certify makes one",
+        }
     try:
         found = certify_run(run.folder).as_dict()
     except SfumatoError:
-        return {"bound_grid": None, "gap": None, "why": "the run's data could not be read again, so nothing was proved"}
+        return {
+            "bound_grid": None,
+            "gap": None,
+            "why": "the run's data could not be read again, so nothing was proved",
+        }
     return {
-        name: found[name] for name in ("objective", "unit", "leakage", "bound_grid", "bound_plane", "gap", "gap_plane", "reports_on_grid")
+        name: found[name]
+        for name in (
+            "objective",
+            "unit",
+            "leakage",
+            "bound_grid",
+            "bound_plane",
+            "gap",
+            "gap_plane",
+            "reports_on_grid",
+        )
     }
 
 
 def _vectors(released: Release) -> dict[str, Any]:
-    """Truths spread over the region (none from the data), numbers, and the reports that must come out."""
+    """Truths spread over the region (none from the data), numbers, and the reports that must come
+    out."""
     mechanism, region = released.mechanism, released.region
-    truth = (uniforms(8 * _VECTORS, 2, seed=1) - 0.5) * region.side_m * 0.98 + np.array(region.centre)
+    truth = (uniforms(8 * _VECTORS, 2, seed=1) - 0.5) * region.side_m * 0.98 + np.array(
+        region.centre
+    )
     first, second = truth[:, 0], truth[:, 1]
-    if released.plane is not None:  # written with 7 decimals, about a centimetre, so that all start from the same degrees
+    if (
+        released.plane is not None
+    ):  # written with 7 decimals, about a centimetre, so that all start from the same degrees
         first, second = (np.round(part, 7) for part in released.plane.to_degrees(truth))
         truth = released.plane.to_metres(first, second)
     chance = uniforms(len(truth), mechanism.draws, seed=2)
     reports = mechanism.report(truth, chance)
     steady = np.flatnonzero(_steady(mechanism, truth, chance, reports))[:_VECTORS]
     if len(steady) < _VECTORS // 2:
-        raise FileError("reports of this mechanism change with the last digits of its input; it cannot be carried to a device")
+        raise FileError(
+            "reports of this mechanism change with the last digits of its input; it cannot be"
+            " carried to a device"
+        )
     written = np.stack(released.written(reports), axis=1)
     names = ("x", "y") if released.plane is None else ("latitude", "longitude")
     return {
@@ -187,12 +266,16 @@ def _vectors(released: Release) -> dict[str, Any]:
     }
 
 
-def _steady(mechanism: Mechanism, truth: np.ndarray, chance: np.ndarray, reports: np.ndarray) -> np.ndarray:
+def _steady(
+    mechanism: Mechanism, truth: np.ndarray, chance: np.ndarray, reports: np.ndarray
+) -> np.ndarray:
     """Which reports stay when the input moves by less than rounding could."""
     metres, share = _NUDGES
     steady = np.ones(len(truth), dtype=bool)
     for side in (-1, 1):
         for moved, number in ((metres, 0.0), (0.0, share)):
-            other = mechanism.report(truth + side * moved, np.clip(chance + side * number, 0.0, 1 - 2.0**-53))
+            other = mechanism.report(
+                truth + side * moved, np.clip(chance + side * number, 0.0, 1 - 2.0**-53)
+            )
             steady &= np.abs(other - reports).max(axis=1) <= 10 * metres
     return steady

@@ -80,7 +80,8 @@ class Secure:
 class Sticky:
     """The same report for the same user, cell and period.
 
-    The truth that is answered is the middle of its cell of `cell_m` metres, so that jitter neither redraws nor shows.
+    The truth that is answered is the middle of its cell of `cell_m` metres, so that jitter neither
+    redraws nor shows.
     """
 
     key: bytes
@@ -90,9 +91,13 @@ class Sticky:
 
     def __post_init__(self) -> None:
         if self.period not in PERIODS:
-            raise DataError(f"a report is kept for one of {', '.join(PERIODS)}; got '{self.period}'")
+            raise DataError(
+                f"a report is kept for one of {', '.join(PERIODS)}; got '{self.period}'"
+            )
         if not (self.cell_m > 0 and np.isfinite(self.cell_m)):
-            raise DataError(f"the cell within which a report is kept must be above 0 metres; got {self.cell_m}")
+            raise DataError(
+                f"the cell within which a report is kept must be above 0 metres; got {self.cell_m}"
+            )
         if len(self.key) != _KEY_BYTES:
             raise FileError(f"a key is {_KEY_BYTES} bytes; got {len(self.key)}")
 
@@ -106,7 +111,10 @@ class Sticky:
 
     def of(self, truth: np.ndarray, rows: Rows, draws: int) -> tuple[np.ndarray, np.ndarray]:
         if draws > _MOST_DRAWS:
-            raise DataError(f"this mechanism needs {draws} random numbers a report; a kept report has at most {_MOST_DRAWS}")
+            raise DataError(
+                f"this mechanism needs {draws} random numbers a report; a kept report has at most"
+                f" {_MOST_DRAWS}"
+            )
         grid = Grid(cell_m=self.cell_m)
         cell = grid.index(truth)
         length = PERIODS[self.period]
@@ -117,7 +125,9 @@ class Sticky:
         who = np.full(len(truth), "") if rows.users is None else rows.users
         chance = np.empty((len(truth), max(draws, 1)))
         known: dict[tuple[str, int, int, int], np.ndarray] = {}
-        lines = zip(who.tolist(), cell[:, 0].tolist(), cell[:, 1].tolist(), when.tolist(), strict=True)
+        lines = zip(
+            who.tolist(), cell[:, 0].tolist(), cell[:, 1].tolist(), when.tolist(), strict=True
+        )
         for row, line in enumerate(lines):
             found = known.get(line)
             if found is None:
@@ -128,9 +138,14 @@ class Sticky:
     def _numbers(self, line: tuple[str, int, int, int]) -> np.ndarray:
         user, across, up, period = line
         text = (
-            struct.pack("<qqqd", across, up, period, self.cell_m) + self.period.encode() + b"\0" + user.encode("utf-8", "surrogateescape")
+            struct.pack("<qqqd", across, up, period, self.cell_m)
+            + self.period.encode()
+            + b"\0"
+            + user.encode("utf-8", "surrogateescape")
         )
-        digest = hashlib.blake2b(text, key=self.key, digest_size=64, person=b"sfumato report").digest()
+        digest = hashlib.blake2b(
+            text, key=self.key, digest_size=64, person=b"sfumato report"
+        ).digest()
         return (np.frombuffer(digest, dtype="<u8") >> np.uint64(11)) * 2.0**-53
 
     def words(self) -> dict[str, object]:
@@ -148,13 +163,17 @@ def key_fingerprint(key: bytes) -> str:
 
 
 def read_or_make_key(path: Path) -> bytes:
-    """The key in a file; a file that is not there is made, readable by its owner alone, and never overwritten."""
+    """The key in a file; a file that is not there is made, readable by its owner alone, and never
+    overwritten."""
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         return read_key(path)
     except OSError as error:
-        raise FileError(f"cannot make a key at {path}: {error.strerror}; name a file in a folder that can be written") from None
+        raise FileError(
+            f"cannot make a key at {path}: {error.strerror}; name a file in a folder that can be"
+            " written"
+        ) from None
     key = os.urandom(_KEY_BYTES)
     with os.fdopen(handle, "w", encoding="ascii") as target:
         os.fchmod(target.fileno(), 0o600)
@@ -169,7 +188,9 @@ def read_key(path: Path) -> bytes:
     try:
         with path.open("rb") as source:
             if stat.S_IMODE(os.fstat(source.fileno()).st_mode) & 0o077:
-                raise FileError(f"others can read the key file {path}; expected mode 600: run chmod 600 on it")
+                raise FileError(
+                    f"others can read the key file {path}; expected mode 600: run chmod 600 on it"
+                )
             text = source.read(_KEY_BYTES * 2 + 2)
     except OSError as error:
         raise FileError(f"cannot read the key file {path}: {error.strerror}") from None
@@ -178,5 +199,8 @@ def read_key(path: Path) -> bytes:
     except ValueError:
         key = b""
     if len(key) != _KEY_BYTES:
-        raise FileError(f"{path} holds no key of ours; expected {_KEY_BYTES * 2} hexadecimal digits: name a new file and one is made")
+        raise FileError(
+            f"{path} holds no key of ours; expected {_KEY_BYTES * 2} hexadecimal digits: name a new"
+            " file and one is made"
+        )
     return key

@@ -1,4 +1,5 @@
-"""The parts of a folder on a dask cluster.  Only this module imports dask, and only when it is used."""
+"""The parts of a folder on a dask cluster.  Only this module imports dask, and only when it is
+used."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
@@ -19,7 +20,9 @@ class ClusterError(SfumatoError):
 
 
 # A worker's error comes back as its own kind: bad data ends a job, a disk that is full does not.
-_KINDS: dict[str, type[SfumatoError]] = {kind.__name__: kind for kind in (DataError, FileError, MechanismError)}
+_KINDS: dict[str, type[SfumatoError]] = {
+    kind.__name__: kind for kind in (DataError, FileError, MechanismError)
+}
 _WAIT = "30s"
 _KILLED_OFTEN = 10  # times a part may lose its worker before it is blamed
 
@@ -27,21 +30,31 @@ _KILLED_OFTEN = 10  # times a part may lose its worker before it is blamed
 def on_cluster(address: str) -> Runner:
     """A runner that hands parts to the workers of a scheduler.
 
-    The workers read and write the same paths as this machine (a shared file system).  The mechanism and
-    the key, if there is one, are sent to each worker once.
+    The workers read and write the same paths as this machine (a shared file system).  The mechanism
+    and the key, if there is one, are sent to each worker once.
     """
     try:
         distributed: Any = import_module("distributed")
     except ImportError:
-        raise FileError("a cluster needs dask.distributed, which is not installed; pip install 'sfumato[cluster]'") from None
+        raise FileError(
+            "a cluster needs dask.distributed, which is not installed; pip install"
+            " 'sfumato[cluster]'"
+        ) from None
 
     def run(
-        release: Release, chance: Chance, policy: Policy, tasks: list[Task], progress: Callable[[int], None] | None
+        release: Release,
+        chance: Chance,
+        policy: Policy,
+        tasks: list[Task],
+        progress: Callable[[int], None] | None,
     ) -> Iterable[tuple[Task, Tally]]:
         try:
             client = distributed.Client(address, timeout=_WAIT, set_as_default=False)
         except (OSError, ValueError, ImportError) as error:
-            raise ClusterError(f"no dask scheduler answers at {address} ({type(error).__name__}); start one and name its address") from None
+            raise ClusterError(
+                f"no dask scheduler answers at {address} ({type(error).__name__}); start one and"
+                " name its address"
+            ) from None
         with client:
             if not client.scheduler_info()["workers"]:
                 _wait_for_one(client)
@@ -63,18 +76,25 @@ def _wait_for_one(client: Any) -> None:
     try:
         client.wait_for_workers(1, timeout=30)
     except (TimeoutError, OSError):
-        raise ClusterError("the scheduler has no worker after 30 s; start one and run the same command again") from None
+        raise ClusterError(
+            "the scheduler has no worker after 30 s; start one and run the same command again"
+        ) from None
 
 
 def _tally(future: Any, progress: Callable[[int], None] | None) -> Tally:
     try:
         outcome = future.result()
-    except Exception as error:  # workers that kept dying, a scheduler that went away: dask's own errors
+    except (
+        Exception
+    ) as error:  # workers that kept dying, a scheduler that went away: dask's own errors
         raise ClusterError(
-            f"the cluster gave a part up ({type(error).__name__}); mend it and run the same command again to go on"
+            f"the cluster gave a part up ({type(error).__name__}); mend it and run the same command"
+            " again to go on"
         ) from None
     if "error" in outcome:
-        raise _KINDS.get(outcome.get("kind", ""), SfumatoError)(outcome["error"], hint=outcome["hint"])
+        raise _KINDS.get(outcome.get("kind", ""), SfumatoError)(
+            outcome["error"], hint=outcome["hint"]
+        )
     tally = Tally(**outcome)
     if progress is not None:
         progress(tally.rows_in)
@@ -88,12 +108,15 @@ def _order(release: Release, chance: Chance, policy: Policy) -> dict[str, Any]:
     if isinstance(chance, Sticky):
         key = asdict(chance)
     elif not isinstance(chance, Secure):
-        raise FileError("a cluster draws with secure randomness or with a key; this chance is neither")
+        raise FileError(
+            "a cluster draws with secure randomness or with a key; this chance is neither"
+        )
     return {"mechanism": mechanism, "rest": rest, "sticky": key, "policy": asdict(policy)}
 
 
 def _work(order: dict[str, Any], source: str, target: str) -> dict[str, Any]:
-    """On a worker: one part.  Writing beside and renaming makes a part that is done twice be there once."""
+    """On a worker: one part.  Writing beside and renaming makes a part that is done twice be there
+    once."""
     release = _release(order["mechanism"], repr(order["rest"]), _Held(order["rest"]))
     chance: Chance = Secure() if order["sticky"] is None else Sticky(**order["sticky"])
     policy = Policy(**{**order["policy"], "drop": tuple(order["policy"]["drop"])})
@@ -104,7 +127,8 @@ def _work(order: dict[str, Any], source: str, target: str) -> dict[str, Any]:
 
 
 class _Held:
-    """Carries a dictionary past a cache that compares its arguments; the text beside it is what is compared."""
+    """Carries a dictionary past a cache that compares its arguments; the text beside it is what is
+    compared."""
 
     def __init__(self, rest: dict[str, Any]) -> None:
         self.rest = rest

@@ -1,4 +1,5 @@
-"""CSV files as text, a block of lines at a time: all other fields stay as they were, byte for byte."""
+"""CSV files as text, a block of lines at a time: all other fields stay as they were, byte for
+byte."""
 
 import gzip
 import io
@@ -24,8 +25,22 @@ _TEXT: dict[str, Any] = {"encoding": "utf-8", "errors": "surrogateescape", "newl
 class CsvBlock:
     """Some consecutive records, each a list of fields as they stand in the file, quotes and all."""
 
-    def __init__(self, records: list[list[str]], ends: list[str], names: list[str], *, source: str, start: int) -> None:
-        self.records, self.ends, self._names, self._source, self._start = records, ends, names, source, start
+    def __init__(
+        self,
+        records: list[list[str]],
+        ends: list[str],
+        names: list[str],
+        *,
+        source: str,
+        start: int,
+    ) -> None:
+        self.records, self.ends, self._names, self._source, self._start = (
+            records,
+            ends,
+            names,
+            source,
+            start,
+        )
 
     def __len__(self) -> int:
         return len(self.records)
@@ -42,8 +57,9 @@ class CsvBlock:
         except ValueError:
             bad = [row for row, field in enumerate(fields) if not _is_number(field)]
             raise DataError(
-                f"{self._source}: {len(bad)} value(s) of '{name}' among rows {self._start + 1} to {self._start + len(fields)} are not "
-                f"numbers (first in row {self._start + bad[0] + 1}); remove or repair these rows"
+                f"{self._source}: {len(bad)} value(s) of '{name}' among rows {self._start + 1} to"
+                f" {self._start + len(fields)} are not numbers (first in row"
+                f" {self._start + bad[0] + 1}); remove or repair these rows"
             ) from None
 
     def text(self, name: str) -> np.ndarray:
@@ -51,7 +67,10 @@ class CsvBlock:
         fields = self._fields(name)
         empty = sum(not field for field in fields)
         if empty:
-            raise DataError(f"{self._source}: {empty} row(s) have no value in '{name}'; expected one in each row")
+            raise DataError(
+                f"{self._source}: {empty} row(s) have no value in '{name}'; expected one in"
+                " each row"
+            )
         return np.array(fields, dtype=object)
 
     def seconds(self, name: str) -> np.ndarray:
@@ -61,7 +80,9 @@ class CsvBlock:
         fields = self._fields(name)
         values = [field.strip() for field in fields]
         if all(re.fullmatch(r"-?[0-9]{1,30}", value) for value in values):
-            return whole_seconds(np.array([float(value) for value in values]), source=self._source, column=name)
+            return whole_seconds(
+                np.array([float(value) for value in values]), source=self._source, column=name
+            )
         safe = [value if value.isascii() else None for value in values]
         return seconds_of(pa.array(safe, pa.string()), source=self._source, column=name)
 
@@ -72,14 +93,17 @@ class CsvBlock:
 
 
 class CsvTable:
-    """A CSV or SNAP file, plain or gzipped, to be read in blocks and written again with two columns changed."""
+    """A CSV or SNAP file, plain or gzipped, to be read in blocks and written again with two columns
+    changed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         with self._open() as source, readable(path):
             first, end = next(_records(source, path), ("", ""))
         if not first:
-            raise DataError(f"{path.name} is empty or begins with an empty line; expected a CSV or Parquet file")
+            raise DataError(
+                f"{path.name} is empty or begins with an empty line; expected a CSV or Parquet file"
+            )
         self.header: str | None = None
         if looks_like_snap(first):
             self.delimiter, self.names = "\t", list(SNAP_COLUMNS)
@@ -87,7 +111,9 @@ class CsvTable:
             mark = "\ufeff" if first.startswith("\ufeff") else ""
             self.header, self._end = first, end
             self.delimiter = max(_DELIMITERS, key=first.count)
-            self.names = [_unquoted(name).strip() for name in _split(first.removeprefix(mark), self.delimiter)]
+            self.names = [
+                _unquoted(name).strip() for name in _split(first.removeprefix(mark), self.delimiter)
+            ]
 
     def close(self) -> None:
         """Nothing is held open."""
@@ -112,7 +138,10 @@ class CsvTable:
             for record, end in lines:
                 if not record and width > 1:
                     if not ends:
-                        raise DataError(f"{self.path.name} begins with an empty line; expected one row a line: remove it")
+                        raise DataError(
+                            f"{self.path.name} begins with an empty line; expected one row a line:"
+                            " remove it"
+                        )
                     ends[-1] += end  # an empty line stays where it is
                     continue
                 if len(records) == _BLOCK_ROWS:
@@ -122,26 +151,39 @@ class CsvTable:
                 fields = _split(record, self.delimiter)
                 if len(fields) != width:
                     number = start + len(records) + 1
-                    raise DataError(f"{self.path.name}: row {number} has {len(fields)} fields; expected {width} as in its first line")
+                    raise DataError(
+                        f"{self.path.name}: row {number} has {len(fields)} fields; expected {width}"
+                        " as in its first line"
+                    )
                 records.append(fields)
                 ends.append(end)
             if records:
                 yield CsvBlock(records, ends, self.names, source=self.path.name, start=start)
 
     @contextmanager
-    def sink(self, path: Path, *, first: str, second: str, decimals: int, without: tuple[str, ...] = ()) -> Iterator["CsvSink"]:
+    def sink(
+        self, path: Path, *, first: str, second: str, decimals: int, without: tuple[str, ...] = ()
+    ) -> Iterator["CsvSink"]:
         """A file of the same kind, under its name only when all is written."""
         kept = [place for place, name in enumerate(self.names) if name not in without]
         places = (self.names.index(first), self.names.index(second))
         with written_beside(path) as beside, beside.open("wb") as raw:
             # No name and no time in the gzip header: they would differ from run to run.
-            packed = gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=6) if path.name.endswith(".gz") else raw
+            packed = (
+                gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=6)
+                if path.name.endswith(".gz")
+                else raw
+            )
             with io.TextIOWrapper(packed, **_TEXT, write_through=False) as target:
                 sink = CsvSink(target, self.delimiter, places, kept, decimals)
                 if self.header is not None:
                     mark = "\ufeff" if self.header.startswith("\ufeff") else ""
                     names = _split(self.header.removeprefix(mark), self.delimiter)
-                    target.write(mark + self.delimiter.join(names[place] for place in kept) + (self._end or "\n"))
+                    target.write(
+                        mark
+                        + self.delimiter.join(names[place] for place in kept)
+                        + (self._end or "\n")
+                    )
                 yield sink
                 target.flush()
 
@@ -149,11 +191,20 @@ class CsvTable:
 class CsvSink:
     """Takes blocks with their new coordinates, written to a fixed number of decimals."""
 
-    def __init__(self, target: IO[str], delimiter: str, places: tuple[int, int], kept: list[int], decimals: int) -> None:
+    def __init__(
+        self,
+        target: IO[str],
+        delimiter: str,
+        places: tuple[int, int],
+        kept: list[int],
+        decimals: int,
+    ) -> None:
         self._target, self._delimiter, self._places, self._kept = target, delimiter, places, kept
         self._form = f"%.{decimals}f"
 
-    def write(self, block: CsvBlock, first: np.ndarray, second: np.ndarray, keep: np.ndarray | None) -> None:
+    def write(
+        self, block: CsvBlock, first: np.ndarray, second: np.ndarray, keep: np.ndarray | None
+    ) -> None:
         """One block; `keep` says which rows go out, None for all."""
         form, (one, two) = self._form, self._places
         chosen = range(len(block)) if keep is None else np.flatnonzero(keep).tolist()
@@ -164,7 +215,10 @@ class CsvSink:
             record = block.records[row]
             record[one] = "" if across[row] != across[row] else form % across[row]
             record[two] = "" if up[row] != up[row] else form % up[row]
-            lines.append(self._delimiter.join(record if every else [record[place] for place in self._kept]) + block.ends[row])
+            lines.append(
+                self._delimiter.join(record if every else [record[place] for place in self._kept])
+                + block.ends[row]
+            )
         self._target.write("".join(lines))
 
 
@@ -181,7 +235,10 @@ def _records(source: IO[str], path: Path) -> Iterator[tuple[str, str]]:
         size += len(line)
         quotes += line.count('"')
         if size >= _LONGEST_RECORD:
-            raise DataError(f"{path.name} has a row of more than {_LONGEST_RECORD} characters; a quote is probably not closed: repair it")
+            raise DataError(
+                f"{path.name} has a row of more than {_LONGEST_RECORD} characters; a quote is"
+                " probably not closed: repair it"
+            )
         if quotes % 2 == 0:
             yield _cut("".join(held))
             held, quotes, size = [], 0, 0

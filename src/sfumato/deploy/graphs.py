@@ -1,6 +1,8 @@
-"""A mechanism as an ONNX graph: one function a kind, in float64 and in the order of the Python code.
+"""A mechanism as an ONNX graph: one function a kind, in float64 and in the order of the Python
+code.
 
-Standard operators only; the random numbers are an input.  The page's interpreter (`web/onnx.js`) knows the operators used here.
+Standard operators only; the random numbers are an input.  The page's interpreter (`web/onnx.js`)
+knows the operators used here.
 """
 
 from collections.abc import Callable
@@ -38,13 +40,19 @@ def build(graph: Graph, mechanism: Mechanism, truth: str, chance: str) -> str:
         if type(mechanism) is kind:
             return builder(graph, mechanism, truth, chance)
     known = ", ".join(kind.kind for kind in BUILDERS)
-    raise MechanismError(f"a mechanism of kind '{mechanism.kind}' cannot be exported; expected one of {known}")
+    raise MechanismError(
+        f"a mechanism of kind '{mechanism.kind}' cannot be exported; expected one of {known}"
+    )
 
 
 def holds_truths(mechanism: Mechanism) -> bool:
     """Whether the mechanism's file lists places of the data that it was made from."""
     inner = getattr(mechanism, "inner", None)
-    return isinstance(mechanism, (Channel, Remapped)) or mechanism.kind == "recorded" or (inner is not None and holds_truths(inner))
+    return (
+        isinstance(mechanism, (Channel, Remapped))
+        or mechanism.kind == "recorded"
+        or (inner is not None and holds_truths(inner))
+    )
 
 
 def _identity(graph: Graph, mechanism: Identity, truth: str, chance: str) -> str:
@@ -52,13 +60,20 @@ def _identity(graph: Graph, mechanism: Identity, truth: str, chance: str) -> str
 
 
 def _coin(graph: Graph, mechanism: Coin, truth: str, chance: str) -> str:
-    return graph.add("Where", graph.add("Less", chance, mechanism.keep), truth, np.array([mechanism.place], dtype=float))
+    return graph.add(
+        "Where",
+        graph.add("Less", chance, mechanism.keep),
+        truth,
+        np.array([mechanism.place], dtype=float),
+    )
 
 
 def _laplace(graph: Graph, mechanism: PlanarLaplace, truth: str, chance: str) -> str:
     radius = graph.add("Div", _lower_lambert(graph, graph.column(chance, 0)), mechanism.epsilon)
     cosine, sine = _direction(graph, graph.column(chance, 1))
-    noise = graph.add("Concat", graph.add("Mul", cosine, radius), graph.add("Mul", sine, radius), axis=1)
+    noise = graph.add(
+        "Concat", graph.add("Mul", cosine, radius), graph.add("Mul", sine, radius), axis=1
+    )
     return graph.add("Add", truth, noise)
 
 
@@ -100,7 +115,9 @@ def _direction(g: Graph, turn: str) -> tuple[str, str]:
 def layers(graph: Graph, values: str, net: Any) -> str:
     """Fully connected layers, ReLU between them, nothing after the last."""
     for number, (weights, bias) in enumerate(net):
-        values = graph.add("Add", graph.add("MatMul", values, graph.constant(weights)), graph.constant(bias))
+        values = graph.add(
+            "Add", graph.add("MatMul", values, graph.constant(weights)), graph.constant(bias)
+        )
         if number < len(net) - 1:
             values = graph.add("Relu", values)
     return values
@@ -110,10 +127,16 @@ def _generator(graph: Graph, mechanism: GeneratorNet, truth: str, chance: str) -
     seed = graph.column(chance, 0)
     kept = graph.add("Less", seed, mechanism.keep)
     if mechanism.keep:
-        moved = graph.add("Div", graph.add("Sub", seed, mechanism.keep), max(1 - mechanism.keep, 2.0**-53))
+        moved = graph.add(
+            "Div", graph.add("Sub", seed, mechanism.keep), max(1 - mechanism.keep, 2.0**-53)
+        )
         seed = graph.add("Where", kept, 0.0, moved)
     if mechanism.levels is not None:
-        level = graph.add("Min", graph.add("Floor", graph.add("Mul", seed, float(mechanism.levels))), mechanism.levels - 1.0)
+        level = graph.add(
+            "Min",
+            graph.add("Floor", graph.add("Mul", seed, float(mechanism.levels))),
+            mechanism.levels - 1.0,
+        )
         seed = graph.add("Div", graph.add("Add", level, 0.5), float(mechanism.levels))
     centre = np.array([mechanism.centre_m], dtype=float)
     scaled = graph.add("Div", graph.add("Sub", truth, centre), mechanism.unit_m)
@@ -153,24 +176,39 @@ def drawn(graph: Graph, law: str, chance: str, places: np.ndarray) -> str:
     passed = graph.add("Cast", graph.add("LessOrEqual", heights, graph.column(chance, 0)), to=7)
     count = graph.add("ReduceSum", passed, np.array([1]), keepdims=0)
     index = graph.add("Min", count, np.array(len(places) - 1))
-    return graph.add("Gather", graph.constant(np.ascontiguousarray(places, dtype=float)), index, axis=0)
+    return graph.add(
+        "Gather", graph.constant(np.ascontiguousarray(places, dtype=float)), index, axis=0
+    )
 
 
 def _remapped(graph: Graph, mechanism: Remapped, truth: str, chance: str) -> str:
     inner = build(graph, mechanism.inner, truth, chance)
-    nearest = graph.add("ArgMin", squared_distances(graph, inner, mechanism.seen), axis=1, keepdims=0)
-    return graph.add("Gather", graph.constant(np.ascontiguousarray(mechanism.better, dtype=float)), nearest, axis=0)
+    nearest = graph.add(
+        "ArgMin", squared_distances(graph, inner, mechanism.seen), axis=1, keepdims=0
+    )
+    return graph.add(
+        "Gather",
+        graph.constant(np.ascontiguousarray(mechanism.better, dtype=float)),
+        nearest,
+        axis=0,
+    )
 
 
 def _channel(graph: Graph, mechanism: Channel, truth: str, chance: str) -> str:
-    """With the rule for truths that are not in the list (`Channel.extended`), which leaves known ones as they are."""
+    """With the rule for truths that are not in the list (`Channel.extended`), which leaves known
+    ones as they are."""
     if not mechanism.nearest or mechanism.max_distance is not None:
-        raise MechanismError("a channel can be exported if it answers truths beyond its list (nearest) and has no cap; this one does not")
+        raise MechanismError(
+            "a channel can be exported if it answers truths beyond its list (nearest) and has no"
+            " cap; this one does not"
+        )
     matrix = np.asarray(mechanism.matrix.todense())
     own = np.sqrt(((mechanism.truths[:, None, :] - mechanism.reports[None, :, :]) ** 2).sum(axis=2))
     row = graph.add("ArgMin", squared_distances(graph, truth, mechanism.truths), axis=1, keepdims=0)
     law = graph.add("Gather", graph.constant(matrix), row, axis=0)
-    wanted = graph.add("Gather", graph.constant((matrix * own).sum(axis=1, keepdims=True)), row, axis=0)
+    wanted = graph.add(
+        "Gather", graph.constant((matrix * own).sum(axis=1, keepdims=True)), row, axis=0
+    )
     distance = graph.add("Sqrt", squared_distances(graph, truth, mechanism.reports))
     closest = graph.add("ReduceMin", distance, axes=[1], keepdims=1)
     cost = graph.add("ReduceSum", graph.add("Mul", law, distance), np.array([1]), keepdims=1)
@@ -179,32 +217,54 @@ def _channel(graph: Graph, mechanism: Channel, truth: str, chance: str) -> str:
     share = graph.add("Div", graph.add("Sub", cost, wanted), graph.add("Where", enough, room, 1.0))
     share = graph.add("Where", enough, graph.add("Min", graph.add("Max", share, 0.0), 1.0), 0.0)
     nearest = graph.add("Where", graph.add("LessOrEqual", distance, closest), 1.0, 0.0)
-    mixed = graph.add("Add", graph.add("Mul", law, graph.add("Sub", 1.0, share)), graph.add("Mul", nearest, share))
+    mixed = graph.add(
+        "Add", graph.add("Mul", law, graph.add("Sub", 1.0, share)), graph.add("Mul", nearest, share)
+    )
     return drawn(graph, mixed, chance, mechanism.reports)
 
 
 def _codebook(graph: Graph, mechanism: CodebookNet, truth: str, chance: str) -> str:
     """In float64, where Python works in float32: chances differ by about one part in a million."""
-    scaled = graph.add("Div", graph.add("Sub", truth, np.array([mechanism.centre_m], dtype=float)), mechanism.unit_m)
+    scaled = graph.add(
+        "Div",
+        graph.add("Sub", truth, np.array([mechanism.centre_m], dtype=float)),
+        mechanism.unit_m,
+    )
     angle = graph.add("MatMul", scaled, graph.constant(mechanism.waves))
-    inputs = graph.add("Concat", scaled, graph.add("Sin", angle), graph.add("Cos", angle), axis=1) if mechanism.waves.shape[1] else scaled
+    inputs = (
+        graph.add("Concat", scaled, graph.add("Sin", angle), graph.add("Cos", angle), axis=1)
+        if mechanism.waves.shape[1]
+        else scaled
+    )
     square = squared_distances(graph, truth, mechanism.places)
-    values = graph.add("Sub", layers(graph, inputs, mechanism.layers), graph.add("Mul", graph.add("Sqrt", square), mechanism.slope))
+    values = graph.add(
+        "Sub",
+        layers(graph, inputs, mechanism.layers),
+        graph.add("Mul", graph.add("Sqrt", square), mechanism.slope),
+    )
     highest = graph.add("ReduceMax", values, axes=[1], keepdims=1)
     if mechanism.max_distance is not None:
         allowed = graph.add("LessOrEqual", square, (mechanism.max_distance * (1 - 1e-6)) ** 2)
-        highest = graph.add("ReduceMax", graph.add("Where", allowed, values, _LEAST), axes=[1], keepdims=1)
+        highest = graph.add(
+            "ReduceMax", graph.add("Where", allowed, values, _LEAST), axes=[1], keepdims=1
+        )
         values = graph.add("Where", allowed, values, graph.add("Add", highest, _LEAST))
     weights = graph.add("Exp", graph.add("Sub", values, highest))
     total = graph.add("ReduceSum", weights, np.array([1]), keepdims=1)
     first = graph.column(chance, 0)
-    share = graph.add("Div", graph.add("Sub", first, mechanism.keep), max(1 - mechanism.keep, 2.0**-53))
+    share = graph.add(
+        "Div", graph.add("Sub", first, mechanism.keep), max(1 - mechanism.keep, 2.0**-53)
+    )
     share = graph.add("Min", graph.add("Max", share, 0.0), 1 - 2.0**-52)
     report = drawn(graph, weights, graph.add("Mul", share, total), mechanism.places)
     own = _snap(graph, truth, mechanism.grid)
     if mechanism.max_distance is not None:  # where the cap leaves no place
         report = graph.add("Where", graph.add("LessOrEqual", highest, _LEAST), own, report)
-    return graph.add("Where", graph.add("Less", first, mechanism.keep), own, report) if mechanism.keep else report
+    return (
+        graph.add("Where", graph.add("Less", first, mechanism.keep), own, report)
+        if mechanism.keep
+        else report
+    )
 
 
 BUILDERS: dict[type[Mechanism], Builder] = {

@@ -1,6 +1,8 @@
-"""Writes ONNX files: the few parts of the format that a mechanism needs, in the protobuf wire format.
+"""Writes ONNX files: the few parts of the format that a mechanism needs, in the protobuf wire
+format.
 
-Tests read what this writes with the `onnx` package and run it with ONNX Runtime; neither is needed to export.
+Tests read what this writes with the `onnx` package and run it with ONNX Runtime; neither is needed
+to export.
 """
 
 from typing import Any
@@ -14,7 +16,8 @@ DOUBLE = 11
 
 
 class Graph:
-    """Nodes and constants, added in the order in which they run.  Values are matrices with one row a report."""
+    """Nodes and constants, added in the order in which they run.  Values are matrices with one row
+    a report."""
 
     def __init__(self) -> None:
         self._nodes: list[bytes] = []
@@ -41,7 +44,12 @@ class Graph:
         names = [item if isinstance(item, str) else self.constant(item) for item in inputs]
         self._count += 1
         output = f"v{self._count}"
-        node = b"".join(_text(1, name) for name in names) + _text(2, output) + _text(3, output) + _text(4, operator)
+        node = (
+            b"".join(_text(1, name) for name in names)
+            + _text(2, output)
+            + _text(3, output)
+            + _text(4, operator)
+        )
         node += b"".join(_block(5, _attribute(key, value)) for key, value in attributes.items())
         self._nodes.append(node)
         self.operators.add(operator)
@@ -52,13 +60,24 @@ class Graph:
         return self.add("Gather", value, np.array([number]), axis=1)
 
     def model(self, output: str, *, draws: int, version: str) -> bytes:
-        """The file: from truths (n, 2) in metres and numbers on [0, 1) (n, draws) to reports (n, 2) in metres."""
+        """The file: from truths (n, 2) in metres and numbers on [0, 1) (n, draws) to reports (n, 2)
+        in metres."""
         last = _text(1, output) + _text(2, "report") + _text(3, "report") + _text(4, "Identity")
         graph = b"".join(_block(1, node) for node in [*self._nodes, last]) + _text(2, "mechanism")
         graph += b"".join(_block(5, constant) for constant in self._constants)
-        graph += _block(11, _value("truth", 2)) + _block(11, _value("chance", draws)) + _block(12, _value("report", 2))
+        graph += (
+            _block(11, _value("truth", 2))
+            + _block(11, _value("chance", draws))
+            + _block(12, _value("report", 2))
+        )
         opset = _block(8, _text(1, "") + _number(2, OPSET))
-        return _number(1, IR_VERSION) + _text(2, "sfumato") + _text(3, version) + _block(7, graph) + opset
+        return (
+            _number(1, IR_VERSION)
+            + _text(2, "sfumato")
+            + _text(3, version)
+            + _block(7, graph)
+            + opset
+        )
 
 
 def _varint(value: int) -> bytes:

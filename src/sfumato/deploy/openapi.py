@@ -10,24 +10,40 @@ def document() -> dict[str, Any]:
     place = {"$ref": "#/components/schemas/Place"}
     return {
         "openapi": "3.1.0",
-        "info": {"title": "sfumato", "version": __version__, "description": "Reports in place of true locations, on this machine."},
+        "info": {
+            "title": "sfumato",
+            "version": __version__,
+            "description": "Reports in place of true locations, on this machine.",
+        },
         "paths": {
             "/v1/geolocate": {
                 "post": {
                     "summary": "A report for one place",
-                    "description": "Other fields of the usual request (Wi-Fi, cell towers) are allowed and not read.",
+                    "description": (
+                        "Other fields of the usual request (Wi-Fi, cell towers) are allowed and not"
+                        " read."
+                    ),
                     "requestBody": _json({"type": "object", "properties": {"location": place}}),
                     "responses": _responses({"$ref": "#/components/schemas/Report"}),
                 }
             },
             "/v1/batch": {
                 "post": {
-                    "summary": "A report for each of several places; null for one outside the region",
+                    "summary": (
+                        "A report for each of several places; null for one outside the region"
+                    ),
                     "requestBody": _json(
                         {
                             "type": "object",
                             "required": ["locations"],
-                            "properties": {"locations": {"type": "array", "items": place, "minItems": 1, "maxItems": 10_000}},
+                            "properties": {
+                                "locations": {
+                                    "type": "array",
+                                    "items": place,
+                                    "minItems": 1,
+                                    "maxItems": 10_000,
+                                }
+                            },
                         }
                     ),
                     "responses": _responses(
@@ -37,15 +53,30 @@ def document() -> dict[str, Any]:
                             "properties": {
                                 "reports": {
                                     "type": "array",
-                                    "items": {"anyOf": [{"$ref": "#/components/schemas/Report"}, {"type": "null"}]},
+                                    "items": {
+                                        "anyOf": [
+                                            {"$ref": "#/components/schemas/Report"},
+                                            {"type": "null"},
+                                        ]
+                                    },
                                 }
                             },
                         }
                     ),
                 }
             },
-            "/openapi.json": {"get": {"summary": "This document", "responses": {"200": {"description": "OpenAPI"}}}},
-            "/health": {"get": {"summary": "Whether the service is up", "responses": {"200": {"description": "It is"}}}},
+            "/openapi.json": {
+                "get": {
+                    "summary": "This document",
+                    "responses": {"200": {"description": "OpenAPI"}},
+                }
+            },
+            "/health": {
+                "get": {
+                    "summary": "Whether the service is up",
+                    "responses": {"200": {"description": "It is"}},
+                }
+            },
         },
         "components": {
             "schemas": {
@@ -62,7 +93,12 @@ def document() -> dict[str, Any]:
                     "required": ["location", "accuracy"],
                     "properties": {
                         "location": place,
-                        "accuracy": {"type": "number", "description": "Metres; 95 % of reports lie within this distance of the truth."},
+                        "accuracy": {
+                            "type": "number",
+                            "description": (
+                                "Metres; 95 % of reports lie within this distance of the truth."
+                            ),
+                        },
                     },
                 },
                 "Error": {
@@ -72,7 +108,11 @@ def document() -> dict[str, Any]:
                         "error": {
                             "type": "object",
                             "required": ["code", "message", "errors"],
-                            "properties": {"code": {"type": "integer"}, "message": {"type": "string"}, "errors": {"type": "array"}},
+                            "properties": {
+                                "code": {"type": "integer"},
+                                "message": {"type": "string"},
+                                "errors": {"type": "array"},
+                            },
                         }
                     },
                 },
@@ -95,5 +135,9 @@ def _responses(schema: dict[str, Any]) -> dict[str, Any]:
         "429": "Too often",
     }
     error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
-    found: dict[str, Any] = {"200": {"description": "Reported", "content": {"application/json": {"schema": schema}}}}
-    return found | {code: {"description": text, "content": error} for code, text in refusals.items()}
+    found: dict[str, Any] = {
+        "200": {"description": "Reported", "content": {"application/json": {"schema": schema}}}
+    }
+    return found | {
+        code: {"description": text, "content": error} for code, text in refusals.items()
+    }

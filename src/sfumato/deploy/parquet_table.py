@@ -35,11 +35,17 @@ class ParquetBlock:
 
         column = self.batch.column(name)
         if not _is_number(column.type):
-            raise DataError(f"{self._source}: column '{name}' holds {column.type}; expected degrees or metres as numbers")
+            raise DataError(
+                f"{self._source}: column '{name}' holds {column.type}; expected degrees or metres"
+                " as numbers"
+            )
         try:
             return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=float)
         except (pa.ArrowException, ValueError, UnicodeDecodeError):
-            raise DataError(f"{self._source}: column '{name}' holds values that are not numbers; remove or repair these rows") from None
+            raise DataError(
+                f"{self._source}: column '{name}' holds values that are not numbers; remove or"
+                " repair these rows"
+            ) from None
 
     def text(self, name: str) -> np.ndarray:
         """A column as words."""
@@ -47,13 +53,19 @@ class ParquetBlock:
 
         column = self.batch.column(name)
         if column.null_count:
-            raise DataError(f"{self._source}: {column.null_count} row(s) have no value in '{name}'; expected one in each row")
+            raise DataError(
+                f"{self._source}: {column.null_count} row(s) have no value in '{name}'; expected"
+                " one in each row"
+            )
         try:
             if pa.types.is_dictionary(column.type):
                 column = column.dictionary_decode()
             return np.array(column.cast(pa.string()).to_pylist(), dtype=object)
         except (pa.ArrowException, UnicodeDecodeError):
-            raise DataError(f"{self._source}: column '{name}' holds {column.type}; expected text or whole numbers") from None
+            raise DataError(
+                f"{self._source}: column '{name}' holds {column.type}; expected text or whole"
+                " numbers"
+            ) from None
 
     def seconds(self, name: str) -> np.ndarray:
         """A column of times as whole seconds since 1970 (UTC where no zone is given)."""
@@ -78,9 +90,13 @@ class ParquetTable:
             self._schema = self._file.schema_arrow
             twice = sorted({name for name in self.names if self.names.count(name) > 1})
         if twice:
-            raise DataError(f"{path.name} has the column '{twice[0]}' twice; expected each name once: rename or remove one")
+            raise DataError(
+                f"{path.name} has the column '{twice[0]}' twice; expected each name once: rename or"
+                " remove one"
+            )
         with readable(path, _KIND):
-            # Of the footer only these two counts are looked at: asking for a damaged group's own can end the process.
+            # Of the footer only these two counts are looked at: asking for a damaged group's own
+            # can end the process.
             rows, groups = self._file.metadata.num_rows, self._file.metadata.num_row_groups
             self._group_rows = int(min(max(1, -(-rows // max(groups, 1))), _MOST_ROWS_A_GROUP))
 
@@ -92,7 +108,9 @@ class ParquetTable:
         """All rows, in order."""
         kept = [name for name in self.names if name not in without]
         with readable(self.path, _KIND):
-            batches = self._file.iter_batches(batch_size=BLOCK_ROWS, columns=kept, use_threads=False)
+            batches = self._file.iter_batches(
+                batch_size=BLOCK_ROWS, columns=kept, use_threads=False
+            )
         while True:
             with readable(self.path, _KIND):
                 batch = next(batches, None)
@@ -102,7 +120,9 @@ class ParquetTable:
             yield ParquetBlock(batch.select(kept), source=self.path.name)
 
     @contextmanager
-    def sink(self, path: Path, *, first: str, second: str, decimals: int, without: tuple[str, ...] = ()) -> Iterator["ParquetSink"]:
+    def sink(
+        self, path: Path, *, first: str, second: str, decimals: int, without: tuple[str, ...] = ()
+    ) -> Iterator["ParquetSink"]:
         """A file of the same kind, under its name only when all is written."""
         import pyarrow as pa
         from pyarrow import parquet
@@ -121,12 +141,17 @@ class ParquetSink:
 
     def __init__(self, writer: Any, schema: Any, first: str, second: str, group_rows: int) -> None:
         self._writer, self._schema, self._group_rows = writer, schema, group_rows
-        self._places = [(schema.get_field_index(name), schema.field(name)) for name in (first, second)]
+        self._places = [
+            (schema.get_field_index(name), schema.field(name)) for name in (first, second)
+        ]
 
-    def write(self, block: ParquetBlock, first: np.ndarray, second: np.ndarray, keep: np.ndarray | None) -> None:
+    def write(
+        self, block: ParquetBlock, first: np.ndarray, second: np.ndarray, keep: np.ndarray | None
+    ) -> None:
         """One block; `keep` says which rows go out, None for all of the file.
 
-        Where it is given, dictionaries are cut to the values that go out: a block shares its own with rows that do not.
+        Where it is given, dictionaries are cut to the values that go out: a block shares its own
+        with rows that do not.
         """
         import pyarrow as pa
 
@@ -138,7 +163,9 @@ class ParquetSink:
         batch = pa.record_batch(columns, schema=self._schema)
         if keep is not None:
             kept = batch.filter(pa.array(keep))
-            batch = pa.record_batch([_compact(column) for column in kept.columns], schema=self._schema)
+            batch = pa.record_batch(
+                [_compact(column) for column in kept.columns], schema=self._schema
+            )
         self._writer.write_batch(batch, row_group_size=self._group_rows)
 
 
@@ -156,8 +183,15 @@ def _compact(column: Any) -> Any:
     if pa.types.is_dictionary(column.type):
         used = compute.unique(column.indices.drop_null()).sort()
         places = compute.index_in(column.indices, value_set=used).cast(column.type.index_type)
-        return pa.DictionaryArray.from_arrays(places, column.dictionary.take(used), ordered=column.type.ordered)
-    decoded = _remade(column.type, lambda field: field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field)
+        return pa.DictionaryArray.from_arrays(
+            places, column.dictionary.take(used), ordered=column.type.ordered
+        )
+    decoded = _remade(
+        column.type,
+        lambda field: (
+            field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
+        ),
+    )
     return column if decoded == column.type else column.cast(decoded).cast(column.type)
 
 
@@ -186,15 +220,22 @@ def _remade(kind: Any, change: Callable[[Any], Any]) -> Any:
     return pa.list_(inner(kind.value_field)) if pa.types.is_list(kind) else kind
 
 
-def _harmless(metadata: dict[bytes, bytes] | None, without: tuple[str, ...]) -> dict[bytes, bytes] | None:
-    """What pandas needs to read the table back; other notes on a file may hold places (a bounding box, say) and are left out."""
+def _harmless(
+    metadata: dict[bytes, bytes] | None, without: tuple[str, ...]
+) -> dict[bytes, bytes] | None:
+    """What pandas needs to read the table back; other notes on a file may hold places (a bounding
+    box, say) and are left out."""
     stored = (metadata or {}).get(b"pandas")
     if stored is None:
         return None
     try:
         notes = json.loads(stored)
-        notes["columns"] = [column for column in notes["columns"] if column.get("name") not in without]
-        notes["index_columns"] = [column for column in notes["index_columns"] if column not in without]
+        notes["columns"] = [
+            column for column in notes["columns"] if column.get("name") not in without
+        ]
+        notes["index_columns"] = [
+            column for column in notes["index_columns"] if column not in without
+        ]
         notes.pop("attributes", None)
     except (ValueError, KeyError, TypeError, AttributeError):
         return None

@@ -63,14 +63,23 @@ def is_table(path: Path) -> bool:
 def open_table(path: Path) -> ParquetTable | CsvTable:
     """A file by its ending."""
     if not is_table(path):
-        raise DataError(f"{path.name} has an ending that sfumato does not sanitize; expected one of {', '.join(ENDINGS)}")
+        raise DataError(
+            f"{path.name} has an ending that sfumato does not sanitize; expected one of"
+            f" {', '.join(ENDINGS)}"
+        )
     if not path.is_file():
         raise DataError(f"there is no file {path.name}; expected a CSV or Parquet file")
     return ParquetTable(path) if path.name.lower().endswith((".parquet", ".pq")) else CsvTable(path)
 
 
 def sanitize_part(
-    release: Release, chance: Chance, policy: Policy, source: Path, target: Path, *, progress: Callable[[int], None] | None = None
+    release: Release,
+    chance: Chance,
+    policy: Policy,
+    source: Path,
+    target: Path,
+    *,
+    progress: Callable[[int], None] | None = None,
 ) -> Tally:
     """Sanitize one file; the target appears under its name only when every row is in it."""
     table = open_table(source)
@@ -87,26 +96,49 @@ def sanitize_part(
             asks_time=chance.asks_time,
         )
         _check_names(table.names, policy.drop, columns, source=source.name)
-        with table.sink(target, first=columns.first, second=columns.second, decimals=release.decimals, without=policy.drop) as sink:
+        with table.sink(
+            target,
+            first=columns.first,
+            second=columns.second,
+            decimals=release.decimals,
+            without=policy.drop,
+        ) as sink:
             return _all_blocks(release, chance, policy, table, columns, sink, progress)
     finally:
         table.close()
 
 
 def _all_blocks(
-    release: Release, chance: Chance, policy: Policy, table: Any, columns: Columns, sink: Any, progress: Callable[[int], None] | None
+    release: Release,
+    chance: Chance,
+    policy: Policy,
+    table: Any,
+    columns: Columns,
+    sink: Any,
+    progress: Callable[[int], None] | None,
 ) -> Tally:
     tally = Tally()
-    refused, bad = Refused("places outside the mechanism's region"), Refused("no possible coordinates")
+    refused, bad = (
+        Refused("places outside the mechanism's region"),
+        Refused("no possible coordinates"),
+    )
     needed = {columns.user, columns.time} - {None}
     early = tuple(name for name in policy.drop if name not in needed)
     for block in table.blocks(without=early if isinstance(table, ParquetTable) else ()):
         first, second = block.numbers(columns.first), block.numbers(columns.second)
         if not tally.rows_in:
-            others = [name for name in table.names if name not in (columns.first, columns.second, *policy.drop)]
+            others = [
+                name
+                for name in table.names
+                if name not in (columns.first, columns.second, *policy.drop)
+            ]
             looked = {name: block.values(name, _LOOKED_AT) for name in others}
             tally.betraying = betraying(
-                looked, first[:_LOOKED_AT], second[:_LOOKED_AT], degrees=release.plane is not None, cell_m=release.grid.cell_m
+                looked,
+                first[:_LOOKED_AT],
+                second[:_LOOKED_AT],
+                degrees=release.plane is not None,
+                cell_m=release.grid.cell_m,
             )
         rows = Rows(
             users=block.text(columns.user) if columns.user is not None else None,
@@ -117,7 +149,9 @@ def _all_blocks(
         if policy.outside == "refuse":
             refused.note(found.outside, tally.rows_in)
         keep = None
-        if policy.outside == "drop":  # also where a block loses no row: it may share a dictionary with one that does
+        if (
+            policy.outside == "drop"
+        ):  # also where a block loses no row: it may share a dictionary with one that does
             keep = np.ones(len(block), dtype=bool) if found.outside is None else ~found.outside
         tally.rows_in += len(block)
         tally.rows_out += len(block) if keep is None else int(keep.sum())
@@ -129,9 +163,17 @@ def _all_blocks(
             sink.write(block, found.first, found.second, keep)
         if progress is not None:
             progress(len(block))
-    bad.raise_for(table.path.name, tally.rows_in, "expected degrees (or metres): remove or repair these rows", hint=None)
+    bad.raise_for(
+        table.path.name,
+        tally.rows_in,
+        "expected degrees (or metres): remove or repair these rows",
+        hint=None,
+    )
     refused.raise_for(
-        table.path.name, tally.rows_in, "say what to do with them", hint="--outside drop, laplace or clamp; sfumato sanitize -h explains"
+        table.path.name,
+        tally.rows_in,
+        "say what to do with them",
+        hint="--outside drop, laplace or clamp; sfumato sanitize -h explains",
     )
     return tally
 
@@ -157,15 +199,27 @@ class Refused:
         if self.count:
             shown = ", ".join(map(str, self.first))
             more = ", …" if self.count > len(self.first) else ""
-            raise DataError(f"{name}: {self.count} of {rows} rows hold {self.why} (rows {shown}{more}); {advice}", hint=hint)
+            raise DataError(
+                f"{name}: {self.count} of {rows} rows hold {self.why} (rows {shown}{more});"
+                f" {advice}",
+                hint=hint,
+            )
 
 
 def _check_names(names: list[str], drop: tuple[str, ...], columns: Columns, *, source: str) -> None:
     for name in drop:
         if name not in names:
-            raise DataError(f"{source} has no column '{name}' to drop; look at its header, and repeat --drop for each column")
+            raise DataError(
+                f"{source} has no column '{name}' to drop; look at its header, and repeat --drop"
+                " for each column"
+            )
         if name in (columns.first, columns.second):
-            raise DataError(f"the column '{name}' holds the place, which is replaced; it cannot be dropped as well")
+            raise DataError(
+                f"the column '{name}' holds the place, which is replaced; it cannot be dropped as"
+                " well"
+            )
     for used in (columns.first, columns.second, columns.user, columns.time, *drop):
         if used is not None and names.count(used) > 1:
-            raise DataError(f"{source} has the column '{used}' twice; expected it once: rename or remove one")
+            raise DataError(
+                f"{source} has the column '{used}' twice; expected it once: rename or remove one"
+            )

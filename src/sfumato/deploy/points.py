@@ -1,4 +1,5 @@
-"""From two columns of coordinates to truths on the plane, with what cannot be answered set apart."""
+"""From two columns of coordinates to truths on the plane, with what cannot be answered set
+apart."""
 
 from dataclasses import dataclass
 
@@ -43,16 +44,25 @@ def truths(release: Release, first: np.ndarray, second: np.ndarray) -> Truths:
     held = apart | outside
     if held.any():
         points = np.where(held[:, None], np.array(release.region.centre), points)
-    return Truths(points, *(mask if mask.any() else None for mask in (missing, impossible & ~missing, outside)))
+    return Truths(
+        points,
+        *(mask if mask.any() else None for mask in (missing, impossible & ~missing, outside)),
+    )
 
 
-def to_plane(release: Release, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-    """Metres on the plane, and which points are too far off for it (these are moved to its edge)."""
+def to_plane(
+    release: Release, first: np.ndarray, second: np.ndarray
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Metres on the plane, and which points are too far off for it (these are moved to its
+    edge)."""
     plane = release.plane
     if plane is None:
         return np.stack([first, second], axis=1), None
     north, east = first - plane.latitude, second - plane.longitude
-    if np.abs(north).max(initial=0.0) <= _BOX_DEGREES and np.abs(east).max(initial=0.0) <= _BOX_DEGREES:
+    if (
+        np.abs(north).max(initial=0.0) <= _BOX_DEGREES
+        and np.abs(east).max(initial=0.0) <= _BOX_DEGREES
+    ):
         return plane.to_metres(first, second), None
     east = (east + 180) % 360 - 180
     wide = min(_BOX_DEGREES / np.cos(np.radians(plane.latitude)), _WIDEST_DEGREES)
@@ -71,8 +81,11 @@ def clamped(release: Release, first: np.ndarray, second: np.ndarray) -> np.ndarr
     return release.region.clamp(to_plane(release, first, second)[0])
 
 
-def laplace_outside(release: Release, first: np.ndarray, second: np.ndarray, chance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Points outside the region with planar Laplace noise of the run's budget, on cells of the run's size.
+def laplace_outside(
+    release: Release, first: np.ndarray, second: np.ndarray, chance: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Points outside the region with planar Laplace noise of the run's budget, on cells of the
+    run's size.
 
     In degrees the cells are rows of equal height, each cut into lengths of about the same metres: a
     lattice of the whole Earth, so a point far from the plane is treated as well as a near one.

@@ -16,7 +16,8 @@ POLICIES: tuple[Outside, ...] = ("refuse", "drop", "laplace", "clamp")
 
 @dataclass(frozen=True)
 class Protected:
-    """Written coordinates, NaN where a row had no place, and which rows are set apart (None for none)."""
+    """Written coordinates, NaN where a row had no place, and which rows are set apart (None for
+    none)."""
 
     first: np.ndarray
     second: np.ndarray
@@ -43,8 +44,8 @@ def protect(
 ) -> Protected:
     """Reports for latitudes and longitudes (or x and y).
 
-    Rows outside the region are answered by the policy `outside`; with refuse and drop they, like rows
-    that hold no possible place, come back as NaN and the caller decides.
+    Rows outside the region are answered by the policy `outside`; with refuse and drop they, like
+    rows that hold no possible place, come back as NaN and the caller decides.
     """
     source: Chance = Secure() if chance is None else chance
     who = Rows() if rows is None else rows
@@ -55,7 +56,9 @@ def protect(
         points[found.outside] = clamped(release, first[found.outside], second[found.outside])
     answered, numbers = source.of(points, who, release.mechanism.draws)
     if answered is not points:
-        answered = release.region.clamp(answered)  # the middle of a cell at the edge may lie outside
+        answered = release.region.clamp(
+            answered
+        )  # the middle of a cell at the edge may lie outside
     reports = release.mechanism.report(answered, numbers)
     across, up = release.written(reports)
     off = reports - points
@@ -71,14 +74,23 @@ def protect(
         distance[found.outside] = 0.0
         if outside == "laplace":
             mask = found.outside
-            across[mask], up[mask] = _laplace(release, first[mask], second[mask], source, who.take(mask))
-    return Protected(across, up, found.missing, found.impossible, found.outside, float(distance.sum()))
+            across[mask], up[mask] = _laplace(
+                release, first[mask], second[mask], source, who.take(mask)
+            )
+    return Protected(
+        across, up, found.missing, found.impossible, found.outside, float(distance.sum())
+    )
 
 
-def _laplace(release: Release, first: np.ndarray, second: np.ndarray, chance: Chance, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-    """Outside points; their cells for kept reports are lattice cells in degrees turned to metres."""
+def _laplace(
+    release: Release, first: np.ndarray, second: np.ndarray, chance: Chance, rows: Rows
+) -> tuple[np.ndarray, np.ndarray]:
+    """Outside points; their cells for kept reports are lattice cells in degrees turned to
+    metres."""
     if release.plane is None:
         answered, numbers = chance.of(np.stack([first, second], axis=1), rows, 2)
         return laplace_outside(release, answered[:, 0], answered[:, 1], numbers)
     answered, numbers = chance.of(np.stack([first, second], axis=1) * METRES_A_DEGREE, rows, 2)
-    return laplace_outside(release, answered[:, 0] / METRES_A_DEGREE, answered[:, 1] / METRES_A_DEGREE, numbers)
+    return laplace_outside(
+        release, answered[:, 0] / METRES_A_DEGREE, answered[:, 1] / METRES_A_DEGREE, numbers
+    )

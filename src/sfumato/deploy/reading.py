@@ -1,4 +1,5 @@
-"""What reading a CSV and a Parquet file share: a damaged file is one sentence, a time is seconds."""
+"""What reading a CSV and a Parquet file share: a damaged file is one sentence, a time is
+seconds."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,16 +15,21 @@ _MOST_SECONDS = 1e11  # the year 5138; as milliseconds, March 1973
 
 @contextmanager
 def readable(path: Path, kind: str | None = None) -> Iterator[None]:
-    """Any failure of a damaged file as one sentence.  What the library says may quote values, so it is not passed on."""
+    """Any failure of a damaged file as one sentence.  What the library says may quote values, so it
+    is not passed on."""
     try:
         yield
     except FileNotFoundError:
         raise DataError(f"there is no file {path.name}; expected a CSV or Parquet file") from None
     except DataError:
         raise
-    except Exception as error:  # a damaged file raises anything: zip, value, key, memory or Arrow's own errors
+    except (
+        Exception
+    ) as error:  # a damaged file raises anything: zip, value, key, memory or Arrow's own errors
         words = "" if kind is None else f" as {kind}"
-        raise DataError(f"{path.name} cannot be read{words} ({type(error).__name__}); make or copy it again") from None
+        raise DataError(
+            f"{path.name} cannot be read{words} ({type(error).__name__}); make or copy it again"
+        ) from None
 
 
 def whole_seconds(numbers: np.ndarray, *, source: str, column: str) -> np.ndarray:
@@ -31,8 +37,9 @@ def whole_seconds(numbers: np.ndarray, *, source: str, column: str) -> np.ndarra
     large = int((np.abs(numbers.astype(float)) > _MOST_SECONDS).sum())
     if large:
         raise DataError(
-            f"{source}: {large} time(s) in '{column}' are above 1e11, so probably milliseconds or a smaller unit; "
-            "expected seconds since 1970 or ISO 8601: divide them (milliseconds by 1000)"
+            f"{source}: {large} time(s) in '{column}' are above 1e11, so probably milliseconds or a"
+            " smaller unit; expected seconds since 1970 or ISO 8601: divide them (milliseconds by"
+            " 1000)"
         )
     return numbers.astype(np.int64)
 
@@ -42,13 +49,21 @@ def seconds_of(values: Any, *, source: str, column: str) -> np.ndarray:
     import pyarrow as pa
 
     if values.null_count:
-        raise DataError(f"{source}: {values.null_count} row(s) have no value in '{column}'; expected a time in each row")
+        raise DataError(
+            f"{source}: {values.null_count} row(s) have no value in '{column}'; expected a time in"
+            " each row"
+        )
     kind = values.type
     if pa.types.is_integer(kind):
         return whole_seconds(values.to_numpy(zero_copy_only=False), source=source, column=column)
     for target in (pa.timestamp("s"), pa.timestamp("s", tz="UTC")):
         try:
-            return np.asarray(values.cast(target, safe=False).cast(pa.int64()).to_numpy(zero_copy_only=False))
+            return np.asarray(
+                values.cast(target, safe=False).cast(pa.int64()).to_numpy(zero_copy_only=False)
+            )
         except pa.ArrowException:
             continue
-    raise DataError(f"{source}: column '{column}' holds values that are not times; expected ISO 8601, as 2010-10-19T23:55:27Z, or seconds")
+    raise DataError(
+        f"{source}: column '{column}' holds values that are not times; expected ISO 8601, as"
+        " 2010-10-19T23:55:27Z, or seconds"
+    )

@@ -20,7 +20,8 @@ _FINENESS = 100  # decimals are as many as tell a hundredth of a cell apart, and
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """A mechanism as it is used: on a plane (None for data in metres), in a region, with its reports on a grid.
+    """A mechanism as it is used: on a plane (None for data in metres), in a region, with its
+    reports on a grid.
 
     `figures` holds what the run measured (budget, loss, leakage), no place.
     """
@@ -33,7 +34,8 @@ class Release:
 
     @property
     def decimals(self) -> int:
-        """Decimals of a written coordinate: enough for a hundredth of a cell, so that lower digits say nothing."""
+        """Decimals of a written coordinate: enough for a hundredth of a cell, so that lower digits
+        say nothing."""
         step = self.grid.cell_m / _FINENESS
         if self.plane is not None:
             step /= METRES_A_DEGREE
@@ -41,7 +43,8 @@ class Release:
 
     @property
     def epsilon(self) -> float:
-        """Of the planar Laplace noise for points outside the region: the run's own loss, 2/epsilon."""
+        """Of the planar Laplace noise for points outside the region: the run's own loss,
+        2/epsilon."""
         return 2 / float(self.figures["max_loss"] or self.figures["loss"])
 
     def written(self, reports: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -56,7 +59,10 @@ class Release:
     def as_parts(self) -> tuple[bytes, dict[str, Any]]:
         """The mechanism's file and the rest as plain values."""
         target = io.BytesIO()
-        stored: dict[str, Any] = {"format": np.array("sfumato mechanism 1"), "kind": np.array(self.mechanism.kind)}
+        stored: dict[str, Any] = {
+            "format": np.array("sfumato mechanism 1"),
+            "kind": np.array(self.mechanism.kind),
+        }
         np.savez(target, allow_pickle=False, **stored, **self.mechanism.arrays())
         return target.getvalue(), {
             "plane": None if self.plane is None else [self.plane.latitude, self.plane.longitude],
@@ -83,11 +89,14 @@ class Release:
 def release(run: Run) -> Release:
     """The mechanism of a run, ready for use.
 
-    A mechanism whose reports can lie anywhere is snapped to the run's grid: its leakage was measured
-    there, and full floating-point noise carries traces of the truth in its last bits.
+    A mechanism whose reports can lie anywhere is snapped to the run's grid: its leakage was
+    measured there, and full floating-point noise carries traces of the truth in its last bits.
     """
     if run.region is None or run.grid is None:
-        raise FileError(f"{run.folder} is about words, not places; only mechanisms of places can be used on locations")
+        raise FileError(
+            f"{run.folder} is about words, not places; only mechanisms of places can be used on"
+            " locations"
+        )
     mechanism = run.mechanism
     if mechanism._rows(np.array([run.region.centre])) is None and not _ends_on_a_grid(mechanism):
         mechanism = Snapped(mechanism, run.grid)
@@ -105,7 +114,9 @@ def release(run: Run) -> Release:
             "cell_m": run.grid.cell_m,
         }
     except (KeyError, TypeError, ValueError):
-        raise FileError(f"{run.folder / 'run.json'} lacks its plane or its figures; make the run again") from None
+        raise FileError(
+            f"{run.folder / 'run.json'} lacks its plane or its figures; make the run again"
+        ) from None
     if not loss > 0 and run.max_loss is None:
         figures["max_loss"] = run.grid.cell_m
     return Release(mechanism, on, run.region, run.grid, figures)

@@ -1,7 +1,8 @@
 """A location service on this machine: the usual geolocation request in, a report out.
 
-It answers the request and reply that browsers and phones use for network location (POST, JSON, `location.lat`,
-`location.lng`, `accuracy`), so that a program can be pointed at it.  No coordinate is logged, stored or sent.
+It answers the request and reply that browsers and phones use for network location (POST, JSON,
+`location.lat`, `location.lng`, `accuracy`), so that a program can be pointed at it.  No coordinate
+is logged, stored or sent.
 """
 
 import ipaddress
@@ -36,8 +37,9 @@ _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 class Settings:
     """How the service answers.
 
-    `keep` is how long the same cell gets the same report (None draws each time); `rate` is requests a second,
-    with as many in reserve; `place` is where this machine is, for requests that do not say.
+    `keep` is how long the same cell gets the same report (None draws each time); `rate` is requests
+    a second, with as many in reserve; `place` is where this machine is, for requests that do not
+    say.
     """
 
     accuracy_m: float
@@ -75,7 +77,8 @@ class Bucket:
 
 
 class Refusal(Exception):
-    """An answer in the form that clients of such services know; its message holds no value of the request."""
+    """An answer in the form that clients of such services know; its message holds no value of the
+    request."""
 
     def __init__(self, code: int, reason: str, message: str) -> None:
         super().__init__(message)
@@ -85,16 +88,23 @@ class Refusal(Exception):
         """The reply."""
         problem = {"domain": "geolocation", "reason": self.reason, "message": str(self)}
         headers = {"Retry-After": "1"} if self.code == 429 else None
-        return _reply({"error": {"code": self.code, "message": str(self), "errors": [problem]}}, self.code, headers)
+        return _reply(
+            {"error": {"code": self.code, "message": str(self), "errors": [problem]}},
+            self.code,
+            headers,
+        )
 
 
 def _reply(content: Any, code: int = 200, headers: dict[str, str] | None = None) -> Response:
-    return JSONResponse(content, status_code=code, headers={"Cache-Control": "no-store", **(headers or {})})
+    return JSONResponse(
+        content, status_code=code, headers={"Cache-Control": "no-store", **(headers or {})}
+    )
 
 
 def service(release: Release, settings: Settings) -> Starlette:
     """The application; `uvicorn` runs it."""
-    # The key lives as long as the process: kept reports cannot be worked out by anybody else, nor later.
+    # The key lives as long as the process: kept reports cannot be worked out by anybody else, nor
+    # later.
     chance: Chance = Secure()
     if settings.keep is not None:
         chance = Sticky(os.urandom(32), settings.keep, settings.keep_cell_m, by_user=False)
@@ -103,10 +113,24 @@ def service(release: Release, settings: Settings) -> Starlette:
     def answer(points: list[tuple[float, float]]) -> list[dict[str, Any] | None]:
         first, second = np.array(points, dtype=float).T
         seconds = np.full(len(points), int(time.time()), dtype=np.int64)
-        found = protect(release, first, second, chance=chance, rows=Rows(seconds=seconds), outside=settings.outside)
+        found = protect(
+            release,
+            first,
+            second,
+            chance=chance,
+            rows=Rows(seconds=seconds),
+            outside=settings.outside,
+        )
         lost = np.isnan(found.first) | np.isnan(found.second)
         return [
-            None if gone else {"location": {"lat": float(lat), "lng": float(lng)}, "accuracy": settings.accuracy_m}
+            (
+                None
+                if gone
+                else {
+                    "location": {"lat": float(lat), "lng": float(lng)},
+                    "accuracy": settings.accuracy_m,
+                }
+            )
             for lat, lng, gone in zip(found.first, found.second, lost, strict=True)
         ]
 
@@ -117,17 +141,27 @@ def service(release: Release, settings: Settings) -> Starlette:
         elif settings.place is not None:
             place = settings.place
         else:
-            raise Refusal(404, "notFound", "the request has no location, and this service was not told where the machine is")
+            raise Refusal(
+                404,
+                "notFound",
+                "the request has no location, and this service was not told where the machine is",
+            )
         (found,) = answer([place])
         if found is None:
-            raise Refusal(404, "notFound", "the location is outside the region that the mechanism was made for")
+            raise Refusal(
+                404,
+                "notFound",
+                "the location is outside the region that the mechanism was made for",
+            )
         return _reply(found)
 
     async def batch(request: Request) -> Response:
         body = await _body(request, MOST_BATCH_BYTES)
         given = body.get("locations")
         if not isinstance(given, list) or not 1 <= len(given) <= MOST_POINTS:
-            raise Refusal(400, "invalid", f"expected 'locations', a list of 1 to {MOST_POINTS} places")
+            raise Refusal(
+                400, "invalid", f"expected 'locations', a list of 1 to {MOST_POINTS} places"
+            )
         return _reply({"reports": answer([_point(place) for place in given])})
 
     async def openapi(request: Request) -> Response:
@@ -141,7 +175,9 @@ def service(release: Release, settings: Settings) -> Starlette:
             try:
                 _check_host(request.headers, settings.hosts, request.scope.get("server"))
                 if not bucket.take():
-                    raise Refusal(429, "rateLimitExceeded", "too many requests; ask again in a second")
+                    raise Refusal(
+                        429, "rateLimitExceeded", "too many requests; ask again in a second"
+                    )
                 reply: Response = await handler(request)
             except Refusal as refusal:
                 return refusal.response()
@@ -163,11 +199,13 @@ def service(release: Release, settings: Settings) -> Starlette:
     )
 
 
-def _check_host(headers: Headers, hosts: frozenset[str], server: tuple[str, int | None] | None) -> None:
+def _check_host(
+    headers: Headers, hosts: frozenset[str], server: tuple[str, int | None] | None
+) -> None:
     """A page of another site that has its name point here is turned away.
 
-    Beside `hosts`, the number of the address at which the request came in is answered to, for a service that listens
-    on all addresses; a name never is, whatever it points to.
+    Beside `hosts`, the number of the address at which the request came in is answered to, for a
+    service that listens on all addresses; a name never is, whatever it points to.
     """
     name = headers.get("host", "")
     name = name[1:].split("]")[0] if name.startswith("[") else name.rsplit(":", 1)[0]
@@ -178,7 +216,8 @@ def _check_host(headers: Headers, hosts: frozenset[str], server: tuple[str, int 
 
 
 def _same_address(name: str, local: str) -> bool:
-    """Whether both are numbers of the same address; an interface's name behind % is not compared."""
+    """Whether both are numbers of the same address; an interface's name behind % is not
+    compared."""
     try:
         return ipaddress.ip_address(name.split("%")[0]) == ipaddress.ip_address(local.split("%")[0])
     except ValueError:
@@ -208,5 +247,9 @@ def _point(place: Any) -> tuple[float, float]:
     pair = (place.get("lat"), place.get("lng")) if isinstance(place, dict) else (None, None)
     for value, most in zip(pair, (90, 180), strict=True):
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= most:
-            raise Refusal(400, "invalid", "a place is 'lat' from -90 to 90 and 'lng' from -180 to 180, both numbers")
+            raise Refusal(
+                400,
+                "invalid",
+                "a place is 'lat' from -90 to 90 and 'lng' from -180 to 180, both numbers",
+            )
     return float(pair[0]), float(pair[1])  # type: ignore[arg-type]

@@ -1,19 +1,22 @@
 """Check a proof that no mechanism within the budgets leaks less than a number. NumPy only.
 
-For any scores s_z in the admissible set and any multipliers >= 0, every mechanism within the budgets leaks at least
+For any scores s_z in the admissible set and any multipliers >= 0, every mechanism within the
+budgets leaks at least
 
-    sum_w min_z [ sum_x p(x,w) s_z(x) + sum_k lambda_k charge_k(w) d(w,z) ] - sum_k lambda_k limit_k.
+    sum_w min_z [ sum_x p(x,w) s_z(x) + sum_k lambda_k charge_k(w) d(w,z) ] - sum_k lambda_k
+    limit_k.
 
-The file of a certificate holds *shares*, not scores: per report a probability vector. It is turned into scores here,
-so that what is checked is always admissible:
+The file of a certificate holds *shares*, not scores: per report a probability vector. It is turned
+into scores here, so that what is checked is always admissible:
 
   bayes         guess x with chance share(x)               s(x) = share(x)
   gain          play row a of the gains with chance share  s(x) = sum_a share(a) g(a,x)
   information   believe the posterior share(x)             s(x) = log( share(x) / p(x) ), nats
 
-The bound holds for reports at the places given (`bound_grid`) or for every report on the plane (`bound_plane`).
-A bound on the vulnerability v says: Bayes error at most 1 - v. Rounding: a margin of 1e-12 times the size of the
-terms is taken off, so the number printed is never above the true one by more than about 1e-12.
+The bound holds for reports at the places given (`bound_grid`) or for every report on the plane
+(`bound_plane`). A bound on the vulnerability v says: Bayes error at most 1 - v. Rounding: a margin
+of 1e-12 times the size of the terms is taken off, so the number printed is never above the true one
+by more than about 1e-12.
 """
 
 from collections.abc import Callable
@@ -36,8 +39,9 @@ class CertificateError(SfumatoError):
 class Claim:
     """What the bound is about: the data, the objective and the budgets.
 
-    joint: P(secret, truth), secrets x truths.  gains: g(guess, secret), for the objective "gain" only.
-    max_loss, user_max_loss (one per secret, given the secret), cap: the budgets, None where there is none.
+    joint: P(secret, truth), secrets x truths.  gains: g(guess, secret), for the objective "gain"
+    only. max_loss, user_max_loss (one per secret, given the secret), cap: the budgets, None where
+    there is none.
     """
 
     joint: np.ndarray
@@ -48,25 +52,47 @@ class Claim:
     cap: float | None = None
 
     def __post_init__(self) -> None:
-        if not (np.ndim(self.joint) == 2 and np.all(self.joint >= 0) and abs(np.sum(self.joint) - 1) <= 1e-9):
+        if not (
+            np.ndim(self.joint) == 2
+            and np.all(self.joint >= 0)
+            and abs(np.sum(self.joint) - 1) <= 1e-9
+        ):
             raise CertificateError("the joint table must hold probabilities that sum to 1")
         if self.objective not in ("bayes", "gain", "information"):
-            raise CertificateError(f"objective must be bayes, gain or information; got {self.objective!r}")
+            raise CertificateError(
+                f"objective must be bayes, gain or information; got {self.objective!r}"
+            )
         if (self.objective == "gain") != (self.gains is not None):
             raise CertificateError("gains go with the objective gain, and only with it")
         if self.gains is not None:
             gains = np.asarray(self.gains, dtype=float)
-            if gains.ndim != 2 or gains.shape[1] != len(self.joint) or not np.all(np.isfinite(gains)):
-                raise CertificateError(f"gains must be finite, guesses x {len(self.joint)} secrets; got shape {gains.shape}")
-        users = np.zeros(0) if self.user_max_loss is None else np.asarray(self.user_max_loss, dtype=float)
+            if (
+                gains.ndim != 2
+                or gains.shape[1] != len(self.joint)
+                or not np.all(np.isfinite(gains))
+            ):
+                raise CertificateError(
+                    f"gains must be finite, guesses x {len(self.joint)} secrets; got shape"
+                    f" {gains.shape}"
+                )
+        users = (
+            np.zeros(0)
+            if self.user_max_loss is None
+            else np.asarray(self.user_max_loss, dtype=float)
+        )
         if self.user_max_loss is not None and np.shape(users) != (len(self.joint),):
-            raise CertificateError(f"budgets per secret need {len(self.joint)} numbers; got shape {np.shape(users)}")
-        budgets = np.array([one for one in (self.max_loss, self.cap, *users) if one is not None], dtype=float)
+            raise CertificateError(
+                f"budgets per secret need {len(self.joint)} numbers; got shape {np.shape(users)}"
+            )
+        budgets = np.array(
+            [one for one in (self.max_loss, self.cap, *users) if one is not None], dtype=float
+        )
         if not (np.all(budgets >= 0) and np.all(np.isfinite(budgets))):
             raise CertificateError("budgets must be finite and at least 0")
 
     def prices(self, multipliers: ArrayLike) -> tuple[np.ndarray, float]:
-        """Price of one unit of loss per truth, and what the budgets pay back. Order: total, then secrets."""
+        """Price of one unit of loss per truth, and what the budgets pay back. Order: total, then
+        secrets."""
         charges: list[np.ndarray] = []
         limits: list[float] = []
         if self.max_loss is not None:
@@ -77,7 +103,9 @@ class Claim:
             limits.extend(self.joint.sum(axis=1) * np.asarray(self.user_max_loss, dtype=float))
         multipliers = np.asarray(multipliers, dtype=float)
         if multipliers.shape != (len(limits),):
-            raise CertificateError(f"{len(limits)} budgets need as many multipliers; got shape {multipliers.shape}")
+            raise CertificateError(
+                f"{len(limits)} budgets need as many multipliers; got shape {multipliers.shape}"
+            )
         if not (np.all(multipliers >= 0) and np.all(np.isfinite(multipliers))):
             raise CertificateError("multipliers must be finite and at least 0")
         table = np.array(charges).reshape(len(limits), self.joint.shape[1])
@@ -85,7 +113,8 @@ class Claim:
 
 
 def score_costs(claim: Claim, given: ArrayLike) -> np.ndarray:
-    """sum_x p(x,w) s_z(x), truths x reports, from the shares given (reports x guesses), after checking them."""
+    """sum_x p(x,w) s_z(x), truths x reports, from the shares given (reports x guesses), after
+    checking them."""
     shares = np.asarray(given, dtype=float)
     guesses = len(claim.joint) if claim.gains is None else len(claim.gains)
     if shares.ndim != 2 or shares.shape[1] != guesses:
@@ -98,7 +127,9 @@ def score_costs(claim: Claim, given: ArrayLike) -> np.ndarray:
     if claim.objective == "gain":
         return claim.joint.T @ (shares @ np.asarray(claim.gains, dtype=float)).T
     prior = claim.joint.sum(axis=1)
-    ratio = np.where(prior > 0, shares / np.where(prior > 0, prior, 1.0), 1.0)  # a secret that never occurs weighs nothing
+    ratio = np.where(
+        prior > 0, shares / np.where(prior > 0, prior, 1.0), 1.0
+    )  # a secret that never occurs weighs nothing
     never = ratio == 0
     costs = claim.joint.T @ np.log(np.where(never, 1.0, ratio)).T
     if never.any():  # log 0 counts only where the secret has mass at the truth
@@ -106,7 +137,12 @@ def score_costs(claim: Claim, given: ArrayLike) -> np.ndarray:
     return costs
 
 
-def bound_grid(claim: Claim, shares: ArrayLike, multipliers: ArrayLike, loss_of: Callable[[np.ndarray], np.ndarray]) -> float:
+def bound_grid(
+    claim: Claim,
+    shares: ArrayLike,
+    multipliers: ArrayLike,
+    loss_of: Callable[[np.ndarray], np.ndarray],
+) -> float:
     """Least leakage of any mechanism within the budgets on the reports that `loss_of` knows.
 
     loss_of: report indices -> losses, truths x len(indices). Unit: probability, gain, or nats.
@@ -121,22 +157,37 @@ def bound_grid(claim: Claim, shares: ArrayLike, multipliers: ArrayLike, loss_of:
         loss = np.asarray(loss_of(indices), dtype=float)
         if loss.shape != (truths, len(indices)) or not np.all(loss >= 0):
             raise CertificateError("losses must be numbers, at least 0, one per truth and report")
-        least = np.minimum(least, _cheapest(claim, score_costs(claim, shares[indices]), prices, loss))
+        least = np.minimum(
+            least, _cheapest(claim, score_costs(claim, shares[indices]), prices, loss)
+        )
     return _total(least, paid)
 
 
 def bound_plane(
-    claim: Claim, shares: ArrayLike, multipliers: ArrayLike, truths_m: ArrayLike, centres_m: ArrayLike, half_sides_m: ArrayLike
+    claim: Claim,
+    shares: ArrayLike,
+    multipliers: ArrayLike,
+    truths_m: ArrayLike,
+    centres_m: ArrayLike,
+    half_sides_m: ArrayLike,
 ) -> float:
-    """The same for every mechanism that reports anywhere on the plane, loss = Euclidean distance in metres.
+    """The same for every mechanism that reports anywhere on the plane, loss = Euclidean distance in
+    metres.
 
-    The scores are constant on square cells (centre, half side), of any sizes, that must cover the convex hull of the
-    truths: a report outside it can be moved to its nearest point of the hull, which costs no more and leaks no more.
-    The loss is taken to the nearest point of the cell, hence at most the loss of any report in it.
+    The scores are constant on square cells (centre, half side), of any sizes, that must cover the
+    convex hull of the
+    truths: a report outside it can be moved to its nearest point of the hull, which costs no more
+    and leaks no more. The loss is taken to the nearest point of the cell, hence at most the loss of
+    any report in it.
     """
     truths_m, centres_m = np.asarray(truths_m, dtype=float), np.asarray(centres_m, dtype=float)
     half_sides_m = np.broadcast_to(np.asarray(half_sides_m, dtype=float), len(centres_m))
-    if not (len(centres_m) and np.all(half_sides_m > 0) and np.all(np.isfinite(centres_m)) and np.all(np.isfinite(half_sides_m))):
+    if not (
+        len(centres_m)
+        and np.all(half_sides_m > 0)
+        and np.all(np.isfinite(centres_m))
+        and np.all(np.isfinite(half_sides_m))
+    ):
         raise CertificateError("cells need finite centres and half sides above 0")
     if not covers_hull(truths_m, centres_m, half_sides_m):
         raise CertificateError("the cells do not cover the convex hull of the truths")
@@ -166,15 +217,18 @@ def _total(least: np.ndarray, paid: float) -> float:
 def covers_hull(truths_m: np.ndarray, centres_m: np.ndarray, half_sides_m: np.ndarray) -> bool:
     """Whether square cells of one quadtree cover the convex hull of the truths.
 
-    Cells must be dyadic parts of one lattice: side = largest side / 2**k, aligned. Each lattice square of the
-    largest side that meets the hull must be a cell, or be covered, quarter by quarter, where it meets the hull.
+    Cells must be dyadic parts of one lattice: side = largest side / 2**k, aligned. Each lattice
+    square of the largest side that meets the hull must be a cell, or be covered, quarter by
+    quarter, where it meets the hull.
     """
     sides = 2 * half_sides_m
     side = float(sides.max())
     level = np.rint(np.log2(side / sides)).astype(int)
     corner = centres_m[np.argmax(sides)] - side / 2
     index = (centres_m - half_sides_m[:, None] - corner) / sides[:, None]
-    if np.any(np.abs(side / 2.0**level - sides) > 1e-9 * side) or np.any(np.abs(index - np.rint(index)) > 1e-6):
+    if np.any(np.abs(side / 2.0**level - sides) > 1e-9 * side) or np.any(
+        np.abs(index - np.rint(index)) > 1e-6
+    ):
         return False
     index = np.rint(index).astype(int)
     cells = set(zip(level.tolist(), index[:, 0].tolist(), index[:, 1].tolist(), strict=True))
@@ -199,7 +253,8 @@ def covers_hull(truths_m: np.ndarray, centres_m: np.ndarray, half_sides_m: np.nd
 
 
 def _hull_edges(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Outward unit normals and offsets of lines around the hull: normal . point <= offset for all points."""
+    """Outward unit normals and offsets of lines around the hull: normal . point <= offset for all
+    points."""
     ordered: list[tuple[float, ...]] = sorted(set(map(tuple, points.tolist())))
     corners: list[tuple[float, ...]] = []
     for sequence in (ordered, ordered[::-1]):  # Andrew's monotone chain, lower then upper
@@ -216,9 +271,13 @@ def _hull_edges(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     normals = normals[length > 0] / length[length > 0][:, None]
     box = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
     normals = np.vstack([normals, box])
-    return normals, (points @ normals.T).max(axis=0)  # taken over all points: safe whatever the chain found
+    return normals, (points @ normals.T).max(
+        axis=0
+    )  # taken over all points: safe whatever the chain found
 
 
 def _turn(first: tuple[float, ...], second: tuple[float, ...], third: tuple[float, ...]) -> float:
     """Above 0 where the path turns left."""
-    return (second[0] - first[0]) * (third[1] - first[1]) - (second[1] - first[1]) * (third[0] - first[0])
+    return (second[0] - first[0]) * (third[1] - first[1]) - (second[1] - first[1]) * (
+        third[0] - first[0]
+    )

@@ -1,8 +1,8 @@
 """Certificates: a proof, in a file, that no mechanism within the budgets leaks less than a number.
 
 A certificate holds a probability vector for each report (how an adversary would guess there) and a
-price for each budget.  `bound` works the proof out again from the data alone, with the arithmetic of
-`sfumato.measure.bound`, which shares no code with any solver.
+price for each budget.  `bound` works the proof out again from the data alone, with the arithmetic
+of `sfumato.measure.bound`, which shares no code with any solver.
 """
 
 from dataclasses import dataclass
@@ -67,12 +67,15 @@ class Bounds:
     def or_better(self, other: "Bounds") -> "Bounds":
         """What two proofs of one problem prove together: the larger of each."""
         planes = [each.plane for each in (self, other) if each.plane is not None]
-        return Bounds(max(self.grid, other.grid), max(planes, default=None), max(self.cells, other.cells))
+        return Bounds(
+            max(self.grid, other.grid), max(planes, default=None), max(self.cells, other.cells)
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """Shares of guesses at places, with prices of the budgets; `half_sides` for cells of the plane."""
+    """Shares of guesses at places, with prices of the budgets; `half_sides` for cells of the
+    plane."""
 
     places: np.ndarray
     shares: np.ndarray
@@ -81,12 +84,23 @@ class Proof:
 
     def __post_init__(self) -> None:
         places, shares = np.asarray(self.places), np.asarray(self.shares)
-        if not (places.ndim == 2 and places.shape[1:] == (2,) and shares.ndim == 2 and 0 < len(shares) == len(places)):
-            raise CertificateError(f"a proof needs a row of shares for each place; got shapes {shares.shape} and {places.shape}")
+        if not (
+            places.ndim == 2
+            and places.shape[1:] == (2,)
+            and shares.ndim == 2
+            and 0 < len(shares) == len(places)
+        ):
+            raise CertificateError(
+                f"a proof needs a row of shares for each place; got shapes {shares.shape} and"
+                f" {places.shape}"
+            )
         if not np.all(np.isfinite(places)):
             raise CertificateError("the places of a proof must be finite numbers")
         if self.half_sides is not None and np.shape(self.half_sides) != (len(places),):
-            raise CertificateError(f"a proof for the plane needs a half side for each cell; got shape {np.shape(self.half_sides)}")
+            raise CertificateError(
+                "a proof for the plane needs a half side for each cell; got shape"
+                f" {np.shape(self.half_sides)}"
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +119,13 @@ class Certificate:
     def of(cls, problem: Claimed, on_grid: Proof, on_plane: Proof | None = None) -> "Certificate":
         """A certificate for a problem."""
         return cls(
-            problem.objective.name, problem.samples.hash, problem.max_loss, problem.user_limits, problem.max_distance, on_grid, on_plane
+            problem.objective.name,
+            problem.samples.hash,
+            problem.max_loss,
+            problem.user_limits,
+            problem.max_distance,
+            on_grid,
+            on_plane,
         )
 
     def bound(self, problem: Claimed) -> Bounds:
@@ -117,22 +137,40 @@ class Certificate:
         if self.on_plane is not None and problem.loss is euclidean:
             proof = self.on_plane
             assert proof.half_sides is not None
-            plane = bound_plane(claim, proof.shares, proof.multipliers, problem.places, proof.places, proof.half_sides)
+            plane = bound_plane(
+                claim,
+                proof.shares,
+                proof.multipliers,
+                problem.places,
+                proof.places,
+                proof.half_sides,
+            )
         unit = _LN2 if problem.objective.name == "information" else 1.0
-        # Whatever is reported, the blind guess is there; and what holds on the plane holds on the grid.
-        blind = problem.objective.leakage(Joint(problem.joint.prior[:, None], secrets=problem.joint.secrets))
+        # Whatever is reported, the blind guess is there; and what holds on the plane holds on the
+        # grid.
+        blind = problem.objective.leakage(
+            Joint(problem.joint.prior[:, None], secrets=problem.joint.secrets)
+        )
         blind -= 1e-12 * (1 + abs(blind))  # room for the rounding of whoever it is held against
         plane = None if plane is None else max(plane / unit, blind)
-        return Bounds(grid=max(on_grid / unit, blind, -np.inf if plane is None else plane), plane=plane, cells=cells)
+        return Bounds(
+            grid=max(on_grid / unit, blind, -np.inf if plane is None else plane),
+            plane=plane,
+            cells=cells,
+        )
 
     def _check(self, problem: Claimed) -> None:
         if self.data_hash != problem.samples.hash:
             raise CertificateError(
-                f"this certificate is for other data ({self.data_hash[:12]}…); {problem.samples.name} is {problem.samples.hash[:12]}…: "
-                "name the data that it was made for"
+                f"this certificate is for other data ({self.data_hash[:12]}…);"
+                f" {problem.samples.name} is {problem.samples.hash[:12]}…: name the data that it"
+                " was made for"
             )
         if self.objective != problem.objective.name:
-            raise CertificateError(f"this certificate is for the objective {self.objective}, not {problem.objective.name}")
+            raise CertificateError(
+                f"this certificate is for the objective {self.objective}, not"
+                f" {problem.objective.name}"
+            )
         mine = _budget_text(self.max_loss, self.user_limits, self.max_distance)
         theirs = _budget_text(problem.max_loss, problem.user_limits, problem.max_distance)
         if mine != theirs:
@@ -150,7 +188,11 @@ class Certificate:
         }
         for name, proof in (("grid", self.on_grid), ("plane", self.on_plane)):
             if proof is not None:
-                arrays |= {f"{name}.places": proof.places, f"{name}.shares": proof.shares, f"{name}.multipliers": proof.multipliers}
+                arrays |= {
+                    f"{name}.places": proof.places,
+                    f"{name}.shares": proof.shares,
+                    f"{name}.multipliers": proof.multipliers,
+                }
                 if proof.half_sides is not None:
                     arrays[f"{name}.half_sides"] = proof.half_sides
         with written_beside(path) as beside, beside.open("wb") as target:
@@ -174,13 +216,18 @@ def load_certificate(path: str | Path) -> Certificate:
             on_plane=_plane_proof(arrays),
         )
     except KeyError as error:
-        raise FileError(f"{path} is not a certificate file: the array {error} is missing; make or copy it again") from None
+        raise FileError(
+            f"{path} is not a certificate file: the array {error} is missing; make or copy it again"
+        ) from None
     except FileError:
         raise
     except CertificateError as error:
         raise FileError(f"{path} is not a certificate: {error}") from None
     except (TypeError, ValueError):  # an array of another shape or type
-        raise FileError(f"{path} is not a certificate file: an array is not what it should be; make or copy it again") from None
+        raise FileError(
+            f"{path} is not a certificate file: an array is not what it should be; make or copy it"
+            " again"
+        ) from None
 
 
 def claim_of(problem: Claimed) -> Claim:
@@ -199,15 +246,23 @@ def claim_of(problem: Claimed) -> Claim:
 
 
 def bound_on_the_grid(problem: Claimed, proof: Proof) -> tuple[float, int]:
-    """What the proof proves for reports on the grid (nats for information), and how many cells were looked at.
+    """What the proof proves for reports on the grid (nats for information), and how many cells were
+    looked at.
 
-    These are all cells of the region, each with the shares of the nearest one in the proof; where they are too many (or the reports
-    are words), the problem's own list of reports.
+    These are all cells of the region, each with the shares of the nearest one in the proof; where
+    they are too many (or the reports are words), the problem's own list of reports.
     """
-    places, count = problem.reports, problem.grid.cells_per_side if problem.loss_is_distance else None
+    places, count = (
+        problem.reports,
+        problem.grid.cells_per_side if problem.loss_is_distance else None,
+    )
     if count is not None and count * count * len(problem.places) <= _MOST_PAIRS:
         places = problem.grid.centres()
-    nearest = cKDTree(proof.places).query(places)[1] if places is not proof.places else np.arange(len(places))
+    nearest = (
+        cKDTree(proof.places).query(places)[1]
+        if places is not proof.places
+        else np.arange(len(places))
+    )
     bound = bound_grid(
         claim_of(problem),
         proof.shares[nearest],
@@ -220,7 +275,12 @@ def bound_on_the_grid(problem: Claimed, proof: Proof) -> tuple[float, int]:
 def _plane_proof(arrays: dict[str, np.ndarray]) -> Proof | None:
     if "plane.places" not in arrays:
         return None
-    return Proof(arrays["plane.places"], arrays["plane.shares"], arrays["plane.multipliers"], arrays["plane.half_sides"])
+    return Proof(
+        arrays["plane.places"],
+        arrays["plane.shares"],
+        arrays["plane.multipliers"],
+        arrays["plane.half_sides"],
+    )
 
 
 def _optional(value: float | None) -> np.ndarray:
@@ -231,7 +291,9 @@ def _number(stored: np.ndarray) -> float | None:
     return float(stored[0]) if len(stored) else None
 
 
-def _budget_text(max_loss: float | None, user_limits: np.ndarray | None, max_distance: float | None) -> str:
+def _budget_text(
+    max_loss: float | None, user_limits: np.ndarray | None, max_distance: float | None
+) -> str:
     parts = [] if max_loss is None else [f"{max_loss:.9g} on average"]
     if user_limits is not None:
         parts.append("per user " + "/".join(f"{limit:.9g}" for limit in user_limits))

@@ -34,10 +34,14 @@ class Estimate:
     errs: str = ""
 
     @classmethod
-    def exact(cls, value: float, *, within: float = 0.0, cell_m: float | None = None, errs: str = "") -> "Estimate":
+    def exact(
+        cls, value: float, *, within: float = 0.0, cell_m: float | None = None, errs: str = ""
+    ) -> "Estimate":
         """A computed number, off by at most `within`."""
         low = max(0.0, value - within) if value >= 0 else value - within  # no leakage is negative
-        return cls(value=value, low=low, high=value + within, kind="exact", cell_m=cell_m, errs=errs)
+        return cls(
+            value=value, low=low, high=value + within, kind="exact", cell_m=cell_m, errs=errs
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -71,14 +75,20 @@ def _occupied(reports: np.ndarray, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
     if not np.all(np.isfinite(reports)):
         raise ProblemError("a report is not two finite numbers of metres; remove or repair it")
     if not max(reports.max(), -reports.min()) / grid.cell_m < _CODES:
-        raise ProblemError(f"the reports spread over more cells of {grid.cell_m:g} m than can be numbered; expected a larger cell")
+        raise ProblemError(
+            f"the reports spread over more cells of {grid.cell_m:g} m than can be numbered;"
+            " expected a larger cell"
+        )
     across = np.floor((reports[:, 0] - grid.origin[0]) / grid.cell_m).astype(np.int64)
     up = np.floor((reports[:, 1] - grid.origin[1]) / grid.cell_m).astype(np.int64)
     low_across, low_up = int(across.min()), int(up.min())
     height = int(up.max()) - low_up + 1
     width = int(across.max()) - low_across + 1
     if width * height > _CODES:
-        raise ProblemError(f"the reports spread over {width} x {height} cells of {grid.cell_m:g} m; expected a larger cell")
+        raise ProblemError(
+            f"the reports spread over {width} x {height} cells of {grid.cell_m:g} m; expected a"
+            " larger cell"
+        )
     across -= low_across  # in place from here: the memory a hit takes is what limits large logs
     across *= height
     up -= low_up
@@ -96,19 +106,23 @@ def _occupied(reports: np.ndarray, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
     return column, grid.centre_of(index)
 
 
-def estimate_bayes_error(secret: np.ndarray, reports: np.ndarray, grid: Grid, *, secrets: int, hits: int | None = None) -> Estimate:
+def estimate_bayes_error(
+    secret: np.ndarray, reports: np.ndarray, grid: Grid, *, secrets: int, hits: int | None = None
+) -> Estimate:
     """The paper's estimate of B(X|Z) from hits in cells, with an honest interval.
 
     B = 1 - sum_cells max_x hits(x, cell) / hits.  Unit: probability.  Higher is more private.
     Biased low with few hits a cell (a cell with one hit looks certain), high against the reports
-    themselves because cells merge reports.  The interval is for the Bayes error on this grid: its low
-    end is Wilson's for the estimate (whose mean is never above the truth); its high end is Wilson's for
-    the error of guesses learnt on one half of the hits and judged on the other (no fitted guess beats
-    the best).  Paper: section 5, "Bayes error estimation".
+    themselves because cells merge reports.  The interval is for the Bayes error on this grid: its
+    low end is Wilson's for the estimate (whose mean is never above the truth); its high end is
+    Wilson's for the error of guesses learnt on one half of the hits and judged on the other (no
+    fitted guess beats the best).  Paper: section 5, "Bayes error estimation".
     """
     counts, first, second = _halves(secret, reports, grid, secrets=secrets)
     value = bayes_error(Joint(counts.table / len(secret)))
-    crossed = 1 - (np.sum(best_guess_shares(first) * second) + np.sum(best_guess_shares(second) * first)) / len(secret)
+    crossed = 1 - (
+        np.sum(best_guess_shares(first) * second) + np.sum(best_guess_shares(second) * first)
+    ) / len(secret)
     return Estimate(
         value=value,
         low=min(value, wilson(value, len(secret))[0]),
@@ -120,31 +134,42 @@ def estimate_bayes_error(secret: np.ndarray, reports: np.ndarray, grid: Grid, *,
     )
 
 
-def estimate_information(secret: np.ndarray, reports: np.ndarray, grid: Grid, *, secrets: int, hits: int | None = None) -> Estimate:
+def estimate_information(
+    secret: np.ndarray, reports: np.ndarray, grid: Grid, *, secrets: int, hits: int | None = None
+) -> Estimate:
     """I(X;Z) on a grid from hits.  Unit: bits.  Lower is more private.
 
     The plug-in value is biased high with few hits a cell and low against the reports themselves.
-    High end: plug-in plus 1.96 standard errors, or 1.96 on the scale of sqrt(I) where that is more (the
-    spread of an information near zero is not normal).  Low end: a posterior learnt on one half of the
-    hits and scored on the other, E[log2 c(x|z)/p(x)], which no posterior can push above I, less 1.96
-    standard errors and less what outcomes too rare to be seen (Wilson's share for none) could take away.
+    High end: plug-in plus 1.96 standard errors, or 1.96 on the scale of sqrt(I) where that is more
+    (the spread of an information near zero is not normal).  Low end: a posterior learnt on one half
+    of the hits and scored on the other, E[log2 c(x|z)/p(x)], which no posterior can push above I,
+    less 1.96 standard errors and less what outcomes too rare to be seen (Wilson's share for none)
+    could take away.
     """
     counts, first, second = _halves(secret, reports, grid, secrets=secrets)
     joint = Joint(counts.table / len(secret))
     value = mutual_information(joint)
     prior = joint.prior[:, None]
-    spread = np.log2(np.divide(joint.posterior, prior, out=np.ones_like(joint.table), where=joint.table > 0))
+    spread = np.log2(
+        np.divide(joint.posterior, prior, out=np.ones_like(joint.table), where=joint.table > 0)
+    )
     deviation = float(np.sqrt(max(0.0, np.sum(joint.table * spread**2) - value**2) / len(secret)))
     stable = (np.sqrt(value) + _DEVIATIONS / np.sqrt(2 * np.log(2) * len(secret))) ** 2
     score, square, worst = 0.0, 0.0, 0.0
     for learnt, judged in ((first, second), (second, first)):
         smooth = learnt + prior
-        gain = np.log2(np.divide(smooth / smooth.sum(axis=0), prior, out=np.ones_like(smooth), where=prior > 0))
+        gain = np.log2(
+            np.divide(smooth / smooth.sum(axis=0), prior, out=np.ones_like(smooth), where=prior > 0)
+        )
         score += float(np.sum(judged * gain)) / len(secret)
         square += float(np.sum(judged * gain**2)) / len(secret)
         worst += float(judged.sum(axis=0) @ gain.min(axis=0)) / len(secret)
     unseen = wilson(0.0, len(secret))[1]
-    crossed = score - unseen * (score - worst) - _DEVIATIONS * float(np.sqrt(max(0.0, square - score**2) / len(secret)))
+    crossed = (
+        score
+        - unseen * (score - worst)
+        - _DEVIATIONS * float(np.sqrt(max(0.0, square - score**2) / len(secret)))
+    )
     return Estimate(
         value=value,
         low=max(0.0, min(value, crossed)),
@@ -156,7 +181,9 @@ def estimate_information(secret: np.ndarray, reports: np.ndarray, grid: Grid, *,
     )
 
 
-def estimate_exposed(secret: np.ndarray, reports: np.ndarray, grid: Grid, *, secrets: int, hits: int | None = None) -> Estimate:
+def estimate_exposed(
+    secret: np.ndarray, reports: np.ndarray, grid: Grid, *, secrets: int, hits: int | None = None
+) -> Estimate:
     """Share of reports whose cell leaves one secret above 90 % posterior.
 
     Errs high with few hits a cell, by up to all of it: a cell with one hit looks certain.  So the
@@ -178,10 +205,14 @@ def estimate_mean(values: np.ndarray, *, hits: int | None = None) -> Estimate:
     """The mean of sampled numbers (a loss in metres) with a 95 % interval; unbiased."""
     mean = float(np.mean(values))
     error = _DEVIATIONS * float(np.std(values)) / np.sqrt(len(values))
-    return Estimate(value=mean, low=mean - error, high=mean + error, kind="estimate", hits=hits, errs="unbiased")
+    return Estimate(
+        value=mean, low=mean - error, high=mean + error, kind="estimate", hits=hits, errs="unbiased"
+    )
 
 
-def _halves(secret: np.ndarray, reports: np.ndarray, grid: Grid, *, secrets: int) -> tuple[Counts, np.ndarray, np.ndarray]:
+def _halves(
+    secret: np.ndarray, reports: np.ndarray, grid: Grid, *, secrets: int
+) -> tuple[Counts, np.ndarray, np.ndarray]:
     """Counts of all hits and of two random halves of them, over the same cells."""
     column, places = _occupied(reports, grid)
     code = column * secrets + secret
@@ -193,7 +224,8 @@ def _halves(secret: np.ndarray, reports: np.ndarray, grid: Grid, *, secrets: int
 
 
 def wilson(share: float, count: int) -> tuple[float, float]:
-    """Wilson's 95 % interval for a share (1927): unlike the plain one it has width when nothing or everything was seen."""
+    """Wilson's 95 % interval for a share (1927): unlike the plain one it has width when nothing or
+    everything was seen."""
     extra = _DEVIATIONS**2 / count
     middle = (share + extra / 2) / (1 + extra)
     half = float(np.sqrt(max(share * (1 - share), 0.0) * extra + extra**2 / 4)) / (1 + extra)

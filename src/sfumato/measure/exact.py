@@ -1,7 +1,7 @@
 """Leakage of finite tables, exactly.
 
-Each function takes a `Joint`: P(secret, truth), P(secret, report) or P(secret, guess); which one you
-pass decides what the adversary is taken to see.  Information is in bits.
+Each function takes a `Joint`: P(secret, truth), P(secret, report) or P(secret, guess); which one
+you pass decides what the adversary is taken to see.  Information is in bits.
 """
 
 import numpy as np
@@ -48,20 +48,25 @@ def mutual_information(joint: Joint) -> float:
     >>> mutual_information(Joint(np.eye(2) / 2))
     1.0
     """
-    ratio = np.divide(joint.posterior, joint.prior[:, None], out=np.ones_like(joint.table), where=joint.table > 0)
+    ratio = np.divide(
+        joint.posterior, joint.prior[:, None], out=np.ones_like(joint.table), where=joint.table > 0
+    )
     return max(0.0, float(np.sum(joint.table * np.log2(ratio))))
 
 
 def cross_entropy(joint: Joint, guess: np.ndarray) -> float:
     """How badly soft guesses Q(guess | place) fit the secret.
 
-    CE(X,Y) = -sum_z sum_x P(x,z) log2 Q(x|z).  Unit: bits.  Infinite where Q rules out what happens.
-    Smallest, and equal to H(X|Z), when Q is the posterior.  Paper: equation (eq:CE).
+    CE(X,Y) = -sum_z sum_x P(x,z) log2 Q(x|z).  Unit: bits.  Infinite where Q rules out what
+    happens. Smallest, and equal to H(X|Z), when Q is the posterior.  Paper: equation (eq:CE).
     `guess` has a row a place and a column a secret.
     """
     guess = np.asarray(guess, dtype=float)
     if guess.shape != joint.table.T.shape:
-        raise ProblemError(f"guesses need a row a place and a column a secret, {joint.table.T.shape}; got {guess.shape}")
+        raise ProblemError(
+            f"guesses need a row a place and a column a secret, {joint.table.T.shape}; got"
+            f" {guess.shape}"
+        )
     happens = joint.table.T > 0
     if np.any(happens & (guess == 0)):
         return float("inf")
@@ -91,7 +96,8 @@ def bayes_error(joint: Joint) -> float:
 
 
 def min_entropy_leakage(joint: Joint) -> float:
-    """How many times better the best guess gets: log2( V(X|Z) / V(X) ).  Unit: bits.  Lower is more private.
+    """How many times better the best guess gets: log2( V(X|Z) / V(X) ).  Unit: bits.  Lower is more
+    private.
 
     >>> min_entropy_leakage(Joint(np.eye(4) / 4))
     2.0
@@ -100,7 +106,8 @@ def min_entropy_leakage(joint: Joint) -> float:
 
 
 def santhi_vardy_bound(joint: Joint) -> float:
-    """The largest Bayes error that the conditional entropy allows: 1 - 2^(-H(X|Z)).  Paper: introduction."""
+    """The largest Bayes error that the conditional entropy allows: 1 - 2^(-H(X|Z)).  Paper:
+    introduction."""
     return float(1 - 2 ** -conditional_entropy(joint))
 
 
@@ -112,23 +119,32 @@ def g_vulnerability(joint: Joint, gain: np.ndarray) -> float:
     """
     gain = np.asarray(gain, dtype=float)
     if gain.ndim != 2 or gain.shape[1] != joint.table.shape[0]:
-        raise ProblemError(f"a gain has a row an action and a column a secret ({joint.table.shape[0]}); got {gain.shape}")
+        raise ProblemError(
+            f"a gain has a row an action and a column a secret ({joint.table.shape[0]}); got"
+            f" {gain.shape}"
+        )
     if not np.all(np.isfinite(gain)):
         raise ProblemError("a gain holds finite numbers; got NaN or infinity")
     return float((gain @ joint.table).max(axis=0).sum())
 
 
 def error_of_guess(joint: Joint, fitted_on: Joint) -> float:
-    """Chance of error on `joint` of the best guess for `fitted_on`, column by column; ties split evenly.
+    """Chance of error on `joint` of the best guess for `fitted_on`, column by column; ties split
+    evenly.
 
-    The adversary that learns from one table and is judged on another.  At least `bayes_error(joint)`.
+    The adversary that learns from one table and is judged on another.  At least
+    `bayes_error(joint)`.
     """
     if joint.table.shape != fitted_on.table.shape:
-        raise ProblemError(f"both tables must have the same columns; got {joint.table.shape} and {fitted_on.table.shape}")
+        raise ProblemError(
+            f"both tables must have the same columns; got {joint.table.shape} and"
+            f" {fitted_on.table.shape}"
+        )
     return float(1 - np.sum(best_guess_shares(fitted_on.table) * joint.table))
 
 
 def best_guess_shares(table: np.ndarray) -> np.ndarray:
-    """For each column, 1 at the largest entry; equal largest entries share it.  Same shape as the table."""
+    """For each column, 1 at the largest entry; equal largest entries share it.  Same shape as the
+    table."""
     best = table >= table.max(axis=0)[None, :] * (1 - 1e-12)
     return best / best.sum(axis=0)[None, :]

@@ -1,7 +1,7 @@
 """Named gains: what a guess is worth to an adversary.
 
-A gain is a matrix with a row an action and a column a secret.  `bayes` is a single guess; the others
-say what else people worry about.
+A gain is a matrix with a row an action and a column a secret.  `bayes` is a single guess; the
+others say what else people worry about.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,7 +40,11 @@ def one_target(secrets: int, target: int) -> np.ndarray:
     return np.vstack([yes, 1 - yes])
 
 
-NAMED: dict[str, Callable[[int], np.ndarray]] = {"bayes": bayes, "two-guesses": two_guesses, "guess-or-pass": guess_or_pass}
+NAMED: dict[str, Callable[[int], np.ndarray]] = {
+    "bayes": bayes,
+    "two-guesses": two_guesses,
+    "guess-or-pass": guess_or_pass,
+}
 
 
 def named(name: str, secrets: Sequence[str]) -> np.ndarray:
@@ -48,7 +52,9 @@ def named(name: str, secrets: Sequence[str]) -> np.ndarray:
     if name.startswith("target:"):
         person = name.removeprefix("target:")
         if person not in secrets:
-            raise ProblemError(f"there is no user '{person}' to target; expected one of {', '.join(secrets)}")
+            raise ProblemError(
+                f"there is no user '{person}' to target; expected one of {', '.join(secrets)}"
+            )
         return one_target(len(secrets), list(secrets).index(person))
     if name not in NAMED:
         raise ProblemError(f"unknown gain '{name}'; expected {', '.join(NAMED)} or target:NAME")

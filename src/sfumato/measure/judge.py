@@ -21,11 +21,19 @@ from sfumato.measure.estimate import (
     wilson,
 )
 from sfumato.measure.exact import bayes_error, error_of_guess, mutual_information
-from sfumato.measure.worst import error_per_secret, exposed, exposed_per_secret, geo_indistinguishability, worst_report
+from sfumato.measure.worst import (
+    error_per_secret,
+    exposed,
+    exposed_per_secret,
+    geo_indistinguishability,
+    worst_report,
+)
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import Law, Loss, euclidean
 
-_MOST_PAIRS = 2e9  # pairs of truths times reports beyond which geo-indistinguishability is not computed
+_MOST_PAIRS = (
+    2e9  # pairs of truths times reports beyond which geo-indistinguishability is not computed
+)
 _LOG2_E = float(np.log2(np.e))
 
 
@@ -47,9 +55,10 @@ class Judgement:
     """Loss and leakage of a mechanism on given data, with worst cases and per-user figures.
 
     `bayes_error` is B(X|Z) for the adversary who knows the law of these very points.
-    `learnt_error` is the error of the adversary who learnt the best guesses on other (training) data.
-    `geo_epsilon` is the geo-indistinguishability per metre at these points, None where it was not computed.
-    `joint` is P(secret, report), measured or computed; `outside` the share of reports outside the region.
+    `learnt_error` is the error of the adversary who learnt the best guesses on other (training)
+    data. `geo_epsilon` is the geo-indistinguishability per metre at these points, None where it was
+    not computed. `joint` is P(secret, report), measured or computed; `outside` the share of reports
+    outside the region.
     """
 
     loss: Estimate
@@ -90,23 +99,35 @@ def judge(
     fitted_on: Samples | Table | None = None,
     sampled_on: Grid | None = None,
 ) -> Judgement:
-    """Judge a mechanism on data: exactly where its law is known, from `hits` samples a truth where not.
+    """Judge a mechanism on data: exactly where its law is known, from `hits` samples a truth where
+    not.
 
-    Main arguments: `grid` merges reports into its cells; without one the mechanism's own reports are
-    judged, which needs a finite law (snap a continuous mechanism first).
-    Other arguments: `sampled_on` is the grid to fall back to where the law is not known or too large to
-    work out; `fitted_on` is training data for the adversary of `learnt_error`.
+    Main arguments: `grid` merges reports into its cells; without one the mechanism's own reports
+    are judged, which needs a finite law (snap a continuous mechanism first). Other arguments:
+    `sampled_on` is the grid to fall back to where the law is not known or too large to work out;
+    `fitted_on` is training data for the adversary of `learnt_error`.
     """
     _check_secrets(samples)
     law = mechanism.law(samples.joint(), grid=grid, loss=loss)
     if law is not None:
-        other = None if fitted_on is None else mechanism.law(fitted_on.joint(), grid=grid, loss=loss)
-        return judge_law(law, region=region, fitted_on=other, geo_epsilon=geo_epsilon_at(mechanism, samples))
+        other = (
+            None if fitted_on is None else mechanism.law(fitted_on.joint(), grid=grid, loss=loss)
+        )
+        return judge_law(
+            law, region=region, fitted_on=other, geo_epsilon=geo_epsilon_at(mechanism, samples)
+        )
     grid = sampled_on if grid is None else grid
     if grid is None:
-        raise ProblemError("this mechanism's law is not known; name a grid to measure its reports on", hint="--cell-m 25")
+        raise ProblemError(
+            "this mechanism's law is not known; name a grid to measure its reports on",
+            hint="--cell-m 25",
+        )
     reports, secret, cost = draw_reports(mechanism, samples, hits=hits, seed=seed, loss=loss)
-    learnt = None if fitted_on is None else draw_reports(mechanism, fitted_on, hits=hits, seed=seed + 1, loss=loss)[:2]
+    learnt = (
+        None
+        if fitted_on is None
+        else draw_reports(mechanism, fitted_on, hits=hits, seed=seed + 1, loss=loss)[:2]
+    )
     return judge_reports(
         secret,
         reports,
@@ -121,7 +142,8 @@ def judge(
 
 
 def geo_epsilon_at(mechanism: Mechanism, samples: Samples | Table) -> float | None:
-    """Known by design, or computed from the rows at the data's points where that is not too much work."""
+    """Known by design, or computed from the rows at the data's points where that is not too much
+    work."""
     if isinstance(samples, Table):
         return None  # words have no metres between them
     if mechanism.geo_epsilon is not None:
@@ -133,7 +155,9 @@ def geo_epsilon_at(mechanism: Mechanism, samples: Samples | Table) -> float | No
         return None
     merged = rows.distinct()
     senders = merged.matrix.getnnz(axis=0)
-    if np.any((senders > 0) & (senders < len(places))):  # a report that some truths can send and others cannot
+    if np.any(
+        (senders > 0) & (senders < len(places))
+    ):  # a report that some truths can send and others cannot
         return float("inf")
     if len(places) ** 2 * len(merged.places) > _MOST_PAIRS:
         return None
@@ -142,7 +166,10 @@ def geo_epsilon_at(mechanism: Mechanism, samples: Samples | Table) -> float | No
 
 def _check_secrets(samples: Samples | Table) -> None:
     if (samples.joint().prior > 0).sum() < 2:
-        raise ProblemError(f"{samples.name} holds one user; expected at least two: there is nobody to be confused with")
+        raise ProblemError(
+            f"{samples.name} holds one user; expected at least two: there is nobody to be confused"
+            " with"
+        )
 
 
 def draw_reports(
@@ -150,7 +177,10 @@ def draw_reports(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """`hits` reports of each truth, their secrets and what they cost."""
     if isinstance(samples, Table):
-        raise ProblemError(f"{samples.name} holds probabilities, not samples; only a mechanism with a known law can be judged on it")
+        raise ProblemError(
+            f"{samples.name} holds probabilities, not samples; only a mechanism with a known law"
+            " can be judged on it"
+        )
     if not hits >= 1:
         raise ProblemError(f"hits must be at least 1 report a truth; got {hits}")
     truth = np.repeat(samples.truth, hits, axis=0)
@@ -158,15 +188,27 @@ def draw_reports(
     return reports, np.repeat(samples.secret, hits), loss(truth, reports)
 
 
-def judge_law(law: Law, *, region: Region | None = None, fitted_on: Law | None = None, geo_epsilon: float | None = None) -> Judgement:
+def judge_law(
+    law: Law,
+    *,
+    region: Region | None = None,
+    fitted_on: Law | None = None,
+    geo_epsilon: float | None = None,
+) -> Judgement:
     """Judge a law that is known: every figure is computed, none is sampled."""
     joint, off, cell = law.joint, law.missing, law.cell_m
-    wide = off * (_LOG2_E + float(np.log2(max(len(joint.secrets), 2) / max(off, 1e-300)))) if off else 0.0
+    wide = (
+        off * (_LOG2_E + float(np.log2(max(len(joint.secrets), 2) / max(off, 1e-300))))
+        if off
+        else 0.0
+    )
     errs = "" if cell is None else "exact on these cells"
     return Judgement(
         loss=Estimate.exact(law.loss),
         bayes_error=Estimate.exact(bayes_error(joint), within=off, cell_m=cell, errs=errs),
-        information_bits=Estimate.exact(mutual_information(joint), within=wide, cell_m=cell, errs=errs),
+        information_bits=Estimate.exact(
+            mutual_information(joint), within=wide, cell_m=cell, errs=errs
+        ),
         exposed=Estimate.exact(exposed(joint), within=off, cell_m=cell),
         worst_report=worst_report(joint),
         per_user=_per_user(joint, law.loss_of),
@@ -178,18 +220,25 @@ def judge_law(law: Law, *, region: Region | None = None, fitted_on: Law | None =
 
 
 def _per_user(joint: Joint, loss_of: np.ndarray) -> tuple[PerUser, ...]:
-    rows = zip(joint.secrets, loss_of, error_per_secret(joint), exposed_per_secret(joint), strict=True)
-    return tuple(PerUser(name, float(cost), float(error), float(told)) for name, cost, error, told in rows)
+    rows = zip(
+        joint.secrets, loss_of, error_per_secret(joint), exposed_per_secret(joint), strict=True
+    )
+    return tuple(
+        PerUser(name, float(cost), float(error), float(told)) for name, cost, error, told in rows
+    )
 
 
 def _learnt(joint: Joint, fitted_on: Joint, off: float, cell: float | None) -> Estimate:
     """Error on `joint` of the best guesses for `fitted_on`."""
     value = error_of_guess(*_aligned(joint, fitted_on))
-    return Estimate.exact(value, within=off, cell_m=cell, errs="the adversary learnt on training data")
+    return Estimate.exact(
+        value, within=off, cell_m=cell, errs="the adversary learnt on training data"
+    )
 
 
 def _aligned(joint: Joint, fitted_on: Joint) -> tuple[Joint, Joint]:
-    """Both tables over the places of the first; a place never seen in fitting is guessed as the nearest one that was."""
+    """Both tables over the places of the first; a place never seen in fitting is guessed as the
+    nearest one that was."""
     assert joint.places is not None and fitted_on.places is not None
     names = tuple(dict.fromkeys([*joint.secrets, *fitted_on.secrets]))
     row = {name: number for number, name in enumerate(names)}
@@ -219,24 +268,43 @@ def judge_reports(
     """Judge reports that somebody drew: any mechanism in the world.  All figures are estimates.
 
     `cost` is the loss of each report where the truth is known; without it the loss is NaN.
-    `learnt_on` is (reports, secrets) of training data, `learnt_names` the names there where they differ.
+    `learnt_on` is (reports, secrets) of training data, `learnt_names` the names there where they
+    differ.
     """
     count = len(names)
     if len(np.unique(secret)) == 1:
-        raise ProblemError("the reports hold one user; expected at least two: there is nobody to be confused with")
+        raise ProblemError(
+            "the reports hold one user; expected at least two: there is nobody to be confused with"
+        )
     counts = count_hits(secret, reports, grid, secrets=count)
     joint = counts.joint(names)
-    nothing = Estimate(value=float("nan"), low=float("nan"), high=float("nan"), kind="estimate", errs="the truth is not in the file")
+    nothing = Estimate(
+        value=float("nan"),
+        low=float("nan"),
+        high=float("nan"),
+        kind="estimate",
+        errs="the truth is not in the file",
+    )
     loss_of = np.full(count, np.nan)
     if cost is not None:
-        loss_of = np.bincount(secret, weights=cost, minlength=count) / np.maximum(np.bincount(secret, minlength=count), 1)
+        loss_of = np.bincount(secret, weights=cost, minlength=count) / np.maximum(
+            np.bincount(secret, minlength=count), 1
+        )
     learnt = None
     if learnt_on is not None:
         known = learnt_names or names
         fitted = count_hits(learnt_on[1], learnt_on[0], grid, secrets=len(known)).joint(known)
         value = error_of_guess(*_aligned(joint, fitted))
         low, high = wilson(value, len(secret))
-        learnt = Estimate(value, low, high, "estimate", grid.cell_m, hits, "high with few training hits: a weak adversary")
+        learnt = Estimate(
+            value,
+            low,
+            high,
+            "estimate",
+            grid.cell_m,
+            hits,
+            "high with few training hits: a weak adversary",
+        )
     return Judgement(
         loss=nothing if cost is None else estimate_mean(cost, hits=hits),
         bayes_error=estimate_bayes_error(secret, reports, grid, secrets=count, hits=hits),

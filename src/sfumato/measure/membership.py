@@ -1,7 +1,8 @@
 """What a mechanism's file tells about the points that it was made from: a membership test.
 
-An attacker holds the file and a place, and asks: was it among the training points?  The attacker scores places by what
-the file shows there; the test is how well a score tells training points from held-out points of the same draw.
+An attacker holds the file and a place, and asks: was it among the training points?  The attacker
+scores places by what the file shows there; the test is how well a score tells training points from
+held-out points of the same draw.
 """
 
 from dataclasses import dataclass
@@ -29,7 +30,8 @@ NEAR, SURE, CHEAP = "nearer to a place in the file", "surer of its report", "cos
 
 @dataclass(frozen=True)
 class Membership:
-    """How well scores tell `points` training points from as many held-out ones: an AUC each, 0.5 is a toss.
+    """How well scores tell `points` training points from as many held-out ones: an AUC each, 0.5 is
+    a toss.
 
     `listed` is the share of the training points that stand in the file, to the millimetre.
     """
@@ -40,18 +42,28 @@ class Membership:
 
     @property
     def telling(self) -> tuple[str, Estimate] | None:
-        """The score whose AUC is furthest from a toss (of several, so it errs away from 0.5); None where too few points are left."""
+        """The score whose AUC is furthest from a toss (of several, so it errs away from 0.5); None
+        where too few points are left."""
         return max(self.scores.items(), key=lambda item: abs(item[1].value - 0.5), default=None)
 
     @property
     def verdict(self) -> str:
         """In a sentence."""
         if self.listed == 1:
-            return "The file lists its training points: who has the file has them. Keep it as you keep the data."
+            return (
+                "The file lists its training points: who has the file has them. Keep it as you keep"
+                " the data."
+            )
         if self.listed > 0:
-            return f"{self.listed:.1%} of the training points stand in the file: who has the file has them."
+            return (
+                f"{self.listed:.1%} of the training points stand in the file: who has the file has"
+                " them."
+            )
         if self.telling is None:
-            return f"Not tested: {self.points} places are seen once on either side; expected at least {_FEWEST}."
+            return (
+                f"Not tested: {self.points} places are seen once on either side; expected at least"
+                f" {_FEWEST}."
+            )
         name, auc = self.telling
         if auc.low <= 0.5 <= auc.high:
             return "None of these scores tells training points from held-out ones."
@@ -68,13 +80,20 @@ class Membership:
 
 
 def membership_test(
-    mechanism: Mechanism, train: Samples, held_out: Samples, *, grid: Grid | None = None, loss: Loss = euclidean, seed: int = 0
+    mechanism: Mechanism,
+    train: Samples,
+    held_out: Samples,
+    *,
+    grid: Grid | None = None,
+    loss: Loss = euclidean,
+    seed: int = 0,
 ) -> Membership:
     """Test what a mechanism's file tells about its training points.
 
-    Only places that are seen once in both parts together are used, as many of each part: which part such a place fell in
-    was decided by the split alone, so without the file no score can do better than a toss.  `grid` is for a
-    mechanism whose law needs one; where the law is not known only the stored places are looked at.
+    Only places that are seen once in both parts together are used, as many of each part: which part
+    such a place fell in was decided by the split alone, so without the file no score can do better
+    than a toss.  `grid` is for a mechanism whose law needs one; where the law is not known only the
+    stored places are looked at.
     """
     stored = stored_places(mechanism)
     own = np.unique(train.truth, axis=0)
@@ -96,16 +115,23 @@ def membership_test(
             columns, chances = law.row(number)
             shown[number] = chances.max(), -(chances @ loss(point, law.places[columns]))
         scores |= {SURE: shown[:, 0], CHEAP: shown[:, 1]}
-    return Membership(count, {name: area_under_curve(score[:count], score[count:]) for name, score in scores.items()}, listed)
+    return Membership(
+        count,
+        {name: area_under_curve(score[:count], score[count:]) for name, score in scores.items()},
+        listed,
+    )
 
 
 def area_under_curve(members: np.ndarray, others: np.ndarray) -> Estimate:
     """The chance that a member scores above another; ties count half.  0.5 is a toss.
 
-    Unbiased.  The variance of this share is never above A(1 - A) / min(members, others) (Birnbaum and Klose, 1957), so
-    Wilson's interval for that many hits is wide enough, and has width where all were told apart.
+    Unbiased.  The variance of this share is never above A(1 - A) / min(members, others) (Birnbaum
+    and Klose, 1957), so Wilson's interval for that many hits is wide enough, and has width where
+    all were told apart.
     """
-    scores = np.round(np.concatenate([members, others]), 9)  # what rounding alone tells apart is equal
+    scores = np.round(
+        np.concatenate([members, others]), 9
+    )  # what rounding alone tells apart is equal
     ranks = rankdata(scores)[: len(members)].sum()
     value = float((ranks - len(members) * (len(members) + 1) / 2) / (len(members) * len(others)))
     fewer = min(len(members), len(others))
@@ -114,7 +140,8 @@ def area_under_curve(members: np.ndarray, others: np.ndarray) -> Estimate:
 
 
 def stored_places(mechanism: Mechanism) -> np.ndarray:
-    """The places that stand in a mechanism's file: every array of points, and single points; not the weights of nets."""
+    """The places that stand in a mechanism's file: every array of points, and single points; not
+    the weights of nets."""
     try:
         arrays = mechanism.arrays()
     except MechanismError:  # cannot be saved: there is no file
@@ -122,7 +149,10 @@ def stored_places(mechanism: Mechanism) -> np.ndarray:
     found = [
         array.reshape(-1, 2).astype(float)
         for name, array in arrays.items()
-        if not any(word in name for word in _NOT_PLACES) and array.dtype.kind == "f" and array.shape[-1:] == (2,) and array.ndim <= 2
+        if not any(word in name for word in _NOT_PLACES)
+        and array.dtype.kind == "f"
+        and array.shape[-1:] == (2,)
+        and array.ndim <= 2
     ]
     return np.vstack([np.empty((0, 2)), *found])
 

@@ -55,7 +55,8 @@ class Information:
 
 @dataclass(frozen=True)
 class Gain:
-    """g-vulnerability with a named gain: two-guesses, guess-or-pass or target:NAME (`sfumato.measure.gains`)."""
+    """g-vulnerability with a named gain: two-guesses, guess-or-pass or target:NAME
+    (`sfumato.measure.gains`)."""
 
     name: str
     unit = "gain"
@@ -78,5 +79,7 @@ def objective_named(name: str, secrets: tuple[str, ...]) -> Objective:
     try:
         named(name, secrets)
     except ProblemError as error:
-        raise ProblemError(f"unknown objective '{name}'; expected bayes, information or a gain ({error})") from None
+        raise ProblemError(
+            f"unknown objective '{name}'; expected bayes, information or a gain ({error})"
+        ) from None
     return Gain(name)

@@ -14,7 +14,8 @@ from sfumato.measure.judge import Judgement
 
 @dataclass(frozen=True)
 class UnderPrior:
-    """Loss and leakage when the secrets have other shares.  `blind` is the error of a guess that sees no report."""
+    """Loss and leakage when the secrets have other shares.  `blind` is the error of a guess that
+    sees no report."""
 
     name: str
     loss: float
@@ -35,10 +36,12 @@ class UnderPrior:
 
 @dataclass(frozen=True)
 class Priors:
-    """A mechanism under other shares of the users: as in the data, equal, and each user twice as frequent.
+    """A mechanism under other shares of the users: as in the data, equal, and each user twice as
+    frequent.
 
-    `capacity` is how many times as often as a blind one the best guess is right, at most, whatever the shares.
-    `largest_loss` is the loss if all reports came from the user who pays most: no shares cost more.
+    `capacity` is how many times as often as a blind one the best guess is right, at most, whatever
+    the shares. `largest_loss` is the loss if all reports came from the user who pays most: no
+    shares cost more.
     """
 
     given: UnderPrior
@@ -77,10 +80,18 @@ def reweighted(joint: Joint, prior: np.ndarray) -> Joint:
     [[0.2, 0.0], [0.4, 0.4]]
     """
     shares = np.asarray(prior, dtype=float)
-    if shares.shape != joint.prior.shape or not (np.all(shares >= 0) and abs(shares.sum() - 1) <= 1e-9):
-        raise ProblemError(f"a prior has a share of at least 0 for each of {len(joint.prior)} secrets, 1 in all; got {prior}")
+    if shares.shape != joint.prior.shape or not (
+        np.all(shares >= 0) and abs(shares.sum() - 1) <= 1e-9
+    ):
+        raise ProblemError(
+            f"a prior has a share of at least 0 for each of {len(joint.prior)} secrets, 1 in all;"
+            f" got {prior}"
+        )
     if np.any((joint.prior == 0) & (shares > 0)):
-        raise ProblemError("a secret that is not in the data cannot be given a share; nothing is known of its reports")
+        raise ProblemError(
+            "a secret that is not in the data cannot be given a share; nothing is known of its"
+            " reports"
+        )
     return Joint(_given_secret(joint) * shares[:, None], places=joint.places, secrets=joint.secrets)
 
 
@@ -91,10 +102,11 @@ def _given_secret(joint: Joint) -> np.ndarray:
 
 
 def bayes_capacity(joint: Joint) -> float:
-    """How many times as often as a blind one the best guess is right, at most over all priors: sum_z max_x P(z | x).
+    """How many times as often as a blind one the best guess is right, at most over all priors:
+    sum_z max_x P(z | x).
 
-    Attained by equal shares (Braun, Chatzikokolakis and Palamidessi, 2009).  1 means that reports tell nothing.
-    Lower is more private.  Exact for the table given.
+    Attained by equal shares (Braun, Chatzikokolakis and Palamidessi, 2009).  1 means that reports
+    tell nothing. Lower is more private.  Exact for the table given.
 
     >>> bayes_capacity(Joint(np.eye(4) / 4))
     4.0
@@ -103,9 +115,11 @@ def bayes_capacity(joint: Joint) -> float:
 
 
 def under_priors(found: Judgement) -> Priors | None:
-    """A judgement under other shares of the users; None for figures estimated from samples, which cannot be re-weighted honestly.
+    """A judgement under other shares of the users; None for figures estimated from samples, which
+    cannot be re-weighted honestly.
 
-    The law of each user's reports stays; only how often each user reports changes, and the adversary knows it.
+    The law of each user's reports stays; only how often each user reports changes, and the
+    adversary knows it.
     """
     if found.bayes_error.kind != "exact":
         return None
@@ -132,7 +146,17 @@ def _under(found: Judgement, name: str, shares: np.ndarray, loss_of: np.ndarray)
     return UnderPrior(
         name=name,
         loss=float(shares[shares > 0] @ loss_of[shares > 0]),
-        bayes_error=Estimate.exact(bayes_error(joint), within=error.high - error.value, cell_m=error.cell_m, errs=error.errs),
-        information_bits=Estimate.exact(mutual_information(joint), within=bits.high - bits.value, cell_m=bits.cell_m, errs=bits.errs),
+        bayes_error=Estimate.exact(
+            bayes_error(joint),
+            within=error.high - error.value,
+            cell_m=error.cell_m,
+            errs=error.errs,
+        ),
+        information_bits=Estimate.exact(
+            mutual_information(joint),
+            within=bits.high - bits.value,
+            cell_m=bits.cell_m,
+            errs=bits.errs,
+        ),
         blind=1 - float(shares.max()),
     )

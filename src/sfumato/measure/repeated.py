@@ -1,4 +1,5 @@
-"""Repeated reports: what an adversary learns who sees several reports of one user, and what keeping a report is worth."""
+"""Repeated reports: what an adversary learns who sees several reports of one user, and what keeping
+a report is worth."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -36,14 +37,16 @@ _SAME = 1e-12  # chances closer than this are one
 class Repeated:
     """Bayes errors of adversaries who see `counts` reports of one user.  Higher is more private.
 
-    Without a policy: `fresh`, all from one place, a new draw for each; `endless`, the same with as many reports as one
-    likes; `places`, each from another place of the user, drawn as in the data.
+    Without a policy: `fresh`, all from one place, a new draw for each; `endless`, the same with as
+    many reports as one likes; `places`, each from another place of the user, drawn as in the data.
 
-    With the sticky policy all reports from one place and period are one report, however many there are.  `first`: the first
-    report is kept and sent again (as the browser does); then n periods are as `fresh` and n places as `places`.
-    `middle`: the middle of the place's cell of `sticky_cell_m` is answered (as `sanitize --sticky` does, which stores
-    nothing); `middle_loss` is the expected loss then, `middle_periods` and `middle_places` what n periods and n places
-    show.  None of the last five where truths have no cells (words).
+    With the sticky policy all reports from one place and period are one report, however many there
+    are.  `first`: the first report is kept and sent again (as the browser does); then n periods are
+    as `fresh` and n places as `places`.
+    `middle`: the middle of the place's cell of `sticky_cell_m` is answered (as `sanitize --sticky`
+    does, which stores nothing); `middle_loss` is the expected loss then, `middle_periods` and
+    `middle_places` what n periods and n places show.  None of the last five where truths have no
+    cells (words).
     """
 
     counts: tuple[int, ...]
@@ -59,7 +62,9 @@ class Repeated:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {"reports" if name == "counts" else name: value for name, value in asdict(self).items()}
+        return {
+            "reports" if name == "counts" else name: value for name, value in asdict(self).items()
+        }
 
 
 def repeated_reports(
@@ -76,14 +81,15 @@ def repeated_reports(
 ) -> Repeated:
     """Measure repeated reports of a mechanism on data, with and without the sticky policy.
 
-    Main arguments: `counts`, how many reports the adversary sees; `sticky_cell_m`, the side of the cell that is one place
-    for the policy (None for no policy).  Other arguments: `grid` merges reports into its cells; `region`, where
-    the middle of such a cell is moved to when it lies outside; `draws`, how many lists of reports are drawn where
-    there are too many to go through.
+    Main arguments: `counts`, how many reports the adversary sees; `sticky_cell_m`, the side of the
+    cell that is one place for the policy (None for no policy).  Other arguments: `grid` merges
+    reports into its cells; `region`, where the middle of such a cell is moved to when it lies
+    outside; `draws`, how many lists of reports are drawn where there are too many to go through.
 
     >>> from sfumato.data.synthetic import four_corners
     >>> from sfumato.mechanism.simple import Coin
-    >>> found = repeated_reports(Coin(keep=0.2, place=(0.0, 0.0)), four_corners(0).train.split(20).train, (1, 10), draws=500)
+    >>> samples = four_corners(0).train.split(20).train
+    >>> found = repeated_reports(Coin(keep=0.2, place=(0.0, 0.0)), samples, (1, 10), draws=500)
     >>> found.fresh[0].value > found.fresh[1].value
     True
     """
@@ -108,15 +114,22 @@ def repeated_reports(
         sticky_cell_m=sticky_cell_m,
         middle=Estimate.exact(bayes_error(shown), within=kept.within),
         middle_loss=_middle_loss(before, of_truth, kept, loss),
-        middle_periods=estimate_repeated_bayes_error(answered, kept, numbers, draws=draws, seed=seed + 2),
+        middle_periods=estimate_repeated_bayes_error(
+            answered, kept, numbers, draws=draws, seed=seed + 2
+        ),
         middle_places=_from_places(shown, kept.within, numbers, draws=draws, seed=seed + 3),
     )
 
 
-def _from_places(seen: Joint, within: float, counts: tuple[int, ...], *, draws: int, seed: int) -> tuple[Estimate, ...]:
-    """Reports from other places of the user each: to the adversary the user is then what a truth is for one place."""
+def _from_places(
+    seen: Joint, within: float, counts: tuple[int, ...], *, draws: int, seed: int
+) -> tuple[Estimate, ...]:
+    """Reports from other places of the user each: to the adversary the user is then what a truth is
+    for one place."""
     users = replace(sent_by_secrets(seen), within=within)
-    return estimate_repeated_bayes_error(Joint(np.diag(seen.prior), secrets=seen.secrets), users, counts, draws=draws, seed=seed)
+    return estimate_repeated_bayes_error(
+        Joint(np.diag(seen.prior), secrets=seen.secrets), users, counts, draws=draws, seed=seed
+    )
 
 
 def _checked(counts: Sequence[int]) -> tuple[int, ...]:
@@ -131,14 +144,15 @@ def _law(mechanism: Mechanism, before: Joint, grid: Grid | None) -> Sent:
     law = sent(mechanism, before.places, grid=grid)
     if law is None:
         raise ProblemError(
-            f"the law of this mechanism ('{mechanism.kind}') is not known, and repeated reports need it; snap it to a grid, "
-            "or measure a mechanism whose law is known"
+            f"the law of this mechanism ('{mechanism.kind}') is not known, and repeated reports"
+            " need it; snap it to a grid, or measure a mechanism whose law is known"
         )
     return law
 
 
 def _answered(before: Joint, cell_m: float, region: Region | None) -> tuple[Joint, np.ndarray]:
-    """P(secret, place that is answered) under the sticky policy, and the number of that place for each truth."""
+    """P(secret, place that is answered) under the sticky policy, and the number of that place for
+    each truth."""
     assert before.places is not None
     middles = Grid(cell_m=cell_m).snap(before.places)
     middles = middles if region is None else region.clamp(middles)
@@ -153,15 +167,18 @@ def _middle_loss(before: Joint, of_truth: np.ndarray, law: Sent, loss: Loss) -> 
     total = 0.0
     for truth, place in enumerate(of_truth):
         columns, chances = law.row(place)
-        total += float(before.place_probability[truth] * (chances @ loss(before.places[truth], law.places[columns])))
+        total += float(
+            before.place_probability[truth]
+            * (chances @ loss(before.places[truth], law.places[columns]))
+        )
     return total
 
 
 def endless_bayes_error(before: Joint, law: Sent) -> float:
     """The Bayes error once the reports are so many that the truth's row of the law is known.
 
-    1 - sum over distinct rows of max_x P(x, truths with that row).  No number of reports goes below it.
-    Exact, up to chances closer than 1e-12, which count as one.
+    1 - sum over distinct rows of max_x P(x, truths with that row).  No number of reports goes below
+    it. Exact, up to chances closer than 1e-12, which count as one.
     """
     groups: dict[str, np.ndarray] = {}
     for truth in range(law.count):
@@ -169,19 +186,23 @@ def endless_bayes_error(before: Joint, law: Sent) -> float:
         rounded = np.round(chances / _SAME)
         seen = rounded > 0
         key = array_hash(columns[seen].astype(np.int64), rounded[seen])
-        groups[key] = groups[key] + before.table[:, truth] if key in groups else before.table[:, truth]
+        groups[key] = (
+            groups[key] + before.table[:, truth] if key in groups else before.table[:, truth]
+        )
     return max(0.0, 1 - float(sum(group.max() for group in groups.values())))
 
 
 def estimate_repeated_bayes_error(
     before: Joint, law: Sent, counts: Sequence[int], *, draws: int = DRAWS, seed: int = 0
 ) -> tuple[Estimate, ...]:
-    """Bayes error of the adversary who sees n independent reports from one truth, for each n of `counts`.
+    """Bayes error of the adversary who sees n independent reports from one truth, for each n of
+    `counts`.
 
-    B_n = 1 - E max_x P(x | z_1..z_n),  P(x, z_1..z_n) = sum_w p(x,w) prod_i M(z_i | w).  Unit: probability.  Higher
-    is more private.  Exact for n = 1 and where all lists of n reports can be gone through.  Elsewhere a truth and
-    its reports are drawn and the posterior is computed from the law: unbiased, given the law.  Its interval is
-    1.96 standard errors, and on either side what outcomes too rare to be drawn (Wilson's share for none) could add.
+    B_n = 1 - E max_x P(x | z_1..z_n),  P(x, z_1..z_n) = sum_w p(x,w) prod_i M(z_i | w).  Unit:
+    probability.  Higher is more private.  Exact for n = 1 and where all lists of n reports can be
+    gone through.  Elsewhere a truth and its reports are drawn and the posterior is computed from
+    the law: unbiased, given the law.  Its interval is 1.96 standard errors, and on either side what
+    outcomes too rare to be drawn (Wilson's share for none) could add.
     """
     if not draws >= 1:
         raise ProblemError(f"at least 1 list of reports must be drawn; got {draws}")
@@ -195,7 +216,10 @@ def estimate_repeated_bayes_error(
     if left:
         most = max(_FEWEST_DRAWS, int(_MOST_LOOKUPS / (left[-1] * law.count)))
         errors = 1 - _largest_posteriors(before, law, left, draws=min(draws, most), seed=seed)
-        found |= {count: _mean_of_draws(errors[:, column], count * law.within) for column, count in enumerate(left)}
+        found |= {
+            count: _mean_of_draws(errors[:, column], count * law.within)
+            for column, count in enumerate(left)
+        }
     return tuple(found[count] for count in numbers)
 
 
@@ -213,14 +237,17 @@ def _mean_of_draws(errors: np.ndarray, within: float) -> Estimate:
 
 
 def _by_all_lists(before: Joint, law: Sent, count: int) -> float | None:
-    """Exactly, over all lists of so many reports up to their order; None where these are too many."""
+    """Exactly, over all lists of so many reports up to their order; None where these are too
+    many."""
     reports = len(law.places)
     ways = comb(reports + count - 1, count)
     if ways * max(law.count, count) > _MOST_PRODUCTS or ways * law.count * count > _MOST_SUMS:
         return None
     logs = np.stack([_logs(*law.row(truth), size=reports) for truth in range(law.count)])
     lists = np.array(list(combinations_with_replacement(range(reports), count)))
-    likelihood = np.full((law.count, len(lists)), gammaln(count + 1))  # ln of how many orders a list has, if all differ
+    likelihood = np.full(
+        (law.count, len(lists)), gammaln(count + 1)
+    )  # ln of how many orders a list has, if all differ
     times, last = np.zeros(len(lists)), np.full(len(lists), -1)
     for report in lists.T:  # equal reports stand together: the k-th of them divides the orders by k
         times = np.where(report == last, times + 1, 1)
@@ -237,10 +264,15 @@ def _logs(columns: np.ndarray, chances: np.ndarray, *, size: int) -> np.ndarray:
     return logs
 
 
-def _largest_posteriors(before: Joint, law: Sent, counts: tuple[int, ...], *, draws: int, seed: int) -> np.ndarray:
-    """max_x P(x | first n reports) of drawn truths, shape (draws, counts).  Truth by truth: no table of all truths and reports."""
+def _largest_posteriors(
+    before: Joint, law: Sent, counts: tuple[int, ...], *, draws: int, seed: int
+) -> np.ndarray:
+    """max_x P(x | first n reports) of drawn truths, shape (draws, counts).  Truth by truth: no
+    table of all truths and reports."""
     random = generator(seed)
-    truths = random.choice(law.count, size=draws, p=before.place_probability / before.place_probability.sum())
+    truths = random.choice(
+        law.count, size=draws, p=before.place_probability / before.place_probability.sum()
+    )
     chance = random.random((draws, counts[-1]))
     reports = np.empty(chance.shape, dtype=np.int64)
     for truth in np.unique(truths):

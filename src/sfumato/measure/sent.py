@@ -1,4 +1,5 @@
-"""What each truth sends: the rows of a mechanism's law, one at a time, so that large laws need little memory."""
+"""What each truth sends: the rows of a mechanism's law, one at a time, so that large laws need
+little memory."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,16 +16,20 @@ from sfumato.mechanism.law import Rows
 from sfumato.mechanism.wrap import Snapped
 
 _TAIL = 1e-6  # of planar Laplace, beyond the window of cells
-_WITHIN = 5e-6  # how far a row of planar Laplace is off, in total variation: tail and series together
+_WITHIN = (
+    5e-6  # how far a row of planar Laplace is off, in total variation: tail and series together
+)
 _MOST_CELLS = 2e7  # of one row
 _MOST_ENTRIES = 4e7  # of a table that is held
 
 
 @dataclass(frozen=True, eq=False)
 class Sent:
-    """P(report | truth) at `count` truths: `row(number)` gives the columns that a truth can send, and their chances.
+    """P(report | truth) at `count` truths: `row(number)` gives the columns that a truth can send,
+    and their chances.
 
-    `places` are the reports, each once; `within` bounds what each row is off by, in total variation.
+    `places` are the reports, each once; `within` bounds what each row is off by, in total
+    variation.
     """
 
     count: int
@@ -36,7 +41,8 @@ class Sent:
         """P(secret, report) after P(secret, truth)."""
         if len(before.secrets) * len(self.places) > _MOST_ENTRIES:
             raise ProblemError(
-                f"{len(before.secrets)} users and {len(self.places)} reports make a table that is too large; expected larger cells",
+                f"{len(before.secrets)} users and {len(self.places)} reports make a table that is"
+                " too large; expected larger cells",
                 hint="--cell-m 100",
             )
         table = np.zeros((len(before.secrets), len(self.places)))
@@ -48,7 +54,8 @@ class Sent:
 
 
 def sent(mechanism: Mechanism, truths: np.ndarray, *, grid: Grid | None = None) -> Sent | None:
-    """The rows of a mechanism at given truths: on its own reports, or merged into the cells of `grid`.
+    """The rows of a mechanism at given truths: on its own reports, or merged into the cells of
+    `grid`.
 
     None when the law is not known (or needs a grid and got none).
     """
@@ -87,13 +94,19 @@ def sent_by_secrets(joint: Joint) -> Sent:
     return Sent(len(prior), joint.places, row)
 
 
-def _sent_by_laplace(noise: PlanarLaplace, truths: np.ndarray, grid: Grid, *, seen_on: Grid | None) -> Sent:
-    """One window of cells for all truths, so that cutting the tails off cannot tell one truth from another."""
+def _sent_by_laplace(
+    noise: PlanarLaplace, truths: np.ndarray, grid: Grid, *, seen_on: Grid | None
+) -> Sent:
+    """One window of cells for all truths, so that cutting the tails off cannot tell one truth from
+    another."""
     reach = float(noise.radius(np.array(1 - _TAIL))) + grid.cell_m
     low = grid.index(truths.min(axis=0) - reach)
     shape = grid.index(truths.max(axis=0) + reach) - low + 1
     if float(shape[0]) * float(shape[1]) > _MOST_CELLS:
-        raise ProblemError(f"the noise spreads over {shape[0]} x {shape[1]} cells of {grid.cell_m:g} m; expected larger cells")
+        raise ProblemError(
+            f"the noise spreads over {shape[0]} x {shape[1]} cells of {grid.cell_m:g} m; expected"
+            " larger cells"
+        )
     index = np.stack(np.unravel_index(np.arange(shape.prod()), tuple(shape)), axis=1) + low
     places = grid.centre_of(index)
     column = None
@@ -104,7 +117,9 @@ def _sent_by_laplace(noise: PlanarLaplace, truths: np.ndarray, grid: Grid, *, se
 
     def row(number: int) -> tuple[np.ndarray, np.ndarray]:
         window = noise._cells(truths[number], grid, low, shape)[0].ravel()
-        return every, window if column is None else np.bincount(column, weights=window, minlength=len(places))
+        return every, (
+            window if column is None else np.bincount(column, weights=window, minlength=len(places))
+        )
 
     held = len(truths) * len(places) <= _MOST_ENTRIES  # each row is asked for a few times
     return Sent(len(truths), places, lru_cache(maxsize=None)(row) if held else row, _WITHIN)

@@ -23,12 +23,14 @@ def worst_report(joint: Joint) -> float:
 
 
 def exposed(joint: Joint, *, above: float = EXPOSED) -> float:
-    """Share of reports that leave one secret above 90 % posterior.  Unit: probability.  Lower is more private."""
+    """Share of reports that leave one secret above 90 % posterior.  Unit: probability.  Lower is
+    more private."""
     return float(joint.place_probability[joint.posterior.max(axis=0) > above].sum())
 
 
 def error_per_secret(joint: Joint) -> np.ndarray:
-    """For each secret, the chance that the best guess misses it: 1 - sum_z P(z|x) [x is the guess at z].
+    """For each secret, the chance that the best guess misses it: 1 - sum_z P(z|x) [x is the guess
+    at z].
 
     Ties between guesses are split evenly, so a perfect mixture treats all alike.  The average over
     the prior is the Bayes error.
@@ -46,12 +48,14 @@ def exposed_per_secret(joint: Joint, *, above: float = EXPOSED) -> np.ndarray:
 def geo_indistinguishability(matrix: Any, truths: np.ndarray) -> float:
     """The smallest epsilon with M(z|w) <= exp(epsilon d(w,w')) M(z|w') for all truths and reports.
 
-    Unit: per metre.  Lower is more private.  Infinite where one truth can send a report that another
-    cannot.  Exact for the finite channel given, at the truths given.
+    Unit: per metre.  Lower is more private.  Infinite where one truth can send a report that
+    another cannot.  Exact for the finite channel given, at the truths given.
     """
     matrix = np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix, dtype=float)
     if matrix.shape[0] != len(truths):
-        raise ProblemError(f"{matrix.shape[0]} rows but {len(truths)} truths; expected one truth a row")
+        raise ProblemError(
+            f"{matrix.shape[0]} rows but {len(truths)} truths; expected one truth a row"
+        )
     if len(truths) < 2:
         return 0.0
     possible = matrix > 0
@@ -67,7 +71,8 @@ def geo_indistinguishability(matrix: Any, truths: np.ndarray) -> float:
 
 
 def renyi_divergence(first: np.ndarray, second: np.ndarray, order: float) -> float:
-    """D_a(P||Q) = log2( sum_z P(z)^a Q(z)^(1-a) ) / (a - 1), in bits; order 1 is Kullback-Leibler, infinity the worst ratio.
+    """D_a(P||Q) = log2( sum_z P(z)^a Q(z)^(1-a) ) / (a - 1), in bits; order 1 is Kullback-Leibler,
+    infinity the worst ratio.
 
     Infinite where P can and Q cannot (orders of 1 and more).  Exact.
 

@@ -45,9 +45,14 @@ class Mechanism(ABC):
         single = points.ndim == 1
         points = np.atleast_2d(points)
         if points.ndim != 2 or points.shape[1] != 2:
-            raise MechanismError(f"a truth is two coordinates in metres, or n rows of two; got shape {np.shape(truth)}")
+            raise MechanismError(
+                "a truth is two coordinates in metres, or n rows of two; got shape"
+                f" {np.shape(truth)}"
+            )
         if not np.all(np.isfinite(points)):
-            raise MechanismError("a truth must be two finite numbers of metres; got NaN or infinity")
+            raise MechanismError(
+                "a truth must be two finite numbers of metres; got NaN or infinity"
+            )
         reports = self._report(points, uniforms(len(points), self.draws, seed=seed))
         return reports[0] if single else reports
 
@@ -60,14 +65,16 @@ class Mechanism(ABC):
         """Reports for truths (n, 2) and uniforms (n, draws)."""
 
     def _rows(self, truth: np.ndarray) -> Rows | None:
-        """P(report | truth) for each truth, with the places of the reports; None when it is not finite."""
+        """P(report | truth) for each truth, with the places of the reports; None when it is not
+        finite."""
         return None
 
     def law(self, joint: Joint, *, grid: Grid | None = None, loss: Loss = euclidean) -> Law | None:
-        """What the mechanism makes of P(secret, truth): P(secret, report) and the loss, with no sampling.
+        """What the mechanism makes of P(secret, truth): P(secret, report) and the loss, with no
+        sampling.
 
-        On the mechanism's own reports, or merged into the cells of `grid`.  None when the law is not
-        known (or needs a grid and got none).
+        On the mechanism's own reports, or merged into the cells of `grid`.  None when the law is
+        not known (or needs a grid and got none).
         """
         if joint.places is None:
             raise MechanismError("this table has no places; a mechanism of the plane needs them")
@@ -79,7 +86,8 @@ class Mechanism(ABC):
 
     @property
     def geo_epsilon(self) -> float | None:
-        """Geo-indistinguishability per metre that holds by design at all truths; None where nothing is known by design."""
+        """Geo-indistinguishability per metre that holds by design at all truths; None where nothing
+        is known by design."""
         return None
 
     # Files ---------------------------------------------------------------------------------------
@@ -96,7 +104,13 @@ class Mechanism(ABC):
     def save(self, path: str | Path) -> None:
         """Write the mechanism to one file (NumPy arrays, nothing pickled)."""
         with written_beside(path) as beside, beside.open("wb") as target:
-            np.savez_compressed(target, allow_pickle=False, format=np.array(_FORMAT), kind=np.array(self.kind), **self.arrays())
+            np.savez_compressed(
+                target,
+                allow_pickle=False,
+                format=np.array(_FORMAT),
+                kind=np.array(self.kind),
+                **self.arrays(),
+            )
 
 
 def load_mechanism(path: str | Path) -> Mechanism:
@@ -113,15 +127,21 @@ def mechanism_from_arrays(arrays: dict[str, np.ndarray], *, source: str) -> Mech
         for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
             import_module(f"sfumato.mechanism.{module.name}")
     if kind not in _KINDS:
-        raise FileError(f"{source} holds a mechanism of kind '{kind}', which this version does not know")
+        raise FileError(
+            f"{source} holds a mechanism of kind '{kind}', which this version does not know"
+        )
     try:
         return _KINDS[kind].from_arrays(arrays)
     except KeyError as error:
-        raise FileError(f"{source}: the array {error} is missing; make or copy the file again") from None
+        raise FileError(
+            f"{source}: the array {error} is missing; make or copy the file again"
+        ) from None
     except SfumatoError:
         raise
     except (TypeError, ValueError, IndexError, ArithmeticError) as error:
-        raise FileError(f"{source} holds arrays that make no {kind} ({error}); make or copy the file again") from None
+        raise FileError(
+            f"{source} holds arrays that make no {kind} ({error}); make or copy the file again"
+        ) from None
 
 
 def inner_arrays(inner: Mechanism) -> dict[str, np.ndarray]:
@@ -132,5 +152,9 @@ def inner_arrays(inner: Mechanism) -> dict[str, np.ndarray]:
 
 def inner_mechanism(arrays: dict[str, np.ndarray]) -> Mechanism:
     """Build the wrapped mechanism again."""
-    nested = {name.removeprefix("inner."): array for name, array in arrays.items() if name.startswith("inner.")}
+    nested = {
+        name.removeprefix("inner."): array
+        for name, array in arrays.items()
+        if name.startswith("inner.")
+    }
     return mechanism_from_arrays(nested, source="a wrapped mechanism")

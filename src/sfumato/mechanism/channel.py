@@ -17,12 +17,14 @@ _SAME_M = 1e-6  # truths this close are the same place
 class Channel(Mechanism):
     """P(report | truth) as a matrix: a row a truth, a column a report; each row sums to 1.
 
-    `truths` and `reports` are places in metres.  A truth that is not in the list is refused, or, with
-    `nearest`, answered as the nearest one that is, with just so much of its own nearest report mixed in
-    that its expected distance is no more than that truth's (where its nearest report allows it).
-    `max_distance` is a cap that holds for such truths too: what lies beyond goes to the nearest report.
+    `truths` and `reports` are places in metres.  A truth that is not in the list is refused, or,
+    with `nearest`, answered as the nearest one that is, with just so much of its own nearest report
+    mixed in that its expected distance is no more than that truth's (where its nearest report
+    allows it). `max_distance` is a cap that holds for such truths too: what lies beyond goes to the
+    nearest report.
 
-    >>> swap = Channel(truths=[[0, 0], [100, 0]], reports=[[0, 0], [100, 0]], matrix=[[0.6, 0.4], [0.4, 0.6]])
+    >>> places = [[0, 0], [100, 0]]
+    >>> swap = Channel(truths=places, reports=places, matrix=[[0.6, 0.4], [0.4, 0.6]])
     >>> swap.matrix.shape
     (2, 2)
     """
@@ -35,24 +37,41 @@ class Channel(Mechanism):
     kind = "channel"
 
     def __post_init__(self) -> None:
-        truths, reports = (np.array(places, dtype=float).reshape(-1, 2) for places in (self.truths, self.reports))
+        truths, reports = (
+            np.array(places, dtype=float).reshape(-1, 2) for places in (self.truths, self.reports)
+        )
         matrix = sparse.csr_matrix(self.matrix, dtype=float)
-        if matrix.shape != (len(truths), len(reports)) or not matrix.shape[0] or not matrix.shape[1]:
-            raise MechanismError(f"{len(truths)} truths and {len(reports)} reports need a matrix of that shape; got {matrix.shape}")
+        if (
+            matrix.shape != (len(truths), len(reports))
+            or not matrix.shape[0]
+            or not matrix.shape[1]
+        ):
+            raise MechanismError(
+                f"{len(truths)} truths and {len(reports)} reports need a matrix of that shape; got"
+                f" {matrix.shape}"
+            )
         if not (np.all(np.isfinite(truths)) and np.all(np.isfinite(reports))):
             raise MechanismError("the places of a channel must be finite numbers of metres")
         sums = np.asarray(matrix.sum(axis=1)).ravel()
         if not (np.all(matrix.data >= 0) and np.all(np.abs(sums - 1) <= 1e-9)):
             worst = int(np.argmax(np.abs(sums - 1)))
-            raise MechanismError(f"each row of a channel holds probabilities that sum to 1; row {worst} sums to {sums[worst]:.9g}")
+            raise MechanismError(
+                f"each row of a channel holds probabilities that sum to 1; row {worst} sums to"
+                f" {sums[worst]:.9g}"
+            )
         matrix.eliminate_zeros()
         object.__setattr__(self, "truths", truths)
         object.__setattr__(self, "reports", reports)
         object.__setattr__(self, "matrix", matrix)
         heights = np.cumsum(matrix.data) - np.repeat(
-            np.concatenate([[0.0], np.cumsum(matrix.data)])[matrix.indptr[:-1]], np.diff(matrix.indptr)
+            np.concatenate([[0.0], np.cumsum(matrix.data)])[matrix.indptr[:-1]],
+            np.diff(matrix.indptr),
         )
-        object.__setattr__(self, "_heights", heights + np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)) * 2.0)
+        object.__setattr__(
+            self,
+            "_heights",
+            heights + np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)) * 2.0,
+        )
         object.__setattr__(self, "_tree", cKDTree(truths))
 
     @classmethod
@@ -67,7 +86,8 @@ class Channel(Mechanism):
         unseen = int((distance > _SAME_M).sum())
         if unseen and not self.nearest:
             raise MechanismError(
-                f"{unseen} truth(s) are not among the {len(self.truths)} that this channel knows; give it truths from its own list"
+                f"{unseen} truth(s) are not among the {len(self.truths)} that this channel knows;"
+                " give it truths from its own list"
             )
         return row, not unseen
 
@@ -94,26 +114,41 @@ class Channel(Mechanism):
         flat = self.matrix[row].tocoo()
         distance = euclidean(places[flat.row], self.reports[flat.col])
         closest, report = cKDTree(self.reports).query(places)
-        chance = flat.data if self.max_distance is None else np.where(distance <= self.max_distance * (1 + 1e-12), flat.data, 0.0)
+        chance = (
+            flat.data
+            if self.max_distance is None
+            else np.where(distance <= self.max_distance * (1 + 1e-12), flat.data, 0.0)
+        )
         if self.max_distance is not None and not np.all(closest <= self.max_distance * (1 + 1e-12)):
             far = int((closest > self.max_distance).sum())
-            raise MechanismError(f"{far} truth(s) have no report within {self.max_distance:g} m; this channel cannot answer them")
+            raise MechanismError(
+                f"{far} truth(s) have no report within {self.max_distance:g} m; this channel cannot"
+                " answer them"
+            )
         count = len(places)
         moved = 1 - np.bincount(flat.row, weights=chance, minlength=count)
         cost = np.bincount(flat.row, weights=chance * distance, minlength=count) + moved * closest
         own = euclidean(self.truths[row[flat.row]], self.reports[flat.col])
         wanted = np.bincount(flat.row, weights=flat.data * own, minlength=count)
         room = cost - closest
-        share = np.clip(np.divide(cost - wanted, room, out=np.zeros(count), where=room > 1e-9), 0.0, 1.0)
-        kept = sparse.csr_matrix((chance * (1 - share[flat.row]), (flat.row, flat.col)), shape=flat.shape)
-        left = np.maximum(0.0, 1 - np.asarray(kept.sum(axis=1)).ravel())  # rounding can take it below 0
+        share = np.clip(
+            np.divide(cost - wanted, room, out=np.zeros(count), where=room > 1e-9), 0.0, 1.0
+        )
+        kept = sparse.csr_matrix(
+            (chance * (1 - share[flat.row]), (flat.row, flat.col)), shape=flat.shape
+        )
+        left = np.maximum(
+            0.0, 1 - np.asarray(kept.sum(axis=1)).ravel()
+        )  # rounding can take it below 0
         near = sparse.csr_matrix((left, (np.arange(count), report)), shape=flat.shape)
         return Channel(places, self.reports, kept + near)
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {
             "nearest": np.array(self.nearest),
-            "max_distance": np.array([] if self.max_distance is None else [self.max_distance], dtype=float),
+            "max_distance": np.array(
+                [] if self.max_distance is None else [self.max_distance], dtype=float
+            ),
             "truths": self.truths,
             "reports": self.reports,
             "data": self.matrix.data,
@@ -124,6 +159,14 @@ class Channel(Mechanism):
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> "Channel":
         shape = (len(arrays["truths"]), len(arrays["reports"]))
-        matrix = sparse.csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
+        matrix = sparse.csr_matrix(
+            (arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape
+        )
         cap = float(arrays["max_distance"][0]) if len(arrays["max_distance"]) else None
-        return cls(arrays["truths"], arrays["reports"], matrix, nearest=bool(arrays["nearest"]), max_distance=cap)
+        return cls(
+            arrays["truths"],
+            arrays["reports"],
+            matrix,
+            nearest=bool(arrays["nearest"]),
+            max_distance=cap,
+        )

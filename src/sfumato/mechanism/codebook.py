@@ -1,4 +1,5 @@
-"""A learned mechanism: finitely many report places, and a net that gives the chance of each at any truth."""
+"""A learned mechanism: finitely many report places, and a net that gives the chance of each at any
+truth."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +11,14 @@ from sfumato.data.grid import Grid
 from sfumato.errors import MechanismError
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import Rows
-from sfumato.mechanism.layers import Layers, check_frame, checked_layers, forward, layer_arrays, layers_from
+from sfumato.mechanism.layers import (
+    Layers,
+    check_frame,
+    checked_layers,
+    forward,
+    layer_arrays,
+    layers_from,
+)
 
 _BLOCK = 16  # columns that are summed together when one is drawn
 _PART = 1024  # truths at a time, so that the working arrays stay in cache
@@ -18,14 +26,16 @@ _PART = 1024  # truths at a time, so that the working arrays stay in cache
 
 @dataclass(frozen=True, eq=False)
 class CodebookNet(Mechanism):
-    """Report = one of `places`, with chances from a net: softmax(net(waves(truth)) - slope * distance(truth, place)).
+    """Report = one of `places`, with chances from a net: softmax(net(waves(truth)) - slope *
+    distance(truth, place)).
 
-    Main arguments: `places`, in metres; `layers`, pairs of weights (inputs, outputs) and bias, ReLU between them; a truth
-    enters as (metres - `centre_m`) / `unit_m`, followed by the sines and cosines of that times `waves` (2, n).
+    Main arguments: `places`, in metres; `layers`, pairs of weights (inputs, outputs) and bias, ReLU
+    between them; a truth enters as (metres - `centre_m`) / `unit_m`, followed by the sines and
+    cosines of that times `waves` (2, n).
 
-    Other arguments: `slope` per metre makes far places rarer (it is also what brings the loss to a budget);
-    `max_distance`, a hard cap: places further off have no chance; `keep`, the chance that the truth's own cell of
-    `grid` is reported instead; where the cap leaves no place, it always is.
+    Other arguments: `slope` per metre makes far places rarer (it is also what brings the loss to a
+    budget); `max_distance`, a hard cap: places further off have no chance; `keep`, the chance that
+    the truth's own cell of `grid` is reported instead; where the cap leaves no place, it always is.
 
     The law is known at every truth, so nothing about it has to be estimated.
     """
@@ -45,19 +55,38 @@ class CodebookNet(Mechanism):
         places, waves = np.asarray(self.places, float), np.asarray(self.waves, np.float32)
         object.__setattr__(self, "places", places)
         object.__setattr__(self, "waves", waves)
-        if not (places.ndim == 2 and places.shape[1] == 2 and len(places) and np.all(np.isfinite(places))):
-            raise MechanismError(f"a codebook needs places, two finite numbers of metres each; got shape {places.shape}")
+        if not (
+            places.ndim == 2
+            and places.shape[1] == 2
+            and len(places)
+            and np.all(np.isfinite(places))
+        ):
+            raise MechanismError(
+                "a codebook needs places, two finite numbers of metres each; got shape"
+                f" {places.shape}"
+            )
         if not (waves.ndim == 2 and len(waves) == 2 and np.all(np.isfinite(waves))):
-            raise MechanismError(f"the waves of a codebook net are two rows of finite numbers; got shape {waves.shape}")
+            raise MechanismError(
+                "the waves of a codebook net are two rows of finite numbers; got shape"
+                f" {waves.shape}"
+            )
         layers, outputs = checked_layers(self.layers, inputs=2 + 2 * waves.shape[1])
         object.__setattr__(self, "layers", layers)
         if not (layers and outputs == len(places)):
-            raise MechanismError(f"a codebook net ends in one output for each of its {len(places)} places; got {outputs}")
+            raise MechanismError(
+                f"a codebook net ends in one output for each of its {len(places)} places; got"
+                f" {outputs}"
+            )
         check_frame(self.centre_m, self.unit_m)
         if not (np.isfinite(self.slope) and 0 <= self.keep <= 1):
-            raise MechanismError(f"the slope is a finite number and keep lies between 0 and 1; got {self.slope} and {self.keep}")
+            raise MechanismError(
+                f"the slope is a finite number and keep lies between 0 and 1; got {self.slope} and"
+                f" {self.keep}"
+            )
         if self.max_distance is not None and not self.max_distance > 0:
-            raise MechanismError(f"the cap on the distance must be above 0 metres; got {self.max_distance}")
+            raise MechanismError(
+                f"the cap on the distance must be above 0 metres; got {self.max_distance}"
+            )
 
     @cached_property
     def _places_from_centre(self) -> np.ndarray:
@@ -65,8 +94,14 @@ class CodebookNet(Mechanism):
         return np.ascontiguousarray((self.places - np.array(self.centre_m)).astype(np.float32).T)
 
     def chances(self, truth: np.ndarray) -> np.ndarray:
-        """P(place | truth) before `keep`, shape (n, places); a row of zeros where the cap leaves no place."""
-        weights = np.vstack([self._weights(truth[start : start + _PART]) for start in range(0, max(1, len(truth)), _PART)]).astype(float)
+        """P(place | truth) before `keep`, shape (n, places); a row of zeros where the cap leaves no
+        place."""
+        weights = np.vstack(
+            [
+                self._weights(truth[start : start + _PART])
+                for start in range(0, max(1, len(truth)), _PART)
+            ]
+        ).astype(float)
         total = weights.sum(axis=1, keepdims=True)
         return np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
 
@@ -74,15 +109,21 @@ class CodebookNet(Mechanism):
         """Chances up to a factor per row; in float32, which the law and the sampler share."""
         scaled = ((truth - np.array(self.centre_m)) / self.unit_m).astype(np.float32)
         angle = scaled @ self.waves
-        values = forward(self.layers, np.concatenate([scaled, np.sin(angle), np.cos(angle)], axis=1))
+        values = forward(
+            self.layers, np.concatenate([scaled, np.sin(angle), np.cos(angle)], axis=1)
+        )
         across, up = (
-            (truth[:, axis] - self.centre_m[axis]).astype(np.float32)[:, None] - self._places_from_centre[axis] for axis in (0, 1)
+            (truth[:, axis] - self.centre_m[axis]).astype(np.float32)[:, None]
+            - self._places_from_centre[axis]
+            for axis in (0, 1)
         )
         across *= across
         up *= up
         across += up
         if self.max_distance is not None:
-            values[across > np.float32((self.max_distance * (1 - 1e-6)) ** 2)] = -np.inf  # a hair below, for rounding
+            values[
+                across > np.float32((self.max_distance * (1 - 1e-6)) ** 2)
+            ] = -np.inf  # a hair below, for rounding
         np.sqrt(across, out=across)
         across *= np.float32(self.slope)
         values -= across
@@ -94,7 +135,9 @@ class CodebookNet(Mechanism):
         reports = np.empty((len(truth), 2))
         for start in range(0, len(truth), _PART):
             rows = slice(start, start + _PART)
-            drawn = np.clip((chance[rows, 0] - self.keep) / max(1 - self.keep, 2.0**-53), 0.0, 1 - 2.0**-52)
+            drawn = np.clip(
+                (chance[rows, 0] - self.keep) / max(1 - self.keep, 2.0**-53), 0.0, 1 - 2.0**-52
+            )
             column, total = _columns(self._weights(truth[rows]), drawn)
             own = (chance[rows, 0] < self.keep) | (total == 0)
             reports[rows] = self.places[column]
@@ -109,8 +152,13 @@ class CodebookNet(Mechanism):
         if not left.any():
             return Rows(drawn, self.places)
         cells, column = np.unique(self.grid.index(truth), axis=0, return_inverse=True)
-        own = sparse.csr_matrix((left, (np.arange(len(truth)), column.ravel())), shape=(len(truth), len(cells)))
-        return Rows(sparse.hstack([drawn, own], format="csr"), np.vstack([self.places, self.grid.centre_of(cells)]))
+        own = sparse.csr_matrix(
+            (left, (np.arange(len(truth)), column.ravel())), shape=(len(truth), len(cells))
+        )
+        return Rows(
+            sparse.hstack([drawn, own], format="csr"),
+            np.vstack([self.places, self.grid.centre_of(cells)]),
+        )
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {
@@ -121,7 +169,9 @@ class CodebookNet(Mechanism):
             "centre": np.array(self.centre_m, dtype=float),
             "unit": np.array(self.unit_m),
             "slope": np.array(self.slope),
-            "max_distance": np.array([] if self.max_distance is None else [self.max_distance], dtype=float),
+            "max_distance": np.array(
+                [] if self.max_distance is None else [self.max_distance], dtype=float
+            ),
             "keep": np.array(self.keep),
             **layer_arrays(self.layers),
         }
@@ -143,11 +193,14 @@ class CodebookNet(Mechanism):
 
 
 def _columns(weights: np.ndarray, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The column that each row's number between 0 and 1 falls in, and the rows' sums: first the block, then the column within it."""
+    """The column that each row's number between 0 and 1 falls in, and the rows' sums: first the
+    block, then the column within it."""
     count, columns = weights.shape
     blocks = -(-columns // _BLOCK)
     if columns % _BLOCK:
-        weights = np.concatenate([weights, np.zeros((count, blocks * _BLOCK - columns), weights.dtype)], axis=1)
+        weights = np.concatenate(
+            [weights, np.zeros((count, blocks * _BLOCK - columns), weights.dtype)], axis=1
+        )
     weights = weights.reshape(count, blocks, _BLOCK)
     height = np.cumsum(np.einsum("ijk->ij", weights, dtype=float), axis=1)
     target = drawn * height[:, -1]
@@ -155,6 +208,8 @@ def _columns(weights: np.ndarray, drawn: np.ndarray) -> tuple[np.ndarray, np.nda
     every = np.arange(count)
     before = np.where(block > 0, height[every, block - 1], 0.0)
     within = np.cumsum(weights[every, block], axis=1, dtype=float)
-    target = np.minimum(target - before, within[:, -1] * (1 - 2.0**-52))  # rounding must not lead to a column of weight 0
+    target = np.minimum(
+        target - before, within[:, -1] * (1 - 2.0**-52)
+    )  # rounding must not lead to a column of weight 0
     column = (within <= target[:, None]).sum(axis=1)
     return np.minimum(block * _BLOCK + column, columns - 1), height[:, -1]

@@ -12,13 +12,16 @@ from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import Law, Loss, euclidean
 
 _TAIL = 1e-6  # probability left outside the window over which cells are summed
-_WITHIN = 5e-6  # tail and series error together, in total variation (measured against a tenfold finer sum)
+# tail and series error together, in total variation (measured against a tenfold finer sum)
+_WITHIN = 5e-6
 _NEAR = 4  # cells this close to the truth are integrated exactly: the density has a kink there
 _FINE = 0.3  # epsilon times cell side above which cells are split for the series of far cells
 _WIDEST_WINDOW = 4e7  # cells times secrets that are held at once, about a gigabyte
 _MOST_CELLS = 3e9  # about half a minute
 _BLOCK = 16384  # reports made at a time: what is at work stays in the cache
-_SINE = [(-1) ** n / float(factorial(2 * n + 1)) for n in range(7, 0, -1)]  # enough for an eighth of a turn in double precision
+_SINE = [
+    (-1) ** n / float(factorial(2 * n + 1)) for n in range(7, 0, -1)
+]  # enough for an eighth of a turn in double precision
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 
@@ -39,7 +42,9 @@ class PlanarLaplace(Mechanism):
 
     def __post_init__(self) -> None:
         if not (self.epsilon > 0 and np.isfinite(self.epsilon)):
-            raise MechanismError(f"epsilon must be above 0 per metre and finite; got {self.epsilon}")
+            raise MechanismError(
+                f"epsilon must be above 0 per metre and finite; got {self.epsilon}"
+            )
 
     @classmethod
     def for_loss(cls, loss_m: float) -> "PlanarLaplace":
@@ -74,7 +79,8 @@ class PlanarLaplace(Mechanism):
         return reports
 
     def radius(self, chance: np.ndarray) -> np.ndarray:
-        """The distance below which the noise stays with a given chance: the inverse of 1 - (1 + er) exp(-er).
+        """The distance below which the noise stays with a given chance: the inverse of 1 - (1 + er)
+        exp(-er).
 
         This is -(W(-(1 - chance)/e) + 1) / epsilon, W the lower branch of Lambert's function.
         """
@@ -89,7 +95,13 @@ class PlanarLaplace(Mechanism):
         if law is None:
             return None
         expected = np.full(len(joint.secrets), self.expected_loss)
-        return Law(joint=law.joint, loss=self.expected_loss, loss_of=expected, cell_m=grid.cell_m, missing=_WITHIN)
+        return Law(
+            joint=law.joint,
+            loss=self.expected_loss,
+            loss_of=expected,
+            cell_m=grid.cell_m,
+            missing=_WITHIN,
+        )
 
     def law_of_cells(self, joint: Joint, grid: Grid, *, loss: Loss = euclidean) -> Law | None:
         """P(secret, cell) and the loss of reporting the middle of the cell that the noise falls in.
@@ -99,18 +111,26 @@ class PlanarLaplace(Mechanism):
         assert joint.places is not None
         reach = float(self.radius(np.array(1 - _TAIL))) + grid.cell_m
         if (
-            len(joint.places) * ((np.ptp(joint.places, axis=0).max() + 2 * reach) / min(grid.cell_m, _FINE / self.epsilon)) ** 2
+            len(joint.places)
+            * (
+                (np.ptp(joint.places, axis=0).max() + 2 * reach)
+                / min(grid.cell_m, _FINE / self.epsilon)
+            )
+            ** 2
             > _MOST_CELLS
         ):
             return None
-        # One window for all truths, so that cutting the tails off cannot tell one truth from another.
+        # One window for all truths, so that cutting the tails off cannot tell one truth from
+        # another.
         low = grid.index(joint.places.min(axis=0) - reach)
         shape = grid.index(joint.places.max(axis=0) + reach) - low + 1
         if float(shape[0]) * float(shape[1]) * len(joint.secrets) > _WIDEST_WINDOW:
             return None
         centres = None
         if loss is not euclidean:
-            across, up = (grid.centre_of(low + np.arange(shape[axis])[:, None])[:, axis] for axis in (0, 1))
+            across, up = (
+                grid.centre_of(low + np.arange(shape[axis])[:, None])[:, axis] for axis in (0, 1)
+            )
             centres = np.stack(np.meshgrid(across, up, indexing="ij"), axis=-1)
         table = np.zeros((len(joint.secrets), *shape))
         cost_of = np.zeros(len(joint.secrets))
@@ -123,19 +143,38 @@ class PlanarLaplace(Mechanism):
                 cost_of[secret] += weight * mean
         index = np.stack(np.unravel_index(np.arange(shape.prod()), tuple(shape)), axis=1) + low
         return Law(
-            joint=Joint(table.reshape(len(joint.secrets), -1) / table.sum(), places=grid.centre_of(index), secrets=joint.secrets),
+            joint=Joint(
+                table.reshape(len(joint.secrets), -1) / table.sum(),
+                places=grid.centre_of(index),
+                secrets=joint.secrets,
+            ),
             loss=float(cost_of.sum()),
-            loss_of=np.divide(cost_of, joint.prior, out=np.zeros_like(cost_of), where=joint.prior > 0),
+            loss_of=np.divide(
+                cost_of, joint.prior, out=np.zeros_like(cost_of), where=joint.prior > 0
+            ),
             cell_m=grid.cell_m,
             missing=_WITHIN,
         )
 
-    def _cells(self, place: np.ndarray, grid: Grid, low: np.ndarray, shape: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The chance of each cell of a window, for one truth, summing to 1; and how far the cells' middles are from it."""
+    def _cells(
+        self, place: np.ndarray, grid: Grid, low: np.ndarray, shape: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The chance of each cell of a window, for one truth, summing to 1; and how far the cells'
+        middles are from it."""
         split = max(1, int(np.ceil(self.epsilon * grid.cell_m / _FINE)))
         fine_m = grid.cell_m / split
-        edges = [(low[axis] * split + np.arange(shape[axis] * split + 1)) * fine_m + grid.origin[axis] - place[axis] for axis in (0, 1)]
-        near = [np.clip(np.searchsorted(edge, 0.0) - 1 + np.array([-_NEAR, _NEAR + 1]), 0, len(edge) - 1) for edge in edges]
+        edges = [
+            (low[axis] * split + np.arange(shape[axis] * split + 1)) * fine_m
+            + grid.origin[axis]
+            - place[axis]
+            for axis in (0, 1)
+        ]
+        near = [
+            np.clip(
+                np.searchsorted(edge, 0.0) - 1 + np.array([-_NEAR, _NEAR + 1]), 0, len(edge) - 1
+            )
+            for edge in edges
+        ]
         distance = _between(edges, 1)
         # Mean of exp(-er) over a square: value at the middle plus side^2/24 times its Laplacian.
         scale = self.epsilon**2 / (2 * np.pi) * fine_m**2
@@ -146,8 +185,12 @@ class PlanarLaplace(Mechanism):
         mean = -self.epsilon * distance
         np.exp(mean, out=mean)
         mean *= factor
-        corner = self._corner(edges[0][near[0][0] : near[0][1] + 1], edges[1][near[1][0] : near[1][1] + 1])
-        mean[near[0][0] : near[0][1], near[1][0] : near[1][1]] = np.diff(np.diff(corner, axis=0), axis=1)
+        corner = self._corner(
+            edges[0][near[0][0] : near[0][1] + 1], edges[1][near[1][0] : near[1][1] + 1]
+        )
+        mean[near[0][0] : near[0][1], near[1][0] : near[1][1]] = np.diff(
+            np.diff(corner, axis=0), axis=1
+        )
         if split > 1:
             mean = mean.reshape(shape[0], split, shape[1], split).sum(axis=(1, 3))
             distance = _between(edges, split)
@@ -157,21 +200,30 @@ class PlanarLaplace(Mechanism):
     def _corner(self, across: np.ndarray, up: np.ndarray) -> np.ndarray:
         """Signed chance of the rectangle between the truth and each corner (across, up).
 
-        A rectangle is two right triangles with a corner at the truth; over one of them, with the leg
-        h along the axis and the angle t, the chance is 1/(2 pi) int_0^t F(h / cos a) da, where F is the
-        radial distribution function.
+        A rectangle is two right triangles with a corner at the truth; over one of them, with the
+        leg h along the axis and the angle t, the chance is 1/(2 pi) int_0^t F(h / cos a) da, where
+        F is the radial distribution function.
         """
         a, b = np.abs(across)[:, None], np.abs(up)[None, :]
-        return np.sign(across)[:, None] * np.sign(up)[None, :] * (self._triangle(a, b) + self._triangle(b, a))
+        return (
+            np.sign(across)[:, None]
+            * np.sign(up)[None, :]
+            * (self._triangle(a, b) + self._triangle(b, a))
+        )
 
     def _triangle(self, leg: np.ndarray, opposite: np.ndarray) -> np.ndarray:
-        """The chance of one triangle; with 1 / cos a = cosh u the integrand is smooth however thin the triangle is."""
+        """The chance of one triangle; with 1 / cos a = cosh u the integrand is smooth however thin
+        the triangle is."""
         leg, opposite = np.broadcast_arrays(leg, opposite)
         thin = leg <= 0  # no area
         half = np.where(thin, 0.0, np.arcsinh(opposite / np.where(thin, 1.0, leg)))[..., None] / 2
         stretch = np.cosh(half * (_NODES + 1))
         reach = self.epsilon * leg[..., None] * stretch
-        return np.sum(_WEIGHTS * (1 - (1 + reach) * np.exp(-reach)) / stretch, axis=-1) * half[..., 0] / (2 * np.pi)
+        return (
+            np.sum(_WEIGHTS * (1 - (1 + reach) * np.exp(-reach)) / stretch, axis=-1)
+            * half[..., 0]
+            / (2 * np.pi)
+        )
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {"epsilon": np.array(self.epsilon)}
@@ -191,15 +243,17 @@ def _between(edges: list[np.ndarray], step: int) -> np.ndarray:
 def _lower_lambert(chance: np.ndarray) -> np.ndarray:
     """-W(-(1 - chance)/e) - 1 on the lower branch: the s with s - log(1 + s) = -log(1 - chance).
 
-    Barry, Parlange, Sander and Sivaplan's approximation (1993), off by at most 3 parts in 10,000, then one
-    step of Fritsch, Shafer and Crowley (1973), which takes the error to its fourth power: within 1e-15
-    for a chance of 53 bits.  In real arithmetic, in place, a tenth of the time of a general complex W.
+    Barry, Parlange, Sander and Sivaplan's approximation (1993), off by at most 3 parts in 10,000,
+    then one step of Fritsch, Shafer and Crowley (1973), which takes the error to its fourth power:
+    within 1e-15 for a chance of 53 bits.  In real arithmetic, in place, a tenth of the time of a
+    general complex W.
     """
     left = 1 - chance
     if not left.all():  # a chance of 1: as far as can be
         return np.where(left == 0, np.inf, _lower_lambert(np.where(left == 0, 0.0, chance)))
     target = np.negative(np.log(left, out=left), out=left)
-    # start = target + 2/a * b / (1 + b - 0.0042 target (1 - 0.0201 root)),  a = 0.3361,  b = a root / sqrt(2)
+    # start = target + 2/a * b / (1 + b - 0.0042 target (1 - 0.0201 root)),  a = 0.3361,  b = a root
+    # / sqrt(2)
     start = np.sqrt(target)
     below = start * (0.0042 * 0.0201)
     below -= 0.0042
@@ -237,7 +291,8 @@ def _lower_lambert(chance: np.ndarray) -> np.ndarray:
 
 
 def _direction(turn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Cosine and sine of 2 pi turn: the sine of a quarter of the angle by its series, then doubled twice."""
+    """Cosine and sine of 2 pi turn: the sine of a quarter of the angle by its series, then doubled
+    twice."""
     quarter = turn - 0.5
     quarter *= np.pi / 2
     square = quarter * quarter

@@ -36,7 +36,9 @@ class Rows:
         """The same law with each report place listed once."""
         places, column = np.unique(self.places, axis=0, return_inverse=True)
         old = len(self.places)
-        merge = sparse.csr_matrix((np.ones(old), (np.arange(old), column.ravel())), shape=(old, len(places)))
+        merge = sparse.csr_matrix(
+            (np.ones(old), (np.arange(old), column.ravel())), shape=(old, len(places))
+        )
         return Rows(sparse.csr_matrix(self.matrix @ merge), places)
 
 
@@ -44,17 +46,19 @@ def merged_places(places: np.ndarray) -> tuple[np.ndarray, sparse.csr_matrix]:
     """Each place once, and the 0-1 matrix that adds columns at the same place together."""
     once, column = np.unique(places, axis=0, return_inverse=True)
     rows = np.arange(len(places))
-    return once, sparse.csr_matrix((np.ones(len(places)), (rows, column.ravel())), shape=(len(places), len(once)))
+    return once, sparse.csr_matrix(
+        (np.ones(len(places)), (rows, column.ravel())), shape=(len(places), len(once))
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class Law:
     """P(secret, report), the expected loss, and what was left out.
 
-    `loss_of` is the expected loss of each secret.  `missing` bounds the probability that was left out
-    of the table (the far tails of an endless law); the table is scaled to sum to 1, so a probability
-    read off it is off by at most that.  `cell_m` is the side of the cells that reports were merged
-    into, None for the mechanism's own reports.
+    `loss_of` is the expected loss of each secret.  `missing` bounds the probability that was left
+    out of the table (the far tails of an endless law); the table is scaled to sum to 1, so a
+    probability read off it is off by at most that.  `cell_m` is the side of the cells that reports
+    were merged into, None for the mechanism's own reports.
     """
 
     joint: Joint
@@ -97,4 +101,6 @@ def merge_on_grid(law: Law, grid: Grid) -> Law:
     table = np.zeros((law.joint.table.shape[0], len(index)))
     np.add.at(table.T, column.ravel(), law.joint.table.T)
     joint = Joint(table, places=grid.centre_of(index), secrets=law.joint.secrets)
-    return Law(joint=joint, loss=law.loss, loss_of=law.loss_of, cell_m=grid.cell_m, missing=law.missing)
+    return Law(
+        joint=joint, loss=law.loss, loss_of=law.loss_of, cell_m=grid.cell_m, missing=law.missing
+    )

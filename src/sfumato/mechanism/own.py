@@ -27,7 +27,10 @@ class Function(Mechanism):
         random = np.random.default_rng(np.ascontiguousarray(chance).view(np.uint64).ravel()[:4])
         reports = np.asarray(self.rule(truth, random), dtype=float)
         if reports.shape != truth.shape or not np.all(np.isfinite(reports)):
-            raise MechanismError(f"the function must give a finite report for each truth, shape {truth.shape}; got {reports.shape}")
+            raise MechanismError(
+                f"the function must give a finite report for each truth, shape {truth.shape}; got"
+                f" {reports.shape}"
+            )
         return reports
 
 
@@ -44,28 +47,46 @@ class Recorded(Mechanism):
 
     def __post_init__(self) -> None:
         truths, reports = (np.array(places, dtype=float) for places in (self.truths, self.reports))
-        if truths.ndim != 2 or truths.shape != reports.shape or truths.shape[1] != 2 or not len(truths):
-            raise MechanismError(f"expected n truths and n reports of two coordinates; got {truths.shape} and {reports.shape}")
+        if (
+            truths.ndim != 2
+            or truths.shape != reports.shape
+            or truths.shape[1] != 2
+            or not len(truths)
+        ):
+            raise MechanismError(
+                f"expected n truths and n reports of two coordinates; got {truths.shape} and"
+                f" {reports.shape}"
+            )
         if not (np.all(np.isfinite(truths)) and np.all(np.isfinite(reports))):
-            raise MechanismError("recorded pairs must be finite numbers of metres; got NaN or infinity")
+            raise MechanismError(
+                "recorded pairs must be finite numbers of metres; got NaN or infinity"
+            )
         places, group = np.unique(truths, axis=0, return_inverse=True)
         order = np.argsort(group.ravel(), kind="stable")
         object.__setattr__(self, "truths", truths[order])
         object.__setattr__(self, "reports", reports[order])
-        object.__setattr__(self, "_start", np.searchsorted(group.ravel()[order], np.arange(len(places) + 1)))
+        object.__setattr__(
+            self, "_start", np.searchsorted(group.ravel()[order], np.arange(len(places) + 1))
+        )
         object.__setattr__(self, "_tree", cKDTree(places))
 
     @classmethod
     def read(cls, path: str | Path) -> "Recorded":
-        """Read a CSV or Parquet file with columns truth_x, truth_y, report_x, report_y in metres."""
+        """Read a CSV or Parquet file with columns truth_x, truth_y, report_x, report_y in
+        metres."""
         from sfumato.data.read import numbers, read_table
 
         table = read_table(Path(path))
         wanted = ["truth_x", "truth_y", "report_x", "report_y"]
         absent = [name for name in wanted if name not in table.column_names]
         if absent:
-            raise MechanismError(f"{Path(path).name} has no column '{absent[0]}'; expected {', '.join(wanted)} in metres")
-        columns = np.stack([numbers(table[name], source=Path(path).name, column=name) for name in wanted], axis=1)
+            raise MechanismError(
+                f"{Path(path).name} has no column '{absent[0]}'; expected {', '.join(wanted)} in"
+                " metres"
+            )
+        columns = np.stack(
+            [numbers(table[name], source=Path(path).name, column=name) for name in wanted], axis=1
+        )
         return cls(truths=columns[:, :2], reports=columns[:, 2:])
 
     def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:

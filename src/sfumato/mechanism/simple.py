@@ -45,9 +45,13 @@ class Coin(Mechanism):
 
     def __post_init__(self) -> None:
         if not 0 <= self.keep <= 1:
-            raise MechanismError(f"the chance to keep the truth lies between 0 and 1; got {self.keep}")
+            raise MechanismError(
+                f"the chance to keep the truth lies between 0 and 1; got {self.keep}"
+            )
         if not np.all(np.isfinite(self.place)):
-            raise MechanismError(f"the fixed place must be two finite numbers of metres; got {self.place}")
+            raise MechanismError(
+                f"the fixed place must be two finite numbers of metres; got {self.place}"
+            )
 
     def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
         return np.where(chance < self.keep, truth, np.array(self.place))

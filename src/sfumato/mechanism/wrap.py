@@ -1,4 +1,5 @@
-"""Mechanisms about mechanisms: snap to a grid, clamp to a region, remap to the place that costs least."""
+"""Mechanisms about mechanisms: snap to a grid, clamp to a region, remap to the place that costs
+least."""
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
@@ -17,7 +18,8 @@ from sfumato.mechanism.law import Law, Loss, Rows, euclidean, merge_on_grid, mer
 
 @dataclass(frozen=True, eq=False)
 class Wrapped(Mechanism):
-    """Moves the reports of an inner mechanism and never looks at the truth.  A subclass writes `_move`."""
+    """Moves the reports of an inner mechanism and never looks at the truth.  A subclass writes
+    `_move`."""
 
     inner: Mechanism
 
@@ -31,7 +33,9 @@ class Wrapped(Mechanism):
 
     @property
     def geo_epsilon(self) -> float | None:
-        return self.inner.geo_epsilon  # what is done to a report afterwards cannot tell truths apart better
+        return (
+            self.inner.geo_epsilon
+        )  # what is done to a report afterwards cannot tell truths apart better
 
     def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
         return self._move(self.inner.report(truth, chance))
@@ -59,14 +63,19 @@ class Snapped(Wrapped):
         rows = self.inner._rows(truth)
         if rows is None:
             return None
-        # Reports in one cell are one report: merged here by whole numbers, which is far faster than by places.
+        # Reports in one cell are one report: merged here by whole numbers, which is far faster than
+        # by places.
         index = self.grid.index(rows.places)
         low = index.min(axis=0, initial=0)
         span = int(index[:, 1].max(initial=0) - low[1]) + 1
-        key, column = np.unique((index[:, 0] - low[0]) * span + (index[:, 1] - low[1]), return_inverse=True)
+        key, column = np.unique(
+            (index[:, 0] - low[0]) * span + (index[:, 1] - low[1]), return_inverse=True
+        )
         cells = np.stack([key // span, key % span], axis=1) + low
         flat = rows.matrix.tocoo()
-        matrix = sparse.csr_matrix((flat.data, (flat.row, column[flat.col])), shape=(len(truth), len(key)))
+        matrix = sparse.csr_matrix(
+            (flat.data, (flat.row, column[flat.col])), shape=(len(truth), len(key))
+        )
         return Rows(matrix, self.grid.centre_of(cells))
 
     def law(self, joint: Joint, *, grid: Grid | None = None, loss: Loss = euclidean) -> Law | None:
@@ -97,7 +106,10 @@ class Clamped(Wrapped):
         return self.region.clamp(reports)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        return {"region": np.array([*self.region.centre, self.region.side_m]), **inner_arrays(self.inner)}
+        return {
+            "region": np.array([*self.region.centre, self.region.side_m]),
+            **inner_arrays(self.inner),
+        }
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> "Clamped":
@@ -110,8 +122,8 @@ class Remapped(Wrapped):
     """Replaces each report by a better one: a table from places to places.
 
     `Remapped.bayesian(inner, joint)` sends each report z to the place that costs least on average
-    given z and the prior.  It sees only the report, so it can never leak more, and it never costs more.
-    A report that is not in the table goes the way of the nearest one that is.
+    given z and the prior.  It sees only the report, so it can never leak more, and it never costs
+    more. A report that is not in the table goes the way of the nearest one that is.
     """
 
     seen: np.ndarray
@@ -120,20 +132,27 @@ class Remapped(Wrapped):
 
     def __post_init__(self) -> None:
         if len(self.seen) != len(self.better) or not len(self.seen):
-            raise MechanismError(f"a remap needs one new place a report; got {len(self.seen)} and {len(self.better)}")
+            raise MechanismError(
+                f"a remap needs one new place a report; got {len(self.seen)} and {len(self.better)}"
+            )
         object.__setattr__(self, "_tree", cKDTree(self.seen))
 
     @classmethod
-    def bayesian(cls, inner: Mechanism, joint: Joint, *, loss: Loss = euclidean, grid: Grid | None = None) -> "Remapped":
-        """Remap each report of a mechanism with a finite law to its cheapest place among truths and reports.
+    def bayesian(
+        cls, inner: Mechanism, joint: Joint, *, loss: Loss = euclidean, grid: Grid | None = None
+    ) -> "Remapped":
+        """Remap each report of a mechanism with a finite law to its cheapest place among truths and
+        reports.
 
-        With `grid`, the new places are cell middles of that grid, so that a snapped mechanism stays snapped.
+        With `grid`, the new places are cell middles of that grid, so that a snapped mechanism stays
+        snapped.
         """
         assert joint.places is not None
         rows = inner._rows(joint.places)
         if rows is None:
             raise MechanismError(
-                "a remap needs a mechanism with finitely many reports a truth (a channel, a coin, these snapped or clamped)"
+                "a remap needs a mechanism with finitely many reports a truth (a channel, a coin,"
+                " these snapped or clamped)"
             )
         seen, merge = merged_places(rows.places)  # columns at one place are one report
         weight = np.asarray((rows.matrix @ merge).T.multiply(joint.place_probability).todense())

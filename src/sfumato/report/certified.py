@@ -34,17 +34,29 @@ class Certified:
     def sentence(self) -> str:
         """One sentence for people."""
         unit = {"bayes": "", "information": " bits"}.get(self.problem.objective.name, "")
-        where = "makes these reports" if self.problem.region is None else f"reports on this {self.problem.grid.cell_m:g} m grid"
+        where = (
+            "makes these reports"
+            if self.problem.region is None
+            else f"reports on this {self.problem.grid.cell_m:g} m grid"
+        )
         text = (
-            f"This mechanism leaks {self.leakage:.4f}{unit} ({self.kind}, on its own reports); no mechanism within {_budget(self.problem)} "
-            f"that {where} can leak less than {max(self.bounds.grid, 0.0):.4f}{unit}"
+            f"This mechanism leaks {self.leakage:.4f}{unit} ({self.kind}, on its own reports); no"
+            f" mechanism within {_budget(self.problem)} that {where} can leak less than"
+            f" {max(self.bounds.grid, 0.0):.4f}{unit}"
         )
         if self.bounds.plane is not None:
             text += f"; anywhere on the plane, less than {max(self.bounds.plane, 0.0):.4f}{unit}"
             text += f"; gap {self.gap:.4f} / {self.leakage - self.bounds.plane:.4f}."
         else:
             text += f"; gap {self.gap:.4f}."
-        return text if self.on_grid else f"{text} It does not report on that grid, so only what holds on the plane holds for it."
+        return (
+            text
+            if self.on_grid
+            else (
+                f"{text} It does not report on that grid, so only what holds on the plane holds"
+                " for it."
+            )
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON; leakage, bounds and gaps in the objective's unit."""
@@ -58,7 +70,9 @@ class Certified:
             "objective": self.problem.objective.name,
             "unit": self.problem.objective.unit,
             "max_loss": self.problem.max_loss,
-            "user_max_loss": None if self.problem.user_max_loss is None else dict(self.problem.user_max_loss),
+            "user_max_loss": (
+                None if self.problem.user_max_loss is None else dict(self.problem.user_max_loss)
+            ),
             "max_distance": self.problem.max_distance,
             "data_hash": self.problem.samples.hash,
             "cells_checked": self.bounds.cells,
@@ -67,14 +81,19 @@ class Certified:
         }
 
 
-def certify_run(folder: Path, *, other: Path | None = None, source: str | None = None, gap: float = 1e-3) -> Certified:
+def certify_run(
+    folder: Path, *, other: Path | None = None, source: str | None = None, gap: float = 1e-3
+) -> Certified:
     """Check a run's certificate against its data; make one where there is none."""
     if not (gap > 0 and isfinite(gap)):
         raise ProblemError(f"the gap must be above 0 and finite; got {gap}")
     run = load_run(folder)
     problem = problem_of(run, _recipe(run, source).data()[0])
     if problem.min_bayes_error is not None:
-        raise ProblemError("this run asked for the smallest loss, and its status says what is proved; certify a run with a budget")
+        raise ProblemError(
+            "this run asked for the smallest loss, and its status says what is proved; certify a"
+            " run with a budget"
+        )
     path = (folder if other is None else other) / "certificate.npz"
     made_now = other is None and not path.exists()
     certificate = _new_certificate(problem, gap) if made_now else load_certificate(path)
@@ -85,15 +104,28 @@ def certify_run(folder: Path, *, other: Path | None = None, source: str | None =
     if law is None:
         law = run.mechanism.law(problem.joint, grid=problem.grid, loss=problem.loss)
     if law is None:
-        raise ProblemError("the law of this run's mechanism is not known, so its leakage can only be estimated", hint="sfumato measure")
-    return Certified(run, problem, problem.objective.leakage(law.joint), "exact", bounds, made_now, problem.names_cells(law.joint))
+        raise ProblemError(
+            "the law of this run's mechanism is not known, so its leakage can only be estimated",
+            hint="sfumato measure",
+        )
+    return Certified(
+        run,
+        problem,
+        problem.objective.leakage(law.joint),
+        "exact",
+        bounds,
+        made_now,
+        problem.names_cells(law.joint),
+    )
 
 
 def _recipe(run: Run, source: str | None) -> Recipe:
     """How the run's data was got, with the file where it lies now."""
     if run.recipe is None:
         if source is None:
-            raise DataError(f"{run.folder} does not say where its data is; name it", hint="--data FILE")
+            raise DataError(
+                f"{run.folder} does not say where its data is; name it", hint="--data FILE"
+            )
         return Recipe(source)
     return run.recipe if source is None else replace(run.recipe, source=source)
 

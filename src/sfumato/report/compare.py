@@ -104,7 +104,8 @@ class Comparison:
             lines.append(
                 [
                     row.entry.name,
-                    f"{'≈' if found.loss.kind == 'estimate' else ''}{found.loss.value:.{3 if words else 1}f}" + _over(row),
+                    f"{'≈' if found.loss.kind == 'estimate' else ''}{found.loss.value:.{3 if words else 1}f}"
+                    + _over(row),
                     shown(found.bayes_error),
                     shown(found.information_bits),
                     f"{_about(found)}{found.exposed.value:.1%}",
@@ -115,11 +116,15 @@ class Comparison:
                 ]
             )
         counted = "truths and {} secrets" if words else "check-ins of {} users"
-        notes = f"on {self.on.name}: {len(self.on)} {counted.format(len(self.on.secrets))}; guessing blindly errs {_blind(self.on):.3f}"
+        notes = (
+            f"on {self.on.name}: {len(self.on)} {counted.format(len(self.on.secrets))}; guessing"
+            f" blindly errs {_blind(self.on):.3f}"
+        )
         marks = "≈ estimated from samples, otherwise computed from the mechanism's law"
         if any(row.gap is not None for row in self.rows):
             marks += (
-                "; gap: leakage on the training data above what no mechanism can go below (proved; for reports off the grid, on the plane)"
+                "; gap: leakage on the training data above what no mechanism can go below (proved;"
+                " for reports off the grid, on the plane)"
             )
         if any(_over(row) for row in self.rows):
             marks += "; ! over its budget here"
@@ -128,7 +133,12 @@ class Comparison:
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {
-            "on": {"name": self.on.name, "rows": len(self.on), "users": list(self.on.secrets), "hash": self.on.hash},
+            "on": {
+                "name": self.on.name,
+                "rows": len(self.on),
+                "users": list(self.on.secrets),
+                "hash": self.on.hash,
+            },
             "mechanisms": [row.as_dict() for row in self.rows],
             "versions": versions(),
         }
@@ -170,9 +180,10 @@ def compare(
 ) -> Comparison:
     """Judge solutions, runs or mechanisms of your own on the same samples.
 
-    Main arguments: `on`, the data to judge on (test data, usually); for solutions it is their training
-    data unless said.  Other arguments: `train`, the data that the learning adversary learns from; `leave_one_out`,
-    solve again without each user (one solve a user and solution, told to `progress`) and judge everybody on `on`.
+    Main arguments: `on`, the data to judge on (test data, usually); for solutions it is their
+    training data unless said.  Other arguments: `train`, the data that the learning adversary
+    learns from; `leave_one_out`, solve again without each user (one solve a user and solution, told
+    to `progress`) and judge everybody on `on`.
     """
     given = list(solutions)
     if not given:
@@ -183,9 +194,14 @@ def compare(
     if on is None:
         raise ProblemError("say what to compare on: compare(..., on=data.test)")
     if any(_on_words(item) != isinstance(on, Table) for item in given):
-        raise ProblemError("mechanisms on words and on places cannot be compared with each other; compare each kind by itself")
+        raise ProblemError(
+            "mechanisms on words and on places cannot be compared with each other; compare each"
+            " kind by itself"
+        )
     entries = [_entry(item, on) for item in given]
-    region = next((entry.region for entry in entries if entry.region is not None), None) or on.region
+    region = (
+        next((entry.region for entry in entries if entry.region is not None), None) or on.region
+    )
     if region is None and isinstance(on, Samples):
         region = Region.around(on.truth, margin_m=500)
     fitted_on = None if train is None or train.hash == on.hash else train
@@ -195,7 +211,12 @@ def compare(
         row = replace(_row(entry, on, region, fitted_on, hits=hits, seed=seed), gap=gap)
         problem = problem_behind(item, train)
         if isinstance(on, Samples) and isinstance(fitted_on, Samples) and problem is not None:
-            row = replace(row, membership=membership_test(entry.mechanism, fitted_on, on, loss=entry.loss, seed=seed))
+            row = replace(
+                row,
+                membership=membership_test(
+                    entry.mechanism, fitted_on, on, loss=entry.loss, seed=seed
+                ),
+            )
         if leave_one_out and isinstance(item, (Run, Solution)):
             row = replace(row, left_out=_left_out(item, problem, on, hits, progress))
         rows.append(row)
@@ -203,20 +224,34 @@ def compare(
 
 
 def _left_out(
-    item: Solution | Run, problem: Problem | None, on: Samples | Table, hits: int, progress: Callable[[str], None] | None
+    item: Solution | Run,
+    problem: Problem | None,
+    on: Samples | Table,
+    hits: int,
+    progress: Callable[[str], None] | None,
 ) -> tuple[LeftOut, ...]:
     """Everybody on `on`, by the mechanisms that each saw all users but one."""
     if problem is None or isinstance(on, Table):
         raise ProblemError(
-            f"{item.name}: users can be left out of places alone, and of the data that the run was made from, without --data"
+            f"{item.name}: users can be left out of places alone, and of the data that the run was"
+            " made from, without --data"
         )
-    solver, seed = (item.solver, item.seed) if isinstance(item, Solution) else (solver_of(item), item.record["seed"])
+    solver, seed = (
+        (item.solver, item.seed)
+        if isinstance(item, Solution)
+        else (solver_of(item), item.record["seed"])
+    )
     tell = None if progress is None else lambda text: progress(f"{item.name}: {text}")
-    return solve_without_each(problem, solver, on={on.name: on}, seed=seed, hits=hits, progress=tell)
+    return solve_without_each(
+        problem, solver, on={on.name: on}, seed=seed, hits=hits, progress=tell
+    )
 
 
 def _on_words(item: Solution | Run | Entry) -> bool:
-    return not isinstance(item, Entry) and (item if isinstance(item, Run) else item.problem).region is None
+    return (
+        not isinstance(item, Entry)
+        and (item if isinstance(item, Run) else item.problem).region is None
+    )
 
 
 def _entry(item: Solution | Run | Entry, on: Samples | Table) -> Entry:
@@ -224,25 +259,61 @@ def _entry(item: Solution | Run | Entry, on: Samples | Table) -> Entry:
         return item
     if isinstance(item, Run):
         seed, status = item.record.get("seed"), item.record["status"]
-        return Entry(item.name, item.mechanism, item.max_loss, item.grid, item.region, loss_of(item, on), seed, status, item.history)
+        return Entry(
+            item.name,
+            item.mechanism,
+            item.max_loss,
+            item.grid,
+            item.region,
+            loss_of(item, on),
+            seed,
+            status,
+            item.history,
+        )
     problem = item.problem
     grid = None if problem.region is None else problem.grid
-    return Entry(item.name, item.mechanism, problem.max_loss, grid, problem.region, problem.loss, item.seed, item.status, item.history)
+    return Entry(
+        item.name,
+        item.mechanism,
+        problem.max_loss,
+        grid,
+        problem.region,
+        problem.loss,
+        item.seed,
+        item.status,
+        item.history,
+    )
 
 
-def _row(entry: Entry, on: Samples | Table, region: Region | None, fitted_on: Samples | Table | None, *, hits: int, seed: int) -> Row:
+def _row(
+    entry: Entry,
+    on: Samples | Table,
+    region: Region | None,
+    fitted_on: Samples | Table | None,
+    *,
+    hits: int,
+    seed: int,
+) -> Row:
     """The law is worked out once, or the reports drawn once, and seen through every grid."""
     grids = [] if region is None else [Grid.over(region, cell_m=cell_m) for cell_m in GRIDS_M]
     law = entry.mechanism.law(on.joint(), loss=entry.loss)
     if law is not None:
-        learnt = None if fitted_on is None else entry.mechanism.law(fitted_on.joint(), loss=entry.loss)
+        learnt = (
+            None if fitted_on is None else entry.mechanism.law(fitted_on.joint(), loss=entry.loss)
+        )
         epsilon = geo_epsilon_at(entry.mechanism, on)
         measured = judge_law(law, region=region, fitted_on=learnt, geo_epsilon=epsilon)
-        return Row(entry, measured, tuple(judge_law(merge_on_grid(law, grid)).bayes_error for grid in grids))
+        return Row(
+            entry,
+            measured,
+            tuple(judge_law(merge_on_grid(law, grid)).bayes_error for grid in grids),
+        )
     reports, secret, cost = draw_reports(entry.mechanism, on, hits=hits, seed=seed, loss=entry.loss)
     other = None
     if fitted_on is not None:
-        other = draw_reports(entry.mechanism, fitted_on, hits=hits, seed=seed + 1, loss=entry.loss)[:2]
+        other = draw_reports(entry.mechanism, fitted_on, hits=hits, seed=seed + 1, loss=entry.loss)[
+            :2
+        ]
     measured = judge_reports(
         secret,
         reports,
@@ -255,5 +326,7 @@ def _row(entry: Entry, on: Samples | Table, region: Region | None, fitted_on: Sa
         learnt_names=None if fitted_on is None else fitted_on.secrets,
     )
     secrets = len(on.secrets)
-    over = tuple(estimate_bayes_error(secret, reports, grid, secrets=secrets, hits=hits) for grid in grids)
+    over = tuple(
+        estimate_bayes_error(secret, reports, grid, secrets=secrets, hits=hits) for grid in grids
+    )
     return Row(entry, measured, over)

@@ -1,4 +1,5 @@
-"""Figures of the report, as data addresses for an <img>: no global state, the same bytes for the same input."""
+"""Figures of the report, as data addresses for an <img>: no global state, the same bytes for the
+same input."""
 
 import base64
 import io
@@ -15,13 +16,16 @@ from matplotlib.markers import MarkerStyle
 from sfumato.data.grid import Region
 from sfumato.measure.estimate import Estimate
 
-# The colours of Okabe and Ito that stand out on white; 7 colours and 8 markers share no factor, so 56 users differ.
+# The colours of Okabe and Ito that stand out on white; 7 colours and 8 markers share no factor, so
+# 56 users differ.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
 _LINES = ("-", "--", "-.", (0, (3, 1, 1, 1)), (0, (5, 1, 1, 1, 1, 1)))
 _INK, _FAINT = "#3d4852", "#c9ced3"
 _GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))
-_LAYERS = 8  # points are drawn in this many rounds over the users, so that no user covers the others
+_LAYERS = (
+    8  # points are drawn in this many rounds over the users, so that no user covers the others
+)
 _STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9.0,
@@ -45,23 +49,33 @@ def swatch(user: int) -> str:
     """A user's marker as a small inline SVG, for legends in the page."""
     colour, marker = look_of(user)
     style = MarkerStyle(marker)
-    polygons: list[Any] = list(style.get_path().transformed(style.get_transform()).to_polygons(closed_only=False))
+    polygons: list[Any] = list(
+        style.get_path().transformed(style.get_transform()).to_polygons(closed_only=False)
+    )
     size = 1.25 * max(float(np.abs(points).max()) for points in polygons)
-    outline = " ".join("M" + "L".join(f"{x:.3f},{-y:.3f}" for x, y in points) + "Z" for points in polygons)
+    outline = " ".join(
+        "M" + "L".join(f"{x:.3f},{-y:.3f}" for x, y in points) + "Z" for points in polygons
+    )
     box = f"{-size:.2f} {-size:.2f} {2 * size:.2f} {2 * size:.2f}"
     ring = f'stroke="#fff" stroke-width="{0.12 * size:.2f}"'
-    return f'<svg class="mark" viewBox="{box}" aria-hidden="true"><path d="{outline}" fill="{colour}" {ring}/></svg>'
+    return (
+        f'<svg class="mark" viewBox="{box}" aria-hidden="true"><path d="{outline}" fill="{colour}"'
+        f" {ring}/></svg>"
+    )
 
 
 def window_of(truth: np.ndarray, max_loss: float) -> Region:
-    """What the pictures show: the square of the truths, widened by the budget, at most by half its side."""
+    """What the pictures show: the square of the truths, widened by the budget, at most by half its
+    side."""
     side = Region.around(truth).side_m
     return Region.around(truth, margin_m=max(0.08 * side, min(max_loss, 0.5 * side), 25.0))
 
 
 def fan_out(points: np.ndarray, step_m: float) -> np.ndarray:
     """Lay points that share one place on a sunflower about it: its area grows with their number."""
-    _, group, count = np.unique(np.round(points, 3), axis=0, return_inverse=True, return_counts=True)
+    _, group, count = np.unique(
+        np.round(points, 3), axis=0, return_inverse=True, return_counts=True
+    )
     group = group.ravel()
     order = np.argsort(group, kind="stable")
     rank = np.empty(len(points))
@@ -70,8 +84,16 @@ def fan_out(points: np.ndarray, step_m: float) -> np.ndarray:
     return points + step_m * np.sqrt(rank)[:, None] * around
 
 
-def points_figure(points: np.ndarray, secret: np.ndarray, window: Region, *, behind: np.ndarray | None = None, dpi: int = 150) -> str:
-    """Points of all users in a square window with a scale bar; `behind` are drawn in grey below them."""
+def points_figure(
+    points: np.ndarray,
+    secret: np.ndarray,
+    window: Region,
+    *,
+    behind: np.ndarray | None = None,
+    dpi: int = 150,
+) -> str:
+    """Points of all users in a square window with a scale bar; `behind` are drawn in grey below
+    them."""
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
@@ -84,10 +106,20 @@ def points_figure(points: np.ndarray, secret: np.ndarray, window: Region, *, beh
                 colour, marker = look_of(int(user))
                 rows = (part == layer) & (secret == user)
                 axes.scatter(
-                    spread[rows, 0], spread[rows, 1], s=17, c=colour, marker=marker, linewidths=0.3, edgecolors="white", zorder=2 + layer
+                    spread[rows, 0],
+                    spread[rows, 1],
+                    s=17,
+                    c=colour,
+                    marker=marker,
+                    linewidths=0.3,
+                    edgecolors="white",
+                    zorder=2 + layer,
                 )
         half = window.side_m / 2
-        axes.set(xlim=(window.centre[0] - half, window.centre[0] + half), ylim=(window.centre[1] - half, window.centre[1] + half))
+        axes.set(
+            xlim=(window.centre[0] - half, window.centre[0] + half),
+            ylim=(window.centre[1] - half, window.centre[1] + half),
+        )
         axes.set_aspect("equal")
         axes.locator_params(nbins=5)
         axes.tick_params(length=2, labelsize=7.5)
@@ -105,8 +137,24 @@ def _scale_bar(axes: Axes, window: Region) -> None:
     left, low = (middle - 0.45 * window.side_m for middle in window.centre)
     label = f"{length / 1000:g} km" if length >= 1000 else f"{length:g} m"
     box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 2}
-    axes.plot([left, left + length], [low, low], color="black", linewidth=3, solid_capstyle="butt", zorder=20)
-    axes.text(left + length / 2, low + 0.02 * window.side_m, label, ha="center", va="bottom", fontsize=9, zorder=20, bbox=box)
+    axes.plot(
+        [left, left + length],
+        [low, low],
+        color="black",
+        linewidth=3,
+        solid_capstyle="butt",
+        zorder=20,
+    )
+    axes.text(
+        left + length / 2,
+        low + 0.02 * window.side_m,
+        label,
+        ha="center",
+        va="bottom",
+        fontsize=9,
+        zorder=20,
+        bbox=box,
+    )
 
 
 def grids_figure(names: Sequence[str], rows: Sequence[Sequence[Estimate]], blind: float) -> str:
@@ -114,42 +162,85 @@ def grids_figure(names: Sequence[str], rows: Sequence[Sequence[Estimate]], blind
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
-        sides = sorted({estimate.cell_m for row in rows for estimate in row if estimate.cell_m is not None})
-        axes.axhline(blind, color="black", linewidth=1, linestyle=":", label=f"blind guess, {blind:.3f}")
+        sides = sorted(
+            {estimate.cell_m for row in rows for estimate in row if estimate.cell_m is not None}
+        )
+        axes.axhline(
+            blind, color="black", linewidth=1, linestyle=":", label=f"blind guess, {blind:.3f}"
+        )
         for number, (name, row) in enumerate(zip(names, rows, strict=True)):
             found = [estimate for estimate in row if estimate.cell_m is not None]
             where = [sides.index(estimate.cell_m or 0.0) for estimate in found]
-            look: dict[str, Any] = {"marker": MARKERS[number % len(MARKERS)], "linestyle": _LINES[number % len(_LINES)], "markersize": 6}
+            look: dict[str, Any] = {
+                "marker": MARKERS[number % len(MARKERS)],
+                "linestyle": _LINES[number % len(_LINES)],
+                "markersize": 6,
+            }
             values = [estimate.value for estimate in found]
-            axes.errorbar(where, values, yerr=_whiskers(found), color=_ink(number, len(names)), capsize=3, label=_short(name), **look)
+            axes.errorbar(
+                where,
+                values,
+                yerr=_whiskers(found),
+                color=_ink(number, len(names)),
+                capsize=3,
+                label=_short(name),
+                **look,
+            )
         axes.set_xticks(range(len(sides)), [f"{side:g}" for side in sides])
-        axes.set(xlabel="side of a cell, m", ylabel="Bayes error ↑", ylim=(0, min(1.0, blind * 1.12 + 0.02)))
+        axes.set(
+            xlabel="side of a cell, m",
+            ylabel="Bayes error ↑",
+            ylim=(0, min(1.0, blind * 1.12 + 0.02)),
+        )
         axes.margins(x=0.08)
         _plain(axes)
-        axes.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
+        axes.legend(
+            frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2
+        )
 
     return _address(draw, (4.4, 2.6 + 0.72 * len(names)))
 
 
 def bars_figure(
-    names: Sequence[str], values: Sequence[Estimate], *, label: str, most: float, most_label: str, percent: bool = False
+    names: Sequence[str],
+    values: Sequence[Estimate],
+    *,
+    label: str,
+    most: float,
+    most_label: str,
+    percent: bool = False,
 ) -> str:
-    """One bar a mechanism, with its interval where it is an estimate, up to the most that is possible."""
+    """One bar a mechanism, with its interval where it is an estimate, up to the most that is
+    possible."""
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
         where = np.arange(len(names))
         found = [estimate.value for estimate in values]
         colours = [_ink(number, len(names)) for number in range(len(names))]
-        axes.barh(where, found, color=colours, height=0.55, xerr=_whiskers(values), ecolor=_INK, capsize=3)
+        axes.barh(
+            where, found, color=colours, height=0.55, xerr=_whiskers(values), ecolor=_INK, capsize=3
+        )
         for row, estimate in enumerate(values):
             text = f"{estimate.value:.1%}" if percent else f"{estimate.value:.3f}"
-            axes.annotate(text, (max(estimate.value, estimate.high), row), xytext=(5, 0), textcoords="offset points", va="center")
+            axes.annotate(
+                text,
+                (max(estimate.value, estimate.high), row),
+                xytext=(5, 0),
+                textcoords="offset points",
+                va="center",
+            )
         axes.axvline(most, color="black", linewidth=1, linestyle=":")
         axes.set_yticks(where, [_short(name) for name in names])
-        axes.set(xlim=(0, most * 1.18), xlabel=f"{label} (dotted: {most_label})", ylim=(len(names) - 0.5, -0.5))
+        axes.set(
+            xlim=(0, most * 1.18),
+            xlabel=f"{label} (dotted: {most_label})",
+            ylim=(len(names) - 0.5, -0.5),
+        )
         if percent:
-            axes.set_xticks(np.linspace(0, 1, 5), [f"{share:.0%}" for share in np.linspace(0, 1, 5)])
+            axes.set_xticks(
+                np.linspace(0, 1, 5), [f"{share:.0%}" for share in np.linspace(0, 1, 5)]
+            )
         _plain(axes)
 
     return _address(draw, (4.4, 1.1 + 0.42 * len(names)))
@@ -158,18 +249,33 @@ def bars_figure(
 def history_figure(history: Sequence[dict[str, Any]], max_loss: float | None) -> str | None:
     """Learning curves: payoff, loss and accuracies over the rounds, whichever were recorded."""
     panels = [("payoff",), ("loss",), ("accuracy_train", "accuracy_validation")]
-    shown = [keys for panel in panels if (keys := [key for key in panel if any(line.get(key) is not None for line in history)])]
+    shown = [
+        keys
+        for panel in panels
+        if (keys := [key for key in panel if any(line.get(key) is not None for line in history)])
+    ]
     if not shown:
         return None
-    rounds = [float(line["round"]) if line.get("round") is not None else number for number, line in enumerate(history)]
+    rounds = [
+        float(line["round"]) if line.get("round") is not None else number
+        for number, line in enumerate(history)
+    ]
 
     def draw(figure: Figure) -> None:
         stack = figure.subplots(len(shown), sharex=True, squeeze=False)[:, 0]
         for axes, keys in zip(stack, shown, strict=True):
             for key, colour, line in zip(keys, (_ink(0, 2), _ink(1, 2)), _LINES, strict=False):
-                values = [float("nan") if entry.get(key) is None else float(entry[key]) for entry in history]
+                values = [
+                    float("nan") if entry.get(key) is None else float(entry[key])
+                    for entry in history
+                ]
                 axes.plot(
-                    rounds, values, color=colour, linestyle=line, marker="." if len(history) < 40 else "", label=key.rpartition("_")[2]
+                    rounds,
+                    values,
+                    color=colour,
+                    linestyle=line,
+                    marker="." if len(history) < 40 else "",
+                    label=key.rpartition("_")[2],
                 )
             if keys == ["loss"] and max_loss is not None:
                 axes.axhline(max_loss, color="black", linewidth=1, linestyle=":", label="budget")
@@ -186,7 +292,14 @@ def _whiskers(estimates: Sequence[Estimate]) -> np.ndarray | None:
     """Lengths of the intervals below and above; nothing where all is exact."""
     if not any(estimate.kind == "estimate" for estimate in estimates):
         return None
-    ends = [(max(0.0, e.value - e.low), max(0.0, e.high - e.value)) if e.kind == "estimate" else (np.nan, np.nan) for e in estimates]
+    ends = [
+        (
+            (max(0.0, e.value - e.low), max(0.0, e.high - e.value))
+            if e.kind == "estimate"
+            else (np.nan, np.nan)
+        )
+        for e in estimates
+    ]
     return np.array(ends).T
 
 
@@ -205,8 +318,11 @@ def _plain(axes: Axes) -> None:
     axes.set_axisbelow(True)
 
 
-def _address(draw: Callable[[Figure], None], size: tuple[float, float], *, dpi: int | None = None) -> str:
-    """Draw a figure and write it as a data address: PNG where a resolution is given, SVG where not."""
+def _address(
+    draw: Callable[[Figure], None], size: tuple[float, float], *, dpi: int | None = None
+) -> str:
+    """Draw a figure and write it as a data address: PNG where a resolution is given, SVG where
+    not."""
     stream = io.BytesIO()
     with rc_context(_STYLE), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a letter that the font lacks is drawn as a box
@@ -216,6 +332,13 @@ def _address(draw: Callable[[Figure], None], size: tuple[float, float], *, dpi: 
             figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
         else:
             cut: dict[str, Any] = {"bbox_inches": "tight", "pad_inches": 0.06}
-            figure.savefig(stream, format="png", dpi=dpi, metadata={"Software": None}, pil_kwargs={"optimize": True}, **cut)
+            figure.savefig(
+                stream,
+                format="png",
+                dpi=dpi,
+                metadata={"Software": None},
+                pil_kwargs={"optimize": True},
+                **cut,
+            )
     kind = "svg+xml" if dpi is None else "png"
     return f"data:image/{kind};base64,{base64.b64encode(stream.getvalue()).decode()}"

@@ -1,4 +1,5 @@
-"""What `sfumato measure` adds to the figures of a run: other users, repeated reports, what the file tells."""
+"""What `sfumato measure` adds to the figures of a run: other users, repeated reports, what the file
+tells."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,7 +22,8 @@ from sfumato.solver.run import Run, problem_of
 
 @dataclass(frozen=True)
 class Asked:
-    """What else to measure.  `reports` are the numbers of reports that an adversary sees; empty for none."""
+    """What else to measure.  `reports` are the numbers of reports that an adversary sees; empty for
+    none."""
 
     reports: tuple[int, ...] = ()
     sticky_cell_m: float | None = None
@@ -31,11 +33,19 @@ class Asked:
 
     def __post_init__(self) -> None:
         if self.sticky_cell_m is not None and not self.reports:
-            raise ProblemError("--sticky-cell-m says what a place is for repeated reports; it goes with --reports-per-user")
+            raise ProblemError(
+                "--sticky-cell-m says what a place is for repeated reports; it goes with"
+                " --reports-per-user"
+            )
         if self.sticky_cell_m is not None and not 0 < self.sticky_cell_m < float("inf"):
-            raise ProblemError(f"the cell within which a report is kept must be above 0 metres; got {self.sticky_cell_m}")
+            raise ProblemError(
+                "the cell within which a report is kept must be above 0 metres; got"
+                f" {self.sticky_cell_m}"
+            )
         if self.keep is not None and not self.leave_one_out:
-            raise ProblemError("--keep is the folder of runs of users left out; it goes with --leave-one-out")
+            raise ProblemError(
+                "--keep is the folder of runs of users left out; it goes with --leave-one-out"
+            )
 
     @property
     def anything(self) -> bool:
@@ -55,11 +65,16 @@ def further(
     hits: int,
     seed: int,
 ) -> tuple[dict[str, Any], str]:
-    """For JSON, and as text.  `parts` and `judged` hold the data and its judgements by name, the training data first."""
+    """For JSON, and as text.  `parts` and `judged` hold the data and its judgements by name, the
+    training data first."""
     measured = {label: found for label, found in judged.items() if found is not None}
     label, first = next(iter(parts.items()))
     priors = {name: under_priors(found) for name, found in measured.items()}
-    extra: dict[str, Any] = {"other_shares": {name: None if found is None else found.as_dict() for name, found in priors.items()}}
+    extra: dict[str, Any] = {
+        "other_shares": {
+            name: None if found is None else found.as_dict() for name, found in priors.items()
+        }
+    }
     said = [priors_text(priors[label], label)]
     test = parts.get("test data")
     if own_data and isinstance(first, Samples) and isinstance(test, Samples):
@@ -71,13 +86,23 @@ def further(
         extra["repeated"] = {}
         for name, data in parts.items():
             many = repeated_reports(
-                run.mechanism, data, asked.reports, sticky_cell_m=cell, grid=grid, region=run.region, loss=loss, seed=seed
+                run.mechanism,
+                data,
+                asked.reports,
+                sticky_cell_m=cell,
+                grid=grid,
+                region=run.region,
+                loss=loss,
+                seed=seed,
             )
             extra["repeated"][name] = many.as_dict()
             said.append(repeated_text(many, name))
     if asked.leave_one_out:
         if not own_data:
-            raise ProblemError("users are left out of the run's own training data; --leave-one-out does not go with --data")
+            raise ProblemError(
+                "users are left out of the run's own training data; --leave-one-out does not go"
+                " with --data"
+            )
         places = {name: data for name, data in parts.items() if isinstance(data, Samples)}
         found = leave_one_out(
             problem_of(run, first),

@@ -24,7 +24,8 @@ class Gap:
 
     @property
     def value(self) -> float | None:
-        """Leakage less the bound: the grid's for reports on the grid, the plane's for others (None where it was not proved)."""
+        """Leakage less the bound: the grid's for reports on the grid, the plane's for others (None
+        where it was not proved)."""
         if self.on_grid:
             return self.leakage - self.bounds.grid
         return None if self.bounds.plane is None else self.leakage - self.bounds.plane
@@ -59,12 +60,20 @@ def gaps_of(items: Sequence[object], train: Samples | Table | None) -> list[Gap 
         if problem is None or best is None or law is None:
             found.append(None)
         else:
-            found.append(Gap(problem.objective.name, problem.objective.leakage(law.joint), best, problem.names_cells(law.joint)))
+            found.append(
+                Gap(
+                    problem.objective.name,
+                    problem.objective.leakage(law.joint),
+                    best,
+                    problem.names_cells(law.joint),
+                )
+            )
     return found
 
 
 def problem_behind(item: object, train: Samples | Table | None) -> Problem | None:
-    """The problem that a solution or a run of this training data answers; None for anything else."""
+    """The problem that a solution or a run of this training data answers; None for anything
+    else."""
     if isinstance(item, Solution):
         return item.problem
     if isinstance(item, Run) and train is not None and train.hash == item.record["data"]["hash"]:
@@ -83,5 +92,15 @@ def _certificate(item: object) -> Certificate | None:
 def _key(problem: Problem) -> tuple[Any, ...]:
     limits = None if problem.user_limits is None else tuple(problem.user_limits)
     grid = None if problem.region is None else problem.grid
-    loss = None if isinstance(problem.samples, Table) else problem.loss  # a table's hash covers its losses
-    return (problem.samples.hash, problem.objective.name, problem.max_loss, limits, problem.max_distance, grid, loss)
+    loss = (
+        None if isinstance(problem.samples, Table) else problem.loss
+    )  # a table's hash covers its losses
+    return (
+        problem.samples.hash,
+        problem.objective.name,
+        problem.max_loss,
+        limits,
+        problem.max_distance,
+        grid,
+        loss,
+    )

@@ -27,19 +27,24 @@ from sfumato.solver.run import versions
 
 PICTURE_SEED = 0
 _MOST_POINTS = 2000  # points a picture
-_ALL_POINTS = 9000  # points in all pictures; with coarser pictures where there are many, this keeps the file below 2 MB
+# points in all pictures; with coarser pictures where there are many, this keeps the file below 2 MB
+_ALL_POINTS = 9000
 _FEW_POINTS = 600  # fewer check-ins than this are reported several times each
 _CROWD = 0.05  # a place with more than this share of the reports is spoken of
 
 
 def write_html(comparison: Comparison, path: str | Path) -> None:
-    """Write the comparison as one self-contained HTML file.  The same comparison gives the same bytes.
+    """Write the comparison as one self-contained HTML file.  The same comparison gives the same
+    bytes.
 
     The page contains true locations, and says so.
     """
     rows, on = comparison.rows, comparison.on
     if isinstance(on, Table):
-        raise ProblemError("the report is for places; a comparison on words has no map: print it as a table instead")
+        raise ProblemError(
+            "the report is for places; a comparison on words has no map: print it as a table"
+            " instead"
+        )
     sections = [
         ("figures", "Loss and leakage", _main_table(rows, on)),
         ("points", "What each mechanism did to the points", _points(rows, on)),
@@ -52,11 +57,26 @@ def write_html(comparison: Comparison, path: str | Path) -> None:
         ("reading", "How to read it", HOW_TO_READ),
     ]
     title = f"Who can be told from the reports: {on.name}"
-    write_text(path, page(title=title, summary=summary(rows, on), sections=[section for section in sections if section[2]]))
+    write_text(
+        path,
+        page(
+            title=title,
+            summary=summary(rows, on),
+            sections=[section for section in sections if section[2]],
+        ),
+    )
 
 
 def _main_table(rows: Sequence[Row], on: Samples) -> str:
-    names = ["mechanism", "loss", "Bayes error ↑", "information, bits ↓", "exposed ↓", "worst report ↓", "learnt error ↑"]
+    names = [
+        "mechanism",
+        "loss",
+        "Bayes error ↑",
+        "information, bits ↓",
+        "exposed ↓",
+        "worst report ↓",
+        "learnt error ↑",
+    ]
     names += ["gap to the best ↓", "geo-indist., per m ↓", "cell side"]
     lines = []
     for row in rows:
@@ -73,14 +93,19 @@ def _main_table(rows: Sequence[Row], on: Samples) -> str:
                 _cell(found.exposed, "{:.1%}"),
                 f"{found.worst_report:.3f}<small>{'exact' if computed else 'largest seen'}</small>",
                 learnt if found.learnt_error is None else _cell(found.learnt_error, "{:.3f}"),
-                "–<small>not proved</small>"
-                if row.gap is None or row.gap.value is None
-                else f"{row.gap.value:.4f}<small>proved, on</small><small>training data</small>",
+                (
+                    "–<small>not proved</small>"
+                    if row.gap is None or row.gap.value is None
+                    else f"{row.gap.value:.4f}<small>proved, on</small><small>training data</small>"
+                ),
                 _epsilon(found.geo_epsilon, by_design=row.entry.mechanism.geo_epsilon is not None),
                 "own reports" if cell is None else f"{cell:g} m",
             ]
         )
-    caption = f"On {on.name}: {len(on)} check-ins of {len(on.secrets)} users. ↑ higher is more private, ↓ lower is more private."
+    caption = (
+        f"On {on.name}: {len(on)} check-ins of {len(on.secrets)} users. ↑ higher is more private, ↓"
+        " lower is more private."
+    )
     return table(caption, head_row(names), lines)
 
 
@@ -90,7 +115,10 @@ def _loss_cell(row: Row) -> str:
         return "not known<small>truths not given</small>"
     budget = "no budget" if limit is None else f"of {limit:g} {unit(row)}"
     if over_by(row) > 0:
-        budget = f'<span class="over">{amount(over_by(row))} {unit(row)} over {limit:g} {unit(row)}</span>'
+        budget = (
+            f'<span class="over">{amount(over_by(row))} {unit(row)} over {limit:g}'
+            f" {unit(row)}</span>"
+        )
     return f"{length(row)}<small>{budget}</small>{_how(loss, '{:.1f}')}"
 
 
@@ -108,7 +136,9 @@ def _epsilon(value: float | None, *, by_design: bool) -> str:
     if value is None:
         return "not computed"
     return (
-        "∞<small>no guarantee</small>" if isinf(value) else f"{value:.3g}<small>{'by design' if by_design else 'at these points'}</small>"
+        "∞<small>no guarantee</small>"
+        if isinf(value)
+        else f"{value:.3g}<small>{'by design' if by_design else 'at these points'}</small>"
     )
 
 
@@ -122,30 +152,49 @@ def _points(rows: Sequence[Row], on: Samples) -> str:
     window = figures.window_of(on.truth, min(budgets, default=0.0))
     dpi = round(min(150.0, 150 * (6 / (len(rows) + 1)) ** 0.5))
     note = "All check-ins." if len(chosen) == len(on) else f"{len(chosen)} of {len(on)} check-ins."
-    alt = f"Map of the true locations of {len(on.secrets)} users, {window.side_m:.0f} metres wide, one colour and marker a user."
-    panels = [figure(figures.points_figure(truth, secret, window, dpi=dpi), alt, heading="Truth", note=note)]
+    alt = (
+        f"Map of the true locations of {len(on.secrets)} users, {window.side_m:.0f} metres wide,"
+        " one colour and marker a user."
+    )
+    panels = [
+        figure(
+            figures.points_figure(truth, secret, window, dpi=dpi), alt, heading="Truth", note=note
+        )
+    ]
     for row in rows:
         truths, secrets = np.repeat(truth, again, axis=0), np.repeat(secret, again)
         reports = row.entry.mechanism.sample(truths, seed=PICTURE_SEED)
         mixed = generator(PICTURE_SEED).permutation(len(reports))
         drawn = figures.points_figure(reports[mixed], secrets[mixed], window, behind=truth, dpi=dpi)
         words = _seen(reports, window)
-        alt = f"Map of the reports of {row.entry.name} for the same check-ins, in the same window. {words}"
+        alt = (
+            f"Map of the reports of {row.entry.name} for the same check-ins, in the same window."
+            f" {words}"
+        )
         panels.append(figure(drawn, alt, heading=f"Reports: {row.entry.name}", note=escape(words)))
-    legend = "".join(f"<li>{figures.swatch(user)}{escape(name)}</li>" for user, name in enumerate(on.secrets))
+    legend = "".join(
+        f"<li>{figures.swatch(user)}{escape(name)}</li>" for user, name in enumerate(on.secrets)
+    )
     each = "one report" if again == 1 else f"{again} reports"
     text = (
-        f"The same {len(chosen)} check-ins in every picture, {each} each, drawn with the fixed seed {PICTURE_SEED}. "
-        "Points that share one place are fanned out around it: the larger the disc, the more points. Grey: the truths. "
-        "Only the pictures are drawn so; the figures are not computed from them."
+        f"The same {len(chosen)} check-ins in every picture, {each} each, drawn with the fixed seed"
+        f" {PICTURE_SEED}. Points that share one place are fanned out around it: the larger the"
+        " disc, the more points. Grey: the truths. Only the pictures are drawn so; the figures are"
+        " not computed from them."
     )
-    return f'<p class="note">{text}</p>\n<ul class="legend" aria-label="Users">{legend}</ul>\n<div class="panels">{"".join(panels)}</div>'
+    return (
+        f'<p class="note">{text}</p>\n<ul class="legend" aria-label="Users">{legend}</ul>\n<div'
+        f' class="panels">{"".join(panels)}</div>'
+    )
 
 
 def _seen(reports: np.ndarray, window: Region) -> str:
     beyond = int((~window.contains(reports)).sum())
     _, count = np.unique(np.round(reports, 3), axis=0, return_counts=True)
-    words = f"{len(reports)} reports; {beyond} ({beyond / len(reports):.1%}) beyond this window, not shown."
+    words = (
+        f"{len(reports)} reports; {beyond} ({beyond / len(reports):.1%}) beyond this window, not"
+        " shown."
+    )
     words = words if beyond else f"{len(reports)} reports, all in this window."
     if count.max() > max(1, _CROWD * len(reports)):
         words += f" {count.max() / len(reports):.0%} of them at one place."
@@ -158,21 +207,38 @@ def _charts(rows: Sequence[Row], on: Samples) -> str:
     blind, entropy = float(1 - prior.max()), float(-np.sum(prior * np.log2(prior)))
     panels = []
     if any(row.over_grids for row in rows):
-        told = "; ".join(f"{row.entry.name}: " + ", ".join(f"{e.value:.3f} at {e.cell_m:g} m" for e in row.over_grids) for row in rows)
+        told = "; ".join(
+            f"{row.entry.name}: "
+            + ", ".join(f"{e.value:.3f} at {e.cell_m:g} m" for e in row.over_grids)
+            for row in rows
+        )
         alt = f"Bayes error by side of the cells. {told}. A blind guess errs {blind:.3f}."
         drawn = figures.grids_figure(names, [row.over_grids for row in rows], blind)
         note = "Who sees only coarser cells errs no less. Whiskers: 95% intervals of estimates."
         panels.append(figure(drawn, alt, heading="Bayes error over grids ↑", note=note))
     bits = [row.measured.information_bits for row in rows]
-    alt = "Information in bits. " + "; ".join(f"{name}: {e.value:.3f}" for name, e in zip(names, bits, strict=True))
-    drawn = figures.bars_figure(names, bits, label="bits", most=entropy, most_label=f"all there is, {entropy:.2f}")
+    alt = "Information in bits. " + "; ".join(
+        f"{name}: {e.value:.3f}" for name, e in zip(names, bits, strict=True)
+    )
+    drawn = figures.bars_figure(
+        names, bits, label="bits", most=entropy, most_label=f"all there is, {entropy:.2f}"
+    )
     panels.append(figure(drawn, f"{alt}. At most {entropy:.3f}.", heading="Information ↓"))
     exposed = [row.measured.exposed for row in rows]
-    alt = "Share of exposed reports. " + "; ".join(f"{name}: {e.value:.1%}" for name, e in zip(names, exposed, strict=True))
-    drawn = figures.bars_figure(names, exposed, label="share of reports", most=1.0, most_label="all", percent=True)
-    panels.append(figure(drawn, f"{alt}.", heading="Exposed reports ↓", note="One user more than 90% likely."))
+    alt = "Share of exposed reports. " + "; ".join(
+        f"{name}: {e.value:.1%}" for name, e in zip(names, exposed, strict=True)
+    )
+    drawn = figures.bars_figure(
+        names, exposed, label="share of reports", most=1.0, most_label="all", percent=True
+    )
+    panels.append(
+        figure(drawn, f"{alt}.", heading="Exposed reports ↓", note="One user more than 90% likely.")
+    )
     *first, information, last = panels
-    return f'<div class="panels two">{"".join(first)}<div class="stack">{information}{last}</div></div>'
+    return (
+        f'<div class="panels two">{"".join(first)}<div'
+        f' class="stack">{information}{last}</div></div>'
+    )
 
 
 def _users(rows: Sequence[Row], on: Samples) -> str:
@@ -184,28 +250,57 @@ def _users(rows: Sequence[Row], on: Samples) -> str:
         for users in found:
             cells += _user_cells(users.get(name))
         lines.append([figures.swatch(user) + cells[0], *cells[1:]])
-    head = head_row(["", *(row.entry.name for row in rows)], span=3).replace('<th scope="col"></th>', "<td></td><td></td>", 1)
-    head += head_row(["user", "check-ins", *(name for row in rows for name in (f"loss, {unit(row)}", "error ↑", "exposed ↓"))])
-    caption = "For each user: loss, chance that the best guess misses this user, share of this user's reports that leave it above 90%."
+    head = head_row(["", *(row.entry.name for row in rows)], span=3).replace(
+        '<th scope="col"></th>', "<td></td><td></td>", 1
+    )
+    head += head_row(
+        [
+            "user",
+            "check-ins",
+            *(name for row in rows for name in (f"loss, {unit(row)}", "error ↑", "exposed ↓")),
+        ]
+    )
+    caption = (
+        "For each user: loss, chance that the best guess misses this user, share of this user's"
+        " reports that leave it above 90%."
+    )
     return table(caption, head, lines)
 
 
 def _user_cells(user: PerUser | None) -> list[str]:
     if user is None:
         return ["–"] * 3
-    return ["–" if isnan(user.loss) else amount(user.loss), f"{user.error:.3f}", f"{user.exposed:.1%}"]
+    return [
+        "–" if isnan(user.loss) else amount(user.loss),
+        f"{user.error:.3f}",
+        f"{user.exposed:.1%}",
+    ]
 
 
 def _worst(rows: Sequence[Row]) -> str:
     cases: list[tuple[str, Callable[[Row], str]]] = [
         ("Worst report", _worst_report),
-        ("Easiest to guess", lambda row: _extreme(row, lambda user: -user.error, "errs {0.error:.3f}")),
-        ("Most exposed", lambda row: _extreme(row, lambda user: user.exposed, "{0.exposed:.1%} of the reports")),
-        ("Pays most", lambda row: _extreme(row, lambda user: user.loss, "{0.loss:.1f} " + unit(row))),
+        (
+            "Easiest to guess",
+            lambda row: _extreme(row, lambda user: -user.error, "errs {0.error:.3f}"),
+        ),
+        (
+            "Most exposed",
+            lambda row: _extreme(row, lambda user: user.exposed, "{0.exposed:.1%} of the reports"),
+        ),
+        (
+            "Pays most",
+            lambda row: _extreme(row, lambda user: user.loss, "{0.loss:.1f} " + unit(row)),
+        ),
         ("Reports outside the region", lambda row: f"{amount(100 * row.measured.outside)}%"),
     ]
     lines = [[name, *(case(row) for row in rows)] for name, case in cases]
-    return table("What the averages hide.", head_row(["case", *(row.entry.name for row in rows)]), lines, look="texts")
+    return table(
+        "What the averages hide.",
+        head_row(["case", *(row.entry.name for row in rows)]),
+        lines,
+        look="texts",
+    )
 
 
 def _worst_report(row: Row) -> str:
@@ -214,7 +309,9 @@ def _worst_report(row: Row) -> str:
     share = float(joint.place_probability[top.any(axis=0)].sum())
     whom = [joint.secrets[user] for user in np.flatnonzero(top.any(axis=1))]
     sent = f"{share:.1%}" if share >= 0.001 else f"{100 * share:.1g}%"
-    return f"{worst:.3f} for {escape(spoken(whom, most=4))}<small>such reports: {sent} of all</small>"
+    return (
+        f"{worst:.3f} for {escape(spoken(whom, most=4))}<small>such reports: {sent} of all</small>"
+    )
 
 
 def _extreme(row: Row, key: Callable[[PerUser], float], form: str) -> str:
@@ -229,10 +326,21 @@ def _extreme(row: Row, key: Callable[[PerUser], float], form: str) -> str:
 def _learning(rows: Sequence[Row]) -> str:
     panels = []
     for row in rows:
-        drawn = figures.history_figure(row.entry.history, row.entry.max_loss) if row.entry.history else None
+        drawn = (
+            figures.history_figure(row.entry.history, row.entry.max_loss)
+            if row.entry.history
+            else None
+        )
         if drawn is not None:
             alt = f"Learning curves of {row.entry.name} over {len(row.entry.history)} rounds."
-            panels.append(figure(drawn, alt, heading=row.entry.name, note="The payoff steers the learning. It is not the leakage."))
+            panels.append(
+                figure(
+                    drawn,
+                    alt,
+                    heading=row.entry.name,
+                    note="The payoff steers the learning. It is not the leakage.",
+                )
+            )
     return f'<div class="panels">{"".join(panels)}</div>' if panels else ""
 
 
@@ -243,22 +351,57 @@ def _settings(comparison: Comparison) -> str:
         entry = row.entry
         budget = "none" if entry.max_loss is None else f"{entry.max_loss:g} {unit(row)}"
         loss = str(getattr(entry.loss, "__name__", "own function"))
-        cells = [described(entry.mechanism), budget, loss, "none" if entry.seed is None else str(entry.seed), entry.status or "–"]
+        cells = [
+            described(entry.mechanism),
+            budget,
+            loss,
+            "none" if entry.seed is None else str(entry.seed),
+            entry.status or "–",
+        ]
         lines.append([escape(entry.name), *(escape(cell) for cell in cells)])
     region, on, train = comparison.region, comparison.on, comparison.train
-    hits = sorted({e.hits for row in comparison.rows for e in (row.measured.bayes_error, *row.over_grids) if e.hits is not None})
+    hits = sorted(
+        {
+            e.hits
+            for row in comparison.rows
+            for e in (row.measured.bayes_error, *row.over_grids)
+            if e.hits is not None
+        }
+    )
     facts = [
         ("judged on", f"{on.name}: {len(on)} check-ins of {len(on.secrets)} users"),
         ("hash of that data (SHA-256)", on.hash),
-        *([] if train is None else [("learnt on", f"{train.name}: {len(train)} check-ins"), ("hash of that data (SHA-256)", train.hash)]),
+        *(
+            []
+            if train is None
+            else [
+                ("learnt on", f"{train.name}: {len(train)} check-ins"),
+                ("hash of that data (SHA-256)", train.hash),
+            ]
+        ),
         *([("steps", "; ".join(on.notes))] if on.notes else []),
         ("plane", "metres as given" if on.plane is None else described(on.plane)),
-        *([] if region is None else [("region", f"{region.side_m:g} m square about ({region.centre[0]:.1f}, {region.centre[1]:.1f}) m")]),
+        *(
+            []
+            if region is None
+            else [
+                (
+                    "region",
+                    (
+                        f"{region.side_m:g} m square about ({region.centre[0]:.1f},"
+                        f" {region.centre[1]:.1f}) m"
+                    ),
+                )
+            ]
+        ),
         *([("reports a check-in, for estimates", ", ".join(map(str, hits)))] if hits else []),
         ("seed of the pictures", str(PICTURE_SEED)),
         ("versions", ", ".join(f"{name} {version}" for name, version in versions().items())),
     ]
-    values = [[escape(name), f"<code>{escape(value)}</code>" if "hash" in name else escape(value)] for name, value in facts]
+    values = [
+        [escape(name), f"<code>{escape(value)}</code>" if "hash" in name else escape(value)]
+        for name, value in facts
+    ]
     made = table("How each mechanism was made.", head_row(names), lines, look="texts")
     return made + table("Data and versions.", head_row(["what", "value"]), values, look="texts")
 
@@ -268,7 +411,9 @@ def described(thing: Any) -> str:
     if isinstance(thing, (bool, int, str)) or thing is None:
         return str(thing)
     if isinstance(thing, Grid):
-        return f"{thing.cell_m:g} m cells" + ("" if thing.region is None else f" over {thing.region.side_m:g} m")
+        return f"{thing.cell_m:g} m cells" + (
+            "" if thing.region is None else f" over {thing.region.side_m:g} m"
+        )
     if isinstance(thing, (float, np.floating)):
         return f"{thing:.6g}"
     if isinstance(thing, (tuple, list)) and len(thing) <= 4:

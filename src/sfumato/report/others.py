@@ -11,22 +11,43 @@ from sfumato.measure.repeated import Repeated
 from sfumato.report.table import text_table
 from sfumato.solver.left_out import LeftOut, user_of
 
-WHAT_REMAINS = "Keeping reports does not cover other periods and other places: each brings a report of its own."
+WHAT_REMAINS = (
+    "Keeping reports does not cover other periods and other places: each brings a report of its"
+    " own."
+)
 
 
 def repeated_rows(found: Repeated) -> list[list[str]]:
-    """Bayes errors: a column a number of reports and one for endlessly many, a row a way of sending them."""
+    """Bayes errors: a column a number of reports and one for endlessly many, a row a way of sending
+    them."""
     same = len(found.counts) + 1
     rows = [
         ["one place, a new draw for each", *map(shown, found.fresh), shown(found.endless)],
         ["one place and period, the first report kept", *[shown(found.first)] * same],
     ]
     if found.middle is not None:
-        rows.append([f"one place and period, the middle of its {found.sticky_cell_m:g} m cell answered", *[shown(found.middle)] * same])
-        rows.append(["one place, a new period for each, middles answered", *map(shown, found.middle_periods or ()), "-"])
+        rows.append(
+            [
+                f"one place and period, the middle of its {found.sticky_cell_m:g} m cell answered",
+                *[shown(found.middle)] * same,
+            ]
+        )
+        rows.append(
+            [
+                "one place, a new period for each, middles answered",
+                *map(shown, found.middle_periods or ()),
+                "-",
+            ]
+        )
     rows.append(["another place of the user for each", *map(shown, found.places), "-"])
     if found.middle_places is not None:
-        rows.append(["another place of the user for each, middles answered", *map(shown, found.middle_places), "-"])
+        rows.append(
+            [
+                "another place of the user for each, middles answered",
+                *map(shown, found.middle_places),
+                "-",
+            ]
+        )
     return rows
 
 
@@ -38,7 +59,10 @@ def repeated_notes(found: Repeated) -> list[str]:
     if drawn:
         wide = max(max(one.high - one.value, one.value - one.low) for one in drawn)
         least = min(one.hits or 0 for one in drawn)
-        said.append(f"≈ from at least {least} lists of reports drawn from the law: unbiased, given the law, and within {wide:.3f} (95 %).")
+        said.append(
+            f"≈ from at least {least} lists of reports drawn from the law: unbiased, given the law,"
+            f" and within {wide:.3f} (95 %)."
+        )
     if found.middle_loss is not None:
         said.append(f"Answering middles costs {found.middle_loss:.1f} m on average.")
     return [*said, WHAT_REMAINS]
@@ -55,24 +79,43 @@ def priors_text(found: Priors | None, label: str) -> str:
     if found is None:
         return "Other shares of the users: not computed, the figures are estimated from samples."
     chosen = [found.given, found.equal, found.easiest, found.dearest]
-    names = ["as in the data", "equal", f"{found.easiest.name} twice (least error)", f"{found.dearest.name} twice (most loss)"]
+    names = [
+        "as in the data",
+        "equal",
+        f"{found.easiest.name} twice (least error)",
+        f"{found.dearest.name} twice (most loss)",
+    ]
     lines = [[name, *_under(one)] for name, one in zip(names, chosen, strict=True)]
     return (
-        text_table([f"shares of the users, {label}", "loss m", "Bayes error ↑", "a blind guess", "info bits ↓"], lines)
+        text_table(
+            [
+                f"shares of the users, {label}",
+                "loss m",
+                "Bayes error ↑",
+                "a blind guess",
+                "info bits ↓",
+            ],
+            lines,
+        )
         + "\n"
         + capacity(found)
     )
 
 
 def _under(one: UnderPrior) -> list[str]:
-    return [f"{one.loss:.1f}", f"{one.bayes_error.value:.3f}", f"{one.blind:.3f}", f"{one.information_bits.value:.3f}"]
+    return [
+        f"{one.loss:.1f}",
+        f"{one.bayes_error.value:.3f}",
+        f"{one.blind:.3f}",
+        f"{one.information_bits.value:.3f}",
+    ]
 
 
 def capacity(found: Priors) -> str:
     """What holds for all shares, in a sentence."""
     return (
-        f"Whatever the shares: the best guess is right at most {found.capacity:.2f} times as often as a blind one, "
-        f"and the loss is at most {found.largest_loss:.1f} m."
+        f"Whatever the shares: the best guess is right at most {found.capacity:.2f} times as often"
+        f" as a blind one, and the loss is at most {found.largest_loss:.1f} m."
     )
 
 
@@ -89,7 +132,8 @@ LEFT_OUT_HEADS = (
 
 
 def left_out_rows(found: Sequence[LeftOut], label: str, trained: Judgement) -> list[list[str]]:
-    """One row for the mechanism that saw everybody, then one a user left out: all users' figures, the user's, and what they were."""
+    """One row for the mechanism that saw everybody, then one a user left out: all users' figures,
+    the user's, and what they were."""
     rows = [["nobody", _metres(trained.loss), shown(trained.bayes_error), *["-"] * 6]]
     for one in found:
         judged = one.judged[label]
@@ -107,16 +151,24 @@ def _part(user: PerUser | None, part: str, form: str) -> str:
     return "-" if user is None or isnan(getattr(user, part)) else form.format(getattr(user, part))
 
 
-def left_out_text(found: Sequence[LeftOut], label: str, trained: Judgement, *, name: str = "") -> str:
+def left_out_text(
+    found: Sequence[LeftOut], label: str, trained: Judgement, *, name: str = ""
+) -> str:
     """What leaving each user out of training did, on one set of data."""
-    return text_table([f"{name and f'{name}: '}left out of training, {label}", *LEFT_OUT_HEADS], left_out_rows(found, label, trained))
+    return text_table(
+        [f"{name and f'{name}: '}left out of training, {label}", *LEFT_OUT_HEADS],
+        left_out_rows(found, label, trained),
+    )
 
 
 def membership_text(found: Membership) -> str:
     """What the mechanism's file tells about its training points."""
     if not found.scores:
         return f"what the file tells about its training points: {found.verdict}"
-    lines = [[name, f"≈{auc.value:.3f} [{auc.low:.3f}, {auc.high:.3f}]"] for name, auc in found.scores.items()]
+    lines = [
+        [name, f"≈{auc.value:.3f} [{auc.low:.3f}, {auc.high:.3f}]"]
+        for name, auc in found.scores.items()
+    ]
     head = f"is a place a training point? {found.points} against {found.points} held out"
     return f"{text_table([head, 'AUC (0.5 is a toss)'], lines)}\n{found.verdict}"
 
@@ -127,4 +179,8 @@ def shown(estimate: Estimate) -> str:
 
 
 def _metres(estimate: Estimate) -> str:
-    return "-" if isnan(estimate.value) else f"{'≈' if estimate.kind == 'estimate' else ''}{estimate.value:.1f}"
+    return (
+        "-"
+        if isnan(estimate.value)
+        else f"{'≈' if estimate.kind == 'estimate' else ''}{estimate.value:.1f}"
+    )

@@ -1,4 +1,5 @@
-"""Who is not in the data, for several mechanisms beside each other: text for a terminal, a section for the report."""
+"""Who is not in the data, for several mechanisms beside each other: text for a terminal, a section
+for the report."""
 
 from collections.abc import Sequence
 from html import escape
@@ -12,16 +13,27 @@ from sfumato.report.table import text_table
 if TYPE_CHECKING:
     from sfumato.report.compare import Row
 
-_HEADS = ("error, equal shares ↑", "error, one user twice ↑", "loss, one user twice ↓", "its file tells")
+_HEADS = (
+    "error, equal shares ↑",
+    "error, one user twice ↑",
+    "loss, one user twice ↓",
+    "its file tells",
+)
 _NOTES = (
-    "one user twice: the user whose doubling is worst; its file tells: how well who has the file tells training points from "
-    "held-out ones (AUC, 0.5 is a toss)"
+    "one user twice: the user whose doubling is worst; its file tells: how well who has the file"
+    " tells training points from held-out ones (AUC, 0.5 is a toss)"
 )
 
 
 def others_text(rows: Sequence["Row"]) -> str:
-    """Other shares of the users and what each file tells; below it, users left out where that was asked for."""
-    said = [text_table(["other users than these", *_HEADS], [[row.entry.name, *_cells(row)] for row in rows]) + f"\n{_NOTES}"]
+    """Other shares of the users and what each file tells; below it, users left out where that was
+    asked for."""
+    said = [
+        text_table(
+            ["other users than these", *_HEADS], [[row.entry.name, *_cells(row)] for row in rows]
+        )
+        + f"\n{_NOTES}"
+    ]
     for row in rows:
         for label in dict.fromkeys(label for one in row.left_out for label in one.judged):
             said.append(left_out_text(row.left_out, label, row.measured, name=row.entry.name))
@@ -58,11 +70,20 @@ def others_section(rows: Sequence["Row"]) -> str:
     parts = [_shares(rows), _files(rows)]
     for row in rows:
         for label in dict.fromkeys(label for one in row.left_out for label in one.judged):
-            caption = f"{row.entry.name}: each user left out of training in turn, everybody judged on {label}."
-            lines = [[escape(cell) for cell in line] for line in left_out_rows(row.left_out, label, row.measured)]
+            caption = (
+                f"{row.entry.name}: each user left out of training in turn, everybody judged on"
+                f" {label}."
+            )
+            lines = [
+                [escape(cell) for cell in line]
+                for line in left_out_rows(row.left_out, label, row.measured)
+            ]
             parts.append(table(caption, head_row(["left out", *LEFT_OUT_HEADS]), lines))
     if not any(row.left_out for row in rows):
-        parts.append('<p class="note">Users left out of training: not measured here; compare with --leave-one-out.</p>')
+        parts.append(
+            '<p class="note">Users left out of training: not measured here; compare with'
+            " --leave-one-out.</p>"
+        )
     return "\n".join(part for part in parts if part)
 
 
@@ -71,15 +92,30 @@ def _shares(rows: Sequence["Row"]) -> str:
     for row in rows:
         found = row.priors
         if found is None:
-            lines.append([escape(row.entry.name), "not computed<small>estimated from samples</small>", *["–"] * 4])
+            lines.append(
+                [
+                    escape(row.entry.name),
+                    "not computed<small>estimated from samples</small>",
+                    *["–"] * 4,
+                ]
+            )
             continue
         easiest, dearest = found.easiest, found.dearest
         lines.append(
             [
                 escape(row.entry.name),
-                f"{found.given.bayes_error.value:.3f}<small>a blind guess {found.given.blind:.3f}</small>",
-                f"{found.equal.bayes_error.value:.3f}<small>a blind guess {found.equal.blind:.3f}</small>",
-                f"{easiest.bayes_error.value:.3f}<small>{escape(easiest.name)}; a blind guess {easiest.blind:.3f}</small>",
+                (
+                    f"{found.given.bayes_error.value:.3f}<small>a blind guess"
+                    f" {found.given.blind:.3f}</small>"
+                ),
+                (
+                    f"{found.equal.bayes_error.value:.3f}<small>a blind guess"
+                    f" {found.equal.blind:.3f}</small>"
+                ),
+                (
+                    f"{easiest.bayes_error.value:.3f}<small>{escape(easiest.name)}; a blind guess"
+                    f" {easiest.blind:.3f}</small>"
+                ),
                 f"{found.equal.loss:.1f} m",
                 f"{dearest.loss:.1f} m<small>{escape(dearest.name)}</small>",
             ]
@@ -93,7 +129,10 @@ def _shares(rows: Sequence["Row"]) -> str:
         "loss, equal shares",
         "loss, one user twice",
     ]
-    caption = "If the users reported in other shares than in this data. One user twice: the user whose doubling is worst."
+    caption = (
+        "If the users reported in other shares than in this data. One user twice: the user whose"
+        " doubling is worst."
+    )
     return table(caption, head_row(names), lines) + (f"<ul>{''.join(notes)}</ul>" if notes else "")
 
 
@@ -107,10 +146,17 @@ def _files(rows: Sequence["Row"]) -> str:
         cells = [escape(row.entry.name)]
         for name in names:
             auc = found.scores.get(name)
-            cells.append("–" if auc is None else f"{auc.value:.3f}<small>estimate</small><small>{auc.low:.3f} to {auc.high:.3f}</small>")
+            cells.append(
+                "–"
+                if auc is None
+                else (
+                    f"{auc.value:.3f}<small>estimate</small><small>{auc.low:.3f} to"
+                    f" {auc.high:.3f}</small>"
+                )
+            )
         lines.append([*cells, escape(found.verdict)])
     caption = (
-        "What each mechanism's file tells about its training points: how well a score that is read off the file tells them from as many "
-        "held-out points (AUC; 0.5 is a toss, 1 is certain)."
+        "What each mechanism's file tells about its training points: how well a score that is read"
+        " off the file tells them from as many held-out points (AUC; 0.5 is a toss, 1 is certain)."
     )
     return table(caption, head_row(["mechanism", *names, "verdict"]), lines, look="texts")

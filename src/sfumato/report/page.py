@@ -1,4 +1,5 @@
-"""The page around the figures: style, skeleton, tables, and what does not change from report to report."""
+"""The page around the figures: style, skeleton, tables, and what does not change from report to
+report."""
 
 from collections.abc import Sequence
 from html import escape
@@ -140,18 +141,26 @@ worst cases.</li>
 
 
 def page(*, title: str, summary: str, sections: Sequence[tuple[str, str, str]]) -> str:
-    """The whole document.  `title` is plain text, `summary` is HTML, a section is (id, plain heading, HTML)."""
+    """The whole document.  `title` is plain text, `summary` is HTML, a section is (id, plain
+    heading, HTML)."""
     links = " ".join(f'<a href="#{name}">{escape(heading)}</a>' for name, heading, _ in sections)
     bodies = "\n".join(
-        f'<section aria-labelledby="{name}">\n<h2 id="{name}">{escape(heading)}</h2>\n{body}\n</section>'
+        f'<section aria-labelledby="{name}">\n<h2'
+        f' id="{name}">{escape(heading)}</h2>\n{body}\n</section>'
         for name, heading, body in sections
     )
-    return _PAGE.substitute(title=escape(title), style=_STYLE, summary=summary, links=links, sections=bodies)
+    return _PAGE.substitute(
+        title=escape(title), style=_STYLE, summary=summary, links=links, sections=bodies
+    )
 
 
 def table(caption: str, head: str, rows: Sequence[Sequence[str]], *, look: str = "") -> str:
-    """A table whose rows begin with a heading.  All given as HTML; `head` is the rows of the head."""
-    body = "\n".join(f'<tr><th scope="row">{first}</th>' + "".join(f"<td>{cell}</td>" for cell in rest) + "</tr>" for first, *rest in rows)
+    """A table whose rows begin with a heading.  All given as HTML; `head` is the rows of the
+    head."""
+    body = "\n".join(
+        f'<tr><th scope="row">{first}</th>' + "".join(f"<td>{cell}</td>" for cell in rest) + "</tr>"
+        for first, *rest in rows
+    )
     kind = f' class="{look}"' if look else ""
     return (
         f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(caption)}">'
@@ -161,10 +170,17 @@ def table(caption: str, head: str, rows: Sequence[Sequence[str]], *, look: str =
 
 
 def head_row(names: Sequence[str], *, span: int = 1) -> str:
-    """One row of column headings, plain text; with `span`, all but the first stretch over that many columns."""
-    first, *rest = [escape(name).replace(" ↑", "&nbsp;↑").replace(" ↓", "&nbsp;↓") for name in names]
+    """One row of column headings, plain text; with `span`, all but the first stretch over that many
+    columns."""
+    first, *rest = [
+        escape(name).replace(" ↑", "&nbsp;↑").replace(" ↓", "&nbsp;↓") for name in names
+    ]
     scope = 'scope="col"' if span == 1 else f'scope="colgroup" colspan="{span}"'
-    return f'<tr><th scope="col">{first}</th>' + "".join(f"<th {scope}>{name}</th>" for name in rest) + "</tr>"
+    return (
+        f'<tr><th scope="col">{first}</th>'
+        + "".join(f"<th {scope}>{name}</th>" for name in rest)
+        + "</tr>"
+    )
 
 
 def figure(address: str, alt: str, *, heading: str = "", note: str = "") -> str:

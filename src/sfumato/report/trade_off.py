@@ -59,27 +59,49 @@ class TradeOff:
             ]
             for at, budget in enumerate(found.budgets)
         ]
-        curve = text_table(["max loss m", "Bayes error ↑", "at most", "info bits ↓", "at least"], lines)
+        curve = text_table(
+            ["max loss m", "Bayes error ↑", "at most", "info bits ↓", "at least"], lines
+        )
         others = []
         for one in self.placed:
             about = "" if one.kind == "exact" else "≈"
-            others.append([one.name, f"{one.loss:.1f}", f"{about}{one.bayes_error:.4f}", f"{about}{one.information_bits:.4f}"])
-        proved = f"proved to {found.bayes.gap:.4f} (Bayes error) and {found.information.gap:.4f} bits"
+            others.append(
+                [
+                    one.name,
+                    f"{one.loss:.1f}",
+                    f"{about}{one.bayes_error:.4f}",
+                    f"{about}{one.information_bits:.4f}",
+                ]
+            )
+        proved = (
+            f"proved to {found.bayes.gap:.4f} (Bayes error) and {found.information.gap:.4f} bits"
+        )
         notes = f"reports on {found.problem.grid.cell_m:g} m cells; {proved}"
         if any(one.kind != "exact" for one in self.placed):
             notes += "; ≈ estimated from samples"
-        beyond = f"\n{', '.join(self.beyond)}: above the curve somewhere, with reports that are not on these cells" if self.beyond else ""
+        beyond = (
+            f"\n{', '.join(self.beyond)}: above the curve somewhere, with reports that are not on"
+            " these cells"
+            if self.beyond
+            else ""
+        )
         return f"{curve}\n{notes}\n\n{text_table(['mechanism', 'loss m', 'Bayes error ↑', 'info bits ↓'], others)}{beyond}"
 
     @property
     def beyond(self) -> tuple[str, ...]:
         """Who passes what is proved for reports on the cells: only what reports elsewhere can."""
         budgets, bayes, bits = self.frontier.budgets, self.frontier.bayes, self.frontier.information
-        within = [one for one in self.placed if one.kind == "exact" and budgets.min() <= one.loss <= budgets.max()]
+        within = [
+            one
+            for one in self.placed
+            if one.kind == "exact" and budgets.min() <= one.loss <= budgets.max()
+        ]
         at = np.array([one.loss for one in within])
         more = [1 - one.bayes_error for one in within] < bayes.bound_at(at) - _ROUNDING
         more |= [one.information_bits for one in within] < bits.bound_at(at) - _ROUNDING
-        return tuple(dict.fromkeys(one.name for one, passed in zip(within, more, strict=True) if passed))
+        return tuple(
+            dict.fromkeys(one.name for one, passed in zip(within, more, strict=True) if passed)
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -93,10 +115,20 @@ class TradeOff:
         figure = Figure(figsize=(10, 4.2), layout="constrained")
         left, right = figure.subplots(1, 2)
         found = self.frontier
-        budgets = np.union1d(found.budgets, np.linspace(found.budgets.min(), found.budgets.max(), 400))
-        ends = [(curve.reached_at(budgets), curve.bound_at(budgets)) for curve in (found.bayes, found.information)]
+        budgets = np.union1d(
+            found.budgets, np.linspace(found.budgets.min(), found.budgets.max(), 400)
+        )
+        ends = [
+            (curve.reached_at(budgets), curve.bound_at(budgets))
+            for curve in (found.bayes, found.information)
+        ]
         pairs = (
-            (left, *(1 - end for end in ends[0]), "Bayes error (higher is more private)", "bayes_error"),
+            (
+                left,
+                *(1 - end for end in ends[0]),
+                "Bayes error (higher is more private)",
+                "bayes_error",
+            ),
             (right, *ends[1], "information, bits (lower is more private)", "information_bits"),
         )
         best = f"best that can exist on {found.problem.grid.cell_m:g} m cells (proved)"
@@ -106,12 +138,23 @@ class TradeOff:
             for name, colour, marker in (("laplace", _ORANGE, "s"), ("coin", _GREEN, "o")):
                 places = [one for one in self.placed if one.name == name]
                 axes.plot(
-                    [one.loss for one in places], [getattr(one, key) for one in places], marker, color=colour, label=name, markersize=5
+                    [one.loss for one in places],
+                    [getattr(one, key) for one in places],
+                    marker,
+                    color=colour,
+                    label=name,
+                    markersize=5,
                 )
             for one in self.placed:
                 if one.name not in ("laplace", "coin"):
                     axes.plot(one.loss, getattr(one, key), "D", color=_INK, markersize=6)
-                    axes.annotate(one.name, (one.loss, getattr(one, key)), textcoords="offset points", xytext=(6, 6), fontsize=9)
+                    axes.annotate(
+                        one.name,
+                        (one.loss, getattr(one, key)),
+                        textcoords="offset points",
+                        xytext=(6, 6),
+                        fontsize=9,
+                    )
             axes.set_xlabel("expected loss, metres")
             axes.set_ylabel(label)
             axes.grid(alpha=0.3)
@@ -123,7 +166,9 @@ class TradeOff:
 def check_figure(path: Path) -> None:
     """Refuse an ending that is not drawn, before any work is done."""
     if path.suffix.lower() not in (".png", ".svg"):
-        raise FileError(f"{path.name} has an ending that sfumato does not draw; expected .png or .svg")
+        raise FileError(
+            f"{path.name} has an ending that sfumato does not draw; expected .png or .svg"
+        )
 
 
 def trade_off(
@@ -143,26 +188,45 @@ def trade_off(
     if isinstance(data, Table):
         raise ProblemError("a frontier is drawn for places; for words solve at each budget instead")
     if not first < last:
-        raise ProblemError(f"the budgets run from {first:g} to {last:g} m; expected the first below the last")
+        raise ProblemError(
+            f"the budgets run from {first:g} to {last:g} m; expected the first below the last"
+        )
     problem = Problem(data, max_loss=last, cell_m=cell_m, cells=cells)
     budgets = np.linspace(first, last, points)
     loaded = [load_run(folder) for folder in runs]
     own = None if data.plane is None else asdict(data.plane)
-    check_planes([own, *[run.record["data"].get("plane") for run in loaded]], [data.name, *[str(run.folder) for run in loaded]])
-    runs_placed = [_placed(run, problem) for run in loaded]  # what cannot be placed is refused before the proof
+    check_planes(
+        [own, *[run.record["data"].get("plane") for run in loaded]],
+        [data.name, *[str(run.folder) for run in loaded]],
+    )
+    runs_placed = [
+        _placed(run, problem) for run in loaded
+    ]  # what cannot be placed is refused before the proof
     found = frontier(problem, budgets, gap=gap, time_limit=time_limit, progress=progress)
     placed = []
-    for solver, chosen in ((Coin(), budgets), (Laplace(), budgets[:: max(1, -(-points // _LAPLACE_POINTS))])):
+    for solver, chosen in (
+        (Coin(), budgets),
+        (Laplace(), budgets[:: max(1, -(-points // _LAPLACE_POINTS))]),
+    ):
         for budget in chosen:
             progress(f"{solver.name} at {budget:g} m")
             measured = solve(replace(problem, max_loss=float(budget)), solver).measured
-            figures = (measured.loss.value, measured.bayes_error.value, measured.information_bits.value)
+            figures = (
+                measured.loss.value,
+                measured.bayes_error.value,
+                measured.information_bits.value,
+            )
             placed.append(Placed(solver.name, *figures, measured.bayes_error.kind))
     return TradeOff(found, (*placed, *runs_placed))
 
 
 def _placed(run: Run, problem: Problem) -> Placed:
-    law = run.mechanism.law(problem.joint, loss=problem.loss) or run.mechanism.law(problem.joint, grid=run.grid, loss=problem.loss)
+    law = run.mechanism.law(problem.joint, loss=problem.loss) or run.mechanism.law(
+        problem.joint, grid=run.grid, loss=problem.loss
+    )
     if law is None:
-        raise ProblemError(f"the law of {run.folder} is not known; measure it instead", hint=f"sfumato measure {run.folder}")
+        raise ProblemError(
+            f"the law of {run.folder} is not known; measure it instead",
+            hint=f"sfumato measure {run.folder}",
+        )
     return Placed(run.name, law.loss, bayes_error(law.joint), mutual_information(law.joint))

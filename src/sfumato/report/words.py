@@ -43,7 +43,8 @@ def length(row: Row) -> str:
 
 
 def over_by(row: Row) -> float:
-    """How far the measured loss lies over the budget; 0 where it keeps it, has none, or is not known."""
+    """How far the measured loss lies over the budget; 0 where it keeps it, has none, or is not
+    known."""
     limit, loss = row.entry.max_loss, row.measured.loss
     return loss.value - limit if limit is not None and loss.low > limit * (1 + 1e-9) else 0.0
 
@@ -51,7 +52,11 @@ def over_by(row: Row) -> float:
 def how(estimate: Estimate, form: str) -> list[str]:
     """How a number was got, in one line or two: exact, or estimated with its interval."""
     low, high = form.format(estimate.low), form.format(estimate.high)
-    return [estimate.kind] if estimate.kind == "exact" and estimate.high - estimate.low < _TINY else [estimate.kind, f"{low} to {high}"]
+    return (
+        [estimate.kind]
+        if estimate.kind == "exact" and estimate.high - estimate.low < _TINY
+        else [estimate.kind, f"{low} to {high}"]
+    )
 
 
 def summary(rows: Sequence[Row], on: Samples) -> str:
@@ -59,7 +64,10 @@ def summary(rows: Sequence[Row], on: Samples) -> str:
     names = [row.entry.name for row in rows]
     were = "was judged" if len(names) == 1 else "were compared"
     blind = 1 - on.counts.max() / len(on)
-    said = [f"{spoken(names)} {were} on {on.name}: {len(on)} check-ins of {len(on.secrets)} users, where a blind guess errs {blind:.3f}."]
+    said = [
+        f"{spoken(names)} {were} on {on.name}: {len(on)} check-ins of {len(on.secrets)} users,"
+        f" where a blind guess errs {blind:.3f}."
+    ]
     for budget in dict.fromkeys(row.entry.max_loss for row in rows):
         said.append(_winner([row for row in rows if row.entry.max_loss == budget], budget))
     return " ".join(escape(sentence) for sentence in said if sentence)
@@ -70,24 +78,40 @@ def _winner(rows: Sequence[Row], budget: float | None) -> str:
     where = "Without a budget" if budget is None else f"Within {budget:g} {unit(rows[0])}"
     if not kept:
         unknown = all(isnan(row.measured.loss.value) for row in rows)
-        return "The loss is not known, so nobody wins." if unknown else f"{where}: none; all lose more on this data."
+        return (
+            "The loss is not known, so nobody wins."
+            if unknown
+            else f"{where}: none; all lose more on this data."
+        )
     errors = _same_cells(kept)
     best = max(errors, key=lambda row: errors[row].value)
     own = best.measured.bayes_error
     cells = "its own reports" if own.cell_m is None else f"{own.cell_m:g}\u00a0m cells"
-    seen = f"{own.value:.3f} on {cells} at a loss of {length(best)}, with {best.measured.exposed.value:.1%} of its reports exposed"
+    seen = (
+        f"{own.value:.3f} on {cells} at a loss of {length(best)}, with"
+        f" {best.measured.exposed.value:.1%} of its reports exposed"
+    )
     said = f"{where}, {best.entry.name} hides the users best: the best guess errs {seen}"
     if len(kept) == 1:
         said = f"{where}, the best guess against {best.entry.name} errs {seen}"
-    close = [row.entry.name for row in kept if row is not best and errors[row].high >= errors[best].low]
+    close = [
+        row.entry.name for row in kept if row is not best and errors[row].high >= errors[best].low
+    ]
     if close:
         said += f" (not told apart from {spoken(close)})"
-    over = [f"{row.entry.name} errs {row.measured.bayes_error.value:.3f} at {length(row)}" for row in rows if over_by(row) > 0]
+    over = [
+        f"{row.entry.name} errs {row.measured.bayes_error.value:.3f} at {length(row)}"
+        for row in rows
+        if over_by(row) > 0
+    ]
     return f"{said}." + (f" Over the budget on this data: {spoken(over)}." if over else "")
 
 
 def _same_cells(rows: Sequence[Row]) -> dict[Row, Estimate]:
-    """Bayes errors that can be compared: as measured, or on the finest common grid where the cells differ."""
-    if len({row.measured.bayes_error.cell_m for row in rows}) > 1 and all(row.over_grids for row in rows):
+    """Bayes errors that can be compared: as measured, or on the finest common grid where the cells
+    differ."""
+    if len({row.measured.bayes_error.cell_m for row in rows}) > 1 and all(
+        row.over_grids for row in rows
+    ):
         return {row: row.over_grids[0] for row in rows}
     return {row: row.measured.bayes_error for row in rows}

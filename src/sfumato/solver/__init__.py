@@ -14,7 +14,13 @@ from sfumato.solver.optimum import Exact
 from sfumato.solver.problem import Problem
 from sfumato.solver.solution import Solution, Solver
 
-SOLVERS: dict[str, type] = {"codebook": Codebook, "exact": Exact, "game": Game, "coin": Coin, "laplace": Laplace}
+SOLVERS: dict[str, type] = {
+    "codebook": Codebook,
+    "exact": Exact,
+    "game": Game,
+    "coin": Coin,
+    "laplace": Laplace,
+}
 DEFAULT = "codebook"
 RESUMABLE = (Codebook, Game)  # learn round by round: progress, checkpoints
 
@@ -30,9 +36,9 @@ def solve(
 ) -> Solution:
     """Find a mechanism for a problem and measure it on the problem's own (training) data.
 
-    The same seed gives the same mechanism.  `time_limit` is in seconds.  A solver that plays rounds calls
-    `progress` with a record of each (and the mechanism as it is then, under "mechanism"), and with `checkpoint`
-    (a file) can be stopped and gone on with.
+    The same seed gives the same mechanism.  `time_limit` is in seconds.  A solver that plays rounds
+    calls `progress` with a record of each (and the mechanism as it is then, under "mechanism"), and
+    with `checkpoint` (a file) can be stopped and gone on with.
 
     >>> from sfumato.data.synthetic import four_corners
     >>> solution = solve(Problem(four_corners(0).train, max_loss=173), Coin())
@@ -44,17 +50,51 @@ def solve(
     start = time.perf_counter()
     if isinstance(solver, RESUMABLE):
         place = None if checkpoint is None else Path(checkpoint)
-        found = solver.solve(problem, seed=seed, time_limit=time_limit, progress=progress, checkpoint=place)
+        found = solver.solve(
+            problem, seed=seed, time_limit=time_limit, progress=progress, checkpoint=place
+        )
     elif checkpoint is not None:
-        raise ProblemError(f"the solver '{solver.name}' has no rounds to go on from; only the codebook and the game have a checkpoint")
+        raise ProblemError(
+            f"the solver '{solver.name}' has no rounds to go on from; only the codebook and the"
+            " game have a checkpoint"
+        )
     else:
         found = solver.solve(problem, seed=seed, time_limit=time_limit)
     seconds = time.perf_counter() - start
-    measured = judge(found.mechanism, problem.samples, loss=problem.loss, region=problem.region, sampled_on=problem.released_on)
+    measured = judge(
+        found.mechanism,
+        problem.samples,
+        loss=problem.loss,
+        region=problem.region,
+        sampled_on=problem.released_on,
+    )
     status = found.status
     if problem.max_loss is not None and measured.loss.low > problem.max_loss * (1 + 1e-9):
         status = f"Loss bound exceeded: {measured.loss.value:.2f} m over {problem.max_loss:g} m."
-    return Solution(problem, solver, seed, found.mechanism, measured, status, seconds, found.history, found.certificate)
+    return Solution(
+        problem,
+        solver,
+        seed,
+        found.mechanism,
+        measured,
+        status,
+        seconds,
+        found.history,
+        found.certificate,
+    )
 
 
-__all__ = ["DEFAULT", "RESUMABLE", "SOLVERS", "Codebook", "Coin", "Exact", "Game", "Laplace", "Problem", "Solution", "Solver", "solve"]
+__all__ = [
+    "DEFAULT",
+    "RESUMABLE",
+    "SOLVERS",
+    "Codebook",
+    "Coin",
+    "Exact",
+    "Game",
+    "Laplace",
+    "Problem",
+    "Solution",
+    "Solver",
+    "solve",
+]

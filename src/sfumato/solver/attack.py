@@ -13,19 +13,24 @@ _SMOOTHING = (0.0, 0.1, 0.3)
 
 
 def certificate_from_attacker(problem: Problem, attacker: Attacker) -> Certificate:
-    """The best certificate that an adversary's posterior gives: tempered, smoothed towards the prior, the best price.
+    """The best certificate that an adversary's posterior gives: tempered, smoothed towards the
+    prior, the best price.
 
-    For the Bayes and information objectives with one average budget; never worth less than a blind guess.
-    It is a valid proof, and usually a weak one: away from the mechanism's own reports the posterior is arbitrary, and the bound finds
-    the worst place.  A large gap from it says nothing about the mechanism; the exact solver's
-    certificate does.
+    For the Bayes and information objectives with one average budget; never worth less than a blind
+    guess. It is a valid proof, and usually a weak one: away from the mechanism's own reports the
+    posterior is arbitrary, and the bound finds the worst place.  A large gap from it says nothing
+    about the mechanism; the exact solver's certificate does.
     """
     budget = problem.average_budget
     claim = claim_of(problem)
     places, reports, prior = problem.places, problem.reports, problem.joint.prior
     posterior = attacker.posterior(reports)
     blind = prior if claim.objective == "information" else np.eye(len(prior))[prior.argmax()]
-    best = (0.0 if claim.objective == "information" else float(prior.max()), np.tile(blind, (len(reports), 1)), 0.0)
+    best = (
+        0.0 if claim.objective == "information" else float(prior.max()),
+        np.tile(blind, (len(reports), 1)),
+        0.0,
+    )
     for sharpness in _SHARPNESS:
         tempered = posterior**sharpness
         tempered /= tempered.sum(axis=1, keepdims=True)
@@ -38,7 +43,9 @@ def certificate_from_attacker(problem: Problem, attacker: Attacker) -> Certifica
                 loss = lambda chosen: problem.loss(places[:, None, :], reports[None, chosen, :])  # noqa: E731
                 return -bound_grid(claim, shares, np.array([price]), loss)
 
-            found = minimize_scalar(lost, bounds=(0.0, 4 / budget), method="bounded", options={"maxiter": 25})
+            found = minimize_scalar(
+                lost, bounds=(0.0, 4 / budget), method="bounded", options={"maxiter": 25}
+            )
             if -found.fun > best[0]:
                 best = (-float(found.fun), shares, float(found.x))
     return Certificate.of(problem, Proof(reports, best[1], np.array([best[2]])))

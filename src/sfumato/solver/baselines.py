@@ -22,21 +22,28 @@ _SAMPLED = 200_000  # reports for calibration where the law is too large to comp
 
 @dataclass(frozen=True)
 class Laplace:
-    """Planar Laplace noise, snapped to the grid, with the loss calibrated to the budget on the training data."""
+    """Planar Laplace noise, snapped to the grid, with the loss calibrated to the budget on the
+    training data."""
 
     name = "laplace"
 
     def solve(self, problem: Problem, *, seed: int, time_limit: float | None) -> Found:
-        """Shrink the noise until the snapped reports keep the budget: snapping adds a little loss."""
+        """Shrink the noise until the snapped reports keep the budget: snapping adds a little
+        loss."""
         budget = problem.average_budget
         problem.check_feasible()
-        # Snapping spreads a report over a cell, which adds side^2/24 E[1/r] = side^2 epsilon/24 to the
-        # loss: solve 2/epsilon + side^2 epsilon/24 = budget to start, then correct by what is measured.
+        # Snapping spreads a report over a cell, which adds side^2/24 E[1/r] = side^2 epsilon/24 to
+        # the
+        # loss: solve 2/epsilon + side^2 epsilon/24 = budget to start, then correct by what is
+        # measured.
         bend = problem.grid.cell_m**2 / 24
         start = budget if problem.loss is euclidean else problem.scale_m
         root = np.sqrt(max(0.0, start**2 - 8 * bend))
         epsilon = 4 / (start + root) * (1 + _CLOSE / 2)
-        power, before = 1.0, (0.0, 0.0)  # the loss goes with epsilon to this power, upside down: 1 for the distance
+        power, before = (
+            1.0,
+            (0.0, 0.0),
+        )  # the loss goes with epsilon to this power, upside down: 1 for the distance
         for tried in range(_TRIES):
             mechanism = Snapped(PlanarLaplace(epsilon), problem.grid)
             loss = _loss_of(mechanism, problem, seed=seed)
@@ -49,9 +56,14 @@ class Laplace:
             epsilon *= (loss / (budget * (1 - _CLOSE / 2))) ** (1 / power)
         if loss <= budget:
             return Found(mechanism, f"Within the budget: {loss:.2f} m of {budget:g} m.")
-        # On cells much wider than the budget the loss no longer follows epsilon; report the cell itself.
+        # On cells much wider than the budget the loss no longer follows epsilon; report the cell
+        # itself.
         mechanism = Snapped(Identity(), problem.grid)
-        return Found(mechanism, f"No noise fits {budget:g} m on {problem.grid.cell_m:g} m cells; the truth's cell is reported.")
+        return Found(
+            mechanism,
+            f"No noise fits {budget:g} m on {problem.grid.cell_m:g} m cells; the truth's cell is"
+            " reported.",
+        )
 
 
 def _loss_of(mechanism: Snapped, problem: Problem, *, seed: int) -> float:
@@ -64,9 +76,11 @@ def _loss_of(mechanism: Snapped, problem: Problem, *, seed: int) -> float:
 
 @dataclass(frozen=True)
 class Coin:
-    """Report the truth with chance p, one fixed best place otherwise, with p set to meet the budget.
+    """Report the truth with chance p, one fixed best place otherwise, with p set to meet the
+    budget.
 
-    Not snapped: its law on its own reports is known, and the baseline is to be as strong as it can be.
+    Not snapped: its law on its own reports is known, and the baseline is to be as strong as it can
+    be.
     """
 
     name = "coin"
@@ -75,20 +89,29 @@ class Coin:
         """The loss is linear in p, so p has a closed form."""
         budget = problem.average_budget
         if isinstance(problem.samples, Table):
-            raise ProblemError(f"{problem.samples.name} holds words; the coin is for places: use the exact solver")
+            raise ProblemError(
+                f"{problem.samples.name} holds words; the coin is for places: use the exact solver"
+            )
         place = cheapest_place(problem)
         always = _mean_loss(problem, place)
         keep = max(0.0, 1 - budget / always) if always > 0 else 0.0
-        return Found(CoinMechanism(keep=keep, place=place), f"The truth is reported {keep:.1%} of the time.")
+        return Found(
+            CoinMechanism(keep=keep, place=place), f"The truth is reported {keep:.1%} of the time."
+        )
 
 
 def cheapest_place(problem: Problem) -> tuple[float, float]:
-    """The place that costs least when it is always reported: for distances, the geometric median of the truths."""
+    """The place that costs least when it is always reported: for distances, the geometric median of
+    the truths."""
     start = problem.joint.place_probability @ problem.places
     options = {"xatol": 1e-4, "fatol": 1e-9, "maxiter": 2000}
-    found = minimize(lambda place: _mean_loss(problem, place), start, method="Nelder-Mead", options=options)
+    found = minimize(
+        lambda place: _mean_loss(problem, place), start, method="Nelder-Mead", options=options
+    )
     return float(found.x[0]), float(found.x[1])
 
 
 def _mean_loss(problem: Problem, place: np.ndarray | tuple[float, float]) -> float:
-    return float(problem.joint.place_probability @ problem.loss(problem.places, np.asarray(place)[None, :]))
+    return float(
+        problem.joint.place_probability @ problem.loss(problem.places, np.asarray(place)[None, :])
+    )

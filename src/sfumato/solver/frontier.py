@@ -1,9 +1,9 @@
 """The proven best trade-off: how little any mechanism can leak at each budget.
 
-The least leakage is a convex, falling function of the budget.  One solve at a budget gives two things
-that hold at *every* budget: a tangent below the curve (its certificate, whose multiplier is the slope)
-and a mechanism on it (mixing two mechanisms gives all losses between).  So a few solves bracket the
-whole curve, and the next one goes where the bracket is widest.
+The least leakage is a convex, falling function of the budget.  One solve at a budget gives two
+things that hold at *every* budget: a tangent below the curve (its certificate, whose multiplier is
+the slope) and a mechanism on it (mixing two mechanisms gives all losses between).  So a few solves
+bracket the whole curve, and the next one goes where the bracket is widest.
 """
 
 import time
@@ -23,7 +23,8 @@ _LN2 = float(np.log(2))
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The bracket of one objective: at each budget, `reached` by some mechanism and `bound` that none goes below.
+    """The bracket of one objective: at each budget, `reached` by some mechanism and `bound` that
+    none goes below.
 
     `tangents`, height at budget 0 and slope, each below the frontier at every budget.
     """
@@ -40,7 +41,8 @@ class Curve:
         return self.bound_at(self.budgets)
 
     def bound_at(self, budgets: np.ndarray) -> np.ndarray:
-        """At any budgets from the first to the last: between two of them a straight line would lie above the frontier."""
+        """At any budgets from the first to the last: between two of them a straight line would lie
+        above the frontier."""
         heights, slopes = self.tangents.T
         lowest = (heights[:, None] + slopes[:, None] * budgets).max(axis=0)
         return np.minimum(lowest, self.reached_at(budgets))
@@ -70,12 +72,19 @@ class Frontier:
         return self.bayes.budgets
 
     def as_dict(self) -> dict[str, object]:
-        """For JSON: Bayes errors (not vulnerabilities) and bits; `bound` is what no mechanism on the grid can pass."""
+        """For JSON: Bayes errors (not vulnerabilities) and bits; `bound` is what no mechanism on
+        the grid can pass."""
         points = [
             {
                 "max_loss": float(budget),
-                "bayes_error": {"value": float(1 - self.bayes.reached[at]), "bound": float(1 - self.bayes.bound[at])},
-                "information_bits": {"value": float(self.information.reached[at]), "bound": float(self.information.bound[at])},
+                "bayes_error": {
+                    "value": float(1 - self.bayes.reached[at]),
+                    "bound": float(1 - self.bayes.bound[at]),
+                },
+                "information_bits": {
+                    "value": float(self.information.reached[at]),
+                    "bound": float(self.information.bound[at]),
+                },
             }
             for at, budget in enumerate(self.budgets)
         ]
@@ -97,10 +106,11 @@ def frontier(
     progress: Callable[[str], None] = lambda text: None,
     watch: Callable[[Curve], None] = lambda curve: None,
 ) -> Frontier:
-    """Bracket the least leakage at every budget given, to `gap` (a probability, or bits) or until the time is up.
+    """Bracket the least leakage at every budget given, to `gap` (a probability, or bits) or until
+    the time is up.
 
-    The problem's own budget and objective are not used; its grid, loss and data are.  `watch` is shown the
-    bracket after each solve, while it narrows.
+    The problem's own budget and objective are not used; its grid, loss and data are.  `watch` is
+    shown the bracket after each solve, while it narrows.
     """
     budgets = np.asarray(budgets, dtype=float)
     if budgets.ndim != 1 or not len(budgets) or not np.all((budgets > 0) & np.isfinite(budgets)):
@@ -112,12 +122,14 @@ def frontier(
     smallest = problem.smallest_loss
     if not budgets.min() >= smallest:
         raise ProblemError(
-            f"the smallest budget asked for is {budgets.min():g} m; on this grid no mechanism stays below {smallest:.4g} m: "
-            "start higher or make the cells smaller"
+            f"the smallest budget asked for is {budgets.min():g} m; on this grid no mechanism stays"
+            f" below {smallest:.4g} m: start higher or make the cells smaller"
         )
     limit = None if time_limit is None else time_limit / 2
     curves = [
-        _curve(problem, objective, budgets, gap=gap, time_limit=limit, progress=progress, watch=watch)
+        _curve(
+            problem, objective, budgets, gap=gap, time_limit=limit, progress=progress, watch=watch
+        )
         for objective in (Bayes(), Information())
     ]
     return Frontier(problem, curves[0], curves[1])
@@ -151,15 +163,29 @@ def _curve(
             break
         budget = float(budgets[at])
         solved.add(budget)
-        asked = replace(problem, max_loss=budget, user_max_loss=None, max_distance=None, min_bayes_error=None, objective=objective)
+        asked = replace(
+            problem,
+            max_loss=budget,
+            user_max_loss=None,
+            max_distance=None,
+            min_bayes_error=None,
+            objective=objective,
+        )
         left = None if time_limit is None else time_limit - spent
-        optimum = best_within(asked, task_of(asked), gap=gap * unit / 2, time_limit=left, first_reports=reports)
-        proven, _ = bound_on_the_grid(asked, Proof(asked.reports, optimum.scores, optimum.multipliers))  # by the checker, not the solver
+        optimum = best_within(
+            asked, task_of(asked), gap=gap * unit / 2, time_limit=left, first_reports=reports
+        )
+        proven, _ = bound_on_the_grid(
+            asked, Proof(asked.reports, optimum.scores, optimum.multipliers)
+        )  # by the checker, not the solver
         reports = optimum.reports if reports is None else np.union1d(reports, optimum.reports)
         price = float(optimum.multipliers[0]) / unit
         tangents.append((proven / unit + price * budget, -price))
         points.append((optimum.loss, optimum.leakage / unit))
-        progress(f"{objective.name} at {budget:g} m: {optimum.leakage / unit:.4f}, at least {proven / unit:.4f}")
+        progress(
+            f"{objective.name} at {budget:g} m: {optimum.leakage / unit:.4f}, at least"
+            f" {proven / unit:.4f}"
+        )
     return curve
 
 
@@ -169,9 +195,17 @@ def _ends(problem: Problem, objective: Objective) -> list[tuple[float, float]]:
     from sfumato.mechanism.wrap import Snapped
 
     points = []
-    cost = np.array([float(problem.joint.place_probability @ problem.loss(problem.places, place[None, :])) for place in problem.reports])
+    cost = np.array(
+        [
+            float(problem.joint.place_probability @ problem.loss(problem.places, place[None, :]))
+            for place in problem.reports
+        ]
+    )
     best = problem.reports[int(np.argmin(cost))]
-    for mechanism in (Snapped(Identity(), problem.grid), constant((float(best[0]), float(best[1])))):
+    for mechanism in (
+        Snapped(Identity(), problem.grid),
+        constant((float(best[0]), float(best[1]))),
+    ):
         law = mechanism.law(problem.joint, loss=problem.loss)
         assert law is not None
         points.append((law.loss, objective.leakage(law.joint)))
@@ -179,12 +213,13 @@ def _ends(problem: Problem, objective: Objective) -> list[tuple[float, float]]:
 
 
 def _lower_hull(points: list[tuple[float, float]]) -> tuple[np.ndarray, np.ndarray]:
-    """Losses and leakages of the mixtures that leak least: the lower convex hull, level beyond its last point."""
+    """Losses and leakages of the mixtures that leak least: the lower convex hull, level beyond its
+    last point."""
     hull: list[tuple[float, float]] = []
     for point in sorted(points):
-        while len(hull) > 1 and (hull[-1][0] - hull[-2][0]) * (point[1] - hull[-2][1]) <= (hull[-1][1] - hull[-2][1]) * (
-            point[0] - hull[-2][0]
-        ):
+        while len(hull) > 1 and (hull[-1][0] - hull[-2][0]) * (point[1] - hull[-2][1]) <= (
+            hull[-1][1] - hull[-2][1]
+        ) * (point[0] - hull[-2][0]):
             hull.pop()
         hull.append(point)
     losses, leakages = np.array(hull).T

@@ -1,4 +1,5 @@
-"""Users who are not in the data: solve again without each of them, and judge everybody with what comes out."""
+"""Users who are not in the data: solve again without each of them, and judge everybody with what
+comes out."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -39,7 +40,11 @@ class LeftOut:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {"user": self.user, "status": self.status, **{label: found.as_dict() for label, found in self.judged.items()}}
+        return {
+            "user": self.user,
+            "status": self.status,
+            **{label: found.as_dict() for label, found in self.judged.items()},
+        }
 
 
 def user_of(found: Judgement, name: str) -> PerUser | None:
@@ -60,30 +65,43 @@ def leave_one_out(
     keep: str | Path | None = None,
     progress: Progress | None = None,
 ) -> tuple[LeftOut, ...]:
-    """For each user: solve again without the user, then judge everybody with that mechanism.  One solve a user.
+    """For each user: solve again without the user, then judge everybody with that mechanism.  One
+    solve a user.
 
-    Main arguments: the problem and the solver of the mechanism that is looked at, and its `seed`; `on`, data to judge on
-    by name (all of the training data unless said).  Other arguments: `time_limit`, seconds a solve; `grid` and `hits` as for
-    `judge`; `keep`, a folder for the run of each user left out: what is there from the same problem, solver and seed is
-    not solved again.
+    Main arguments: the problem and the solver of the mechanism that is looked at, and its `seed`;
+    `on`, data to judge on by name (all of the training data unless said).  Other arguments:
+    `time_limit`, seconds a solve; `grid` and `hits` as for `judge`; `keep`, a folder for the run of
+    each user left out: what is there from the same problem, solver and seed is not solved again.
     """
     samples = problem.samples
     if isinstance(samples, Table):
-        raise ProblemError(f"{samples.name} holds words; leaving users out is for places: a truth never seen has no report among words")
+        raise ProblemError(
+            f"{samples.name} holds words; leaving users out is for places: a truth never seen has"
+            " no report among words"
+        )
     present = [name for name, count in zip(samples.secrets, samples.counts, strict=True) if count]
     if len(present) < 3:
-        raise ProblemError(f"leaving one of {len(present)} users out leaves nobody to be confused with; expected at least three users")
+        raise ProblemError(
+            f"leaving one of {len(present)} users out leaves nobody to be confused with; expected"
+            " at least three users"
+        )
     found = []
     for number, user in enumerate(present):
         start = time.perf_counter()
         smaller = without(problem, user)
         place = None if keep is None else Path(keep) / f"without-{number + 1}"
         mechanism, status, fresh = _solved(smaller, solver, seed, time_limit, place)
-        judged = {label: _judged(mechanism, problem, data, grid, hits) for label, data in (on or {"training data": samples}).items()}
+        judged = {
+            label: _judged(mechanism, problem, data, grid, hits)
+            for label, data in (on or {"training data": samples}).items()
+        }
         found.append(LeftOut(user, mechanism, judged, status))
         if progress is not None:
             how = "solved" if fresh else "read again"
-            progress(f"left out {user} ({number + 1} of {len(present)}): {how} in {time.perf_counter() - start:.1f} s")
+            progress(
+                f"left out {user} ({number + 1} of {len(present)}): {how} in"
+                f" {time.perf_counter() - start:.1f} s"
+            )
     return tuple(found)
 
 
@@ -92,23 +110,50 @@ def without(problem: Problem, user: str) -> Problem:
     samples = problem.samples
     assert isinstance(samples, Samples)
     if problem.objective.name == f"target:{user}":
-        raise ProblemError(f"the objective is about user {user}, who cannot be left out of it; choose another objective")
-    rest = samples.take(samples.secret != samples.secrets.index(user), name=f"{samples.name} without {user}").renumbered()
+        raise ProblemError(
+            f"the objective is about user {user}, who cannot be left out of it; choose another"
+            " objective"
+        )
+    rest = samples.take(
+        samples.secret != samples.secrets.index(user), name=f"{samples.name} without {user}"
+    ).renumbered()
     budgets = problem.user_max_loss
-    kept = None if budgets is None else {name: budget for name, budget in budgets.items() if name in rest.secrets}
+    kept = (
+        None
+        if budgets is None
+        else {name: budget for name, budget in budgets.items() if name in rest.secrets}
+    )
     return replace(problem, samples=rest, user_max_loss=kept)
 
 
-def _judged(mechanism: Mechanism, problem: Problem, data: Samples, grid: Grid | None, hits: int) -> Judgement:
-    return judge(mechanism, data, grid=grid, loss=problem.loss, region=problem.region, sampled_on=problem.released_on, hits=hits)
+def _judged(
+    mechanism: Mechanism, problem: Problem, data: Samples, grid: Grid | None, hits: int
+) -> Judgement:
+    return judge(
+        mechanism,
+        data,
+        grid=grid,
+        loss=problem.loss,
+        region=problem.region,
+        sampled_on=problem.released_on,
+        hits=hits,
+    )
 
 
-def _solved(problem: Problem, solver: Solver, seed: int, time_limit: float | None, place: Path | None) -> tuple[Mechanism, str, bool]:
+def _solved(
+    problem: Problem, solver: Solver, seed: int, time_limit: float | None, place: Path | None
+) -> tuple[Mechanism, str, bool]:
     """A mechanism and how its solver ended; whether it was solved now or read again."""
     if place is not None and place.exists():
         run = load_run(place)
-        if run.record != {**run.record, **plain(question(problem, solver, seed))} or run.record["data"]["hash"] != problem.samples.hash:
-            raise FileError(f"{place} holds a run of another problem, solver or seed; name another folder or remove it")
+        if (
+            run.record != {**run.record, **plain(question(problem, solver, seed))}
+            or run.record["data"]["hash"] != problem.samples.hash
+        ):
+            raise FileError(
+                f"{place} holds a run of another problem, solver or seed; name another folder or"
+                " remove it"
+            )
         return run.mechanism, run.record["status"], False
     solution = solve(problem, solver, seed=seed, time_limit=time_limit)
     if place is not None:
@@ -122,17 +167,21 @@ def solver_of(run: Run) -> Solver:
         raise FileError(f"{run.folder / 'run.json'} lacks its seed; make the run again")
     name = run.record["solver"]
     if name not in SOLVERS:
-        raise FileError(f"{run.folder} was made by a solver '{name}', which this version does not know")
+        raise FileError(
+            f"{run.folder} was made by a solver '{name}', which this version does not know"
+        )
     try:
         return _restored(SOLVERS[name](), run.record["settings"])
     except (KeyError, TypeError, AttributeError, SfumatoError):
         raise FileError(
-            f"{run.folder}: the settings of its solver cannot be read back; leave users out in Python, with leave_one_out(problem, solver)"
+            f"{run.folder}: the settings of its solver cannot be read back; leave users out in"
+            " Python, with leave_one_out(problem, solver)"
         ) from None
 
 
 def _restored(default: Any, stored: Mapping[str, Any]) -> Any:
-    """A dataclass with stored settings; parts that are dataclasses are of the default's kind, and must have its fields."""
+    """A dataclass with stored settings; parts that are dataclasses are of the default's kind, and
+    must have its fields."""
     if set(stored) != {part.name for part in fields(default)}:
         raise KeyError("other settings")
     values = {}

@@ -19,7 +19,9 @@ CELL_M = 25.0
 _FEW_CELLS = 2500  # up to so many cells all are kept, inside the truths' hull or not
 BAYES = Bayes()
 _RING = 1  # cells about the hull that are kept as well
-_WIDEST_MARGIN_M = 1000.0  # how far the default region reaches beyond the data when no average budget is set
+_WIDEST_MARGIN_M = (
+    1000.0  # how far the default region reaches beyond the data when no average budget is set
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,12 +30,12 @@ class Problem:
 
     Main arguments: `samples`, the training data; `max_loss`, the budget in metres, on average.
 
-    Other arguments: `user_max_loss`, an average budget for each user by name; `max_distance`, a hard
-    cap (no report costs more than this), both alone or beside `max_loss`; `objective`, the leakage to
-    keep small; `min_bayes_error`, in place of all budgets, asks the exact solver for the smallest loss that
-    allows it; `loss`, a function of (truth, report); `region`, where reports may lie and grids are
-    laid (the data's own, else its bounding square widened by the budget on every side); `cell_m` or
-    `cells`, the grid that reports are released on (25 m cells unless set).
+    Other arguments: `user_max_loss`, an average budget for each user by name; `max_distance`, a
+    hard cap (no report costs more than this), both alone or beside `max_loss`; `objective`, the
+    leakage to keep small; `min_bayes_error`, in place of all budgets, asks the exact solver for the
+    smallest loss that allows it; `loss`, a function of (truth, report); `region`, where reports may
+    lie and grids are laid (the data's own, else its bounding square widened by the budget on every
+    side); `cell_m` or `cells`, the grid that reports are released on (25 m cells unless set).
 
     >>> from sfumato.data.synthetic import four_corners
     >>> Problem(four_corners(0).train, max_loss=173).grid.cell_m
@@ -56,51 +58,85 @@ class Problem:
         present = int((self.joint.prior > 0).sum())
         if present < 2:
             raise ProblemError(
-                f"{self.samples.name} holds one user ({self.samples.secrets[0]}); expected at least two: "
-                "there is nobody to be confused with"
+                f"{self.samples.name} holds one user ({self.samples.secrets[0]}); expected at least"
+                " two: there is nobody to be confused with"
             )
         if self.cell_m is not None and self.cells is not None:
             raise ProblemError("name the grid by cell_m or by cells, not by both")
         if isinstance(self.samples, Table):
             if self.cell_m is not None or self.cells is not None or self.region is not None:
-                raise ProblemError(f"{self.samples.name} holds words, not places; it takes no cells and no region")
+                raise ProblemError(
+                    f"{self.samples.name} holds words, not places; it takes no cells and no region"
+                )
             if self.loss is euclidean:
                 object.__setattr__(self, "loss", self.samples.loss)
             return
         if self.region is None:
-            budgets = [self.max_loss or 0.0, self.max_distance or 0.0, *(self.user_max_loss or {}).values()]
-            margin = self.max_loss if self.max_loss is not None else min(max(budgets), _WIDEST_MARGIN_M)
-            object.__setattr__(self, "region", self.samples.region or Region.around(self.samples.truth, margin_m=margin))
+            budgets = [
+                self.max_loss or 0.0,
+                self.max_distance or 0.0,
+                *(self.user_max_loss or {}).values(),
+            ]
+            margin = (
+                self.max_loss if self.max_loss is not None else min(max(budgets), _WIDEST_MARGIN_M)
+            )
+            object.__setattr__(
+                self,
+                "region",
+                self.samples.region or Region.around(self.samples.truth, margin_m=margin),
+            )
         assert self.region is not None
         outside = int((~self.region.contains(self.samples.truth)).sum())
         if outside:
             raise ProblemError(
-                f"{outside} of {len(self.samples)} truths lie outside the region of {self.region.side_m:g} m; "
-                "widen the region or select fewer check-ins"
+                f"{outside} of {len(self.samples)} truths lie outside the region of"
+                f" {self.region.side_m:g} m; widen the region or select fewer check-ins"
             )
 
     def _check_budgets(self) -> None:
-        budgets = [budget for budget in (self.max_loss, self.user_max_loss, self.max_distance) if budget is not None]
+        budgets = [
+            budget
+            for budget in (self.max_loss, self.user_max_loss, self.max_distance)
+            if budget is not None
+        ]
         if self.min_bayes_error is not None:
             if self.max_loss is not None or self.user_max_loss is not None:
-                raise ProblemError("min_bayes_error asks for the smallest loss; it does not go with max_loss or user_max_loss")
+                raise ProblemError(
+                    "min_bayes_error asks for the smallest loss; it does not go with max_loss or"
+                    " user_max_loss"
+                )
             if self.objective.name != "bayes":
-                raise ProblemError(f"min_bayes_error goes with the objective bayes; got {self.objective.name}")
+                raise ProblemError(
+                    f"min_bayes_error goes with the objective bayes; got {self.objective.name}"
+                )
             if not 0 < self.min_bayes_error < 1:
-                raise ProblemError(f"min_bayes_error lies between 0 and 1; got {self.min_bayes_error}")
+                raise ProblemError(
+                    f"min_bayes_error lies between 0 and 1; got {self.min_bayes_error}"
+                )
         elif not budgets:
-            raise ProblemError("a problem needs a budget: max_loss, user_max_loss or max_distance; got none")
+            raise ProblemError(
+                "a problem needs a budget: max_loss, user_max_loss or max_distance; got none"
+            )
         if self.max_loss is not None and not (self.max_loss > 0 and np.isfinite(self.max_loss)):
             raise ProblemError(f"max_loss must be above 0 metres and finite; got {self.max_loss}")
-        if self.max_distance is not None and not (self.max_distance > 0 and np.isfinite(self.max_distance)):
-            raise ProblemError(f"max_distance must be above 0 metres and finite; got {self.max_distance}")
+        if self.max_distance is not None and not (
+            self.max_distance > 0 and np.isfinite(self.max_distance)
+        ):
+            raise ProblemError(
+                f"max_distance must be above 0 metres and finite; got {self.max_distance}"
+            )
         if self.user_max_loss is not None:
             if set(self.user_max_loss) != set(self.samples.secrets):
                 odd = sorted(set(self.user_max_loss) ^ set(self.samples.secrets))
-                raise ProblemError(f"budgets per user need one for each user and no other; '{odd[0]}' is in one list only")
+                raise ProblemError(
+                    f"budgets per user need one for each user and no other; '{odd[0]}' is in one"
+                    " list only"
+                )
             for name, budget in self.user_max_loss.items():
                 if not (budget > 0 and np.isfinite(budget)):
-                    raise ProblemError(f"the budget of user {name} must be above 0 metres and finite; got {budget}")
+                    raise ProblemError(
+                        f"the budget of user {name} must be above 0 metres and finite; got {budget}"
+                    )
 
     @cached_property
     def joint(self) -> Joint:
@@ -117,7 +153,11 @@ class Problem:
     @cached_property
     def user_limits(self) -> np.ndarray | None:
         """The budgets per user in the order of the secrets."""
-        return None if self.user_max_loss is None else np.array([self.user_max_loss[name] for name in self.samples.secrets], dtype=float)
+        return (
+            None
+            if self.user_max_loss is None
+            else np.array([self.user_max_loss[name] for name in self.samples.secrets], dtype=float)
+        )
 
     @cached_property
     def grid(self) -> Grid:
@@ -133,37 +173,50 @@ class Problem:
         return None if self.region is None else self.grid
 
     def names_cells(self, joint: Joint) -> bool:
-        """Whether the reports of P(secret, report) lie at the middles of the grid's cells; words always do."""
+        """Whether the reports of P(secret, report) lie at the middles of the grid's cells; words
+        always do."""
         if self.region is None or joint.places is None:
             return True
         return bool(np.all(np.abs(self.grid.snap(joint.places) - joint.places) <= 1e-6))
 
     @property
     def loss_is_distance(self) -> bool:
-        """Whether the loss grows with the distance, so that reports outside the truths' hull cannot help."""
+        """Whether the loss grows with the distance, so that reports outside the truths' hull cannot
+        help."""
         return self.loss in (euclidean, squared)
 
     @cached_property
     def reports(self) -> np.ndarray:
         """The places that a released report may name: the region's cells, or a table's reports.
 
-        For a loss that grows with the distance, cells that lie outside the convex hull of the truths and
-        a ring of cells about it are left out: a report there can be moved onto the hull, which costs no
-        more and leaks no more.  (The ring is there because the hull's own points are not on the grid.)
+        For a loss that grows with the distance, cells that lie outside the convex hull of the
+        truths and a ring of cells about it are left out: a report there can be moved onto the hull,
+        which costs no more and leaks no more.  (The ring is there because the hull's own points are
+        not on the grid.)
         """
         if isinstance(self.samples, Table):
             return self.samples.report_places
         count = self.grid.cells_per_side or 0
         if not self.loss_is_distance or count * count <= _FEW_CELLS:
             return self.grid.centres()
-        if self.max_distance is not None:  # moving a report onto the hull may break the cap: keep all cells that some truth may name
+        if (
+            self.max_distance is not None
+            # a report moved onto the hull may break the cap: keep all cells within it
+        ):
             centres = self.grid.centres()
             return centres[cKDTree(self.places).query(centres)[0] <= self._cap_as_distance]
         low, high = np.clip(
-            [self.grid.index(self.places.min(axis=0)) - _RING, self.grid.index(self.places.max(axis=0)) + _RING], 0, count - 1
+            [
+                self.grid.index(self.places.min(axis=0)) - _RING,
+                self.grid.index(self.places.max(axis=0)) + _RING,
+            ],
+            0,
+            count - 1,
         )
         axes = [np.arange(low[axis], high[axis] + 1) for axis in (0, 1)]
-        centres = self.grid.centre_of(np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2))
+        centres = self.grid.centre_of(
+            np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
+        )
         return centres[_meets_hull(centres, (0.5 + _RING) * self.grid.cell_m, self.places)]
 
     @property
@@ -182,38 +235,56 @@ class Problem:
 
     @property
     def smallest_loss(self) -> float:
-        """The loss of reporting what is nearest to each truth: no mechanism on these reports costs less."""
+        """The loss of reporting what is nearest to each truth: no mechanism on these reports costs
+        less."""
         return float(self.joint.place_probability @ self.nearest_losses)
 
     def check_feasible(self) -> None:
-        """Refuse budgets that no mechanism on this grid can keep, and name the smallest ones that some can.
+        """Refuse budgets that no mechanism on this grid can keep, and name the smallest ones that
+        some can.
 
-        The nearest report of each truth is best for every budget at once, so each can be checked alone.
+        The nearest report of each truth is best for every budget at once, so each can be checked
+        alone.
         """
         words = isinstance(self.samples, Table)
-        start = f"no mechanism that reports on {'these reports' if words else f'{self.grid.cell_m:g} m cells'} can"
-        unit, end = ("", "raise it") if words else (" m", "raise the budget or make the cells smaller")
+        start = (
+            "no mechanism that reports on"
+            f" {'these reports' if words else f'{self.grid.cell_m:g} m cells'} can"
+        )
+        unit, end = (
+            ("", "raise it") if words else (" m", "raise the budget or make the cells smaller")
+        )
         if self.max_loss is not None and not self.max_loss >= self.smallest_loss:
             raise ProblemError(
-                f"{start} stay within {self.max_loss:g}{unit}: the smallest possible loss is {self.smallest_loss:.4g}{unit}; {end}"
+                f"{start} stay within {self.max_loss:g}{unit}: the smallest possible loss is"
+                f" {self.smallest_loss:.4g}{unit}; {end}"
             )
         farthest = float(self.nearest_losses.max())
         if self.max_distance is not None and not self.max_distance >= farthest:
             raise ProblemError(
-                f"{start} keep every report within {self.max_distance:g}{unit}: the smallest possible cap is {farthest:.4g}{unit}; {end}"
+                f"{start} keep every report within {self.max_distance:g}{unit}: the smallest"
+                f" possible cap is {farthest:.4g}{unit}; {end}"
             )
         if self.user_limits is not None:
             each = (self.joint.table @ self.nearest_losses) / np.maximum(self.joint.prior, 1e-300)
-            for name, limit, least in zip(self.samples.secrets, self.user_limits, each, strict=True):
+            for name, limit, least in zip(
+                self.samples.secrets, self.user_limits, each, strict=True
+            ):
                 if not limit >= least:
                     raise ProblemError(
-                        f"{start} keep user {name} within {limit:g}{unit}: the smallest possible budget is {least:.4g}{unit}; {end}"
+                        f"{start} keep user {name} within {limit:g}{unit}: the smallest possible"
+                        f" budget is {least:.4g}{unit}; {end}"
                     )
 
     @property
     def scale_m(self) -> float:
-        """The smallest budget as a distance, but no less than a cell: the scale that reports spread over."""
-        budgets = [budget for budget in (self.max_loss, self.max_distance, *(self.user_max_loss or {}).values()) if budget is not None]
+        """The smallest budget as a distance, but no less than a cell: the scale that reports spread
+        over."""
+        budgets = [
+            budget
+            for budget in (self.max_loss, self.max_distance, *(self.user_max_loss or {}).values())
+            if budget is not None
+        ]
         smallest = min(budgets)
         return max(smallest if self.loss is not squared else smallest**0.5, self.grid.cell_m)
 
@@ -221,17 +292,26 @@ class Problem:
     def average_budget(self) -> float:
         """The average budget, for solvers that know no other."""
         if self.max_loss is None or self.user_max_loss is not None or self.max_distance is not None:
-            raise ProblemError("this solver keeps one average budget (max_loss) and no other; use the exact solver for the rest")
+            raise ProblemError(
+                "this solver keeps one average budget (max_loss) and no other; use the exact solver"
+                " for the rest"
+            )
         return self.max_loss
 
 
 def _meets_hull(centres: np.ndarray, half_m: float, truths: np.ndarray) -> np.ndarray:
-    """Which square cells may meet the convex hull of the truths: no edge of the hull has the whole cell outside."""
+    """Which square cells may meet the convex hull of the truths: no edge of the hull has the whole
+    cell outside."""
     try:
         edges = ConvexHull(truths).equations
-    except (QhullError, ValueError):  # fewer than three truths, or all on a line: the bounding box stands in
+    except (
+        QhullError,
+        ValueError,
+    ):  # fewer than three truths, or all on a line: the bounding box stands in
         return np.ones(len(centres), dtype=bool)
     inside = np.ones(len(centres), dtype=bool)
     for across, up, offset in edges:
-        inside &= centres @ np.array([across, up]) + offset <= half_m * (abs(across) + abs(up)) + 1e-9
+        inside &= (
+            centres @ np.array([across, up]) + offset <= half_m * (abs(across) + abs(up)) + 1e-9
+        )
     return inside

@@ -54,7 +54,11 @@ class Run:
     def history(self) -> tuple[dict[str, Any], ...]:
         """What the solver noted as it went, one record a round."""
         path = self.folder / "history.jsonl"
-        return tuple(json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()) if path.exists() else ()
+        return (
+            tuple(json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
+            if path.exists()
+            else ()
+        )
 
     @property
     def recipe(self) -> Recipe | None:
@@ -76,7 +80,11 @@ class Run:
     def region(self) -> Region | None:
         """Where reports may lie; None for words."""
         stored = self.record["region"]
-        return None if stored is None else Region(centre=tuple(stored["centre"]), side_m=stored["side_m"])
+        return (
+            None
+            if stored is None
+            else Region(centre=tuple(stored["centre"]), side_m=stored["side_m"])
+        )
 
 
 def versions() -> dict[str, str]:
@@ -87,8 +95,15 @@ def versions() -> dict[str, str]:
     return found
 
 
-def save_solution(solution: Solution, folder: str | Path, *, recipe: Recipe | None = None, test: Judgement | None = None) -> None:
-    """Write a run folder beside and rename it: whole or not at all.  An older run of that name is replaced."""
+def save_solution(
+    solution: Solution,
+    folder: str | Path,
+    *,
+    recipe: Recipe | None = None,
+    test: Judgement | None = None,
+) -> None:
+    """Write a run folder beside and rename it: whole or not at all.  An older run of that name is
+    replaced."""
     target = Path(folder)
     with claimed(target), folder_beside(target, replaces=True) as beside:
         check_target(target)
@@ -96,8 +111,14 @@ def save_solution(solution: Solution, folder: str | Path, *, recipe: Recipe | No
         if solution.certificate is not None:
             solution.certificate.save(beside / "certificate.npz")
         if solution.history:
-            write_text(beside / "history.jsonl", "".join(json.dumps(plain(line)) + "\n" for line in solution.history))
-        write_json(beside / "run.json", _record(solution, recipe, test, mechanism_hash=file_hash(beside / "mechanism.npz")))
+            write_text(
+                beside / "history.jsonl",
+                "".join(json.dumps(plain(line)) + "\n" for line in solution.history),
+            )
+        write_json(
+            beside / "run.json",
+            _record(solution, recipe, test, mechanism_hash=file_hash(beside / "mechanism.npz")),
+        )
         if isinstance(solution.solver, (Codebook, Game)) and (target / CHECKPOINT).exists():
             shutil.copy2(target / CHECKPOINT, beside / CHECKPOINT)
 
@@ -113,8 +134,16 @@ def check_target(target: Path) -> None:
     if not target.exists() or _only_checkpoint(target):
         return
     known = {"run.json", "mechanism.npz", "certificate.npz", "history.jsonl"}
-    names = {path.name for path in target.iterdir() if not _of_checkpoint(path.name)} if target.is_dir() else {target.name}
-    if "run.json" not in names or not names <= known or read_json(target / "run.json", what="run record").get("format") != FORMAT:
+    names = (
+        {path.name for path in target.iterdir() if not _of_checkpoint(path.name)}
+        if target.is_dir()
+        else {target.name}
+    )
+    if (
+        "run.json" not in names
+        or not names <= known
+        or read_json(target / "run.json", what="run record").get("format") != FORMAT
+    ):
         raise FileError(f"{target} exists and is not a run folder of ours alone; name a new folder")
 
 
@@ -125,8 +154,11 @@ def _only_checkpoint(target: Path) -> bool:
 
 
 def _of_checkpoint(name: str) -> bool:
-    """A checkpoint, or what a kill leaves of one: the older one set aside, or half of a newer one."""
-    return name in (CHECKPOINT, ASIDE) or (name.startswith(f".{CHECKPOINT}.") and name.endswith(".part"))
+    """A checkpoint, or what a kill leaves of one: the older one set aside, or half of a newer
+    one."""
+    return name in (CHECKPOINT, ASIDE) or (
+        name.startswith(f".{CHECKPOINT}.") and name.endswith(".part")
+    )
 
 
 def question(problem: Problem, solver: Any, seed: int) -> dict[str, Any]:
@@ -147,7 +179,9 @@ def question(problem: Problem, solver: Any, seed: int) -> dict[str, Any]:
     }
 
 
-def _record(solution: Solution, recipe: Recipe | None, test: Judgement | None, *, mechanism_hash: str) -> dict[str, Any]:
+def _record(
+    solution: Solution, recipe: Recipe | None, test: Judgement | None, *, mechanism_hash: str
+) -> dict[str, Any]:
     problem = solution.problem
     return {
         "format": FORMAT,
@@ -157,7 +191,11 @@ def _record(solution: Solution, recipe: Recipe | None, test: Judgement | None, *
             "hash": problem.samples.hash,
             "rows": len(problem.samples),
             "users": list(problem.samples.secrets),
-            "plane": None if isinstance(problem.samples, Table) or problem.samples.plane is None else asdict(problem.samples.plane),
+            "plane": (
+                None
+                if isinstance(problem.samples, Table) or problem.samples.plane is None
+                else asdict(problem.samples.plane)
+            ),
             "recipe": None if recipe is None else recipe.as_dict(),
         },
         "mechanism_hash": mechanism_hash,
@@ -170,20 +208,32 @@ def _record(solution: Solution, recipe: Recipe | None, test: Judgement | None, *
 
 
 def loss_of(run: Run, data: Samples | Table) -> Loss:
-    """The loss that a run was made with; one that is not ours is not in the folder, and no other stands in for it."""
+    """The loss that a run was made with; one that is not ours is not in the folder, and no other
+    stands in for it."""
     name = run.record["loss_function"]
     known: dict[str, Loss] = {data.loss.__name__: data.loss} if isinstance(data, Table) else _LOSSES
     if name not in known:
-        raise FileError(f"{run.folder} used a loss function of its own ('{name}'), which is not in the run folder; judge it in Python")
+        raise FileError(
+            f"{run.folder} used a loss function of its own ('{name}'), which is not in the run"
+            " folder; judge it in Python"
+        )
     return known[name]
 
 
 def problem_of(run: Run, data: Samples | Table) -> Problem:
     """The problem that a run answered, put together again from its record and its data."""
     if data.hash != run.record["data"]["hash"]:
-        raise DataError(f"{data.name} is not the data that {run.folder} was made from (its hash differs); name the right file with --data")
+        raise DataError(
+            f"{data.name} is not the data that {run.folder} was made from (its hash differs); name"
+            " the right file with --data"
+        )
     record = run.record
-    grid, whole = run.grid, False  # a grid named by its cells covers the region exactly; one named by a cell's side may reach beyond
+    grid, whole = (
+        run.grid,
+        False,
+        # a grid named by its cells covers the region exactly; one named by a cell's side may reach
+        # beyond
+    )
     if grid is not None and grid.region is not None and run.region is not None:
         whole = grid.region.side_m == run.region.side_m
     return Problem(
@@ -204,20 +254,38 @@ def load_run(folder: str | Path) -> Run:
     """Read a run folder, checking that it is whole."""
     source = Path(folder)
     if not source.is_dir():
-        raise FileError(f"there is no run folder {source}; expected one that `sfumato solve --out {source}` wrote")
+        raise FileError(
+            f"there is no run folder {source}; expected one that `sfumato solve --out {source}`"
+            " wrote"
+        )
     record = read_json(source / "run.json", what="run record")
     if record.get("format") != FORMAT:
-        raise FileError(f"{source / 'run.json'} is not a run record of this version; expected '{FORMAT}'")
-    missing = {"solver", "max_loss", "region", "grid", "data", "mechanism_hash", "status"} - record.keys()
+        raise FileError(
+            f"{source / 'run.json'} is not a run record of this version; expected '{FORMAT}'"
+        )
+    missing = {
+        "solver",
+        "max_loss",
+        "region",
+        "grid",
+        "data",
+        "mechanism_hash",
+        "status",
+    } - record.keys()
     if missing:
         raise FileError(f"{source / 'run.json'} lacks '{sorted(missing)[0]}'; make the run again")
     mechanism = load_mechanism(source / "mechanism.npz")
     if file_hash(source / "mechanism.npz") != record["mechanism_hash"]:
-        raise FileError(f"{source / 'mechanism.npz'} is not the mechanism that the run record speaks of; make the run again")
+        raise FileError(
+            f"{source / 'mechanism.npz'} is not the mechanism that the run record speaks of; make"
+            " the run again"
+        )
     run = Run(folder=source, record=record, mechanism=mechanism)
     try:
         sound = run.max_loss is None or run.max_loss > 0
-        sound &= isinstance(record["data"]["hash"], str) and isinstance(record["loss_function"], str)
+        sound &= isinstance(record["data"]["hash"], str) and isinstance(
+            record["loss_function"], str
+        )
         _ = run.recipe, run.grid, run.region, run.history  # each reads its part of the record
     except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError):
         sound = False

@@ -35,7 +35,8 @@ class Found:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """A mechanism with the problem that it answers and what it was measured to do on the training data."""
+    """A mechanism with the problem that it answers and what it was measured to do on the training
+    data."""
 
     problem: Problem
     solver: Solver

@@ -18,7 +18,11 @@ Answer = Callable[[Session, dict[str, Any]], Awaitable[Any]]
 async def state(session: Session, asked: dict[str, Any]) -> Any:
     return {
         "data": None if session.loaded is None else session.loaded.description,
-        "runs": [run.as_dict() for run in session.runs.values() if run.found is not None or run.state == "running"],
+        "runs": [
+            run.as_dict()
+            for run in session.runs.values()
+            if run.found is not None or run.state == "running"
+        ],
         "curves": session.curves,
         "comparison": session.comparison,
         "solvers": await run_in_threadpool(_solvers),
@@ -41,7 +45,9 @@ async def refine(session: Session, asked: dict[str, Any]) -> Any:
     max_loss = ask.number(asked, "max_loss", what="the budget, in metres,", above=0)
     if max_loss is None:
         raise ProblemError("a budget in metres is missing")
-    session.refine(max_loss, ask.number(asked, "cell_m", what="the side of a cell, in metres,", above=0))
+    session.refine(
+        max_loss, ask.number(asked, "cell_m", what="the side of a cell, in metres,", above=0)
+    )
     return {}
 
 
@@ -49,7 +55,9 @@ async def solve(session: Session, asked: dict[str, Any]) -> Any:
     found = {solver["name"]: solver for solver in await run_in_threadpool(_solvers)}
     solver = ask.words(asked, "solver") or ""
     if solver not in found:
-        raise ProblemError(f"there is no solver '{solver[:40]}'; expected one of {', '.join(found)}")
+        raise ProblemError(
+            f"there is no solver '{solver[:40]}'; expected one of {', '.join(found)}"
+        )
     max_loss = ask.number(asked, "max_loss", what="the budget, in metres,", above=0)
     if max_loss is None:
         raise ProblemError("a budget in metres is missing; set the slider or fill in the number")
@@ -76,7 +84,9 @@ async def stop(session: Session, asked: dict[str, Any]) -> Any:
 
 async def resume(session: Session, asked: dict[str, Any]) -> Any:
     run = session.run(asked.get("run"))
-    run.task["time_limit"] = ask.number(asked, "time_limit", what="the time limit, in seconds,", above=0)
+    run.task["time_limit"] = ask.number(
+        asked, "time_limit", what="the time limit, in seconds,", above=0
+    )
     await session.resume(run)
     return run.as_dict()
 
@@ -108,7 +118,9 @@ async def look(session: Session, asked: dict[str, Any]) -> Any:
     row = int(np.argmin(((train.truth - np.array(at, dtype=float)) ** 2).sum(axis=1)))
     runs = [session.run(name) for name in asked.get("runs", [])][:8]
     answers = [await run_in_threadpool(seen_from, run.folder, train.truth[row]) for run in runs]
-    found = {run.id: answer | {"cell_m": run.cell_m} for run, answer in zip(runs, answers, strict=True)}
+    found = {
+        run.id: answer | {"cell_m": run.cell_m} for run, answer in zip(runs, answers, strict=True)
+    }
     return {"truth": train.truth[row], "user": train.secrets[train.secret[row]], "runs": found}
 
 
@@ -137,7 +149,12 @@ async def take(session: Session, asked: dict[str, Any]) -> Any:
     run = session.run(asked.get("run"))
     command = command_line(run.task, session.data.recipe, out=f"runs/{run.id}")
     refused = await run_in_threadpool(bundle_of, run.folder, bundle_folder(session, run))
-    return {"command": command, "report": report_is_of(session, run), "bundle": refused is None, "bundle_refused": refused}
+    return {
+        "command": command,
+        "report": report_is_of(session, run),
+        "bundle": refused is None,
+        "bundle_refused": refused,
+    }
 
 
 def report_is_of(session: Session, run: Run) -> bool:
@@ -174,5 +191,19 @@ def _check_objective(name: str, secrets: tuple[str, ...]) -> None:
 
 
 ANSWERS: dict[str, Answer] = {
-    answer.__name__: answer for answer in (state, prove, refine, solve, stop, resume, keep, compare, look, attack, guess, take)
+    answer.__name__: answer
+    for answer in (
+        state,
+        prove,
+        refine,
+        solve,
+        stop,
+        resume,
+        keep,
+        compare,
+        look,
+        attack,
+        guess,
+        take,
+    )
 }

@@ -1,4 +1,5 @@
-"""The addresses that the page may ask: files in and out, events, and what a session answers.  Every mistake is one sentence."""
+"""The addresses that the page may ask: files in and out, events, and what a session answers.  Every
+mistake is one sentence."""
 
 import asyncio
 import json
@@ -28,9 +29,12 @@ _HEARTBEAT_S = 1.0
 
 
 class Studio:
-    """The server's side of the page; `given` is the data named on the command line, `tiles` a tile address or None."""
+    """The server's side of the page; `given` is the data named on the command line, `tiles` a tile
+    address or None."""
 
-    def __init__(self, *, given: str | None, tiles: str | None, stopping: Callable[[], bool]) -> None:
+    def __init__(
+        self, *, given: str | None, tiles: str | None, stopping: Callable[[], bool]
+    ) -> None:
         self.given, self.tiles, self.stopping = given, tiles, stopping
         self.sessions = Sessions()
 
@@ -44,21 +48,30 @@ class Studio:
             Route("/api/{session}/file", self._plainly(self.receive_file), methods=["POST"]),
             Route("/api/{session}/points", self._plainly(self.points)),
             Route("/api/{session}/files/{run}/{what}", self._plainly(self.files)),
-            *[Route(f"/api/{{session}}/{name}", self._plainly(self._asked(answer)), methods=["POST"]) for name, answer in asked.items()],
+            *[
+                Route(
+                    f"/api/{{session}}/{name}", self._plainly(self._asked(answer)), methods=["POST"]
+                )
+                for name, answer in asked.items()
+            ],
             Mount("/static", StaticFiles(directory=STATIC)),
         ]
 
         @asynccontextmanager
         async def lifespan(app: Starlette) -> AsyncIterator[None]:
-            threading.Thread(target=_import_the_rest, daemon=True).start()  # a daemon: the end does not wait for it
+            threading.Thread(
+                target=_import_the_rest, daemon=True
+            ).start()  # a daemon: the end does not wait for it
             yield
             await self.sessions.close()
 
         return Starlette(routes=routes, lifespan=lifespan)
 
-    # How answers are given -------------------------------------------------------------------------
+    # How answers are given ------------------------------------------------------------------------
 
-    def _plainly(self, answer: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+    def _plainly(
+        self, answer: Callable[[Request], Awaitable[Response]]
+    ) -> Callable[[Request], Awaitable[Response]]:
         async def answered(request: Request) -> Response:
             try:
                 return await answer(request)
@@ -69,9 +82,13 @@ class Studio:
             except ClientDisconnect:
                 return Response(status_code=400)
             except OSError as error:
-                return JSONResponse({"error": f"a file cannot be used: {error.strerror or error}"}, status_code=400)
+                return JSONResponse(
+                    {"error": f"a file cannot be used: {error.strerror or error}"}, status_code=400
+                )
             except MemoryError:
-                return JSONResponse({"error": "out of memory; use larger cells or less data"}, status_code=400)
+                return JSONResponse(
+                    {"error": "out of memory; use larger cells or less data"}, status_code=400
+                )
 
         return answered
 
@@ -92,13 +109,17 @@ class Studio:
     def _session(self, request: Request) -> Session:
         return self.sessions.get(request.path_params["session"])
 
-    # Pages and their events ------------------------------------------------------------------------
+    # Pages and their events -----------------------------------------------------------------------
 
     async def enter(self, request: Request) -> Response:
         document = json.loads(await request.body() or b"{}")
-        session = self.sessions.enter(document.get("previous") if isinstance(document, dict) else None)
+        session = self.sessions.enter(
+            document.get("previous") if isinstance(document, dict) else None
+        )
         given = None if self.given is None else Path(self.given).name
-        return JSONResponse({"session": session.id, "given": given, "tiles": self.tiles, "version": __version__})
+        return JSONResponse(
+            {"session": session.id, "given": given, "tiles": self.tiles, "version": __version__}
+        )
 
     async def events(self, request: Request) -> Response:
         session = self._session(request)
@@ -123,13 +144,18 @@ class Studio:
 
         return StreamingResponse(lines(), media_type="text/event-stream")
 
-    # Data ------------------------------------------------------------------------------------------
+    # Data -----------------------------------------------------------------------------------------
 
     async def receive_file(self, request: Request) -> Response:
         """Write the body to the session's folder; it is read when it is chosen."""
         session = self._session(request)
         name = Path(request.query_params.get("name", "").replace("\\", "/")).name
-        if not name or name.startswith(".") or any(ord(sign) < 32 for sign in name) or len(name.encode()) > 200:
+        if (
+            not name
+            or name.startswith(".")
+            or any(ord(sign) < 32 for sign in name)
+            or len(name.encode()) > 200
+        ):
             raise ProblemError("the file has no usable name; expected one as checkins.csv")
         folder = session.folder / "data"
         folder.mkdir(exist_ok=True)
@@ -158,7 +184,7 @@ class Studio:
     async def points(self, request: Request) -> Response:
         return Response(self._session(request).data.points, media_type="application/octet-stream")
 
-    # Taking away -----------------------------------------------------------------------------------
+    # Taking away ----------------------------------------------------------------------------------
 
     async def files(self, request: Request) -> Response:
         from sfumato.studio.take import zipped
@@ -168,12 +194,19 @@ class Studio:
         if what == "run.zip":
             content, name = await run_in_threadpool(zipped, run.folder), f"{run.id}.zip"
         elif what == "bundle.zip" and bundle_folder(session, run).is_dir():
-            content, name = await run_in_threadpool(zipped, bundle_folder(session, run)), f"{run.id}-device.zip"
+            content, name = (
+                await run_in_threadpool(zipped, bundle_folder(session, run)),
+                f"{run.id}-device.zip",
+            )
         elif what == "report.html" and report_is_of(session, run):
             content, name = (session.folder / "report.html").read_bytes(), "report.html"
         else:
             raise ProblemError("there is no such file; compare first to make the report")
-        return Response(content, media_type="application/octet-stream", headers={"content-disposition": f'attachment; filename="{name}"'})
+        return Response(
+            content,
+            media_type="application/octet-stream",
+            headers={"content-disposition": f'attachment; filename="{name}"'},
+        )
 
 
 def _import_the_rest() -> None:

@@ -9,7 +9,14 @@ if TYPE_CHECKING:
     from sfumato.data.recipe import Recipe
 
 
-def number(asked: dict[str, Any], name: str, *, what: str, above: float | None = None, default: float | None = None) -> float | None:
+def number(
+    asked: dict[str, Any],
+    name: str,
+    *,
+    what: str,
+    above: float | None = None,
+    default: float | None = None,
+) -> float | None:
     """A finite number, or the default where nothing was said."""
     value = asked.get(name)
     if value is None or value == "":
@@ -21,7 +28,9 @@ def number(asked: dict[str, Any], name: str, *, what: str, above: float | None =
     return float(value)
 
 
-def whole(asked: dict[str, Any], name: str, *, what: str, least: int = 0, default: int | None = None) -> int | None:
+def whole(
+    asked: dict[str, Any], name: str, *, what: str, least: int = 0, default: int | None = None
+) -> int | None:
     """A whole number of at least `least`, or the default."""
     value = number(asked, name, what=what)
     if value is None:
@@ -45,14 +54,27 @@ def recipe_of(asked: dict[str, Any], source: str) -> "Recipe":
 
     square = None
     if asked.get("square") is not None:
-        parts = dict(zip(("lat", "lon", "side"), asked["square"], strict=False)) if isinstance(asked["square"], list) else {}
-        names = {"lat": "the region's latitude", "lon": "the region's longitude", "side": "the region's side"}
+        parts = (
+            dict(zip(("lat", "lon", "side"), asked["square"], strict=False))
+            if isinstance(asked["square"], list)
+            else {}
+        )
+        names = {
+            "lat": "the region's latitude",
+            "lon": "the region's longitude",
+            "side": "the region's side",
+        }
         values = [number(parts, name, what=what) for name, what in names.items()]
         if None in values:
-            raise ProblemError("a region is a latitude, a longitude and a side in metres; fill in all three, or none")
+            raise ProblemError(
+                "a region is a latitude, a longitude and a side in metres; fill in all three, or"
+                " none"
+            )
         square = (values[0] or 0.0, values[1] or 0.0, values[2] or 0.0)
     users = asked.get("users")
-    if users is not None and not (isinstance(users, list) and all(isinstance(name, str) for name in users)):
+    if users is not None and not (
+        isinstance(users, list) and all(isinstance(name, str) for name in users)
+    ):
         raise ProblemError("users are a list of names")
     train = whole(asked, "train", what="training check-ins per user", least=1)
     test = whole(asked, "test", what="test check-ins per user", default=0)

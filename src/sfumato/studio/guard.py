@@ -1,4 +1,5 @@
-"""Who may ask: whoever knows the token, from this page, on this machine, with a body of bounded size."""
+"""Who may ask: whoever knows the token, from this page, on this machine, with a body of bounded
+size."""
 
 import hmac
 from collections.abc import Iterable
@@ -19,7 +20,8 @@ class TooLarge(Exception):
 
 
 def policy(tiles: str | None) -> str:
-    """The page's content-security policy: nothing from outside, no inline script; pictures also from the tile address, if one is given."""
+    """The page's content-security policy: nothing from outside, no inline script; pictures also
+    from the tile address, if one is given."""
     pictures = "img-src 'self' data: blob:" + ("" if tiles is None else f" {tile_origin(tiles)}")
     rest = "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     return f"default-src 'none'; script-src 'self'; style-src 'self'; {pictures}; {rest}"
@@ -28,19 +30,30 @@ def policy(tiles: str | None) -> str:
 def tile_origin(tiles: str) -> str:
     """Scheme and host of a tile address; refuses one that is not a template."""
     parts = urlsplit(tiles)
-    whole = parts.scheme in ("http", "https") and parts.hostname and all(word in tiles for word in ("{z}", "{x}", "{y}"))
+    whole = (
+        parts.scheme in ("http", "https")
+        and parts.hostname
+        and all(word in tiles for word in ("{z}", "{x}", "{y}"))
+    )
     if not whole or any(sign in parts.netloc for sign in ";, {}'\"@"):
-        raise ProblemError(f"'{tiles}' is not a tile address; expected one as https://tiles.example/{{z}}/{{x}}/{{y}}.png")
+        raise ProblemError(
+            f"'{tiles}' is not a tile address; expected one as"
+            " https://tiles.example/{z}/{x}/{y}.png"
+        )
     return f"{parts.scheme}://{parts.netloc}"
 
 
 class Guard:
-    """Refuses requests without the token, for another host, from another origin or too large; puts safe headers on every answer.
+    """Refuses requests without the token, for another host, from another origin or too large; puts
+    safe headers on every answer.
 
-    The token is the first part of every path, so no cookie is needed and another page cannot ride on one.
+    The token is the first part of every path, so no cookie is needed and another page cannot ride
+    on one.
     """
 
-    def __init__(self, app: ASGIApp, *, token: str, hosts: Iterable[str], tiles: str | None = None) -> None:
+    def __init__(
+        self, app: ASGIApp, *, token: str, hosts: Iterable[str], tiles: str | None = None
+    ) -> None:
         self.app, self.token, self.hosts = app, token, frozenset(hosts)
         self.headers = {
             "content-security-policy": policy(tiles),
@@ -61,15 +74,22 @@ class Guard:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *((name.encode(), value.encode()) for name, value in self.headers.items())]
+                message["headers"] = [
+                    *message["headers"],
+                    *((name.encode(), value.encode()) for name, value in self.headers.items()),
+                ]
             await send(message)
 
         refusal = self._refusal(scope)
         if refusal is not None:
-            await JSONResponse({"error": refusal}, status_code=403)(scope, receive, send_with_headers)
+            await JSONResponse({"error": refusal}, status_code=403)(
+                scope, receive, send_with_headers
+            )
             return
         limit = LARGEST_FILE if scope["path"].endswith("/file") else LARGEST_WORDS
-        declared = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+        declared = next(
+            (value for name, value in scope["headers"] if name == b"content-length"), b"0"
+        )
         if not (declared.isdigit() and int(declared) <= limit):
             await too_large(limit)(scope, receive, send_with_headers)
             return
@@ -77,13 +97,21 @@ class Guard:
         await self.app(inner, _limited(receive, limit), send_with_headers)
 
     def _refusal(self, scope: Scope) -> str | None:
-        heads = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        heads = {
+            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
+        }
         host = heads.get("host", "")
         if host not in self.hosts:
             return "this address is not the studio's; open the one that `sfumato studio` printed"
         first, _, _ = scope["path"][1:].partition("/")
-        if not hmac.compare_digest(first.encode(), self.token.encode()) or len(scope["path"]) <= len(self.token) + 1:
-            return "the token is missing or wrong; open the whole address that `sfumato studio` printed"
+        if (
+            not hmac.compare_digest(first.encode(), self.token.encode())
+            or len(scope["path"]) <= len(self.token) + 1
+        ):
+            return (
+                "the token is missing or wrong; open the whole address that `sfumato studio`"
+                " printed"
+            )
         origin, unsafe = heads.get("origin"), scope["method"] not in ("GET", "HEAD")
         if (origin is not None or unsafe) and origin != f"http://{host}":
             return "this request comes from another page; the studio answers its own page only"
@@ -94,7 +122,10 @@ class Guard:
 
 def too_large(limit: int) -> JSONResponse:
     """The answer to a body beyond its limit."""
-    said = f"this is larger than the {limit // 2**20} MB that the studio takes; select less, or use the command line"
+    said = (
+        f"this is larger than the {limit // 2**20} MB that the studio takes; select less, or use"
+        " the command line"
+    )
     return JSONResponse({"error": said}, status_code=413, headers={"connection": "close"})
 
 

@@ -1,4 +1,5 @@
-"""Twenty rounds: a report is shown, the person guesses who sent it.  The senders stay here until they are guessed."""
+"""Twenty rounds: a report is shown, the person guesses who sent it.  The senders stay here until
+they are guessed."""
 
 import secrets
 from dataclasses import dataclass, field
@@ -47,7 +48,10 @@ class Game:
             "right": self.guesses[at] == self.senders[at],
             "sender": self.users[self.senders[at]],
             "belief": self.beliefs[at],
-            "best_guesses": [self.users[int(number)] for number in np.flatnonzero(self.beliefs[at] >= self.beliefs[at].max() - _TIE)],
+            "best_guesses": [
+                self.users[int(number)]
+                for number in np.flatnonzero(self.beliefs[at] >= self.beliefs[at].max() - _TIE)
+            ],
             **self.state(),
         }
 
@@ -62,7 +66,9 @@ class Game:
             "rounds": ROUNDS,
             "report": None if at >= ROUNDS else self.reports[at],
             "score": sum(mine == sender for mine, sender in zip(self.guesses, told, strict=True)),
-            "best_score": int(sum(int(guess) == sender for guess, sender in zip(best, told, strict=True))),
+            "best_score": int(
+                sum(int(guess) == sender for guess, sender in zip(best, told, strict=True))
+            ),
             "best_expected": self.best_share * ROUNDS,
             "best_share": self.best_share,
         }

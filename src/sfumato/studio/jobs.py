@@ -1,4 +1,5 @@
-"""A job in a process of its own: a task goes in as one JSON line, what it has to say comes out as JSON lines."""
+"""A job in a process of its own: a task goes in as one JSON line, what it has to say comes out as
+JSON lines."""
 
 import asyncio
 import contextlib
@@ -18,7 +19,8 @@ Tell = Callable[[dict[str, Any]], None]
 
 
 class Job:
-    """A running process.  `tell` gets every line it says; the last one is of kind "done", "stopped" or "failed"."""
+    """A running process.  `tell` gets every line it says; the last one is of kind "done", "stopped"
+    or "failed"."""
 
     def __init__(self, process: asyncio.subprocess.Process, tell: Tell) -> None:
         self._process, self._tell = process, tell
@@ -27,8 +29,12 @@ class Job:
 
     @classmethod
     async def start(cls, task: dict[str, Any], tell: Tell, *, compiled: Path) -> "Job":
-        """Start a process on a task; what JAX compiles is kept in the folder `compiled` for the next one."""
-        kept = {"JAX_COMPILATION_CACHE_DIR": str(compiled), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.5"}
+        """Start a process on a task; what JAX compiles is kept in the folder `compiled` for the
+        next one."""
+        kept = {
+            "JAX_COMPILATION_CACHE_DIR": str(compiled),
+            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.5",
+        }
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -38,7 +44,8 @@ class Job:
             stderr=asyncio.subprocess.DEVNULL,
             limit=_LONGEST_LINE,
             env={**kept, **os.environ},
-            start_new_session=True,  # Ctrl-C in the terminal is for the server, which then ends its jobs
+            # Ctrl-C in the terminal is for the server, which then ends its jobs
+            start_new_session=True,
         )
         job = cls(process, tell)
         job.say(task)
@@ -90,4 +97,12 @@ class Job:
         code = await self._process.wait()
         if not self._said_last:
             self._said_last = True
-            self._tell({"kind": "failed", "error": f"the computation ended without an answer (exit code {code}); perhaps memory ran out"})
+            self._tell(
+                {
+                    "kind": "failed",
+                    "error": (
+                        f"the computation ended without an answer (exit code {code}); perhaps"
+                        " memory ran out"
+                    ),
+                }
+            )

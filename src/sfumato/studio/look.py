@@ -29,18 +29,26 @@ class Seen:
     tree: cKDTree
 
     def belief(self, reports: np.ndarray) -> np.ndarray:
-        """P(secret | report), a row a report; a report between the places that occur counts as the nearest of them."""
+        """P(secret | report), a row a report; a report between the places that occur counts as the
+        nearest of them."""
         return self.posterior[:, self.tree.query(reports)[1]].T
 
 
 @lru_cache(maxsize=32)
 def seen(folder: Path, stamp: int) -> Seen:
-    """A run's mechanism and table; `stamp` changes when the table, which comes last, is written again."""
+    """A run's mechanism and table; `stamp` changes when the table, which comes last, is written
+    again."""
     arrays = read_arrays(table_of(folder), what="table of reports")
     joint = Joint(arrays["table"], places=arrays["places"])
     occur = joint.place_probability > 0
     places = arrays["places"][occur]
-    return Seen(load_run(folder).mechanism, places, joint.posterior[:, occur], joint.place_probability[occur], cKDTree(places))
+    return Seen(
+        load_run(folder).mechanism,
+        places,
+        joint.posterior[:, occur],
+        joint.place_probability[occur],
+        cKDTree(places),
+    )
 
 
 def seen_of(folder: Path) -> Seen:
@@ -49,7 +57,8 @@ def seen_of(folder: Path) -> Seen:
 
 
 def table_of(folder: Path) -> Path:
-    """The file of P(secret, report) beside a run folder.  A budget of 173.5 m has a dot in the name: it is no suffix."""
+    """The file of P(secret, report) beside a run folder.  A budget of 173.5 m has a dot in the
+    name: it is no suffix."""
     return folder.with_name(f"{folder.name}.seen.npz")
 
 
@@ -61,11 +70,17 @@ def save_table(folder: Path, joint: Joint) -> None:
 
 
 def look(folder: Path, truth: np.ndarray) -> dict[str, Any]:
-    """The law at one truth as cells with chances, ten reports drawn from it, and the belief that each leaves."""
+    """The law at one truth as cells with chances, ten reports drawn from it, and the belief that
+    each leaves."""
     found = seen_of(folder)
     law = found.mechanism.law(Joint(np.ones((1, 1)), places=truth[None, :], secrets=("you",)))
     reports = found.mechanism.sample(np.repeat(truth[None, :], _SAMPLES, axis=0))
-    answer: dict[str, Any] = {"samples": reports, "beliefs": found.belief(reports), "heat": None, "loss": None}
+    answer: dict[str, Any] = {
+        "samples": reports,
+        "beliefs": found.belief(reports),
+        "heat": None,
+        "loss": None,
+    }
     if law is not None:
         assert law.joint.places is not None
         chance = law.joint.place_probability

@@ -1,4 +1,5 @@
-"""The frontier behind the slider: a bracket on coarse cells that narrows while it is looked at, then one budget on fine cells."""
+"""The frontier behind the slider: a bracket on coarse cells that narrows while it is looked at,
+then one budget on fine cells."""
 
 import queue
 from collections.abc import Callable
@@ -29,13 +30,21 @@ Tell = Callable[[dict[str, Any]], None]
 
 
 def prove_task(task: dict[str, Any], tell: Tell, inbox: "queue.Queue[dict[str, Any]]") -> None:
-    """Tell the curve as it narrows; then answer questions about single budgets until the server goes away."""
+    """Tell the curve as it narrows; then answer questions about single budgets until the server
+    goes away."""
     data = replace(Recipe.from_dict(task["recipe"]), source=task["source"]).load().train
     coarse = coarse_problem(data, task["cell_m"])
     budgets = budgets_of(coarse)
 
     def on_curve(curve: Curve) -> None:
-        tell({"kind": "curve", "cell_m": coarse.grid.cell_m, "objective": curve.objective.name, **curve_as_dict(curve)})
+        tell(
+            {
+                "kind": "curve",
+                "cell_m": coarse.grid.cell_m,
+                "objective": curve.objective.name,
+                **curve_as_dict(curve),
+            }
+        )
 
     frontier(coarse, budgets, gap=_GAP, time_limit=task["time_limit"], watch=on_curve)
     tell({"kind": "proved", "cell_m": coarse.grid.cell_m})
@@ -58,11 +67,18 @@ def coarse_problem(data: Samples, cell_m: float | None) -> Problem:
 
 
 def farthest_budget(data: Samples) -> float:
-    """What one fixed place for everybody costs: beyond it there is nothing to gain.  For much data, at its mean."""
+    """What one fixed place for everybody costs: beyond it there is nothing to gain.  For much data,
+    at its mean."""
     if len(data) > MOST_PLACES:
         return float(euclidean(data.truth, data.truth.mean(axis=0)).mean()) or 1.0
     wide = Problem(data, max_loss=1.0)
-    return float(wide.joint.place_probability @ wide.loss(wide.places, np.array(cheapest_place(wide))[None, :])) or 1.0
+    return (
+        float(
+            wide.joint.place_probability
+            @ wide.loss(wide.places, np.array(cheapest_place(wide))[None, :])
+        )
+        or 1.0
+    )
 
 
 def budgets_of(problem: Problem) -> np.ndarray:
@@ -83,19 +99,40 @@ def curve_as_dict(curve: Curve) -> dict[str, Any]:
     return {"budgets": curve.budgets, "reached": reached, "bound": bound, "solves": curve.solves}
 
 
-def refined(data: Samples, asked: dict[str, Any], warm: dict[tuple[str, float], np.ndarray]) -> dict[str, Any]:
-    """Both figures at one budget on the cells that will be released, started from what was found nearby."""
+def refined(
+    data: Samples, asked: dict[str, Any], warm: dict[tuple[str, float], np.ndarray]
+) -> dict[str, Any]:
+    """Both figures at one budget on the cells that will be released, started from what was found
+    nearby."""
     problem = Problem(data, max_loss=asked["max_loss"], cell_m=asked["cell_m"])
-    answer: dict[str, Any] = {"kind": "refined", "max_loss": asked["max_loss"], "cell_m": problem.grid.cell_m}
+    answer: dict[str, Any] = {
+        "kind": "refined",
+        "max_loss": asked["max_loss"],
+        "cell_m": problem.grid.cell_m,
+    }
     if not problem.smallest_loss <= asked["max_loss"]:
-        return {**answer, "error": f"on {problem.grid.cell_m:g} m cells no mechanism stays below {problem.smallest_loss:.4g} m"}
+        return {
+            **answer,
+            "error": (
+                f"on {problem.grid.cell_m:g} m cells no mechanism stays below"
+                f" {problem.smallest_loss:.4g} m"
+            ),
+        }
     for objective, unit in ((Bayes(), 1.0), (Information(), _LN2)):
         asked_problem = replace(problem, objective=objective)
         key = (objective.name, problem.grid.cell_m)
         start = np.unique(cKDTree(problem.reports).query(warm[key])[1]) if key in warm else None
         gap = _REFINED_GAP * unit
-        optimum = best_within(asked_problem, task_of(asked_problem), gap=gap, time_limit=asked["time_limit"], first_reports=start)
+        optimum = best_within(
+            asked_problem,
+            task_of(asked_problem),
+            gap=gap,
+            time_limit=asked["time_limit"],
+            first_reports=start,
+        )
         warm[key] = problem.reports[optimum.reports]
         values = [optimum.leakage / unit, optimum.bound / unit]
-        answer[objective.name] = [1 - value for value in values] if objective.name == "bayes" else values
+        answer[objective.name] = (
+            [1 - value for value in values] if objective.name == "bayes" else values
+        )
     return answer

@@ -21,7 +21,9 @@ _UNSEEN_S = 30.0
 _PROOF_S = 90.0
 _REFINING_S = 25.0
 _JOBS = ("prove", "solve", "compare")
-_UNFINISHED = re.compile(r"Stopped by hand|Time limit: \d+ of")  # how learners say that there is more to learn
+_UNFINISHED = re.compile(
+    r"Stopped by hand|Time limit: \d+ of"
+)  # how learners say that there is more to learn
 
 
 @dataclass
@@ -39,9 +41,28 @@ class Run:
 
     def as_dict(self) -> dict[str, Any]:
         """For the page."""
-        asked = {name: self.task[name] for name in ("solver", "max_loss", "objective", "cell_m", "seed", "time_limit", "resumable")}
+        asked = {
+            name: self.task[name]
+            for name in (
+                "solver",
+                "max_loss",
+                "objective",
+                "cell_m",
+                "seed",
+                "time_limit",
+                "resumable",
+            )
+        }
         cell_m = self.cell_m or self.task["cell_m"]
-        return {"id": self.id, "state": self.state, "kept": self.kept, "said": self.said, "solution": self.found, **asked, "cell_m": cell_m}
+        return {
+            "id": self.id,
+            "state": self.state,
+            "kept": self.kept,
+            "said": self.said,
+            "solution": self.found,
+            **asked,
+            "cell_m": cell_m,
+        }
 
 
 @dataclass
@@ -61,7 +82,9 @@ class Session:
     _jobs: dict[str, Job] = field(default_factory=dict)
     _count: int = 0
     _beginning: bool = False
-    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # one job is started or ended at a time: none is lost sight of
+    _turn: asyncio.Lock = field(
+        default_factory=asyncio.Lock
+    )  # one job is started or ended at a time: none is lost sight of
 
     def tell(self, event: dict[str, Any]) -> None:
         """Send an event to the page, if it is there."""
@@ -87,10 +110,11 @@ class Session:
         """The runs that were kept, in order."""
         return [run for run in self.runs.values() if run.kept and run.found is not None]
 
-    # Data ------------------------------------------------------------------------------------------
+    # Data -----------------------------------------------------------------------------------------
 
     async def use(self, loaded: "Loaded") -> None:
-        """Put other data on the desk: what was found for the old is forgotten, and proving begins anew."""
+        """Put other data on the desk: what was found for the old is forgotten, and proving begins
+        anew."""
         for name in _JOBS:
             await self._end(name)
         self.loaded, self.game, self.comparison = loaded, None, None
@@ -103,26 +127,37 @@ class Session:
         """Prove the frontier again, on cells derived from `cell_m`."""
         await self._end("prove")
         self.curves.clear()
-        await self._start("prove", {"kind": "prove", "cell_m": cell_m, "time_limit": _PROOF_S}, self._on_proof)
+        await self._start(
+            "prove", {"kind": "prove", "cell_m": cell_m, "time_limit": _PROOF_S}, self._on_proof
+        )
 
     def refine(self, max_loss: float, cell_m: float | None) -> None:
         """Ask the prover for one budget on the cells that will be released."""
         job = self._jobs.get("prove")
         if job is not None and job.running:
-            job.say({"kind": "refine", "max_loss": max_loss, "cell_m": cell_m, "time_limit": _REFINING_S})
+            job.say(
+                {
+                    "kind": "refine",
+                    "max_loss": max_loss,
+                    "cell_m": cell_m,
+                    "time_limit": _REFINING_S,
+                }
+            )
 
     def _on_proof(self, message: dict[str, Any]) -> None:
         if message["kind"] == "curve":
             self.curves[message["objective"]] = message
         self.tell({**message, "kind": f"prove-{message['kind']}"})
 
-    # Solving ---------------------------------------------------------------------------------------
+    # Solving --------------------------------------------------------------------------------------
 
     async def solve(self, task: dict[str, Any]) -> Run:
         """Begin a run; one at a time."""
         if self.solving:
             raise ProblemError("a solver is at work on this page; stop it first")
-        self.runs = {name: run for name, run in self.runs.items() if run.kept or run.state == "interrupted"}
+        self.runs = {
+            name: run for name, run in self.runs.items() if run.kept or run.state == "interrupted"
+        }
         self._count += 1
         name = f"{task['solver']}-{task['max_loss']:g}m-{self._count}"
         run = Run(name, self.folder / "runs" / name, {**task, "kind": "solve", "resume": False})
@@ -135,7 +170,9 @@ class Session:
         if self.solving:
             raise ProblemError("a solver is at work on this page; stop it first")
         if not run.task["resumable"]:
-            raise ProblemError(f"the solver '{run.task['solver']}' has no rounds to go on from; start it again")
+            raise ProblemError(
+                f"the solver '{run.task['solver']}' has no rounds to go on from; start it again"
+            )
         run.task = {**run.task, "resume": True}
         await self._begin(run)
 
@@ -148,7 +185,11 @@ class Session:
             if kind == "done":
                 run.found, run.cell_m = message["solution"], message["cell_m"]
                 run.said = run.found["status"]
-                run.state = "interrupted" if run.task["resumable"] and _UNFINISHED.match(run.said) else "done"
+                run.state = (
+                    "interrupted"
+                    if run.task["resumable"] and _UNFINISHED.match(run.said)
+                    else "done"
+                )
             elif kind in ("failed", "stopped"):
                 run.said, run.state = message["error"], kind
             self.tell({**message, "kind": f"solve-{kind}", "run": run.as_dict()})
@@ -169,7 +210,7 @@ class Session:
         if "solve" in self._jobs and self._jobs["solve"].running:
             self._jobs["solve"].ask_to_stop()
 
-    # Comparing -------------------------------------------------------------------------------------
+    # Comparing ------------------------------------------------------------------------------------
 
     async def compare(self, runs: list[Run]) -> None:
         """Judge runs side by side; the answer comes as an event."""
@@ -182,9 +223,13 @@ class Session:
                 self.comparison = message
             self.tell({**message, "kind": f"compare-{message['kind']}"})
 
-        await self._start("compare", {"kind": "compare", "runs": [str(run.folder) for run in runs], "report": str(report)}, on_message)
+        await self._start(
+            "compare",
+            {"kind": "compare", "runs": [str(run.folder) for run in runs], "report": str(report)},
+            on_message,
+        )
 
-    # Jobs ------------------------------------------------------------------------------------------
+    # Jobs -----------------------------------------------------------------------------------------
 
     async def _start(self, name: str, task: dict[str, Any], tell: Any) -> None:
         async with self._turn:

@@ -23,7 +23,8 @@ def zipped(folder: Path) -> bytes:
 
 
 def bundle_of(run: Path, target: Path) -> str | None:
-    """Write the device bundle of a run, with the page that uses it; None, or the sentence that says why there is none."""
+    """Write the device bundle of a run, with the page that uses it; None, or the sentence that says
+    why there is none."""
     from sfumato.deploy.bundle import export
 
     shutil.rmtree(target, ignore_errors=True)
@@ -37,9 +38,11 @@ def bundle_of(run: Path, target: Path) -> str | None:
 def command_line(task: dict[str, Any], recipe: Recipe, *, out: str) -> str:
     """The command that does the same.
 
-    >>> task = {"solver": "coin", "max_loss": 173.0, "objective": "bayes", "cell_m": None, "seed": 1, "time_limit": None}
+    >>> task = {"solver": "coin", "max_loss": 173.0, "objective": "bayes", "cell_m": None}
+    >>> task |= {"seed": 1, "time_limit": None}
     >>> command_line(task, Recipe("four-corners", users=("red", "blue")), out="runs/coin")
-    'sfumato solve four-corners --users red,blue --max-loss 173 --solver coin --seed 1 --out runs/coin'
+    'sfumato solve four-corners --users red,blue --max-loss 173 --solver coin --seed 1 --out
+    runs/coin'
     """
     parts = ["sfumato", "solve", recipe.source]
     for name in ("secret", "lat", "lon"):

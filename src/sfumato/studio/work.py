@@ -1,4 +1,5 @@
-"""What a process of the studio does: one task, told as it goes.  Ends when the server's end of the pipe closes."""
+"""What a process of the studio does: one task, told as it goes.  Ends when the server's end of the
+pipe closes."""
 
 import _thread
 import base64
@@ -15,7 +16,10 @@ from pathlib import Path
 from typing import Any
 
 _CLOUD_EVERY_S = 0.4
-_STOPPED = "Stopped. This solver keeps nothing when it is stopped so early; with a time limit it gives its best so far."
+_STOPPED = (
+    "Stopped. This solver keeps nothing when it is stopped so early; with a time limit it gives its"
+    " best so far."
+)
 CLOUD = 1200  # reports of a cloud, the same check-ins each time
 
 Tell = Callable[[dict[str, Any]], None]
@@ -52,7 +56,15 @@ def main() -> None:
         elif isinstance(error, (SfumatoError, OSError)):
             tell({"kind": "failed", "error": in_page(str(error))})
         else:
-            tell({"kind": "failed", "error": f"the computation failed inside ({type(error).__name__}: {error}); please report it"})
+            tell(
+                {
+                    "kind": "failed",
+                    "error": (
+                        f"the computation failed inside ({type(error).__name__}: {error}); please"
+                        " report it"
+                    ),
+                }
+            )
 
 
 def _listen(inbox: "queue.Queue[dict[str, Any]]", stopping: threading.Event) -> None:
@@ -101,7 +113,14 @@ def solve_task(task: dict[str, Any], tell: Tell) -> None:
     def on_round(record: dict[str, Any]) -> None:
         nonlocal shown
         mechanism = record.get("mechanism")
-        message = {"kind": "round", "record": {name: value for name, value in record.items() if isinstance(value, (int, float, str))}}
+        message = {
+            "kind": "round",
+            "record": {
+                name: value
+                for name, value in record.items()
+                if isinstance(value, (int, float, str))
+            },
+        }
         if mechanism is not None and time.monotonic() - shown > _CLOUD_EVERY_S:
             message["cloud"] = packed(mechanism.sample(truth, seed=0))
             shown = time.monotonic()
@@ -111,11 +130,23 @@ def solve_task(task: dict[str, Any], tell: Tell) -> None:
     checkpoint = out / CHECKPOINT if task["resumable"] else None
     if checkpoint is not None and not task["resume"]:
         checkpoint.unlink(missing_ok=True)
-    solution = solve(problem, solver, seed=task["seed"], time_limit=task["time_limit"], progress=on_round, checkpoint=checkpoint)
+    solution = solve(
+        problem,
+        solver,
+        seed=task["seed"],
+        time_limit=task["time_limit"],
+        progress=on_round,
+        checkpoint=checkpoint,
+    )
     test = None
     if split.test is not None:
         test = judge(
-            solution.mechanism, split.test, region=problem.region, fitted_on=split.train, sampled_on=problem.released_on, loss=problem.loss
+            solution.mechanism,
+            split.test,
+            region=problem.region,
+            fitted_on=split.train,
+            sampled_on=problem.released_on,
+            loss=problem.loss,
         )
     save_solution(solution, out, recipe=recipe, test=test)
     save_table(out, solution.measured.joint)

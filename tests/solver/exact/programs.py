@@ -42,13 +42,16 @@ def full_program(
     top = np.where(loss.ravel() <= (np.inf if cap is None else cap), None, 0.0)
     bounds = [(0, one) for one in top] + [(None, None)] * reports
     goal = np.r_[np.zeros(truths * reports), np.ones(reports)]
-    answer = linprog(goal, np.array(rows), limits, equal, np.ones(truths), bounds=bounds, method="highs")
+    answer = linprog(
+        goal, np.array(rows), limits, equal, np.ones(truths), bounds=bounds, method="highs"
+    )
     assert answer.status == 0
     return float(answer.fun)
 
 
 def random_problem(seed: int) -> tuple[np.random.Generator, np.ndarray, np.ndarray, dict[str, Any]]:
-    """Shared and owned truths, unequal priors, distances and arbitrary losses, budgets of every kind, gains: by turns."""
+    """Shared and owned truths, unequal priors, distances and arbitrary losses, budgets of every
+    kind, gains: by turns."""
     rng = np.random.default_rng(seed)
     secrets, truths, reports = rng.integers(2, 5), rng.integers(3, 9), rng.integers(3, 9)
     joint = rng.exponential(size=(secrets, truths))
@@ -60,7 +63,9 @@ def random_problem(seed: int) -> tuple[np.random.Generator, np.ndarray, np.ndarr
     if seed % 3 == 0:
         loss = rng.random((truths, reports)) * 10
     else:
-        loss = np.linalg.norm(rng.random((truths, 1, 2)) * 10 - rng.random((1, reports, 2)) * 10, axis=2)
+        loss = np.linalg.norm(
+            rng.random((truths, 1, 2)) * 10 - rng.random((1, reports, 2)) * 10, axis=2
+        )
     options: dict[str, Any] = {}
     least = loss.min(axis=1)
     spread = loss.mean(axis=1) - least
@@ -88,7 +93,9 @@ def checked(joint: np.ndarray, loss: np.ndarray, best: Optimum, **options: Any) 
     return bound_grid(Claim(joint, **options), best.scores, best.multipliers, lambda i: loss[:, i])
 
 
-def scattered(count: int, secrets: int, cells: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def scattered(
+    count: int, secrets: int, cells: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Truths of a few secrets on a square of 100 m, and cells over it."""
     truths = np.random.default_rng(0).random((count, 2)) * 100
     joint = np.zeros((secrets, count))

@@ -1,4 +1,5 @@
-"""The optimum on arrays, against the full linear program, a general convex solver, closed forms and the checker."""
+"""The optimum on arrays, against the full linear program, a general convex solver, closed forms and
+the checker."""
 
 import time
 from typing import Any
@@ -16,7 +17,9 @@ from tests.solver.exact.programs import checked, full_program, random_problem, s
 
 @pytest.mark.parametrize("pricing", [False, True], ids=["all at once", "priced"])
 @pytest.mark.parametrize("seed", range(50))
-def test_optimum_equals_the_full_program(seed: int, pricing: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_optimum_equals_the_full_program(
+    seed: int, pricing: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _, joint, loss, options = random_problem(seed)
     if pricing:
         monkeypatch.setattr(column_generation, "_ALL_AT_ONCE", 0)
@@ -44,7 +47,9 @@ def test_two_people_swap_with_chance_two_fifths() -> None:
 
 @pytest.mark.parametrize("pricing", [False, True], ids=["all at once", "priced"])
 @pytest.mark.parametrize(("size", "seed"), [(2, 0), (2, 1), (2, 2), (3, 3), (3, 4), (3, 5)])
-def test_information_equals_a_general_solver(size: int, seed: int, pricing: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_information_equals_a_general_solver(
+    size: int, seed: int, pricing: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rng = np.random.default_rng(seed)
     joint = rng.exponential(size=(size, size)) + 2 * np.eye(size)
     joint /= joint.sum()
@@ -52,7 +57,10 @@ def test_information_equals_a_general_solver(size: int, seed: int, pricing: bool
     limit = 0.3 * float(joint.sum(axis=0) @ loss.mean(axis=1))
     task = task_of(joint, loss, max_loss=limit, information=True)
     rows = {"type": "eq", "fun": lambda m: m.reshape(size, size).sum(axis=1) - 1}
-    spent = {"type": "ineq", "fun": lambda m: limit - joint.sum(axis=0) @ (m.reshape(size, size) * loss).sum(axis=1)}
+    spent = {
+        "type": "ineq",
+        "fun": lambda m: limit - joint.sum(axis=0) @ (m.reshape(size, size) * loss).sum(axis=1),
+    }
     answers = []
     for _ in range(3):
         got = minimize(
@@ -70,28 +78,39 @@ def test_information_equals_a_general_solver(size: int, seed: int, pricing: bool
     best = solve(task, gap=1e-7, first_reports=np.array([0]))
     assert best.gap <= 1e-6
     assert best.leakage == pytest.approx(min(answers), abs=1e-6)
-    assert checked(joint, loss, best, max_loss=limit, information=True) == pytest.approx(best.bound, abs=1e-9)
+    assert checked(joint, loss, best, max_loss=limit, information=True) == pytest.approx(
+        best.bound, abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("pricing", [False, True], ids=["all at once", "priced"])
-def test_information_stays_finite_where_the_cap_hides_a_secret_from_a_report(pricing: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The end reports are within the cap of one secret only: the posterior of the other is 0 there."""
+def test_information_stays_finite_where_the_cap_hides_a_secret_from_a_report(
+    pricing: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The end reports are within the cap of one secret only: the posterior of the other is 0
+    there."""
     truths, reports = np.arange(8.0), np.arange(8.0)
     loss = np.abs(truths[:, None] - reports)
     joint = np.zeros((2, 8))
     joint[(truths > 3.5).astype(int), np.arange(8)] = 1 / 8
     if pricing:
         monkeypatch.setattr(column_generation, "_ALL_AT_ONCE", 0)
-    best = solve(task_of(joint, loss, cap=2.0, information=True), gap=1e-6, first_reports=np.array([0, 3, 7]))
+    best = solve(
+        task_of(joint, loss, cap=2.0, information=True), gap=1e-6, first_reports=np.array([0, 3, 7])
+    )
     assert best.gap <= 1e-6
-    assert checked(joint, loss, best, cap=2.0, information=True) == pytest.approx(best.bound, abs=1e-9)
+    assert checked(joint, loss, best, cap=2.0, information=True) == pytest.approx(
+        best.bound, abs=1e-9
+    )
     assert 0 < best.leakage < np.log(2)
 
 
 @pytest.mark.parametrize("pricing", [False, True], ids=["all at once", "priced"])
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("information", [False, True], ids=["bayes", "information"])
-def test_a_budget_at_its_smallest_value_is_proven_too(seed: int, information: bool, pricing: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_budget_at_its_smallest_value_is_proven_too(
+    seed: int, information: bool, pricing: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rng, joint, loss, _ = random_problem(seed)
     loss = np.round(loss)  # ties: several nearest reports
     least = loss.min(axis=1)
@@ -149,7 +168,9 @@ def test_a_time_limit_gives_the_best_so_far_with_a_proof() -> None:
     best = solve(task_of(joint, loss, max_loss=15.0), gap=1e-9, time_limit=0.5)
     assert time.monotonic() - start < 20  # one step and one pricing pass may be under way
     assert best.gap > 1e-9
-    assert joint.sum(axis=0) @ (best.mechanism * loss[:, best.reports]).sum(axis=1) <= 15.0 * (1 + 1e-12)
+    assert joint.sum(axis=0) @ (best.mechanism * loss[:, best.reports]).sum(axis=1) <= 15.0 * (
+        1 + 1e-12
+    )
     assert checked(joint, loss, best, max_loss=15.0) == pytest.approx(best.bound, abs=1e-9)
 
 

@@ -9,14 +9,20 @@ from tests.solver.exact.programs import scattered, task_of
 
 
 @pytest.mark.parametrize("information", [False, True], ids=["bayes", "information"])
-def test_splitting_cells_brings_the_plane_near_the_grid_and_the_checker_agrees(information: bool) -> None:
+def test_splitting_cells_brings_the_plane_near_the_grid_and_the_checker_agrees(
+    information: bool,
+) -> None:
     joint, truths, centres, loss = scattered(12, 3, 10)
     task = task_of(joint, loss, max_loss=25.0, information=information)
     best = solve(task, gap=1e-6)
     claim = Claim(joint, "information" if information else "bayes", max_loss=25.0)
     rough = bound_plane(claim, best.scores, best.multipliers, truths, centres, 5.0)
-    proof = split_until(task, truths, centres, 5.0, best.scores, best.multipliers, goal=best.bound - 0.01)
-    fine = bound_plane(claim, proof.scores, proof.multipliers, truths, proof.centres_m, proof.half_sides_m)
+    proof = split_until(
+        task, truths, centres, 5.0, best.scores, best.multipliers, goal=best.bound - 0.01
+    )
+    fine = bound_plane(
+        claim, proof.scores, proof.multipliers, truths, proof.centres_m, proof.half_sides_m
+    )
     assert fine == pytest.approx(proof.bound, abs=1e-9)
     assert rough <= fine <= best.bound
     assert fine >= best.bound - 0.03
@@ -30,10 +36,16 @@ def test_values_that_fit_the_plane_prove_more_than_the_grids_own(information: bo
     blind = 0.0 if information else 1 / 3
     claim = Claim(joint, "information" if information else "bayes", max_loss=12.0)
     values, multipliers, bound = values_off_grid(task, truths, centres, best.reports, gap=1e-4)
-    assert best.leakage > blind and bound <= best.leakage  # more reports to choose from than the grid has
+    assert (
+        best.leakage > blind and bound <= best.leakage
+    )  # more reports to choose from than the grid has
     proof = split_to_keep(task, truths, centres, 5.0, values, multipliers, slack=0.01, max_rounds=6)
-    checked_bound = bound_plane(claim, proof.scores, proof.multipliers, truths, proof.centres_m, proof.half_sides_m)
+    checked_bound = bound_plane(
+        claim, proof.scores, proof.multipliers, truths, proof.centres_m, proof.half_sides_m
+    )
     assert proof.bound <= checked_bound + 1e-9
     assert bound - 0.01 - 1e-9 <= checked_bound <= bound + 1e-4
-    before = split_until(task, truths, centres, 5.0, best.scores, best.multipliers, goal=best.bound - 0.01)
+    before = split_until(
+        task, truths, centres, 5.0, best.scores, best.multipliers, goal=best.bound - 0.01
+    )
     assert checked_bound > before.bound

@@ -1,4 +1,5 @@
-"""From coarse to fine: equal to the direct solve and to the full program, proven by the checker, budgets of every kind kept."""
+"""From coarse to fine: equal to the direct solve and to the full program, proven by the checker,
+budgets of every kind kept."""
 
 import time
 from typing import Any
@@ -24,17 +25,32 @@ def unit_cells(n: int, **options: Any) -> tuple[Task, Places, np.ndarray]:
     joint, truths, reports, max_loss = common(n)
     loss = distances(truths, reports)
     options.setdefault("max_loss", max_loss)
-    return Task(joint, lambda chosen: loss[:, chosen], len(reports), **options), Places(truths, reports, (0.0, 0.0), 1.0, euclidean), loss
+    return (
+        Task(joint, lambda chosen: loss[:, chosen], len(reports), **options),
+        Places(truths, reports, (0.0, 0.0), 1.0, euclidean),
+        loss,
+    )
 
 
 def checked(task: Task, loss: np.ndarray, best: Optimum) -> float:
-    claim = Claim(task.joint, "bayes" if task.gains is None else "gain", task.gains, task.max_loss, task.user_max_loss, task.cap)
+    claim = Claim(
+        task.joint,
+        "bayes" if task.gains is None else "gain",
+        task.gains,
+        task.max_loss,
+        task.user_max_loss,
+        task.cap,
+    )
     return bound_grid(claim, best.scores, best.multipliers, lambda chosen: loss[:, chosen])
 
 
 @pytest.mark.parametrize("n", [9, 12])
-def test_refining_gives_the_direct_optimum_within_its_gap(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refine, "_DIRECT", 2000)  # T(9) is merged once, to 5 x 5 blocks with thin ones at the edge; T(12) twice
+def test_refining_gives_the_direct_optimum_within_its_gap(
+    n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        refine, "_DIRECT", 2000
+    )  # T(9) is merged once, to 5 x 5 blocks with thin ones at the edge; T(12) twice
     task, places, loss = unit_cells(n)
     assert worth_merging(task, places)
     best, direct = solve_on_cells(task, places, gap=1e-4), generate_columns(task, gap=1e-6)
@@ -43,7 +59,9 @@ def test_refining_gives_the_direct_optimum_within_its_gap(n: int, monkeypatch: p
     assert checked(task, loss, best) == pytest.approx(best.bound, abs=1e-9)
     assert np.allclose(best.mechanism.sum(axis=1), 1, atol=1e-13) and np.all(best.mechanism >= 0)
     assert measured_leakage(task, best.mechanism) == pytest.approx(best.leakage, abs=1e-12)
-    assert task.truth_mass @ (best.mechanism * loss[:, best.reports]).sum(axis=1) <= task.max_loss * (1 + 1e-12)
+    assert task.truth_mass @ (best.mechanism * loss[:, best.reports]).sum(
+        axis=1
+    ) <= task.max_loss * (1 + 1e-12)
     assert best.pairs_touched < loss.size
 
 
@@ -53,11 +71,17 @@ def test_refining_gives_the_direct_optimum_within_its_gap(n: int, monkeypatch: p
         {"max_loss": None, "user_max_loss": np.array([1.5, 1.0, 2.0, 1.5])},
         {"cap": 3.0},
         {"max_loss": None, "cap": 2.5},
-        {"gains": np.array([[1.0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0.7, 0.7], [-0.5, 0.5, 0.5, -0.5]])},
+        {
+            "gains": np.array(
+                [[1.0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0.7, 0.7], [-0.5, 0.5, 0.5, -0.5]]
+            )
+        },
     ],
     ids=["per user", "average and cap", "cap alone", "gains"],
 )
-def test_refining_keeps_budgets_of_every_kind(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refining_keeps_budgets_of_every_kind(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(refine, "_DIRECT", 2000)
     task, places, loss = unit_cells(10, **options)
     best, direct = solve_on_cells(task, places, gap=1e-3), generate_columns(task, gap=1e-5)
@@ -79,7 +103,12 @@ def test_the_coarse_scores_already_prove_a_close_bound() -> None:
     fine = generate_columns(task, gap=1e-4)
     shares = interpolated(coarse.scores, places, coarse_places)
     assert np.allclose(shares.sum(axis=1), 1) and np.all(shares >= 0)
-    bound = bound_grid(Claim(task.joint, max_loss=task.max_loss), shares, coarse.multipliers, lambda chosen: loss[:, chosen])
+    bound = bound_grid(
+        Claim(task.joint, max_loss=task.max_loss),
+        shares,
+        coarse.multipliers,
+        lambda chosen: loss[:, chosen],
+    )
     assert fine.bound - 0.015 <= bound <= fine.leakage
 
 
@@ -96,12 +125,18 @@ def test_what_cannot_be_merged_goes_to_column_generation(monkeypatch: pytest.Mon
     monkeypatch.setattr(refine, "_DIRECT", 100)
     task, places, _ = unit_cells(6)
     assert worth_merging(task, places)
-    assert not worth_merging(Task(task.joint, task.loss_of, task.report_count, max_loss=1.0, information=True), places)
+    assert not worth_merging(
+        Task(task.joint, task.loss_of, task.report_count, max_loss=1.0, information=True), places
+    )
     alone = np.zeros_like(task.joint)
     alone[np.arange(36) % 4, np.arange(36)] = 1 / 36
     assert not worth_merging(Task(alone, task.loss_of, task.report_count, max_loss=1.0), places)
-    tight = Task(task.joint, task.loss_of, task.report_count, max_loss=0.0)  # the truth itself is all that it allows
-    assert solve_on_cells(tight, places, gap=1e-6).leakage == pytest.approx(task.joint.max(axis=0).sum())
+    tight = Task(
+        task.joint, task.loss_of, task.report_count, max_loss=0.0
+    )  # the truth itself is all that it allows
+    assert solve_on_cells(tight, places, gap=1e-6).leakage == pytest.approx(
+        task.joint.max(axis=0).sum()
+    )
 
 
 def test_a_time_limit_gives_the_best_so_far_with_a_proof() -> None:
@@ -110,17 +145,24 @@ def test_a_time_limit_gives_the_best_so_far_with_a_proof() -> None:
     best = solve_on_cells(task, places, gap=1e-12, time_limit=0.05)
     assert time.monotonic() - start < 15  # a program over some pairs may be under way
     assert best.gap > 1e-12
-    assert task.truth_mass @ (best.mechanism * loss[:, best.reports]).sum(axis=1) <= task.max_loss * (1 + 1e-12)
+    assert task.truth_mass @ (best.mechanism * loss[:, best.reports]).sum(
+        axis=1
+    ) <= task.max_loss * (1 + 1e-12)
     assert checked(task, loss, best) == pytest.approx(best.bound, abs=1e-9)
 
 
-def test_samples_that_fill_their_cells_are_refined_through_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_samples_that_fill_their_cells_are_refined_through_a_problem(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     rng = np.random.default_rng(0)
     secret = np.repeat([0, 1], 4000)
     truth = np.round(rng.normal(size=(8000, 2)) * 40 + np.where(secret == 0, -30, 30)[:, None], -1)
     truth = np.clip(truth, -60, 60)
     problem = Problem(
-        Samples(secret=secret, truth=truth, secrets=("a", "b"), name="filled"), max_loss=30.0, region=Region((0.0, 0.0), 130.0), cell_m=10.0
+        Samples(secret=secret, truth=truth, secrets=("a", "b"), name="filled"),
+        max_loss=30.0,
+        region=Region((0.0, 0.0), 130.0),
+        cell_m=10.0,
     )
     direct = solve(problem, Exact(gap=1e-3, plane=False))
     monkeypatch.setattr(refine, "_DIRECT", 2000)

@@ -22,7 +22,9 @@ def test_smallest_loss_undoes_the_optimum(seed: int) -> None:
     assert back.loss_bound <= back.loss <= back.loss_bound * (1 + 1e-4) + 1e-9
     less = back.loss_bound * (1 - 1e-6)
     if less > joint.sum(axis=0) @ loss.min(axis=1):
-        assert full_program(joint, loss, max_loss=less) >= aim - 1e-9  # with less loss nobody leaks as little
+        assert (
+            full_program(joint, loss, max_loss=less) >= aim - 1e-9
+        )  # with less loss nobody leaks as little
 
 
 def test_the_smallest_loss_stops_at_its_time_limit_with_what_it_has() -> None:

@@ -28,21 +28,36 @@ def test_the_cross_entropy_payoff_is_the_mean_log_of_the_right_guess_and_has_no_
     predictions = np.array([[0.5, 0.5], [0.25, 0.75], [1.0, 0.0]])
     with np.errstate(divide="ignore"):
         logs = np.log(predictions)
-    assert float(CrossEntropy()(np.eye(2)[[0, 1, 0]], logs)) == pytest.approx((np.log(0.5) + np.log(0.75)) / 3)
+    assert float(CrossEntropy()(np.eye(2)[[0, 1, 0]], logs)) == pytest.approx(
+        (np.log(0.5) + np.log(0.75)) / 3
+    )
     assert float(CrossEntropy()(np.eye(2)[[0, 1, 1]], logs)) == -np.inf
 
 
-def test_alice_and_bob_swap_for_ever_under_cross_entropy_and_settle_under_mutual_information() -> None:
-    assert alice_and_bob.play(alice_and_bob.PAYOFFS["success probability"], max_loss_m=100, rounds=6) == [0, 1, 0, 1, 0, 1, 0]
+def test_alice_and_bob_swap_for_ever_under_cross_entropy_and_settle_under_mutual_information() -> (
+    None
+):
+    assert alice_and_bob.play(
+        alice_and_bob.PAYOFFS["success probability"], max_loss_m=100, rounds=6
+    ) == [0, 1, 0, 1, 0, 1, 0]
     swapping = alice_and_bob.play(alice_and_bob.PAYOFFS["cross entropy"], max_loss_m=100, rounds=12)
     assert {0.0, 1.0} <= set(swapping) and swapping[-6:].count(swapping[-1]) <= 3
-    assert alice_and_bob.play(alice_and_bob.PAYOFFS["mutual information"], max_loss_m=100, rounds=6)[1:] == [0.5] * 6
-    assert alice_and_bob.play(alice_and_bob.PAYOFFS["mutual information"], max_loss_m=40, rounds=6)[1:] == [0.4] * 6
+    assert (
+        alice_and_bob.play(alice_and_bob.PAYOFFS["mutual information"], max_loss_m=100, rounds=6)[
+            1:
+        ]
+        == [0.5] * 6
+    )
+    assert (
+        alice_and_bob.play(alice_and_bob.PAYOFFS["mutual information"], max_loss_m=40, rounds=6)[1:]
+        == [0.4] * 6
+    )
 
 
 @pytest.mark.parametrize("payoff", [CrossEntropy(), MutualInformation()])
 def test_a_classifier_learns_on_either_payoff(payoff: Any) -> None:
-    """Two users a unit apart can be told apart: I(X;Y) rises from near 0 to near ln 2 = 0.69 nats, under any names of the guesses."""
+    """Two users a unit apart can be told apart: I(X;Y) rises from near 0 to near ln 2 = 0.69 nats,
+    under any names of the guesses."""
     import jax
     import jax.numpy as jnp
 
@@ -52,12 +67,28 @@ def test_a_classifier_learns_on_either_payoff(payoff: Any) -> None:
 
     random = np.random.default_rng(0)
     user = jnp.asarray(np.repeat([0, 1], 64))
-    reports = jnp.asarray((random.normal(0.0, 0.1, (128, 2)) + np.asarray(user)[:, None]).astype(np.float32))
+    reports = jnp.asarray(
+        (random.normal(0.0, 0.1, (128, 2)) + np.asarray(user)[:, None]).astype(np.float32)
+    )
     order = jnp.asarray(random.permuted(np.broadcast_to(np.arange(128), (60, 128)), axis=1))
     first = first_net(random, (2, 8, 2))
 
     def information(net: Any) -> float:
-        return float(MutualInformation()(np.eye(2)[np.asarray(user)], jax.nn.log_softmax(forward(net, reports))))
+        return float(
+            MutualInformation()(
+                np.eye(2)[np.asarray(user)], jax.nn.log_softmax(forward(net, reports))
+            )
+        )
 
-    net, *_ = fit_classifier(first, ADAM.init(first), reports, user, order, payoff=payoff, rate=0.02, batch=64, short=False)
+    net, *_ = fit_classifier(
+        first,
+        ADAM.init(first),
+        reports,
+        user,
+        order,
+        payoff=payoff,
+        rate=0.02,
+        batch=64,
+        short=False,
+    )
     assert information(first) < 0.1 and information(net) > 0.6

@@ -1,4 +1,5 @@
-"""The same seed gives the same mechanism, whether a game is left alone, stopped, or killed and gone on with."""
+"""The same seed gives the same mechanism, whether a game is left alone, stopped, or killed and gone
+on with."""
 
 import os
 import shutil
@@ -19,7 +20,9 @@ from sfumato.solver import SOLVERS, solve
 from tests.solver.game.tiny import TINY, same, tiny_problem
 
 
-def test_the_same_seed_gives_the_same_mechanism_and_another_seed_another(undisturbed: Mechanism) -> None:
+def test_the_same_seed_gives_the_same_mechanism_and_another_seed_another(
+    undisturbed: Mechanism,
+) -> None:
     assert same(undisturbed, solve(tiny_problem(), TINY, seed=3).mechanism)
     assert not same(undisturbed, solve(tiny_problem(), TINY, seed=4).mechanism)
 
@@ -37,7 +40,9 @@ def _stop_after(rounds: int) -> Callable[[dict[str, Any]], None]:
 
 
 @pytest.mark.parametrize("rounds", [0, 2])
-def test_a_game_gone_on_with_gives_the_very_mechanism_of_the_undisturbed_one(rounds: int, undisturbed: Mechanism, tmp_path: Path) -> None:
+def test_a_game_gone_on_with_gives_the_very_mechanism_of_the_undisturbed_one(
+    rounds: int, undisturbed: Mechanism, tmp_path: Path
+) -> None:
     kept = tmp_path / "checkpoint.npz"
     with pytest.raises(_Stop):
         solve(tiny_problem(), TINY, seed=3, checkpoint=kept, progress=_stop_after(rounds))
@@ -73,9 +78,18 @@ solve(tiny_problem(), TINY, seed=3, checkpoint=sys.argv[1], progress=say).mechan
 
 
 def _child(folder: Path) -> subprocess.Popen:
-    cache = {"JAX_COMPILATION_CACHE_DIR": str(folder.parent / "compiled"), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+    cache = {
+        "JAX_COMPILATION_CACHE_DIR": str(folder.parent / "compiled"),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    }
     environment = {**os.environ, **cache, "PYTHONPATH": str(Path(__file__).resolve().parents[3])}
-    command = [sys.executable, "-c", _CHILD, str(folder / "checkpoint.npz"), str(folder / "mechanism.npz")]
+    command = [
+        sys.executable,
+        "-c",
+        _CHILD,
+        str(folder / "checkpoint.npz"),
+        str(folder / "mechanism.npz"),
+    ]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
 
 
@@ -88,7 +102,9 @@ def _killed(folder: Path, *, after: int) -> None:
         game.send_signal(signal.SIGKILL)
 
 
-def test_a_killed_game_gone_on_with_in_another_process_gives_the_same_mechanism(undisturbed: Mechanism, tmp_path: Path) -> None:
+def test_a_killed_game_gone_on_with_in_another_process_gives_the_same_mechanism(
+    undisturbed: Mechanism, tmp_path: Path
+) -> None:
     _killed(tmp_path, after=3)
     assert not (tmp_path / "mechanism.npz").exists()
     with _child(tmp_path) as game:
@@ -99,7 +115,9 @@ def test_a_killed_game_gone_on_with_in_another_process_gives_the_same_mechanism(
 @pytest.mark.slow
 @pytest.mark.paper  # minutes of compiling: left out unless asked for, with `pytest -m slow`
 @pytest.mark.parametrize("moment", range(10))
-def test_ten_moments_to_kill_a_game_give_ten_times_the_same_mechanism(moment: int, undisturbed: Mechanism, tmp_path: Path) -> None:
+def test_ten_moments_to_kill_a_game_give_ten_times_the_same_mechanism(
+    moment: int, undisturbed: Mechanism, tmp_path: Path
+) -> None:
     random = np.random.default_rng(moment)
     with _child(tmp_path) as game:
         try:
@@ -113,7 +131,11 @@ def test_ten_moments_to_kill_a_game_give_ten_times_the_same_mechanism(moment: in
 
 def test_a_time_limit_stops_after_a_whole_round() -> None:
     found = solve(tiny_problem(), replace(TINY, rounds=1000), time_limit=1e-3)
-    assert len(found.history) == 1 and "Time limit: 1 of 1000 rounds" in found.status and found.loss <= 90
+    assert (
+        len(found.history) == 1
+        and "Time limit: 1 of 1000 rounds" in found.status
+        and found.loss <= 90
+    )
 
 
 def test_ctrl_c_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +163,19 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     monkeypatch.setitem(SOLVERS, "game", lambda: replace(TINY, lattices=(1.0,), rounds=3))
 
     def ended(*more: object) -> int:
-        monkeypatch.setattr("sys.argv", ["sfumato", "solve", "four-corners", "--max-loss", "173", "--solver", "game", *map(str, more)])
+        monkeypatch.setattr(
+            "sys.argv",
+            [
+                "sfumato",
+                "solve",
+                "four-corners",
+                "--max-loss",
+                "173",
+                "--solver",
+                "game",
+                *map(str, more),
+            ],
+        )
         with pytest.raises(SystemExit) as left:
             cli.main()
         return int(left.value.code or 0)
@@ -150,8 +184,12 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
 
 
 @pytest.mark.parametrize("again", ["--resume", "--out"])
-@pytest.mark.parametrize("saved", [False, True], ids=["killed before a round was saved", "killed later"])
-def test_what_a_kill_leaves_in_a_finished_run_folder_is_cleared(run: Callable[..., int], tmp_path: Path, again: str, saved: bool) -> None:
+@pytest.mark.parametrize(
+    "saved", [False, True], ids=["killed before a round was saved", "killed later"]
+)
+def test_what_a_kill_leaves_in_a_finished_run_folder_is_cleared(
+    run: Callable[..., int], tmp_path: Path, again: str, saved: bool
+) -> None:
     folder = tmp_path / "run"
     assert run("--out", folder, "--time-limit", "0.001") == 0
     names = {path.name for path in folder.iterdir()}
@@ -165,13 +203,17 @@ def test_what_a_kill_leaves_in_a_finished_run_folder_is_cleared(run: Callable[..
     assert run(again, folder) == 2 and (folder / "of-checkpoint.npz.txt").exists()
 
 
-def test_a_run_on_the_command_line_is_gone_on_with(run: Callable[..., int], capsys: pytest.CaptureFixture, tmp_path: Path) -> None:
+def test_a_run_on_the_command_line_is_gone_on_with(
+    run: Callable[..., int], capsys: pytest.CaptureFixture, tmp_path: Path
+) -> None:
     assert run("--out", tmp_path / "whole") == 0
     assert "round 3, lattice 175 m: payoff" in capsys.readouterr().err
     assert run("--out", tmp_path / "parted", "--time-limit", "0.001") == 0
     assert "Time limit: 1 of 3 rounds" in capsys.readouterr().out
     assert run("--resume", tmp_path / "parted") == 0
-    assert (tmp_path / "parted" / "mechanism.npz").read_bytes() == (tmp_path / "whole" / "mechanism.npz").read_bytes()
+    assert (tmp_path / "parted" / "mechanism.npz").read_bytes() == (
+        tmp_path / "whole" / "mechanism.npz"
+    ).read_bytes()
     assert run("--resume", tmp_path / "none") != 0
     assert run("--resume", tmp_path / "whole", "--out", tmp_path / "other") != 0
     assert run() != 0

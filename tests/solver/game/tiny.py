@@ -29,7 +29,9 @@ REGION = Region(centre=(0.0, 0.0), side_m=600.0)
 def samples(seed: int = 0) -> Samples:
     random = np.random.default_rng(seed)
     secret = np.repeat([0, 1, 2], 24)
-    truth = np.array([[-100.0, 0.0], [100.0, 0.0], [0.0, 150.0]])[secret] + random.normal(0.0, 20.0, (72, 2))
+    truth = np.array([[-100.0, 0.0], [100.0, 0.0], [0.0, 150.0]])[secret] + random.normal(
+        0.0, 20.0, (72, 2)
+    )
     return Samples(secret=secret, truth=truth, secrets=("ann", "bob", "cid"), region=REGION)
 
 
@@ -39,4 +41,6 @@ def tiny_problem(**changes: Any) -> Problem:
 
 def same(one: Mechanism, other: Mechanism) -> bool:
     left, right = one.arrays(), other.arrays()
-    return left.keys() == right.keys() and all(np.array_equal(left[name], right[name]) for name in left)
+    return left.keys() == right.keys() and all(
+        np.array_equal(left[name], right[name]) for name in left
+    )

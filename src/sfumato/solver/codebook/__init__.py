@@ -1,4 +1,5 @@
-"""A learned codebook: the solver's settings, its compiled learning, and the release within all limits."""
+"""A learned codebook: the solver's settings, its compiled learning, and the release within all
+limits."""
 
 from sfumato.solver.codebook.settings import Codebook
 

@@ -1,4 +1,5 @@
-"""The compiled learning of a codebook: a fixed number of steps from one state to the next, no Python per step."""
+"""The compiled learning of a codebook: a fixed number of steps from one state to the next, no
+Python per step."""
 
 from collections.abc import Callable
 from functools import partial
@@ -39,9 +40,10 @@ class State(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """The data as arrays.  `truths` (n, 2) in units; `table` P(secret, truth); `height` its sums along the truths of each secret, scaled
-    to 1; `gaps`, how far check-ins lie from each other, in units; for each budget what it charges truths and users for a unit of loss, and
-    its limit; `cap` (infinite where there is none); `gains` (actions, secrets), the identity for the Bayes error;
+    """The data as arrays.  `truths` (n, 2) in units; `table` P(secret, truth); `height` its sums
+    along the truths of each secret, scaled to 1; `gaps`, how far check-ins lie from each other, in
+    units; for each budget what it charges truths and users for a unit of loss, and its limit; `cap`
+    (infinite where there is none); `gains` (actions, secrets), the identity for the Bayes error;
     `lesson` P(place | truth), the law to be taught, or None."""
 
     truths: Any
@@ -84,7 +86,9 @@ def log_chances(weights: Weights, waves: Any, truths: Any, cap: Any) -> tuple[An
     """log P(place | truth) and the distances, in units."""
     angle = truths @ waves
     inputs = jnp.concatenate([truths, jnp.sin(angle), jnp.cos(angle)], axis=1)
-    distance = jnp.sqrt(((truths[:, None, :] - weights.places[None, :, :]) ** 2).sum(axis=-1) + 1e-12)
+    distance = jnp.sqrt(
+        ((truths[:, None, :] - weights.places[None, :, :]) ** 2).sum(axis=-1) + 1e-12
+    )
     scores = forward(weights.net, inputs) - jnp.exp(weights.slope) * distance
     return jax.nn.log_softmax(scores - 1e3 * jnp.maximum(distance / cap - 1, 0.0)), distance
 
@@ -100,8 +104,18 @@ def leakage(table: Any, gains: Any, sharpness: Any, information: Any) -> Any:
 
 
 @partial(jax.jit, static_argnames=("plan", "steps"))
-def learn(state: State, scene: Scene, key: Any, first: Any, share: tuple[Any, Any], *, plan: Plan, steps: int) -> tuple[State, dict]:
-    """So many steps; `share` of the learning (or of the lesson) is done before and after them.  `first` numbers the first step."""
+def learn(
+    state: State,
+    scene: Scene,
+    key: Any,
+    first: Any,
+    share: tuple[Any, Any],
+    *,
+    plan: Plan,
+    steps: int,
+) -> tuple[State, dict]:
+    """So many steps; `share` of the learning (or of the lesson) is done before and after them.
+    `first` numbers the first step."""
     taught = scene.lesson is not None
 
     def step(state: State, number: Any) -> tuple[State, dict]:
@@ -116,7 +130,9 @@ def learn(state: State, scene: Scene, key: Any, first: Any, share: tuple[Any, An
         )
         change, moments = _ADAM.update(gradient, state.moments)
         rate = plan.rate * (0.02 + 0.98 * 0.5 * (1 + jnp.cos(jnp.pi * done)))
-        change = change._replace(places=jnp.where((done < _PLACES_UNTIL) & (not taught), change.places, 0.0))
+        change = change._replace(
+            places=jnp.where((done < _PLACES_UNTIL) & (not taught), change.places, 0.0)
+        )
         weights = jax.tree.map(lambda weight, move: weight - rate * move, state.weights, change)
         prices = jnp.maximum(state.prices + _DUAL_RATE * _PENALTY * notes["over"], 0.0)
         return State(weights, moments, prices), notes
@@ -126,7 +142,8 @@ def learn(state: State, scene: Scene, key: Any, first: Any, share: tuple[Any, An
 
 
 def _drawn(scene: Scene, key: Any, plan: Plan) -> dict:
-    """Rows of the data (all, or a fair draw), and the data drawn anew: some check-ins of each user, moved."""
+    """Rows of the data (all, or a fair draw), and the data drawn anew: some check-ins of each user,
+    moved."""
     rows_key, pick_key, far_key, way_key, other_key = jax.random.split(key, 5)
     users, count = scene.table.shape
     if plan.rows < count:
@@ -139,13 +156,24 @@ def _drawn(scene: Scene, key: Any, plan: Plan) -> dict:
     picked = jax.vmap(jnp.searchsorted)(scene.height, jax.random.uniform(pick_key, shape))
     far = scene.gaps[jax.random.randint(far_key, shape, 0, len(scene.gaps))]
     way = 2 * jnp.pi * jax.random.uniform(way_key, shape)
-    moved = scene.truths[jnp.minimum(picked, count - 1)] + jnp.stack([far * jnp.cos(way), far * jnp.sin(way)], axis=-1)
-    return {"rows": rows, "weight": weight, "moved": moved, "other": jax.random.permutation(other_key, len(rows))}
+    moved = scene.truths[jnp.minimum(picked, count - 1)] + jnp.stack(
+        [far * jnp.cos(way), far * jnp.sin(way)], axis=-1
+    )
+    return {
+        "rows": rows,
+        "weight": weight,
+        "moved": moved,
+        "other": jax.random.permutation(other_key, len(rows)),
+    }
 
 
-def _cost(weights: Weights, prices: Any, scene: Scene, draw: dict, how: tuple[Any, Any], plan: Plan) -> tuple[Any, dict]:
+def _cost(
+    weights: Weights, prices: Any, scene: Scene, draw: dict, how: tuple[Any, Any], plan: Plan
+) -> tuple[Any, dict]:
     sharpness, information = how
-    truths, table, charges = (array[draw["rows"]] for array in (scene.truths, scene.table.T, scene.charges.T))
+    truths, table, charges = (
+        array[draw["rows"]] for array in (scene.truths, scene.table.T, scene.charges.T)
+    )
     table, charges = table.T * draw["weight"], charges.T * draw["weight"]
     logs, distance = log_chances(weights, scene.waves, truths, scene.cap)
     chances = jnp.exp(logs)
@@ -158,7 +186,9 @@ def _cost(weights: Weights, prices: Any, scene: Scene, draw: dict, how: tuple[An
         spent = (1 - plan.doubt) * spent + plan.doubt * spent_again
     over = spent / scene.limits - 1
     pressed = prices + _PENALTY * over > 0
-    held = jnp.where(pressed, prices * over + _PENALTY / 2 * over**2, -(prices**2) / (2 * _PENALTY)).sum()
+    held = jnp.where(
+        pressed, prices * over + _PENALTY / 2 * over**2, -(prices**2) / (2 * _PENALTY)
+    ).sum()
     cost = leaked + held + _LIMIT_PENALTY * _beyond_limits(told, logs, truths, draw["other"], plan)
     if scene.lesson is not None:
         cost += _LESSON * _divergence(scene.lesson[draw["rows"]], logs, table.sum(axis=0))
@@ -171,7 +201,9 @@ def _divergence(lesson: Any, logs: Any, weight: Any) -> Any:
     return weight @ (lesson * told).sum(axis=1)
 
 
-def _redrawn(weights: Weights, scene: Scene, moved: Any, how: tuple[Any, Any], plan: Plan) -> tuple[Any, Any]:
+def _redrawn(
+    weights: Weights, scene: Scene, moved: Any, how: tuple[Any, Any], plan: Plan
+) -> tuple[Any, Any]:
     """Leakage and spending on the data drawn anew, averaged over the redraws."""
     users = scene.table.shape[0]
     places = len(weights.places)
@@ -182,7 +214,12 @@ def _redrawn(weights: Weights, scene: Scene, moved: Any, how: tuple[Any, Any], p
     by_draw = chances.reshape(users, plan.redraws, plan.per_user, places).mean(axis=2)
     tables = jnp.moveaxis(by_draw * prior[:, None, None], 1, 0)
     leaked = jax.vmap(lambda table: leakage(table, scene.gains, how[0], how[1]))(tables).mean()
-    cost = (chances * _loss(plan, moved, weights.places, distance)).sum(axis=1).reshape(users, -1).mean(axis=1)
+    cost = (
+        (chances * _loss(plan, moved, weights.places, distance))
+        .sum(axis=1)
+        .reshape(users, -1)
+        .mean(axis=1)
+    )
     return leaked, scene.user_charges @ cost
 
 
@@ -200,7 +237,9 @@ def _beyond_limits(told: Any, logs: Any, truths: Any, other: Any, plan: Plan) ->
     if plan.max_posterior is not None:
         beyond += (column * jnp.maximum(highest - 0.97 * plan.max_posterior, 0.0)).sum()
     if plan.max_exposed is not None:
-        beyond += jnp.maximum((column * jax.nn.sigmoid((highest - 0.88) * 50)).sum() - 0.9 * plan.max_exposed, 0.0)
+        beyond += jnp.maximum(
+            (column * jax.nn.sigmoid((highest - 0.88) * 50)).sum() - 0.9 * plan.max_exposed, 0.0
+        )
     if plan.geo_epsilon is not None:
         apart = jnp.sqrt(((truths - truths[other]) ** 2).sum(axis=1) + 1e-9) * plan.unit_m
         ratio = jnp.abs(logs - logs[other]).max(axis=1) / apart

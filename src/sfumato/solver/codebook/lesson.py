@@ -13,8 +13,11 @@ MOST_TRUTHS = 2500  # beyond them the program grows too large for a lesson
 _GAP = 1e-3
 
 
-def best_law(problem: Problem, places: np.ndarray, *, time_limit: float | None = None) -> np.ndarray | None:
-    """P(place | truth) of least leakage within the budgets, shape (truths, places); places that coincide share evenly.
+def best_law(
+    problem: Problem, places: np.ndarray, *, time_limit: float | None = None
+) -> np.ndarray | None:
+    """P(place | truth) of least leakage within the budgets, shape (truths, places); places that
+    coincide share evenly.
 
     None where no law on these places keeps the budgets.
     """

@@ -1,4 +1,5 @@
-"""From a learned law to one that keeps every limit on the training data, checked as it will be sampled."""
+"""From a learned law to one that keeps every limit on the training data, checked as it will be
+sampled."""
 
 from dataclasses import dataclass, replace
 
@@ -27,7 +28,9 @@ class Limits:
 
     @classmethod
     def of(cls, settings: "object") -> "Limits":
-        return cls(*(getattr(settings, name) for name in ("max_posterior", "max_exposed", "geo_epsilon")))
+        return cls(
+            *(getattr(settings, name) for name in ("max_posterior", "max_exposed", "geo_epsilon"))
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +42,8 @@ class Released:
 
 
 def within_limits(learned: CodebookNet, problem: Problem, limits: Limits) -> Released:
-    """Meet the budgets by the slope (and, if the places are too few, by keeping the truth's cell), then the limits."""
+    """Meet the budgets by the slope (and, if the places are too few, by keeping the truth's cell),
+    then the limits."""
     plain = within_budgets(learned, problem)
     mechanism = plain
     for _ in learned.places:
@@ -54,7 +58,8 @@ def within_limits(learned: CodebookNet, problem: Problem, limits: Limits) -> Rel
 
 
 def within_budgets(mechanism: CodebookNet, problem: Problem) -> CodebookNet:
-    """The slope that spends the budgets on the training data, unless the slope as learned keeps them and leaks less."""
+    """The slope that spends the budgets on the training data, unless the slope as learned keeps
+    them and leaks less."""
     if problem.max_loss is None and problem.user_max_loss is None:
         return mechanism
     spent = _spending(mechanism, problem)
@@ -78,16 +83,21 @@ def _spending(mechanism: CodebookNet, problem: Problem) -> CodebookNet:
         return replace(mechanism, slope=low)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        low, high = (low, middle) if _keeps(replace(mechanism, slope=middle), problem) else (middle, high)
+        low, high = (
+            (low, middle) if _keeps(replace(mechanism, slope=middle), problem) else (middle, high)
+        )
     return replace(mechanism, slope=high)
 
 
 def _keeping(mechanism: CodebookNet, problem: Problem) -> CodebookNet:
-    """Report the truth's own cell as often as the budgets demand: each loss is linear in that chance."""
+    """Report the truth's own cell as often as the budgets demand: each loss is linear in that
+    chance."""
     low, high = 0.0, 1.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        low, high = (low, middle) if _keeps(replace(mechanism, keep=middle), problem) else (middle, high)
+        low, high = (
+            (low, middle) if _keeps(replace(mechanism, keep=middle), problem) else (middle, high)
+        )
     return replace(mechanism, keep=high)
 
 
@@ -105,7 +115,8 @@ def _law(mechanism: CodebookNet, problem: Problem) -> Law:
 
 
 def _worst_places(mechanism: CodebookNet, problem: Problem, limits: Limits) -> np.ndarray:
-    """The places to give up next: those that break the cap on the posterior; of the exposed ones the most telling."""
+    """The places to give up next: those that break the cap on the posterior; of the exposed ones
+    the most telling."""
     if limits.max_posterior is None and limits.max_exposed is None:
         return np.array([], dtype=int)
     law = _law(mechanism, problem)
@@ -119,19 +130,31 @@ def _worst_places(mechanism: CodebookNet, problem: Problem, limits: Limits) -> n
     if not broken.any():
         return np.array([], dtype=int)
     telling = {tuple(place) for place in law.joint.places[broken]}
-    return np.array([number for number, place in enumerate(mechanism.places) if tuple(place) in telling], dtype=int)
+    return np.array(
+        [number for number, place in enumerate(mechanism.places) if tuple(place) in telling],
+        dtype=int,
+    )
 
 
 def _without(mechanism: CodebookNet, worst: np.ndarray) -> CodebookNet:
     left = np.setdiff1d(np.arange(len(mechanism.places)), worst)
     if len(left) < 2:
-        raise ProblemError("no mechanism of this codebook keeps the worst-case limits; allow a larger posterior, share or budget")
+        raise ProblemError(
+            "no mechanism of this codebook keeps the worst-case limits; allow a larger posterior,"
+            " share or budget"
+        )
     weights, bias = mechanism.layers[-1]
-    return replace(mechanism, places=mechanism.places[left], layers=(*mechanism.layers[:-1], (weights[:, left], bias[left])), keep=0.0)
+    return replace(
+        mechanism,
+        places=mechanism.places[left],
+        layers=(*mechanism.layers[:-1], (weights[:, left], bias[left])),
+        keep=0.0,
+    )
 
 
 def _smoothed(mechanism: CodebookNet, problem: Problem, epsilon: float) -> CodebookNet:
-    """Let the net speak more softly, at the slope that the budgets then need, until the law is geo-indistinguishable enough."""
+    """Let the net speak more softly, at the slope that the budgets then need, until the law is
+    geo-indistinguishable enough."""
     weights, bias = mechanism.layers[-1]
     least = np.inf
     for by in np.linspace(1, 0, _SOFTER):
@@ -142,8 +165,8 @@ def _smoothed(mechanism: CodebookNet, problem: Problem, epsilon: float) -> Codeb
             return softer
         least = min(least, found)
     raise ProblemError(
-        f"no law of this codebook within the budgets is {epsilon:g} per metre geo-indistinguishable at the data's points; "
-        f"the smallest found is {least:.4g}: raise geo_epsilon or the budget"
+        f"no law of this codebook within the budgets is {epsilon:g} per metre geo-indistinguishable"
+        f" at the data's points; the smallest found is {least:.4g}: raise geo_epsilon or the budget"
     )
 
 
@@ -152,7 +175,8 @@ def epsilon_at_points(mechanism: CodebookNet, problem: Problem) -> float:
     places = problem.places
     if len(places) > _MOST_PAIRS:
         raise ProblemError(
-            f"geo-indistinguishability is checked on at most {_MOST_PAIRS} places; got {len(places)}: select fewer check-ins"
+            f"geo-indistinguishability is checked on at most {_MOST_PAIRS} places; got"
+            f" {len(places)}: select fewer check-ins"
         )
     return geo_indistinguishability(mechanism._rows(places).matrix, places)
 
@@ -167,11 +191,18 @@ def _check(mechanism: CodebookNet, problem: Problem, limits: Limits) -> None:
         faults.append(f"some report still gives a posterior of {worst_report(law.joint):.3f}")
     if limits.max_exposed is not None and exposed(law.joint) > limits.max_exposed:
         faults.append(f"{exposed(law.joint):.2%} of reports are still exposed")
-    if limits.geo_epsilon is not None and epsilon_at_points(mechanism, problem) > limits.geo_epsilon * (1 + 1e-9):
-        faults.append(f"the law is {epsilon_at_points(mechanism, problem):.4g} per metre geo-indistinguishable")
+    if limits.geo_epsilon is not None and epsilon_at_points(
+        mechanism, problem
+    ) > limits.geo_epsilon * (1 + 1e-9):
+        faults.append(
+            f"the law is {epsilon_at_points(mechanism, problem):.4g} per metre"
+            " geo-indistinguishable"
+        )
     if faults and limits != Limits(None, None, None):
         raise ProblemError(
-            "these limits cannot all be kept by this codebook: " + "; ".join(faults) + "; loosen a limit or raise the budget"
+            "these limits cannot all be kept by this codebook: "
+            + "; ".join(faults)
+            + "; loosen a limit or raise the budget"
         )
 
 
@@ -179,21 +210,24 @@ def _text(mechanism: CodebookNet, plain: CodebookNet, problem: Problem, limits: 
     law = _law(mechanism, problem)
     parts = []
     if mechanism.keep > 0:
-        parts.append(f"The truth's cell is reported {mechanism.keep:.2%} of the time to keep the budget.")
+        parts.append(
+            f"The truth's cell is reported {mechanism.keep:.2%} of the time to keep the budget."
+        )
     if problem.max_loss is not None and law.loss < 0.98 * problem.max_loss:
         parts.append(f"It spends {law.loss:.1f} m of the {problem.max_loss:g} m.")
     if limits != Limits(None, None, None):
         before = _law(plain, problem)
         parts.append(
-            f"The worst-case limits cost {bayes_error(before.joint) - bayes_error(law.joint):.4f} of Bayes error "
-            f"({bayes_error(before.joint):.4f} to {bayes_error(law.joint):.4f}, {before.loss:.1f} m to {law.loss:.1f} m) "
-            "beside the same net without them."
+            f"The worst-case limits cost {bayes_error(before.joint) - bayes_error(law.joint):.4f}"
+            f" of Bayes error ({bayes_error(before.joint):.4f} to {bayes_error(law.joint):.4f},"
+            f" {before.loss:.1f} m to {law.loss:.1f} m) beside the same net without them."
         )
     if limits.geo_epsilon is not None:
         over = _epsilon_over_region(mechanism, problem)
         parts.append(
-            f"Geo-indistinguishable to {epsilon_at_points(mechanism, problem):.4g} per metre at the data's points (exact); "
-            f"at least {over:.4g} over the region (its worst pair among {_SIDE * _SIDE} places of a lattice)."
+            f"Geo-indistinguishable to {epsilon_at_points(mechanism, problem):.4g} per metre at the"
+            f" data's points (exact); at least {over:.4g} over the region (its worst pair among"
+            f" {_SIDE * _SIDE} places of a lattice)."
         )
     return "  ".join(parts)
 
@@ -204,5 +238,7 @@ _SIDE = 30
 def _epsilon_over_region(mechanism: CodebookNet, problem: Problem) -> float:
     assert problem.region is not None
     axis = (np.arange(_SIDE) + 0.5) / _SIDE - 0.5
-    lattice = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2) * problem.region.side_m + np.array(problem.region.centre)
+    lattice = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(
+        -1, 2
+    ) * problem.region.side_m + np.array(problem.region.centre)
     return geo_indistinguishability(mechanism._rows(lattice).matrix, lattice)

@@ -46,13 +46,26 @@ class School:
 
     def __init__(self, settings: Codebook, problem: Problem, seed: int) -> None:
         assert isinstance(problem.samples, Samples)
-        self.settings, self.problem, self.seed, self.samples = settings, problem, seed, problem.samples
+        self.settings, self.problem, self.seed, self.samples = (
+            settings,
+            problem,
+            seed,
+            problem.samples,
+        )
         self.centre = problem.joint.place_probability @ problem.places
-        spread = np.sqrt(problem.joint.place_probability @ ((problem.places - self.centre) ** 2).mean(axis=1))
+        spread = np.sqrt(
+            problem.joint.place_probability @ ((problem.places - self.centre) ** 2).mean(axis=1)
+        )
         self.unit_m = float(max(spread, problem.grid.cell_m))
         self._taught: Scene | None = None
 
-    def run(self, *, time_limit: float | None, progress: Callable[[dict[str, Any]], None] | None, checkpoint: Path | None) -> Found:
+    def run(
+        self,
+        *,
+        time_limit: float | None,
+        progress: Callable[[dict[str, Any]], None] | None,
+        checkpoint: Path | None,
+    ) -> Found:
         """All parts, or as many as the time allows; then the release."""
         begin = time.perf_counter()
         state, history = self._first_or_saved(checkpoint)
@@ -60,31 +73,56 @@ class School:
         done = history[-1]["done"] if history else 0.0
         stopped = f"Learned in {_PARTS * steps} steps"
         took: list[float] = []  # seconds of each part; compiling is in the first
-        alone = 1 - self.settings.lesson if len(self.problem.places) <= MOST_TRUTHS else 1.0  # the share without a lesson
+        alone = (
+            1 - self.settings.lesson if len(self.problem.places) <= MOST_TRUTHS else 1.0
+        )  # the share without a lesson
         if self.settings.lesson and alone == 1:
             stopped = f"{stopped} without a lesson: there are more than {MOST_TRUTHS} places"
         while done < 1 - 1e-9:
             try:
                 part, start = len(history), time.perf_counter()
-                left = None if time_limit is None else time_limit * (1 - _FOR_THE_PROOF * self.settings.certify) - (start - begin)
+                left = (
+                    None
+                    if time_limit is None
+                    else time_limit * (1 - _FOR_THE_PROOF * self.settings.certify) - (start - begin)
+                )
                 until = self._until(part, done, took, left)
                 if done < alone - 1e-9:
                     until = min(until, alone)
                     state = self._on_the_grid(state) if done < alone / 2 <= until + 1e-9 else state
                     scene, share = self.scene, (done / alone, until / alone)
                 elif left is not None and took and left < took[0]:
-                    stopped = f"Time limit: learned in {len(history) * steps} steps, without a lesson"
+                    stopped = (
+                        f"Time limit: learned in {len(history) * steps} steps, without a lesson"
+                    )
                     break
                 else:
                     state = self._on_the_grid(state)
                     taught = self._lesson(state, left)
                     if taught is None:
-                        stopped = f"Learned in {part * steps} steps without a lesson: no law on these places keeps the budgets"
+                        stopped = (
+                            f"Learned in {part * steps} steps without a lesson: no law on these"
+                            " places keeps the budgets"
+                        )
                         break
-                    scene, share = taught, ((done - alone) / (1 - alone), (until - alone) / (1 - alone))
-                state, notes = learn(state, scene, jax.random.key(self.seed), part * steps, share, plan=self.plan, steps=steps)
+                    scene, share = (
+                        taught,
+                        ((done - alone) / (1 - alone), (until - alone) / (1 - alone)),
+                    )
+                state, notes = learn(
+                    state,
+                    scene,
+                    jax.random.key(self.seed),
+                    part * steps,
+                    share,
+                    plan=self.plan,
+                    steps=steps,
+                )
                 if not all(bool(jnp.all(jnp.isfinite(leaf))) for leaf in jax.tree.leaves(state)):
-                    raise ProblemError(f"learning ran into numbers that are not finite at {until:.0%}; lower the rate or raise the budget")
+                    raise ProblemError(
+                        f"learning ran into numbers that are not finite at {until:.0%}; lower the"
+                        " rate or raise the budget"
+                    )
                 done = until
                 took.append(time.perf_counter() - start)
                 line, mechanism = self._line(state, part, done, notes)
@@ -103,7 +141,8 @@ class School:
         return self._release(self._on_the_grid(state), history, stopped, time_limit, begin)
 
     def _until(self, part: int, done: float, took: list[float], left: float | None) -> float:
-        """The share of the learning that the next part ends at: its even share, or what the clock demands."""
+        """The share of the learning that the next part ends at: its even share, or what the clock
+        demands."""
         even = abs(done - part / _PARTS) < 1e-9  # else a clock has hurried it, now or before
         until = (part + 1) / _PARTS if even else done + 1 / _PARTS
         if left is not None and took:
@@ -111,18 +150,31 @@ class School:
             until = max(until, done + (1 - done) * seconds / max(left, 1e-9))
         return min(1.0, until)
 
-    def _release(self, state: State, history: list[dict[str, Any]], stopped: str, time_limit: float | None, begin: float) -> Found:
+    def _release(
+        self,
+        state: State,
+        history: list[dict[str, Any]],
+        stopped: str,
+        time_limit: float | None,
+        begin: float,
+    ) -> Found:
         learned = self.mechanism(state)
-        learned = replace(learned, places=self.problem.grid.snap(learned.places))  # the middles of cells to the last bit
+        learned = replace(
+            learned, places=self.problem.grid.snap(learned.places)
+        )  # the middles of cells to the last bit
         released = within_limits(learned, self.problem, Limits.of(self.settings))
         certificate = None
         if self.settings.certify:
-            left = None if time_limit is None else max(1.0, time_limit - (time.perf_counter() - begin))
+            left = (
+                None if time_limit is None else max(1.0, time_limit - (time.perf_counter() - begin))
+            )
             try:
                 certificate = certificate_for(self.problem, seed=self.seed, time_limit=left)
             except KeyboardInterrupt:
                 stopped = f"{stopped}; the proof was stopped by hand"
-        return Found(released.mechanism, f"{stopped}.  {released.text}".strip(), tuple(history), certificate)
+        return Found(
+            released.mechanism, f"{stopped}.  {released.text}".strip(), tuple(history), certificate
+        )
 
     def mechanism(self, state: State) -> CodebookNet:
         """The state as it would be used, before the limits."""
@@ -138,7 +190,9 @@ class School:
             max_distance=self.problem.max_distance if self.problem.loss is euclidean else None,
         )
 
-    def _line(self, state: State, part: int, done: float, notes: dict) -> tuple[dict[str, Any], CodebookNet]:
+    def _line(
+        self, state: State, part: int, done: float, notes: dict
+    ) -> tuple[dict[str, Any], CodebookNet]:
         mechanism = self.mechanism(state)
         law = mechanism.law(self.problem.joint, loss=self.problem.loss)
         assert law is not None
@@ -158,13 +212,20 @@ class School:
         region = self.problem.region
         assert region is not None
         snapped = (self.problem.grid.snap(region.clamp(places)) - self.centre) / self.unit_m
-        return state._replace(weights=state.weights._replace(places=jnp.asarray(snapped, jnp.float32)))
+        return state._replace(
+            weights=state.weights._replace(places=jnp.asarray(snapped, jnp.float32))
+        )
 
     def _lesson(self, state: State, left: float | None) -> Scene | None:
-        """The scene with the best law on the places, which no longer move: found once, and again by a run that goes on."""
+        """The scene with the best law on the places, which no longer move: found once, and again by
+        a run that goes on."""
         if self._taught is None:
-            law = best_law(self.problem, self.problem.grid.snap(self.mechanism(state).places), time_limit=left)
-            self._taught = None if law is None else self.scene._replace(lesson=jnp.asarray(law, jnp.float32))
+            law = best_law(
+                self.problem, self.problem.grid.snap(self.mechanism(state).places), time_limit=left
+            )
+            self._taught = (
+                None if law is None else self.scene._replace(lesson=jnp.asarray(law, jnp.float32))
+            )
         return self._taught
 
     @cached_property
@@ -186,7 +247,11 @@ class School:
         height = np.cumsum(table, axis=1) / np.maximum(prior, 1e-300)[:, None]
         random = np.random.default_rng((self.seed, 2))
         pace = np.geomspace(0.3, 3.0, self.settings.waves) * self.settings.wave_scale
-        gains = problem.objective.matrix(joint.secrets) if isinstance(problem.objective, Gain) else np.eye(len(table))
+        gains = (
+            problem.objective.matrix(joint.secrets)
+            if isinstance(problem.objective, Gain)
+            else np.eye(len(table))
+        )
         # A cap or a user without data: arrays of the right shape all the same.
         arrays = {
             "truths": truths,
@@ -196,7 +261,11 @@ class School:
             "charges": np.reshape(charges, (-1, table.shape[1])),
             "user_charges": np.reshape(users, (-1, len(table))),
             "limits": np.maximum(limits, 1e-9),
-            "cap": np.inf if problem.max_distance is None else self.problem._cap_as_distance / self.unit_m,
+            "cap": (
+                np.inf
+                if problem.max_distance is None
+                else self.problem._cap_as_distance / self.unit_m
+            ),
             "gains": gains,
             "waves": random.normal(size=(2, self.settings.waves)) * pace,
         }
@@ -231,7 +300,8 @@ class School:
         return jax.tree.map(jnp.asarray, state), notes["history"]
 
     def _first(self) -> State:
-        """Half of the places at truths, half anywhere between three of them; a net that prefers nothing much."""
+        """Half of the places at truths, half anywhere between three of them; a net that prefers
+        nothing much."""
         random = np.random.default_rng((self.seed, 3))
         truths = np.asarray(self.scene.truths, float)
         mass = self.problem.joint.place_probability
@@ -250,5 +320,8 @@ class School:
         problem = self.problem
         budgets = (problem.max_loss, problem.user_max_loss, problem.max_distance, problem.objective)
         settings = f"{self.settings!r} {self.plan._replace(loss=None)!r} {self.seed}"
-        words = f"{settings} {budgets!r} {problem.loss.__name__} {problem.grid.as_dict()} {problem.samples.hash}"
+        words = (
+            f"{settings} {budgets!r} {problem.loss.__name__} {problem.grid.as_dict()}"
+            f" {problem.samples.hash}"
+        )
         return array_hash(np.frombuffer(words.encode(), dtype=np.uint8))

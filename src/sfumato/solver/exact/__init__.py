@@ -1,1 +1,2 @@
-"""The exact optimum as arrays: which law leaks least within the budgets, and the proof that none leaks less."""
+"""The exact optimum as arrays: which law leaks least within the budgets, and the proof that none
+leaks less."""

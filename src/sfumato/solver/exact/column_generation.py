@@ -1,4 +1,5 @@
-"""Exact optimum over many reports: solve over a few, price all, add those that pay, stop at a proven gap."""
+"""Exact optimum over many reports: solve over a few, price all, add those that pay, stop at a
+proven gap."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +12,8 @@ from sfumato.solver.exact.pricing import Budgets, price, price_tight
 from sfumato.solver.exact.task import Task, check_feasible, nearest_reports, within_budgets
 
 _ALL_AT_ONCE = 100_000  # pairs (truth, report) that one interior-point run takes without pricing
-_MOST_PAIRS = 10_000_000  # the same where most truths are shared and reports are no more than truths: most are then used
+# the same where most truths are shared and reports are no more than truths: most are then used
+_MOST_PAIRS = 10_000_000
 _FEW_REPORTS = 100  # nearest reports join the first round where they are no more than this
 
 
@@ -23,8 +25,10 @@ def silent(line: str) -> None:
 class Optimum:
     """A mechanism, its measured figures and the proof.
 
-    mechanism: truths x len(reports), rows sum to 1, the law over `reports` (indices into the task's reports).
-    scores: all reports x guesses, a probability vector each (information: the posterior c, not its logarithm).
+    mechanism: truths x len(reports), rows sum to 1, the law over `reports` (indices into the task's
+    reports).
+    scores: all reports x guesses, a probability vector each (information: the posterior c, not its
+    logarithm).
     multipliers: one per budget, in the order total, then secrets.
     leakage: of this very law. bound: no law on the task's reports within its budgets leaks less.
     """
@@ -59,8 +63,10 @@ def solve(
     Main arguments:
       gap: stop once the leakage is proven to be at most this much above the least.
     Other arguments:
-      first_reports: indices to begin with, such as a coarse subgrid or those of a neighbouring optimum; default every k-th.
-      time_limit: seconds, after which the best law so far and its proof come back, whatever their gap.
+      first_reports: indices to begin with, such as a coarse subgrid or those of a neighbouring
+      optimum; default every k-th.
+      time_limit: seconds, after which the best law so far and its proof come back, whatever their
+      gap.
       progress: is told one line per round.
     Raises InfeasibleBudget with the smallest feasible budget.
     """
@@ -82,7 +88,9 @@ def solve(
             usable = allowed.any(axis=0)
             active, loss, allowed = active[usable], loss[:, usable], allowed[:, usable]
         problem = Restricted(task.weights, loss, budgets.charges, budgets.limits, allowed)
-        point = solve_restricted(problem, prior=task.prior if task.information else None, gap=goal, deadline=deadline)
+        point = solve_restricted(
+            problem, prior=task.prior if task.information else None, gap=goal, deadline=deadline
+        )
         nearest_law = np.zeros_like(loss)
         nearest_law[np.arange(truths), loss.argmin(axis=1)] = 1.0
         law = within_budgets(point.mechanism, loss, nearest_law, budgets.charges, budgets.limits)
@@ -94,14 +102,17 @@ def solve(
         if bound > proof[0]:
             proof = bound, shares, point.multipliers
         progress(
-            f"round {round_number}: {len(active)} reports, {point.steps} steps, leakage {leakage:.6f}, "
-            f"own gap {point.leakage - point.bound:.1e}, bound {bound:.6f}"
+            f"round {round_number}: {len(active)} reports, {point.steps} steps, leakage"
+            f" {leakage:.6f}, own gap {point.leakage - point.bound:.1e}, bound {bound:.6f}"
         )
         missing = best[0] - proof[0]
         if missing <= gap or everything or time.monotonic() > deadline:
             break
         goal = max(min(goal, 0.15 * missing), 0.6 * gap)
-        if missing > 8 * gap:  # a report is dropped at most once, and only early: without mass it may still pin the scores
+        if (
+            missing > 8 * gap
+            # dropped at most once, and only early: without mass it may still pin the scores
+        ):
             idle = active[task.truth_mass @ law < 0.3 / len(active)]
             idle = idle[~dropped[idle]]
             dropped[idle] = True
@@ -117,11 +128,22 @@ def solve(
         bound, multipliers = price_tight(task, shares, multipliers, budgets)
     leakage, law, active, mean_loss = best
     used = law.sum(axis=0) > 0
-    return Optimum(law[:, used], active[used], shares, multipliers, leakage, bound, mean_loss, round_number, truths * int(touched.sum()))
+    return Optimum(
+        law[:, used],
+        active[used],
+        shares,
+        multipliers,
+        leakage,
+        bound,
+        mean_loss,
+        round_number,
+        truths * int(touched.sum()),
+    )
 
 
 def _proof_without_reports(task: Task, budgets: Budgets) -> tuple[float, np.ndarray, np.ndarray]:
-    """What holds before any work: the adversary guesses without looking, whatever the report and the loss."""
+    """What holds before any work: the adversary guesses without looking, whatever the report and
+    the loss."""
     if task.information:
         share, bound = task.prior, 0.0
     else:
@@ -130,8 +152,11 @@ def _proof_without_reports(task: Task, budgets: Budgets) -> tuple[float, np.ndar
     return bound, np.tile(share, (task.report_count, 1)), np.zeros(len(budgets.limits))
 
 
-def _first(task: Task, first_reports: np.ndarray | None, budgets: Budgets, where: np.ndarray) -> np.ndarray:
-    """Reports of the first round: all if they are few, else the ones asked for and, where room is short, the nearest ones."""
+def _first(
+    task: Task, first_reports: np.ndarray | None, budgets: Budgets, where: np.ndarray
+) -> np.ndarray:
+    """Reports of the first round: all if they are few, else the ones asked for and, where room is
+    short, the nearest ones."""
     truths = task.joint.shape[1]
     shared = float(task.truth_mass[np.sum(task.joint > 0, axis=0) > 1].sum())
     most_used = task.report_count <= truths and shared > 0.5

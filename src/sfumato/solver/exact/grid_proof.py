@@ -1,4 +1,5 @@
-"""Scores and multipliers over all reports: the bound they prove, how to better them, and which pairs they leave in play."""
+"""Scores and multipliers over all reports: the bound they prove, how to better them, and which
+pairs they leave in play."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,7 +16,8 @@ _TIE = 1e-9  # of the loss: among pairs that cost the same the nearer ones come 
 
 @dataclass(frozen=True)
 class GridProof:
-    """Scores and multipliers, with each truth's least cost over all reports and the bound that they prove."""
+    """Scores and multipliers, with each truth's least cost over all reports and the bound that they
+    prove."""
 
     task: Task
     budgets: Budgets
@@ -23,10 +25,16 @@ class GridProof:
     multipliers: np.ndarray
 
     @classmethod
-    def fitted(cls, task: Task, budgets: Budgets, values: np.ndarray, multipliers: np.ndarray) -> "GridProof":
-        """At every report the scores that let the truths keep their values, as far as that can be."""
+    def fitted(
+        cls, task: Task, budgets: Budgets, values: np.ndarray, multipliers: np.ndarray
+    ) -> "GridProof":
+        """At every report the scores that let the truths keep their values, as far as that can
+        be."""
         prices = budgets.charges @ multipliers
-        shares = [scores_for(task, needs(task, values, prices, task.loss_of(one), budgets)) for one in task.chunks(1_000_000)]
+        shares = [
+            scores_for(task, needs(task, values, prices, task.loss_of(one), budgets))
+            for one in task.chunks(1_000_000)
+        ]
         return cls(task, budgets, np.concatenate(shares), multipliers)
 
     @cached_property
@@ -47,23 +55,42 @@ class GridProof:
         prices = self.budgets.charges @ self.multipliers
         for indices in self.task.chunks(1_000_000):
             loss = self.task.loss_of(indices)
-            yield indices, cost_of(self.task, self.shares[indices], loss, prices, self.budgets.allowed(self.task, loss)), loss
+            yield (
+                indices,
+                cost_of(
+                    self.task,
+                    self.shares[indices],
+                    loss,
+                    prices,
+                    self.budgets.allowed(self.task, loss),
+                ),
+                loss,
+            )
 
     def scaled(self) -> "GridProof":
         """The same scores with the multipliers scaled for the best bound."""
-        return _best_along(lambda share: GridProof(self.task, self.budgets, self.shares, (0.8 + 0.4 * share) * self.multipliers), [self])
+        return _best_along(
+            lambda share: GridProof(
+                self.task, self.budgets, self.shares, (0.8 + 0.4 * share) * self.multipliers
+            ),
+            [self],
+        )
 
     def towards(self, other: "GridProof") -> "GridProof":
         """The best mixture of this proof and another."""
 
         def mixed(share: float) -> GridProof:
-            both = (1 - share) * self.shares + share * other.shares, (1 - share) * self.multipliers + share * other.multipliers
+            both = (
+                (1 - share) * self.shares + share * other.shares,
+                (1 - share) * self.multipliers + share * other.multipliers,
+            )
             return GridProof(self.task, self.budgets, *both)
 
         return _best_along(mixed, [self, other])
 
     def cheapest_pairs(self, a_truth: float) -> Pairs:
-        """Pairs whose cost for the truth, given it, is nearest to its least: about so many a truth, more where many are close."""
+        """Pairs whose cost for the truth, given it, is nearest to its least: about so many a truth,
+        more where many are close."""
         mass = self.task.truth_mass
 
         def over(cost: np.ndarray, loss: np.ndarray) -> np.ndarray:

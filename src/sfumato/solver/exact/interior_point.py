@@ -6,9 +6,9 @@ The program: choose a mechanism M(z|w) that leaks least within linear loss budge
     s.t. sum_z M(z|w) = 1,     sum_{w,z} C(w,k) d(w,z) M(z|w) <= L_k,     M >= 0,
 
 with F the largest entry of the column (vulnerability) or its share of I(X;Z) in nats.
-Newton's system has one dense block of size truths + budgets: at each report everything else is a matrix of size
-"guesses", so a step over a million (w,z) pairs costs a few matrix products. Every iterate keeps the budgets.
-Barred pairs (a hard cap) stay at law 0 with reduced cost 1.
+Newton's system has one dense block of size truths + budgets: at each report everything else is a
+matrix of size "guesses", so a step over a million (w,z) pairs costs a few matrix products. Every
+iterate keeps the budgets. Barred pairs (a hard cap) stay at law 0 with reduced cost 1.
 """
 
 import time
@@ -19,7 +19,9 @@ import numpy as np
 from sfumato.solver.exact.leakage_curves import Information, Vulnerability, longest_step
 from sfumato.solver.exact.newton_system import Pieces, smaller_side
 
-_CORRECTORS = 3  # extra solves per factorisation that pull outliers back to the central path (Gondzio 1996)
+_CORRECTORS = (
+    3  # extra solves per factorisation that pull outliers back to the central path (Gondzio 1996)
+)
 _START_ROUNDS = 200
 _IN_CACHE = 16_384  # pairs worked on at a time, so that what a step makes stays in the cache
 
@@ -41,10 +43,13 @@ class Restricted:
 
 @dataclass(frozen=True)
 class Point:
-    """What the solver found: a law, its prices and the two sides of the gap over the reports given."""
+    """What the solver found: a law, its prices and the two sides of the gap over the reports
+    given."""
 
     mechanism: np.ndarray  # truths x reports
-    shares: np.ndarray  # reports x guesses, probability vectors: the scores, or the posteriors of information
+    shares: (
+        np.ndarray
+    )  # reports x guesses, probability vectors: the scores, or the posteriors of information
     multipliers: np.ndarray  # one per budget
     leakage: float
     bound: float
@@ -52,12 +57,17 @@ class Point:
 
 
 def solve_restricted(
-    problem: Restricted, *, prior: np.ndarray | None = None, gap: float = 1e-9, max_steps: int = 400, deadline: float = np.inf
+    problem: Restricted,
+    *,
+    prior: np.ndarray | None = None,
+    gap: float = 1e-9,
+    max_steps: int = 400,
+    deadline: float = np.inf,
 ) -> Point:
     """Least leakage over the reports given: vulnerability, or information if `prior` is given.
 
-    Stops once leakage - bound <= gap, when rounding stops progress, or at the deadline (of time.monotonic);
-    the point says which gap was reached.
+    Stops once leakage - bound <= gap, when rounding stops progress, or at the deadline (of
+    time.monotonic); the point says which gap was reached.
     """
     state = _State(problem, prior)
     best: Point | None = None
@@ -78,18 +88,24 @@ def solve_restricted(
         except np.linalg.LinAlgError:
             break
         shortest = state.advance(share * together / state.pairs)
-        share *= 0.5 if shortest > 0.7 else 1.0 if shortest > 0.3 else 1.5 if shortest > 0.1 else 3.0
+        share *= (
+            0.5 if shortest > 0.7 else 1.0 if shortest > 0.3 else 1.5 if shortest > 0.1 else 3.0
+        )
         share = min(0.9, max(0.05, share))
     assert best is not None
     return best
 
 
 def central_start(problem: Restricted) -> tuple[np.ndarray, float, np.ndarray]:
-    """A law strictly inside the budgets, M = 1 / (k c(w) (d - d_min + width_w)), with k and the gaps k c width.
+    """A law strictly inside the budgets, M = 1 / (k c(w) (d - d_min + width_w)), with k and the
+    gaps k c width.
 
-    Reduced costs k c (d - d_min + width) then make every product the same: a point on the central path.
+    Reduced costs k c (d - d_min + width) then make every product the same: a point on the central
+    path.
     """
-    over = problem.loss if problem.allowed is None else np.where(problem.allowed, problem.loss, np.inf)
+    over = (
+        problem.loss if problem.allowed is None else np.where(problem.allowed, problem.loss, np.inf)
+    )
     least = over.min(axis=1)
     over = over - least[:, None]
     if not problem.charges.shape[1]:
@@ -117,8 +133,12 @@ def central_start(problem: Restricted) -> tuple[np.ndarray, float, np.ndarray]:
     raise ArithmeticError("no mechanism lies strictly inside the budgets")
 
 
-_Move = tuple[np.ndarray, ...]  # changes of law, reduced costs, slacks, scores, spare budgets, multipliers, values
-_Bends = list[np.ndarray]  # corrections of the products law x reduced, slack x scores, spare x multipliers
+_Move = tuple[
+    np.ndarray, ...
+]  # changes of law, reduced costs, slacks, scores, spare budgets, multipliers, values
+_Bends = list[
+    np.ndarray
+]  # corrections of the products law x reduced, slack x scores, spare x multipliers
 
 
 class _State:
@@ -127,7 +147,9 @@ class _State:
     def __init__(self, problem: Restricted, prior: np.ndarray | None) -> None:
         self.weights, self.charges, self.limits = problem.weights, problem.charges, problem.limits
         self.barred = None if problem.allowed is None or problem.allowed.all() else ~problem.allowed
-        self.loss = problem.loss if self.barred is None else np.where(self.barred, 0.0, problem.loss)
+        self.loss = (
+            problem.loss if self.barred is None else np.where(self.barred, 0.0, problem.loss)
+        )
         self.law, sharpness, gaps = central_start(problem)
         self.joint_zx = self.law.T @ self.weights
         barrier = float(self.joint_zx.max())
@@ -135,7 +157,11 @@ class _State:
         self.spare = self.limits - self._spent(self.law)
         self.curved = prior is not None
         self.leak: Vulnerability | Information
-        self.leak = Vulnerability(self.joint_zx, barrier) if prior is None else Information(self.joint_zx, prior)
+        self.leak = (
+            Vulnerability(self.joint_zx, barrier)
+            if prior is None
+            else Information(self.joint_zx, prior)
+        )
         cost = self._cost()
         self.values = cost.min(axis=1) - barrier * gaps
         self.reduced = self._blank(cost - self.values[:, None], 1.0)
@@ -162,11 +188,16 @@ class _State:
         return self._blank(cost, np.inf)
 
     def measure(self) -> tuple[float, float]:
-        """Leakage and bound of the iterate. Where the scores are curved, notes how far the reduced costs lag behind."""
+        """Leakage and bound of the iterate. Where the scores are curved, notes how far the reduced
+        costs lag behind."""
         leakage = self.leak.leakage(self.joint_zx)
         if not self.curved:
-            reduced = self.reduced if self.barred is None else np.where(self.barred, np.inf, self.reduced)
-            return leakage, float(np.sum(self.values + reduced.min(axis=1)) - self.multipliers @ self.limits)
+            reduced = (
+                self.reduced if self.barred is None else np.where(self.barred, np.inf, self.reduced)
+            )
+            return leakage, float(
+                np.sum(self.values + reduced.min(axis=1)) - self.multipliers @ self.limits
+            )
         cost = self._cost()
         bound = float(cost.min(axis=1).sum() - self.multipliers @ self.limits)
         cost -= self.values[:, None]
@@ -185,31 +216,53 @@ class _State:
         self.ratio = self.law / self.reduced
         curvature = np.empty((self.law.shape[1], guesses, guesses))
         rows, columns = self._upper
-        curvature[:, rows, columns] = curvature[:, columns, rows] = (self._pair_weights @ self.ratio).T
+        curvature[:, rows, columns] = curvature[:, columns, rows] = (
+            self._pair_weights @ self.ratio
+        ).T
         self.small = self.leak.factor(curvature)
-        self.dense = smaller_side(Pieces(self.ratio, self.loss, self.weights, self.small, self.charges, self.spare / self.multipliers))
+        self.dense = smaller_side(
+            Pieces(
+                self.ratio,
+                self.loss,
+                self.weights,
+                self.small,
+                self.charges,
+                self.spare / self.multipliers,
+            )
+        )
 
     def _direction(self, target: float, bends: _Bends) -> _Move:
-        """Newton's direction towards products equal to `target` minus the bends; see `_Move` for the order."""
+        """Newton's direction towards products equal to `target` minus the bends; see `_Move` for
+        the order."""
         truths, guesses = self.weights.shape
         law, reduced = np.empty_like(self.law), np.empty_like(self.law)
         push, rows, spent = np.zeros((law.shape[1], guesses)), np.empty(truths), np.empty(truths)
         for block in self._blocks:  # what each pair aims at, kept in `law`
-            aim = np.divide(target - bends[0][block] if bends[0].ndim == 2 else target, self.reduced[block], out=law[block])
+            aim = np.divide(
+                target - bends[0][block] if bends[0].ndim == 2 else target,
+                self.reduced[block],
+                out=law[block],
+            )
             aim -= self.law[block]
             if self.drift is not None:
                 aim -= self.ratio[block] * self.drift[block]
             if self.barred is not None:
                 aim[self.barred[block]] = 0.0
             push += aim.T @ self.weights[block]
-            rows[block], spent[block] = aim.sum(axis=1), np.einsum("wz,wz->w", aim, self.loss[block])
+            rows[block], spent[block] = (
+                aim.sum(axis=1),
+                np.einsum("wz,wz->w", aim, self.loss[block]),
+            )
         spare_aim = target - self.spare * self.multipliers - bends[2]
         bent = self._through(push + self.leak.pressure(target, bends[1]))
         for block in self._blocks:
             weights, ratio = self.weights[block], self.ratio[block]
             rows[block] -= np.einsum("wa,wa->w", weights, ratio @ bent)
             spent[block] -= np.einsum("wa,wa->w", weights, (ratio * self.loss[block]) @ bent)
-        right = [-rows - (self.law.sum(axis=1) - 1.0), -self.charges.T @ spent - spare_aim / self.multipliers]
+        right = [
+            -rows - (self.law.sum(axis=1) - 1.0),
+            -self.charges.T @ spent - spare_aim / self.multipliers,
+        ]
         right[1] += self.limits - self._spent(self.law) - self.spare
         values, multipliers = np.split(self.dense.solve(np.concatenate(right)), [truths])
         price = self.charges @ multipliers
@@ -231,7 +284,9 @@ class _State:
 
     def _through(self, push: np.ndarray) -> np.ndarray:
         """F F' push, report by report."""
-        return np.matmul(self.small, np.matmul(self.small.transpose(0, 2, 1), push[:, :, None]))[:, :, 0]
+        return np.matmul(self.small, np.matmul(self.small.transpose(0, 2, 1), push[:, :, None]))[
+            :, :, 0
+        ]
 
     def _lengths(self, move: _Move) -> tuple[float, float]:
         slack, scores = self.leak.longest(move[3], move[2])
@@ -242,16 +297,23 @@ class _State:
             dual = min(dual, longest_step(self.reduced[block], move[1][block]))
         return (min(primal, dual),) * 2 if self.curved else (primal, dual)
 
-    def _bend(self, bend: np.ndarray, move: _Move, ahead: float, behind: float, target: float) -> np.ndarray:
+    def _bend(
+        self, bend: np.ndarray, move: _Move, ahead: float, behind: float, target: float
+    ) -> np.ndarray:
         """The bends of law x reduced after looking ahead along the move."""
         bent = np.empty_like(self.law)
         for block in self._blocks:
-            product = (self.law[block] + ahead * move[0][block]) * (self.reduced[block] + behind * move[1][block])
-            np.subtract(bend[block] if bend.ndim == 2 else 0.0, _towards(product, target), out=bent[block])
+            product = (self.law[block] + ahead * move[0][block]) * (
+                self.reduced[block] + behind * move[1][block]
+            )
+            np.subtract(
+                bend[block] if bend.ndim == 2 else 0.0, _towards(product, target), out=bent[block]
+            )
         return bent
 
     def advance(self, target: float) -> float:
-        """Move towards products equal to `target`; returns the shorter of the primal and dual step lengths."""
+        """Move towards products equal to `target`; returns the shorter of the primal and dual step
+        lengths."""
         bends: _Bends = [np.zeros(1), np.zeros(1), np.zeros(1)]
         move = self._direction(target, bends)
         primal, dual = self._lengths(move)

@@ -1,4 +1,5 @@
-"""The two leakages as the interior-point solver sees them: scores, curvature and their own slacks."""
+"""The two leakages as the interior-point solver sees them: scores, curvature and their own
+slacks."""
 
 import numpy as np
 
@@ -41,7 +42,14 @@ class Vulnerability:
     def longest(self, change: np.ndarray, slack_change: np.ndarray) -> tuple[float, float]:
         return longest_step(self.slack, slack_change), longest_step(self.scores, change)
 
-    def move(self, joint_zx: np.ndarray, change: np.ndarray, slack_change: np.ndarray, primal: float, dual: float) -> None:
+    def move(
+        self,
+        joint_zx: np.ndarray,
+        change: np.ndarray,
+        slack_change: np.ndarray,
+        primal: float,
+        dual: float,
+    ) -> None:
         self.scores = self.scores + dual * change
         self.scores /= self.scores.sum(axis=1, keepdims=True)
         slack = self.slack + primal * slack_change
@@ -72,14 +80,18 @@ class Information:
         self._joint = joint_zx
         share = joint_zx / joint_zx.sum(axis=1, keepdims=True)
         self.shares = share
-        self.scores = np.where(share > 0, np.log(np.where(share > 0, share, 1.0) / self._prior), 0.0)
+        self.scores = np.where(
+            share > 0, np.log(np.where(share > 0, share, 1.0) / self._prior), 0.0
+        )
 
     def complementarity(self) -> float:
         return 0.0
 
     def factor(self, curvature: np.ndarray) -> np.ndarray:
         guesses = self.scores.shape[1]
-        inverse_root = np.where(self._joint > 0, 1 / np.sqrt(np.where(self._joint > 0, self._joint, 1)), 0.0)
+        inverse_root = np.where(
+            self._joint > 0, 1 / np.sqrt(np.where(self._joint > 0, self._joint, 1)), 0.0
+        )
         edge = inverse_root[:, :, None] * _orthogonal_to(np.sqrt(self.shares))
         inner = edge.transpose(0, 2, 1) @ curvature @ edge + np.eye(guesses - 1)
         lower = np.linalg.cholesky(inner)
@@ -94,7 +106,14 @@ class Information:
     def longest(self, change: np.ndarray, slack_change: np.ndarray) -> tuple[float, float]:
         return 1.0, 1.0
 
-    def move(self, joint_zx: np.ndarray, change: np.ndarray, slack_change: np.ndarray, primal: float, dual: float) -> None:
+    def move(
+        self,
+        joint_zx: np.ndarray,
+        change: np.ndarray,
+        slack_change: np.ndarray,
+        primal: float,
+        dual: float,
+    ) -> None:
         self._see(joint_zx)
 
     def leakage(self, joint_zx: np.ndarray) -> float:
@@ -114,5 +133,7 @@ def _orthogonal_to(vectors: np.ndarray) -> np.ndarray:
 def longest_step(value: np.ndarray, change: np.ndarray) -> float:
     """Largest step in [0, 1] that keeps value + step * change at or above 0."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        worst = np.fmax.reduce(np.ravel(-change / value), initial=0.0)  # 0/0, a barred pair, is skipped
+        worst = np.fmax.reduce(
+            np.ravel(-change / value), initial=0.0
+        )  # 0/0, a barred pair, is skipped
     return min(1.0, _TO_BOUNDARY / worst) if worst > 0 else 1.0

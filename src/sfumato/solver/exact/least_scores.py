@@ -1,7 +1,8 @@
 """The best scores at reports nobody uses yet: a tiny convex program per report, many at once.
 
-Given what each truth needs at z, find scores with  P(.|w) . s_z >= need(w,z) - theta  for all w and the
-least theta. theta <= 0 proves that z cannot help. Truths with the same P(.|w) count once, by their largest need.
+Given what each truth needs at z, find scores with  P(.|w) . s_z >= need(w,z) - theta  for all w and
+the least theta. theta <= 0 proves that z cannot help. Truths with the same P(.|w) count once, by
+their largest need.
 """
 
 import numpy as np
@@ -15,10 +16,13 @@ def group_truths(conditional: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return rows, member.ravel()
 
 
-def least_scores(conditional: np.ndarray, need: np.ndarray, prior: np.ndarray | None = None) -> np.ndarray:
+def least_scores(
+    conditional: np.ndarray, need: np.ndarray, prior: np.ndarray | None = None
+) -> np.ndarray:
     """Scores, reports x guesses: mixture weights; with `prior`, the c of scores log(c / prior).
 
-    conditional: truths x guesses, G(w,a) / p(w).  need: truths x reports, -inf where a pair is barred.
+    conditional: truths x guesses, G(w,a) / p(w).  need: truths x reports, -inf where a pair is
+    barred.
     """
     rows, member = group_truths(conditional)
     order = np.argsort(member, kind="stable")
@@ -43,9 +47,15 @@ def _value(scores: np.ndarray, rows: np.ndarray, prior: np.ndarray | None) -> np
 
 
 def _newton(
-    scores: np.ndarray, theta: np.ndarray, rows: np.ndarray, asked: np.ndarray, prior: np.ndarray | None, weight: float
+    scores: np.ndarray,
+    theta: np.ndarray,
+    rows: np.ndarray,
+    asked: np.ndarray,
+    prior: np.ndarray | None,
+    weight: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """One damped Newton step on weight * theta - sum log(slack) - sum log(scores), with scores summing to 1."""
+    """One damped Newton step on weight * theta - sum log(slack) - sum log(scores), with scores
+    summing to 1."""
     reports, guesses = scores.shape
     slack = theta[:, None] - asked + _value(scores, rows, prior)
     inverse = 1.0 / slack
@@ -70,7 +80,11 @@ def _newton(
     step = np.minimum(1.0, 0.9 / np.maximum(np.max(-change / scores, axis=1), 1e-9))
     for _ in range(40):  # slack is concave in the scores: halve until inside
         ahead = scores + step[:, None] * change
-        bad = np.any((theta + step * theta_change)[:, None] - asked + _value(ahead, rows, prior) <= 0.05 * slack, axis=1)
+        bad = np.any(
+            (theta + step * theta_change)[:, None] - asked + _value(ahead, rows, prior)
+            <= 0.05 * slack,
+            axis=1,
+        )
         if not bad.any():
             break
         step = np.where(bad, 0.6 * step, step)

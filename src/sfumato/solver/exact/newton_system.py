@@ -1,8 +1,10 @@
-"""The dense heart of a Newton step: one symmetric system in the truths and budgets, or its mirror in the reports.
+"""The dense heart of a Newton step: one symmetric system in the truths and budgets, or its mirror
+in the reports.
 
-Eliminating the law and the scores leaves  (D - A A') x = b  with D an arrow (a diagonal over truths, bordered by the
-budgets) and A of truths + budgets rows and reports x (guesses - 1) columns. Whichever side is smaller is factored:
-D - A A' itself, or I - A' D^-1 A, from which the answer follows by Woodbury's identity.
+Eliminating the law and the scores leaves  (D - A A') x = b  with D an arrow (a diagonal over
+truths, bordered by the budgets) and A of truths + budgets rows and reports x (guesses - 1) columns.
+Whichever side is smaller is factored: D - A A' itself, or I - A' D^-1 A, from which the answer
+follows by Woodbury's identity.
 """
 
 from dataclasses import dataclass
@@ -11,14 +13,20 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.blas import dsyrk, dtrsm
 
-_SHIFTS = (1e-14, 1e-12, 1e-10, 1e-8)  # added to the unit diagonal, in turn, until the factor exists
+_SHIFTS = (
+    1e-14,
+    1e-12,
+    1e-10,
+    1e-8,
+)  # added to the unit diagonal, in turn, until the factor exists
 
 
 @dataclass(frozen=True)
 class Pieces:
     """What the system is made of.
 
-    ratio: law / reduced cost, truths x reports.  loss: truths x reports.  weights: truths x guesses.
+    ratio: law / reduced cost, truths x reports.  loss: truths x reports.  weights: truths x
+    guesses.
     small: reports x guesses x (guesses - 1), the factors per report.  charges: truths x budgets.
     corner: what the budgets' own slacks add to their diagonal.
     """
@@ -67,7 +75,8 @@ class TruthSide:
 
 
 class ReportSide:
-    """The same by the factor of I - A' D^-1 A: smaller when reports x (guesses - 1) is below the number of truths."""
+    """The same by the factor of I - A' D^-1 A: smaller when reports x (guesses - 1) is below the
+    number of truths."""
 
     def __init__(self, pieces: Pieces) -> None:
         truths, reports = pieces.ratio.shape
@@ -92,7 +101,9 @@ class ReportSide:
     def solve(self, right: np.ndarray) -> np.ndarray:
         """x with (D - A A') x = right."""
         plain = self._arrow(right)
-        return plain + self._arrow(self._wide @ cho_solve(self._factor, plain @ self._wide, check_finite=False))
+        return plain + self._arrow(
+            self._wide @ cho_solve(self._factor, plain @ self._wide, check_finite=False)
+        )
 
     def _arrow(self, right: np.ndarray) -> np.ndarray:
         """D^-1 right."""
@@ -105,13 +116,19 @@ class ReportSide:
 def smaller_side(pieces: Pieces) -> TruthSide | ReportSide:
     """The system on the side that costs less."""
     truths, reports = pieces.ratio.shape
-    return ReportSide(pieces) if 1.2 * reports * pieces.small.shape[2] < truths else TruthSide(pieces)
+    return (
+        ReportSide(pieces) if 1.2 * reports * pieces.small.shape[2] < truths else TruthSide(pieces)
+    )
 
 
 def _moments(pieces: Pieces) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Sums over reports of the ratio, times the loss, times its square."""
     ratio, loss = pieces.ratio, pieces.loss
-    return ratio.sum(axis=1), np.einsum("wz,wz->w", ratio, loss), np.einsum("wz,wz,wz->w", ratio, loss, loss)
+    return (
+        ratio.sum(axis=1),
+        np.einsum("wz,wz->w", ratio, loss),
+        np.einsum("wz,wz,wz->w", ratio, loss, loss),
+    )
 
 
 def _factor(matrix: np.ndarray) -> tuple[np.ndarray, bool]:

@@ -11,7 +11,8 @@ from sfumato.solver.exact.task import Task
 
 @dataclass(frozen=True)
 class Pairs:
-    """Some pairs (truth, report) with their losses: `truth` and `report` are indices, sorted by truth."""
+    """Some pairs (truth, report) with their losses: `truth` and `report` are indices, sorted by
+    truth."""
 
     truth: np.ndarray
     report: np.ndarray
@@ -23,7 +24,8 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Answer:
-    """A law over the pairs as the program left it, the value of each truth and the multiplier of each budget."""
+    """A law over the pairs as the program left it, the value of each truth and the multiplier of
+    each budget."""
 
     law: np.ndarray
     values: np.ndarray
@@ -31,7 +33,8 @@ class Answer:
 
 
 def solve_pairs(task: Task, pairs: Pairs, *, time_limit: float = np.inf) -> Answer | None:
-    """Least vulnerability of a law that makes only these pairs, by HiGHS; None if the time was too short."""
+    """Least vulnerability of a law that makes only these pairs, by HiGHS; None if the time was too
+    short."""
     if time_limit <= 0:
         return None
     weights = task.weights
@@ -43,11 +46,18 @@ def solve_pairs(task: Task, pairs: Pairs, *, time_limit: float = np.inf) -> Answ
     tops = np.arange(len(named) * guesses)
     rows, across, values = [tops], [count + tops // guesses], [-np.ones(len(tops))]
     for guess in range(guesses):
-        rows, across, values = [*rows, report * guesses + guess], [*across, each], [*values, weights[pairs.truth, guess]]
+        rows, across, values = (
+            [*rows, report * guesses + guess],
+            [*across, each],
+            [*values, weights[pairs.truth, guess]],
+        )
     for k, charge in enumerate(charges.T):
         rows, across = [*rows, np.full(count, len(tops) + k)], [*across, each]
         values = [*values, charge[pairs.truth] * pairs.loss]
-    below = csc_array((np.concatenate(values), (np.concatenate(rows), np.concatenate(across))), shape=(len(tops) + len(limits), columns))
+    below = csc_array(
+        (np.concatenate(values), (np.concatenate(rows), np.concatenate(across))),
+        shape=(len(tops) + len(limits), columns),
+    )
     sums = csc_array((np.ones(count), (pairs.truth, each)), shape=(truths, columns))
     lowest = np.where(np.arange(columns) < count, 0.0, -np.inf if np.any(weights < 0) else 0.0)
     found = linprog(
@@ -62,11 +72,16 @@ def solve_pairs(task: Task, pairs: Pairs, *, time_limit: float = np.inf) -> Answ
     )
     if found.x is None or found.status != 0:
         return None
-    return Answer(np.maximum(found.x[:count], 0.0), found.eqlin.marginals, np.maximum(-found.ineqlin.marginals[len(tops) :], 0.0))
+    return Answer(
+        np.maximum(found.x[:count], 0.0),
+        found.eqlin.marginals,
+        np.maximum(-found.ineqlin.marginals[len(tops) :], 0.0),
+    )
 
 
 def within_limits(task: Task, pairs: Pairs, law: np.ndarray, nearest: np.ndarray) -> np.ndarray:
-    """The law with rows that sum to 1 and every budget kept, by mixing in as little of the nearest reports as needed.
+    """The law with rows that sum to 1 and every budget kept, by mixing in as little of the nearest
+    reports as needed.
 
     nearest: the place of each truth's nearest report in the list of pairs.
     """
@@ -87,5 +102,7 @@ def within_limits(task: Task, pairs: Pairs, law: np.ndarray, nearest: np.ndarray
 
 def leakage_of(task: Task, pairs: Pairs, law: np.ndarray) -> float:
     """The vulnerability of the law over the pairs."""
-    table = coo_array((law, (pairs.report, pairs.truth)), shape=(task.report_count, len(task.weights)))
+    table = coo_array(
+        (law, (pairs.report, pairs.truth)), shape=(task.report_count, len(task.weights))
+    )
     return float((table.tocsr() @ task.weights).max(axis=1).sum())

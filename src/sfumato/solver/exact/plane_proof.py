@@ -1,12 +1,14 @@
-"""A proof for the whole plane from the proof on a grid: split the cells where the bound is attained.
+"""A proof for the whole plane from the proof on a grid: split the cells where the bound is
+attained.
 
-Scores are constant on cells and the loss runs to the nearest point of a cell, so the bound is looser than the grid's
-by what half a cell is worth. Cells that some truth finds cheapest are quartered, and each part gets the best scores
-for the truths' present values; the rest stay large.
+Scores are constant on cells and the loss runs to the nearest point of a cell, so the bound is
+looser than the grid's by what half a cell is worth. Cells that some truth finds cheapest are
+quartered, and each part gets the best scores for the truths' present values; the rest stay large.
 
-The grid's values need not fit the plane: a report at a truth's own place costs it nothing, and no cell's middle is there.
-`values_off_grid` solves over the middles and the truths' places together; its values do fit, and `split_to_keep` finds
-cells and scores in which every truth keeps its value less a given slack.
+The grid's values need not fit the plane: a report at a truth's own place costs it nothing, and no
+cell's middle is there. `values_off_grid` solves over the middles and the truths' places together;
+its values do fit, and `split_to_keep` finds cells and scores in which every truth keeps its value
+less a given slack.
 """
 
 from collections.abc import Callable
@@ -22,7 +24,9 @@ from sfumato.solver.exact.task import Task
 _MOST_PAIRS = 150_000_000  # truths times cells
 _MOST_CELLS = 100_000
 _MOST_SEEN = (500_000_000, 250_000)  # the same where each cell is looked at once only: pairs, cells
-_STALLED = 0.35  # a round that gains less than this share of what is missing is the last: finer cells cannot mend the grid's prices
+# a round that gains less than this share of what is missing is the last: finer cells cannot mend
+# the grid's prices
+_STALLED = 0.35
 _FIRST_TRUTHS = 150  # places of truths that the solve off the grid begins with
 _PAIRS_AT_ONCE = 2_000_000
 _QUARTERS = np.array([[-0.5, -0.5], [-0.5, 0.5], [0.5, -0.5], [0.5, 0.5]])
@@ -30,7 +34,8 @@ _QUARTERS = np.array([[-0.5, -0.5], [-0.5, 0.5], [0.5, -0.5], [0.5, 0.5]])
 
 @dataclass(frozen=True)
 class PlaneProof:
-    """Cells (centres, half sides in metres), their shares and the bound that the solver expects the checker to find."""
+    """Cells (centres, half sides in metres), their shares and the bound that the solver expects the
+    checker to find."""
 
     centres_m: np.ndarray
     half_sides_m: np.ndarray
@@ -39,9 +44,14 @@ class PlaneProof:
     bound: float
 
 
-def nearest_point_loss(truths_m: np.ndarray, centres_m: np.ndarray, half_sides_m: np.ndarray) -> np.ndarray:
+def nearest_point_loss(
+    truths_m: np.ndarray, centres_m: np.ndarray, half_sides_m: np.ndarray
+) -> np.ndarray:
     """Distance from each truth to the nearest point of each cell, truths x cells."""
-    across, up = (np.maximum(np.abs(truths_m[:, None, axis] - centres_m[:, axis]) - half_sides_m, 0.0) for axis in (0, 1))
+    across, up = (
+        np.maximum(np.abs(truths_m[:, None, axis] - centres_m[:, axis]) - half_sides_m, 0.0)
+        for axis in (0, 1)
+    )
     return np.hypot(across, up)
 
 
@@ -57,41 +67,68 @@ def split_until(
     max_rounds: int = 8,
     progress: Callable[[str], None] = silent,
 ) -> PlaneProof:
-    """Quarter cells until the plane's bound is at least `goal`, the rounds are over or the cells are too many.
+    """Quarter cells until the plane's bound is at least `goal`, the rounds are over or the cells
+    are too many.
 
     task: as for the grid. scores, multipliers: of the grid's optimum, one row per cell.
     """
     charges, limits = task.budgets()
     prices = charges @ multipliers
-    centres, halves, scores = np.array(centres_m), np.broadcast_to(half_sides_m, len(centres_m)).copy(), np.array(scores)
+    centres, halves, scores = (
+        np.array(centres_m),
+        np.broadcast_to(half_sides_m, len(centres_m)).copy(),
+        np.array(scores),
+    )
     mass = task.truth_mass
     best: PlaneProof | None = None
     for round_number in range(max_rounds + 1):
         least = np.full(len(truths_m), np.inf)
         for part in _parts(truths_m, centres):
-            np.minimum(least, _costs(task, truths_m, centres[part], halves[part], scores[part], prices).min(axis=1), out=least)
+            np.minimum(
+                least,
+                _costs(task, truths_m, centres[part], halves[part], scores[part], prices).min(
+                    axis=1
+                ),
+                out=least,
+            )
         bound = float(least.sum() - multipliers @ limits)
-        progress(f"round {round_number}: {len(centres)} cells, smallest {2 * halves.min():g} m, plane bound {bound:.6f}")
+        progress(
+            f"round {round_number}: {len(centres)} cells, smallest {2 * halves.min():g} m, plane"
+            f" bound {bound:.6f}"
+        )
         gained = np.inf if best is None else bound - best.bound
         if best is None or bound > best.bound:
             best = PlaneProof(centres, halves, scores, multipliers, bound)
         if bound >= goal or round_number == max_rounds or gained < _STALLED * (goal - bound):
             break
-        # what each truth should be able to keep: its value plus what is still missing, spread by mass
+        # what each truth should be able to keep: its value plus what is still missing, spread by
+        # mass
         wish = least + mass * max(goal - bound, 0.0)
         split = np.concatenate(
             [
-                np.any(_costs(task, truths_m, centres[part], halves[part], scores[part], prices) < wish[:, None], axis=0)
+                np.any(
+                    _costs(task, truths_m, centres[part], halves[part], scores[part], prices)
+                    < wish[:, None],
+                    axis=0,
+                )
                 for part in _parts(truths_m, centres)
             ]
         )
         cells = len(centres) + 3 * int(split.sum())
         if cells > _MOST_CELLS or len(truths_m) * cells > _MOST_PAIRS:
-            break  # on a coarse grid the plane's optimum lies far below the grid's, and splitting would not end
+            # on a coarse grid the plane's optimum lies far below the grid's, and splitting would
+            # not end
+            break
         new_centres, new_halves = _quartered(centres[split], halves[split])
         new_scores = [
             scores_for(
-                task, (wish[:, None] - prices[:, None] * nearest_point_loss(truths_m, new_centres[part], new_halves[part])) / mass[:, None]
+                task,
+                (
+                    wish[:, None]
+                    - prices[:, None]
+                    * nearest_point_loss(truths_m, new_centres[part], new_halves[part])
+                )
+                / mass[:, None],
             )
             for part in _parts(truths_m, new_centres)
         ]
@@ -103,11 +140,19 @@ def split_until(
 
 
 def values_off_grid(
-    task: Task, truths_m: np.ndarray, centres_m: np.ndarray, first: np.ndarray, *, gap: float, time_limit: float | None = None
+    task: Task,
+    truths_m: np.ndarray,
+    centres_m: np.ndarray,
+    first: np.ndarray,
+    *,
+    gap: float,
+    time_limit: float | None = None,
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Each truth's least cost, the multipliers and the bound of the optimum over the middles of the cells and the truths' own places.
+    """Each truth's least cost, the multipliers and the bound of the optimum over the middles of the
+    cells and the truths' own places.
 
-    first: the reports of the grid's optimum, to begin with. Without a cap only: with one, reports at its rim matter as well.
+    first: the reports of the grid's optimum, to begin with. Without a cap only: with one, reports
+    at its rim matter as well.
     """
     places = np.concatenate([centres_m, truths_m])
 
@@ -119,7 +164,11 @@ def values_off_grid(
     found = solve(both, gap=gap, first_reports=np.concatenate([first, some]), time_limit=time_limit)
     prices, values = task.budgets()[0] @ found.multipliers, np.full(len(truths_m), np.inf)
     for chosen in both.chunks():
-        np.minimum(values, cost_of(task, found.scores[chosen], loss_of(chosen), prices, None).min(axis=1), out=values)
+        np.minimum(
+            values,
+            cost_of(task, found.scores[chosen], loss_of(chosen), prices, None).min(axis=1),
+            out=values,
+        )
     return values, found.multipliers, float(values.sum() - found.multipliers @ task.budgets()[1])
 
 
@@ -135,9 +184,11 @@ def split_to_keep(
     max_rounds: int = 8,
     progress: Callable[[str], None] = silent,
 ) -> PlaneProof:
-    """Quarter cells until in each of them some scores leave every truth its value less `slack` of its mass.
+    """Quarter cells until in each of them some scores leave every truth its value less `slack` of
+    its mass.
 
-    A cell that does is done with. What is left when the rounds are over or the cells too many lowers the bound.
+    A cell that does is done with. What is left when the rounds are over or the cells too many
+    lowers the bound.
     """
     charges, limits = task.budgets()
     prices, mass = charges @ multipliers, task.truth_mass
@@ -148,7 +199,11 @@ def split_to_keep(
     seen = 0
     for round_number in range(max_rounds + 1):
         seen += len(centres)
-        last = round_number == max_rounds or len(truths_m) * seen > _MOST_SEEN[0] or seen > _MOST_SEEN[1]
+        last = (
+            round_number == max_rounds
+            or len(truths_m) * seen > _MOST_SEEN[0]
+            or seen > _MOST_SEEN[1]
+        )
         short = np.zeros(len(centres), dtype=bool)
         for part in _parts(truths_m, centres):
             loss = nearest_point_loss(truths_m, centres[part], halves[part])
@@ -158,7 +213,10 @@ def split_to_keep(
             kept = np.ones(len(scores), dtype=bool) if last else ~short[part]
             done.append((centres[part][kept], halves[part][kept], scores[kept]))
             np.minimum(floor, cost[:, kept].min(axis=1, initial=np.inf), out=floor)
-        progress(f"round {round_number}: {len(centres)} cells of {2 * halves.min():g} m, {int(short.sum())} to split")
+        progress(
+            f"round {round_number}: {len(centres)} cells of {2 * halves.min():g} m,"
+            f" {int(short.sum())} to split"
+        )
         if last or not short.any():
             break
         centres, halves = _quartered(centres[short], halves[short])
@@ -168,7 +226,9 @@ def split_to_keep(
 
 def _quartered(centres: np.ndarray, halves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The four quarters of each cell: centres and half sides."""
-    return (centres[:, None, :] + halves[:, None, None] * _QUARTERS).reshape(-1, 2), np.repeat(halves / 2, 4)
+    return (centres[:, None, :] + halves[:, None, None] * _QUARTERS).reshape(-1, 2), np.repeat(
+        halves / 2, 4
+    )
 
 
 def _parts(truths_m: np.ndarray, centres: np.ndarray) -> list[slice]:
@@ -177,7 +237,16 @@ def _parts(truths_m: np.ndarray, centres: np.ndarray) -> list[slice]:
     return [slice(start, start + step) for start in range(0, len(centres), step)]
 
 
-def _costs(task: Task, truths_m: np.ndarray, centres: np.ndarray, halves: np.ndarray, scores: np.ndarray, prices: np.ndarray) -> np.ndarray:
+def _costs(
+    task: Task,
+    truths_m: np.ndarray,
+    centres: np.ndarray,
+    halves: np.ndarray,
+    scores: np.ndarray,
+    prices: np.ndarray,
+) -> np.ndarray:
     """sum_x p(x,w) s(x) + price times loss, truths x cells; infinite beyond the cap."""
     loss = nearest_point_loss(truths_m, centres, halves)
-    return cost_of(task, scores, loss, prices, None if task.cap is None else loss <= task.cap * (1 + 1e-12))
+    return cost_of(
+        task, scores, loss, prices, None if task.cap is None else loss <= task.cap * (1 + 1e-12)
+    )

@@ -1,9 +1,11 @@
-"""What reports are worth: costs, the scores that make a report useless to every truth, and the bound over all reports.
+"""What reports are worth: costs, the scores that make a report useless to every truth, and the
+bound over all reports.
 
 A report z is worth nothing to the optimum if some scores s_z make every truth's cost at z at least
 that truth's value u_w. If each truth has one owner x the least such scores are
 s(x) = max over truths of x of [ v_w - lambda d(w,z) ]_+  (information: c(x) = p(x) max exp(...)),
-and they exist iff they sum to at most 1. Shared truths need a tiny program per report (least_scores).
+and they exist iff they sum to at most 1. Shared truths need a tiny program per report
+(least_scores).
 """
 
 from dataclasses import dataclass
@@ -15,7 +17,9 @@ from sfumato.solver.exact.least_scores import least_scores
 from sfumato.solver.exact.task import Task
 
 _BATCH = (100, 400)  # reports added per round, at least and at most; between them 1 % of all
-_MIX = 1e-11  # of the prior in each posterior: keeps its logarithm finite and costs at most this much of the bound
+# of the prior in each posterior: keeps its logarithm finite and costs at most this much of the
+# bound
+_MIX = 1e-11
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,9 @@ class Budgets:
         charges, limits = task.budgets()
         floor = charges.T @ least
         live = limits - floor > 1e-9 * np.maximum(floor, 1e-3 * charges.sum(axis=0))
-        return cls(least, charges[:, live], limits[live], live, np.any(charges[:, ~live] > 0, axis=1))
+        return cls(
+            least, charges[:, live], limits[live], live, np.any(charges[:, ~live] > 0, axis=1)
+        )
 
     def allowed(self, task: Task, loss: np.ndarray) -> np.ndarray | None:
         """Pairs that the cap and the tight budgets leave; None when all are."""
@@ -52,14 +58,22 @@ class Budgets:
         near = task.loss_of(active).min(axis=1)
         if task.cap is not None and not np.all(near <= task.cap):
             return False
-        return bool(np.all(self.limits - self.charges.T @ near >= 0.5 * (self.limits - self.charges.T @ self.least)))
+        return bool(
+            np.all(
+                self.limits - self.charges.T @ near
+                >= 0.5 * (self.limits - self.charges.T @ self.least)
+            )
+        )
 
 
-def price_tight(task: Task, shares: np.ndarray, multipliers: np.ndarray, budgets: Budgets) -> tuple[float, np.ndarray]:
+def price_tight(
+    task: Task, shares: np.ndarray, multipliers: np.ndarray, budgets: Budgets
+) -> tuple[float, np.ndarray]:
     """Bound and multipliers that hold without binding truths to their nearest report.
 
-    A budget at its smallest feasible value has no largest multiplier that helps: the bound grows with it until every
-    other report is too dear, and rounding grows too. The best of a few sizes is taken.
+    A budget at its smallest feasible value has no largest multiplier that helps: the bound grows
+    with it until every other report is too dear, and rounding grows too. The best of a few sizes is
+    taken.
     """
     charges = task.budgets()[0]
     tight_charge = charges[:, ~budgets.live].sum(axis=1)
@@ -78,7 +92,15 @@ def price_tight(task: Task, shares: np.ndarray, multipliers: np.ndarray, budgets
                 barred &= loss <= task.cap * (1 + 1e-12)
             rows, columns = np.nonzero(barred)
             short = values[rows] - cost[rows, columns]
-            needed = max(needed, float(np.max(short / (tight_charge[rows] * (loss[rows, columns] - budgets.least[rows])), initial=0.0)))
+            needed = max(
+                needed,
+                float(
+                    np.max(
+                        short / (tight_charge[rows] * (loss[rows, columns] - budgets.least[rows])),
+                        initial=0.0,
+                    )
+                ),
+            )
     best = (-np.inf, multipliers)
     for size in needed * 10.0 ** np.arange(0, -7, -1):
         trial = multipliers.copy()
@@ -94,7 +116,9 @@ def whole_bound(task: Task, shares: np.ndarray, multipliers: np.ndarray) -> floa
     for indices in task.chunks():
         loss = task.loss_of(indices)
         allowed = None if task.cap is None else loss <= task.cap * (1 + 1e-12)
-        floor = np.minimum(floor, cost_of(task, shares[indices], loss, charges @ multipliers, allowed).min(axis=1))
+        floor = np.minimum(
+            floor, cost_of(task, shares[indices], loss, charges @ multipliers, allowed).min(axis=1)
+        )
     return float(floor.sum() - multipliers @ limits)
 
 
@@ -117,7 +141,9 @@ def _spread(task: Task, worst: np.ndarray, price_of_loss: float) -> np.ndarray:
     return np.array(chosen, dtype=int)
 
 
-def price(task: Task, point: Point, active: np.ndarray, budgets: Budgets) -> tuple[np.ndarray, float, np.ndarray]:
+def price(
+    task: Task, point: Point, active: np.ndarray, budgets: Budgets
+) -> tuple[np.ndarray, float, np.ndarray]:
     """Shares at every report, the bound they prove, and the reports most worth adding."""
     mass = task.truth_mass
     price_of_loss = budgets.charges @ point.multipliers
@@ -144,8 +170,11 @@ def price(task: Task, point: Point, active: np.ndarray, budgets: Budgets) -> tup
     return shares, float(floor.sum() - point.multipliers @ budgets.limits), wanted
 
 
-def needs(task: Task, values: np.ndarray, price_of_loss: np.ndarray, loss: np.ndarray, budgets: Budgets) -> np.ndarray:
-    """What the scores at each report must give each truth so that it keeps its value; -inf where the pair is barred."""
+def needs(
+    task: Task, values: np.ndarray, price_of_loss: np.ndarray, loss: np.ndarray, budgets: Budgets
+) -> np.ndarray:
+    """What the scores at each report must give each truth so that it keeps its value; -inf where
+    the pair is barred."""
     need = (values[:, None] - price_of_loss[:, None] * loss) / task.truth_mass[:, None]
     allowed = budgets.allowed(task, loss)
     if allowed is not None:
@@ -154,7 +183,8 @@ def needs(task: Task, values: np.ndarray, price_of_loss: np.ndarray, loss: np.nd
 
 
 def scores_for(task: Task, need: np.ndarray) -> np.ndarray:
-    """Shares that meet the needs, reports x guesses: the one-owner formula, and a tiny program where it fails."""
+    """Shares that meet the needs, reports x guesses: the one-owner formula, and a tiny program
+    where it fails."""
     conditional = task.weights / task.truth_mass[:, None]
     prior = task.prior if task.information else None
     if task.gains is not None:
@@ -175,7 +205,13 @@ def _positive(task: Task, shares: np.ndarray) -> np.ndarray:
     return (1 - _MIX) * shares + _MIX * task.prior if task.information else shares
 
 
-def cost_of(task: Task, shares: np.ndarray, loss: np.ndarray, price_of_loss: np.ndarray, allowed: np.ndarray | None) -> np.ndarray:
+def cost_of(
+    task: Task,
+    shares: np.ndarray,
+    loss: np.ndarray,
+    price_of_loss: np.ndarray,
+    allowed: np.ndarray | None,
+) -> np.ndarray:
     """sum_x p(x,w) s_z(x) + price times loss, truths x reports; infinite where not allowed."""
     cost = task.weights @ (np.log(shares / task.prior) if task.information else shares).T
     cost += price_of_loss[:, None] * loss

@@ -1,10 +1,12 @@
-"""From coarse to fine, where truths fill cells: merge cells two by two, solve, and carry the answer to the fine cells.
+"""From coarse to fine, where truths fill cells: merge cells two by two, solve, and carry the answer
+to the fine cells.
 
-The scores of the optimum vary slowly from cell to cell, so the coarse ones, interpolated, already prove a bound close
-to the best. They also say which pairs of truth and report can matter: those whose cost is near the truth's least.
-A linear program over these few pairs gives the law and each truth's value, from which every report is priced again;
-where the gap is still too wide, more pairs join. Every bound is taken over all pairs and every leakage is measured on
-the law itself, so what the merging does to places and losses can cost time, never truth.
+The scores of the optimum vary slowly from cell to cell, so the coarse ones, interpolated, already
+prove a bound close to the best. They also say which pairs of truth and report can matter: those
+whose cost is near the truth's least. A linear program over these few pairs gives the law and each
+truth's value, from which every report is priced again; where the gap is still too wide, more pairs
+join. Every bound is taken over all pairs and every leakage is measured on the law itself, so what
+the merging does to places and losses can cost time, never truth.
 """
 
 import time
@@ -29,7 +31,8 @@ _MAX_ROUNDS = 12
 
 @dataclass(frozen=True)
 class Places:
-    """Where truths and reports lie (n x 2), the lattice of the reports' cells (a corner, a side), and the loss between places."""
+    """Where truths and reports lie (n x 2), the lattice of the reports' cells (a corner, a side),
+    and the loss between places."""
 
     truths: np.ndarray
     reports: np.ndarray
@@ -51,20 +54,32 @@ def solve_on_cells(
     time_limit: float | None = None,
     progress: Callable[[str], None] = silent,
 ) -> Optimum:
-    """The least leakage within the budgets, up to `gap`: from coarse to fine where that pays, else by column generation."""
+    """The least leakage within the budgets, up to `gap`: from coarse to fine where that pays, else
+    by column generation."""
     if worth_merging(task, places):
         coarse_task, coarse_places = merged(task, places)
         if _room(task) and _room(coarse_task):
             half = None if time_limit is None else time_limit / 2
             start = time.monotonic()
-            coarse = solve_on_cells(coarse_task, coarse_places, gap=_COARSE_SHARE * gap, time_limit=half, progress=progress)
+            coarse = solve_on_cells(
+                coarse_task,
+                coarse_places,
+                gap=_COARSE_SHARE * gap,
+                time_limit=half,
+                progress=progress,
+            )
             left = None if time_limit is None else time_limit - (time.monotonic() - start)
-            return refined(task, places, coarse, coarse_places, gap=gap, time_limit=left, progress=progress)
-    return generate_columns(task, gap=gap, first_reports=first_reports, time_limit=time_limit, progress=progress)
+            return refined(
+                task, places, coarse, coarse_places, gap=gap, time_limit=left, progress=progress
+            )
+    return generate_columns(
+        task, gap=gap, first_reports=first_reports, time_limit=time_limit, progress=progress
+    )
 
 
 def worth_merging(task: Task, places: Places) -> bool:
-    """Whether the pairs are many, most truths are shared, and truths fill the cells so that blocks are at most half as many."""
+    """Whether the pairs are many, most truths are shared, and truths fill the cells so that blocks
+    are at most half as many."""
     truths = task.joint.shape[1]
     if task.information or truths * task.report_count <= _DIRECT or task.report_count > 2 * truths:
         return False
@@ -77,7 +92,11 @@ def _room(task: Task) -> bool:
     least, _ = nearest_reports(task)
     charges, limits = task.budgets()
     fits = task.cap is None or bool(least.max() <= task.cap)
-    return fits and bool(np.all(charges.T @ least < 0.99 * limits)) and not Budgets.of(task, least).tight.any()
+    return (
+        fits
+        and bool(np.all(charges.T @ least < 0.99 * limits))
+        and not Budgets.of(task, least).tight.any()
+    )
 
 
 def refined(
@@ -100,12 +119,18 @@ def refined(
     kept = Pairs(np.arange(len(where)), where, least)
     nearest_keys, touched = _key(kept, task.report_count), 0
     for round_number in range(1, _MAX_ROUNDS + 1):
-        pairs = _joined(proof.cheapest_pairs(_PAIRS_A_TRUTH * _GROW ** (round_number - 1)), kept, task.report_count)
+        pairs = _joined(
+            proof.cheapest_pairs(_PAIRS_A_TRUTH * _GROW ** (round_number - 1)),
+            kept,
+            task.report_count,
+        )
         nearest = np.searchsorted(_key(pairs, task.report_count), nearest_keys)
         answer = solve_pairs(task, pairs, time_limit=max(deadline - time.monotonic(), 0.0))
         if answer is None and best is not None:
             break  # out of time
-        law = within_limits(task, pairs, np.zeros(len(pairs)) if answer is None else answer.law, nearest)
+        law = within_limits(
+            task, pairs, np.zeros(len(pairs)) if answer is None else answer.law, nearest
+        )
         leakage = leakage_of(task, pairs, law)
         if best is None or leakage < best[0]:
             best = leakage, pairs, law
@@ -113,8 +138,13 @@ def refined(
             break
         touched = max(touched, len(pairs))
         if best[0] - proof.bound > gap and time.monotonic() < deadline:
-            proof = proof.towards(GridProof.fitted(task, budgets, answer.values, answer.multipliers))
-        progress(f"{len(where)} truths, round {round_number}: {len(pairs)} pairs, leakage {best[0]:.6f}, bound {proof.bound:.6f}")
+            proof = proof.towards(
+                GridProof.fitted(task, budgets, answer.values, answer.multipliers)
+            )
+        progress(
+            f"{len(where)} truths, round {round_number}: {len(pairs)} pairs, leakage {best[0]:.6f},"
+            f" bound {proof.bound:.6f}"
+        )
         if best[0] - proof.bound <= gap or time.monotonic() > deadline:
             break
         used = law > 0
@@ -133,25 +163,37 @@ def refined(
 
 
 def merged(task: Task, places: Places) -> tuple[Task, Places]:
-    """The problem on blocks of two by two cells: truths at the middle of their mass, reports at the middle of their cells."""
+    """The problem on blocks of two by two cells: truths at the middle of their mass, reports at the
+    middle of their cells."""
     truth = np.unique(places.blocks(places.truths), axis=0, return_inverse=True)[1].ravel()
     report = np.unique(places.blocks(places.reports), axis=0, return_inverse=True)[1].ravel()
     joint = np.stack([np.bincount(truth, row) for row in task.joint])
     mass = task.truth_mass
-    middles = np.stack([np.bincount(truth, mass * axis) for axis in places.truths.T], axis=1) / np.bincount(truth, mass)[:, None]
-    reports = np.stack([np.bincount(report, axis) for axis in places.reports.T], axis=1) / np.bincount(report)[:, None]
+    middles = (
+        np.stack([np.bincount(truth, mass * axis) for axis in places.truths.T], axis=1)
+        / np.bincount(truth, mass)[:, None]
+    )
+    reports = (
+        np.stack([np.bincount(report, axis) for axis in places.reports.T], axis=1)
+        / np.bincount(report)[:, None]
+    )
 
     def loss_of(chosen: np.ndarray) -> np.ndarray:
         return places.loss(middles[:, None, :], reports[None, chosen, :])
 
     cap = None if task.cap is None else task.cap + 2 * places.cell
-    coarse = replace(task, joint=joint / joint.sum(), loss_of=loss_of, report_count=len(reports), cap=cap)
+    coarse = replace(
+        task, joint=joint / joint.sum(), loss_of=loss_of, report_count=len(reports), cap=cap
+    )
     return coarse, Places(middles, reports, places.corner, 2 * places.cell, places.loss)
 
 
 def interpolated(shares: np.ndarray, places: Places, coarse: Places) -> np.ndarray:
-    """Shares of the fine reports, linear between the middles of the blocks; mixtures of shares are shares."""
-    at = (places.reports - np.array(places.corner)) / coarse.cell - 0.5  # whole numbers at the middles of blocks
+    """Shares of the fine reports, linear between the middles of the blocks; mixtures of shares are
+    shares."""
+    at = (
+        places.reports - np.array(places.corner)
+    ) / coarse.cell - 0.5  # whole numbers at the middles of blocks
     block_of = np.unique(places.blocks(places.reports), axis=0)
     low, high = block_of.min(axis=0), block_of.max(axis=0)
     known = np.full(high - low + 3, -1)  # with a border of absent blocks all round
@@ -172,6 +214,15 @@ def _key(pairs: Pairs, reports: int) -> np.ndarray:
 
 def _joined(first: Pairs, second: Pairs, reports: int) -> Pairs:
     """The pairs of both, each once, sorted by truth, then report."""
-    _, at = np.unique(np.concatenate([_key(first, reports), _key(second, reports)]), return_index=True)
-    both = [np.concatenate([a, b])[at] for a, b in ((first.truth, second.truth), (first.report, second.report), (first.loss, second.loss))]
+    _, at = np.unique(
+        np.concatenate([_key(first, reports), _key(second, reports)]), return_index=True
+    )
+    both = [
+        np.concatenate([a, b])[at]
+        for a, b in (
+            (first.truth, second.truth),
+            (first.report, second.report),
+            (first.loss, second.loss),
+        )
+    ]
     return Pairs(*both)

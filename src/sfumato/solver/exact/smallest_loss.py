@@ -32,14 +32,17 @@ def min_loss_given_max_leakage(
     time_limit: float | None = None,
     progress: Callable[[str], None] = silent,
 ) -> SmallestLoss:
-    """Least average loss of a mechanism that leaks at most `leakage` (Bayes error b: leakage 1 - b).
+    """Least average loss of a mechanism that leaks at most `leakage` (Bayes error b: leakage 1 -
+    b).
 
     task: its max_loss is ignored; a cap stays; budgets per secret are refused.
-    tolerance: loss - loss_bound at the end, relative to the loss. At the very least leakage that exists the
-    question is ill posed (a hair of leakage moves the loss a lot): the two may then stay further apart.
-    time_limit: seconds, after which the best so far comes back, with the two as far apart as they are.
-    The least leakage is convex in the budget. Each solve at budget L gives a tangent, bound - lambda (L' - L),
-    hence a loss that nobody can go below; mixing two laws on either side gives one that is reached.
+    tolerance: loss - loss_bound at the end, relative to the loss. At the very least leakage that
+    exists the question is ill posed (a hair of leakage moves the loss a lot): the two may then stay
+    further apart.
+    time_limit: seconds, after which the best so far comes back, with the two as far apart as they
+    are. The least leakage is convex in the budget. Each solve at budget L gives a tangent, bound -
+    lambda (L' - L), hence a loss that nobody can go below; mixing two laws on either side gives one
+    that is reached.
     """
     if task.user_max_loss is not None:
         raise ProblemError("budgets per secret do not go with the smallest average loss")
@@ -53,10 +56,12 @@ def min_loss_given_max_leakage(
     if high.leakage > leakage + 1e-12:
         if deadline is not None and time.monotonic() > deadline:
             raise ProblemError(
-                f"{time_limit:g} s were too short to find a mechanism within the cap that leaks {leakage:g}; allow more time"
+                f"{time_limit:g} s were too short to find a mechanism within the cap that leaks"
+                f" {leakage:g}; allow more time"
             )
         raise InfeasibleBudget(
-            f"a Bayes error of {1 - leakage:.9g} cannot be had; the largest possible is {1 - high.leakage:.9g}: ask for less"
+            f"a Bayes error of {1 - leakage:.9g} cannot be had; the largest possible is"
+            f" {1 - high.leakage:.9g}: ask for less"
         )
     mixed = _mix(task, low, high, leakage)
     bound, budget = low.loss, mixed.loss

@@ -1,4 +1,5 @@
-"""The exact problem as arrays: joint table, losses in chunks, budgets; what is infeasible and why."""
+"""The exact problem as arrays: joint table, losses in chunks, budgets; what is infeasible and
+why."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -9,7 +10,8 @@ from sfumato.errors import ProblemError
 
 
 class InfeasibleBudget(ProblemError):
-    """No mechanism on these reports keeps the budget; the message names the smallest that can be kept."""
+    """No mechanism on these reports keeps the budget; the message names the smallest that can be
+    kept."""
 
 
 @dataclass(frozen=True)
@@ -41,14 +43,18 @@ class Task:
         if not (np.all(self.joint >= 0) and abs(self.joint.sum() - 1) < 1e-9):
             raise ProblemError("joint must be a table of probabilities that sum to 1")
         if not np.all(self.joint.sum(axis=0) > 0) or not np.all(self.joint.sum(axis=1) > 0):
-            raise ProblemError("every truth and every secret needs some probability; drop the empty ones")
+            raise ProblemError(
+                "every truth and every secret needs some probability; drop the empty ones"
+            )
         if self.information and self.gains is not None:
             raise ProblemError("gains belong to the vulnerability; information takes none")
         for name, budget in (("max_loss", self.max_loss), ("cap", self.cap)):
             if budget is not None and not budget >= 0:
                 raise ProblemError(f"{name} must be at least 0; got {budget}")
         limits = self.user_max_loss
-        if limits is not None and not (np.shape(limits) == (len(self.joint),) and np.all(np.asarray(limits) >= 0)):
+        if limits is not None and not (
+            np.shape(limits) == (len(self.joint),) and np.all(np.asarray(limits) >= 0)
+        ):
             raise ProblemError(f"user_max_loss needs {len(self.joint)} numbers, each at least 0")
 
     @property
@@ -64,10 +70,13 @@ class Task:
     @property
     def weights(self) -> np.ndarray:
         """G(w, guess) = sum_x p(x,w) g(guess,x), truths x guesses."""
-        return self.joint.T.copy() if self.gains is None else self.joint.T @ np.asarray(self.gains).T
+        return (
+            self.joint.T.copy() if self.gains is None else self.joint.T @ np.asarray(self.gains).T
+        )
 
     def budgets(self) -> tuple[np.ndarray, np.ndarray]:
-        """Charges (truths x budgets) and limits: sum over w of charge times expected loss <= limit."""
+        """Charges (truths x budgets) and limits: sum over w of charge times expected loss <=
+        limit."""
         charges: list[np.ndarray] = []
         limits: list[float] = []
         if self.max_loss is not None:
@@ -109,12 +118,15 @@ def check_feasible(task: Task, least: np.ndarray) -> None:
     slack = 1 + 1e-12
     if task.cap is not None and not least.max() <= task.cap * slack:
         raise InfeasibleBudget(
-            f"cap {task.cap:g} is infeasible: a truth is {least.max():.6g} from its nearest report; "
-            f"the smallest feasible cap is {least.max():.6g}"
+            f"cap {task.cap:g} is infeasible: a truth is {least.max():.6g} from its nearest report;"
+            f" the smallest feasible cap is {least.max():.6g}"
         )
     average = float(task.truth_mass @ least)
     if task.max_loss is not None and not average <= task.max_loss * slack:
-        raise InfeasibleBudget(f"max_loss {task.max_loss:g} is infeasible on these reports; the smallest feasible one is {average:.6g}")
+        raise InfeasibleBudget(
+            f"max_loss {task.max_loss:g} is infeasible on these reports; the smallest feasible one"
+            f" is {average:.6g}"
+        )
     if task.user_max_loss is not None:
         each, limits = task.joint @ least / task.prior, np.asarray(task.user_max_loss)
         late = np.flatnonzero(~(each <= limits * slack))
@@ -125,8 +137,15 @@ def check_feasible(task: Task, least: np.ndarray) -> None:
             )
 
 
-def within_budgets(law: np.ndarray, loss: np.ndarray, nearest_law: np.ndarray, charges: np.ndarray, limits: np.ndarray) -> np.ndarray:
-    """The law with rows that sum to 1 and every budget kept, by mixing in as little of the nearest reports as needed."""
+def within_budgets(
+    law: np.ndarray,
+    loss: np.ndarray,
+    nearest_law: np.ndarray,
+    charges: np.ndarray,
+    limits: np.ndarray,
+) -> np.ndarray:
+    """The law with rows that sum to 1 and every budget kept, by mixing in as little of the nearest
+    reports as needed."""
     law = np.where(law > 1e-11, law, 0.0)
     law /= law.sum(axis=1, keepdims=True)
     spent = charges.T @ np.sum(law * loss, axis=1)

@@ -1,4 +1,5 @@
-"""How the loss budget enters what the generator minimises.  Losses here are shares of the budget."""
+"""How the loss budget enters what the generator minimises.  Losses here are shares of the
+budget."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +9,8 @@ from typing import Any
 class Softplus:
     """The paper's: alpha * ln(1 + exp((loss - L) / unit)) + beta * payoff, weights set by hand.
 
-    The paper does not print the unit inside softplus; `unit` is given as a share of the budget (`Game.paper` takes a metre).
+    The paper does not print the unit inside softplus; `unit` is given as a share of the budget
+    (`Game.paper` takes a metre).
     """
 
     alpha: float = 1.0
@@ -28,8 +30,9 @@ class Softplus:
 class Multiplier:
     """An augmented Lagrangian: loss grows dearer while it is over the budget and cheaper below it.
 
-    With excess = loss / L - 1 the objective is payoff + [(price + stiffness excess)_+^2 - price^2] / (2 stiffness),
-    and after each step price <- (price + rate excess)_+.  `thrift` is a small price on all loss that fades with the
+    With excess = loss / L - 1 the objective is payoff + [(price + stiffness excess)_+^2 - price^2]
+    / (2 stiffness), and after each step price <- (price + rate excess)_+.  `thrift` is a small
+    price on all loss that fades with the
     rounds: of two mechanisms that hide equally well it takes the nearer one.
     """
 
@@ -41,7 +44,9 @@ class Multiplier:
         import jax
 
         pressed = jax.nn.relu(price + self.stiffness * (spent - 1))
-        return payoff + self.thrift * thrift * spent + (pressed**2 - price**2) / (2 * self.stiffness)
+        return (
+            payoff + self.thrift * thrift * spent + (pressed**2 - price**2) / (2 * self.stiffness)
+        )
 
     def next_price(self, price: Any, spent: Any) -> Any:
         import jax

@@ -18,7 +18,8 @@ _COARSE = 16  # seeds for the loss of a round; what is released is computed with
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A net, the lattice that its reports are moved to, and the problem's grid that they are released on."""
+    """A net, the lattice that its reports are moved to, and the problem's grid that they are
+    released on."""
 
     net: GeneratorNet
     cells: int
@@ -26,7 +27,16 @@ class Candidate:
     learning: Samples
 
     @classmethod
-    def of(cls, generator: Any, frame: Frame, *, cells: int, problem: Problem, learning: Samples, levels: int) -> "Candidate":
+    def of(
+        cls,
+        generator: Any,
+        frame: Frame,
+        *,
+        cells: int,
+        problem: Problem,
+        learning: Samples,
+        levels: int,
+    ) -> "Candidate":
         x, y = (float(number) for number in frame.centre)
         layers = tuple((np.asarray(weights), np.asarray(bias)) for weights, bias in generator)
         net = GeneratorNet(layers, centre_m=(x, y), unit_m=float(frame.unit), levels=levels)
@@ -34,13 +44,18 @@ class Candidate:
 
     @property
     def mechanism(self) -> Mechanism:
-        """What is released: reports on the lattice, each the middle of a cell of the problem's grid."""
+        """What is released: reports on the lattice, each the middle of a cell of the problem's
+        grid."""
         if self.cells == 1:
             return Snapped(self.net, self.problem.grid)
-        return Snapped(Snapped(self.net, lattice_of(self.learning.truth, self.problem.grid, cells=self.cells)), self.problem.grid)
+        return Snapped(
+            Snapped(self.net, lattice_of(self.learning.truth, self.problem.grid, cells=self.cells)),
+            self.problem.grid,
+        )
 
     def loss(self, *, levels: int | None = None) -> float:
-        """Expected loss on all training data: exact for the released seeds, or with fewer of them."""
+        """Expected loss on all training data: exact for the released seeds, or with fewer of
+        them."""
         net = self.net if levels is None else replace(self.net, levels=levels)
         law = replace(self, net=net).mechanism.law(self.problem.joint, loss=self.problem.loss)
         assert law is not None
@@ -54,11 +69,13 @@ class Candidate:
         return hidden, hidden * (1 - self._keep(self.loss(levels=_COARSE)))
 
     def calibrated(self) -> "Candidate":
-        """The same net, keeping the truth as often as the budget demands: never, if it is within it."""
+        """The same net, keeping the truth as often as the budget demands: never, if it is within
+        it."""
         return replace(self, net=replace(self.net, keep=self._keep(self.loss())))
 
     def _keep(self, loss: float) -> float:
-        """The loss is linear in the chance to keep the truth (moved to the lattice like any report)."""
+        """The loss is linear in the chance to keep the truth (moved to the lattice like any
+        report)."""
         budget = self.problem.average_budget
         if loss <= budget:
             return 0.0

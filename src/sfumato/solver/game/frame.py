@@ -10,7 +10,8 @@ from sfumato.data.grid import Grid
 
 
 class Frame(NamedTuple):
-    """Scaled = (metres - centre) / unit.  Reports are moved to the points anchor + spacing * whole numbers."""
+    """Scaled = (metres - centre) / unit.  Reports are moved to the points anchor + spacing * whole
+    numbers."""
 
     centre: Any
     unit: Any
@@ -25,23 +26,31 @@ class Frame(NamedTuple):
 
     def snap(self, scaled: Any) -> Any:
         """The nearest point of the lattice; the gradient passes straight through."""
-        point = self.anchor + jnp.round((self.metres(scaled) - self.anchor) / self.spacing) * self.spacing
+        point = (
+            self.anchor
+            + jnp.round((self.metres(scaled) - self.anchor) / self.spacing) * self.spacing
+        )
         return scaled + jax.lax.stop_gradient(self.scale(point) - scaled)
 
     def show(self, point: Any, smear: Any) -> Any:
-        """A lattice point as the classifier sees it: anywhere in its cell, by numbers on [0, 1), shape (2, n).
+        """A lattice point as the classifier sees it: anywhere in its cell, by numbers on [0, 1),
+        shape (2, n).
 
-        A classifier that sees the points alone is flat at each of them and steep in between, so that its slope there tells the
-        generator nothing; seen over whole cells, its mean slope points to the better neighbour.
+        A classifier that sees the points alone is flat at each of them and steep in between, so
+        that its slope there tells the generator nothing; seen over whole cells, its mean slope
+        points to the better neighbour.
         """
         return point + (smear.T - 0.5) * (self.spacing / self.unit)
 
 
-def frame_of(truth: np.ndarray, grid: Grid, *, cells: int, region_m: tuple[float, float, float] | None) -> Frame:
-    """Centre the data and scale its root mean square distance to 1; or scale a region (x, y, half side) to [-1, 1].
+def frame_of(
+    truth: np.ndarray, grid: Grid, *, cells: int, region_m: tuple[float, float, float] | None
+) -> Frame:
+    """Centre the data and scale its root mean square distance to 1; or scale a region (x, y, half
+    side) to [-1, 1].
 
-    The lattice has a point every `cells` cells of the grid, one of them the middle of the cell that holds the
-    centre of the data.
+    The lattice has a point every `cells` cells of the grid, one of them the middle of the cell that
+    holds the centre of the data.
     """
     middle = truth.mean(axis=0)
     if region_m is None:
@@ -53,7 +62,8 @@ def frame_of(truth: np.ndarray, grid: Grid, *, cells: int, region_m: tuple[float
 
 
 def lattice_of(truth: np.ndarray, grid: Grid, *, cells: int) -> Grid:
-    """The lattice of `frame_of` as a grid: its cells are `cells` cells wide, their middles are cell middles."""
+    """The lattice of `frame_of` as a grid: its cells are `cells` cells wide, their middles are cell
+    middles."""
     low = grid.snap(truth.mean(axis=0)) - cells * grid.cell_m / 2
     return Grid(cell_m=cells * grid.cell_m, centre=(float(low[0]), float(low[1])))
 

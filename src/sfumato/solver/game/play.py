@@ -22,7 +22,9 @@ from sfumato.solver.problem import Problem
 from sfumato.solver.solution import Found
 
 Line = dict[str, Any]  # one round on one lattice, for the history
-Best = tuple[Net, dict[str, Any]]  # the generator of the best round so far; its score, lattice and round
+Best = tuple[
+    Net, dict[str, Any]
+]  # the generator of the best round so far; its score, lattice and round
 
 
 class Match:
@@ -33,12 +35,24 @@ class Match:
         self.game, self.problem, self.seed = game, problem, seed
         self.learning, self.held = problem.samples.carve(game.validation, seed=seed)
         if not len(np.unique(self.held.secret)) == len(np.unique(problem.samples.secret)):
-            raise ProblemError(f"a validation share of {game.validation:g} leaves a user without check-ins; raise it or bring more data")
-        widths = (wide_cells(share, max_loss=problem.average_budget, cell_m=problem.grid.cell_m) for share in game.lattices)
+            raise ProblemError(
+                f"a validation share of {game.validation:g} leaves a user without check-ins; raise"
+                " it or bring more data"
+            )
+        widths = (
+            wide_cells(share, max_loss=problem.average_budget, cell_m=problem.grid.cell_m)
+            for share in game.lattices
+        )
         self.cells = tuple(dict.fromkeys(widths))
         self.scenes = [self._scene(cells) for cells in self.cells]
 
-    def play(self, *, time_limit: float | None, progress: Callable[[dict[str, Any]], None] | None, checkpoint: Path | None) -> Found:
+    def play(
+        self,
+        *,
+        time_limit: float | None,
+        progress: Callable[[dict[str, Any]], None] | None,
+        checkpoint: Path | None,
+    ) -> Found:
         """Algorithm 1 of the paper, for each lattice; then the best round, within the budget."""
         begin = time.perf_counter()
         players, best, history = self._first_or_saved(checkpoint)
@@ -54,38 +68,63 @@ class Match:
                 players, best, history = self._side_by_side(index, players, base, best, history)
                 took = time.perf_counter() - start
                 if checkpoint is not None:
-                    files.save(checkpoint, (players, best[0]), of=self._name(), notes={"best": best[1], "history": history})
+                    files.save(
+                        checkpoint,
+                        (players, best[0]),
+                        of=self._name(),
+                        notes={"best": best[1], "history": history},
+                    )
                 if progress is not None:
                     for number, line in enumerate(history[-len(self.cells) :]):
-                        progress({**line, "mechanism": self._candidate(players[number].generator, number).mechanism})
+                        progress(
+                            {
+                                **line,
+                                "mechanism": (
+                                    self._candidate(players[number].generator, number).mechanism
+                                ),
+                            }
+                        )
             except KeyboardInterrupt:
                 if not history:
                     raise
-                stopped = f"Stopped by hand: {len(history) // len(self.cells)} of {self.game.rounds} rounds"
+                stopped = (
+                    f"Stopped by hand: {len(history) // len(self.cells)} of {self.game.rounds}"
+                    " rounds"
+                )
                 break
         return self._release(best[0], best[1], history, stopped)
 
     def _side_by_side(
         self, index: int, players: list[Players], base: list[Net], best: Best, history: list[Line]
     ) -> tuple[list[Players], Best, list[Line]]:
-        """One round on every lattice; what was best before stays so unless validation data says otherwise."""
-        played = [self._round(index, number, players[number], base[number]) for number in range(len(self.cells))]
+        """One round on every lattice; what was best before stays so unless validation data says
+        otherwise."""
+        played = [
+            self._round(index, number, players[number], base[number])
+            for number in range(len(self.cells))
+        ]
         for number, (one, line) in enumerate(played):
             if line["score"] > best[1]["score"] or not self.game.best:
                 best = (one.generator, {"score": line["score"], "lattice": number, "round": index})
         return [one for one, _ in played], best, [*history, *(line for _, line in played)]
 
-    def _round(self, index: int, number: int, players: Players, base: Net) -> tuple[Players, dict[str, Any]]:
+    def _round(
+        self, index: int, number: int, players: Players, base: Net
+    ) -> tuple[Players, dict[str, Any]]:
         """One round on one lattice, and its line of history."""
         fade = 0.5 * (1 + cos(pi * index / self.game.rounds)) if self.game.fade else 1.0
         random = np.random.default_rng((self.seed, 1, number, index))
-        players, notes = play_round(self.game, self.problem.loss, random, players, base, self.scenes[number], fade)
+        players, notes = play_round(
+            self.game, self.problem.loss, random, players, base, self.scenes[number], fade
+        )
         hidden, score = self._candidate(players.generator, number).score(self.held)
         line = {"round": index, "lattice_m": self.cells[number] * self.problem.grid.cell_m}
         line |= {name: float(value) for name, value in notes.items()}
         return players, line | {"validation_bayes_error": hidden, "score": score}
 
-    def _release(self, generator: Net, best: dict[str, Any], history: list[dict[str, Any]], stopped: str) -> Found:
+    def _release(
+        self, generator: Net, best: dict[str, Any], history: list[dict[str, Any]], stopped: str
+    ) -> Found:
         number = best["lattice"]
         candidate = self._candidate(generator, number)
         if self.game.calibrate:
@@ -94,8 +133,15 @@ class Match:
         why = "was the best on validation data" if self.game.best else "is the last"
         status = f"{stopped}; round {best['round']} on a lattice of {width:g} m {why}."
         if candidate.net.keep > 0:
-            status += f"  The truth's cell is reported {candidate.net.keep:.2%} of the time to keep the budget."
-        return Found(candidate.mechanism, status, tuple(line for line in history if line["lattice_m"] == width))
+            status += (
+                f"  The truth's cell is reported {candidate.net.keep:.2%} of the time to keep the"
+                " budget."
+            )
+        return Found(
+            candidate.mechanism,
+            status,
+            tuple(line for line in history if line["lattice_m"] == width),
+        )
 
     def _candidate(self, generator: Net, number: int) -> Candidate:
         return Candidate.of(
@@ -108,11 +154,15 @@ class Match:
         )
 
     def _scene(self, cells: int) -> Scene:
-        frame = frame_of(self.learning.truth, self.problem.grid, cells=cells, region_m=self.game.region_m)
+        frame = frame_of(
+            self.learning.truth, self.problem.grid, cells=cells, region_m=self.game.region_m
+        )
         parts = (self.learning, self.held)
         points = [frame.scale(part.truth).astype(np.float32) for part in parts]
         users = [part.secret.astype(np.int32) for part in parts]
-        return Scene(points[0], users[0], points[1], users[1], frame, np.float32(self.problem.average_budget))
+        return Scene(
+            points[0], users[0], points[1], users[1], frame, np.float32(self.problem.average_budget)
+        )
 
     @cached_property
     def first(self) -> list[Players]:
@@ -132,5 +182,8 @@ class Match:
     def _name(self) -> str:
         """What a checkpoint must agree with to be gone on from."""
         problem = self.problem
-        words = f"{self.game!r} {self.seed} {problem.average_budget!r} {problem.loss.__name__} {problem.grid.as_dict()}"
+        words = (
+            f"{self.game!r} {self.seed} {problem.average_budget!r} {problem.loss.__name__}"
+            f" {problem.grid.as_dict()}"
+        )
         return array_hash(np.frombuffer(f"{words} {problem.samples.hash}".encode(), dtype=np.uint8))

@@ -1,4 +1,5 @@
-"""One round of the game, compiled once: turns of fitting the classifier and improving the generator."""
+"""One round of the game, compiled once: turns of fitting the classifier and improving the
+generator."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -42,7 +43,8 @@ class Players(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """What stays: scaled truths with their users for learning and for validation, the frame, the budget."""
+    """What stays: scaled truths with their users for learning and for validation, the frame, the
+    budget."""
 
     truth: Any
     user: Any
@@ -52,34 +54,68 @@ class Scene(NamedTuple):
     max_loss: Any
 
 
-def first_players(game: "Game", scene: Scene, random: np.random.Generator, *, users: int) -> Players:
-    """Glorot's start for both nets; the generator is then taught planar Laplace noise that spends the budget."""
+def first_players(
+    game: "Game", scene: Scene, random: np.random.Generator, *, users: int
+) -> Players:
+    """Glorot's start for both nets; the generator is then taught planar Laplace noise that spends
+    the budget."""
     generator = chance.first_net(random, (3, *game.generator_hidden, 2))
     classifier = chance.first_net(random, (2, *game.classifier_hidden, users))
-    mean_loss = float((scene.max_loss if game.start_loss_m is None else game.start_loss_m) / scene.frame.unit)
+    mean_loss = float(
+        (scene.max_loss if game.start_loss_m is None else game.start_loss_m) / scene.frame.unit
+    )
     if game.teaching_steps:
-        generator = teach_laplace(random, generator, scene.truth, mean_loss=mean_loss, turns=game.spiral_turns, steps=game.teaching_steps)
-    return Players(generator, no_moments(generator), np.float32(1.0), classifier, no_moments(classifier))
+        generator = teach_laplace(
+            random,
+            generator,
+            scene.truth,
+            mean_loss=mean_loss,
+            turns=game.spiral_turns,
+            steps=game.teaching_steps,
+        )
+    return Players(
+        generator, no_moments(generator), np.float32(1.0), classifier, no_moments(classifier)
+    )
 
 
 def play_round(
-    game: "Game", loss: Callable, random: np.random.Generator, players: Players, base: Net, scene: Scene, fade: float
+    game: "Game",
+    loss: Callable,
+    random: np.random.Generator,
+    players: Players,
+    base: Net,
+    scene: Scene,
+    fade: float,
 ) -> tuple[Players, dict[str, Any]]:
-    """`game.turns` times: draw reports, fit the classifier, improve the generator against it.  Returns notes of the last turn."""
+    """`game.turns` times: draw reports, fit the classifier, improve the generator against it.
+    Returns notes of the last turn."""
     turns = chance.of_round(game, random, count=len(scene.user))
     held = chance.stratified(random, (chance.HELD_COPIES, len(scene.held_user)), axis=0)
-    return _compiled(replace(game, **_NOT_IN_A_ROUND), loss, players, base, scene, turns, held, np.float32(fade))
+    return _compiled(
+        replace(game, **_NOT_IN_A_ROUND), loss, players, base, scene, turns, held, np.float32(fade)
+    )
 
 
 @partial(jax.jit, static_argnums=(0, 1))
 def _compiled(
-    game: "Game", loss: Callable, players: Players, base: Net, scene: Scene, turns: chance.Turns, held: Any, fade: Any
+    game: "Game",
+    loss: Callable,
+    players: Players,
+    base: Net,
+    scene: Scene,
+    turns: chance.Turns,
+    held: Any,
+    fade: Any,
 ) -> tuple[Players, dict[str, Any]]:
     def turn(players: Players, now: chance.Turns) -> tuple[Players, Any]:
         reports = draw(players.generator, scene.truth, now.pool, scene.frame, snap=game.snap)
         if now.pool_smear is not None:
             reports = scene.frame.show(reports, now.pool_smear.reshape(2, -1))
-        begin = (base, ADAM.init(base)) if game.restart_classifier else (players.classifier, players.classifier_moments)
+        begin = (
+            (base, ADAM.init(base))
+            if game.restart_classifier
+            else (players.classifier, players.classifier_moments)
+        )
         classifier, classifier_moments, accuracy = fit_classifier(
             *begin,
             reports,
@@ -90,7 +126,11 @@ def _compiled(
             batch=game.classifier_batch,
             short=game.short_batches,
         )
-        seen = _accuracy(classifier, draw(players.generator, scene.held_truth, held, scene.frame, snap=game.snap), scene.held_user)
+        seen = _accuracy(
+            classifier,
+            draw(players.generator, scene.held_truth, held, scene.frame, snap=game.snap),
+            scene.held_user,
+        )
         generator, generator_moments, price, (payoff, spent) = improve_generator(
             players.generator,
             ADAM.init(players.generator) if game.fresh_moments else players.generator_moments,
@@ -112,7 +152,12 @@ def _compiled(
             batch=game.generator_batch,
             short=game.short_batches,
         )
-        notes = {"payoff": payoff, "loss": spent, "accuracy_train": accuracy, "accuracy_validation": seen}
+        notes = {
+            "payoff": payoff,
+            "loss": spent,
+            "accuracy_train": accuracy,
+            "accuracy_validation": seen,
+        }
         return Players(generator, generator_moments, price, classifier, classifier_moments), notes
 
     players, notes = jax.lax.scan(turn, players, turns)
@@ -126,6 +171,9 @@ def draw(generator: Net, truth: Any, seeds: Any, frame: Frame, *, snap: bool) ->
 
 
 def _accuracy(classifier: Net, reports: Any, user: Any) -> Any:
-    """How often the classifier is right on reports of validation truths, which it never learnt from."""
-    right = jnp.argmax(forward(classifier, reports), axis=1) == jnp.tile(user, reports.shape[0] // user.shape[0])
+    """How often the classifier is right on reports of validation truths, which it never learnt
+    from."""
+    right = jnp.argmax(forward(classifier, reports), axis=1) == jnp.tile(
+        user, reports.shape[0] // user.shape[0]
+    )
     return right.mean()

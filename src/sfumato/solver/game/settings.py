@@ -22,21 +22,25 @@ _MULTIPLIER = Multiplier()
 
 @dataclass(frozen=True)
 class Game:
-    """Generator against classifier: the paper's two nets and payoff, with a faster recipe.  `Game.paper` is the paper's own.
+    """Generator against classifier: the paper's two nets and payoff, with a faster recipe.
+    `Game.paper` is the paper's own.
 
-    Main arguments: `rounds`, and `turns` in each (a turn fits the classifier once and improves the generator once);
-    `payoff`, what the generator minimises; `budget`, how the loss budget is held while learning.
+    Main arguments: `rounds`, and `turns` in each (a turn fits the classifier once and improves the
+    generator once); `payoff`, what the generator minimises; `budget`, how the loss budget is held
+    while learning.
 
-    Other arguments: `lattices`, shares of the budget: for each, a game of its own is played whose reports lie
-    on a lattice that many metres wide (0 is the problem's grid), and the validation data chooses between them; `validation`, the
-    share of the training data that only chooses; `pool`, reports the classifier learns from in a turn; `classifier_payoff`,
-    what it raises; `generator_steps` in a turn (rounded up to whole epochs) or `generator_epochs`; `fresh_moments`, whether
-    the generator's Adam begins anew each turn; `seeds` for each truth of a batch; `snap`, whether both nets learn on reports
-    moved to the lattice, and `smear`, whether the classifier sees them anywhere in their cell; `fade`, whether the
-    generator's rate falls to 0 over the rounds; `start_loss_m`, the mean loss of the planar Laplace noise that is imitated
-    first (the budget unless set); `region_m`, the centre and half side that are scaled to [-1, 1] (else the data's own
-    spread); `levels`, see `GeneratorNet`; `calibrate`, bring the best round within the budget; `best`, give the best round
-    by validation rather than the last.
+    Other arguments: `lattices`, shares of the budget: for each, a game of its own is played whose
+    reports lie on a lattice that many metres wide (0 is the problem's grid), and the validation
+    data chooses between them; `validation`, the share of the training data that only chooses;
+    `pool`, reports the classifier learns from in a turn; `classifier_payoff`, what it raises;
+    `generator_steps` in a turn (rounded up to whole epochs) or `generator_epochs`; `fresh_moments`,
+    whether the generator's Adam begins anew each turn; `seeds` for each truth of a batch; `snap`,
+    whether both nets learn on reports moved to the lattice, and `smear`, whether the classifier
+    sees them anywhere in their cell; `fade`, whether the generator's rate falls to 0 over the
+    rounds; `start_loss_m`, the mean loss of the planar Laplace noise that is imitated first (the
+    budget unless set); `region_m`, the centre and half side that are scaled to [-1, 1] (else the
+    data's own spread); `levels`, see `GeneratorNet`; `calibrate`, bring the best round within the
+    budget; `best`, give the best round by validation rather than the last.
     """
 
     rounds: int = 20
@@ -73,19 +77,41 @@ class Game:
     name = "game"
 
     def __post_init__(self) -> None:
-        counts = (self.rounds, self.turns, self.pool, self.classifier_epochs, self.classifier_batch, self.generator_batch, self.seeds)
-        if not (all(count >= 1 for count in counts) and self.levels >= 1 and self.lattices and self.teaching_steps >= 0):
-            raise ProblemError(f"a game needs rounds, turns, batches, epochs, seeds and levels of at least 1, and a lattice; got {self}")
-        if not ((self.generator_epochs or self.generator_steps) >= 1 and self.classifier_rate > 0 and self.generator_rate > 0):
+        counts = (
+            self.rounds,
+            self.turns,
+            self.pool,
+            self.classifier_epochs,
+            self.classifier_batch,
+            self.generator_batch,
+            self.seeds,
+        )
+        if not (
+            all(count >= 1 for count in counts)
+            and self.levels >= 1
+            and self.lattices
+            and self.teaching_steps >= 0
+        ):
+            raise ProblemError(
+                "a game needs rounds, turns, batches, epochs, seeds and levels of at least 1, and"
+                f" a lattice; got {self}"
+            )
+        if not (
+            (self.generator_epochs or self.generator_steps) >= 1
+            and self.classifier_rate > 0
+            and self.generator_rate > 0
+        ):
             raise ProblemError(f"both nets must learn: steps and rates above 0; got {self}")
         if not (0 < self.validation < 1 and all(share >= 0 for share in self.lattices)):
             raise ProblemError(
-                f"validation is a share between 0 and 1, lattices are shares from 0 up; got {self.validation}, {self.lattices}"
+                "validation is a share between 0 and 1, lattices are shares from 0 up; got"
+                f" {self.validation}, {self.lattices}"
             )
 
     @classmethod
     def paper(cls, experiment: int) -> "Game":
-        """The paper's recipe.  What it does not print is ours: see paper/deviations.md, "The game"."""
+        """The paper's recipe.  What it does not print is ours: see paper/deviations.md, "The
+        game"."""
         if experiment not in (1, 2, 3, 4):
             raise ProblemError(f"the paper has experiments 1 to 4; got {experiment}")
         half_m = {1: 100, 2: 60, 3: 400, 4: 180}[experiment]  # epsilon = ln 2 / half_m
@@ -125,14 +151,20 @@ class Game:
         progress: Callable[[dict[str, Any]], None] | None = None,
         checkpoint: Path | None = None,
     ) -> Found:
-        """Play; keep the best round by validation data; bring it within the budget on the training data.
+        """Play; keep the best round by validation data; bring it within the budget on the training
+        data.
 
-        With `checkpoint` every round is written to that file; if it exists the game goes on from there, to the very
-        mechanism that it would have found undisturbed.
+        With `checkpoint` every round is written to that file; if it exists the game goes on from
+        there, to the very mechanism that it would have found undisturbed.
         """
         if isinstance(problem.samples, Table):
-            raise ProblemError(f"{problem.samples.name} holds words; the game learns on places: use the exact solver")
+            raise ProblemError(
+                f"{problem.samples.name} holds words; the game learns on places: use the exact"
+                " solver"
+            )
         from sfumato.solver.game.play import Match
 
         problem.check_feasible()
-        return Match(self, problem, seed).play(time_limit=time_limit, progress=progress, checkpoint=checkpoint)
+        return Match(self, problem, seed).play(
+            time_limit=time_limit, progress=progress, checkpoint=checkpoint
+        )

@@ -21,24 +21,39 @@ def no_moments(net: Net) -> Any:
     return optax.ScaleByAdamState(np.zeros((), np.int32), zeros, zeros)
 
 
-def teach_laplace(random: np.random.Generator, generator: Net, truth: np.ndarray, *, mean_loss: float, turns: float, steps: int) -> Net:
+def teach_laplace(
+    random: np.random.Generator,
+    generator: Net,
+    truth: np.ndarray,
+    *,
+    mean_loss: float,
+    turns: float,
+    steps: int,
+) -> Net:
     """Regress the generator on truth + noise(seed), all in scaled units.
 
-    Truths are the data's own, spread by a quarter of the noise so that the net is right around them too.
+    Truths are the data's own, spread by a quarter of the noise so that the net is right around them
+    too.
     """
     begin = truth[random.integers(0, len(truth), (steps, _BATCH))]
     begin = begin + 0.25 * mean_loss * random.standard_normal(begin.shape, dtype=np.float32)
     seed = stratified(random, (steps, _BATCH), axis=1)
     target = begin + laplace_spiral(seed, mean_loss=mean_loss, turns=turns)
     rate = _RATE * 0.5 * (1 + np.cos(np.pi * np.arange(steps) / steps))
-    return _regress(generator, no_moments(generator), *(np.asarray(part, np.float32) for part in (begin, seed, target, rate)))
+    return _regress(
+        generator,
+        no_moments(generator),
+        *(np.asarray(part, np.float32) for part in (begin, seed, target, rate)),
+    )
 
 
 @jax.jit
 def _regress(generator: Net, moments: Any, begin: Any, seed: Any, target: Any, rate: Any) -> Net:
     def step(carry: Any, item: Any) -> tuple[Any, None]:
         begin, seed, target, rate = item
-        gradient = jax.grad(lambda net: ((generate(net, begin, seed) - target) ** 2).sum(axis=1).mean())(carry[0])
+        gradient = jax.grad(
+            lambda net: ((generate(net, begin, seed) - target) ** 2).sum(axis=1).mean()
+        )(carry[0])
         return adam_step(carry[0], carry[1], gradient, rate), None
 
     (generator, _), _ = jax.lax.scan(step, (generator, moments), (begin, seed, target, rate))
@@ -46,10 +61,12 @@ def _regress(generator: Net, moments: Any, begin: Any, seed: Any, target: Any, r
 
 
 def laplace_spiral(seed: np.ndarray, *, mean_loss: float, turns: float) -> np.ndarray:
-    """Noise for seeds in [0, 1): the radius is planar Laplace's exact quantile, the angle makes `turns` turns.
+    """Noise for seeds in [0, 1): the radius is planar Laplace's exact quantile, the angle makes
+    `turns` turns.
 
-    One seed cannot give two independent numbers to a small net; a spiral has the right law of the radius and a
-    nearly uniform angle.  The radius solves 1 - (1 + r) exp(-r) = seed by Newton's method.
+    One seed cannot give two independent numbers to a small net; a spiral has the right law of the
+    radius and a nearly uniform angle.  The radius solves 1 - (1 + r) exp(-r) = seed by Newton's
+    method.
     """
     radius = np.ones_like(seed)
     for _ in range(30):

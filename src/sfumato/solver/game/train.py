@@ -1,7 +1,7 @@
 """The compiled loops of the game: fit the classifier, improve the generator.
 
-Every function is pure: arrays and random numbers in, arrays out, fixed shapes, no Python per step.  The
-classifier learns from a pool of reports that is drawn once while the generator stands still.
+Every function is pure: arrays and random numbers in, arrays out, fixed shapes, no Python per step.
+The classifier learns from a pool of reports that is drawn once while the generator stands still.
 """
 
 from collections.abc import Callable
@@ -30,11 +30,14 @@ def generate(generator: Net, truth: Any, seed: Any) -> Any:
     return forward(generator, jnp.concatenate([truth, seed[:, None]], axis=1))
 
 
-def over_epochs(step: Callable, carry: Any, arrays: tuple, order: Any, extra: Any, *, batch: int, short: bool) -> tuple[Any, Any]:
-    """Run step(carry, batch, extra) over the batches of each epoch's order; with `short` over a last short one too, as Keras does.
+def over_epochs(
+    step: Callable, carry: Any, arrays: tuple, order: Any, extra: Any, *, batch: int, short: bool
+) -> tuple[Any, Any]:
+    """Run step(carry, batch, extra) over the batches of each epoch's order; with `short` over a
+    last short one too, as Keras does.
 
-    `order` is (epochs, rows), `extra` a tree of (epochs, steps, ...).  Returns the carry and the mean of the steps' notes over
-    the last epoch.
+    `order` is (epochs, rows), `extra` a tree of (epochs, steps, ...).  Returns the carry and the
+    mean of the steps' notes over the last epoch.
     """
     count = arrays[0].shape[0]
     batch = min(batch, count)
@@ -44,7 +47,11 @@ def over_epochs(step: Callable, carry: Any, arrays: tuple, order: Any, extra: An
         order, extra = item
         rows = order[: full * batch].reshape(full, batch)
         many = jax.tree.map(lambda value: value[:full], extra)
-        carry, notes = jax.lax.scan(lambda carry, one: step(carry, tuple(array[one[0]] for array in arrays), one[1]), carry, (rows, many))
+        carry, notes = jax.lax.scan(
+            lambda carry, one: step(carry, tuple(array[one[0]] for array in arrays), one[1]),
+            carry,
+            (rows, many),
+        )
         if short and full * batch < count:
             last = order[full * batch :]
             rest = jax.tree.map(lambda value: value[full][..., : len(last)], extra)
@@ -56,9 +63,19 @@ def over_epochs(step: Callable, carry: Any, arrays: tuple, order: Any, extra: An
 
 
 def fit_classifier(
-    classifier: Net, moments: Any, reports: Any, user: Any, order: Any, *, payoff: Payoff, rate: Any, batch: int, short: bool
+    classifier: Net,
+    moments: Any,
+    reports: Any,
+    user: Any,
+    order: Any,
+    *,
+    payoff: Payoff,
+    rate: Any,
+    batch: int,
+    short: bool,
 ) -> tuple[Net, Any, Any]:
-    """Raise the payoff (cross entropy's is -CE).  Returns the net, Adam's moments, and the accuracy over the last epoch."""
+    """Raise the payoff (cross entropy's is -CE).  Returns the net, Adam's moments, and the accuracy
+    over the last epoch."""
 
     def cost(net: Net, reports: Any, user: Any) -> tuple[Any, Any]:
         scores = forward(net, reports)
@@ -72,7 +89,9 @@ def fit_classifier(
         gradient, right = jax.grad(cost, has_aux=True)(net, *items)
         return adam_step(net, moments, gradient, rate), right
 
-    (net, moments), accuracy = over_epochs(step, (classifier, moments), (reports, user), order, None, batch=batch, short=short)
+    (net, moments), accuracy = over_epochs(
+        step, (classifier, moments), (reports, user), order, None, batch=batch, short=short
+    )
     return net, moments, accuracy
 
 
@@ -115,7 +134,10 @@ def improve_generator(
         targets = jax.nn.one_hot(jnp.tile(user, copies), users)
         leak = payoff(targets, jax.nn.log_softmax(forward(against, shown)))
         spent = smooth_loss(loss, frame.metres(truth), frame.metres(report)).mean()
-        return budget.objective(payoff.descent(leak), spent / max_loss, price, thrift), (leak, spent)
+        return budget.objective(payoff.descent(leak), spent / max_loss, price, thrift), (
+            leak,
+            spent,
+        )
 
     def step(carry: Any, items: tuple, chance: Any) -> tuple[Any, Any]:
         net, moments, price = carry
@@ -123,12 +145,21 @@ def improve_generator(
         net, moments = adam_step(net, moments, gradient, rate)
         return (net, moments, budget.next_price(price, notes[1] / max_loss)), notes
 
-    carry, notes = over_epochs(step, (generator, moments, price), (truth, user), order, (seeds, smear), batch=batch, short=short)
+    carry, notes = over_epochs(
+        step,
+        (generator, moments, price),
+        (truth, user),
+        order,
+        (seeds, smear),
+        batch=batch,
+        short=short,
+    )
     return *carry, notes
 
 
 def smooth_loss(loss: Callable, truth: Any, report: Any) -> Any:
-    """The loss, with gradient 0 where the report is the truth: a distance has a corner there, and its slope is NaN."""
+    """The loss, with gradient 0 where the report is the truth: a distance has a corner there, and
+    its slope is NaN."""
     same = (truth == report).all(axis=-1)
     elsewhere = jnp.where(same[:, None], report + 1.0, report)
     return jnp.where(same, loss(truth, jax.lax.stop_gradient(report)), loss(truth, elsewhere))
