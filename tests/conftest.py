@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.wanting import wanting
+from tests.requirements import wanting
 
 # Fixed examples, no clock (a busy machine is not a bug) and no files left behind.
 settings.register_profile("fixed", max_examples=40, derandomize=True, deadline=None, database=None)

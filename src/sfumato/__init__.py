@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from sfumato.adversary.cells import Cells
     from sfumato.adversary.neighbours import Neighbours
     from sfumato.adversary.neural import Neural
+    from sfumato.data.categories import CategoricalData, read_categories
     from sfumato.data.grid import Grid, Region
     from sfumato.data.joint import Joint
     from sfumato.data.plane import Plane
     from sfumato.data.read import read_checkins
     from sfumato.data.samples import Samples, Split
     from sfumato.data.synthetic import four_corners
-    from sfumato.data.table import Table, read_categories
     from sfumato.errors import SfumatoError
     from sfumato.measure.certificate import Certificate, load_certificate
     from sfumato.measure.estimate import Estimate
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from sfumato.mechanism.base import Mechanism, load_mechanism
     from sfumato.mechanism.channel import Channel
     from sfumato.mechanism.codebook import CodebookNet
+    from sfumato.mechanism.custom import Function, Recorded
     from sfumato.mechanism.generator import GeneratorNet
     from sfumato.mechanism.laplace import PlanarLaplace
     from sfumato.mechanism.law import euclidean, squared
-    from sfumato.mechanism.own import Function, Recorded
     from sfumato.mechanism.simple import Identity, constant
     from sfumato.mechanism.wrap import Clamped, Remapped, Snapped
     from sfumato.report.compare import Entry, compare
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from sfumato.solver.attack import certificate_from_attacker
     from sfumato.solver.frontier import frontier
     from sfumato.solver.game import CrossEntropy, MutualInformation
-    from sfumato.solver.left_out import leave_one_out
+    from sfumato.solver.leave_one_out import leave_one_out
     from sfumato.solver.run import load_run
 
 _HOME = {
@@ -54,7 +54,7 @@ _HOME = {
     "sfumato.data.read": ("read_checkins",),
     "sfumato.data.samples": ("Samples", "Split"),
     "sfumato.data.synthetic": ("four_corners",),
-    "sfumato.data.table": ("Table", "read_categories"),
+    "sfumato.data.categories": ("CategoricalData", "read_categories"),
     "sfumato.errors": ("SfumatoError",),
     "sfumato.measure.estimate": ("Estimate",),
     "sfumato.measure.certificate": ("Certificate", "load_certificate"),
@@ -69,7 +69,7 @@ _HOME = {
     "sfumato.mechanism.generator": ("GeneratorNet",),
     "sfumato.mechanism.laplace": ("PlanarLaplace",),
     "sfumato.mechanism.law": ("euclidean", "squared"),
-    "sfumato.mechanism.own": ("Function", "Recorded"),
+    "sfumato.mechanism.custom": ("Function", "Recorded"),
     "sfumato.mechanism.simple": ("Identity", "constant"),
     "sfumato.mechanism.wrap": ("Clamped", "Remapped", "Snapped"),
     "sfumato.report.compare": ("Entry", "compare"),
@@ -86,7 +86,7 @@ _HOME = {
     "sfumato.solver.attack": ("certificate_from_attacker",),
     "sfumato.solver.frontier": ("frontier",),
     "sfumato.solver.game": ("CrossEntropy", "MutualInformation"),
-    "sfumato.solver.left_out": ("leave_one_out",),
+    "sfumato.solver.leave_one_out": ("leave_one_out",),
     "sfumato.solver.run": ("load_run",),
 }
 _WHERE = {name: module for module, names in _HOME.items() for name in names}

@@ -1,15 +1,61 @@
-"""What sfumato says when it cannot go on: one sentence, at most one hint, exit code 2."""
+"""What sfumato says when it cannot go on: one sentence, at most one hint, exit code 2.
+
+A sentence names an argument by `arg("max_loss")`.  In Python it reads max_loss; the command line
+and the studio's page put their own words there, so no room but theirs knows an option by its flag.
+"""
+
+from collections.abc import Callable
+
+_OPEN, _CLOSE = "\ue000", "\ue001"  # private-use letters: no data of a user holds them
+
+
+def arg(name: str) -> str:
+    """The name of an argument, marked within a sentence so that a skin can say it in its own
+    words."""
+    return f"{_OPEN}{name}{_CLOSE}"
 
 
 class SfumatoError(ValueError):
     """A mistake in what came in.  Says what came, what was expected and what to do.
 
     The command line prints the sentence (and the hint on a line of its own) and leaves with code 2.
+
+    >>> error = SfumatoError(f"{arg('max_loss')} must be above 0; got -5")
+    >>> str(error), error.field
+    ('max_loss must be above 0; got -5', 'max_loss')
+    >>> error.sentence(lambda name: "--" + name.replace("_", "-"))
+    '--max-loss must be above 0; got -5'
     """
 
     def __init__(self, sentence: str, *, hint: str | None = None) -> None:
-        super().__init__(sentence)
-        self.hint = hint
+        self._marked, self._marked_hint = sentence, hint
+        super().__init__(_worded(sentence, str))
+
+    @property
+    def field(self) -> str | None:
+        """The first argument that the sentence names."""
+        _, opened, rest = self._marked.partition(_OPEN)
+        return rest.partition(_CLOSE)[0] if opened else None
+
+    def sentence(self, word_for: Callable[[str], str]) -> str:
+        """The sentence with each argument named by `word_for`."""
+        return _worded(self._marked, word_for)
+
+    @property
+    def hint(self) -> str | None:
+        """What to do, with arguments named as in Python."""
+        return self.hint_in(str)
+
+    def hint_in(self, word_for: Callable[[str], str]) -> str | None:
+        """The hint with each argument named by `word_for`."""
+        return None if self._marked_hint is None else _worded(self._marked_hint, word_for)
+
+
+def _worded(marked: str, word_for: Callable[[str], str]) -> str:
+    first, *rest = marked.split(_OPEN)
+    return first + "".join(
+        word_for(name) + after for name, _, after in (part.partition(_CLOSE) for part in rest)
+    )
 
 
 class DataError(SfumatoError):

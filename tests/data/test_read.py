@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 from sfumato.data.read import read_checkins
 from sfumato.errors import DataError
-from sfumato.mechanism.own import Recorded
+from sfumato.mechanism.custom import Recorded
 from sfumato.solver import Problem
 
 ROWS = [("u10", 48.8584, 2.3482), ("u9", 48.8590, 2.3490), ("u10", 48.8575, 2.3470)]

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.data.categories import CategoricalData
 from sfumato.data.grid import Region
 from sfumato.data.joint import Joint
 from sfumato.data.samples import Samples
-from sfumato.data.table import Table
 from sfumato.errors import FileError
 from sfumato.measure.bound import CertificateError, bound_grid
 from sfumato.measure.certificate import Certificate, Proof, claim_of, load_certificate
@@ -20,7 +20,7 @@ from sfumato.measure.objective import Bayes, Gain, Information, Objective
 from sfumato.mechanism.channel import Channel
 from sfumato.solver import Exact, Problem, solve
 from sfumato.solver.exact.plane_proof import split_until
-from sfumato.solver.optimum import best_within, task_of
+from sfumato.solver.exact.solver import best_within, task_of
 
 OBJECTIVES: tuple[Objective, ...] = (Bayes(), Information(), Gain("guess-or-pass"))
 
@@ -352,7 +352,7 @@ def test_the_plane_bound_is_below_the_grid_bound_is_below_the_leakage(objective:
 
 def test_a_certificate_of_words_holds_for_its_table_only() -> None:
     joint = Joint(np.array([[0.3, 0.1, 0.1], [0.1, 0.1, 0.3]]), secrets=("yes", "no"))
-    table = Table(
+    table = CategoricalData(
         joint,
         ("a", "b", "c"),
         ("a", "b", "c", "none"),

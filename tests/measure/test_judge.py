@@ -12,8 +12,8 @@ from sfumato.data.synthetic import four_corners
 from sfumato.errors import ProblemError
 from sfumato.measure.exact import bayes_error
 from sfumato.measure.judge import Judgement, judge, judge_reports
+from sfumato.mechanism.custom import Function
 from sfumato.mechanism.laplace import PlanarLaplace
-from sfumato.mechanism.own import Function
 from sfumato.mechanism.simple import Coin, Identity, constant
 from sfumato.mechanism.wrap import Snapped
 

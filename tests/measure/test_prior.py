@@ -12,7 +12,7 @@ from sfumato.errors import ProblemError
 from sfumato.measure.exact import bayes_vulnerability
 from sfumato.measure.judge import judge
 from sfumato.measure.prior import bayes_capacity, reweighted, under_priors
-from sfumato.mechanism.own import Function
+from sfumato.mechanism.custom import Function
 from sfumato.mechanism.simple import Coin, Identity
 from tests.measure.chains import joints
 

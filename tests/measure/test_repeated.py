@@ -24,11 +24,11 @@ from sfumato.measure.repeated import (
     estimate_repeated_bayes_error,
     repeated_reports,
 )
-from sfumato.measure.sent import Sent, sent, sent_by_rows
+from sfumato.measure.rows import RowsOnDemand, on_demand, sent
 from sfumato.mechanism.channel import Channel
+from sfumato.mechanism.custom import Function
 from sfumato.mechanism.laplace import PlanarLaplace
 from sfumato.mechanism.law import Rows, euclidean
-from sfumato.mechanism.own import Function
 from sfumato.mechanism.simple import Coin, Identity, constant
 from sfumato.mechanism.wrap import Snapped
 from tests.measure.chains import Chain, chains
@@ -36,10 +36,10 @@ from tests.measure.chains import Chain, chains
 CORNERS = four_corners(0).train.split(30).train
 
 
-def _law(matrix: np.ndarray) -> Sent:
+def _law(matrix: np.ndarray) -> RowsOnDemand:
     from scipy import sparse
 
-    return sent_by_rows(
+    return on_demand(
         Rows(sparse.csr_matrix(matrix), np.arange(2.0 * matrix.shape[1]).reshape(-1, 2))
     )
 
@@ -261,9 +261,9 @@ def test_a_truth_answered_outside_the_region_is_moved_to_its_edge() -> None:
     seen: list[np.ndarray] = []
 
     class Spy(Coin):
-        def _rows(self, truth: np.ndarray) -> Rows:
+        def rows(self, truth: np.ndarray) -> Rows:
             seen.append(truth)
-            return super()._rows(truth)
+            return super().rows(truth)
 
     repeated_reports(
         Spy(keep=0.5, place=(0.0, 0.0)),
@@ -276,9 +276,9 @@ def test_a_truth_answered_outside_the_region_is_moved_to_its_edge() -> None:
 
 
 def test_words_have_no_places_to_keep() -> None:
-    from sfumato.data.table import Table
+    from sfumato.data.categories import CategoricalData
 
-    words = Table(
+    words = CategoricalData(
         Joint(np.eye(2) / 2, secrets=("a", "b")), ("x", "y"), ("x", "y"), np.array([[0, 1], [1, 0]])
     )
     channel = Channel([[0, 0], [1, 0]], [[0, 0], [1, 0]], [[0.75, 0.25], [0.25, 0.75]])

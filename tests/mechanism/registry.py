@@ -9,10 +9,10 @@ from sfumato.data.joint import Joint
 from sfumato.data.samples import Samples
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.channel import Channel
+from sfumato.mechanism.custom import Function, Recorded
 from sfumato.mechanism.generator import GeneratorNet
 from sfumato.mechanism.laplace import PlanarLaplace
 from sfumato.mechanism.law import Law
-from sfumato.mechanism.own import Function, Recorded
 from sfumato.mechanism.simple import Coin, Identity, constant
 from sfumato.mechanism.wrap import Clamped, Remapped, Snapped
 

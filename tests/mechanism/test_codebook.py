@@ -35,7 +35,7 @@ def net(count: int = 12, pace: int = 4, **changes: object) -> CodebookNet:
 def test_samples_follow_the_law() -> None:
     mechanism = net(keep=0.2)
     truth = np.array([[30.0, -70.0]])
-    rows = mechanism._rows(truth).distinct()
+    rows = mechanism.rows(truth).distinct()
     reports = mechanism.sample(np.repeat(truth, 40_000, axis=0), seed=3)
     places, counts = np.unique(reports, axis=0, return_counts=True)
     expected = {

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import sfumato as sf
+from sfumato.data.categories import CategoricalData
 from sfumato.data.joint import Joint
 from sfumato.data.recipe import Recipe
-from sfumato.data.table import Table
 from sfumato.errors import FileError, ProblemError
 from sfumato.mechanism.law import Loss, euclidean, squared
 from sfumato.report.compare import compare
@@ -58,7 +58,7 @@ def test_a_loss_of_ours_is_found_again(tmp_path: Path) -> None:
 
 
 def test_a_run_on_words_beside_one_on_places_is_refused(tmp_path: Path) -> None:
-    words = Table(
+    words = CategoricalData(
         Joint(np.eye(2) / 2, secrets=("a", "b")), ("x", "y"), ("x", "y"), np.array([[0, 1], [1, 0]])
     )
     save_solution(sf.solve(sf.Problem(words, max_loss=0.25), sf.Exact()), tmp_path / "words")

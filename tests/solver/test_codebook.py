@@ -129,7 +129,7 @@ def test_worst_case_limits_hold_on_the_finished_law(problem: Problem, solution: 
 def test_geo_indistinguishability_holds_at_the_points(problem: Problem) -> None:
     found = solve(problem, replace(SMALL, geo_epsilon=0.03), seed=0)
     assert geo_indistinguishability(
-        found.mechanism._rows(problem.places).matrix, problem.places
+        found.mechanism.rows(problem.places).matrix, problem.places
     ) <= 0.03 * (1 + 1e-9)
     assert found.loss <= 173
     assert bayes_error(found.measured.joint) > 0.2

@@ -12,8 +12,8 @@ from sfumato.data.synthetic import four_corners
 from sfumato.errors import ProblemError
 from sfumato.measure.certificate import bound_on_the_grid
 from sfumato.report.trade_off import Placed, trade_off
+from sfumato.solver.exact.solver import best_within, task_of
 from sfumato.solver.frontier import Curve, frontier
-from sfumato.solver.optimum import best_within, task_of
 from tests.solver.three_users import on_square
 
 

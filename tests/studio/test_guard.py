@@ -6,8 +6,8 @@ import pytest
 
 from sfumato.errors import ProblemError
 from sfumato.studio.guard import LARGEST_FILE, LARGEST_WORDS, policy
+from tests.requirements import wanting
 from tests.studio.server import Served, served
-from tests.wanting import wanting
 
 
 def test_the_page_is_ready_within_two_seconds_of_the_start() -> None:

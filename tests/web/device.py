@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.wanting import wanting
+from tests.requirements import wanting
 
 WEB = Path(__file__).resolve().parents[2] / "web"
 

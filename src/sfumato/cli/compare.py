@@ -53,7 +53,7 @@ def command(
     They are judged on the first run's test data (its training data where it has none), or on
     --data. A file of pairs (truth_x, truth_y, report_x, report_y in metres) is a mechanism too.
     """
-    from sfumato.mechanism.own import Recorded
+    from sfumato.mechanism.custom import Recorded
     from sfumato.report.compare import Entry, compare
     from sfumato.report.measured import data_of_runs
     from sfumato.solver.run import Run, load_run

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.data.categories import CategoricalData, read_categories
 from sfumato.data.grid import Region
 from sfumato.data.read import read_checkins
 from sfumato.data.samples import Samples, Split
 from sfumato.data.synthetic import four_corners
-from sfumato.data.table import Table, read_categories
 from sfumato.errors import DataError, FileError
 
 
@@ -21,7 +21,7 @@ class Recipe:
     `square` and `region` are (latitude, longitude, side in metres); for data in plane metres
     `region` is (x, y, side).  `users` names the users to keep.  `per_user` is (training, test)
     check-ins of each user; without it everything is training data (four-corners alone brings its
-    own split).  `losses` is the second file of a table of words (`sfumato.data.table`).
+    own split).  `losses` is the second file of a table of words (`sfumato.data.categories`).
     """
 
     source: str
@@ -37,7 +37,7 @@ class Recipe:
     region: tuple[float, float, float] | None = None
     losses: str | None = None
 
-    def data(self) -> tuple[Samples | Table, Samples | None]:
+    def data(self) -> tuple[Samples | CategoricalData, Samples | None]:
         """Training and test data; a table of words where `losses` names its losses."""
         if self.losses is None:
             split = self.load()

@@ -98,7 +98,7 @@ def release(run: Run) -> Release:
             " locations"
         )
     mechanism = run.mechanism
-    if mechanism._rows(np.array([run.region.centre])) is None and not _ends_on_a_grid(mechanism):
+    if mechanism.rows(np.array([run.region.centre])) is None and not _ends_on_a_grid(mechanism):
         mechanism = Snapped(mechanism, run.grid)
     plane = run.record["data"].get("plane")
     try:

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from scipy.spatial import cKDTree
 
+from sfumato.data.categories import CategoricalData
 from sfumato.data.grid import Grid, Region
 from sfumato.data.joint import Joint
 from sfumato.data.samples import Samples
-from sfumato.data.table import Table
 from sfumato.errors import ProblemError
 from sfumato.measure.estimate import (
     Estimate,
@@ -89,14 +89,14 @@ class Judgement:
 
 def judge(
     mechanism: Mechanism,
-    samples: Samples | Table,
+    samples: Samples | CategoricalData,
     *,
     grid: Grid | None = None,
     hits: int = 500,
     seed: int = 0,
     loss: Loss = euclidean,
     region: Region | None = None,
-    fitted_on: Samples | Table | None = None,
+    fitted_on: Samples | CategoricalData | None = None,
     sampled_on: Grid | None = None,
 ) -> Judgement:
     """Judge a mechanism on data: exactly where its law is known, from `hits` samples a truth where
@@ -141,16 +141,16 @@ def judge(
     )
 
 
-def geo_epsilon_at(mechanism: Mechanism, samples: Samples | Table) -> float | None:
+def geo_epsilon_at(mechanism: Mechanism, samples: Samples | CategoricalData) -> float | None:
     """Known by design, or computed from the rows at the data's points where that is not too much
     work."""
-    if isinstance(samples, Table):
+    if isinstance(samples, CategoricalData):
         return None  # words have no metres between them
     if mechanism.geo_epsilon is not None:
         return mechanism.geo_epsilon
     places = samples.joint().places
     assert places is not None
-    rows = mechanism._rows(places)
+    rows = mechanism.rows(places)
     if rows is None:
         return None
     merged = rows.distinct()
@@ -164,7 +164,7 @@ def geo_epsilon_at(mechanism: Mechanism, samples: Samples | Table) -> float | No
     return geo_indistinguishability(np.asarray(merged.matrix.todense()), places)
 
 
-def _check_secrets(samples: Samples | Table) -> None:
+def _check_secrets(samples: Samples | CategoricalData) -> None:
     if (samples.joint().prior > 0).sum() < 2:
         raise ProblemError(
             f"{samples.name} holds one user; expected at least two: there is nobody to be confused"
@@ -173,10 +173,15 @@ def _check_secrets(samples: Samples | Table) -> None:
 
 
 def draw_reports(
-    mechanism: Mechanism, samples: Samples | Table, *, hits: int, seed: int, loss: Loss = euclidean
+    mechanism: Mechanism,
+    samples: Samples | CategoricalData,
+    *,
+    hits: int,
+    seed: int,
+    loss: Loss = euclidean,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """`hits` reports of each truth, their secrets and what they cost."""
-    if isinstance(samples, Table):
+    if isinstance(samples, CategoricalData):
         raise ProblemError(
             f"{samples.name} holds probabilities, not samples; only a mechanism with a known law"
             " can be judged on it"

@@ -16,7 +16,7 @@ from sfumato.data.grid import Grid
 from sfumato.data.samples import Samples
 from sfumato.errors import MechanismError, ProblemError
 from sfumato.measure.estimate import Estimate, wilson
-from sfumato.measure.sent import sent
+from sfumato.measure.rows import sent
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import Loss, euclidean
 from sfumato.randomness import generator

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
+from sfumato.data.categories import CategoricalData
 from sfumato.data.grid import STICKY_CELL_M, Grid, Region
 from sfumato.data.joint import Joint
 from sfumato.data.samples import Samples
-from sfumato.data.table import Table
 from sfumato.errors import ProblemError
 from sfumato.files import array_hash
 from sfumato.measure.estimate import Estimate, estimate_mean, wilson
 from sfumato.measure.exact import bayes_error
-from sfumato.measure.sent import Sent, sent, sent_by_secrets
+from sfumato.measure.rows import RowsOnDemand, sent, sent_by_secrets
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import Loss, euclidean
 from sfumato.randomness import generator
@@ -69,7 +69,7 @@ class Repeated:
 
 def repeated_reports(
     mechanism: Mechanism,
-    samples: Samples | Table,
+    samples: Samples | CategoricalData,
     counts: Sequence[int] = COUNTS,
     *,
     sticky_cell_m: float | None = STICKY_CELL_M,
@@ -104,7 +104,7 @@ def repeated_reports(
         endless=Estimate.exact(endless_bayes_error(before, law), errs="for endless reports"),
         first=Estimate.exact(bayes_error(seen), within=law.within),
     )
-    if sticky_cell_m is None or isinstance(samples, Table):
+    if sticky_cell_m is None or isinstance(samples, CategoricalData):
         return found
     answered, of_truth = _answered(before, sticky_cell_m, region)
     kept = _law(mechanism, answered, grid)
@@ -139,7 +139,7 @@ def _checked(counts: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted({int(count) for count in counts}))
 
 
-def _law(mechanism: Mechanism, before: Joint, grid: Grid | None) -> Sent:
+def _law(mechanism: Mechanism, before: Joint, grid: Grid | None) -> RowsOnDemand:
     assert before.places is not None
     law = sent(mechanism, before.places, grid=grid)
     if law is None:
@@ -162,7 +162,7 @@ def _answered(before: Joint, cell_m: float, region: Region | None) -> tuple[Join
     return Joint(table, places=places, secrets=before.secrets), column.ravel()
 
 
-def _middle_loss(before: Joint, of_truth: np.ndarray, law: Sent, loss: Loss) -> float:
+def _middle_loss(before: Joint, of_truth: np.ndarray, law: RowsOnDemand, loss: Loss) -> float:
     assert before.places is not None
     total = 0.0
     for truth, place in enumerate(of_truth):
@@ -174,7 +174,7 @@ def _middle_loss(before: Joint, of_truth: np.ndarray, law: Sent, loss: Loss) -> 
     return total
 
 
-def endless_bayes_error(before: Joint, law: Sent) -> float:
+def endless_bayes_error(before: Joint, law: RowsOnDemand) -> float:
     """The Bayes error once the reports are so many that the truth's row of the law is known.
 
     1 - sum over distinct rows of max_x P(x, truths with that row).  No number of reports goes below
@@ -193,7 +193,7 @@ def endless_bayes_error(before: Joint, law: Sent) -> float:
 
 
 def estimate_repeated_bayes_error(
-    before: Joint, law: Sent, counts: Sequence[int], *, draws: int = DRAWS, seed: int = 0
+    before: Joint, law: RowsOnDemand, counts: Sequence[int], *, draws: int = DRAWS, seed: int = 0
 ) -> tuple[Estimate, ...]:
     """Bayes error of the adversary who sees n independent reports from one truth, for each n of
     `counts`.
@@ -236,7 +236,7 @@ def _mean_of_draws(errors: np.ndarray, within: float) -> Estimate:
     )
 
 
-def _by_all_lists(before: Joint, law: Sent, count: int) -> float | None:
+def _by_all_lists(before: Joint, law: RowsOnDemand, count: int) -> float | None:
     """Exactly, over all lists of so many reports up to their order; None where these are too
     many."""
     reports = len(law.places)
@@ -265,7 +265,7 @@ def _logs(columns: np.ndarray, chances: np.ndarray, *, size: int) -> np.ndarray:
 
 
 def _largest_posteriors(
-    before: Joint, law: Sent, counts: tuple[int, ...], *, draws: int, seed: int
+    before: Joint, law: RowsOnDemand, counts: tuple[int, ...], *, draws: int, seed: int
 ) -> np.ndarray:
     """max_x P(x | first n reports) of drawn truths, shape (draws, counts).  Truth by truth: no
     table of all truths and reports."""

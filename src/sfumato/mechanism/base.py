@@ -25,7 +25,7 @@ class Mechanism(ABC):
     A mechanism is a plain function of the truth and of `draws` numbers uniform on [0, 1) for each
     report, so that secure chance, a seed, a browser or a keyed hash can drive the same one.
     A subclass writes `_report`; if it can name finitely many reports with their chances it writes
-    `_rows` as well, and then knows its own law.
+    `rows` as well, and then knows its own law.
     """
 
     kind: ClassVar[str]
@@ -64,7 +64,7 @@ class Mechanism(ABC):
     def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
         """Reports for truths (n, 2) and uniforms (n, draws)."""
 
-    def _rows(self, truth: np.ndarray) -> Rows | None:
+    def rows(self, truth: np.ndarray) -> Rows | None:
         """P(report | truth) for each truth, with the places of the reports; None when it is not
         finite."""
         return None
@@ -78,7 +78,7 @@ class Mechanism(ABC):
         """
         if joint.places is None:
             raise MechanismError("this table has no places; a mechanism of the plane needs them")
-        rows = self._rows(joint.places)
+        rows = self.rows(joint.places)
         if rows is None:
             return None
         law = Law.of_rows(joint, rows, loss=loss)

@@ -101,10 +101,10 @@ class Channel(Mechanism):
         entry = np.minimum(entry, self.matrix.indptr[row + 1] - 1)
         return self.reports[self.matrix.indices[entry]]
 
-    def _rows(self, truth: np.ndarray) -> Rows:
+    def rows(self, truth: np.ndarray) -> Rows:
         row, known = self._row_of(truth)
         if not known:
-            return self.extended(truth)._rows(truth)
+            return self.extended(truth).rows(truth)
         return Rows(self.matrix[row], self.reports)
 
     def extended(self, truth: np.ndarray) -> "Channel":

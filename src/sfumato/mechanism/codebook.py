@@ -145,7 +145,7 @@ class CodebookNet(Mechanism):
                 reports[rows][own] = self.grid.snap(truth[rows][own])
         return reports
 
-    def _rows(self, truth: np.ndarray) -> Rows:
+    def rows(self, truth: np.ndarray) -> Rows:
         chances = self.chances(truth)
         drawn = sparse.csr_matrix(chances * (1 - self.keep))
         left = np.where(chances.sum(axis=1) == 0, 1.0, self.keep)

@@ -81,7 +81,7 @@ class GeneratorNet(Mechanism):
             reports[rows] = forward(layers, values) * self.unit_m + np.array(self.centre_m)
         return reports
 
-    def _rows(self, truth: np.ndarray) -> Rows | None:
+    def rows(self, truth: np.ndarray) -> Rows | None:
         if self.levels is None:
             return None
         count, levels = len(truth), self.levels

@@ -20,7 +20,7 @@ class Identity(Mechanism):
     def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
         return truth.copy()
 
-    def _rows(self, truth: np.ndarray) -> Rows:
+    def rows(self, truth: np.ndarray) -> Rows:
         return Rows(sparse.identity(len(truth), format="csr"), truth)
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -56,7 +56,7 @@ class Coin(Mechanism):
     def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
         return np.where(chance < self.keep, truth, np.array(self.place))
 
-    def _rows(self, truth: np.ndarray) -> Rows:
+    def rows(self, truth: np.ndarray) -> Rows:
         kept = sparse.identity(len(truth), format="csr") * self.keep
         fixed = sparse.csr_matrix(np.full((len(truth), 1), 1 - self.keep))
         return Rows(sparse.hstack([kept, fixed], format="csr"), np.vstack([truth, self.place]))

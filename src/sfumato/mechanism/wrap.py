@@ -40,8 +40,8 @@ class Wrapped(Mechanism):
     def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
         return self._move(self.inner.report(truth, chance))
 
-    def _rows(self, truth: np.ndarray) -> Rows | None:
-        rows = self.inner._rows(truth)
+    def rows(self, truth: np.ndarray) -> Rows | None:
+        rows = self.inner.rows(truth)
         return None if rows is None else Rows(rows.matrix, self._move(rows.places))
 
 
@@ -59,8 +59,8 @@ class Snapped(Wrapped):
     def _move(self, reports: np.ndarray) -> np.ndarray:
         return self.grid.snap(reports)
 
-    def _rows(self, truth: np.ndarray) -> Rows | None:
-        rows = self.inner._rows(truth)
+    def rows(self, truth: np.ndarray) -> Rows | None:
+        rows = self.inner.rows(truth)
         if rows is None:
             return None
         # Reports in one cell are one report: merged here by whole numbers, which is far faster than
@@ -148,7 +148,7 @@ class Remapped(Wrapped):
         snapped.
         """
         assert joint.places is not None
-        rows = inner._rows(joint.places)
+        rows = inner.rows(joint.places)
         if rows is None:
             raise MechanismError(
                 "a remap needs a mechanism with finitely many reports a truth (a channel, a coin,"

@@ -8,7 +8,7 @@ from typing import Any
 from sfumato.data.recipe import Recipe
 from sfumato.errors import DataError, ProblemError
 from sfumato.measure.certificate import Bounds, Certificate, load_certificate
-from sfumato.solver.optimum import Exact
+from sfumato.solver.exact.solver import Exact
 from sfumato.solver.problem import Problem
 from sfumato.solver.run import Run, load_run, problem_of
 

@@ -6,9 +6,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from sfumato.data.categories import CategoricalData
 from sfumato.data.grid import Grid, Region
 from sfumato.data.samples import Samples
-from sfumato.data.table import Table
 from sfumato.errors import ProblemError
 from sfumato.measure.estimate import Estimate, estimate_bayes_error
 from sfumato.measure.judge import Judgement, draw_reports, geo_epsilon_at, judge_law, judge_reports
@@ -20,8 +20,8 @@ from sfumato.report.gaps import Gap, gaps_of, problem_behind
 from sfumato.report.others import shown
 from sfumato.report.others_side_by_side import others_text
 from sfumato.report.table import text_table
-from sfumato.solver.left_out import LeftOut, solver_of
-from sfumato.solver.left_out import leave_one_out as solve_without_each
+from sfumato.solver.leave_one_out import LeftOutUser, solver_of
+from sfumato.solver.leave_one_out import leave_one_out as solve_without_each
 from sfumato.solver.problem import Problem
 from sfumato.solver.run import Run, loss_of, versions
 from sfumato.solver.solution import Solution
@@ -53,7 +53,7 @@ class Row:
     over_grids: tuple[Estimate, ...]
     gap: Gap | None = None
     membership: Membership | None = None
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[LeftOutUser, ...] = ()
 
     @cached_property
     def priors(self) -> Priors | None:
@@ -80,13 +80,13 @@ class Row:
 class Comparison:
     """Mechanisms judged on the same samples.  Prints as a table; `html` writes the report."""
 
-    on: Samples | Table
-    train: Samples | Table | None
+    on: Samples | CategoricalData
+    train: Samples | CategoricalData | None
     rows: tuple[Row, ...]
     region: Region | None
 
     def __str__(self) -> str:
-        words = isinstance(self.on, Table)
+        words = isinstance(self.on, CategoricalData)
         header = [
             "mechanism",
             "loss" if words else "loss m",
@@ -164,15 +164,15 @@ def _over(row: Row) -> str:
     return "!" if limit is not None and row.measured.loss.low > limit * (1 + 1e-9) else ""
 
 
-def _blind(samples: Samples | Table) -> float:
+def _blind(samples: Samples | CategoricalData) -> float:
     return 1 - float(samples.joint().prior.max())
 
 
 def compare(
     solutions: Iterable[Solution | Run | Entry],
     *,
-    on: Samples | Table | None = None,
-    train: Samples | Table | None = None,
+    on: Samples | CategoricalData | None = None,
+    train: Samples | CategoricalData | None = None,
     hits: int = 500,
     seed: int = 0,
     leave_one_out: bool = False,
@@ -193,7 +193,7 @@ def compare(
     on = train if on is None else on
     if on is None:
         raise ProblemError("say what to compare on: compare(..., on=data.test)")
-    if any(_on_words(item) != isinstance(on, Table) for item in given):
+    if any(_on_words(item) != isinstance(on, CategoricalData) for item in given):
         raise ProblemError(
             "mechanisms on words and on places cannot be compared with each other; compare each"
             " kind by itself"
@@ -226,12 +226,12 @@ def compare(
 def _left_out(
     item: Solution | Run,
     problem: Problem | None,
-    on: Samples | Table,
+    on: Samples | CategoricalData,
     hits: int,
     progress: Callable[[str], None] | None,
-) -> tuple[LeftOut, ...]:
+) -> tuple[LeftOutUser, ...]:
     """Everybody on `on`, by the mechanisms that each saw all users but one."""
-    if problem is None or isinstance(on, Table):
+    if problem is None or isinstance(on, CategoricalData):
         raise ProblemError(
             f"{item.name}: users can be left out of places alone, and of the data that the run was"
             " made from, without --data"
@@ -254,7 +254,7 @@ def _on_words(item: Solution | Run | Entry) -> bool:
     )
 
 
-def _entry(item: Solution | Run | Entry, on: Samples | Table) -> Entry:
+def _entry(item: Solution | Run | Entry, on: Samples | CategoricalData) -> Entry:
     if isinstance(item, Entry):
         return item
     if isinstance(item, Run):
@@ -287,9 +287,9 @@ def _entry(item: Solution | Run | Entry, on: Samples | Table) -> Entry:
 
 def _row(
     entry: Entry,
-    on: Samples | Table,
+    on: Samples | CategoricalData,
     region: Region | None,
-    fitted_on: Samples | Table | None,
+    fitted_on: Samples | CategoricalData | None,
     *,
     hits: int,
     seed: int,

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sfumato.data.categories import CategoricalData
 from sfumato.data.grid import STICKY_CELL_M, Grid
 from sfumato.data.samples import Samples
-from sfumato.data.table import Table
 from sfumato.errors import ProblemError
 from sfumato.measure.judge import Judgement
 from sfumato.measure.membership import membership_test
@@ -16,7 +16,7 @@ from sfumato.measure.prior import under_priors
 from sfumato.measure.repeated import repeated_reports
 from sfumato.mechanism.law import Loss
 from sfumato.report.others import left_out_text, membership_text, priors_text, repeated_text
-from sfumato.solver.left_out import leave_one_out, solver_of
+from sfumato.solver.leave_one_out import leave_one_out, solver_of
 from sfumato.solver.run import Run, problem_of
 
 
@@ -55,7 +55,7 @@ class Asked:
 
 def further(
     run: Run,
-    parts: Mapping[str, Samples | Table],
+    parts: Mapping[str, Samples | CategoricalData],
     judged: Mapping[str, Judgement | None],
     asked: Asked,
     *,

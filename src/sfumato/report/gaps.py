@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sfumato.data.categories import CategoricalData
 from sfumato.data.samples import Samples
-from sfumato.data.table import Table
 from sfumato.measure.certificate import Bounds, Certificate, load_certificate
 from sfumato.solver.problem import Problem
 from sfumato.solver.run import Run, problem_of
@@ -42,7 +42,7 @@ class Gap:
         }
 
 
-def gaps_of(items: Sequence[object], train: Samples | Table | None) -> list[Gap | None]:
+def gaps_of(items: Sequence[object], train: Samples | CategoricalData | None) -> list[Gap | None]:
     """A gap for each solution or run whose problem one of them carries a certificate for."""
     problems = [problem_behind(item, train) for item in items]
     proved: dict[tuple[Any, ...], Bounds] = {}
@@ -71,7 +71,7 @@ def gaps_of(items: Sequence[object], train: Samples | Table | None) -> list[Gap 
     return found
 
 
-def problem_behind(item: object, train: Samples | Table | None) -> Problem | None:
+def problem_behind(item: object, train: Samples | CategoricalData | None) -> Problem | None:
     """The problem that a solution or a run of this training data answers; None for anything
     else."""
     if isinstance(item, Solution):
@@ -93,7 +93,7 @@ def _key(problem: Problem) -> tuple[Any, ...]:
     limits = None if problem.user_limits is None else tuple(problem.user_limits)
     grid = None if problem.region is None else problem.grid
     loss = (
-        None if isinstance(problem.samples, Table) else problem.loss
+        None if isinstance(problem.samples, CategoricalData) else problem.loss
     )  # a table's hash covers its losses
     return (
         problem.samples.hash,

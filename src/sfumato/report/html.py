@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.data.categories import CategoricalData
 from sfumato.data.grid import Grid, Region
 from sfumato.data.samples import Samples
-from sfumato.data.table import Table
 from sfumato.errors import ProblemError
 from sfumato.files import write_text
 from sfumato.measure.estimate import Estimate
@@ -40,7 +40,7 @@ def write_html(comparison: Comparison, path: str | Path) -> None:
     The page contains true locations, and says so.
     """
     rows, on = comparison.rows, comparison.on
-    if isinstance(on, Table):
+    if isinstance(on, CategoricalData):
         raise ProblemError(
             "the report is for places; a comparison on words has no map: print it as a table"
             " instead"

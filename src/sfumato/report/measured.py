@@ -11,12 +11,12 @@ from sfumato.adversary.base import Adversary, Score, score
 from sfumato.adversary.cells import Cells
 from sfumato.adversary.neighbours import Neighbours, bayes_error_bound
 from sfumato.adversary.neural import Neural
+from sfumato.data.categories import CategoricalData
 from sfumato.data.grid import Grid, Region
 from sfumato.data.plane import Plane
 from sfumato.data.read import numbers, read_checkins, read_table
 from sfumato.data.recipe import Recipe
 from sfumato.data.samples import Samples
-from sfumato.data.table import Table
 from sfumato.errors import DataError, ProblemError
 from sfumato.measure.exact import (
     conditional_entropy,
@@ -27,8 +27,8 @@ from sfumato.measure.exact import (
 from sfumato.measure.gains import named
 from sfumato.measure.judge import Judgement, draw_reports, judge, judge_reports
 from sfumato.mechanism.base import Mechanism
+from sfumato.mechanism.custom import Recorded
 from sfumato.mechanism.law import euclidean
-from sfumato.mechanism.own import Recorded
 from sfumato.report.further import Asked, further
 from sfumato.report.table import text_table
 from sfumato.solver.problem import CELL_M
@@ -73,7 +73,7 @@ class Measured:
 
 def data_of_runs(
     runs: list[Run], *, source: str | None
-) -> tuple[Samples | Table, Samples | Table | None]:
+) -> tuple[Samples | CategoricalData, Samples | CategoricalData | None]:
     """What to judge runs on, and the training data of the first, where it can be read again."""
     if not runs:
         if source is None:
@@ -108,7 +108,7 @@ def _data_of(
     secret: str | None = None,
     lat: str | None = None,
     lon: str | None = None,
-) -> tuple[Samples | Table, Samples | None]:
+) -> tuple[Samples | CategoricalData, Samples | None]:
     """Training and test data of a run, or all of another file as the first."""
     if source is not None:
         if run.recipe is not None and run.recipe.losses is not None:
@@ -171,7 +171,7 @@ def measure_run(
     hits = _HITS if hits is None else hits
     run = load_run(folder)
     first, test = _data_of(run, source=source, secret=secret, lat=lat, lon=lon)
-    words = isinstance(first, Table)
+    words = isinstance(first, CategoricalData)
     if words and (cell_m is not None or cells is not None or attacks):
         raise ProblemError(
             "cells and trained adversaries are for places; words are judged as they are"

@@ -9,7 +9,7 @@ from sfumato.measure.membership import Membership
 from sfumato.measure.prior import Priors, UnderPrior
 from sfumato.measure.repeated import Repeated
 from sfumato.report.table import text_table
-from sfumato.solver.left_out import LeftOut, user_of
+from sfumato.solver.leave_one_out import LeftOutUser, user_of
 
 WHAT_REMAINS = (
     "Keeping reports does not cover other periods and other places: each brings a report of its"
@@ -131,7 +131,7 @@ LEFT_OUT_HEADS = (
 )
 
 
-def left_out_rows(found: Sequence[LeftOut], label: str, trained: Judgement) -> list[list[str]]:
+def left_out_rows(found: Sequence[LeftOutUser], label: str, trained: Judgement) -> list[list[str]]:
     """One row for the mechanism that saw everybody, then one a user left out: all users' figures,
     the user's, and what they were."""
     rows = [["nobody", _metres(trained.loss), shown(trained.bayes_error), *["-"] * 6]]
@@ -152,7 +152,7 @@ def _part(user: PerUser | None, part: str, form: str) -> str:
 
 
 def left_out_text(
-    found: Sequence[LeftOut], label: str, trained: Judgement, *, name: str = ""
+    found: Sequence[LeftOutUser], label: str, trained: Judgement, *, name: str = ""
 ) -> str:
     """What leaving each user out of training did, on one set of data."""
     return text_table(

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.data.categories import CategoricalData
 from sfumato.data.samples import Samples
-from sfumato.data.table import Table
 from sfumato.errors import FileError, ProblemError
 from sfumato.files import written_beside
 from sfumato.measure.exact import bayes_error, mutual_information
@@ -172,7 +172,7 @@ def check_figure(path: Path) -> None:
 
 
 def trade_off(
-    data: Samples | Table,
+    data: Samples | CategoricalData,
     *,
     first: float,
     last: float,
@@ -185,7 +185,7 @@ def trade_off(
     progress: Callable[[str], None] = lambda text: None,
 ) -> TradeOff:
     """Prove the frontier and place Laplace, the coin and runs on it."""
-    if isinstance(data, Table):
+    if isinstance(data, CategoricalData):
         raise ProblemError("a frontier is drawn for places; for words solve at each budget instead")
     if not first < last:
         raise ProblemError(

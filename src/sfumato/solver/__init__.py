@@ -9,8 +9,8 @@ from sfumato.errors import ProblemError
 from sfumato.measure.judge import judge
 from sfumato.solver.baselines import Coin, Laplace
 from sfumato.solver.codebook import Codebook
+from sfumato.solver.exact.solver import Exact
 from sfumato.solver.game import Game
-from sfumato.solver.optimum import Exact
 from sfumato.solver.problem import Problem
 from sfumato.solver.solution import Solution, Solver
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
-from sfumato.data.table import Table
+from sfumato.data.categories import CategoricalData
 from sfumato.errors import ProblemError
 from sfumato.mechanism.laplace import PlanarLaplace
 from sfumato.mechanism.law import euclidean
@@ -13,7 +13,7 @@ from sfumato.mechanism.simple import Coin as CoinMechanism
 from sfumato.mechanism.simple import Identity
 from sfumato.mechanism.wrap import Snapped
 from sfumato.solver.problem import Problem
-from sfumato.solver.solution import Found
+from sfumato.solver.solution import Outcome
 
 _CLOSE = 1e-4  # how far below the budget a calibrated loss may end, relatively
 _TRIES = 12
@@ -27,7 +27,7 @@ class Laplace:
 
     name = "laplace"
 
-    def solve(self, problem: Problem, *, seed: int, time_limit: float | None) -> Found:
+    def solve(self, problem: Problem, *, seed: int, time_limit: float | None) -> Outcome:
         """Shrink the noise until the snapped reports keep the budget: snapping adds a little
         loss."""
         budget = problem.average_budget
@@ -48,18 +48,18 @@ class Laplace:
             mechanism = Snapped(PlanarLaplace(epsilon), problem.grid)
             loss = _loss_of(mechanism, problem, seed=seed)
             if budget * (1 - _CLOSE) <= loss <= budget:
-                return Found(mechanism, f"Calibrated: {loss:.2f} m of {budget:g} m.")
+                return Outcome(mechanism, f"Calibrated: {loss:.2f} m of {budget:g} m.")
             here = (np.log(epsilon), np.log(max(loss, 1e-300)))
             if problem.loss is not euclidean and tried and here[0] != before[0]:
                 power = float(np.clip(-(here[1] - before[1]) / (here[0] - before[0]), 0.3, 4.0))
             before = here
             epsilon *= (loss / (budget * (1 - _CLOSE / 2))) ** (1 / power)
         if loss <= budget:
-            return Found(mechanism, f"Within the budget: {loss:.2f} m of {budget:g} m.")
+            return Outcome(mechanism, f"Within the budget: {loss:.2f} m of {budget:g} m.")
         # On cells much wider than the budget the loss no longer follows epsilon; report the cell
         # itself.
         mechanism = Snapped(Identity(), problem.grid)
-        return Found(
+        return Outcome(
             mechanism,
             f"No noise fits {budget:g} m on {problem.grid.cell_m:g} m cells; the truth's cell is"
             " reported.",
@@ -85,17 +85,17 @@ class Coin:
 
     name = "coin"
 
-    def solve(self, problem: Problem, *, seed: int, time_limit: float | None) -> Found:
+    def solve(self, problem: Problem, *, seed: int, time_limit: float | None) -> Outcome:
         """The loss is linear in p, so p has a closed form."""
         budget = problem.average_budget
-        if isinstance(problem.samples, Table):
+        if isinstance(problem.samples, CategoricalData):
             raise ProblemError(
                 f"{problem.samples.name} holds words; the coin is for places: use the exact solver"
             )
         place = cheapest_place(problem)
         always = _mean_loss(problem, place)
         keep = max(0.0, 1 - budget / always) if always > 0 else 0.0
-        return Found(
+        return Outcome(
             CoinMechanism(keep=keep, place=place), f"The truth is reported {keep:.1%} of the time."
         )
 

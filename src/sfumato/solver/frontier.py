@@ -15,7 +15,7 @@ import numpy as np
 from sfumato.errors import ProblemError
 from sfumato.measure.certificate import Proof, bound_on_the_grid
 from sfumato.measure.objective import Bayes, Information, Objective
-from sfumato.solver.optimum import best_within, task_of
+from sfumato.solver.exact.solver import best_within, task_of
 from sfumato.solver.problem import Problem
 
 _LN2 = float(np.log(2))

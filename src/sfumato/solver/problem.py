@@ -7,10 +7,10 @@ from functools import cached_property
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError, cKDTree
 
+from sfumato.data.categories import CategoricalData
 from sfumato.data.grid import Grid, Region
 from sfumato.data.joint import Joint
 from sfumato.data.samples import Samples
-from sfumato.data.table import Table
 from sfumato.errors import ProblemError
 from sfumato.measure.objective import Bayes, Objective
 from sfumato.mechanism.law import Loss, euclidean, squared
@@ -42,7 +42,7 @@ class Problem:
     25.0
     """
 
-    samples: Samples | Table
+    samples: Samples | CategoricalData
     max_loss: float | None = None
     loss: Loss = euclidean
     region: Region | None = None
@@ -63,7 +63,7 @@ class Problem:
             )
         if self.cell_m is not None and self.cells is not None:
             raise ProblemError("name the grid by cell_m or by cells, not by both")
-        if isinstance(self.samples, Table):
+        if isinstance(self.samples, CategoricalData):
             if self.cell_m is not None or self.cells is not None or self.region is not None:
                 raise ProblemError(
                     f"{self.samples.name} holds words, not places; it takes no cells and no region"
@@ -194,7 +194,7 @@ class Problem:
         which costs no more and leaks no more.  (The ring is there because the hull's own points are
         not on the grid.)
         """
-        if isinstance(self.samples, Table):
+        if isinstance(self.samples, CategoricalData):
             return self.samples.report_places
         count = self.grid.cells_per_side or 0
         if not self.loss_is_distance or count * count <= _FEW_CELLS:
@@ -229,7 +229,7 @@ class Problem:
     @cached_property
     def nearest_losses(self) -> np.ndarray:
         """For each truth the loss of the report that is nearest to it."""
-        if isinstance(self.samples, Table):
+        if isinstance(self.samples, CategoricalData):
             return self.loss(self.places[:, None, :], self.reports[None, :, :]).min(axis=1)
         return self.loss(self.places, self.grid.snap(self.places))
 
@@ -246,7 +246,7 @@ class Problem:
         The nearest report of each truth is best for every budget at once, so each can be checked
         alone.
         """
-        words = isinstance(self.samples, Table)
+        words = isinstance(self.samples, CategoricalData)
         start = (
             "no mechanism that reports on"
             f" {'these reports' if words else f'{self.grid.cell_m:g} m cells'} can"

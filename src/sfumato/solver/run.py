@@ -15,10 +15,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from sfumato.data.categories import CategoricalData
 from sfumato.data.grid import Grid, Region
 from sfumato.data.recipe import Recipe
 from sfumato.data.samples import Samples
-from sfumato.data.table import Table
 from sfumato.errors import DataError, FileError
 from sfumato.files import file_hash, folder_beside, locked, plain, read_json, write_json, write_text
 from sfumato.measure.judge import Judgement
@@ -193,7 +193,7 @@ def _record(
             "users": list(problem.samples.secrets),
             "plane": (
                 None
-                if isinstance(problem.samples, Table) or problem.samples.plane is None
+                if isinstance(problem.samples, CategoricalData) or problem.samples.plane is None
                 else asdict(problem.samples.plane)
             ),
             "recipe": None if recipe is None else recipe.as_dict(),
@@ -207,11 +207,13 @@ def _record(
     }
 
 
-def loss_of(run: Run, data: Samples | Table) -> Loss:
+def loss_of(run: Run, data: Samples | CategoricalData) -> Loss:
     """The loss that a run was made with; one that is not ours is not in the folder, and no other
     stands in for it."""
     name = run.record["loss_function"]
-    known: dict[str, Loss] = {data.loss.__name__: data.loss} if isinstance(data, Table) else _LOSSES
+    known: dict[str, Loss] = (
+        {data.loss.__name__: data.loss} if isinstance(data, CategoricalData) else _LOSSES
+    )
     if name not in known:
         raise FileError(
             f"{run.folder} used a loss function of its own ('{name}'), which is not in the run"
@@ -220,7 +222,7 @@ def loss_of(run: Run, data: Samples | Table) -> Loss:
     return known[name]
 
 
-def problem_of(run: Run, data: Samples | Table) -> Problem:
+def problem_of(run: Run, data: Samples | CategoricalData) -> Problem:
     """The problem that a run answered, put together again from its record and its data."""
     if data.hash != run.record["data"]["hash"]:
         raise DataError(

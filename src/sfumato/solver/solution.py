@@ -18,13 +18,13 @@ class Solver(Protocol):
         """The word for it on the command line and in tables."""
         ...
 
-    def solve(self, problem: Problem, *, seed: int, time_limit: float | None) -> "Found":
+    def solve(self, problem: Problem, *, seed: int, time_limit: float | None) -> "Outcome":
         """Find a mechanism; never look at anything but the problem."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class Outcome:
     """A solver's mechanism, a sentence on how it ended, and its history."""
 
     mechanism: Mechanism

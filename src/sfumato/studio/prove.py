@@ -14,8 +14,8 @@ from sfumato.data.samples import Samples
 from sfumato.measure.objective import Bayes, Information
 from sfumato.mechanism.law import euclidean
 from sfumato.solver.baselines import cheapest_place
+from sfumato.solver.exact.solver import best_within, task_of
 from sfumato.solver.frontier import Curve, frontier
-from sfumato.solver.optimum import best_within, task_of
 from sfumato.solver.problem import CELL_M, Problem
 
 MOST_PLACES = 5000  # different truths beyond which a solve takes minutes

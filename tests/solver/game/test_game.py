@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sfumato.data.categories import CategoricalData
 from sfumato.data.samples import Samples, Split
-from sfumato.data.table import Table
 from sfumato.errors import ProblemError
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import squared
@@ -36,7 +36,7 @@ def test_the_budget_is_kept_on_training_data_whatever_was_learnt() -> None:
 def test_a_budget_below_what_the_grid_allows_is_refused_and_a_table_of_words_too() -> None:
     with pytest.raises(ProblemError, match="the smallest possible loss"):
         solve(tiny_problem(max_loss=5.0), TINY)
-    words = Table.__new__(Table)
+    words = CategoricalData.__new__(CategoricalData)
     object.__setattr__(words, "name", "words")
     problem = tiny_problem()
     object.__setattr__(problem, "samples", words)

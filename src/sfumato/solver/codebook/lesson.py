@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from sfumato.solver.exact.column_generation import solve as generate_columns
+from sfumato.solver.exact.solver import task_of
 from sfumato.solver.exact.task import InfeasibleBudget
-from sfumato.solver.optimum import task_of
 from sfumato.solver.problem import Problem
 
 MOST_TRUTHS = 2500  # beyond them the program grows too large for a lesson

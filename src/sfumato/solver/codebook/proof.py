@@ -12,7 +12,7 @@ from sfumato.data.samples import Samples
 from sfumato.measure.bound import bound_grid
 from sfumato.measure.certificate import Certificate, Proof, claim_of
 from sfumato.mechanism.law import euclidean
-from sfumato.solver.optimum import best_within, plane_proof, task_of
+from sfumato.solver.exact.solver import best_within, plane_proof, task_of
 from sfumato.solver.problem import Problem
 
 _GAP = 2e-3

@@ -178,7 +178,7 @@ def epsilon_at_points(mechanism: CodebookNet, problem: Problem) -> float:
             f"geo-indistinguishability is checked on at most {_MOST_PAIRS} places; got"
             f" {len(places)}: select fewer check-ins"
         )
-    return geo_indistinguishability(mechanism._rows(places).matrix, places)
+    return geo_indistinguishability(mechanism.rows(places).matrix, places)
 
 
 def _check(mechanism: CodebookNet, problem: Problem, limits: Limits) -> None:
@@ -241,4 +241,4 @@ def _epsilon_over_region(mechanism: CodebookNet, problem: Problem) -> float:
     lattice = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(
         -1, 2
     ) * problem.region.side_m + np.array(problem.region.centre)
-    return geo_indistinguishability(mechanism._rows(lattice).matrix, lattice)
+    return geo_indistinguishability(mechanism.rows(lattice).matrix, lattice)

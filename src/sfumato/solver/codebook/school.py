@@ -28,7 +28,7 @@ from sfumato.solver.codebook.release import Limits, within_limits
 from sfumato.solver.codebook.settings import Codebook
 from sfumato.solver.game import checkpoint as files
 from sfumato.solver.problem import Problem
-from sfumato.solver.solution import Found
+from sfumato.solver.solution import Outcome
 
 _PARTS = 20  # of the learning: a line of history and a checkpoint after each
 _ROWS = 2048  # truths that a step looks at
@@ -65,7 +65,7 @@ class School:
         time_limit: float | None,
         progress: Callable[[dict[str, Any]], None] | None,
         checkpoint: Path | None,
-    ) -> Found:
+    ) -> Outcome:
         """All parts, or as many as the time allows; then the release."""
         begin = time.perf_counter()
         state, history = self._first_or_saved(checkpoint)
@@ -157,7 +157,7 @@ class School:
         stopped: str,
         time_limit: float | None,
         begin: float,
-    ) -> Found:
+    ) -> Outcome:
         learned = self.mechanism(state)
         learned = replace(
             learned, places=self.problem.grid.snap(learned.places)
@@ -172,7 +172,7 @@ class School:
                 certificate = certificate_for(self.problem, seed=self.seed, time_limit=left)
             except KeyboardInterrupt:
                 stopped = f"{stopped}; the proof was stopped by hand"
-        return Found(
+        return Outcome(
             released.mechanism, f"{stopped}.  {released.text}".strip(), tuple(history), certificate
         )
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sfumato.data.table import Table
+from sfumato.data.categories import CategoricalData
 from sfumato.errors import ProblemError
 from sfumato.mechanism.law import euclidean
 from sfumato.solver.problem import Problem
-from sfumato.solver.solution import Found
+from sfumato.solver.solution import Outcome
 
 CLOSEST = {"doubt": 0.0, "places": 256, "wave_scale": 8.0, "steps": 5000, "lesson": 0.4}
 
@@ -127,13 +127,13 @@ class Codebook:
         time_limit: float | None,
         progress: Callable[[dict[str, Any]], None] | None = None,
         checkpoint: Path | None = None,
-    ) -> Found:
+    ) -> Outcome:
         """Learn, bring the law within every limit on the training data, prove a bound.
 
         With `checkpoint` the state is written to that file now and then; if it exists learning goes
         on from there, to the very mechanism that it would have found undisturbed.
         """
-        if isinstance(problem.samples, Table):
+        if isinstance(problem.samples, CategoricalData):
             raise ProblemError(
                 f"{problem.samples.name} holds words; a codebook is learned on places: use the"
                 " exact solver"

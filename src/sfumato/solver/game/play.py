@@ -19,7 +19,7 @@ from sfumato.solver.game.frame import frame_of, wide_cells
 from sfumato.solver.game.rounds import Players, Scene, first_players, play_round
 from sfumato.solver.game.settings import Game
 from sfumato.solver.problem import Problem
-from sfumato.solver.solution import Found
+from sfumato.solver.solution import Outcome
 
 Line = dict[str, Any]  # one round on one lattice, for the history
 Best = tuple[
@@ -52,7 +52,7 @@ class Match:
         time_limit: float | None,
         progress: Callable[[dict[str, Any]], None] | None,
         checkpoint: Path | None,
-    ) -> Found:
+    ) -> Outcome:
         """Algorithm 1 of the paper, for each lattice; then the best round, within the budget."""
         begin = time.perf_counter()
         players, best, history = self._first_or_saved(checkpoint)
@@ -124,7 +124,7 @@ class Match:
 
     def _release(
         self, generator: Net, best: dict[str, Any], history: list[dict[str, Any]], stopped: str
-    ) -> Found:
+    ) -> Outcome:
         number = best["lattice"]
         candidate = self._candidate(generator, number)
         if self.game.calibrate:
@@ -137,7 +137,7 @@ class Match:
                 f"  The truth's cell is reported {candidate.net.keep:.2%} of the time to keep the"
                 " budget."
             )
-        return Found(
+        return Outcome(
             candidate.mechanism,
             status,
             tuple(line for line in history if line["lattice_m"] == width),

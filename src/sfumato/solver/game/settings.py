@@ -6,13 +6,13 @@ from math import log
 from pathlib import Path
 from typing import Any
 
-from sfumato.data.table import Table
+from sfumato.data.categories import CategoricalData
 from sfumato.errors import ProblemError
 from sfumato.mechanism.generator import LEVELS
 from sfumato.solver.game.budget import Budget, Multiplier, Softplus
 from sfumato.solver.game.payoff import CrossEntropy, MutualInformation, Payoff
 from sfumato.solver.problem import Problem
-from sfumato.solver.solution import Found
+from sfumato.solver.solution import Outcome
 
 _PAPER_REGION = (0.0, 0.0, 3250.0)  # centre and half side, in metres
 _MUTUAL_INFORMATION = MutualInformation(root=True)
@@ -150,14 +150,14 @@ class Game:
         time_limit: float | None,
         progress: Callable[[dict[str, Any]], None] | None = None,
         checkpoint: Path | None = None,
-    ) -> Found:
+    ) -> Outcome:
         """Play; keep the best round by validation data; bring it within the budget on the training
         data.
 
         With `checkpoint` every round is written to that file; if it exists the game goes on from
         there, to the very mechanism that it would have found undisturbed.
         """
-        if isinstance(problem.samples, Table):
+        if isinstance(problem.samples, CategoricalData):
             raise ProblemError(
                 f"{problem.samples.name} holds words; the game learns on places: use the exact"
                 " solver"

@@ -14,7 +14,7 @@ from sfumato.measure.objective import Bayes, Gain, Information, Objective
 from sfumato.mechanism.channel import Channel
 from sfumato.mechanism.law import euclidean
 from sfumato.solver import Coin, Exact, Laplace, Problem, solve
-from sfumato.solver.optimum import verify
+from sfumato.solver.exact.solver import verify
 from tests.solver.three_users import DATA, GRID_ONLY, law_of, on_square, proved, three_users
 
 TWO = Samples(np.array([0, 1]), np.array([[0.0, 0.0], [100.0, 0.0]]), secrets=("alice", "bob"))
@@ -160,7 +160,7 @@ def test_unseen_truths_are_answered_as_the_nearest_known_one_and_cost_no_more() 
     channel = solve(problem, GRID_ONLY).mechanism
     assert isinstance(channel, Channel)
     held = np.clip(three_users(seed=9, points=20).truth, -150, 330)
-    rows = channel._rows(held)
+    rows = channel.rows(held)
     distance = euclidean(held[:, None, :], rows.places[None, :, :])
     chance = np.asarray(rows.matrix.todense())
     assert np.allclose(chance.sum(axis=1), 1)
@@ -181,7 +181,7 @@ def test_unseen_truths_are_answered_as_the_nearest_known_one_and_cost_no_more() 
 def test_known_truths_are_answered_by_their_own_row() -> None:
     channel = solve(on_square(max_loss=70.0), GRID_ONLY).mechanism
     assert isinstance(channel, Channel)
-    rows = channel._rows(channel.truths)
+    rows = channel.rows(channel.truths)
     assert np.array_equal(np.asarray(rows.matrix.todense()), np.asarray(channel.matrix.todense()))
 
 

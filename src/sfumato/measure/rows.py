@@ -24,7 +24,7 @@ _MOST_ENTRIES = 4e7  # of a table that is held
 
 
 @dataclass(frozen=True, eq=False)
-class Sent:
+class RowsOnDemand:
     """P(report | truth) at `count` truths: `row(number)` gives the columns that a truth can send,
     and their chances.
 
@@ -53,15 +53,17 @@ class Sent:
         return Joint(table / table.sum(), places=self.places, secrets=before.secrets)
 
 
-def sent(mechanism: Mechanism, truths: np.ndarray, *, grid: Grid | None = None) -> Sent | None:
+def sent(
+    mechanism: Mechanism, truths: np.ndarray, *, grid: Grid | None = None
+) -> RowsOnDemand | None:
     """The rows of a mechanism at given truths: on its own reports, or merged into the cells of
     `grid`.
 
     None when the law is not known (or needs a grid and got none).
     """
-    rows = mechanism._rows(truths)
+    rows = mechanism.rows(truths)
     if rows is not None:
-        return sent_by_rows(rows if grid is None else Rows(rows.matrix, grid.snap(rows.places)))
+        return on_demand(rows if grid is None else Rows(rows.matrix, grid.snap(rows.places)))
     if isinstance(mechanism, Snapped) and isinstance(mechanism.inner, PlanarLaplace):
         return _sent_by_laplace(mechanism.inner, truths, mechanism.grid, seen_on=grid)
     if isinstance(mechanism, PlanarLaplace) and grid is not None:
@@ -69,7 +71,7 @@ def sent(mechanism: Mechanism, truths: np.ndarray, *, grid: Grid | None = None) 
     return None
 
 
-def sent_by_rows(rows: Rows) -> Sent:
+def on_demand(rows: Rows) -> RowsOnDemand:
     """From a sparse matrix, each report place once."""
     merged = rows.distinct()
     matrix = merged.matrix
@@ -79,10 +81,10 @@ def sent_by_rows(rows: Rows) -> Sent:
         entries = slice(matrix.indptr[number], matrix.indptr[number + 1])
         return matrix.indices[entries], matrix.data[entries]
 
-    return Sent(matrix.shape[0], merged.places, row)
+    return RowsOnDemand(matrix.shape[0], merged.places, row)
 
 
-def sent_by_secrets(joint: Joint) -> Sent:
+def sent_by_secrets(joint: Joint) -> RowsOnDemand:
     """P(report | secret) of a table P(secret, report): each secret in the place of a truth."""
     assert joint.places is not None
     prior = joint.prior
@@ -91,12 +93,12 @@ def sent_by_secrets(joint: Joint) -> Sent:
         columns = np.flatnonzero(joint.table[number])
         return columns, joint.table[number, columns] / (prior[number] or 1.0)
 
-    return Sent(len(prior), joint.places, row)
+    return RowsOnDemand(len(prior), joint.places, row)
 
 
 def _sent_by_laplace(
     noise: PlanarLaplace, truths: np.ndarray, grid: Grid, *, seen_on: Grid | None
-) -> Sent:
+) -> RowsOnDemand:
     """One window of cells for all truths, so that cutting the tails off cannot tell one truth from
     another."""
     reach = float(noise.radius(np.array(1 - _TAIL))) + grid.cell_m
@@ -122,4 +124,4 @@ def _sent_by_laplace(
         )
 
     held = len(truths) * len(places) <= _MOST_ENTRIES  # each row is asked for a few times
-    return Sent(len(truths), places, lru_cache(maxsize=None)(row) if held else row, _WITHIN)
+    return RowsOnDemand(len(truths), places, lru_cache(maxsize=None)(row) if held else row, _WITHIN)

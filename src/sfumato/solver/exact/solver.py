@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.data.table import Table
+from sfumato.data.categories import CategoricalData
 from sfumato.errors import ProblemError, SfumatoError
 from sfumato.measure.bound import covers_hull
 from sfumato.measure.certificate import Certificate, Proof, claim_of
@@ -20,7 +20,7 @@ from sfumato.solver.exact.refine import Places, solve_on_cells
 from sfumato.solver.exact.smallest_loss import min_loss_given_max_leakage
 from sfumato.solver.exact.task import Task
 from sfumato.solver.problem import Problem
-from sfumato.solver.solution import Found
+from sfumato.solver.solution import Outcome
 
 _RELATIVE = 0.008  # of the leakage, for objectives that have no natural scale
 _PLANE_SLACK, _PLANE_SLACK_BITS = (
@@ -55,7 +55,7 @@ class Exact:
         if not self.gap > 0:
             raise ProblemError(f"the gap must be above 0; got {self.gap}")
 
-    def solve(self, problem: Problem, *, seed: int, time_limit: float | None) -> Found:
+    def solve(self, problem: Problem, *, seed: int, time_limit: float | None) -> Outcome:
         """The optimum on the grid, then (for distances) a proof over the plane."""
         start = time.perf_counter()
         problem.check_feasible()
@@ -86,14 +86,14 @@ class Exact:
                 "pairs_touched": optimum.pairs_touched,
             }
         )
-        return Found(
+        return Outcome(
             channel,
             _status(problem, optimum, late=time_limit is not None and optimum.gap > self.gap),
             tuple(history),
             Certificate.of(problem, on_grid, on_plane),
         )
 
-    def _smallest_loss(self, problem: Problem, time_limit: float | None) -> Found:
+    def _smallest_loss(self, problem: Problem, time_limit: float | None) -> Outcome:
         assert problem.min_bayes_error is not None
         found = min_loss_given_max_leakage(
             task_of(problem), 1 - problem.min_bayes_error, tolerance=self.gap, time_limit=time_limit
@@ -108,7 +108,7 @@ class Exact:
             f"{found_what} for a Bayes error of {problem.min_bayes_error:g}: {found.loss:.2f}; no"
             f" mechanism on this grid can have it below {found.loss_bound:.2f}."
         )
-        return Found(channel, status)
+        return Outcome(channel, status)
 
 
 def task_of(problem: Problem) -> Task:
@@ -144,7 +144,7 @@ def best_within(
         if history is not None:
             history.append({"seconds": time.perf_counter() - start, "progress": text})
 
-    if isinstance(problem.samples, Table):
+    if isinstance(problem.samples, CategoricalData):
         optimum = generate_columns(
             task, gap=gap, first_reports=first_reports, time_limit=time_limit, progress=note
         )
@@ -209,7 +209,7 @@ def plane_proof(
 def channel_of(problem: Problem, mechanism: np.ndarray, reports: np.ndarray) -> Channel:
     """The law as a channel; places unseen are answered by its rule for them, words unseen are
     refused."""
-    if isinstance(problem.samples, Table):
+    if isinstance(problem.samples, CategoricalData):
         return Channel(problem.places, problem.reports[reports], mechanism)
     cap = problem.max_distance
     if cap is not None and problem.loss is squared:

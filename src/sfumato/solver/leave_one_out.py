@@ -7,9 +7,9 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from sfumato.data.categories import CategoricalData
 from sfumato.data.grid import Grid
 from sfumato.data.samples import Samples
-from sfumato.data.table import Table
 from sfumato.errors import FileError, ProblemError, SfumatoError
 from sfumato.files import plain
 from sfumato.measure.judge import Judgement, PerUser, judge
@@ -23,7 +23,7 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)
-class LeftOut:
+class LeftOutUser:
     """What became of everybody when one user was left out of training.
 
     `judged` holds a judgement of all users, the one left out among them, for each set of data.
@@ -64,7 +64,7 @@ def leave_one_out(
     hits: int = 500,
     keep: str | Path | None = None,
     progress: Progress | None = None,
-) -> tuple[LeftOut, ...]:
+) -> tuple[LeftOutUser, ...]:
     """For each user: solve again without the user, then judge everybody with that mechanism.  One
     solve a user.
 
@@ -74,7 +74,7 @@ def leave_one_out(
     each user left out: what is there from the same problem, solver and seed is not solved again.
     """
     samples = problem.samples
-    if isinstance(samples, Table):
+    if isinstance(samples, CategoricalData):
         raise ProblemError(
             f"{samples.name} holds words; leaving users out is for places: a truth never seen has"
             " no report among words"
@@ -95,7 +95,7 @@ def leave_one_out(
             label: _judged(mechanism, problem, data, grid, hits)
             for label, data in (on or {"training data": samples}).items()
         }
-        found.append(LeftOut(user, mechanism, judged, status))
+        found.append(LeftOutUser(user, mechanism, judged, status))
         if progress is not None:
             how = "solved" if fresh else "read again"
             progress(

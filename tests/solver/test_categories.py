@@ -5,16 +5,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sfumato.data.categories import CategoricalData, read_categories
 from sfumato.data.joint import Joint
-from sfumato.data.table import Table, read_categories
 from sfumato.errors import DataError, MechanismError, ProblemError
 from sfumato.solver import Coin, Exact, Laplace, Problem, solve
 from tests.solver.three_users import SQUARE, proved
 
 
-def words() -> Table:
+def words() -> CategoricalData:
     joint = Joint(np.array([[0.25, 0.15, 0.10], [0.05, 0.15, 0.30]]), secrets=("smoker", "not"))
-    return Table(
+    return CategoricalData(
         joint,
         ("low", "middle", "high"),
         ("high", "low", "unknown"),

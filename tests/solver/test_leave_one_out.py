@@ -10,7 +10,7 @@ import sfumato as sf
 from sfumato.errors import FileError, ProblemError
 from sfumato.measure.judge import judge
 from sfumato.solver import Solution, Solver
-from sfumato.solver.left_out import leave_one_out, solver_of, user_of, without
+from sfumato.solver.leave_one_out import leave_one_out, solver_of, user_of, without
 from sfumato.solver.run import load_run, save_solution
 
 DATA = sf.four_corners(0).train.split(12, 6, seed=1)
@@ -96,7 +96,7 @@ def test_kept_runs_are_read_again_and_others_refused(
         raise AssertionError("solved again")
 
     with monkeypatch.context() as patched:
-        patched.setattr("sfumato.solver.left_out.solve", never)
+        patched.setattr("sfumato.solver.leave_one_out.solve", never)
         said: list[str] = []
         again = leave_one_out(
             PROBLEM, sf.Coin(), seed=2, keep=tmp_path / "kept", progress=said.append

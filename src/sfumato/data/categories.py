@@ -30,11 +30,11 @@ class LossMatrix:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class CategoricalData:
     """P(secret, truth) for any finite secret and truth, with the loss of each (truth, report).
 
     >>> joint = Joint(np.eye(2) / 2, secrets=("a", "b"))
-    >>> table = Table(joint, ("x", "y"), ("x", "y"), np.array([[0, 1], [1, 0]]))
+    >>> table = CategoricalData(joint, ("x", "y"), ("x", "y"), np.array([[0, 1], [1, 0]]))
     >>> table.report_name(np.array([[1.0, 0.0]]))
     ['y']
     """
@@ -124,7 +124,7 @@ def _along(count: int) -> np.ndarray:
     return np.stack([np.arange(count, dtype=float), np.zeros(count)], axis=1)
 
 
-def read_categories(probabilities: str | Path, losses: str | Path) -> Table:
+def read_categories(probabilities: str | Path, losses: str | Path) -> CategoricalData:
     """Read a table from two CSV files.
 
     `probabilities` has columns secret, truth, probability (or count); `losses` has columns truth,
@@ -164,7 +164,7 @@ def read_categories(probabilities: str | Path, losses: str | Path) -> Table:
             f"{second.name} has no loss for truth '{truths[row]}' and report '{reports[column]}';"
             " expected every pair"
         )
-    return Table(
+    return CategoricalData(
         Joint(weights / weights.sum(), secrets=secrets), truths, reports, matrix, name=first.name
     )
 
