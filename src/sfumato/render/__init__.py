@@ -1,0 +1,1 @@
+"""Values into text, HTML and figures: the only room with sentences."""
