@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sfumato.solver import optimum
+from sfumato.solver.exact import solver as optimum
 from sfumato.solver.exact.plane_proof import split_to_keep, split_until
 
 KEYS = {"leakage", "bound_grid", "bound_plane", "gap", "objective", "max_loss", "data_hash"}

@@ -137,7 +137,7 @@ def test_what_cannot_be_left_out_is_said() -> None:
         leave_one_out(two, sf.Coin())
     with pytest.raises(ProblemError, match="cannot be left out"):
         without(replace(PROBLEM, objective=sf.Gain("target:red")), "red")
-    words = sf.Table(
+    words = sf.CategoricalData(
         sf.Joint(np.eye(2) / 2, secrets=("a", "b")),
         ("x", "y"),
         ("x", "y"),

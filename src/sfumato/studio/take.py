@@ -40,9 +40,8 @@ def command_line(task: dict[str, Any], recipe: Recipe, *, out: str) -> str:
 
     >>> task = {"solver": "coin", "max_loss": 173.0, "objective": "bayes", "cell_m": None}
     >>> task |= {"seed": 1, "time_limit": None}
-    >>> command_line(task, Recipe("four-corners", users=("red", "blue")), out="runs/coin")
-    'sfumato solve four-corners --users red,blue --max-loss 173 --solver coin --seed 1 --out
-    runs/coin'
+    >>> command_line(task, Recipe("four-corners", users=("red",)), out="runs/coin")
+    'sfumato solve four-corners --users red --max-loss 173 --solver coin --seed 1 --out runs/coin'
     """
     parts = ["sfumato", "solve", recipe.source]
     for name in ("secret", "lat", "lon"):
