@@ -10,7 +10,7 @@ import pytest
 from sfumato.data.recipe import Recipe
 from sfumato.errors import ProblemError
 from sfumato.studio import session as sessions
-from sfumato.studio.session import Run, Session
+from sfumato.studio.session import PageRun, Session
 
 TASK = {
     "solver": "coin",
@@ -57,14 +57,14 @@ def _at_work() -> int:
 def test_of_two_solvers_asked_for_at_once_one_starts(page: Session) -> None:
     async def both() -> None:
         page.folder.mkdir()
-        stopped = Run("old", page.folder / "runs" / "old", dict(TASK))
+        stopped = PageRun("old", page.folder / "runs" / "old", dict(TASK))
         answers = await asyncio.gather(
             page.solve(dict(TASK)),
             page.solve(dict(TASK)),
             page.resume(stopped),
             return_exceptions=True,
         )
-        assert isinstance(answers[0], Run) and list(page.runs) == [answers[0].id]
+        assert isinstance(answers[0], PageRun) and list(page.runs) == [answers[0].id]
         assert all(
             isinstance(one, ProblemError) and "a solver is at work" in str(one)
             for one in answers[1:]

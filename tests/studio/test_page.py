@@ -164,8 +164,8 @@ def test_the_pages_plane_is_the_librarys(page: Any) -> None:
     points = np.array([[0.0, 0.0], [1234.5, -987.6], [-150_000.0, 90_000.0], [30.0, 190_000.0]])
     latitude, longitude = plane.to_degrees(points)
     told = page.evaluate(
-        """async ([plane, points]) => { const { toDegrees, toMetres } = await import("./static/plane.js");
-        return points.map(([x, y]) => { const found = toDegrees(plane, x, y); return [...found, ...toMetres(plane, ...found)]; }); }""",
+        """async ([plane, points]) => { const flat = (await import("./static/plane.js")).plane(plane);
+        return points.map((point) => { const found = flat.toDegrees(point); return [...found, ...flat.toMetres(...found)]; }); }""",
         [{"latitude": plane.latitude, "longitude": plane.longitude}, points.tolist()],
     )
     assert np.allclose(

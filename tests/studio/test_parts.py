@@ -16,9 +16,9 @@ from sfumato.errors import ProblemError
 from sfumato.files import plain
 from sfumato.measure.exact import bayes_error
 from sfumato.solver import Coin, Exact, Problem, solve
-from sfumato.studio import desk, look, prove, work
-from sfumato.studio.guess import ROUNDS, Game
-from sfumato.studio.take import command_line, zipped
+from sfumato.studio import dataset, preview, prove, work
+from sfumato.studio.attack_game import ROUNDS, AttackGame
+from sfumato.studio.download import command_line, zipped
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def coin_run(data: Samples, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "coin-120m-1"
     solution = solve(Problem(data, max_loss=120.0), Coin())
     solution.save(folder)
-    look.save_table(folder, solution.measured.joint)
+    preview.save_table(folder, solution.measured.joint)
     return folder
 
 
@@ -94,7 +94,7 @@ def test_runs_of_budgets_with_the_same_whole_metres_keep_their_own_beliefs(
         work.solve_task(task, lambda message: None)
     assert len(list(tmp_path.iterdir())) == 4  # two folders, two tables, and nothing half written
     for out in folders.values():
-        found = look.seen_of(out)
+        found = preview.report_table(out)
         law = found.mechanism.law(Recipe(str(small)).load().train.joint())
         assert law is not None and found.chance.max() == pytest.approx(
             law.joint.place_probability.max(), abs=1e-9
@@ -104,7 +104,7 @@ def test_runs_of_budgets_with_the_same_whole_metres_keep_their_own_beliefs(
 def test_a_table_that_could_not_be_written_leaves_the_last_one(
     coin_run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = look.table_of(coin_run).read_bytes()
+    before = preview.table_path(coin_run).read_bytes()
 
     def full(target: IO[bytes], **arrays: object) -> None:
         target.write(b"half")
@@ -112,14 +112,15 @@ def test_a_table_that_could_not_be_written_leaves_the_last_one(
 
     monkeypatch.setattr("numpy.savez", full)
     with pytest.raises(OSError, match="full"):
-        look.save_table(coin_run, Joint(np.ones((1, 1)), places=np.zeros((1, 2))))
+        preview.save_table(coin_run, Joint(np.ones((1, 1)), places=np.zeros((1, 2))))
     assert (
-        look.table_of(coin_run).read_bytes() == before and len(list(coin_run.parent.iterdir())) == 2
+        preview.table_path(coin_run).read_bytes() == before
+        and len(list(coin_run.parent.iterdir())) == 2
     )
 
 
 def test_a_report_of_the_coin_tells_all_or_nothing(coin_run: Path, data: Samples) -> None:
-    found = look.look(coin_run, data.truth[0])
+    found = preview.preview(coin_run, data.truth[0])
     at_home = np.linalg.norm(found["samples"] - data.truth[0], axis=1) < 1e-6
     assert np.allclose(found["beliefs"][at_home], [1, 0, 0])
     assert np.allclose(found["beliefs"][~at_home], 1 / 3)
@@ -131,10 +132,10 @@ def test_a_report_of_the_coin_tells_all_or_nothing(coin_run: Path, data: Samples
 def test_the_best_score_is_one_less_the_bayes_error_and_senders_stay_secret(
     coin_run: Path, data: Samples
 ) -> None:
-    seen = look.seen_of(coin_run)
+    seen = preview.report_table(coin_run)
     law = seen.mechanism.law(data.joint())
     assert law is not None
-    game = Game.deal("coin", seen, data)
+    game = AttackGame.deal("coin", seen, data)
     assert game.best_share == pytest.approx(1 - bayes_error(law.joint))
     for at in range(ROUNDS):
         open_round = game.state()
@@ -158,7 +159,7 @@ def test_the_best_score_is_one_less_the_bayes_error_and_senders_stay_secret(
 
 
 def test_what_the_page_draws_is_the_data(small: Path) -> None:
-    loaded = desk.load(Recipe("small.csv", per_user=(4, 2)), str(small))
+    loaded = dataset.load(Recipe("small.csv", per_user=(4, 2)), str(small))
     count = loaded.description["rows"]
     assert (
         count == 18 == loaded.description["train"] + loaded.description["test"]

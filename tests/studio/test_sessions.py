@@ -141,7 +141,7 @@ def test_what_makes_no_sense_is_a_sentence(studio: Served, tmp_path: Path) -> No
         assert "fill in all three" in page.refused(
             "data", {"source": "given", "square": [48.8, None, 100]}
         )
-        assert "no such run" in page.refused("look", {"x": 0, "y": 0, "runs": ["none"]})
+        assert "no such run" in page.refused("preview", {"x": 0, "y": 0, "runs": ["none"]})
         assert "no game has begun" in page.refused("guess", {"user": "user0"})
         page.ask("solve", {"solver": "exact", "max_loss": 1, "cell_m": 500})
         until = time.monotonic() + 30

@@ -13,6 +13,7 @@ from sfumato.deploy.accuracy import accuracy
 from sfumato.deploy.graphs import graph_of, holds_truths
 from sfumato.deploy.onnx_file import OPSET
 from sfumato.deploy.release import Release, release
+from sfumato.deploy.web_files import web_files
 from sfumato.errors import FileError, SfumatoError
 from sfumato.files import folder_beside, plain
 from sfumato.mechanism.base import Mechanism
@@ -74,21 +75,6 @@ def export(
             for source in web_files():
                 shutil.copyfile(source, beside / source.name)
     return load_bundle(folder)
-
-
-def web_files() -> list[Path]:
-    """The page and its modules."""
-    for folder in (
-        Path(__file__).resolve().parents[1] / "web",
-        Path(__file__).resolve().parents[3] / "web",
-    ):
-        if (folder / "sfumato.js").exists():
-            return sorted(
-                path
-                for path in folder.iterdir()
-                if path.suffix in (".js", ".html", ".css", ".json")
-            )
-    raise FileError("the page's files are not installed with this sfumato; install it again")
 
 
 def _json(document: Any) -> bytes:

@@ -16,12 +16,13 @@ from starlette.responses import FileResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from sfumato.deploy.web_files import web_folder
 from sfumato.errors import ProblemError, SfumatoError
-from sfumato.studio import ask
-from sfumato.studio.answers import ANSWERS, Answer, bundle_folder, report_is_of
+from sfumato.studio import parse
 from sfumato.studio.guard import TooLarge, too_large
+from sfumato.studio.handlers import HANDLERS, Handler, bundle_folder, report_is_of
+from sfumato.studio.messages import in_page
 from sfumato.studio.session import Session, Sessions
-from sfumato.studio.words import in_page
 from sfumato.version import __version__
 
 STATIC = Path(__file__).parent / "static"
@@ -40,7 +41,7 @@ class Studio:
 
     def app(self) -> Starlette:
         """The application behind the guard."""
-        asked = {**ANSWERS, "data": self.choose_data}
+        asked = {**HANDLERS, "data": self.choose_data}
         routes = [
             Route("/", lambda request: FileResponse(STATIC / "index.html")),
             Route("/api/session", self._plainly(self.enter), methods=["POST"]),
@@ -54,6 +55,7 @@ class Studio:
                 )
                 for name, answer in asked.items()
             ],
+            Route("/static/plane.js", lambda request: FileResponse(web_folder() / "plane.js")),
             Mount("/static", StaticFiles(directory=STATIC)),
         ]
 
@@ -92,7 +94,7 @@ class Studio:
 
         return answered
 
-    def _asked(self, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
+    def _asked(self, answer: Handler) -> Callable[[Request], Awaitable[Response]]:
         async def answered(request: Request) -> Response:
             from sfumato.files import plain
 
@@ -166,7 +168,7 @@ class Studio:
         return JSONResponse({"name": name})
 
     async def choose_data(self, session: Session, asked: dict[str, Any]) -> Any:
-        from sfumato.studio import desk
+        from sfumato.studio import dataset
 
         which = asked.get("source")
         if which == "four-corners":
@@ -177,7 +179,7 @@ class Studio:
             source, name = str(session.uploaded), session.uploaded.name
         else:
             raise ProblemError("choose four-corners or a file first")
-        loaded = await run_in_threadpool(desk.load, ask.recipe_of(asked, name), source)
+        loaded = await run_in_threadpool(dataset.load, parse.recipe_of(asked, name), source)
         await session.use(loaded)
         return loaded.description
 
@@ -187,7 +189,7 @@ class Studio:
     # Taking away ----------------------------------------------------------------------------------
 
     async def files(self, request: Request) -> Response:
-        from sfumato.studio.take import zipped
+        from sfumato.studio.download import zipped
 
         session, what = self._session(request), request.path_params["what"]
         run = session.run(request.path_params["run"])
@@ -212,5 +214,5 @@ class Studio:
 def _import_the_rest() -> None:
     """What the first requests need, read while the page is drawn."""
     import sfumato.solver
-    import sfumato.studio.desk
-    import sfumato.studio.look  # noqa: F401
+    import sfumato.studio.dataset
+    import sfumato.studio.preview  # noqa: F401

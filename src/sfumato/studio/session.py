@@ -13,8 +13,8 @@ from sfumato.errors import DataError, ProblemError
 from sfumato.studio.jobs import Job
 
 if TYPE_CHECKING:
-    from sfumato.studio.desk import Loaded
-    from sfumato.studio.guess import Game
+    from sfumato.studio.attack_game import AttackGame
+    from sfumato.studio.dataset import Loaded
 
 GRACE_S = 5.0  # a page that is loaded again has so long to come back to its work
 _UNSEEN_S = 30.0
@@ -27,7 +27,7 @@ _UNFINISHED = re.compile(
 
 
 @dataclass
-class Run:
+class PageRun:
     """A run of this page: what was asked, what came out, where it lies."""
 
     id: str
@@ -73,10 +73,10 @@ class Session:
     folder: Path
     loaded: "Loaded | None" = None
     uploaded: Path | None = None
-    runs: dict[str, Run] = field(default_factory=dict)
+    runs: dict[str, PageRun] = field(default_factory=dict)
     curves: dict[str, dict[str, Any]] = field(default_factory=dict)
     comparison: dict[str, Any] | None = None
-    game: "Game | None" = None
+    game: "AttackGame | None" = None
     stream: "asyncio.Queue[dict[str, Any] | None] | None" = None
     closed: bool = False
     _jobs: dict[str, Job] = field(default_factory=dict)
@@ -98,7 +98,7 @@ class Session:
             raise DataError("no data is chosen yet; choose some under Data")
         return self.loaded
 
-    def run(self, name: Any) -> Run:
+    def run(self, name: Any) -> PageRun:
         """A run of this page that has ended well."""
         run = self.runs.get(name) if isinstance(name, str) else None
         if run is None or run.found is None:
@@ -106,14 +106,14 @@ class Session:
         return run
 
     @property
-    def kept(self) -> list[Run]:
+    def kept(self) -> list[PageRun]:
         """The runs that were kept, in order."""
         return [run for run in self.runs.values() if run.kept and run.found is not None]
 
     # Data -----------------------------------------------------------------------------------------
 
     async def use(self, loaded: "Loaded") -> None:
-        """Put other data on the desk: what was found for the old is forgotten, and proving begins
+        """Use other data: what was found for the old is forgotten, and proving begins
         anew."""
         for name in _JOBS:
             await self._end(name)
@@ -151,7 +151,7 @@ class Session:
 
     # Solving --------------------------------------------------------------------------------------
 
-    async def solve(self, task: dict[str, Any]) -> Run:
+    async def solve(self, task: dict[str, Any]) -> PageRun:
         """Begin a run; one at a time."""
         if self.solving:
             raise ProblemError("a solver is at work on this page; stop it first")
@@ -160,12 +160,12 @@ class Session:
         }
         self._count += 1
         name = f"{task['solver']}-{task['max_loss']:g}m-{self._count}"
-        run = Run(name, self.folder / "runs" / name, {**task, "kind": "solve", "resume": False})
+        run = PageRun(name, self.folder / "runs" / name, {**task, "kind": "solve", "resume": False})
         self.runs[name] = run
         await self._begin(run)
         return run
 
-    async def resume(self, run: Run) -> None:
+    async def resume(self, run: PageRun) -> None:
         """Go on with a run that was stopped."""
         if self.solving:
             raise ProblemError("a solver is at work on this page; stop it first")
@@ -176,7 +176,7 @@ class Session:
         run.task = {**run.task, "resume": True}
         await self._begin(run)
 
-    async def _begin(self, run: Run) -> None:
+    async def _begin(self, run: PageRun) -> None:
         run.state = "running"
         run.folder.parent.mkdir(exist_ok=True)
 
@@ -212,7 +212,7 @@ class Session:
 
     # Comparing ------------------------------------------------------------------------------------
 
-    async def compare(self, runs: list[Run]) -> None:
+    async def compare(self, runs: list[PageRun]) -> None:
         """Judge runs side by side; the answer comes as an event."""
         await self._end("compare")
         report = self.folder / "report.html"

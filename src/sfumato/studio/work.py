@@ -49,7 +49,7 @@ def main() -> None:
         tell({"kind": "failed", "error": "out of memory; use larger cells or less data"})
     except Exception as error:
         from sfumato.errors import SfumatoError
-        from sfumato.studio.words import in_page
+        from sfumato.studio.messages import in_page
 
         if stopping.is_set():  # an import that is interrupted may say anything
             tell({"kind": "stopped", "error": _STOPPED})
@@ -96,7 +96,7 @@ def solve_task(task: dict[str, Any], tell: Tell) -> None:
     from sfumato.measure.objective import objective_named
     from sfumato.solver import SOLVERS, Problem, solve
     from sfumato.solver.run import CHECKPOINT, save_solution
-    from sfumato.studio.look import save_table
+    from sfumato.studio.preview import save_table
 
     recipe = Recipe.from_dict(task["recipe"])
     split = replace(recipe, source=task["source"]).load()

@@ -1,6 +1,6 @@
 // What lies below the points: a plain ground, a graticule, street tiles if the person gave an address, and the scale bar.
 
-import { toDegrees, toMetres } from "./plane.js";
+import { plane as planeAt } from "./plane.js";
 
 const NICE = [1, 2, 5];
 const TILE_PX = 256;
@@ -10,7 +10,8 @@ const tiles = new Map();
 export function drawGround(pen, map, ink) {
   pen.fillStyle = ink.ground;
   pen.fillRect(0, 0, map.width, map.height);
-  const { plane, tiles: address } = map.scene;
+  const { plane: centre, tiles: address } = map.scene;
+  const plane = centre && { ...centre, ...planeAt(centre) };
   if (plane && address) drawTiles(pen, map, plane, address);
   pen.strokeStyle = ink.line;
   pen.fillStyle = ink.text;
@@ -42,21 +43,29 @@ function line(pen, ends) {
   pen.stroke();
 }
 
+/** Pixels of some latitudes and longitudes; null if one is too far off for a flat picture. */
+function onScreen(map, plane, places) {
+  const metres = places.map(([latitude, longitude]) => plane.toMetres(latitude, longitude));
+  return metres.every(Boolean) ? metres.map((point) => map.toScreen(...point)) : null;
+}
+
 function degrees(pen, map, plane, ink) {
-  const [south, west] = toDegrees(plane, ...map.toMetres(0, map.height));
-  const [north, east] = toDegrees(plane, ...map.toMetres(map.width, 0));
+  const [south, west] = plane.toDegrees(map.toMetres(0, map.height));
+  const [north, east] = plane.toDegrees(map.toMetres(map.width, 0));
   if (!(north > south && east > west)) return;
   const tall = nice((north - south) / 2.5);
   const wide = nice((east - west) / (map.width > 420 ? 3.5 : 2.2));
   const digits = (step) => Math.max(0, Math.ceil(-Math.log10(step) - 1e-9));
   const labels = []; // written when all lines are drawn
   for (let at = Math.ceil(south / tall) * tall; at < north; at += tall) {
-    const ends = [west, (west + east) / 2, east].map((longitude) => map.toScreen(...toMetres(plane, at, longitude)));
+    const ends = onScreen(map, plane, [west, (west + east) / 2, east].map((longitude) => [at, longitude]));
+    if (!ends) continue;
     line(pen, ends);
     if (ends[0][1] > 40) labels.push([`${Math.abs(at).toFixed(digits(tall))}° ${at < 0 ? "S" : "N"}`, 6, ends[0][1] - 4]);
   }
   for (let at = Math.ceil(west / wide) * wide; at < east; at += wide) {
-    const ends = [north, (north + south) / 2, south].map((latitude) => map.toScreen(...toMetres(plane, latitude, at)));
+    const ends = onScreen(map, plane, [north, (north + south) / 2, south].map((latitude) => [latitude, at]));
+    if (!ends) continue;
     line(pen, ends);
     labels.push([`${Math.abs(at).toFixed(digits(wide))}° ${at < 0 ? "W" : "E"}`, ends[0][0] + 4, 14]);
   }
@@ -105,16 +114,17 @@ function drawTiles(pen, map, plane, address) {
   const row = (latitude) => ((1 - Math.asinh(Math.tan((latitude * Math.PI) / 180)) / Math.PI) / 2) * count;
   const longitudeOf = (x) => (x / count) * 360 - 180;
   const latitudeOf = (y) => (Math.atan(Math.sinh(Math.PI * (1 - (2 * y) / count))) * 180) / Math.PI;
-  const [south, west] = toDegrees(plane, ...map.toMetres(0, map.height));
-  const [north, east] = toDegrees(plane, ...map.toMetres(map.width, 0));
+  const [south, west] = plane.toDegrees(map.toMetres(0, map.height));
+  const [north, east] = plane.toDegrees(map.toMetres(map.width, 0));
   const [x0, x1, y0, y1] = [column(west), column(east), row(north), row(south)].map(Math.floor);
   if ((x1 - x0 + 1) * (y1 - y0 + 1) > MOST_TILES) return;
   for (let x = x0; x <= x1; x += 1) {
     for (let y = y0; y <= y1; y += 1) {
       const picture = tile(address.replace("{z}", zoom).replace("{x}", x).replace("{y}", y), map);
       if (!picture) continue;
-      const [left, top] = map.toScreen(...toMetres(plane, latitudeOf(y), longitudeOf(x)));
-      const [right, bottom] = map.toScreen(...toMetres(plane, latitudeOf(y + 1), longitudeOf(x + 1)));
+      const corners = onScreen(map, plane, [[latitudeOf(y), longitudeOf(x)], [latitudeOf(y + 1), longitudeOf(x + 1)]]);
+      if (!corners) continue;
+      const [[left, top], [right, bottom]] = corners;
       pen.drawImage(picture, left, top, right - left + 0.5, bottom - top + 0.5);
     }
   }

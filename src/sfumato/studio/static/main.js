@@ -7,14 +7,14 @@ import { DataPanel } from "./panel-data.js";
 import { SolvePanel } from "./panel-solve.js";
 import { ComparePanel } from "./panel-compare.js";
 import { AttackPanel } from "./panel-attack.js";
-import { TakePanel } from "./panel-take.js";
+import { DownloadPanel } from "./panel-download.js";
 
 const PANELS = [
   ["data", "Data", DataPanel],
   ["solve", "Solve", SolvePanel],
   ["compare", "Compare", ComparePanel],
   ["attack", "Attack", AttackPanel],
-  ["take", "Take away", TakePanel],
+  ["download", "Take away", DownloadPanel],
 ];
 const NOTHING = { data: null, points: null, curves: {}, proved: null, refined: null, refining: false, runs: [], live: null, comparison: null, comparing: false, look: null, looking: null, game: null, queue: [], keeping: false };
 

@@ -31,7 +31,7 @@ export function ComparePanel({ state, actions }) {
   const pick = async (x, y) => {
     asked.current += 1;
     const mine = asked.current;
-    const found = await actions.attempt(() => ask("look", { x, y, runs: kept.map((run) => run.id) }));
+    const found = await actions.attempt(() => ask("preview", { x, y, runs: kept.map((run) => run.id) }));
     if (found && mine === asked.current) {
       setSample(0);
       actions.update({ look: found, said: `A check-in of ${found.user}. Each mechanism's reports for it are shown.` });

@@ -3,7 +3,7 @@
 import { ask, sendFile } from "./api.js";
 import { html, useState } from "./html.js";
 import { Chart2D, Legend, NumberField, Swatch, numberIn } from "./parts.js";
-import { toDegrees, toMetres } from "./plane.js";
+import { plane } from "./plane.js";
 
 const EMPTY = { lat: "", lon: "", side: "", top: "", train: "", test: "", secretColumn: "", latColumn: "", lonColumn: "" };
 
@@ -69,7 +69,7 @@ export function DataPanel({ state, actions }) {
   const square = (found) => {
     setDrawing(false);
     const [x0, y0, x1, y1] = found;
-    const [lat, lon] = toDegrees(data.plane, (x0 + x1) / 2, (y0 + y1) / 2);
+    const [lat, lon] = plane(data.plane).toDegrees([(x0 + x1) / 2, (y0 + y1) / 2]);
     set({ lat: lat.toFixed(5), lon: lon.toFixed(5), side: Math.abs(x1 - x0).toFixed(0) });
   };
   const useView = () => {
@@ -145,6 +145,8 @@ export function DataPanel({ state, actions }) {
 function squareOf(form, data) {
   const [lat, lon, side] = [form.lat, form.lon, form.side].map(numberIn);
   if (!data.plane || ![lat, lon, side].every((value) => typeof value === "number")) return null;
-  const [x, y] = toMetres(data.plane, lat, lon);
+  const middle = plane(data.plane).toMetres(lat, lon);
+  if (!middle) return null;
+  const [x, y] = middle;
   return [x - side / 2, y - side / 2, x + side / 2, y + side / 2];
 }

@@ -9,14 +9,14 @@ import numpy as np
 
 from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError
-from sfumato.studio.look import Seen
+from sfumato.studio.preview import ReportTable
 
 ROUNDS = 20
 _TIE = 0.005  # beliefs as close as this look the same
 
 
 @dataclass
-class Game:
+class AttackGame:
     """A game against one run, on its training data, for which its Bayes error holds."""
 
     run: str
@@ -28,13 +28,13 @@ class Game:
     guesses: list[int] = field(default_factory=list)
 
     @classmethod
-    def deal(cls, run: str, found: Seen, samples: Samples) -> "Game":
+    def deal(cls, run: str, table: ReportTable, samples: Samples) -> "AttackGame":
         """Draw senders and reports with secure chance."""
         rows = np.array([secrets.randbelow(len(samples)) for _ in range(ROUNDS)])
-        reports = found.mechanism.sample(samples.truth[rows])
-        best = float((found.posterior.max(axis=0) * found.chance).sum())
+        reports = table.mechanism.sample(samples.truth[rows])
+        best = float((table.posterior.max(axis=0) * table.chance).sum())
         senders = [int(number) for number in samples.secret[rows]]
-        return cls(run, senders, reports, found.belief(reports), samples.secrets, best)
+        return cls(run, senders, reports, table.belief(reports), samples.secrets, best)
 
     def guess(self, user: Any) -> dict[str, Any]:
         """Take a guess and say how it was."""

@@ -19,7 +19,7 @@ _FAINT = 1e-4  # of the likeliest report: what is rarer is not drawn
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class ReportTable:
     """A mechanism and P(secret, report) on the training data."""
 
     mechanism: Mechanism
@@ -29,20 +29,20 @@ class Seen:
     tree: cKDTree
 
     def belief(self, reports: np.ndarray) -> np.ndarray:
-        """P(secret | report), a row a report; a report between the places that occur counts as the
-        nearest of them."""
+        """P(secret | report), one row per report; one between the places that occur counts as
+        the nearest of them."""
         return self.posterior[:, self.tree.query(reports)[1]].T
 
 
 @lru_cache(maxsize=32)
-def seen(folder: Path, stamp: int) -> Seen:
+def _report_table(folder: Path, stamp: int) -> ReportTable:
     """A run's mechanism and table; `stamp` changes when the table, which comes last, is written
     again."""
-    arrays = read_arrays(table_of(folder), what="table of reports")
+    arrays = read_arrays(table_path(folder), what="table of reports")
     joint = Joint(arrays["table"], places=arrays["places"])
     occur = joint.place_probability > 0
     places = arrays["places"][occur]
-    return Seen(
+    return ReportTable(
         load_run(folder).mechanism,
         places,
         joint.posterior[:, occur],
@@ -51,28 +51,28 @@ def seen(folder: Path, stamp: int) -> Seen:
     )
 
 
-def seen_of(folder: Path) -> Seen:
+def report_table(folder: Path) -> ReportTable:
     """The newest state of a run."""
-    return seen(folder, table_of(folder).stat().st_mtime_ns)
+    return _report_table(folder, table_path(folder).stat().st_mtime_ns)
 
 
-def table_of(folder: Path) -> Path:
+def table_path(folder: Path) -> Path:
     """The file of P(secret, report) beside a run folder.  A budget of 173.5 m has a dot in the
     name: it is no suffix."""
-    return folder.with_name(f"{folder.name}.seen.npz")
+    return folder.with_name(f"{folder.name}.table.npz")
 
 
 def save_table(folder: Path, joint: Joint) -> None:
     """Write P(secret, report) beside a run folder."""
     assert joint.places is not None
-    with written_beside(table_of(folder)) as beside, beside.open("wb") as target:
+    with written_beside(table_path(folder)) as beside, beside.open("wb") as target:
         np.savez(target, allow_pickle=False, places=joint.places, table=joint.table)
 
 
-def look(folder: Path, truth: np.ndarray) -> dict[str, Any]:
+def preview(folder: Path, truth: np.ndarray) -> dict[str, Any]:
     """The law at one truth as cells with chances, ten reports drawn from it, and the belief that
     each leaves."""
-    found = seen_of(folder)
+    found = report_table(folder)
     law = found.mechanism.law(Joint(np.ones((1, 1)), places=truth[None, :], secrets=("you",)))
     reports = found.mechanism.sample(np.repeat(truth[None, :], _SAMPLES, axis=0))
     answer: dict[str, Any] = {

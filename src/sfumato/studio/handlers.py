@@ -7,12 +7,12 @@ from typing import Any
 from starlette.concurrency import run_in_threadpool
 
 from sfumato.errors import ProblemError
-from sfumato.studio import ask
-from sfumato.studio.session import Run, Session
+from sfumato.studio import parse
+from sfumato.studio.session import PageRun, Session
 
 _DEFAULT_CELL_M = 25.0
 
-Answer = Callable[[Session, dict[str, Any]], Awaitable[Any]]
+Handler = Callable[[Session, dict[str, Any]], Awaitable[Any]]
 
 
 async def state(session: Session, asked: dict[str, Any]) -> Any:
@@ -35,43 +35,45 @@ async def state(session: Session, asked: dict[str, Any]) -> Any:
 
 
 async def prove(session: Session, asked: dict[str, Any]) -> Any:
-    cell_m = ask.number(asked, "cell_m", what="the side of a cell, in metres,", above=0)
+    cell_m = parse.number(asked, "cell_m", what="the side of a cell, in metres,", above=0)
     if session.data.description["provable"]:
         await session.prove(cell_m)
     return {}
 
 
 async def refine(session: Session, asked: dict[str, Any]) -> Any:
-    max_loss = ask.number(asked, "max_loss", what="the budget, in metres,", above=0)
+    max_loss = parse.number(asked, "max_loss", what="the budget, in metres,", above=0)
     if max_loss is None:
         raise ProblemError("a budget in metres is missing")
     session.refine(
-        max_loss, ask.number(asked, "cell_m", what="the side of a cell, in metres,", above=0)
+        max_loss, parse.number(asked, "cell_m", what="the side of a cell, in metres,", above=0)
     )
     return {}
 
 
 async def solve(session: Session, asked: dict[str, Any]) -> Any:
     found = {solver["name"]: solver for solver in await run_in_threadpool(_solvers)}
-    solver = ask.words(asked, "solver") or ""
+    solver = parse.words(asked, "solver") or ""
     if solver not in found:
         raise ProblemError(
             f"there is no solver '{solver[:40]}'; expected one of {', '.join(found)}"
         )
-    max_loss = ask.number(asked, "max_loss", what="the budget, in metres,", above=0)
+    max_loss = parse.number(asked, "max_loss", what="the budget, in metres,", above=0)
     if max_loss is None:
         raise ProblemError("a budget in metres is missing; set the slider or fill in the number")
     data = session.data
-    objective = ask.words(asked, "objective") or "bayes"
+    objective = parse.words(asked, "objective") or "bayes"
     await run_in_threadpool(_check_objective, objective, data.split.train.secrets)
-    cell_m = ask.number(asked, "cell_m", what="the side of a cell, in metres,", above=0)
+    cell_m = parse.number(asked, "cell_m", what="the side of a cell, in metres,", above=0)
     task = {
         "solver": solver,
         "max_loss": max_loss,
         "objective": objective,
         "cell_m": None if cell_m == _DEFAULT_CELL_M else cell_m,
-        "seed": ask.whole(asked, "seed", what="the seed", default=0),
-        "time_limit": ask.number(asked, "time_limit", what="the time limit, in seconds,", above=0),
+        "seed": parse.whole(asked, "seed", what="the seed", default=0),
+        "time_limit": parse.number(
+            asked, "time_limit", what="the time limit, in seconds,", above=0
+        ),
         "resumable": found[solver]["resumable"],
     }
     return (await session.solve(task)).as_dict()
@@ -84,7 +86,7 @@ async def stop(session: Session, asked: dict[str, Any]) -> Any:
 
 async def resume(session: Session, asked: dict[str, Any]) -> Any:
     run = session.run(asked.get("run"))
-    run.task["time_limit"] = ask.number(
+    run.task["time_limit"] = parse.number(
         asked, "time_limit", what="the time limit, in seconds,", above=0
     )
     await session.resume(run)
@@ -106,18 +108,18 @@ async def compare(session: Session, asked: dict[str, Any]) -> Any:
     return {}
 
 
-async def look(session: Session, asked: dict[str, Any]) -> Any:
+async def preview(session: Session, asked: dict[str, Any]) -> Any:
     import numpy as np
 
-    from sfumato.studio.look import look as seen_from
+    from sfumato.studio.preview import preview as preview_of
 
     train = session.data.split.train
-    at = [ask.number(asked, axis, what=f"the place's {axis}, in metres,") for axis in ("x", "y")]
+    at = [parse.number(asked, axis, what=f"the place's {axis}, in metres,") for axis in ("x", "y")]
     if None in at:
         raise ProblemError("a place is two numbers of metres")
     row = int(np.argmin(((train.truth - np.array(at, dtype=float)) ** 2).sum(axis=1)))
     runs = [session.run(name) for name in asked.get("runs", [])][:8]
-    answers = [await run_in_threadpool(seen_from, run.folder, train.truth[row]) for run in runs]
+    answers = [await run_in_threadpool(preview_of, run.folder, train.truth[row]) for run in runs]
     found = {
         run.id: answer | {"cell_m": run.cell_m} for run, answer in zip(runs, answers, strict=True)
     }
@@ -125,12 +127,12 @@ async def look(session: Session, asked: dict[str, Any]) -> Any:
 
 
 async def attack(session: Session, asked: dict[str, Any]) -> Any:
-    from sfumato.studio.guess import Game
-    from sfumato.studio.look import seen_of
+    from sfumato.studio.attack_game import AttackGame
+    from sfumato.studio.preview import report_table
 
     run = session.run(asked.get("run"))
-    found = await run_in_threadpool(seen_of, run.folder)
-    session.game = await run_in_threadpool(Game.deal, run.id, found, session.data.split.train)
+    found = await run_in_threadpool(report_table, run.folder)
+    session.game = await run_in_threadpool(AttackGame.deal, run.id, found, session.data.split.train)
     return session.game.state()
 
 
@@ -143,8 +145,8 @@ async def guess(session: Session, asked: dict[str, Any]) -> Any:
 # Taking away -----------------------------------------------------------------------------------
 
 
-async def take(session: Session, asked: dict[str, Any]) -> Any:
-    from sfumato.studio.take import bundle_of, command_line
+async def download(session: Session, asked: dict[str, Any]) -> Any:
+    from sfumato.studio.download import bundle_of, command_line
 
     run = session.run(asked.get("run"))
     command = command_line(run.task, session.data.recipe, out=f"runs/{run.id}")
@@ -157,12 +159,12 @@ async def take(session: Session, asked: dict[str, Any]) -> Any:
     }
 
 
-def report_is_of(session: Session, run: Run) -> bool:
+def report_is_of(session: Session, run: PageRun) -> bool:
     """Whether the last comparison, whose report is kept, shows this run."""
     return session.comparison is not None and run.id in session.comparison["runs"]
 
 
-def bundle_folder(session: Session, run: Run) -> Path:
+def bundle_folder(session: Session, run: PageRun) -> Path:
     """Where the bundle of a run is put together."""
     return session.folder / "bundles" / f"{run.id}-device"
 
@@ -190,9 +192,9 @@ def _check_objective(name: str, secrets: tuple[str, ...]) -> None:
     objective_named(name, secrets)
 
 
-ANSWERS: dict[str, Answer] = {
-    answer.__name__: answer
-    for answer in (
+HANDLERS: dict[str, Handler] = {
+    handler.__name__: handler
+    for handler in (
         state,
         prove,
         refine,
@@ -201,9 +203,9 @@ ANSWERS: dict[str, Answer] = {
         resume,
         keep,
         compare,
-        look,
+        preview,
         attack,
         guess,
-        take,
+        download,
     )
 }

@@ -4,7 +4,7 @@ import { ask, fileAddress } from "./api.js";
 import { html, useEffect, useState } from "./html.js";
 import { Select } from "./parts.js";
 
-export function TakePanel({ state, actions }) {
+export function DownloadPanel({ state, actions }) {
   const runs = state.runs.filter((run) => run.solution);
   const [chosen, choose] = useState(runs.at(-1)?.id ?? "");
   const [offer, setOffer] = useState(null);
@@ -13,7 +13,7 @@ export function TakePanel({ state, actions }) {
     let stale = false; // an answer about another run that comes late is not shown
     setCopied(false);
     setOffer(null);
-    if (chosen) actions.attempt(() => ask("take", { run: chosen })).then((found) => stale || setOffer(found));
+    if (chosen) actions.attempt(() => ask("download", { run: chosen })).then((found) => stale || setOffer(found));
     return () => {
       stale = true;
     };
