@@ -12,7 +12,7 @@ from pyarrow import parquet
 
 import sfumato as sf
 from sfumato.deploy.chance import Sticky
-from sfumato.deploy.part import Policy
+from sfumato.deploy.one_file import Policy
 from sfumato.deploy.release import release
 from sfumato.deploy.sanitize import sanitize
 from sfumato.errors import DataError, FileError, SfumatoError

@@ -22,7 +22,7 @@ from pyarrow import parquet
 
 from sfumato.deploy.bundle import load_bundle
 from sfumato.deploy.chance import Sticky
-from sfumato.deploy.part import Policy
+from sfumato.deploy.one_file import Policy
 from sfumato.deploy.sanitize import sanitize
 from sfumato.errors import SfumatoError
 from tests.deploy.serving import JSON, serving

@@ -101,7 +101,7 @@ def command(
     one_thread()
     from sfumato.data.grid import STICKY_CELL_M
     from sfumato.deploy.chance import Chance, Secure, Sticky, read_or_make_key
-    from sfumato.deploy.part import Policy
+    from sfumato.deploy.one_file import Policy
     from sfumato.deploy.sanitize import one_by_one, sanitize
 
     if (sticky is None) != (key is None) or (sticky is None and sticky_cell_m is not None):

@@ -1,6 +1,7 @@
 """The parts of a folder on a dask cluster.  Only this module imports dask, and only when it is
 used."""
 
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from functools import lru_cache
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.deploy.chance import Chance, Secure, Sticky
-from sfumato.deploy.part import Policy, Tally, sanitize_part
+from sfumato.deploy.one_file import Policy, Tally, sanitize_file
 from sfumato.deploy.release import Release
 from sfumato.deploy.sanitize import Runner, Task
 from sfumato.errors import DataError, FileError, MechanismError, SfumatoError
@@ -111,36 +112,27 @@ def _order(release: Release, chance: Chance, policy: Policy) -> dict[str, Any]:
         raise FileError(
             "a cluster draws with secure randomness or with a key; this chance is neither"
         )
-    return {"mechanism": mechanism, "rest": rest, "sticky": key, "policy": asdict(policy)}
+    return {
+        "mechanism": mechanism,
+        "rest": json.dumps(rest),
+        "sticky": key,
+        "policy": asdict(policy),
+    }
 
 
 def _work(order: dict[str, Any], source: str, target: str) -> dict[str, Any]:
     """On a worker: one part.  Writing beside and renaming makes a part that is done twice be there
     once."""
-    release = _release(order["mechanism"], repr(order["rest"]), _Held(order["rest"]))
+    release = _release(order["mechanism"], order["rest"])
     chance: Chance = Secure() if order["sticky"] is None else Sticky(**order["sticky"])
     policy = Policy(**{**order["policy"], "drop": tuple(order["policy"]["drop"])})
     try:
-        return sanitize_part(release, chance, policy, Path(source), Path(target)).as_dict()
+        return sanitize_file(release, chance, policy, Path(source), Path(target)).as_dict()
     except SfumatoError as error:
         return {"error": str(error), "hint": error.hint, "kind": type(error).__name__}
 
 
-class _Held:
-    """Carries a dictionary past a cache that compares its arguments; the text beside it is what is
-    compared."""
-
-    def __init__(self, rest: dict[str, Any]) -> None:
-        self.rest = rest
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Held)
-
-    def __hash__(self) -> int:
-        return 0
-
-
 @lru_cache(maxsize=2)
-def _release(mechanism: bytes, text: str, held: _Held) -> Release:
-    """Built once a worker."""
-    return Release.from_parts(mechanism, held.rest)
+def _release(mechanism: bytes, rest: str) -> Release:
+    """Built once per worker; `rest` is JSON, as a cache compares texts and not dictionaries."""
+    return Release.from_parts(mechanism, json.loads(rest))

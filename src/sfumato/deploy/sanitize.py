@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from sfumato.deploy.chance import Chance, Secure
-from sfumato.deploy.part import Policy, Tally, is_table, open_table, sanitize_part
+from sfumato.deploy.one_file import Policy, Tally, is_table, open_table, sanitize_file
 from sfumato.deploy.release import Release, release
 from sfumato.errors import DataError, FileError, SfumatoError
 from sfumato.files import locked, plain, read_json, write_json
@@ -60,7 +60,7 @@ def one_by_one(
     for task in tasks:
         yield (
             task,
-            sanitize_part(release, chance, policy, task.source, task.target, progress=progress),
+            sanitize_file(release, chance, policy, task.source, task.target, progress=progress),
         )
 
 

@@ -1,9 +1,10 @@
 """One file: read in blocks, protect, write beside, rename."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -55,12 +56,70 @@ class Tally:
         return asdict(self)
 
 
+class Block(Protocol):
+    """Some consecutive rows of a table.  Errors name rows, never values."""
+
+    def __len__(self) -> int: ...
+
+    def numbers(self, name: str) -> np.ndarray:
+        """A column as numbers, NaN where it is empty."""
+        ...
+
+    def text(self, name: str) -> np.ndarray:
+        """A column as text, a value in each row."""
+        ...
+
+    def seconds(self, name: str) -> np.ndarray:
+        """A column of times as whole seconds since 1970."""
+        ...
+
+    def values(self, name: str, rows: int) -> list[Any]:
+        """The first values of a column, as they are."""
+        ...
+
+
+_Block = TypeVar("_Block", bound=Block)
+_Written = TypeVar("_Written", bound=Block, contravariant=True)
+
+
+class Sink(Protocol[_Written]):
+    """The file that is being written."""
+
+    def write(
+        self, block: _Written, first: np.ndarray, second: np.ndarray, keep: np.ndarray | None
+    ) -> None:
+        """One block with its new coordinates; `keep` says which rows go out, None for all."""
+        ...
+
+
+class Table(Protocol[_Block]):
+    """A kind of file that can be sanitized: read in blocks, written again with two columns
+    changed."""
+
+    path: Path
+    names: list[str]
+
+    def close(self) -> None:
+        """Let go of the file."""
+        ...
+
+    def blocks(self, *, without: tuple[str, ...] = ()) -> Iterator[_Block]:
+        """All rows, in order; the columns `without` need not be read."""
+        ...
+
+    def sink(
+        self, path: Path, *, first: str, second: str, decimals: int, without: tuple[str, ...] = ()
+    ) -> AbstractContextManager[Sink[_Block]]:
+        """A file of the same kind, under its name only when all is written."""
+        ...
+
+
 def is_table(path: Path) -> bool:
     """Whether a name has an ending that can be sanitized."""
     return path.name.lower().endswith(ENDINGS)
 
 
-def open_table(path: Path) -> ParquetTable | CsvTable:
+def open_table(path: Path) -> Table[Any]:
     """A file by its ending."""
     if not is_table(path):
         raise DataError(
@@ -72,7 +131,7 @@ def open_table(path: Path) -> ParquetTable | CsvTable:
     return ParquetTable(path) if path.name.lower().endswith((".parquet", ".pq")) else CsvTable(path)
 
 
-def sanitize_part(
+def sanitize_file(
     release: Release,
     chance: Chance,
     policy: Policy,
@@ -112,9 +171,9 @@ def _all_blocks(
     release: Release,
     chance: Chance,
     policy: Policy,
-    table: Any,
+    table: Table[Any],
     columns: Columns,
-    sink: Any,
+    sink: Sink[Any],
     progress: Callable[[int], None] | None,
 ) -> Tally:
     tally = Tally()
@@ -124,7 +183,7 @@ def _all_blocks(
     )
     needed = {columns.user, columns.time} - {None}
     early = tuple(name for name in policy.drop if name not in needed)
-    for block in table.blocks(without=early if isinstance(table, ParquetTable) else ()):
+    for block in table.blocks(without=early):
         first, second = block.numbers(columns.first), block.numbers(columns.second)
         if not tally.rows_in:
             others = [
