@@ -34,7 +34,7 @@ paper-quick: $(READY)
 
 # The pages and figures of docs/reproduction are what the committed JSON gives.
 docs: $(READY)
-	$(BIN)/python -m paper.docs
+	$(BIN)/python -m paper.pages.build
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

@@ -12,9 +12,9 @@ import sys
 import time
 from pathlib import Path
 
-from paper import docs
 from paper.experiments import GOWALLA_FILES, RESULTS, ROOT, SEEDS, gowalla_file
-from paper.plan import carry_out, steps
+from paper.pages import build
+from paper.steps import carry_out, steps
 from paper.tables import say
 
 
@@ -45,7 +45,7 @@ def main() -> int:
     folder.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()
     carry_out(steps(seeds, quick=chosen.quick), folder)
-    docs.build(folder)
+    build.build(folder)
     say(
         f"written to {folder.relative_to(ROOT)} in {(time.monotonic() - start) / 60:.1f} min; begin"
         " with whole.md"

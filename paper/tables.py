@@ -25,7 +25,7 @@ def say(text: str) -> None:
 
 def asked_again(module: str, says: str | None) -> bool:
     """The command line of a module whose only option is to begin anew."""
-    parser = argparse.ArgumentParser(prog=f"python -m paper.{module}", description=says)
+    parser = argparse.ArgumentParser(prog=f"python -m paper.runs.{module}", description=says)
     parser.add_argument(
         "--again", action="store_true", help="compute again what an earlier run has saved"
     )

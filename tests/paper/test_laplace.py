@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from paper import laplace_tables, no_noise, tables
+from paper import tables
 from paper.experiments import EXPERIMENTS, RESULTS, SEEDS
 from paper.printed import Target, targets
+from paper.runs import laplace_tables, no_noise
 from sfumato.files import read_json
 
 DOUBTFUL = ("4", "train", 260, 10)  # the paper's Laplace and learned columns look exchanged here

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
-from paper import draws, learned_page
 from paper.experiments import RESULTS
+from paper.pages import learned
+from paper.runs import draws
 from sfumato.data.samples import Samples, Split
 from sfumato.data.synthetic import four_corners
 from sfumato.files import read_json
@@ -16,12 +17,12 @@ from sfumato.solver import Codebook, Problem, solve
 def test_the_page_is_made_from_the_runs(tmp_path: Path) -> None:
     for name in ("learned.json", "optimum.json", "draws.json"):
         (tmp_path / name).write_bytes((RESULTS / name).read_bytes())
-    learned_page.main(tmp_path)
+    learned.main(tmp_path)
     assert (tmp_path / "learned.md").read_bytes() == (RESULTS / "learned.md").read_bytes()
 
 
 def test_budgets_are_held_and_no_law_is_better_than_the_bound() -> None:
-    bounds = learned_page._bounds(RESULTS)
+    bounds = learned._bounds(RESULTS)
     for row in read_json(RESULTS / "learned.json", what="learned results")["rows"]:
         assert row["train"]["loss_m"] <= row["max_loss_m"] * (1 + 1e-9)
         bound = (

@@ -2,8 +2,8 @@
 
 import pytest
 
-from paper import optimum
 from paper.experiments import EXPERIMENTS, RESULTS, SEEDS, load
+from paper.runs import optimum
 from sfumato.files import read_json
 
 ROWS = read_json(RESULTS / "optimum.json", what="the optima")["rows"]

@@ -8,11 +8,11 @@ from statistics import median
 
 import pytest
 
-from paper import docs, whole_page
-from paper.columns import SOLVERS
 from paper.experiments import RESULTS, SEEDS, SPLITS
-from paper.gathered import FINEST, ceilings, columns
+from paper.pages import build, whole
+from paper.pages.results_by_column import FINEST, ceilings, columns
 from paper.printed import Target, figures, targets
+from paper.runs.columns import SOLVERS
 from sfumato.files import read_json, write_json
 
 PAGE = (RESULTS / "whole.md").read_text(encoding="utf-8")
@@ -169,12 +169,12 @@ def test_the_codebooks_columns_are_of_todays_recipe() -> None:
         (name, repr(solver)) for name, solver in SOLVERS.items()
     }
     assert len(rows) == 4 * len(SOLVERS) * len(SEEDS), (
-        "python -m paper.columns runs what is missing"
+        "python -m paper.runs.columns runs what is missing"
     )
 
 
 def test_the_committed_pages_and_figures_are_what_the_json_gives() -> None:
-    assert docs.check() == []
+    assert build.check() == []
 
 
 @pytest.fixture
@@ -187,7 +187,7 @@ def copied(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("name", sorted(path.name for path in RESULTS.glob("*.json")))
 def test_without_the_json_of_a_run_the_check_fails_and_names_it(name: str, copied: Path) -> None:
     (copied / name).unlink()
-    assert any(name in problem for problem in docs.check(copied))
+    assert any(name in problem for problem in build.check(copied))
 
 
 def test_a_changed_number_a_changed_page_and_a_changed_picture_are_noticed(copied: Path) -> None:
@@ -197,7 +197,7 @@ def test_a_changed_number_a_changed_page_and_a_changed_picture_are_noticed(copie
     write_json(copied / "game_4.json", runs)
     (copied / "laplace.md").write_text("# Other words\n", encoding="utf-8")
     shutil.copy(copied / "scatter_1.png", copied / "scatter_2.png")
-    wrong = {problem.split()[0] for problem in docs.check(copied)}
+    wrong = {problem.split()[0] for problem in build.check(copied)}
     assert {
         "whole.md",
         "game.md",
@@ -216,7 +216,7 @@ def test_pictures_may_differ_by_a_shade_but_not_by_a_point(tmp_path: Path) -> No
     picture = picture.copy()
     picture[100:140, 100:140] = 0.0
     imsave(tmp_path / "moved.png", picture)
-    assert docs.same(tmp_path / "one.png", tmp_path / "shade.png") and not docs.same(
+    assert build.same(tmp_path / "one.png", tmp_path / "shade.png") and not build.same(
         tmp_path / "one.png", tmp_path / "moved.png"
     )
 
@@ -237,7 +237,7 @@ def test_no_reports_of_real_people_are_kept() -> None:
 def test_the_page_speaks_of_what_was_run_only(tmp_path: Path) -> None:
     for name in ("laplace.json", "no_noise.json", "game_1.json"):
         shutil.copy(RESULTS / name, tmp_path)
-    page = whole_page.page(tmp_path)
+    page = whole.page(tmp_path)
     assert (
         "| `Codebook()` | not run |" in page
         and "- `columns.json`" not in page

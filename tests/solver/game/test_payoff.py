@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from paper import alice_and_bob
+from paper.runs import alice_and_bob
 from sfumato.data.joint import Joint
 from sfumato.measure.exact import mutual_information
 from sfumato.solver.game import CrossEntropy, MutualInformation

@@ -4,7 +4,7 @@ coin and planar Laplace.
 Seeds that the JSON of an earlier run already holds, with the same settings, are not played again; a
 stopped game goes on.
 
-python -m paper.game_tables [--experiments 1 2] [--recipe game|paper] [--seeds 0 1 2]
+python -m paper.runs.game_tables [--experiments 1 2] [--recipe game|paper] [--seeds 0 1 2]
 [--classifier-epochs N] [--seconds S] [--again]
 """
 
@@ -15,8 +15,8 @@ from statistics import median
 from typing import Any
 
 from paper.experiments import EXPERIMENTS, RESULTS, ROOT, SEEDS, Experiment
-from paper.game_run import FINEST, one_run
 from paper.printed import targets
+from paper.runs.game_run import FINEST, one_run
 from paper.tables import compared, say
 from sfumato.files import read_json, write_json
 from sfumato.solver import Game

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from paper import columns, game_run
 from paper.experiments import EXPERIMENTS, RESULTS, SEEDS, gowalla_file, load
-from paper.plan import Step, carry_out, steps
+from paper.runs import columns, game_run
+from paper.steps import Step, carry_out, steps
 from sfumato.data.samples import Samples, Split
 from sfumato.data.synthetic import four_corners
 from sfumato.files import read_json, write_json

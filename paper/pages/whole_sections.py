@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from paper.experiments import EXPERIMENTS
-from paper.gathered import LEARNED, SOLVED, ceilings, columns, said
+from paper.pages.results_by_column import LEARNED, SOLVED, ceilings, columns, said
 from paper.printed import figures, targets
 from paper.tables import table
 from sfumato.files import read_json
@@ -26,7 +26,7 @@ How to read it:
   planar Laplace on 25 m cells.
 - **Bounded** (≤): proved for every mechanism that reports on the 260 x 260 grid within the budget. It says nothing of wider cells, so
   those rows are empty. Training data: [optimum.md](optimum.md). Test data: solved for the test points themselves at the same
-  budget (`python -m paper.optimum_test`), as nobody can who has not seen them. In experiments 1 and 3 it is the error of a blind guess.
+  budget (`python -m paper.runs.optimum_test`), as nobody can who has not seen them. In experiments 1 and 3 it is the error of a blind guess.
 - Each mechanism is fitted on training data and keeps its budget there. Its loss on test data may lie above; the bound for test data
   is then not one for it. The coin reports off the grid; a bound for the whole plane is in [optimum.md](optimum.md).
 - *Laplace: ours* has the paper's epsilon. `Game.paper(n)` is the paper's recipe where it is printed; `Game()`, `Codebook()` and the

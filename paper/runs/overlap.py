@@ -6,7 +6,7 @@ in our reading; weight 1 is plain random choice.  Each draw: the error without n
 experiments 3 and 4, planar Laplace in experiment 4; for some draws planar Laplace in experiment 3
 and the proven optimum in experiment 4.
 
-python -m paper.overlap [--again]
+python -m paper.runs.overlap [--again]
 """
 
 import time
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from paper.experiments import CELLS, EXPERIMENTS, RESULTS, SPLITS, gowalla, grid, part
-from paper.learned import figures
+from paper.runs.learned import figures
 from paper.tables import asked_again, fill, saved, say
 from sfumato.data.samples import Split
 from sfumato.data.select import PAPER_REGION
@@ -82,7 +82,10 @@ def main(folder: Path = RESULTS, seeds: tuple[int, ...] = DRAWS, *, again: bool 
     path = folder / "overlap.json"
     todo = {(weight, seed): partial(draw, weight, seed) for seed in seeds for weight in WEIGHTS}
     fill(
-        path, "python -m paper.overlap", todo, saved(path, SETTINGS, "weight", "seed", again=again)
+        path,
+        "python -m paper.runs.overlap",
+        todo,
+        saved(path, SETTINGS, "weight", "seed", again=again),
     )
 
 

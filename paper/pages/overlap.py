@@ -1,6 +1,6 @@
 """overlap.md, made from overlap.json.
 
-python -m paper.overlap_page
+python -m paper.pages.overlap
 """
 
 from pathlib import Path
@@ -8,14 +8,14 @@ from statistics import median
 from typing import Any
 
 from paper.experiments import CELLS, RESULTS, SPLITS
-from paper.gathered import said
+from paper.pages.results_by_column import said
 from paper.printed import targets
 from paper.tables import table
 from sfumato.files import read_json, write_text
 
 _HEAD = """# How much the filter against overlap matters
 
-Made by `python -m paper.overlap` (the runs) and `make paper` (this page) from overlap.json. The paper filters its Gowalla check-ins
+Made by `python -m paper.runs.overlap` (the runs) and `make paper` (this page) from overlap.json. The paper filters its Gowalla check-ins
 "to reduce the overlapping" and does not say how. We draw a check-in with weight 0.15 where another user is more at home
 ([deviations](../../paper/deviations.md), 3); weight 1 is plain random choice. Draws by seeds {draws}: the median, in brackets the
 lowest and the highest; planar Laplace of experiment 3 and the proven bound for seeds {deep}. Data differ between the

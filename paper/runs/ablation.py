@@ -6,7 +6,7 @@ the means over the last ten rounds: the Bayes error of the reports of validation
 on 25 m cells), the loss, the accuracy of each round's classifier; and the best score of any round,
 which is that error after calibration to the budget.
 
-python -m paper.ablation [--seeds 0 1 2] [--again]
+python -m paper.runs.ablation [--seeds 0 1 2] [--again]
 """
 
 import argparse

@@ -1,16 +1,24 @@
 """whole.md: every number that the paper prints beside its own, made from the JSON of all runs.
 
-python -m paper.whole_page
+python -m paper.pages.whole
 """
 
 from pathlib import Path
 from typing import Any
 
 from paper.experiments import CELLS, EXPERIMENTS, HITS, RESULTS, SPLITS, Experiment
-from paper.gathered import FINEST, LEARNED, SOLVED, ceilings, columns, said
+from paper.pages.results_by_column import FINEST, LEARNED, SOLVED, ceilings, columns, said
+from paper.pages.whole_sections import (
+    DIFFERS,
+    HEAD,
+    coverage,
+    other_figures,
+    pictures,
+    reached,
+    sources,
+)
 from paper.printed import Target, figures, printed_loss, targets
 from paper.tables import finished, spread, table
-from paper.whole_sections import DIFFERS, HEAD, coverage, other_figures, pictures, reached, sources
 from sfumato.files import read_json, write_text
 
 _TITLES = (

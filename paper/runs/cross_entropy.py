@@ -5,7 +5,7 @@ The paper says that the new classifier's accuracy stays 1 and the Bayes error 0 
 Mutual information with the same settings stands beside it, for seed 0.  The classifier is trained
 for fewer epochs a round than the paper's 3000 (deviation 27).
 
-python -m paper.cross_entropy [--epochs 300] [--again]
+python -m paper.runs.cross_entropy [--epochs 300] [--again]
 """
 
 import argparse
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from paper.experiments import EXPERIMENTS, RESULTS, load, part
-from paper.game_run import net_of
+from paper.runs.game_run import net_of
 from paper.tables import say
 from sfumato.files import read_json, write_json
 from sfumato.solver import Game, Problem, solve

@@ -5,7 +5,7 @@ point.  Synthetic reports come from the JSON of the runs.  Gowalla points are re
 are read from the data, and their reports from `runs/paper/reports`, which the runs fill and nobody
 commits; where either is absent these two figures are left as they are.
 
-python -m paper.game_figures
+python -m paper.pages.game_figures
 """
 
 from pathlib import Path
@@ -29,7 +29,7 @@ from paper.experiments import (
     shown,
     unpacked,
 )
-from paper.gathered import columns
+from paper.pages.results_by_column import columns
 from paper.tables import say
 from sfumato.data.samples import Samples
 from sfumato.files import read_json, written_beside

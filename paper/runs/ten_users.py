@@ -5,7 +5,7 @@ Made-up users: each has eight places in a 4 km square, normal clouds of 60 m, vi
 chances; three of the places are shared with others.  4,000 points of each train, 1,000 test.  The
 clock is the solver's (compiling and validation inside).
 
-python -m paper.ten_users [--minutes 1 5] [--again]
+python -m paper.runs.ten_users [--minutes 1 5] [--again]
 """
 
 import argparse

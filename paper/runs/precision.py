@@ -5,7 +5,7 @@ The net is that of one round of `Game.paper(2)` with 300 classifier epochs, test
 its law is known (its seed takes 256 values).  Each truth's reports lie on a curve of their own;
 wide cells merge the curves, narrow ones tell them apart.
 
-python -m paper.precision
+python -m paper.runs.precision
 """
 
 from dataclasses import replace
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from paper.experiments import EXPERIMENTS, RESULTS, load, part
-from paper.game_run import net_of
+from paper.runs.game_run import net_of
 from paper.tables import say
 from sfumato.data.grid import Grid
 from sfumato.files import write_json

@@ -1,6 +1,6 @@
 """learned.md, made from learned.json, optimum.json and draws.json.
 
-python -m paper.learned_page
+python -m paper.pages.learned
 """
 
 from collections.abc import Callable
@@ -8,15 +8,15 @@ from pathlib import Path
 from statistics import fmean, median, stdev
 from typing import Any
 
-from paper.draws import TOLD
 from paper.experiments import RESULTS, SEEDS
+from paper.runs.draws import TOLD
 from paper.tables import spread, table
 from sfumato.files import read_json, write_text
 
 _WANTED = {1: "0.745", 2: "0.61", 3: "0.825", 4: "0.60"}
 _HEAD = """# The codebook beside the proven bounds
 
-Made by `python -m paper.learned` (the runs) and `python -m paper.learned_page` (this page). Seeds 0, 1, 2: the median and, in brackets,
+Made by `python -m paper.runs.learned` (the runs) and `python -m paper.pages.learned` (this page). Seeds 0, 1, 2: the median and, in brackets,
 the range. All figures are exact, on the mechanism's own reports, which lie on the paper's 260 x 260 grid; the budget is held on
 training data.
 `Codebook()` is the default; `Codebook.closest()` fits the training data as closely as it can. *Share of the bound* sets the
@@ -39,7 +39,7 @@ _NAMES = {
 }
 _DRAWS = """## What 20 check-ins a user can say
 
-`python -m paper.draws`: experiment 4 on draws of the check-ins that chose nothing, seeds 20 to 43. *20 of training* is the mean over 200
+`python -m paper.runs.draws`: experiment 4 on draws of the check-ins that chose nothing, seeds 20 to 43. *20 of training* is the mean over 200
 times 20 check-ins a user out of the training data: what test data of this size would give if they held no new place. The last column is
 how much the choice of those 20 alone moves it (standard deviation). The adversary of each figure knows the points that it is measured on:
 few points are told apart where many would mix. So most of what is lacking on test data comes of their number, the rest of new places.

@@ -5,7 +5,7 @@ without it they are compared.
 pixel.  A difference, or JSON that a page was made from and that is gone, is said in a sentence,
 with exit code 1.
 
-python -m paper.docs [--write]
+python -m paper.pages.build [--write]
 """
 
 import argparse
@@ -19,19 +19,10 @@ from pathlib import Path
 import numpy as np
 from matplotlib.image import imread
 
-from paper import (
-    game_figures,
-    game_page,
-    learned_page,
-    optimum,
-    overlap_page,
-    readers_page,
-    readings,
-    summary_figures,
-    tables,
-    whole_page,
-)
+from paper import tables
 from paper.experiments import RESULTS, ROOT
+from paper.pages import game, game_figures, learned, overlap, readers, summary_figures, whole
+from paper.runs import optimum, readings
 from paper.tables import say
 from sfumato.errors import FileError
 from sfumato.files import write_text
@@ -47,9 +38,9 @@ PAGES: dict[
     "laplace.md": (("laplace.json", "no_noise.json"), tables.laplace_page),
     "readings.md": (("readings.json",), readings.page),
     "optimum.md": (("optimum.json",), optimum.page),
-    "learned.md": (("learned.json", "optimum.json", "draws.json"), learned_page.page),
-    "game.md": (("alice_and_bob.json",), game_page.game_page),
-    "overlap.md": (("overlap.json",), overlap_page.page),
+    "learned.md": (("learned.json", "optimum.json", "draws.json"), learned.page),
+    "game.md": (("alice_and_bob.json",), game.game_page),
+    "overlap.md": (("overlap.json",), overlap.page),
     "README.md": (
         (
             "laplace.json",
@@ -59,9 +50,9 @@ PAGES: dict[
             "cross_entropy.json",
             "precision.json",
         ),
-        readers_page.page,
+        readers.page,
     ),
-    "whole.md": (("laplace.json", "no_noise.json"), whole_page.page),
+    "whole.md": (("laplace.json", "no_noise.json"), whole.page),
 }
 
 
@@ -93,7 +84,7 @@ def missing(results: Path) -> list[str]:
         gone
         if named
         else [
-            f"{results / 'whole.md'} names no JSON that it was made from; `python -m paper.docs"
+            f"{results / 'whole.md'} names no JSON that it was made from; `python -m paper.pages.build"
             " --write` makes it again"
         ]
     )
@@ -134,7 +125,7 @@ def check(results: Path = RESULTS) -> list[str]:
             if not (results / path.name).exists() or not same(path, results / path.name)
         ]
     return [
-        f"{name} is not what the JSON gives; `python -m paper.docs --write` makes it again"
+        f"{name} is not what the JSON gives; `python -m paper.pages.build --write` makes it again"
         for name in wrong
     ]
 
@@ -144,7 +135,7 @@ def _short(path: Path) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m paper.docs", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m paper.pages.build", description=__doc__)
     parser.add_argument(
         "--write", action="store_true", help="make the pages and figures in place of comparing them"
     )

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from paper import (
+from paper.experiments import EPOCHS, EXPERIMENTS, SEEDS
+from paper.runs import (
     ablation,
     alice_and_bob,
     cross_entropy,
@@ -23,8 +24,7 @@ from paper import (
     readings,
     ten_users,
 )
-from paper import columns as of_codebook_and_coin
-from paper.experiments import EPOCHS, EXPERIMENTS, SEEDS
+from paper.runs import columns as of_codebook_and_coin
 from paper.tables import say
 from sfumato.files import read_json
 from sfumato.solver import Game

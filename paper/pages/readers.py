@@ -1,7 +1,7 @@
 """README.md of docs/reproduction: the words of readers.md with every number from the JSON of the
 runs.
 
-python -m paper.readers_page
+python -m paper.pages.readers
 """
 
 from pathlib import Path
@@ -9,11 +9,11 @@ from statistics import median
 from typing import Any
 
 from paper.experiments import EXPERIMENTS, RESULTS
-from paper.gathered import FINEST, columns, said
+from paper.pages.results_by_column import FINEST, columns, said
 from paper.printed import figures, printed_loss, targets
 from sfumato.files import read_json, write_text
 
-_TEMPLATE = Path(__file__).resolve().parent / "readers.md"
+_TEMPLATE = Path(__file__).resolve().parent.parent / "templates" / "README.md"
 
 
 def _theirs(number: int) -> float:

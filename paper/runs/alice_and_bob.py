@@ -5,7 +5,7 @@ The generator swaps the two places with chance p.  Each round the classifier bec
 posterior and the generator takes the best p in steps of a hundredth, staying where it is when
 nothing is better.  Paper: section 4, "the mutual information".
 
-python -m paper.alice_and_bob
+python -m paper.runs.alice_and_bob
 """
 
 from collections.abc import Callable

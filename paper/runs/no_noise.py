@@ -1,6 +1,6 @@
 """The Bayes error of the data without noise, which the cells alone cause; ours beside theirs.
 
-python -m paper.no_noise
+python -m paper.runs.no_noise
 """
 
 from collections.abc import Callable

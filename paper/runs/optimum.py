@@ -106,7 +106,14 @@ def main(
         for objective in objectives:
             for seed in (seed for seed in seeds if again or (number, objective, seed) not in rows):
                 say(f"optimum: experiment {number}, {objective}, seed {seed}")
-                command = [sys.executable, "-m", "paper.optimum", str(number), objective, str(seed)]
+                command = [
+                    sys.executable,
+                    "-m",
+                    "paper.runs.optimum",
+                    str(number),
+                    objective,
+                    str(seed),
+                ]
                 done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
                 rows[number, objective, seed] = json.loads(done.stdout)
                 write_json(file, {"rows": [rows[key] for key in sorted(rows)]})

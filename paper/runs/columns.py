@@ -3,7 +3,7 @@ reports, beside their exact law.
 
 Rows that columns.json already holds with the same settings are not computed again.
 
-python -m paper.columns [--experiments 1 2 3 4] [--seeds 0 1 2] [--again]
+python -m paper.runs.columns [--experiments 1 2 3 4] [--seeds 0 1 2] [--again]
 """
 
 import argparse
@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from paper.experiments import EXPERIMENTS, RESULTS, SEEDS, SPLITS, Experiment, load, part
-from paper.game_run import FINEST, classified, estimates, shown_reports
-from paper.learned import figures
+from paper.runs.game_run import FINEST, classified, estimates, shown_reports
+from paper.runs.learned import figures
 from paper.tables import say
 from sfumato.data.select import PAPER_REGION
 from sfumato.files import read_json, write_json
@@ -79,7 +79,7 @@ def main(
                 write_json(
                     folder / "columns.json",
                     {
-                        "command": "python -m paper.columns",
+                        "command": "python -m paper.runs.columns",
                         "rows": [rows[key] for key in sorted(rows)],
                     },
                 )
@@ -90,7 +90,7 @@ def main(
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m paper.columns", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m paper.runs.columns", description=__doc__)
     parser.add_argument(
         "--experiments", type=int, nargs="+", default=[1, 2, 3, 4], choices=(1, 2, 3, 4)
     )

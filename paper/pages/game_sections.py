@@ -81,7 +81,7 @@ def ablation(folder: Path) -> list[str]:
     lines = [
         "## Side claims of the paper, experiment 2",
         "",
-        "Made by `python -m paper.ablation`. `Game.paper(2)` with 300 of 3000 classifier",
+        "Made by `python -m paper.runs.ablation`. `Game.paper(2)` with 300 of 3000 classifier",
     ]
     lines += [
         f"epochs unless said, one thing changed; means over the last {document['last']} of"
@@ -150,7 +150,7 @@ def swapping(folder: Path) -> list[str]:
     lines = [
         "## Cross entropy as payoff",
         "",
-        f"Made by `python -m paper.cross_entropy`; {document['classifier_epochs']} epochs for C.",
+        f"Made by `python -m paper.runs.cross_entropy`; {document['classifier_epochs']} epochs for C.",
     ]
     lines += [
         "Over the last half of the rounds, lowest to highest. The paper: accuracy 1, Bayes error 0,"
@@ -243,7 +243,7 @@ def ten_users(folder: Path) -> list[str]:
     lines = [
         "## Ten users, 5,000 points each",
         "",
-        "Made by `python -m paper.ten_users`: made-up users, a fixed time for `Game()`.",
+        "Made by `python -m paper.runs.ten_users`: made-up users, a fixed time for `Game()`.",
     ]
     lines += [
         (

@@ -1,6 +1,6 @@
 """The planar Laplace columns of the paper's tables (experiments 1 to 4), ours beside theirs.
 
-python -m paper.laplace_tables
+python -m paper.runs.laplace_tables
 """
 
 from collections import defaultdict

@@ -1,7 +1,7 @@
 """What each of our readings does to the planar Laplace figures: the same rows with one thing
 changed.
 
-python -m paper.readings
+python -m paper.runs.readings
 """
 
 from collections.abc import Callable

@@ -6,7 +6,7 @@ the training data*, and on the 20 a user of the test data, all exact.  The secon
 of this size would give if they held no new place.  Besides, the default learned from training and
 test data together: what it would have if nothing in the test data were new to it.
 
-python -m paper.draws [--again]
+python -m paper.runs.draws [--again]
 """
 
 from functools import partial
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from paper.experiments import CELLS, EXPERIMENTS, RESULTS, SEEDS, load, part
-from paper.learned import RECIPES, figures
+from paper.runs.learned import RECIPES, figures
 from paper.tables import asked_again, fill, saved, say
 from sfumato.data.samples import Samples
 from sfumato.data.select import PAPER_REGION
@@ -69,7 +69,12 @@ def main(folder: Path = RESULTS, draws: tuple[int, ...] = DRAWS, *, again: bool 
     """What the folder does not hold yet."""
     path = folder / "draws.json"
     todo = {(kind, seed): partial(draw, kind, seed) for kind in KINDS for seed in draws}
-    fill(path, "python -m paper.draws", todo, saved(path, SETTINGS, "recipe", "seed", again=again))
+    fill(
+        path,
+        "python -m paper.runs.draws",
+        todo,
+        saved(path, SETTINGS, "recipe", "seed", again=again),
+    )
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 """game.md, made from the JSON of game_tables, ablation, cross_entropy, alice_and_bob and ten_users.
 
-python -m paper.game_page
+python -m paper.pages.game
 """
 
 from pathlib import Path
 from typing import Any
 
 from paper.experiments import RESULTS
-from paper.game_sections import ablation, alice, swapping, ten_users
+from paper.pages.game_sections import ablation, alice, swapping, ten_users
 from paper.printed import targets
 from paper.tables import spread
 from sfumato.files import read_json, write_text
@@ -128,11 +128,11 @@ def game_page(folder: Path = RESULTS) -> str:
     lines += [
         (
             "Made by `make paper`, which plays what the JSON files here do not hold yet. One by"
-            " one: `python -m paper.game_tables`,"
+            " one: `python -m paper.runs.game_tables`,"
         ),
         (
-            "`paper.ablation`, `paper.cross_entropy`, `paper.alice_and_bob`, `paper.ten_users`,"
-            " `paper.game_figures`, `paper.game_page`."
+            "`paper.runs.ablation`, `paper.runs.cross_entropy`, `paper.runs.alice_and_bob`, `paper.runs.ten_users`,"
+            " `paper.pages.game_figures`, `paper.pages.game`."
         ),
         "Median over seeds, lowest to highest in brackets.",
     ]

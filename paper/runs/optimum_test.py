@@ -4,7 +4,7 @@ within the same budget.
 Nobody is above the error of a blind guess.  Where the coin, made for the test points, does not
 reach that, the exact solver gives the best on the paper's 260 x 260 grid, with proof.
 
-python -m paper.optimum_test [--again]
+python -m paper.runs.optimum_test [--again]
 """
 
 import time
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from paper.experiments import EXPERIMENTS, RESULTS, SEEDS, load, part
-from paper.learned import figures
+from paper.runs.learned import figures
 from paper.tables import asked_again, fill, saved, say
 from sfumato.data.select import PAPER_REGION
 from sfumato.solver import Coin, Exact, Problem, solve
@@ -63,7 +63,7 @@ def main(folder: Path = RESULTS, seeds: tuple[int, ...] = SEEDS, *, again: bool 
     }
     fill(
         path,
-        "python -m paper.optimum_test",
+        "python -m paper.runs.optimum_test",
         todo,
         saved(path, SETTINGS, "experiment", "seed", again=again),
     )

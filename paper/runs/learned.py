@@ -1,7 +1,7 @@
 """The codebook on the paper's experiments and on Stockholm: exact Bayes error and information on
 its own reports, beside the bounds.
 
-`python -m paper.learned` goes on where it was stopped; `--again` begins anew.
+`python -m paper.runs.learned` goes on where it was stopped; `--again` begins anew.
 """
 
 import json
@@ -145,7 +145,7 @@ def main(folder: Path, seeds: tuple[int, ...], *, again: bool = False) -> None:
             if (*job, seed) not in there:
                 row = run(*job, seed)
                 rows = [*rows, row]
-                write_json(path, {"command": "python -m paper.learned", "rows": rows})
+                write_json(path, {"command": "python -m paper.runs.learned", "rows": rows})
                 done = " ".join(str(word) for word in (*job, seed))
                 say(
                     f"{done}: train {row['train']['bayes_error']:.4f}, test"

@@ -1,7 +1,7 @@
 """The paper's other figures: the summary of its introduction, the payoff tables of Alice and Bob,
 the scheme of the two nets.
 
-python -m paper.summary_figures
+python -m paper.pages.summary_figures
 """
 
 from pathlib import Path
@@ -15,8 +15,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyBboxPatch, Rectangle
 
 from paper.experiments import EXPERIMENTS, RESULTS
-from paper.game_figures import save
-from paper.gathered import FINEST, LEARNED, ceilings, columns
+from paper.pages.game_figures import save
+from paper.pages.results_by_column import FINEST, LEARNED, ceilings, columns
 from paper.printed import targets
 from sfumato.data.joint import Joint
 from sfumato.files import read_json

@@ -1,0 +1,1 @@
+"""What is shown: pages and figures of docs/reproduction, made from the JSON of the runs."""

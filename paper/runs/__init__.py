@@ -1,0 +1,1 @@
+"""What is run: one module per table or figure of the paper, each writes JSON to docs/reproduction."""
