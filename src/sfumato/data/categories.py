@@ -3,10 +3,12 @@ own."""
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
 from sfumato.data.joint import Joint
+from sfumato.data.plane import Plane
 from sfumato.data.read import read_table
 from sfumato.errors import DataError
 from sfumato.files import array_hash
@@ -45,7 +47,7 @@ class CategoricalData:
     losses: np.ndarray
     name: str = "table"
     notes: tuple[str, ...] = ()
-    plane = None
+    plane: ClassVar[Plane | None] = None
     region = None
 
     def __post_init__(self) -> None:
@@ -95,6 +97,10 @@ class CategoricalData:
     def report_places(self) -> np.ndarray:
         """Report k at (k, 0)."""
         return _along(len(self.reports))
+
+    def on_plane(self, plane: Plane | None) -> "CategoricalData":
+        """Itself: categories lie on no plane."""
+        return self
 
     def joint(self) -> Joint:
         """P(secret, truth) with truth k at (k, 0); truths of probability zero left out."""

@@ -15,6 +15,8 @@ _POLAR_AXIS_M = _AXIS_M * (1 - _FLATTENING)
 METRES_A_DEGREE = 111_320.0  # of latitude, about
 WIDEST_M = 200_000.0  # half width beyond which a flat plane is no longer an honest picture
 _POLE_LATITUDE = 89.0
+_NEAR_DEGREES = 2.0  # a plane's points lie no further than this from its centre
+_CITY_DEGREES = 5.0
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,37 @@ def _earth_centred(latitude: np.ndarray, longitude: np.ndarray) -> np.ndarray:
     return np.stack(
         [flat * np.cos(lon), flat * np.sin(lon), normal * (1 - _ECCENTRICITY_2) * np.sin(lat)],
         axis=1,
+    )
+
+
+def looks_like_degrees(points: np.ndarray, plane: Plane | None) -> bool:
+    """Whether points given as metres are degrees, as far as that can be told without a mistake.
+
+    With a plane: all of them lie within two units of the plane's own latitude and longitude, a spot
+    of a few metres.  Without one: two places or more, all within the range of degrees, less than
+    five units apart and further from the origin than from each other, as a city is in degrees and
+    no data set is in metres.  Latitude and longitude may come in either order.
+    """
+    points = np.atleast_2d(points)
+    if not len(points):
+        return False
+    if plane is not None:
+        centre = np.array([plane.latitude, plane.longitude])
+        near = np.array([_NEAR_DEGREES, _NEAR_DEGREES / np.cos(np.radians(plane.latitude))])
+        return bool(
+            np.hypot(*centre) > 2 * _NEAR_DEGREES
+            and any(
+                np.all(np.abs(points - centre[order]) <= near[order]) for order in ([0, 1], [1, 0])
+            )
+        )
+    extent = points.max(axis=0) - points.min(axis=0)
+    largest = np.sort(np.abs(points).max(axis=0))
+    return bool(
+        0 < extent.max() < _CITY_DEGREES
+        and np.hypot(*np.median(points, axis=0)) > extent.max()
+        and largest[0] <= 90
+        and largest[1] <= 180
+        and np.any(points * 2 != np.round(points * 2))
     )
 
 

@@ -13,7 +13,7 @@ from sfumato.data.plane import Plane, check_degrees
 from sfumato.data.samples import Samples
 from sfumato.data.select import inside_square
 from sfumato.data.synthetic import four_corners
-from sfumato.errors import DataError
+from sfumato.errors import DataError, arg
 
 USUAL = {
     "secret": ("user", "user_id", "userid", "uid", "secret", "id"),
@@ -29,6 +29,7 @@ def read_checkins(
     path: str | Path,
     *,
     square: tuple[float, float, float] | None = None,
+    plane: Plane | None = None,
     secret: str | None = None,
     lat: str | None = None,
     lon: str | None = None,
@@ -39,11 +40,17 @@ def read_checkins(
     Main arguments: `path`, the name "four-corners", or a file: SNAP check-ins (tab separated, no
     header), CSV or Parquet with a header, each also as .gz (Parquet compresses itself).
     `square` keeps the check-ins within (latitude, longitude, side in metres) and centres the plane
-    there; it is applied before anything is projected, so a file of the whole world works.
+    there; it is applied before anything is projected, so a file of the whole world works.  `plane`
+    puts the metres on a plane that other data lie on: `plane=train.plane` for a file of test data.
 
     Other arguments: `secret`, `lat`, `lon` name the columns where they are not among the usual
     ones; `seed` is for data made by a formula.
     """
+    if square is not None and plane is not None:
+        raise DataError(
+            f"{arg('square')} centres the plane on the square; it does not go with {arg('plane')}:"
+            " select the square, then move the data with on_plane"
+        )
     if str(path) == "four-corners":
         if any(name is not None for name in (secret, lat, lon)):
             raise DataError(
@@ -51,7 +58,9 @@ def read_checkins(
                 " latitude and longitude"
             )
         data = four_corners(seed=seed).all
-        return data if square is None else data.in_square(*square)
+        if square is not None:
+            return data.in_square(*square)
+        return data if plane is None else data.on_plane(plane)
     table = read_table(Path(path), words=(secret,))
     source = Path(path).name
     names = _columns(table.column_names, source=source, secret=secret, lat=lat, lon=lon)
@@ -68,7 +77,7 @@ def read_checkins(
         longitude = numbers(table[names["lon"]], source=source, column=names["lon"])
         check_degrees(latitude, longitude, source=source)
         if square is None:
-            plane = Plane(
+            plane = plane or Plane(
                 float(latitude.min() + latitude.max()) / 2,
                 float(longitude.min() + longitude.max()) / 2,
             )
@@ -77,10 +86,10 @@ def read_checkins(
             kept, points, plane = inside_square(latitude, longitude, square, source=source)
         samples = Samples(codes[kept], points, users, plane=plane, name=source)
     else:
-        if square is not None:
+        if square is not None or plane is not None:
             raise DataError(
-                f"{source} is in plane metres (columns x and y); a square about a latitude needs"
-                " degrees"
+                f"{source} is in plane metres (columns x and y);"
+                f" {arg('square' if plane is None else 'plane')} needs degrees"
             )
         points = np.stack(
             [numbers(table[names[axis]], source=source, column=names[axis]) for axis in "xy"],

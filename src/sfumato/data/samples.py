@@ -6,7 +6,7 @@ import numpy as np
 
 from sfumato.data.grid import Grid, Region
 from sfumato.data.joint import Joint
-from sfumato.data.plane import Plane
+from sfumato.data.plane import Plane, looks_like_degrees
 from sfumato.errors import DataError
 from sfumato.files import array_hash
 from sfumato.randomness import generator
@@ -51,6 +51,12 @@ class Samples:
             raise DataError(
                 f"secrets are numbered from 0 to {len(self.secrets) - 1}; got {secret.min()} to"
                 f" {secret.max()}"
+            )
+        several = len(np.unique(secret)) > 1
+        if (several or self.plane is not None) and looks_like_degrees(truth, self.plane):
+            raise DataError(
+                f"{self.name}: the truths look like degrees; expected metres on a plane: read them"
+                " with read_checkins, or convert them with Plane(latitude, longitude).to_metres"
             )
         secret.flags.writeable = truth.flags.writeable = False
         object.__setattr__(self, "secret", secret)
@@ -107,6 +113,30 @@ class Samples:
             places=places,
             secrets=self.secrets,
         )
+
+    def on_plane(self, plane: Plane | None) -> "Samples":
+        """The same check-ins in metres on another plane, so that data of two files can meet.
+
+        >>> from sfumato.data.synthetic import four_corners
+        >>> moved = four_corners(0).test.on_plane(Plane(48.86, 2.35))
+        >>> moved.plane
+        Plane(latitude=48.86, longitude=2.35)
+        """
+        if plane == self.plane:
+            return self
+        if plane is None or self.plane is None:
+            raise DataError(
+                f"{self.name} is in {'plane metres' if self.plane is None else 'degrees'} and what"
+                f" it meets in {'plane metres' if plane is None else 'degrees'}; expected the same"
+                " of both: bring both in degrees, or give Samples(..., plane=) the plane that its"
+                " metres lie on"
+            )
+        region = self.region
+        if region is not None:  # the same square of the Earth, on the new plane
+            x, y = plane.to_metres(*self.plane.to_degrees(np.array([region.centre])))[0]
+            region = Region(centre=(float(x), float(y)), side_m=region.side_m)
+        truth = plane.to_metres(*self.plane.to_degrees(self.truth))
+        return replace(self, truth=truth, plane=plane, region=region)
 
     def in_square(self, latitude: float, longitude: float, side_m: float) -> "Samples":
         """The check-ins in a square about (latitude, longitude), on a plane that touches there."""

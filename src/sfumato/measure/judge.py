@@ -105,8 +105,13 @@ def judge(
     Main arguments: `grid` merges reports into its cells; without one the mechanism's own reports
     are judged, which needs a finite law (snap a continuous mechanism first). Other arguments:
     `sampled_on` is the grid to fall back to where the law is not known or too large to work out;
-    `fitted_on` is training data for the adversary of `learnt_error`.
+    `fitted_on` is training data for the adversary of `learnt_error`.  Data on another
+    plane than the mechanism's (or, where it knows none, than that of `fitted_on`) are brought to
+    it.
     """
+    plane = mechanism.plane or (samples if fitted_on is None else fitted_on).plane
+    samples = samples.on_plane(plane)
+    fitted_on = None if fitted_on is None else fitted_on.on_plane(plane)
     _check_secrets(samples)
     law = mechanism.law(samples.joint(), grid=grid, loss=loss)
     if law is not None:

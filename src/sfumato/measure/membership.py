@@ -95,6 +95,8 @@ def membership_test(
     than a toss.  `grid` is for a mechanism whose law needs one; where the law is not known only the
     stored places are looked at.
     """
+    plane = mechanism.plane or train.plane
+    train, held_out = train.on_plane(plane), held_out.on_plane(plane)
     stored = stored_places(mechanism)
     own = np.unique(train.truth, axis=0)
     listed = 0.0 if not len(stored) else float((_distance(stored, own) <= _SAME_M).mean())

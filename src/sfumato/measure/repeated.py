@@ -94,6 +94,7 @@ def repeated_reports(
     True
     """
     numbers = _checked(counts)
+    samples = samples if mechanism.plane is None else samples.on_plane(mechanism.plane)
     before = samples.joint()
     law = _law(mechanism, before, grid)
     seen = law.joint(before)

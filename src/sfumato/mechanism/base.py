@@ -2,14 +2,16 @@
 
 import pkgutil
 from abc import ABC, abstractmethod
+from copy import copy
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from sfumato.data.grid import Grid
 from sfumato.data.joint import Joint
+from sfumato.data.plane import Plane, looks_like_degrees
 from sfumato.errors import FileError, MechanismError, SfumatoError
 from sfumato.files import read_arrays, written_beside
 from sfumato.mechanism.law import Law, Loss, Rows, euclidean, merge_on_grid
@@ -30,11 +32,26 @@ class Mechanism(ABC):
 
     kind: ClassVar[str]
     draws: int = 1
+    _plane: Plane | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "kind" in cls.__dict__:
             _KINDS[cls.kind] = cls
+
+    @property
+    def plane(self) -> Plane | None:
+        """The plane that truths and reports lie on, where it is known: data of another plane are
+        brought to it before they meet the mechanism."""
+        return self._plane
+
+    def on_plane(self, plane: Plane | None) -> Self:
+        """The same mechanism, known to work in the metres of a plane."""
+        if plane == self.plane:
+            return self
+        placed = copy(self)
+        object.__setattr__(placed, "_plane", plane)
+        return placed
 
     def sample(self, truth: Any, *, seed: int | None = None) -> np.ndarray:
         """A report for one point (2,) or for many (n, 2), in metres.
@@ -52,6 +69,12 @@ class Mechanism(ABC):
         if not np.all(np.isfinite(points)):
             raise MechanismError(
                 "a truth must be two finite numbers of metres; got NaN or infinity"
+            )
+        if looks_like_degrees(points, self.plane):
+            raise MechanismError(
+                "the truths look like degrees; expected metres on a plane: convert them with"
+                " plane.to_metres(latitude, longitude), with the plane of the mechanism's data",
+                hint="where they are metres, say so with mechanism.on_plane(plane)",
             )
         reports = self._report(points, uniforms(len(points), self.draws, seed=seed))
         return reports[0] if single else reports
@@ -109,8 +132,13 @@ class Mechanism(ABC):
                 allow_pickle=False,
                 format=np.array(_FORMAT),
                 kind=np.array(self.kind),
+                **_plane_array(self.plane),
                 **self.arrays(),
             )
+
+
+def _plane_array(plane: Plane | None) -> dict[str, np.ndarray]:
+    return {} if plane is None else {"plane": np.array([plane.latitude, plane.longitude])}
 
 
 def load_mechanism(path: str | Path) -> Mechanism:
@@ -131,7 +159,8 @@ def mechanism_from_arrays(arrays: dict[str, np.ndarray], *, source: str) -> Mech
             f"{source} holds a mechanism of kind '{kind}', which this version does not know"
         )
     try:
-        return _KINDS[kind].from_arrays(arrays)
+        plane = Plane(*map(float, arrays["plane"])) if "plane" in arrays else None
+        return _KINDS[kind].from_arrays(arrays).on_plane(plane)
     except KeyError as error:
         raise FileError(
             f"{source}: the array {error} is missing; make or copy the file again"

@@ -10,6 +10,7 @@ from scipy.spatial import cKDTree
 
 from sfumato.data.grid import Grid, Region
 from sfumato.data.joint import Joint
+from sfumato.data.plane import Plane
 from sfumato.errors import MechanismError
 from sfumato.mechanism.base import Mechanism, inner_arrays, inner_mechanism
 from sfumato.mechanism.laplace import PlanarLaplace
@@ -30,6 +31,10 @@ class Wrapped(Mechanism):
     @property
     def draws(self) -> int:  # type: ignore[override]
         return self.inner.draws
+
+    @property
+    def plane(self) -> Plane | None:
+        return self._plane or self.inner.plane
 
     @property
     def geo_epsilon(self) -> float | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from sfumato.data.categories import CategoricalData
 from sfumato.data.grid import Grid, Region
+from sfumato.data.plane import Plane
 from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError
 from sfumato.measure.estimate import Estimate, estimate_bayes_error
@@ -198,6 +199,8 @@ def compare(
             "mechanisms on words and on places cannot be compared with each other; compare each"
             " kind by itself"
         )
+    plane = _common_plane(given, on if train is None else train)
+    on, train = on.on_plane(plane), None if train is None else train.on_plane(plane)
     entries = [_entry(item, on) for item in given]
     region = (
         next((entry.region for entry in entries if entry.region is not None), None) or on.region
@@ -245,6 +248,23 @@ def _left_out(
     return solve_without_each(
         problem, solver, on={on.name: on}, seed=seed, hits=hits, progress=tell
     )
+
+
+def _common_plane(
+    given: list[Solution | Run | Entry], data: Samples | CategoricalData
+) -> Plane | None:
+    """The plane that the mechanisms were made on; the data's, where none of them knows its own."""
+    planes = {
+        item.mechanism.plane
+        for item in given
+        if item.mechanism.plane is not None or not isinstance(item, Entry)
+    }
+    if len(planes) > 1:
+        raise ProblemError(
+            "the mechanisms lie on planes with different centres; solve them on the same data, or"
+            " on data brought to one plane with on_plane"
+        )
+    return planes.pop() if planes else data.plane
 
 
 def _on_words(item: Solution | Run | Entry) -> bool:

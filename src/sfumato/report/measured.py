@@ -1,7 +1,7 @@
 """Measuring runs and files of reports: what `sfumato measure` prints."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ from sfumato.adversary.neighbours import Neighbours, bayes_error_bound
 from sfumato.adversary.neural import Neural
 from sfumato.data.categories import CategoricalData
 from sfumato.data.grid import Grid, Region
-from sfumato.data.plane import Plane
 from sfumato.data.read import numbers, read_checkins, read_table
 from sfumato.data.recipe import Recipe
 from sfumato.data.samples import Samples
@@ -114,10 +113,9 @@ def _data_of(
         if run.recipe is not None and run.recipe.losses is not None:
             raise DataError("a run on words is judged on its own table; --data is for places")
         return (
-            _onto_plane(
-                Recipe(source, secret=secret, lat=lat, lon=lon).load().all,
-                run.record["data"].get("plane"),
-            ),
+            Recipe(source, secret=secret, lat=lat, lon=lon)
+            .load()
+            .all.on_plane(run.mechanism.plane),
             None,
         )
     if run.recipe is None:
@@ -130,21 +128,6 @@ def _data_of(
             hint="--data FILE",
         )
     return train, test
-
-
-def _onto_plane(given: Samples, plane: dict[str, float] | None) -> Samples:
-    """Put other data on the plane of the run, so that metres mean the same places."""
-    if (plane is None) != (given.plane is None):
-        raise DataError(
-            f"{given.name} and the run do not both use degrees (or both plane metres); bring data"
-            " of the same kind"
-        )
-    if plane is None or given.plane is None:
-        return given
-    target = Plane(**plane)
-    return replace(
-        given, truth=target.to_metres(*given.plane.to_degrees(given.truth)), plane=target
-    )
 
 
 def measure_run(

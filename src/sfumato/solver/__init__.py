@@ -61,8 +61,9 @@ def solve(
     else:
         found = solver.solve(problem, seed=seed, time_limit=time_limit)
     seconds = time.perf_counter() - start
+    mechanism = found.mechanism.on_plane(problem.samples.plane)
     measured = judge(
-        found.mechanism,
+        mechanism,
         problem.samples,
         loss=problem.loss,
         region=problem.region,
@@ -75,7 +76,7 @@ def solve(
         problem,
         solver,
         seed,
-        found.mechanism,
+        mechanism,
         measured,
         status,
         seconds,

@@ -10,13 +10,14 @@ import json
 import platform
 import shutil
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from sfumato.data.categories import CategoricalData
 from sfumato.data.grid import Grid, Region
+from sfumato.data.plane import Plane
 from sfumato.data.recipe import Recipe
 from sfumato.data.samples import Samples
 from sfumato.errors import DataError, FileError
@@ -289,6 +290,8 @@ def load_run(folder: str | Path) -> Run:
             record["loss_function"], str
         )
         _ = run.recipe, run.grid, run.region, run.history  # each reads its part of the record
+        plane = record["data"].get("plane")
+        run = replace(run, mechanism=mechanism.on_plane(None if plane is None else Plane(**plane)))
     except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError):
         sound = False
     if not sound:
