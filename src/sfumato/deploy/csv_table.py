@@ -14,7 +14,6 @@ import numpy as np
 from sfumato.data.read import SNAP_COLUMNS, looks_like_snap
 from sfumato.deploy.reading import readable, seconds_of, whole_seconds
 from sfumato.errors import DataError
-from sfumato.files import written_beside
 
 _BLOCK_ROWS = 32_768
 _LONGEST_RECORD = 1 << 20
@@ -162,30 +161,32 @@ class CsvTable:
 
     @contextmanager
     def sink(
-        self, path: Path, *, first: str, second: str, decimals: int, without: tuple[str, ...] = ()
+        self,
+        target: IO[bytes],
+        *,
+        packed: bool,
+        first: str,
+        second: str,
+        decimals: int,
+        without: tuple[str, ...] = (),
     ) -> Iterator["CsvSink"]:
-        """A file of the same kind, under its name only when all is written."""
+        """Write a file of the same kind to `target`, `packed` by gzip or plain."""
         kept = [place for place, name in enumerate(self.names) if name not in without]
         places = (self.names.index(first), self.names.index(second))
-        with written_beside(path) as beside, beside.open("wb") as raw:
-            # No name and no time in the gzip header: they would differ from run to run.
-            packed = (
-                gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=6)
-                if path.name.endswith(".gz")
-                else raw
-            )
-            with io.TextIOWrapper(packed, **_TEXT, write_through=False) as target:
-                sink = CsvSink(target, self.delimiter, places, kept, decimals)
-                if self.header is not None:
-                    mark = "\ufeff" if self.header.startswith("\ufeff") else ""
-                    names = _split(self.header.removeprefix(mark), self.delimiter)
-                    target.write(
-                        mark
-                        + self.delimiter.join(names[place] for place in kept)
-                        + (self._end or "\n")
-                    )
-                yield sink
-                target.flush()
+        # No name and no time in the gzip header: they would differ from run to run.
+        raw: Any = (
+            gzip.GzipFile(filename="", mode="wb", fileobj=target, mtime=0, compresslevel=6)
+            if packed
+            else target
+        )
+        with io.TextIOWrapper(raw, **_TEXT, write_through=False) as text:
+            if self.header is not None:
+                mark = "\ufeff" if self.header.startswith("\ufeff") else ""
+                names = _split(self.header.removeprefix(mark), self.delimiter)
+                text.write(
+                    mark + self.delimiter.join(names[place] for place in kept) + (self._end or "\n")
+                )
+            yield CsvSink(text, self.delimiter, places, kept, decimals)
 
 
 class CsvSink:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import IO, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from sfumato.deploy.parquet_table import ParquetTable
 from sfumato.deploy.protect import Outside, protect
 from sfumato.deploy.release import Release
 from sfumato.errors import DataError
+from sfumato.files import written_beside
 
 _SHOWN = 5  # rows named in a refusal
 _LOOKED_AT = 5_000  # first rows of a file in which columns that betray the place are looked for
@@ -108,9 +109,16 @@ class Table(Protocol[_Block]):
         ...
 
     def sink(
-        self, path: Path, *, first: str, second: str, decimals: int, without: tuple[str, ...] = ()
+        self,
+        target: IO[bytes],
+        *,
+        packed: bool,
+        first: str,
+        second: str,
+        decimals: int,
+        without: tuple[str, ...] = (),
     ) -> AbstractContextManager[Sink[_Block]]:
-        """A file of the same kind, under its name only when all is written."""
+        """Write a file of the same kind to `target`; `packed` by gzip, where the kind has that."""
         ...
 
 
@@ -155,14 +163,21 @@ def sanitize_file(
             asks_time=chance.asks_time,
         )
         _check_names(table.names, policy.drop, columns, source=source.name)
-        with table.sink(
-            target,
-            first=columns.first,
-            second=columns.second,
-            decimals=release.decimals,
-            without=policy.drop,
-        ) as sink:
-            return _all_blocks(release, chance, policy, table, columns, sink, progress)
+        with written_beside(target) as beside:
+            with (
+                beside.open("wb") as raw,
+                table.sink(
+                    raw,
+                    packed=target.name.lower().endswith(".gz"),
+                    first=columns.first,
+                    second=columns.second,
+                    decimals=release.decimals,
+                    without=policy.drop,
+                ) as sink,
+            ):
+                tally = _all_blocks(release, chance, policy, table, columns, sink, progress)
+            # Here the file is whole and has no name yet: the place to look at it once more.
+            return tally
     finally:
         table.close()
 

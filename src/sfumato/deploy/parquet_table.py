@@ -4,13 +4,12 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from sfumato.deploy.reading import readable, seconds_of
 from sfumato.errors import DataError
-from sfumato.files import written_beside
 
 BLOCK_ROWS = 65_536
 _MOST_ROWS_A_GROUP = 1 << 20
@@ -121,9 +120,16 @@ class ParquetTable:
 
     @contextmanager
     def sink(
-        self, path: Path, *, first: str, second: str, decimals: int, without: tuple[str, ...] = ()
+        self,
+        target: IO[bytes],
+        *,
+        packed: bool,
+        first: str,
+        second: str,
+        decimals: int,
+        without: tuple[str, ...] = (),
     ) -> Iterator["ParquetSink"]:
-        """A file of the same kind, under its name only when all is written."""
+        """Write a file of the same kind to `target`; Parquet has packing of its own."""
         import pyarrow as pa
         from pyarrow import parquet
 
@@ -132,7 +138,7 @@ class ParquetTable:
             schema = schema.remove(schema.get_field_index(name))
         fields = [_unnoted(field).with_type(_remade(field.type, _unnoted)) for field in schema]
         schema = pa.schema(fields, metadata=_harmless(schema.metadata, without))
-        with written_beside(path) as beside, parquet.ParquetWriter(beside, schema) as writer:
+        with parquet.ParquetWriter(target, schema) as writer:
             yield ParquetSink(writer, schema, first, second, self._group_rows)
 
 
