@@ -26,16 +26,20 @@ def command(source: str | None, port: int, tiles: str | None, no_open: bool) -> 
     """Open a page on this machine: bring data, set a budget, watch, compare, attack, take away.
 
     The page answers on this machine only, to whoever has the address that is printed.  Ctrl-C ends
-    it.
+    it and removes what the page kept: take away what you want to have.
     """
-    from sfumato.studio.serve import serve
+    from sfumato.studio.serve import Opening, serve
 
-    def ready(address: str) -> None:
-        click.echo(address)
+    def ready(opening: Opening) -> None:
+        click.echo(opening.address)
+        click.echo(f"runs and data are in {opening.folder} until Ctrl-C ends the studio", err=True)
         if not no_open:
+            import threading
             import webbrowser
 
-            webbrowser.open(address)
+            # Not the address: it holds a secret, and others can read command lines.
+            door = opening.door.as_uri()
+            threading.Thread(target=webbrowser.open, args=(door,), daemon=True).start()
 
     with suppress(KeyboardInterrupt):  # the usual end
         serve(source, port=port, tiles=tiles, ready=ready)

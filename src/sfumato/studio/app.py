@@ -31,13 +31,18 @@ _HEARTBEAT_S = 1.0
 
 class Studio:
     """The server's side of the page; `given` is the data named on the command line, `tiles` a tile
-    address or None."""
+    address or None, `folder` where pages keep their work."""
 
     def __init__(
-        self, *, given: str | None, tiles: str | None, stopping: Callable[[], bool]
+        self,
+        *,
+        given: str | None,
+        tiles: str | None,
+        folder: Path,
+        stopping: Callable[[], bool],
     ) -> None:
         self.given, self.tiles, self.stopping = given, tiles, stopping
-        self.sessions = Sessions()
+        self.sessions = Sessions(folder)
 
     def app(self) -> Starlette:
         """The application behind the guard."""
@@ -45,6 +50,7 @@ class Studio:
         routes = [
             Route("/", lambda request: FileResponse(STATIC / "index.html")),
             Route("/api/session", self._plainly(self.enter), methods=["POST"]),
+            Route("/api/discard", self._plainly(self.discard), methods=["POST"]),
             Route("/api/{session}/events", self._plainly(self.events)),
             Route("/api/{session}/file", self._plainly(self.receive_file), methods=["POST"]),
             Route("/api/{session}/points", self._plainly(self.points)),
@@ -91,6 +97,9 @@ class Studio:
                 return JSONResponse(
                     {"error": "out of memory; use larger cells or less data"}, status_code=400
                 )
+            except Exception as error:  # its text may hold a place: only its kind is said
+                said = f"the studio failed inside ({type(error).__name__}); please report it"
+                return JSONResponse({"error": said}, status_code=500)
 
         return answered
 
@@ -98,12 +107,7 @@ class Studio:
         async def answered(request: Request) -> Response:
             from sfumato.files import plain
 
-            try:
-                document = json.loads(await request.body() or b"{}")
-            except ValueError:
-                document = None
-            if not isinstance(document, dict):
-                raise ProblemError("this request is not a JSON object; load the page again")
+            document = parse.document(await request.body())
             return JSONResponse(plain(await answer(self._session(request), document)))
 
         return answered
@@ -114,14 +118,24 @@ class Studio:
     # Pages and their events -----------------------------------------------------------------------
 
     async def enter(self, request: Request) -> Response:
-        document = json.loads(await request.body() or b"{}")
-        session = self.sessions.enter(
-            document.get("previous") if isinstance(document, dict) else None
-        )
+        document = parse.document(await request.body())
+        session = await self.sessions.enter(document.get("previous"))
         given = None if self.given is None else Path(self.given).name
         return JSONResponse(
-            {"session": session.id, "given": given, "tiles": self.tiles, "version": __version__}
+            {
+                "session": session.id,
+                "given": given,
+                "tiles": self.tiles,
+                "version": __version__,
+                "folder": str(session.folder),
+                "left": [one for one in self.sessions.left() if one["session"] != session.id],
+            }
         )
+
+    async def discard(self, request: Request) -> Response:
+        """Drop the work of a page that was closed: the person has asked for it."""
+        await self.sessions.discard(parse.document(await request.body()).get("session"))
+        return JSONResponse({})
 
     async def events(self, request: Request) -> Response:
         session = self._session(request)
@@ -179,6 +193,11 @@ class Studio:
             source, name = str(session.uploaded), session.uploaded.name
         else:
             raise ProblemError("choose four-corners or a file first")
+        if session.worth_keeping and asked.get("discard") is not True:
+            raise ProblemError(
+                "this page holds kept or unfinished runs, and other data would drop them; take them"
+                " away first, or say that they may be dropped"
+            )
         loaded = await run_in_threadpool(dataset.load, parse.recipe_of(asked, name), source)
         await session.use(loaded)
         return loaded.description

@@ -103,7 +103,7 @@ class Guard:
         host = heads.get("host", "")
         if host not in self.hosts:
             return "this address is not the studio's; open the one that `sfumato studio` printed"
-        first, _, _ = scope["path"][1:].partition("/")
+        first, _, rest = scope["path"][1:].partition("/")
         if (
             not hmac.compare_digest(first.encode(), self.token.encode())
             or len(scope["path"]) <= len(self.token) + 1
@@ -115,7 +115,9 @@ class Guard:
         origin, unsafe = heads.get("origin"), scope["method"] not in ("GET", "HEAD")
         if (origin is not None or unsafe) and origin != f"http://{host}":
             return "this request comes from another page; the studio answers its own page only"
-        if heads.get("sec-fetch-site", "none") not in _FROM_HERE:
+        # The file that opens the page counts as another site; it is given the page and no more.
+        opens = heads.get("sec-fetch-mode") == "navigate" and rest == ""
+        if heads.get("sec-fetch-site", "none") not in _FROM_HERE and not opens:
             return "this request comes from another site; the studio answers its own page only"
         return None
 

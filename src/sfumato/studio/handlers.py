@@ -118,7 +118,7 @@ async def preview(session: Session, asked: dict[str, Any]) -> Any:
     if None in at:
         raise ProblemError("a place is two numbers of metres")
     row = int(np.argmin(((train.truth - np.array(at, dtype=float)) ** 2).sum(axis=1)))
-    runs = [session.run(name) for name in asked.get("runs", [])][:8]
+    runs = [session.run(name) for name in parse.texts(asked, "runs")][:8]
     answers = [await run_in_threadpool(preview_of, run.folder, train.truth[row]) for run in runs]
     found = {
         run.id: answer | {"cell_m": run.cell_m} for run, answer in zip(runs, answers, strict=True)

@@ -1,5 +1,6 @@
 """What the page sends, checked: a sentence for every value that makes no sense."""
 
+import json
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -7,6 +8,25 @@ from sfumato.errors import ProblemError
 
 if TYPE_CHECKING:
     from sfumato.data.recipe import Recipe
+
+
+_LARGEST = 2**53  # beyond it a page cannot tell two whole numbers apart
+
+
+def document(body: bytes) -> dict[str, Any]:
+    """The JSON object in a body; an empty one for none.
+
+    >>> document(b'{"seed": 1}')
+    {'seed': 1}
+    """
+    try:
+        found = json.loads(body or b"{}")
+        json.dumps(found, ensure_ascii=False, allow_nan=False).encode()  # whole letters, no NaN
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise ProblemError("this request is not a JSON object; load the page again")
+    return found
 
 
 def number(
@@ -21,8 +41,10 @@ def number(
     value = asked.get(name)
     if value is None or value == "":
         return default
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ProblemError(f"{what} is a number; got '{str(value)[:40]}'")
+    if not (abs(value) <= _LARGEST and isfinite(value)):
+        raise ProblemError(f"{what} is a number of ordinary size; got one beyond {_LARGEST:.0e}")
     if above is not None and not value > above:
         raise ProblemError(f"{what} must be above {above:g}; got {value:g}")
     return float(value)
@@ -48,6 +70,16 @@ def words(asked: dict[str, Any], name: str) -> str | None:
     return value or None
 
 
+def texts(asked: dict[str, Any], name: str) -> list[str]:
+    """A list of pieces of text; an empty one where nothing was said."""
+    value = asked.get(name)
+    if value is None:
+        return []
+    if not (isinstance(value, list) and all(isinstance(one, str) for one in value)):
+        raise ProblemError(f"'{name}' is a list of texts; got {type(value).__name__}")
+    return value
+
+
 def recipe_of(asked: dict[str, Any], source: str) -> "Recipe":
     """The selection that the Data panel describes."""
     from sfumato.data.recipe import Recipe
@@ -71,11 +103,7 @@ def recipe_of(asked: dict[str, Any], source: str) -> "Recipe":
                 " none"
             )
         square = (values[0] or 0.0, values[1] or 0.0, values[2] or 0.0)
-    users = asked.get("users")
-    if users is not None and not (
-        isinstance(users, list) and all(isinstance(name, str) for name in users)
-    ):
-        raise ProblemError("users are a list of names")
+    users = None if asked.get("users") is None else texts(asked, "users")
     train = whole(asked, "train", what="training check-ins per user", least=1)
     test = whole(asked, "test", what="test check-ins per user", default=0)
     if train is None and test:

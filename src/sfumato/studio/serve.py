@@ -1,24 +1,44 @@
-"""The studio's server: loopback only, a free port, a random token in the address."""
+"""The studio's server: loopback only, a free port, a random token in the address.
+
+The token never stands in a command line, which every user of the machine can read: a browser is
+given a file that only this user can read and that leads to the address.
+"""
 
 import asyncio
+import os
 import secrets
+import signal
 import socket
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
 import uvicorn
 
 from sfumato.errors import DataError, ProblemError
 from sfumato.studio.app import Studio
+from sfumato.studio.folder import work_folder
 from sfumato.studio.guard import Guard, policy
 
 LOOPBACK = "127.0.0.1"
 
 
+@dataclass(frozen=True)
+class Opening:
+    """How to reach the page: its address, which holds the token; a file that leads there and may
+    be named in a command line; and the folder of all that pages keep."""
+
+    address: str
+    door: Path
+    folder: Path
+
+
 def serve(
-    given: str | None, *, port: int = 0, tiles: str | None = None, ready: Callable[[str], None]
+    given: str | None, *, port: int = 0, tiles: str | None = None, ready: Callable[[Opening], None]
 ) -> None:
-    """Serve until interrupted; `ready` is told the address once the server answers."""
+    """Serve until interrupted; `ready` is told how to reach the page once the server answers."""
     policy(tiles)  # refuses an address that is not one before anything starts
     if given is not None and given != "four-corners" and not Path(given).is_file():
         raise DataError(
@@ -26,36 +46,54 @@ def serve(
         )
     place = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        place.bind((LOOPBACK, port))
-    except OSError as error:
-        place.close()
-        raise ProblemError(
-            f"port {port} cannot be used: {error.strerror}; name another, or none for a free one"
-        ) from None
-    port, token = place.getsockname()[1], secrets.token_urlsafe(24)
-    studio = Studio(given=given, tiles=tiles, stopping=lambda: server.should_exit)
-    guard = Guard(
-        studio.app(), token=token, hosts=(f"{LOOPBACK}:{port}", f"localhost:{port}"), tiles=tiles
-    )
-    config = uvicorn.Config(
-        guard,
-        log_level="critical",
-        access_log=False,
-        server_header=False,
-        ws="none",
-        lifespan="on",
-        timeout_graceful_shutdown=3,
-    )
-    server = _Server(config, lambda: ready(f"http://{LOOPBACK}:{port}/{token}/"))
-    try:
-        asyncio.run(server.serve(sockets=[place]))
-    finally:
-        place.close()
+    with place, work_folder() as folder:
+        try:
+            place.bind((LOOPBACK, port))
+        except OSError as error:
+            raise ProblemError(
+                f"port {port} cannot be used: {error.strerror}; name another, or none for a free"
+                " one"
+            ) from None
+        port, token = place.getsockname()[1], secrets.token_urlsafe(24)
+        opening = _opening(f"http://{LOOPBACK}:{port}/{token}/", folder)
+        studio = Studio(
+            given=given, tiles=tiles, folder=folder, stopping=lambda: server.should_exit
+        )
+        hosts = (f"{LOOPBACK}:{port}", f"localhost:{port}")
+        config = uvicorn.Config(
+            Guard(studio.app(), token=token, hosts=hosts, tiles=tiles),
+            log_level="critical",
+            access_log=False,
+            server_header=False,
+            ws="none",
+            lifespan="on",
+            timeout_graceful_shutdown=3,
+        )
+        server = _Server(config, lambda: ready(opening))
+        # The server hands the signal on when it has ended; the folder goes first.
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            asyncio.run(server.serve(sockets=[place]))
+        finally:
+            signal.signal(signal.SIGTERM, before)
+
+
+def _opening(address: str, folder: Path) -> Opening:
+    """Write the file that leads to the address, readable by its owner alone."""
+    door = folder / "open.html"
+    handle = os.open(door, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as target:
+        target.write(
+            '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+            '<meta name="referrer" content="no-referrer"><title>sfumato studio</title>'
+            f'<meta http-equiv="refresh" content="0; url={escape(address)}"></head>'
+            f'<body><a href="{escape(address)}">Open the studio</a></body></html>\n'
+        )
+    return Opening(address, door, folder)
 
 
 class _Server(uvicorn.Server):
-    """Says when it answers."""
+    """Says when it answers; ends in order when its terminal is closed, too."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -63,4 +101,8 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
+        with suppress(AttributeError, NotImplementedError, RuntimeError):
+            asyncio.get_running_loop().add_signal_handler(
+                signal.SIGHUP, lambda: setattr(self, "should_exit", True)
+            )
         self._ready()

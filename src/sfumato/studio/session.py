@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sfumato.studio.attack_game import AttackGame
     from sfumato.studio.dataset import Loaded
 
-GRACE_S = 5.0  # a page that is loaded again has so long to come back to its work
+GRACE_S = 5.0  # how long a page that is loaded again has to come back to its work
 _UNSEEN_S = 30.0
 _PROOF_S = 90.0
 _REFINING_S = 25.0
@@ -79,6 +79,7 @@ class Session:
     game: "AttackGame | None" = None
     stream: "asyncio.Queue[dict[str, Any] | None] | None" = None
     closed: bool = False
+    resting: bool = False
     _jobs: dict[str, Job] = field(default_factory=dict)
     _count: int = 0
     _beginning: bool = False
@@ -104,6 +105,15 @@ class Session:
         if run is None or run.found is None:
             raise ProblemError("there is no such run on this page; solve first")
         return run
+
+    @property
+    def worth_keeping(self) -> bool:
+        """Whether there is work that only the person may drop: kept runs, and stopped ones that can
+        be resumed."""
+        return any(
+            (run.kept and run.found is not None) or run.state == "interrupted"
+            for run in self.runs.values()
+        )
 
     @property
     def kept(self) -> list[PageRun]:
@@ -254,18 +264,37 @@ class Session:
         """The numbers of the processes at work for this page."""
         return [job.pid for job in self._jobs.values() if job.running]
 
+    async def rest(self) -> None:
+        """End all jobs; runs and data stay."""
+        for name in _JOBS:
+            await self._end(name)
+        self.resting = True
+        self.runs = {name: run for name, run in self.runs.items() if run.found is not None}
+        for run in self.runs.values():
+            run.state = "interrupted" if run.state == "running" else run.state
+
+    async def wake(self) -> None:
+        """Prove again, if the page was at rest."""
+        if self.resting and self.loaded is not None and self.loaded.description["provable"]:
+            self.resting = False
+            await self.prove(None)
+
     async def close(self) -> None:
         """End all jobs and remove the folder."""
         self.closed = True
-        for name in _JOBS:
-            await self._end(name)
+        await self.rest()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class Sessions:
-    """All pages of one server.  A page that went away is closed after a moment of grace."""
+    """All pages of one server, each with a folder in `folder`.
 
-    def __init__(self) -> None:
+    A page that went away is closed after a moment of grace; if it holds runs worth keeping, its
+    jobs end and the rest stays until a page takes it up again or the person discards it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._open: dict[str, Session] = {}
         self._waiting: set[asyncio.Task[None]] = set()
 
@@ -276,15 +305,39 @@ class Sessions:
             raise ProblemError("this page was closed or has slept too long; load it again")
         return session
 
-    def enter(self, previous: Any) -> Session:
-        """The session of a page: its previous one if the page was loaded again, else a new one."""
+    async def enter(self, previous: Any) -> Session:
+        """The session of a page: its previous one if the page was loaded again or takes up the work
+        of a closed one, else a new one."""
         old = self._open.get(previous) if isinstance(previous, str) else None
         if old is not None and old.stream is None and not old.closed:
+            self._close_later(old.id, _UNSEEN_S)
+            await old.wake()
             return old
         name = secrets.token_urlsafe(16)
-        self._open[name] = Session(name, Path(tempfile.mkdtemp(prefix="sfumato-studio-")))
+        self._open[name] = Session(name, Path(tempfile.mkdtemp(prefix="page-", dir=self._folder)))
         self._close_later(name, _UNSEEN_S)
         return self._open[name]
+
+    def left(self) -> list[dict[str, Any]]:
+        """Pages that went away and hold runs worth keeping, for the page that comes next."""
+        return [
+            {
+                "session": session.id,
+                "data": "" if session.loaded is None else session.loaded.description["name"],
+                "runs": len(session.runs),
+                "folder": str(session.folder),
+            }
+            for session in self._open.values()
+            if session.stream is None and not session.closed and session.worth_keeping
+        ]
+
+    async def discard(self, name: Any) -> None:
+        """Drop what a page that went away has left."""
+        session = self._open.get(name) if isinstance(name, str) else None
+        if session is None or session.stream is not None:
+            raise ProblemError("there is no page of this name that was closed")
+        del self._open[session.id]
+        await session.close()
 
     def attach(self, session: Session) -> "asyncio.Queue[dict[str, Any] | None]":
         """Begin a stream of events; an older one of the same page ends."""
@@ -303,7 +356,11 @@ class Sessions:
         async def close() -> None:
             await asyncio.sleep(after_s)
             session = self._open.get(name)
-            if session is not None and session.stream is None:
+            if session is None or session.stream is not None:
+                return
+            if session.worth_keeping:
+                await session.rest()
+            else:
                 del self._open[name]
                 await session.close()
 

@@ -38,6 +38,17 @@ export async function enter() {
   return told;
 }
 
+/** Load the page with the work of one that was closed. */
+export function takeUp(left) {
+  sessionStorage.setItem("session", left);
+  location.reload();
+}
+
+/** Drop the work of a page that was closed. */
+export async function discard(left) {
+  return answer(await send("api/discard", { method: "POST", body: JSON.stringify({ session: left }) }));
+}
+
 /** Ask a question and get the answer; a mistake is thrown as one sentence. */
 export async function ask(what, question = {}) {
   await inside;

@@ -1,6 +1,6 @@
 // The page: five panels over one state. The server tells what changes; panels ask and show.
 
-import { ask, enter, fetchPoints, listen, unpack } from "./api.js";
+import { ask, discard, enter, fetchPoints, listen, takeUp, unpack } from "./api.js";
 import { html, render, useEffect, useRef, useState } from "./html.js";
 import { ThemeButton } from "./parts.js";
 import { DataPanel } from "./panel-data.js";
@@ -76,7 +76,16 @@ function App() {
     },
     async keep(id, kept = true) {
       if (!(await attempt(() => ask("keep", { run: id, kept })))) return;
-      update((old) => ({ runs: old.runs.map((one) => (one.id === id ? { ...one, kept } : one)), comparison: null, look: null, said: kept ? "Kept for comparing." : "No longer kept." }));
+      update((old) => ({ runs: old.runs.map((one) => (one.id === id ? { ...one, kept } : one)), comparison: null, look: null, said: kept ? `Kept for comparing, in ${old.entered.folder} until the studio ends.` : "No longer kept." }));
+    },
+    /** Whether other data may be chosen: it drops kept and unfinished runs, so the person is asked. */
+    mayDrop() {
+      const count = now.current.runs.filter((one) => one.kept || one.state === "interrupted").length;
+      return !count || confirm(`Other data drops ${count === 1 ? "the run that is kept or unfinished" : `the ${count} runs that are kept or unfinished`} on this page. Drop, and go on?`);
+    },
+    async discard(left) {
+      if (!confirm(`Remove the ${left.runs} run(s) on ${left.data} for good?`)) return;
+      if (await attempt(() => discard(left.session))) update((old) => ({ entered: { ...old.entered, left: old.entered.left.filter((one) => one !== left) }, said: "Removed." }));
     },
     /** Solve several one after the other and keep each. */
     async solveAll(tasks) {
@@ -105,6 +114,7 @@ function App() {
     </header>
     <div role="alert" class="error" hidden=${!state.error}>${state.error}${state.error && html` <button type="button" class="plain" aria-label="Close this message" onClick=${() => update({ error: "" })}>✕</button>`}</div>
     ${state.lost && html`<div class="error" role="alert">The studio does not answer. If <code>sfumato studio</code> is still running, load this page again.</div>`}
+    ${(state.entered?.left ?? []).map((left) => html`<div class="left" key=${left.session}>A page that was closed holds ${left.runs} run(s) on ${left.data}, in ${left.folder}. <button type="button" onClick=${() => takeUp(left.session)}>Take up again</button> <button type="button" onClick=${() => actions.discard(left)}>Discard</button></div>`)}
     <div class="said" role="status" aria-live="polite">${state.said}</div>
     <main><div id="panel" role="tabpanel" aria-labelledby="tab-${state.panel}"><${Panel} state=${state} actions=${actions} /></div></main>
     <footer>Everything stays on this machine. ${state.entered?.tiles ? "Street tiles are fetched from the address that you gave: its owner sees where you look." : ""}</footer>`;

@@ -27,6 +27,7 @@ export function DataPanel({ state, actions }) {
   };
 
   const choose = async (source, next = form, without = off) => {
+    if (!actions.mayDrop()) return;
     setBusy("Reading …");
     const square = [next.lat, next.lon, next.side].map(numberIn);
     const users = without.size && data ? data.everybody.map((one) => one.name).filter((name) => !without.has(name)) : null;
@@ -40,6 +41,7 @@ export function DataPanel({ state, actions }) {
       secret: next.secretColumn,
       lat: next.latColumn,
       lon: next.lonColumn,
+      discard: true, // the person was asked
     };
     const found = await actions.attempt(() => ask("data", asked));
     if (found) {
