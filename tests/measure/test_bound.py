@@ -8,12 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.data.grid import Grid
 from sfumato.errors import SfumatoError
-from sfumato.measure.bound import CertificateError, Claim, bound_grid, bound_plane, covers_hull
+from sfumato.measure.bound import CertificateError, Claim, bound_grid, bound_plane
+from sfumato.measure.cells import Cells, covers_hull
 
-GRID = np.stack(
-    np.meshgrid(np.arange(5, 100, 10.0), np.arange(5, 100, 10.0), indexing="ij"), axis=-1
-).reshape(-1, 2)
+SQUARE = Grid(side_m=100.0, cells=10, centre=(50.0, 50.0))
+GRID = SQUARE.centres()
+CELLS = Cells.over(SQUARE, GRID)
 
 
 def leakage(joint_xz: np.ndarray, objective: str, gains: np.ndarray | None) -> float:
@@ -89,7 +91,7 @@ def test_no_plane_certificate_is_above_a_mechanism_anywhere_on_the_plane(
     seen = (claim.joint @ law).T
     shares[cell] = (seen + 1e-9) / (seen + 1e-9).sum(axis=1, keepdims=True)
     budgets = (claim.max_loss is not None) + (claim.user_max_loss is not None) * len(claim.joint)
-    bound = bound_plane(claim, shares, rng.exponential(size=budgets) * 0.01, truths, GRID, 5.0)
+    bound = bound_plane(claim, shares, rng.exponential(size=budgets) * 0.01, truths, CELLS)
     assert bound <= leakage(claim.joint @ law, objective, None) + 1e-12
 
 
@@ -104,17 +106,12 @@ def test_the_proof_of_two_people_by_hand() -> None:
 
 def test_mixed_cells_cover_the_hull_and_a_missing_one_does_not() -> None:
     truths = np.random.default_rng(0).random((12, 2)) * 100
-    quarter = np.array([[-2.5, -2.5], [-2.5, 2.5], [2.5, -2.5], [2.5, 2.5]])
-    mixed = np.vstack([np.delete(GRID, 44, axis=0), GRID[44] + quarter])
-    halves = np.r_[np.full(99, 5.0), np.full(4, 2.5)]
-    assert covers_hull(truths, mixed, halves)
-    assert not covers_hull(truths, mixed[:-1], halves[:-1])
-    assert not covers_hull(
-        truths, mixed + np.r_[np.zeros(102), 0.3][:, None], halves
-    )  # one cell out of place
+    mixed = CELLS[np.delete(np.arange(100), 44)].joined(CELLS[44:45].quartered())
+    assert covers_hull(truths, mixed)
+    assert not covers_hull(truths, mixed[: len(mixed) - 1])
     claim = Claim(np.full((2, 12), 1 / 24), max_loss=25.0)
     with pytest.raises(CertificateError, match="cover"):
-        bound_plane(claim, np.full((44, 2), 0.5), [0.0], truths, GRID[1:45], 5.0)
+        bound_plane(claim, np.full((44, 2), 0.5), [0.0], truths, CELLS[1:45])
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,15 @@ from sfumato.data.joint import Joint
 from sfumato.data.samples import Samples
 from sfumato.errors import FileError
 from sfumato.measure.bound import CertificateError, bound_grid
-from sfumato.measure.certificate import Certificate, Proof, claim_of, load_certificate
+from sfumato.measure.cells import Cells
+from sfumato.measure.certificate import (
+    Certificate,
+    PlaneProof,
+    Proof,
+    claim_of,
+    known_leakages,
+    load_certificate,
+)
 from sfumato.measure.objective import Bayes, Gain, Information, Objective
 from sfumato.mechanism.channel import Channel
 from sfumato.solver import Exact, Problem, solve
@@ -58,11 +66,8 @@ def some_certificate(problem: Problem, seed: int = 0, *, plane: bool = True) -> 
     count = len(problem.reports)
     prices = rng.exponential(0.005, budgets)
     on_grid = Proof(problem.reports, rng.dirichlet(np.ones(columns), count), prices)
-    on_plane = Proof(
-        problem.reports,
-        rng.dirichlet(np.ones(columns), count),
-        prices,
-        np.full(count, problem.grid.cell_m / 2),
+    on_plane = PlaneProof(
+        Cells.over(problem.grid, problem.reports), rng.dirichlet(np.ones(columns), count), prices
     )
     return Certificate.of(problem, on_grid, on_plane if plane else None)
 
@@ -165,17 +170,17 @@ def test_files_of_others_are_refused_with_the_reason(kept: Path, tmp_path: Path)
             "the array 'grid.shares' is missing",
         ),
         (
-            {name: value for name, value in arrays.items() if name != "plane.half_sides"},
-            "the array 'plane.half_sides' is missing",
+            {name: value for name, value in arrays.items() if name != "plane.cells"},
+            "the array 'plane.cells' is missing",
         ),
         ({**arrays, "max_loss": np.array(3.0)}, "not what it should be"),
-        ({**arrays, "max_loss": np.array(["many"])}, "not what it should be"),
+        ({**arrays, "max_loss": np.array(["many"])}, "of another kind"),
         ({**arrays, "grid.shares": arrays["grid.shares"][:-1]}, "a row of shares for each place"),
         ({**arrays, "grid.places": arrays["grid.places"] * np.nan}, "finite"),
-        (
-            {**arrays, "plane.half_sides": arrays["plane.half_sides"][:-1]},
-            "half side for each cell",
-        ),
+        ({**arrays, "plane.cells": arrays["plane.cells"][:-1]}, "row of shares for each of its"),
+        ({**arrays, "plane.cells": arrays["plane.cells"] * 1.0}, "of another kind"),
+        ({**arrays, "plane.root": arrays["plane.root"] * 1e9}, "a square of at most"),
+        ({**arrays, "note": np.zeros(3)}, "an array 'note' that no certificate has"),
     ):
         np.savez(path, **wrong)
         with pytest.raises(FileError, match=reason):
@@ -225,11 +230,11 @@ def test_another_problem_is_refused_with_the_reason(
         ("grid.shares", 0.9, "probability vector"),
         ("grid.multipliers", -1.0, "at least 0"),
         ("grid.multipliers", np.nan, "at least 0"),
-        ("plane.half_sides", 0.5, "do not cover the convex hull"),
+        ("plane.root", np.array([1.0, 1.0, 0.5]), "do not cover the convex hull"),
     ],
 )
 def test_arrays_that_prove_nothing_are_refused(
-    kept: Path, problem: Problem, tmp_path: Path, name: str, value: float, reason: str
+    kept: Path, problem: Problem, tmp_path: Path, name: str, value: Any, reason: str
 ) -> None:
     """Whole files, with numbers that an adversary could not have: nothing is claimed from them."""
     with np.load(kept) as stored:
@@ -333,14 +338,13 @@ def test_the_plane_bound_is_below_the_grid_bound_is_below_the_leakage(objective:
     cells = split_until(
         task,
         problem.places,
-        problem.reports,
-        25.0,
+        Cells.over(problem.grid, problem.reports),
         optimum.scores,
         optimum.multipliers,
         goal=optimum.bound,
         max_rounds=2,
     )
-    on_plane = Proof(cells.centres_m, cells.scores, cells.multipliers, cells.half_sides_m)
+    on_plane = PlaneProof(cells.cells, cells.scores, cells.multipliers)
     whole = Certificate.of(
         problem, Proof(problem.reports, optimum.scores, optimum.multipliers), on_plane
     ).bound(problem)
@@ -365,3 +369,85 @@ def test_a_certificate_of_words_holds_for_its_table_only() -> None:
     dearer = replace(table, losses=table.losses * 2)
     with pytest.raises(CertificateError, match="other data"):
         certificate.bound(Problem(dearer, max_loss=0.4))
+
+
+def in_the_former_format(certificate: Certificate, path: Path) -> None:
+    """As the first version wrote it: middles and half sides of cells."""
+    certificate.save(path)
+    with np.load(path) as stored:
+        arrays = {name: stored[name] for name in stored.files if name[:6] != "plane."}
+    arrays["format"] = np.array("sfumato certificate 1")
+    proof = certificate.on_plane
+    if proof is not None:
+        arrays |= {
+            "plane.places": proof.cells.centres_m,
+            "plane.half_sides": proof.cells.sides_m / 2,
+            "plane.shares": proof.shares,
+            "plane.multipliers": proof.multipliers,
+        }
+    np.savez(path, **arrays)
+
+
+def test_a_certificate_of_the_former_version_proves_what_it_did(tmp_path: Path) -> None:
+    problem = problem_of(cell_m=25.0)
+    certificate = solve(problem, Exact()).certificate
+    assert certificate is not None and certificate.on_plane is not None
+    assert len(np.unique(certificate.on_plane.cells.index[:, 0])) > 1
+    in_the_former_format(certificate, tmp_path / "former.npz")
+    before, after = (
+        certificate.bound(problem),
+        load_certificate(tmp_path / "former.npz").bound(problem),
+    )
+    assert before.plane is not None and after.plane is not None
+    assert after.grid == before.grid and abs(after.plane - before.plane) < 1e-9
+
+
+@pytest.mark.parametrize("apart_m", [0.0, 8e5])
+def test_four_cells_of_a_billion_kilometres_moved_apart_are_refused(
+    apart_m: float, tmp_path: Path
+) -> None:
+    """The forgery that once proved 0.76 where a mechanism leaks 0.37: cells so large that the check
+    of the cover forgave them 800 km, far enough from all truths to charge them for it."""
+    problem = problem_of()
+    largest = 1e12
+    signs = np.array([[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
+    certificate = some_certificate(problem, plane=False)
+    certificate.save(tmp_path / "forged.npz")
+    with np.load(tmp_path / "forged.npz") as stored:
+        arrays = dict(stored)
+    arrays |= {
+        "format": np.array("sfumato certificate 1"),
+        "plane.places": signs * (largest / 2 + apart_m / 2),
+        "plane.half_sides": np.full(4, largest / 2),
+        "plane.shares": np.full((4, 3), 1 / 3),
+        "plane.multipliers": np.array([1e-6]),
+    }
+    np.savez(tmp_path / "forged.npz", **arrays)
+    with pytest.raises(FileError, match="a square of at most 1e\\+08 m"):
+        load_certificate(tmp_path / "forged.npz").bound(problem)
+    cells = Cells((-5e7, -5e7), 1e8, np.array([[1, 0, 0], [1, 0, 1], [1, 1, 0], [1, 1, 1]]))
+    whole = PlaneProof(cells, arrays["plane.shares"], arrays["plane.multipliers"])
+    found = replace(certificate, on_plane=whole).bound(problem).plane
+    assert found == pytest.approx(1 / 3)  # large cells that do cover the hull: the blind guess
+
+
+def test_a_bound_above_a_known_mechanism_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever fault let it through: nothing is claimed that the coin within the budget refutes."""
+    problem = problem_of()
+    certificate = some_certificate(problem)
+    for part in ("bound_grid", "bound_plane"):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"sfumato.measure.certificate.{part}", lambda *_: 0.95)
+            with pytest.raises(CertificateError, match="claims more than a known mechanism allows"):
+                certificate.bound(problem)
+
+
+@given(seed=st.integers(0, 10**6), mode=st.integers(0, 3), objective=st.sampled_from(OBJECTIVES))
+def test_known_mechanisms_leak_no_less_than_the_optimum(
+    seed: int, mode: int, objective: Objective
+) -> None:
+    problem, _ = budgets_kept_by(three_users(seed % 7, points=3), seed, mode, objective)
+    certificate = solve(problem, Exact(plane=False)).certificate
+    assert certificate is not None
+    on_grid, _ = known_leakages(problem)
+    assert certificate.bound(problem).grid <= on_grid

@@ -14,28 +14,35 @@ into scores here, so that what is checked is always admissible:
   information   believe the posterior share(x)             s(x) = log( share(x) / p(x) ), nats
 
 The bound holds for reports at the places given (`bound_grid`) or for every report on the plane
-(`bound_plane`). A bound on the vulnerability v says: Bayes error at most 1 - v. Rounding: a margin
-of 1e-12 times the size of the terms is taken off, so the number printed is never above the true one
-by more than about 1e-12.
+(`bound_plane`). A bound on the vulnerability v says: Bayes error at most 1 - v.
+
+Rounding goes downwards: what is returned is at most the true bound of the numbers as stored. Let
+u = 2^-53, X the secrets, A the guesses, k = 8(X + A) + 64. Shares are normalised here (A u), scores
+are sums of A products (gain) or logarithms of a ratio (log is good to 8u), and a cost sums X of
+them: in all it is off by less than k u p(w) (1 + largest score). Prices sum at most X + 1
+multipliers times sums of X probabilities; they are lowered by k u, which also covers the rounding
+of a distance. Totals are summed exactly (fsum), less k u of the size of their terms. The exact
+rational checker, `sfumato.measure.recheck`, holds this against arithmetic without rounding.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from math import fsum, isfinite, nextafter
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sfumato.errors import SfumatoError
+from sfumato.measure.cells import Cells, CertificateError, covers_hull
+
+__all__ = ["CertificateError", "Claim", "bound_grid", "bound_plane", "score_costs"]
 
 _PAIRS_AT_ONCE = 2_000_000
-_MARGIN = 1e-12
+_UNIT = 2.0**-53
+_MOST_PRICE = 1e15
 
 
-class CertificateError(SfumatoError):
-    """The certificate proves nothing, with the reason."""
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Claim:
     """What the bound is about: the data, the objective and the budgets.
 
@@ -90,9 +97,24 @@ class Claim:
         if not (np.all(budgets >= 0) and np.all(np.isfinite(budgets))):
             raise CertificateError("budgets must be finite and at least 0")
 
-    def prices(self, multipliers: ArrayLike) -> tuple[np.ndarray, float]:
-        """Price of one unit of loss per truth, and what the budgets pay back. Order: total, then
-        secrets."""
+    @property
+    def guesses(self) -> int:
+        """How many things an adversary may guess: the columns of the shares."""
+        return len(self.joint) if self.gains is None else len(self.gains)
+
+    @property
+    def rounding(self) -> float:
+        """k u, see above."""
+        return (8 * (len(self.joint) + self.guesses) + 64) * _UNIT
+
+    @cached_property
+    def prior(self) -> np.ndarray:
+        """P(secret), each rounded once."""
+        return np.array([fsum(row) for row in np.asarray(self.joint).tolist()])
+
+    def budgets(self) -> tuple[np.ndarray, np.ndarray]:
+        """What a unit of loss at each truth is charged to each budget (budgets x truths), and their
+        limits. Order: total, then secrets."""
         charges: list[np.ndarray] = []
         limits: list[float] = []
         if self.max_loss is not None:
@@ -100,41 +122,54 @@ class Claim:
             limits.append(float(self.max_loss))
         if self.user_max_loss is not None:
             charges.extend(self.joint)
-            limits.extend(self.joint.sum(axis=1) * np.asarray(self.user_max_loss, dtype=float))
+            limits.extend(self.prior * np.asarray(self.user_max_loss, dtype=float))
+        table = np.array(charges).reshape(len(limits), self.joint.shape[1])
+        return table, np.array(limits, dtype=float)
+
+    def prices(self, multipliers: ArrayLike) -> tuple[np.ndarray, float]:
+        """Price of one unit of loss per truth, rounded down, and what the budgets pay back."""
+        charges, limits = self.budgets()
         multipliers = np.asarray(multipliers, dtype=float)
-        if multipliers.shape != (len(limits),):
+        if multipliers.shape != limits.shape:
             raise CertificateError(
                 f"{len(limits)} budgets need as many multipliers; got shape {multipliers.shape}"
             )
-        if not (np.all(multipliers >= 0) and np.all(np.isfinite(multipliers))):
-            raise CertificateError("multipliers must be finite and at least 0")
-        table = np.array(charges).reshape(len(limits), self.joint.shape[1])
-        return multipliers @ table, float(multipliers @ np.array(limits, dtype=float))
+        if not np.all((multipliers >= 0) & (multipliers <= _MOST_PRICE)):
+            raise CertificateError(
+                f"multipliers must be at least 0 and at most {_MOST_PRICE:g}; got another"
+            )
+        paid = float(multipliers @ limits)
+        if not isfinite(paid):
+            raise CertificateError("multipliers times budgets are not finite: nothing is proved")
+        return (multipliers @ charges) * (1 - self.rounding), paid
 
 
-def score_costs(claim: Claim, given: ArrayLike) -> np.ndarray:
+def score_costs(claim: Claim, given: ArrayLike) -> tuple[np.ndarray, float]:
     """sum_x p(x,w) s_z(x), truths x reports, from the shares given (reports x guesses), after
-    checking them."""
+    checking them; and the largest size of a score."""
     shares = np.asarray(given, dtype=float)
-    guesses = len(claim.joint) if claim.gains is None else len(claim.gains)
-    if shares.ndim != 2 or shares.shape[1] != guesses:
-        raise CertificateError(f"shares must have {guesses} columns; got shape {shares.shape}")
+    if shares.ndim != 2 or shares.shape[1] != claim.guesses:
+        raise CertificateError(
+            f"shares must have {claim.guesses} columns; got shape {shares.shape}"
+        )
     if not (np.all(shares >= 0) and np.all(np.abs(shares.sum(axis=1) - 1) <= 1e-6)):
         raise CertificateError("each row of shares must be a probability vector")
     shares = shares / shares.sum(axis=1, keepdims=True)
     if claim.objective == "bayes":
-        return claim.joint.T @ shares.T
+        return claim.joint.T @ shares.T, 1.0
     if claim.objective == "gain":
-        return claim.joint.T @ (shares @ np.asarray(claim.gains, dtype=float)).T
-    prior = claim.joint.sum(axis=1)
+        gains = np.asarray(claim.gains, dtype=float)
+        return claim.joint.T @ (shares @ gains).T, float(np.abs(gains).max())
+    prior = claim.prior
     ratio = np.where(
         prior > 0, shares / np.where(prior > 0, prior, 1.0), 1.0
     )  # a secret that never occurs weighs nothing
     never = ratio == 0
-    costs = claim.joint.T @ np.log(np.where(never, 1.0, ratio)).T
+    scores = np.log(np.where(never, 1.0, ratio))
+    costs = claim.joint.T @ scores.T
     if never.any():  # log 0 counts only where the secret has mass at the truth
         costs[(claim.joint.T > 0).astype(float) @ never.T > 0] = -np.inf
-    return costs
+    return costs, float(np.abs(scores).max())
 
 
 def bound_grid(
@@ -150,17 +185,28 @@ def bound_grid(
     prices, paid = claim.prices(multipliers)
     truths = claim.joint.shape[1]
     shares = np.asarray(shares, dtype=float)
-    least = np.full(truths, np.inf)
+    if shares.ndim != 2 or not len(shares):
+        raise CertificateError(f"shares must be a table with a row per report; got {shares.shape}")
+    least, largest = np.full(truths, np.inf), 0.0
     step = max(1, _PAIRS_AT_ONCE // truths)
     for start in range(0, len(shares), step):
         indices = np.arange(start, min(start + step, len(shares)))
         loss = np.asarray(loss_of(indices), dtype=float)
         if loss.shape != (truths, len(indices)) or not np.all(loss >= 0):
             raise CertificateError("losses must be numbers, at least 0, one per truth and report")
-        least = np.minimum(
-            least, _cheapest(claim, score_costs(claim, shares[indices]), prices, loss)
-        )
-    return _total(least, paid)
+        costs, size = score_costs(claim, shares[indices])
+        largest = max(largest, size)
+        least = np.minimum(least, _cheapest(claim, costs, prices, loss))
+    if np.any(np.isposinf(least)):
+        raise CertificateError("the cap leaves some truth without a report: no mechanism exists")
+    if np.any(np.isneginf(least)):  # a posterior of 0: nothing is proved
+        return -np.inf
+    total = fsum([*least.tolist(), -paid])
+    size = fsum(claim.prior) * (1 + largest) + fsum(np.abs(least).tolist()) + paid
+    bound = nextafter(total - claim.rounding * size, -np.inf)
+    if not isfinite(bound):
+        raise CertificateError("the bound is not a finite number: nothing is proved")
+    return bound
 
 
 def bound_plane(
@@ -168,116 +214,34 @@ def bound_plane(
     shares: ArrayLike,
     multipliers: ArrayLike,
     truths_m: ArrayLike,
-    centres_m: ArrayLike,
-    half_sides_m: ArrayLike,
+    cells: Cells,
 ) -> float:
     """The same for every mechanism that reports anywhere on the plane, loss = Euclidean distance in
     metres.
 
-    The scores are constant on square cells (centre, half side), of any sizes, that must cover the
-    convex hull of the
-    truths: a report outside it can be moved to its nearest point of the hull, which costs no more
-    and leaks no more. The loss is taken to the nearest point of the cell, hence at most the loss of
-    any report in it.
+    The scores are constant on square cells that must cover the convex hull of the truths: a report
+    outside it can be moved to its nearest point of the hull, which costs no more and leaks no more.
+    The loss is taken to the nearest point of the cell, rounded down, hence at most the loss of any
+    report in it.
     """
-    truths_m, centres_m = np.asarray(truths_m, dtype=float), np.asarray(centres_m, dtype=float)
-    half_sides_m = np.broadcast_to(np.asarray(half_sides_m, dtype=float), len(centres_m))
-    if not (
-        len(centres_m)
-        and np.all(half_sides_m > 0)
-        and np.all(np.isfinite(centres_m))
-        and np.all(np.isfinite(half_sides_m))
-    ):
-        raise CertificateError("cells need finite centres and half sides above 0")
-    if not covers_hull(truths_m, centres_m, half_sides_m):
+    truths_m = np.asarray(truths_m, dtype=float)
+    if np.shape(shares)[:1] != (len(cells),):
+        raise CertificateError(f"{len(cells)} cells need as many rows of shares")
+    if not covers_hull(truths_m, cells):
         raise CertificateError("the cells do not cover the convex hull of the truths")
-
-    def loss_of(indices: np.ndarray) -> np.ndarray:
-        away = np.abs(truths_m[:, None, :] - centres_m[indices]) - half_sides_m[indices][:, None]
-        away = np.maximum(away, 0.0)
-        return np.sqrt(away[..., 0] ** 2 + away[..., 1] ** 2)
-
-    return bound_grid(claim, shares, multipliers, loss_of)
+    return bound_grid(
+        claim, shares, multipliers, lambda chosen: cells[chosen].least_distance(truths_m)
+    )
 
 
 def _cheapest(claim: Claim, costs: np.ndarray, prices: np.ndarray, loss: np.ndarray) -> np.ndarray:
     """Per truth, the least cost over these reports, those beyond the cap left out."""
-    costs = costs + prices[:, None] * loss
+    free = prices == 0  # also of a loss that is infinite
+    if free.any():
+        loss_paid = np.where(free[:, None], 0.0, loss)
+    else:
+        loss_paid = loss
+    costs = costs + prices[:, None] * loss_paid
     if claim.cap is not None:
         costs = np.where(loss <= claim.cap * (1 + 1e-12), costs, np.inf)
-    return costs.min(axis=1)
-
-
-def _total(least: np.ndarray, paid: float) -> float:
-    if np.any(np.isposinf(least)):
-        raise CertificateError("the cap leaves some truth without a report: no mechanism exists")
-    return float(least.sum() - paid - _MARGIN * (np.abs(least).sum() + abs(paid) + 1.0))
-
-
-def covers_hull(truths_m: np.ndarray, centres_m: np.ndarray, half_sides_m: np.ndarray) -> bool:
-    """Whether square cells of one quadtree cover the convex hull of the truths.
-
-    Cells must be dyadic parts of one lattice: side = largest side / 2**k, aligned. Each lattice
-    square of the largest side that meets the hull must be a cell, or be covered, quarter by
-    quarter, where it meets the hull.
-    """
-    sides = 2 * half_sides_m
-    side = float(sides.max())
-    level = np.rint(np.log2(side / sides)).astype(int)
-    corner = centres_m[np.argmax(sides)] - side / 2
-    index = (centres_m - half_sides_m[:, None] - corner) / sides[:, None]
-    if np.any(np.abs(side / 2.0**level - sides) > 1e-9 * side) or np.any(
-        np.abs(index - np.rint(index)) > 1e-6
-    ):
-        return False
-    index = np.rint(index).astype(int)
-    cells = set(zip(level.tolist(), index[:, 0].tolist(), index[:, 1].tolist(), strict=True))
-    normals, offsets = _hull_edges(truths_m)
-    low = np.floor((truths_m.min(axis=0) - corner) / side - 1e-9).astype(int)
-    high = np.floor((truths_m.max(axis=0) - corner) / side + 1e-9).astype(int)
-    todo = [(0, i, j) for i in range(low[0], high[0] + 1) for j in range(low[1], high[1] + 1)]
-    deepest = int(level.max())
-    while todo:
-        depth, i, j = todo.pop()
-        if (depth, i, j) in cells:
-            continue
-        width = side / 2**depth
-        centre = corner + (np.array([i, j]) + 0.5) * width
-        reach = width / 2 * np.abs(normals).sum(axis=1)
-        if np.any(normals @ centre - offsets > reach + 1e-9 * side):
-            continue  # an edge of the hull has the whole square on its outer side
-        if depth == deepest:
-            return False
-        todo.extend((depth + 1, 2 * i + a, 2 * j + b) for a in (0, 1) for b in (0, 1))
-    return True
-
-
-def _hull_edges(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Outward unit normals and offsets of lines around the hull: normal . point <= offset for all
-    points."""
-    ordered: list[tuple[float, ...]] = sorted(set(map(tuple, points.tolist())))
-    corners: list[tuple[float, ...]] = []
-    for sequence in (ordered, ordered[::-1]):  # Andrew's monotone chain, lower then upper
-        chain: list[tuple[float, ...]] = []
-        for point in sequence:
-            while len(chain) > 1 and _turn(chain[-2], chain[-1], point) <= 0:
-                chain.pop()
-            chain.append(point)
-        corners.extend(chain[:-1])
-    hull = np.array(corners or ordered)
-    along = np.roll(hull, -1, axis=0) - hull
-    normals = np.column_stack([along[:, 1], -along[:, 0]])
-    length = np.linalg.norm(normals, axis=1)
-    normals = normals[length > 0] / length[length > 0][:, None]
-    box = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
-    normals = np.vstack([normals, box])
-    return normals, (points @ normals.T).max(
-        axis=0
-    )  # taken over all points: safe whatever the chain found
-
-
-def _turn(first: tuple[float, ...], second: tuple[float, ...], third: tuple[float, ...]) -> float:
-    """Above 0 where the path turns left."""
-    return (second[0] - first[0]) * (third[1] - first[1]) - (second[1] - first[1]) * (
-        third[0] - first[0]
-    )
+    return np.asarray(costs.min(axis=1))

@@ -17,10 +17,29 @@ from sfumato.data.joint import Joint
 from sfumato.errors import FileError
 from sfumato.files import read_arrays, written_beside
 from sfumato.measure.bound import CertificateError, Claim, bound_grid, bound_plane
+from sfumato.measure.cells import MOST_LEVELS, Cells
 from sfumato.measure.objective import Gain, Objective
 from sfumato.mechanism.law import Loss, euclidean
 
-_FORMAT = "sfumato certificate 1"
+_FORMAT, _FORMER = "sfumato certificate 2", "sfumato certificate 1"
+_ARRAYS = {
+    "format": "U",
+    "objective": "U",
+    "data_hash": "U",
+    "max_loss": "f",
+    "max_distance": "f",
+    "user_limits": "f",
+    "grid.places": "f",
+    "grid.shares": "f",
+    "grid.multipliers": "f",
+    "plane.root": "f",
+    "plane.cells": "i",
+    "plane.shares": "f",
+    "plane.multipliers": "f",
+}
+_FORMER_ARRAYS = {"plane.places": "f", "plane.half_sides": "f"}
+_ANEW = "`sfumato certify` makes the certificate anew in a run without one"
+_MOST_KNOWN = 256  # reports that are tried as the place for all
 _MOST_PAIRS = 4e8  # truths times cells up to which all cells of the region are checked
 _LN2 = float(np.log(2))
 
@@ -56,31 +75,35 @@ class Claimed(Protocol):
 class Bounds:
     """The least leakage of any mechanism within the budgets, in the objective's unit.
 
-    `grid` is for reports on the problem's grid (`cells` of them were checked), `plane` for reports
-    anywhere; None where the plane was not proved (words, or a loss that is not the distance).
+    `grid` is for reports on the problem's grid: `cells` of its `all_cells` were looked at (all of
+    them, unless truths times cells are beyond 4e8: then those near the truths' hull).  `plane` is
+    for reports anywhere; None where the plane was not proved (categories, or a loss that is not the
+    distance).
     """
 
     grid: float
     plane: float | None
     cells: int
+    all_cells: int | None = None
 
     def or_better(self, other: "Bounds") -> "Bounds":
         """What two proofs of one problem prove together: the larger of each."""
         planes = [each.plane for each in (self, other) if each.plane is not None]
         return Bounds(
-            max(self.grid, other.grid), max(planes, default=None), max(self.cells, other.cells)
+            max(self.grid, other.grid),
+            max(planes, default=None),
+            max(self.cells, other.cells),
+            self.all_cells,
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """Shares of guesses at places, with prices of the budgets; `half_sides` for cells of the
-    plane."""
+    """Shares of guesses at places, with prices of the budgets."""
 
     places: np.ndarray
     shares: np.ndarray
     multipliers: np.ndarray
-    half_sides: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         places, shares = np.asarray(self.places), np.asarray(self.shares)
@@ -96,10 +119,22 @@ class Proof:
             )
         if not np.all(np.isfinite(places)):
             raise CertificateError("the places of a proof must be finite numbers")
-        if self.half_sides is not None and np.shape(self.half_sides) != (len(places),):
+
+
+@dataclass(frozen=True, eq=False)
+class PlaneProof:
+    """Shares of guesses on cells of the plane, with prices of the budgets."""
+
+    cells: Cells
+    shares: np.ndarray
+    multipliers: np.ndarray
+
+    def __post_init__(self) -> None:
+        shape = np.shape(self.shares)
+        if len(shape) != 2 or not 0 < shape[0] == len(self.cells):
             raise CertificateError(
-                "a proof for the plane needs a half side for each cell; got shape"
-                f" {np.shape(self.half_sides)}"
+                f"a proof for the plane needs a row of shares for each of its {len(self.cells)}"
+                f" cells; got shape {shape}"
             )
 
 
@@ -113,10 +148,12 @@ class Certificate:
     user_limits: np.ndarray | None
     max_distance: float | None
     on_grid: Proof
-    on_plane: Proof | None = None
+    on_plane: PlaneProof | None = None
 
     @classmethod
-    def of(cls, problem: Claimed, on_grid: Proof, on_plane: Proof | None = None) -> "Certificate":
+    def of(
+        cls, problem: Claimed, on_grid: Proof, on_plane: PlaneProof | None = None
+    ) -> "Certificate":
         """A certificate for a problem."""
         return cls(
             problem.objective.name,
@@ -131,19 +168,12 @@ class Certificate:
     def bound(self, problem: Claimed) -> Bounds:
         """Work the proof out again for a problem; refuses a problem that it was not made for."""
         self._check(problem)
-        claim = claim_of(problem)
         on_grid, cells = bound_on_the_grid(problem, self.on_grid)
         plane = None
         if self.on_plane is not None and problem.loss is euclidean:
             proof = self.on_plane
-            assert proof.half_sides is not None
             plane = bound_plane(
-                claim,
-                proof.shares,
-                proof.multipliers,
-                problem.places,
-                proof.places,
-                proof.half_sides,
+                claim_of(problem), proof.shares, proof.multipliers, problem.places, proof.cells
             )
         unit = _LN2 if problem.objective.name == "information" else 1.0
         # Whatever is reported, the blind guess is there; and what holds on the plane holds on the
@@ -152,12 +182,13 @@ class Certificate:
             Joint(problem.joint.prior[:, None], secrets=problem.joint.secrets)
         )
         blind -= 1e-12 * (1 + abs(blind))  # room for the rounding of whoever it is held against
-        plane = None if plane is None else max(plane / unit, blind)
-        return Bounds(
-            grid=max(on_grid / unit, blind, -np.inf if plane is None else plane),
-            plane=plane,
-            cells=cells,
-        )
+        plane = None if plane is None else max(_in_unit(plane, unit), blind)
+        grid = max(_in_unit(on_grid, unit), blind, -np.inf if plane is None else plane)
+        known_on_grid, known_on_plane = known_leakages(problem)
+        refuse_above(grid, known_on_grid)
+        if plane is not None:
+            refuse_above(plane, min(known_on_grid, known_on_plane))
+        return Bounds(grid, plane, cells, _all_cells(problem))
 
     def _check(self, problem: Claimed) -> None:
         if self.data_hash != problem.samples.hash:
@@ -186,15 +217,19 @@ class Certificate:
             "max_distance": _optional(self.max_distance),
             "user_limits": np.array([] if self.user_limits is None else self.user_limits),
         }
-        for name, proof in (("grid", self.on_grid), ("plane", self.on_plane)):
-            if proof is not None:
-                arrays |= {
-                    f"{name}.places": proof.places,
-                    f"{name}.shares": proof.shares,
-                    f"{name}.multipliers": proof.multipliers,
-                }
-                if proof.half_sides is not None:
-                    arrays[f"{name}.half_sides"] = proof.half_sides
+        arrays |= {
+            "grid.places": self.on_grid.places,
+            "grid.shares": self.on_grid.shares,
+            "grid.multipliers": self.on_grid.multipliers,
+        }
+        if self.on_plane is not None:
+            cells = self.on_plane.cells
+            arrays |= {
+                "plane.root": np.array([*cells.corner, cells.side_m]),
+                "plane.cells": cells.index,
+                "plane.shares": self.on_plane.shares,
+                "plane.multipliers": self.on_plane.multipliers,
+            }
         with written_beside(path) as beside, beside.open("wb") as target:
             np.savez_compressed(target, allow_pickle=False, **arrays)
 
@@ -203,17 +238,19 @@ def load_certificate(path: str | Path) -> Certificate:
     """Read a certificate that `save` wrote."""
     arrays = read_arrays(path, what="certificate")
     try:
-        if str(arrays["format"]) != _FORMAT:
+        version = _text(arrays["format"])
+        if version not in (_FORMAT, _FORMER):
             raise FileError(f"{path} is not a certificate of this version; expected '{_FORMAT}'")
+        _check_arrays(arrays, _ARRAYS if version == _FORMAT else _ARRAYS | _FORMER_ARRAYS)
         limits = arrays["user_limits"]
         return Certificate(
-            objective=str(arrays["objective"]),
-            data_hash=str(arrays["data_hash"]),
+            objective=_text(arrays["objective"]),
+            data_hash=_text(arrays["data_hash"]),
             max_loss=_number(arrays["max_loss"]),
             user_limits=limits if len(limits) else None,
             max_distance=_number(arrays["max_distance"]),
             on_grid=Proof(arrays["grid.places"], arrays["grid.shares"], arrays["grid.multipliers"]),
-            on_plane=_plane_proof(arrays),
+            on_plane=_plane_proof(arrays) if version == _FORMAT else _former_plane_proof(arrays),
         )
     except KeyError as error:
         raise FileError(
@@ -223,7 +260,7 @@ def load_certificate(path: str | Path) -> Certificate:
         raise
     except CertificateError as error:
         raise FileError(f"{path} is not a certificate: {error}") from None
-    except (TypeError, ValueError):  # an array of another shape or type
+    except (TypeError, ValueError, OverflowError):  # an array of another shape or type
         raise FileError(
             f"{path} is not a certificate file: an array is not what it should be; make or copy it"
             " again"
@@ -252,12 +289,12 @@ def bound_on_the_grid(problem: Claimed, proof: Proof) -> tuple[float, int]:
     These are all cells of the region, each with the shares of the nearest one in the proof; where
     they are too many (or the reports are words), the problem's own list of reports.
     """
-    places, count = (
-        problem.reports,
-        problem.grid.cells_per_side if problem.loss_is_distance else None,
+    all_cells = _all_cells(problem)
+    places = (
+        problem.grid.centres()
+        if all_cells is not None and all_cells * len(problem.places) <= _MOST_PAIRS
+        else problem.reports
     )
-    if count is not None and count * count * len(problem.places) <= _MOST_PAIRS:
-        places = problem.grid.centres()
     nearest = (
         cKDTree(proof.places).query(places)[1]
         if places is not proof.places
@@ -272,15 +309,144 @@ def bound_on_the_grid(problem: Claimed, proof: Proof) -> tuple[float, int]:
     return bound, len(places)
 
 
-def _plane_proof(arrays: dict[str, np.ndarray]) -> Proof | None:
-    if "plane.places" not in arrays:
+def known_leakages(problem: Claimed) -> tuple[float, float]:
+    """The leakage of mechanisms that need no solving and keep the budgets: on the grid's reports
+    and on the plane; infinite where there is none.
+
+    Each flips a coin between one place for all and the nearest report of the truth (on the plane,
+    for distances, the truth itself).  A bound above one of them is false.
+    """
+    claim, joint = claim_of(problem), problem.joint
+    reports, truths = problem.reports, problem.places
+    charges, limits = claim.budgets()
+    if problem.loss_is_distance:
+        nearest = cKDTree(reports).query(truths)[1]
+    else:
+        nearest = np.concatenate(
+            [
+                problem.loss(part[:, None, :], reports[None, :, :]).argmin(axis=1)
+                for part in np.array_split(truths, 1 + len(truths) * len(reports) // 2_000_000)
+            ]
+        )
+    tried = reports[:: 1 + len(reports) // _MOST_KNOWN]
+    to_tried = problem.loss(truths[:, None, :], tried[None, :, :])
+    # the place for all that is least over the budgets
+    over = [to_tried.max(axis=0) / (claim.cap or np.inf)]
+    over += [
+        charge @ to_tried / max(limit, 1e-300)
+        for charge, limit in zip(charges, limits, strict=True)
+    ]
+    best = int(np.argmin(np.max(over, axis=0)))
+    place_for_all = to_tried[:, best]
+    used, column = np.unique(nearest, return_inverse=True)
+    moved = np.zeros((len(joint.prior), len(used)))
+    np.add.at(moved.T, column.ravel(), joint.table.T)
+
+    def leakage(near: np.ndarray, table: np.ndarray) -> float:
+        chance = _chance(claim, charges, limits, near, place_for_all)
+        if chance is None:
+            return np.inf
+        parts = np.column_stack([(1 - chance) * table, chance * joint.prior])
+        return problem.objective.leakage(Joint(parts / parts.sum(), secrets=joint.secrets))
+
+    on_grid = leakage(problem.loss(truths, reports[nearest]), moved)
+    on_plane = leakage(np.zeros(len(truths)), joint.table) if problem.loss is euclidean else np.inf
+    return on_grid, on_plane
+
+
+def _chance(
+    claim: Claim,
+    charges: np.ndarray,
+    limits: np.ndarray,
+    near: np.ndarray,
+    place_for_all: np.ndarray,
+) -> float | None:
+    """How often the coin may fall for the place for all; None where the other side is over the
+    budgets already."""
+    low, high = charges @ near, charges @ place_for_all
+    if np.any(low > limits) or (claim.cap is not None and near.max() > claim.cap):
         return None
-    return Proof(
-        arrays["plane.places"],
+    if claim.cap is not None and place_for_all.max() > claim.cap:
+        return 0.0
+    over = high > limits
+    shares = (limits[over] - low[over]) / (high[over] - low[over])
+    return float(np.min(shares, initial=1.0))
+
+
+def refuse_above(bound: float, known: float) -> None:
+    """Refuse a bound that is above the leakage of a mechanism within the budgets."""
+    if not bound <= known + 1e-9 * (1 + abs(known)):
+        raise CertificateError(
+            f"this certificate claims more than a known mechanism allows: at least {bound:.6g},"
+            f" where a mechanism within the budgets leaks {known:.6g}; it is refused"
+        )
+
+
+def _all_cells(problem: Claimed) -> int | None:
+    """How many cells the region has, for a loss that grows with the distance."""
+    count = problem.grid.cells_per_side if problem.loss_is_distance else None
+    return None if count is None else count * count
+
+
+def _in_unit(bound: float, unit: float) -> float:
+    """Nats as bits, rounded down."""
+    return bound if unit == 1.0 else bound / unit - 4 * 2.0**-53 * abs(bound / unit)
+
+
+def _check_arrays(arrays: dict[str, np.ndarray], kinds: dict[str, str]) -> None:
+    for name, array in arrays.items():
+        if name not in kinds:
+            raise CertificateError(f"it holds an array {name!r} that no certificate has")
+        if array.dtype.kind != kinds[name]:
+            raise CertificateError(f"the array {name!r} is of another kind, {array.dtype}")
+
+
+def _plane_proof(arrays: dict[str, np.ndarray]) -> PlaneProof | None:
+    if not any(name.startswith("plane.") for name in arrays):
+        return None
+    x, y, side = arrays["plane.root"].tolist()
+    return PlaneProof(
+        Cells((x, y), side, arrays["plane.cells"]),
         arrays["plane.shares"],
         arrays["plane.multipliers"],
-        arrays["plane.half_sides"],
     )
+
+
+def _former_plane_proof(arrays: dict[str, np.ndarray]) -> PlaneProof | None:
+    """Cells as the first version stored them, middles and half sides, as cells of a quadtree.
+
+    Where they are near no such cells nothing is proved; what they become is checked like any other.
+    """
+    if "plane.places" not in arrays:
+        return None
+    centres, halves = arrays["plane.places"], arrays["plane.half_sides"]
+    if centres.shape != (*halves.shape, 2) or halves.ndim != 1 or not len(halves):
+        raise CertificateError("a proof for the plane needs a half side for each cell")
+    largest = 2 * float(halves.max())
+    corner = (centres - halves[:, None]).min(axis=0)
+    across = float((centres + halves[:, None] - corner).max())
+    if not (
+        np.all(halves > 0)
+        and np.all(np.isfinite(centres))
+        and 0 < largest <= across < largest * 2**MOST_LEVELS
+    ):
+        raise CertificateError(f"the cells of the plane are no cells; {_ANEW}")
+    count = max(1, round(across / largest))
+    grid = Grid(side_m=count * largest, cells=count, centre=tuple(corner + count * largest / 2))
+    root = Cells.over(grid, grid.centre_of(np.zeros((1, 2))))
+    level = np.rint(np.log2(root.side_m / (2 * halves)))
+    if not np.all((level >= 0) & (level <= MOST_LEVELS)):
+        raise CertificateError(f"the cells of the plane are no cells of one quadtree; {_ANEW}")
+    steps = np.ldexp(root.side_m, -level.astype(int))
+    place = np.floor((centres - np.array(root.corner)) / steps[:, None])
+    cells = Cells(root.corner, root.side_m, np.column_stack([level, place]).astype(np.int64))
+    return PlaneProof(cells, arrays["plane.shares"], arrays["plane.multipliers"])
+
+
+def _text(stored: np.ndarray) -> str:
+    if stored.dtype.kind != "U" or stored.shape != ():
+        raise ValueError("not a text")
+    return str(stored)
 
 
 def _optional(value: float | None) -> np.ndarray:
@@ -288,6 +454,8 @@ def _optional(value: float | None) -> np.ndarray:
 
 
 def _number(stored: np.ndarray) -> float | None:
+    if stored.shape not in ((0,), (1,)):
+        raise ValueError("not a number or none")
     return float(stored[0]) if len(stored) else None
 
 

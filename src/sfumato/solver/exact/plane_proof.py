@@ -13,10 +13,12 @@ less a given slack.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from sfumato.measure.cells import Cells
+from sfumato.mechanism.law import euclidean
 from sfumato.solver.exact.column_generation import silent, solve
 from sfumato.solver.exact.pricing import cost_of, scores_for
 from sfumato.solver.exact.task import Task
@@ -29,37 +31,22 @@ _MOST_SEEN = (500_000_000, 250_000)  # the same where each cell is looked at onc
 _STALLED = 0.35
 _FIRST_TRUTHS = 150  # places of truths that the solve off the grid begins with
 _PAIRS_AT_ONCE = 2_000_000
-_QUARTERS = np.array([[-0.5, -0.5], [-0.5, 0.5], [0.5, -0.5], [0.5, 0.5]])
 
 
 @dataclass(frozen=True)
 class PlaneProof:
-    """Cells (centres, half sides in metres), their shares and the bound that the solver expects the
-    checker to find."""
+    """Cells, their shares and the bound that the solver expects the checker to find."""
 
-    centres_m: np.ndarray
-    half_sides_m: np.ndarray
+    cells: Cells
     scores: np.ndarray
     multipliers: np.ndarray
     bound: float
 
 
-def nearest_point_loss(
-    truths_m: np.ndarray, centres_m: np.ndarray, half_sides_m: np.ndarray
-) -> np.ndarray:
-    """Distance from each truth to the nearest point of each cell, truths x cells."""
-    across, up = (
-        np.maximum(np.abs(truths_m[:, None, axis] - centres_m[:, axis]) - half_sides_m, 0.0)
-        for axis in (0, 1)
-    )
-    return np.hypot(across, up)
-
-
 def split_until(
     task: Task,
     truths_m: np.ndarray,
-    centres_m: np.ndarray,
-    half_sides_m: ArrayLike,
+    cells: Cells,
     scores: np.ndarray,
     multipliers: np.ndarray,
     *,
@@ -74,31 +61,25 @@ def split_until(
     """
     charges, limits = task.budgets()
     prices = charges @ multipliers
-    centres, halves, scores = (
-        np.array(centres_m),
-        np.broadcast_to(half_sides_m, len(centres_m)).copy(),
-        np.array(scores),
-    )
+    scores = np.array(scores)
     mass = task.truth_mass
     best: PlaneProof | None = None
     for round_number in range(max_rounds + 1):
         least = np.full(len(truths_m), np.inf)
-        for part in _parts(truths_m, centres):
+        for part in _parts(truths_m, cells):
             np.minimum(
                 least,
-                _costs(task, truths_m, centres[part], halves[part], scores[part], prices).min(
-                    axis=1
-                ),
+                _costs(task, truths_m, cells[part], scores[part], prices).min(axis=1),
                 out=least,
             )
         bound = float(least.sum() - multipliers @ limits)
         progress(
-            f"round {round_number}: {len(centres)} cells, smallest {2 * halves.min():g} m, plane"
+            f"round {round_number}: {len(cells)} cells, smallest {cells.sides_m.min():g} m, plane"
             f" bound {bound:.6f}"
         )
         gained = np.inf if best is None else bound - best.bound
         if best is None or bound > best.bound:
-            best = PlaneProof(centres, halves, scores, multipliers, bound)
+            best = PlaneProof(cells, scores, multipliers, bound)
         if bound >= goal or round_number == max_rounds or gained < _STALLED * (goal - bound):
             break
         # what each truth should be able to keep: its value plus what is still missing, spread by
@@ -107,33 +88,27 @@ def split_until(
         split = np.concatenate(
             [
                 np.any(
-                    _costs(task, truths_m, centres[part], halves[part], scores[part], prices)
-                    < wish[:, None],
+                    _costs(task, truths_m, cells[part], scores[part], prices) < wish[:, None],
                     axis=0,
                 )
-                for part in _parts(truths_m, centres)
+                for part in _parts(truths_m, cells)
             ]
         )
-        cells = len(centres) + 3 * int(split.sum())
-        if cells > _MOST_CELLS or len(truths_m) * cells > _MOST_PAIRS:
+        count = len(cells) + 3 * int(split.sum())
+        if count > _MOST_CELLS or len(truths_m) * count > _MOST_PAIRS:
             # on a coarse grid the plane's optimum lies far below the grid's, and splitting would
             # not end
             break
-        new_centres, new_halves = _quartered(centres[split], halves[split])
+        quarters = cells[split].quartered()
         new_scores = [
             scores_for(
                 task,
-                (
-                    wish[:, None]
-                    - prices[:, None]
-                    * nearest_point_loss(truths_m, new_centres[part], new_halves[part])
-                )
+                (wish[:, None] - prices[:, None] * quarters[part].least_distance(truths_m))
                 / mass[:, None],
             )
-            for part in _parts(truths_m, new_centres)
+            for part in _parts(truths_m, quarters)
         ]
-        centres = np.concatenate([centres[~split], new_centres])
-        halves = np.concatenate([halves[~split], new_halves])
+        cells = cells[~split].joined(quarters)
         scores = np.concatenate([scores[~split], *new_scores])
     assert best is not None
     return best
@@ -157,7 +132,7 @@ def values_off_grid(
     places = np.concatenate([centres_m, truths_m])
 
     def loss_of(chosen: np.ndarray) -> np.ndarray:
-        return nearest_point_loss(truths_m, places[chosen], np.zeros(len(chosen)))
+        return euclidean(truths_m[:, None, :], places[None, chosen, :])
 
     both = replace(task, loss_of=loss_of, report_count=len(places))
     some = len(centres_m) + np.arange(0, len(truths_m), max(1, len(truths_m) // _FIRST_TRUTHS))
@@ -175,8 +150,7 @@ def values_off_grid(
 def split_to_keep(
     task: Task,
     truths_m: np.ndarray,
-    centres_m: np.ndarray,
-    half_sides_m: ArrayLike,
+    cells: Cells,
     values: np.ndarray,
     multipliers: np.ndarray,
     *,
@@ -194,59 +168,51 @@ def split_to_keep(
     prices, mass = charges @ multipliers, task.truth_mass
     wish = values - slack * mass
     floor = wish.copy()
-    centres, halves = np.array(centres_m), np.broadcast_to(half_sides_m, len(centres_m)).copy()
-    done: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    done: list[tuple[Cells, np.ndarray]] = []
     seen = 0
     for round_number in range(max_rounds + 1):
-        seen += len(centres)
+        seen += len(cells)
         last = (
             round_number == max_rounds
             or len(truths_m) * seen > _MOST_SEEN[0]
             or seen > _MOST_SEEN[1]
         )
-        short = np.zeros(len(centres), dtype=bool)
-        for part in _parts(truths_m, centres):
-            loss = nearest_point_loss(truths_m, centres[part], halves[part])
+        short = np.zeros(len(cells), dtype=bool)
+        for part in _parts(truths_m, cells):
+            loss = cells[part].least_distance(truths_m)
             scores = scores_for(task, (wish[:, None] - prices[:, None] * loss) / mass[:, None])
             cost = cost_of(task, scores, loss, prices, None)
             short[part] = np.any(cost < wish[:, None] - 1e-12 * mass[:, None], axis=0)
             kept = np.ones(len(scores), dtype=bool) if last else ~short[part]
-            done.append((centres[part][kept], halves[part][kept], scores[kept]))
+            done.append((cells[part][kept], scores[kept]))
             np.minimum(floor, cost[:, kept].min(axis=1, initial=np.inf), out=floor)
         progress(
-            f"round {round_number}: {len(centres)} cells of {2 * halves.min():g} m,"
+            f"round {round_number}: {len(cells)} cells of {cells.sides_m.min():g} m,"
             f" {int(short.sum())} to split"
         )
         if last or not short.any():
             break
-        centres, halves = _quartered(centres[short], halves[short])
-    cells, sides, scores = (np.concatenate(column) for column in zip(*done, strict=True))
-    return PlaneProof(cells, sides, scores, multipliers, float(floor.sum() - multipliers @ limits))
+        cells = cells[short].quartered()
+    whole = reduce(Cells.joined, (part for part, _ in done))
+    scores = np.concatenate([part for _, part in done])
+    return PlaneProof(whole, scores, multipliers, float(floor.sum() - multipliers @ limits))
 
 
-def _quartered(centres: np.ndarray, halves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The four quarters of each cell: centres and half sides."""
-    return (centres[:, None, :] + halves[:, None, None] * _QUARTERS).reshape(-1, 2), np.repeat(
-        halves / 2, 4
-    )
-
-
-def _parts(truths_m: np.ndarray, centres: np.ndarray) -> list[slice]:
+def _parts(truths_m: np.ndarray, cells: Cells) -> list[slice]:
     """Cells in pieces, so that a table of truths and cells stays near 16 MB."""
     step = max(1, _PAIRS_AT_ONCE // len(truths_m))
-    return [slice(start, start + step) for start in range(0, len(centres), step)]
+    return [slice(start, start + step) for start in range(0, len(cells), step)]
 
 
 def _costs(
     task: Task,
     truths_m: np.ndarray,
-    centres: np.ndarray,
-    halves: np.ndarray,
+    cells: Cells,
     scores: np.ndarray,
     prices: np.ndarray,
 ) -> np.ndarray:
     """sum_x p(x,w) s(x) + price times loss, truths x cells; infinite beyond the cap."""
-    loss = nearest_point_loss(truths_m, centres, halves)
+    loss = cells.least_distance(truths_m)
     return cost_of(
         task, scores, loss, prices, None if task.cap is None else loss <= task.cap * (1 + 1e-12)
     )

@@ -8,8 +8,8 @@ import numpy as np
 
 from sfumato.data.categories import CategoricalData
 from sfumato.errors import ProblemError, SfumatoError
-from sfumato.measure.bound import covers_hull
-from sfumato.measure.certificate import Certificate, Proof, claim_of
+from sfumato.measure.cells import Cells, covers_hull
+from sfumato.measure.certificate import Certificate, PlaneProof, Proof, claim_of
 from sfumato.measure.objective import Gain
 from sfumato.mechanism.channel import Channel
 from sfumato.mechanism.law import euclidean, squared
@@ -180,18 +180,17 @@ def _coarse(problem: Problem) -> np.ndarray:
 
 def plane_proof(
     problem: Problem, task: Task, optimum: Optimum, *, time_limit: float | None = None
-) -> Proof | None:
+) -> PlaneProof | None:
     """Split the cells where the grid's bound is attained; where its values do not fit the plane,
     find values that do and split again."""
     start = time.perf_counter()
     places, reports, half = problem.places, problem.reports, problem.grid.cell_m / 2
-    if not covers_hull(
-        places, reports, np.full(len(reports), half)
-    ):  # a cap on the distance leaves cells between the truths out
+    cells = Cells.over(problem.grid, reports)
+    if not covers_hull(places, cells):  # a cap on the distance leaves cells between the truths out
         return None
     slack = _PLANE_SLACK_BITS * float(np.log(2)) if task.information else _PLANE_SLACK
     goal = optimum.bound - slack
-    found = split_until(task, places, reports, half, optimum.scores, optimum.multipliers, goal=goal)
+    found = split_until(task, places, cells, optimum.scores, optimum.multipliers, goal=goal)
     left = None if time_limit is None else time_limit - (time.perf_counter() - start)
     small = task.cap is None and len(places) * (len(places) + len(reports)) <= _MOST_OFF_GRID
     fine = half * float(np.sum(task.budgets()[0] @ optimum.multipliers)) <= _FINE * slack
@@ -200,10 +199,10 @@ def plane_proof(
             task, places, reports, optimum.reports, gap=slack / 4, time_limit=left
         )
         again = split_to_keep(
-            task, places, reports, half, values, multipliers, slack=max(bound - goal, slack / 6)
+            task, places, cells, values, multipliers, slack=max(bound - goal, slack / 6)
         )
         found = max(found, again, key=lambda one: one.bound)
-    return Proof(found.centres_m, found.scores, found.multipliers, found.half_sides_m)
+    return PlaneProof(found.cells, found.scores, found.multipliers)
 
 
 def channel_of(problem: Problem, mechanism: np.ndarray, reports: np.ndarray) -> Channel:
