@@ -33,7 +33,7 @@ from paper.pages.results_by_column import columns
 from paper.tables import say
 from sfumato.data.samples import Samples
 from sfumato.files import read_json, written_beside
-from sfumato.report.figures import fan_out, look_of
+from sfumato.render.figures import fan_out, look_of
 
 SEED = 0
 _LAYERS = 8  # users take turns, so that none covers the others

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from sfumato.data.plane import Plane
-from sfumato.report.figures import COLOURS, MARKERS
+from sfumato.render.figures import COLOURS, MARKERS
 from sfumato.studio.app import STATIC
 from tests.browser import wait_until
 from tests.studio.data import PARIS, checkins

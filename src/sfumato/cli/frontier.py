@@ -72,7 +72,8 @@ def command(
 ) -> None:
     """The proven best trade-off between loss and leakage, with Laplace, the coin and runs placed on
     it."""
-    from sfumato.report.trade_off import check_figure, trade_off
+    from sfumato.render.figures import check_figure, draw_frontier
+    from sfumato.report.trade_off import trade_off
 
     if figure is not None:
         check_figure(figure)
@@ -98,6 +99,6 @@ def command(
     else:
         click.echo(str(found))
     if figure is not None:
-        found.draw(figure)
+        draw_frontier(found, figure)
         if not as_json:
             click.echo(f"figure: {figure}")

@@ -146,7 +146,7 @@ class Comparison:
 
     def html(self, path: str | Path) -> None:
         """Write one self-contained HTML file.  It contains true locations, and says so."""
-        from sfumato.report.html import write_html
+        from sfumato.render.html import write_html
 
         write_html(self, path)
 

@@ -1,4 +1,4 @@
-"""The frontier as a table and a figure, with other mechanisms placed on it."""
+"""The frontier as a table, with other mechanisms placed on it."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -9,8 +9,7 @@ import numpy as np
 
 from sfumato.data.categories import CategoricalData
 from sfumato.data.samples import Samples
-from sfumato.errors import FileError, ProblemError
-from sfumato.files import written_beside
+from sfumato.errors import ProblemError
 from sfumato.measure.exact import bayes_error, mutual_information
 from sfumato.report.measured import check_planes
 from sfumato.report.table import text_table
@@ -22,7 +21,6 @@ from sfumato.solver.run import Run, load_run
 
 _LAPLACE_POINTS = 6
 _ROUNDING = 1e-6
-_INK, _BLUE, _ORANGE, _GREEN = "#222222", "#0072B2", "#D55E00", "#009E73"
 
 
 @dataclass(frozen=True)
@@ -106,69 +104,6 @@ class TradeOff:
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {**self.frontier.as_dict(), "placed": [one.as_dict() for one in self.placed]}
-
-    def draw(self, path: Path) -> None:
-        """Two panels: Bayes error and information against the loss."""
-        from matplotlib.figure import Figure
-
-        check_figure(path)
-        figure = Figure(figsize=(10, 4.2), layout="constrained")
-        left, right = figure.subplots(1, 2)
-        found = self.frontier
-        budgets = np.union1d(
-            found.budgets, np.linspace(found.budgets.min(), found.budgets.max(), 400)
-        )
-        ends = [
-            (curve.reached_at(budgets), curve.bound_at(budgets))
-            for curve in (found.bayes, found.information)
-        ]
-        pairs = (
-            (
-                left,
-                *(1 - end for end in ends[0]),
-                "Bayes error (higher is more private)",
-                "bayes_error",
-            ),
-            (right, *ends[1], "information, bits (lower is more private)", "information_bits"),
-        )
-        best = f"best that can exist on {found.problem.grid.cell_m:g} m cells (proved)"
-        for axes, reached, bound, label, key in pairs:
-            axes.fill_between(budgets, reached, bound, color=_BLUE, alpha=0.25, linewidth=0)
-            axes.plot(budgets, bound, color=_BLUE, linewidth=2, label=best)
-            for name, colour, marker in (("laplace", _ORANGE, "s"), ("coin", _GREEN, "o")):
-                places = [one for one in self.placed if one.name == name]
-                axes.plot(
-                    [one.loss for one in places],
-                    [getattr(one, key) for one in places],
-                    marker,
-                    color=colour,
-                    label=name,
-                    markersize=5,
-                )
-            for one in self.placed:
-                if one.name not in ("laplace", "coin"):
-                    axes.plot(one.loss, getattr(one, key), "D", color=_INK, markersize=6)
-                    axes.annotate(
-                        one.name,
-                        (one.loss, getattr(one, key)),
-                        textcoords="offset points",
-                        xytext=(6, 6),
-                        fontsize=9,
-                    )
-            axes.set_xlabel("expected loss, metres")
-            axes.set_ylabel(label)
-            axes.grid(alpha=0.3)
-            axes.legend(frameon=False, fontsize=9)
-        with written_beside(path) as beside:
-            figure.savefig(beside, format=path.suffix.lower().removeprefix("."), dpi=150)
-
-
-def check_figure(path: Path) -> None:
-    """Refuse an ending that is not drawn, before any work is done."""
-    if path.suffix.lower() not in (".png", ".svg"):
-        raise FileError(
-            f"{path.name} has an ending that sfumato does not draw; expected .png or .svg"
-        )
 
 
 def trade_off(

@@ -1,10 +1,14 @@
-"""Figures of the report, as data addresses for an <img>: no global state, the same bytes for the
-same input."""
+"""Figures: of the report as data addresses for an <img>, of the frontier as a file.
+
+No global state, and the same bytes for the same input.
+"""
 
 import base64
 import io
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +16,14 @@ from matplotlib import colormaps, rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.markers import MarkerStyle
+from matplotlib.ticker import MaxNLocator
 
 from sfumato.data.grid import Region
+from sfumato.errors import FileError
+from sfumato.files import written_beside
 from sfumato.measure.estimate import Estimate
+from sfumato.render.names import printable
+from sfumato.report.trade_off import Placed, TradeOff
 
 # The colours of Okabe and Ito that stand out on white; 7 colours and 8 markers share no factor, so
 # 56 users differ.
@@ -23,9 +32,8 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
 _LINES = ("-", "--", "-.", (0, (3, 1, 1, 1)), (0, (5, 1, 1, 1, 1, 1)))
 _INK, _FAINT = "#3d4852", "#c9ced3"
 _GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))
-_LAYERS = (
-    8  # points are drawn in this many rounds over the users, so that no user covers the others
-)
+# points are drawn in this many rounds over the users, so that no user covers the others
+_LAYERS = 8
 _STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9.0,
@@ -45,8 +53,18 @@ def look_of(user: int) -> tuple[str, str]:
     return COLOURS[user % len(COLOURS)], MARKERS[user % len(MARKERS)]
 
 
-def swatch(user: int) -> str:
-    """A user's marker as a small inline SVG, for legends in the page."""
+@dataclass(frozen=True)
+class Swatch:
+    """A user's marker, drawn by the page itself: the outline of a path, the box around it."""
+
+    outline: str
+    box: str
+    edge: str
+    colour: str
+
+
+def swatch(user: int) -> Swatch:
+    """A user's marker, for legends."""
     colour, marker = look_of(user)
     style = MarkerStyle(marker)
     polygons: list[Any] = list(
@@ -57,11 +75,7 @@ def swatch(user: int) -> str:
         "M" + "L".join(f"{x:.3f},{-y:.3f}" for x, y in points) + "Z" for points in polygons
     )
     box = f"{-size:.2f} {-size:.2f} {2 * size:.2f} {2 * size:.2f}"
-    ring = f'stroke="#fff" stroke-width="{0.12 * size:.2f}"'
-    return (
-        f'<svg class="mark" viewBox="{box}" aria-hidden="true"><path d="{outline}" fill="{colour}"'
-        f" {ring}/></svg>"
-    )
+    return Swatch(outline, box, f"{0.12 * size:.2f}", colour)
 
 
 def window_of(truth: np.ndarray, max_loss: float) -> Region:
@@ -194,11 +208,9 @@ def grids_figure(names: Sequence[str], rows: Sequence[Sequence[Estimate]], blind
         )
         axes.margins(x=0.08)
         _plain(axes)
-        axes.legend(
-            frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2
-        )
+        figure.legend(frameon=False, fontsize=8, loc="outside lower center", ncols=2)
 
-    return _address(draw, (4.4, 2.6 + 0.72 * len(names)))
+    return _address(draw, (4.4, 2.4 + 0.72 * len(names)))
 
 
 def bars_figure(
@@ -210,7 +222,7 @@ def bars_figure(
     most_label: str,
     percent: bool = False,
 ) -> str:
-    """One bar a mechanism, with its interval where it is an estimate, up to the most that is
+    """One bar per mechanism, with its interval where it is an estimate, up to the most that is
     possible."""
 
     def draw(figure: Figure) -> None:
@@ -246,7 +258,9 @@ def bars_figure(
     return _address(draw, (4.4, 1.1 + 0.42 * len(names)))
 
 
-def history_figure(history: Sequence[dict[str, Any]], max_loss: float | None) -> str | None:
+def history_figure(
+    history: Sequence[dict[str, Any]], max_loss: float | None, *, unit: str = "m"
+) -> str | None:
     """Learning curves: payoff, loss and accuracies over the rounds, whichever were recorded."""
     panels = [("payoff",), ("loss",), ("accuracy_train", "accuracy_validation")]
     shown = [
@@ -279,13 +293,92 @@ def history_figure(history: Sequence[dict[str, Any]], max_loss: float | None) ->
                 )
             if keys == ["loss"] and max_loss is not None:
                 axes.axhline(max_loss, color="black", linewidth=1, linestyle=":", label="budget")
-            axes.set_ylabel({"loss": "loss, m", "payoff": "payoff"}.get(keys[0], "accuracy"))
+            axes.set_ylabel({"loss": f"loss, {unit}", "payoff": "payoff"}.get(keys[0], "accuracy"))
             if len(axes.get_lines()) > 1:
                 axes.legend(frameon=False, fontsize=8)
             _plain(axes)
         stack[-1].set_xlabel("round")
+        stack[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
 
     return _address(draw, (4.4, 0.6 + 1.5 * len(shown)))
+
+
+def check_figure(path: Path) -> None:
+    """Refuse an ending that is not drawn, before any work is done."""
+    if path.suffix.lower() not in (".png", ".svg"):
+        raise FileError(
+            f"{path.name} has an ending that sfumato does not draw; expected .png or .svg"
+        )
+
+
+def draw_frontier(trade_off: TradeOff, path: Path) -> None:
+    """The proven frontier as a PNG or SVG file: Bayes error and information against the loss, each
+    with the mechanisms beside it."""
+    check_figure(path)
+    found = trade_off.frontier
+    first, last = found.budgets.min(), found.budgets.max()
+    budgets = np.union1d(found.budgets, np.linspace(first, last, 400))
+    bayes, bits = found.bayes, found.information
+    panels = (
+        (
+            "Bayes error (higher is more private)",
+            "bayes_error",
+            1 - bayes.reached_at(budgets),
+            1 - bayes.bound_at(budgets),
+        ),
+        (
+            "information, bits (lower is more private)",
+            "information_bits",
+            bits.reached_at(budgets),
+            bits.bound_at(budgets),
+        ),
+    )
+    cells = f"{found.problem.grid.cell_m:g} m cells"
+    names = list(dict.fromkeys(one.name for one in trade_off.placed))
+    with rc_context(_STYLE):
+        figure = Figure(figsize=(10, 4.8), layout="constrained")
+        figure.suptitle(_short(found.problem.samples.name, most=80), fontsize=11)
+        stack = figure.subplots(1, 2)
+        for axes, (label, key, reached, bound) in zip(stack, panels, strict=True):
+            axes.plot(
+                budgets,
+                bound,
+                color=COLOURS[0],
+                linewidth=2,
+                label=f"proved: nothing on {cells} passes this",
+            )
+            axes.plot(
+                budgets,
+                reached,
+                color=COLOURS[0],
+                linewidth=1,
+                linestyle="--",
+                label=f"reached by a mechanism on {cells}",
+            )
+            axes.fill_between(
+                budgets, reached, bound, color=COLOURS[0], alpha=0.2, linewidth=0, label="not known"
+            )
+            for number, name in enumerate(names):
+                _place(axes, [one for one in trade_off.placed if one.name == name], key, number)
+            axes.set(xlabel="expected loss, metres", ylabel=label)
+            _plain(axes)
+        handles, labels = stack[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+        with written_beside(path) as beside:
+            figure.savefig(beside, format=path.suffix.lower().removeprefix("."), dpi=150)
+
+
+def _place(axes: Axes, placed: Sequence[Placed], key: str, number: int) -> None:
+    """One mechanism on the axes, named in the legend: names beside the points would overlap."""
+    axes.plot(
+        [one.loss for one in placed],
+        [getattr(one, key) for one in placed],
+        linestyle="",
+        marker=MARKERS[number % len(MARKERS)],
+        color=COLOURS[1 + number % (len(COLOURS) - 1)],
+        markersize=6,
+        label=_short(placed[0].name),
+    )
 
 
 def _whiskers(estimates: Sequence[Estimate]) -> np.ndarray | None:
@@ -308,8 +401,9 @@ def _ink(number: int, count: int) -> tuple[float, float, float, float]:
     return colormaps["cividis"](0.08 + 0.62 * number / max(1, count - 1))
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= 24 else f"{name[:23]}…"
+def _short(name: str, *, most: int = 24) -> str:
+    name = printable(name)
+    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def _plain(axes: Axes) -> None:

@@ -1,0 +1,420 @@
+"""The report: a comparison as one HTML file that needs nothing from outside.
+
+The words stand in `templates/`; here is what they are filled with.  Everything that a template
+shows is escaped, and passes through `printable` first.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
+from importlib.resources import files
+from math import inf, isfinite, isnan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
+
+from sfumato.data.categories import CategoricalData
+from sfumato.data.grid import Grid, Region
+from sfumato.data.samples import Samples
+from sfumato.errors import ProblemError
+from sfumato.files import write_text
+from sfumato.measure.estimate import Estimate
+from sfumato.measure.judge import PerUser
+from sfumato.mechanism.base import Mechanism
+from sfumato.mechanism.law import squared
+from sfumato.randomness import generator
+from sfumato.render import figures
+from sfumato.render.names import printable
+from sfumato.report.compare import Comparison, Row
+from sfumato.report.others import LEFT_OUT_HEADS, left_out_rows
+from sfumato.solver.run import versions
+
+PICTURE_SEED = 0
+_MOST_POINTS = 2000  # points per picture
+# points in all pictures; with coarser pictures where there are many, this keeps the file below 2 MB
+_ALL_POINTS = 9000
+_FEW_POINTS = 600  # fewer check-ins than this are reported several times each
+_CROWD = 0.05  # a place with more than this share of the reports is spoken of
+_MOST_NAMED = 60  # users in the legend
+_MOST_USERS = 200  # users in the table
+_TINY = 0.001  # an exact number whose interval is narrower than this is shown without it
+
+
+def write_html(comparison: Comparison, path: str | Path) -> None:
+    """Write the comparison as one self-contained HTML file.  The same comparison gives the same
+    bytes.
+
+    The page contains true locations, and says so.
+    """
+    write_text(path, report_html(comparison))
+
+
+def report_html(comparison: Comparison) -> str:
+    """The comparison as one page of HTML."""
+    rows, on = comparison.rows, comparison.on
+    if isinstance(on, CategoricalData):
+        raise ProblemError(
+            "the report is for places; a comparison on categories has no map: print it as a table"
+            " instead"
+        )
+    prior = on.counts[on.counts > 0] / len(on)
+    blind, entropy = float(1 - prior.max()), float(-np.sum(prior * np.log2(prior)))
+    groups = best_within_budgets(rows)
+    curves = [
+        (row, figures.history_figure(row.entry.history, row.entry.max_loss, unit=unit(row)))
+        for row in rows
+        if row.entry.history
+    ]
+    estimates = (e for row in rows for e in (row.measured.bayes_error, *row.over_grids))
+    return rendered(
+        "report.html.j2",
+        on=on,
+        train=comparison.train,
+        region=comparison.region,
+        rows=rows,
+        groups=groups,
+        best=[group.best for group in groups if len(group.rows) > 1],
+        blind=blind,
+        entropy=entropy,
+        infinity=inf,
+        pictures=_pictures(rows, on),
+        charts=_charts(rows, blind, entropy),
+        users=_users(rows, on),
+        worst=[_worst(row) for row in rows],
+        left_out=[(row, part) for row in rows for part in _left_out(row)],
+        left_out_heads=LEFT_OUT_HEADS,
+        curves=[(row, curve) for row, curve in curves if curve is not None],
+        hits=sorted({e.hits for e in estimates if e.hits is not None}),
+        versions=versions(),
+    )
+
+
+def rendered(template: str, **values: object) -> str:
+    """A template of ours, filled in."""
+    return _environment().get_template(template).render(values)
+
+
+@cache
+def _environment() -> Environment:
+    templates = files("sfumato.render") / "templates"
+    environment = Environment(
+        loader=FunctionLoader(lambda name: (templates / name).read_text(encoding="utf-8")),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_finalized,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.tests["nan"] = isnan
+    environment.filters.update(
+        amount=amount,
+        described=described,
+        interval=interval,
+        listed=listed,
+        over_by=over_by,
+        percent=lambda share, digits=1: f"{share:.{digits}%}",
+        share=lambda share: f"{share:.1%}" if share >= 0.001 else f"{100 * share:.1g}%",
+        shown=shown,
+        swatch=figures.swatch,
+        unit=unit,
+        zip=zip,
+    )
+    return environment
+
+
+def _finalized(value: object) -> object:
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def shown(estimate: Estimate, form: str = "{:.3f}") -> str:
+    """A number; estimates are marked."""
+    return f"{'≈' if estimate.kind == 'estimate' else ''}{form.format(estimate.value)}"
+
+
+def interval(estimate: Estimate, form: str = "{:.3f}") -> str:
+    """From where to where it may lie; nothing for an exact number without room."""
+    if estimate.kind == "exact" and estimate.high - estimate.low < _TINY:
+        return ""
+    return f"{form.format(estimate.low)} to {form.format(estimate.high)}"
+
+
+def listed(names: Iterable[str], most: int = 12) -> str:
+    """Names in a row.
+
+    >>> listed(["a", "b", "c"])
+    'a, b and c'
+    """
+    given = list(names)
+    if len(given) > most:
+        return f"{', '.join(given[:most])} and {len(given) - most} more"
+    return given[0] if len(given) == 1 else f"{', '.join(given[:-1])} and {given[-1]}"
+
+
+def unit(row: Row) -> str:
+    """The unit of a row's loss."""
+    return "m²" if row.entry.loss is squared else "m"
+
+
+def amount(value: float) -> str:
+    """A number with one decimal, or with two digits where that would show nothing.
+
+    >>> amount(172.94), amount(0.0021), amount(0)
+    ('172.9', '0.0021', '0')
+    """
+    return f"{value:.1f}" if abs(value) >= 0.1 else f"{value:.2g}"
+
+
+def over_by(row: Row) -> float:
+    """How far the measured loss lies over the budget; 0 where it keeps it, has none, or is not
+    known."""
+    limit, loss = row.entry.max_loss, row.measured.loss
+    return loss.value - limit if limit is not None and loss.low > limit * (1 + 1e-9) else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class BestWithin:
+    """Mechanisms of one budget: who kept it, and who of those hides the senders best.
+
+    `close` are those whose Bayes error cannot be told apart from that of `best`; `less_exposed` is
+    who exposes least, where that is less than half of what `best` exposes.
+    """
+
+    budget: float | None
+    rows: tuple[Row, ...]
+    kept: tuple[Row, ...]
+    over: tuple[Row, ...]
+    best: Row | None = None
+    close: tuple[Row, ...] = ()
+    less_exposed: Row | None = None
+
+    @property
+    def unknown(self) -> bool:
+        """Whether no loss is known, so that nobody can be the best."""
+        return all(isnan(row.measured.loss.value) for row in self.rows)
+
+
+def best_within_budgets(rows: Sequence[Row]) -> list[BestWithin]:
+    """For each budget, the mechanism with the largest Bayes error among those that keep it."""
+    budgets = dict.fromkeys(row.entry.max_loss for row in rows)
+    return [
+        _best_within(tuple(row for row in rows if row.entry.max_loss == budget), budget)
+        for budget in budgets
+    ]
+
+
+def _best_within(rows: tuple[Row, ...], budget: float | None) -> BestWithin:
+    over = tuple(row for row in rows if over_by(row) > 0)
+    kept = tuple(row for row in rows if row not in over and not isnan(row.measured.loss.value))
+    if not kept:
+        return BestWithin(budget, rows, kept, over)
+    errors = _on_the_same_cells(kept)
+    best = max(kept, key=lambda row: errors[row].value)
+    close = tuple(row for row in kept if row is not best and errors[row].high >= errors[best].low)
+    least = min(kept, key=lambda row: row.measured.exposed.value)
+    less = least.measured.exposed.high < best.measured.exposed.low / 2
+    return BestWithin(budget, rows, kept, over, best, close, least if less else None)
+
+
+def _on_the_same_cells(rows: Sequence[Row]) -> dict[Row, Estimate]:
+    """Bayes errors that can be compared: as measured, or on the finest common grid where the cells
+    differ."""
+    if len({row.measured.bayes_error.cell_m for row in rows}) > 1 and all(
+        row.over_grids for row in rows
+    ):
+        return {row: row.over_grids[0] for row in rows}
+    return {row: row.measured.bayes_error for row in rows}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Reports on a map.  `beyond` of the `reports` lie outside it; `crowd` is the share of them at
+    one place, 0 where no place is crowded."""
+
+    address: str
+    reports: int
+    beyond: int
+    crowd: float
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """Truth beside the reports of the same check-ins, in one window."""
+
+    truth: str
+    reports: tuple[Picture, ...]
+    checkins: int
+    reports_each: int
+    side_m: float
+    named: int
+    seed: int = PICTURE_SEED
+
+
+def _pictures(rows: Sequence[Row], on: Samples) -> Pictures:
+    most = max(1, min(_MOST_POINTS, _ALL_POINTS // (len(rows) + 1)))
+    chosen = generator(PICTURE_SEED).permutation(len(on))[:most]
+    again = max(1, min(_FEW_POINTS, most) // len(chosen))
+    truth, secret = on.truth[chosen], on.secret[chosen]
+    budgets = [row.entry.max_loss for row in rows if row.entry.max_loss is not None]
+    window = figures.window_of(on.truth, min(budgets, default=0.0))
+    dpi = round(min(150.0, 150 * (6 / (len(rows) + 1)) ** 0.5))
+    pictures = []
+    for row in rows:
+        truths, secrets = np.repeat(truth, again, axis=0), np.repeat(secret, again)
+        reports = row.entry.mechanism.sample(truths, seed=PICTURE_SEED)
+        mixed = generator(PICTURE_SEED).permutation(len(reports))
+        drawn = figures.points_figure(reports[mixed], secrets[mixed], window, behind=truth, dpi=dpi)
+        pictures.append(_picture(drawn, reports, window))
+    drawn = figures.points_figure(truth, secret, window, dpi=dpi)
+    named = min(len(on.secrets), _MOST_NAMED)
+    return Pictures(drawn, tuple(pictures), len(chosen), again, window.side_m, named)
+
+
+def _picture(address: str, reports: np.ndarray, window: Region) -> Picture:
+    beyond = int((~window.contains(reports)).sum())
+    _, count = np.unique(np.round(reports, 3), axis=0, return_counts=True)
+    crowded = count.max() > max(1, _CROWD * len(reports))
+    crowd = float(count.max() / len(reports)) if crowded else 0.0
+    return Picture(address, len(reports), beyond, crowd)
+
+
+def _charts(rows: Sequence[Row], blind: float, entropy: float) -> dict[str, str]:
+    names = [row.entry.name for row in rows]
+    grids = [row.over_grids for row in rows]
+    return {
+        "grids": figures.grids_figure(names, grids, blind) if any(grids) else "",
+        "information": figures.bars_figure(
+            names,
+            [row.measured.information_bits for row in rows],
+            label="bits",
+            most=entropy,
+            most_label=f"all there is, {entropy:.2f}",
+        ),
+        "exposed": figures.bars_figure(
+            names,
+            [row.measured.exposed for row in rows],
+            label="share of reports",
+            most=1.0,
+            most_label="all",
+            percent=True,
+        ),
+    }
+
+
+@dataclass(frozen=True)
+class User:
+    """One user, by each mechanism; None where a mechanism was not judged on the user."""
+
+    number: int
+    name: str
+    checkins: int
+    found: tuple[PerUser | None, ...]
+
+
+def _users(rows: Sequence[Row], on: Samples) -> list[User]:
+    """All users or, where they are many, those who are easiest to guess."""
+    found = [{user.name: user for user in row.measured.per_user} for row in rows]
+    users = [
+        User(number, name, int(on.counts[number]), tuple(by_name.get(name) for by_name in found))
+        for number, name in enumerate(on.secrets)
+    ]
+    if len(users) <= _MOST_USERS:
+        return users
+
+    def least_error(user: User) -> float:
+        return min((one.error for one in user.found if one is not None), default=inf)
+
+    return sorted(users, key=least_error)[:_MOST_USERS]
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """The users for whom a figure is the worst, and the figure."""
+
+    names: tuple[str, ...]
+    value: float
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The worst cases of one mechanism.  `share` of its reports give `of` the chance
+    `posterior`."""
+
+    posterior: float
+    of: tuple[str, ...]
+    share: float
+    easiest: Extreme | None
+    exposed: Extreme | None
+    dearest: Extreme | None
+
+
+def _worst(row: Row) -> Worst:
+    joint, worst = row.measured.joint, row.measured.worst_report
+    top = joint.posterior >= worst - 1e-9
+    return Worst(
+        posterior=worst,
+        of=tuple(joint.secrets[user] for user in np.flatnonzero(top.any(axis=1))),
+        share=float(joint.place_probability[top.any(axis=0)].sum()),
+        easiest=_extreme(row, lambda user: user.error, sign=-1),
+        exposed=_extreme(row, lambda user: user.exposed),
+        dearest=_extreme(row, lambda user: user.loss),
+    )
+
+
+def _extreme(row: Row, figure: Callable[[PerUser], float], *, sign: int = 1) -> Extreme | None:
+    known = [user for user in row.measured.per_user if isfinite(figure(user))]
+    if not known:
+        return None
+    top = max(sign * figure(user) for user in known)
+    whom = [user for user in known if sign * figure(user) >= top - 1e-9]
+    return Extreme(tuple(user.name for user in whom), figure(whom[0]))
+
+
+@dataclass(frozen=True)
+class LeftOutTable:
+    """Users left out of training in turn, judged on one set of data."""
+
+    label: str
+    lines: list[list[str]]
+
+
+def _left_out(row: Row) -> list[LeftOutTable]:
+    labels = dict.fromkeys(label for one in row.left_out for label in one.judged)
+    return [
+        LeftOutTable(label, left_out_rows(row.left_out, label, row.measured)) for label in labels
+    ]
+
+
+def described(thing: Any) -> str:
+    """A mechanism or a part of one in words that do not change from run to run.
+
+    Of arrays only their size is said: they may hold true locations, and nobody reads them.
+    """
+    if isinstance(thing, Grid):
+        return f"{thing.cell_m:g} m cells" + (
+            "" if thing.region is None else f" over {thing.region.side_m:g} m"
+        )
+    if isinstance(thing, (float, np.floating)):
+        return f"{thing:.6g}"
+    if isinstance(thing, (bool, int, str)) or thing is None:
+        return str(thing)
+    if isinstance(thing, (tuple, list)):
+        return f"({', '.join(described(part) for part in thing)})"
+    if is_dataclass(thing):
+        name = thing.kind if isinstance(thing, Mechanism) else type(thing).__name__.lower()
+        values = {part.name: getattr(thing, part.name) for part in fields(thing)}
+        sizes = {part: _numbers_in(value) for part, value in values.items()}
+        said = [f"{part}={described(values[part])}" for part in values if not sizes[part]]
+        if total := sum(sizes.values()):
+            said.append(f"{total:,} numbers")
+        return f"{name}({', '.join(said)})"
+    return str(getattr(thing, "__name__", type(thing).__name__))
+
+
+def _numbers_in(thing: Any) -> int:
+    """How many numbers stand in an array, or in arrays within tuples; 0 where there is none."""
+    if isinstance(thing, (tuple, list)):
+        return sum(_numbers_in(part) for part in thing)
+    return int(np.size(thing)) if hasattr(thing, "shape") else 0

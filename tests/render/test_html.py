@@ -1,0 +1,410 @@
+"""The HTML report: self-contained, honest about what it holds, the same each time, and deaf to what
+names would have it do."""
+
+import base64
+import re
+from collections import Counter
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from jinja2 import UndefinedError
+
+import sfumato as sf
+from sfumato.data.recipe import Recipe
+from sfumato.errors import ProblemError
+from sfumato.measure.judge import judge_reports
+from sfumato.render.html import (
+    amount,
+    best_within_budgets,
+    described,
+    interval,
+    listed,
+    over_by,
+    rendered,
+    report_html,
+    shown,
+)
+from sfumato.render.names import printable
+from sfumato.report.compare import Comparison, Entry, Row, compare
+
+_VOID = {"meta", "img", "br", "hr", "link", "input"}
+_HOSTILE = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' onmouseover='alert(1)",
+    "</style></table></figure><style>*{display:none}</style>",
+    "<!-- ]]> {{ 7 * 7 }} {% raw %} ${x}",
+    "&lt;b&gt; javascript:alert(1)",
+    "\x1b]0;owned\x07\x1b[31mred\x00\r\n",
+    "\u202egnp.exe $x_1$ 日本",
+)
+
+
+class _Checker(HTMLParser):
+    """Keeps the elements with the names of their attributes, what was addressed, headings without
+    scope and pictures without words."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: Counter[tuple[str, tuple[str, ...]]] = Counter()
+        self.addresses: list[str] = []
+        self.ids: list[str] = []
+        self.poor: list[str] = []
+        self.text = ""
+        self.style = ""
+
+    @property
+    def tags(self) -> set[str]:
+        return {tag for tag, _ in self.elements}
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        self.elements[tag, tuple(name for name, _ in attrs)] += 1
+        self.addresses += [
+            value or ""
+            for name, value in attrs
+            if name in {"src", "href", "srcset", "action", "data", "xlink:href"}
+        ]
+        self.ids += [value or "" for name, value in attrs if name == "id"]
+        if (tag == "th" and "scope" not in found) or (tag == "img" and not found.get("alt")):
+            self.poor.append(tag)
+        if tag not in _VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements[tag, tuple(name for name, _ in attrs)] += 1
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open and self.open.pop() == tag, f"</{tag}> closes something else"
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError(f"a comment came of {data!r}")
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "style":
+            self.style += data
+        elif self.open:
+            self.text += data
+
+
+def _samples(users: int, *, names: tuple[str, ...] = (), name: str = "some users") -> sf.Samples:
+    random = np.random.default_rng(users)
+    secret = np.repeat(np.arange(users), 6)
+    truth = random.uniform(-500, 500, (users, 2))[secret] + random.normal(0, 30, (len(secret), 2))
+    return sf.Samples(
+        secret=secret,
+        truth=truth,
+        secrets=names or tuple(f"user {user}" for user in range(users)),
+        name=name,
+    )
+
+
+def _entries() -> list[Entry]:
+    history = tuple(
+        {"round": number, "payoff": 1 / (1 + number), "loss": 90.0, "accuracy_train": None}
+        for number in range(3)
+    )
+    noise = sf.Function(lambda truth, random: truth + random.normal(0, 80, truth.shape))
+    return [
+        Entry("coarse", sf.Snapped(sf.Identity(), sf.Grid(cell_m=200)), 100.0),
+        Entry("noise & more", noise, 120.0, seed=3, status="Stopped.", history=history),
+    ]
+
+
+def _checked(page: str) -> _Checker:
+    checker = _Checker()
+    checker.feed(page)
+    checker.close()
+    assert checker.open == []
+    checker.text = re.sub(r"\s+", " ", checker.text)
+    return checker
+
+
+def _written(comparison: Comparison, path: Path) -> tuple[str, _Checker]:
+    comparison.html(path)
+    page = path.read_text(encoding="utf-8")
+    return page, _checked(page)
+
+
+def _assert_self_contained(page: str, checker: _Checker) -> None:
+    assert not re.search(r"https?://", page)
+    assert not re.search(r"@import|url\(", checker.style)
+    assert all(address.startswith(("data:image/", "#")) for address in checker.addresses)
+    assert not checker.tags & {"script", "link", "iframe", "object", "embed", "base", "form"}
+    assert len(page.encode()) < 2_000_000
+
+
+def _row(name: str, *, loss: float, error: float, exposed: float, max_loss: float = 100.0) -> Row:
+    """A row with the figures wanted."""
+    row = compare([Entry(name, sf.Identity(), max_loss)], on=_samples(2)).rows[0]
+    figures = {"loss": loss, "bayes_error": error, "exposed": exposed}
+    exact = {key: sf.Estimate.exact(value) for key, value in figures.items()}
+    return replace(row, measured=replace(row.measured, **exact), over_grids=())
+
+
+def _page_of(*rows: Row) -> _Checker:
+    on = _samples(2)
+    return _checked(report_html(Comparison(on=on, train=None, rows=rows, region=None)))
+
+
+@pytest.mark.parametrize("users", [2, 30])
+def test_the_page_is_whole_and_needs_nothing_from_outside(tmp_path: Path, users: int) -> None:
+    on = _samples(users)
+    page, checker = _written(compare(_entries(), on=on, hits=20), tmp_path / "page.html")
+    _assert_self_contained(page, checker)
+    assert not checker.poor
+    assert len(set(checker.ids)) == len(checker.ids)
+    for words in (
+        "coarse",
+        "noise & more",
+        *on.secrets,
+        on.hash,
+        "≈ estimated from samples",
+        "computed from the mechanism's law",
+        "fixed seed",
+        "Learning curves",
+        "Stopped.",
+    ):
+        assert words in checker.text, words
+    assert {address for address in checker.addresses if address.startswith("#")} == {
+        f"#{name}" for name in checker.ids
+    }
+
+
+def test_the_page_warns_of_the_true_locations_before_it_shows_anything(tmp_path: Path) -> None:
+    _, checker = _written(compare(_entries(), on=_samples(2), hits=20), tmp_path / "page.html")
+    before, found, _ = checker.text.partition("This page contains true locations.")
+    assert found and before.strip() == "How well reports hide their senders: some users"
+
+
+def test_the_same_comparison_gives_the_same_bytes(tmp_path: Path) -> None:
+    first, second = (compare(_entries(), on=_samples(3), hits=20) for _ in range(2))
+    first.html(tmp_path / "first.html")
+    second.html(tmp_path / "second.html")
+    assert (tmp_path / "first.html").read_bytes() == (tmp_path / "second.html").read_bytes()
+
+
+def _named(names: tuple[str, ...], *, data: str, mechanism: str) -> Comparison:
+    on = _samples(len(names), names=names, name=data)
+    entries = [Entry(mechanism, sf.Identity(), 100.0, status=mechanism), *_entries()]
+    return compare(entries, on=on, train=_samples(len(names), names=names), hits=20)
+
+
+def test_no_element_and_no_attribute_comes_of_a_name(tmp_path: Path) -> None:
+    users, everywhere = (*_HOSTILE, "Anna"), " ".join(_HOSTILE)
+    harmless = tuple(f"user {number}" for number in range(len(users)))
+    hostile = _named(users, data=everywhere, mechanism=everywhere)
+    page, checker = _written(hostile, tmp_path / "page.html")
+    usual = _checked(report_html(_named(harmless, data="data", mechanism="mechanism")))
+    assert checker.elements == usual.elements
+    assert checker.ids == usual.ids and checker.style == usual.style
+    _assert_self_contained(page, checker)
+    for name in (*users, everywhere):
+        assert re.sub(r"\s+", " ", printable(name)) in checker.text
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", page)
+
+
+def test_charts_with_hostile_names_are_whole_pictures(tmp_path: Path) -> None:
+    entries = [replace(_entries()[1], name=name) for name in _HOSTILE]
+    _, checker = _written(compare(entries, on=_samples(2), hits=5), tmp_path / "page.html")
+    start = "data:image/svg+xml;base64,"
+    charts = [address for address in checker.addresses if address.startswith(start)]
+    assert len(charts) == 3 + len(entries)
+    for chart in charts:
+        root = ElementTree.fromstring(base64.b64decode(chart.removeprefix(start)))
+        assert not {element.tag.rpartition("}")[2] for element in root.iter()} & {"script", "image"}
+
+
+def test_a_value_that_a_template_lacks_is_an_error_not_a_blank() -> None:
+    with pytest.raises(UndefinedError, match="is undefined"):
+        rendered("report.html.j2")
+
+
+def test_the_headline_names_the_best_within_the_budget_and_what_it_exposes_first() -> None:
+    checker = _page_of(
+        _row("wary", loss=99, error=0.3, exposed=0.02),
+        _row("coin", loss=99, error=0.4, exposed=0.2),
+        _row("far", loss=101, error=0.45, exposed=0.01),
+    )
+    lead = checker.text.partition("do not publish it.")[2].strip()
+    assert lead.startswith(
+        "How well reports hide their senders: some users Within 100 m on average, coin hides the"
+        " senders best of those that keep it: the best guess of who sent a report is wrong with"
+        " probability 0.400 (on its own reports), at a loss of 99.0 m. It exposes 20.0% of its"
+        " reports: after each of these, one user is more than 90% likely."
+    )
+    assert "wary exposes least: 2.0%, at an error of 0.300" in lead
+    assert "Over the budget on this data by 1.0 m: far, with an error of 0.450 and 1.0%" in lead
+    assert checker.text.count("best within its budget") == 1
+
+
+def test_the_least_exposed_is_named_only_where_it_exposes_far_less() -> None:
+    rows = [_row("a", loss=9, error=0.4, exposed=0.19), _row("b", loss=9, error=0.3, exposed=0.18)]
+    assert best_within_budgets(rows)[0].less_exposed is None
+    rows.append(_row("c", loss=9, error=0.2, exposed=0.05))
+    assert best_within_budgets(rows)[0].less_exposed is rows[2]
+
+
+def test_errors_within_each_others_intervals_are_said_not_to_be_told_apart() -> None:
+    noise = sf.Function(lambda truth, random: truth + random.normal(0, 300, truth.shape))
+    entries = [Entry("one", noise, 900.0), Entry("two", noise, 900.0)]
+    compared = compare(entries, on=_samples(3), hits=5)
+    (group,) = best_within_budgets(compared.rows)
+    assert {group.best, *group.close} == set(compared.rows)
+    assert "Its error cannot be told apart from that of" in _checked(report_html(compared)).text
+
+
+def test_each_budget_has_its_own_best() -> None:
+    rows = [
+        _row("near", loss=9, error=0.1, exposed=0.0, max_loss=10),
+        _row("far", loss=99, error=0.4, exposed=0.0, max_loss=100),
+    ]
+    assert [group.best for group in best_within_budgets(rows)] == rows
+    assert "No report of it makes one user more than 90% likely." in _page_of(*rows).text
+
+
+def test_a_loss_that_is_not_known_is_said_and_wins_nothing(tmp_path: Path) -> None:
+    on = _samples(2)
+    grid = sf.Grid(cell_m=25)
+    measured = judge_reports(on.secret, on.truth, grid, names=on.secrets)
+    row = Row(Entry("recorded", sf.Recorded(on.truth, on.truth)), measured, over_grids=())
+    region = sf.Region.around(on.truth, margin_m=100)
+    page, checker = _written(
+        Comparison(on=on, train=None, rows=(row,), region=region), tmp_path / "page.html"
+    )
+    _assert_self_contained(page, checker)
+    assert "not known" in checker.text and "so none is the best" in checker.text
+    assert not re.search(r"\bnan\b", checker.text, re.IGNORECASE)
+
+
+def test_infinite_geo_indistinguishability_is_shown_as_infinite(tmp_path: Path) -> None:
+    _, checker = _written(
+        compare([Entry("identity", sf.Identity(), 10.0)], on=_samples(2)), tmp_path / "page.html"
+    )
+    assert "∞no guarantee" in checker.text
+
+
+def test_who_breaks_the_budget_does_not_win(tmp_path: Path) -> None:
+    entries = [
+        Entry("far", sf.constant((0.0, 0.0)), 5.0),
+        Entry("near", sf.Snapped(sf.Identity(), sf.Grid(cell_m=5)), 5.0),
+    ]
+    _, checker = _written(compare(entries, on=_samples(3)), tmp_path / "page.html")
+    assert (
+        "Within 5 m on average, with near the best guess of who sent a report is wrong with"
+        " probability 0.000" in checker.text
+    )
+    assert re.search(r"Over the budget on this data by [0-9.]+ m: far", checker.text)
+
+
+def test_all_over_the_budget_is_said() -> None:
+    checker = _page_of(_row("far", loss=120, error=0.4, exposed=0.0))
+    assert "Within 100 m: none; all lose more on this data." in checker.text
+    assert "20.0 m over 100 m" in checker.text
+
+
+def test_reports_beyond_the_window_are_counted(tmp_path: Path) -> None:
+    on = _samples(2)
+    _, checker = _written(
+        compare([Entry("away", sf.constant((9e6, 0.0)), 50.0)], on=on), tmp_path / "page.html"
+    )
+    assert (
+        "600 reports; 600 (100.0%) beyond this window, not shown. 100% of them at one place."
+        in checker.text
+    )
+
+
+def test_a_wide_table_says_that_it_can_be_scrolled() -> None:
+    few = _page_of(_row("one", loss=9, error=0.1, exposed=0.0)).text
+    many = [_row(str(number), loss=9, error=0.1, exposed=0.0) for number in range(5)]
+    assert "sideways" in few  # on phones
+    assert _page_of(*many).text.count("sideways") > few.count("sideways")
+
+
+def test_of_very_many_users_those_who_are_easiest_to_guess_are_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sfumato.render.html._MOST_USERS", 1)
+    monkeypatch.setattr("sfumato.render.html._MOST_NAMED", 2)
+    places = np.array([[0.0, 0.0], [10.0, 0.0], [5000.0, 0.0], [0.0, 10.0]])
+    on = sf.Samples(
+        secret=np.repeat(np.arange(4), 3),
+        truth=np.repeat(places, 3, axis=0),
+        secrets=("anna", "ben", "eve", "dan"),
+    )
+    grid = sf.Grid(cell_m=200)
+    checker = _checked(report_html(compare([Entry("a", sf.Snapped(sf.Identity(), grid))], on=on)))
+    assert "The 1 of 4 users who are easiest to guess." in checker.text
+    assert "and 2 more users; colours and markers repeat" in checker.text
+    table = checker.text.partition("For each user:")[2].partition("Worst cases")[0]
+    assert "eve" in table and "anna" not in table
+
+
+def test_users_left_out_are_shown_or_said_to_be_missing() -> None:
+    problem = sf.Problem(Recipe("four-corners", per_user=(12, 0)).load().train, max_loss=173)
+    solution = sf.solve(problem, sf.Coin())
+    assert "not measured in this comparison" in _checked(report_html(compare([solution]))).text
+    checker = _checked(report_html(compare([solution], leave_one_out=True)))
+    assert "coin: each user left out of training in turn" in checker.text
+    assert "not measured in this comparison" not in checker.text
+
+
+def test_a_number_is_marked_where_it_is_estimated() -> None:
+    assert shown(sf.Estimate.exact(0.5)) == "0.500" and interval(sf.Estimate.exact(0.5)) == ""
+    rough = sf.Estimate(0.5, 0.4, 0.6, "estimate")
+    assert (shown(rough), interval(rough)) == ("≈0.500", "0.400 to 0.600")
+    assert interval(sf.Estimate.exact(0.5, within=0.1), "{:.1f}") == "0.4 to 0.6"
+
+
+def test_small_amounts_do_not_read_zero_and_names_make_a_list() -> None:
+    assert [amount(value) for value in (172.94, 0.0021, 0)] == ["172.9", "0.0021", "0"]
+    assert listed(["a"]) == "a" and listed("abc") == "a, b and c"
+    assert listed("abcd", most=2) == "a, b and 2 more"
+
+
+def test_a_loss_at_its_budget_is_not_over_it() -> None:
+    assert over_by(_row("at", loss=100, error=0.1, exposed=0.0)) == 0
+    assert over_by(_row("over", loss=101, error=0.1, exposed=0.0)) == pytest.approx(1)
+
+
+def test_a_description_holds_no_address_in_memory() -> None:
+    assert described(sf.Function(lambda truth, random: truth)) == "function(rule=<lambda>)"
+    assert described(sf.Snapped(sf.PlanarLaplace(0.01), sf.Grid(cell_m=25))).startswith(
+        "snapped(inner=planar laplace(epsilon=0.01"
+    )
+
+
+def test_a_description_counts_the_numbers_of_arrays_and_shows_none() -> None:
+    text = described(sf.Recorded(np.full((7, 2), 12.5), np.full((7, 2), 13.5)))
+    assert "28 numbers" in text and "array" not in text and ".5" not in text
+
+
+def test_many_mechanisms_and_users_stay_below_two_megabytes(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    secret = np.repeat(np.arange(30), 70)
+    truth = random.uniform(-2000, 2000, (30, 2))[secret] + random.normal(0, 300, (len(secret), 2))
+    on = sf.Samples(secret=secret, truth=truth, secrets=tuple(map(str, range(30))))
+    noise = [
+        sf.Function(lambda truth, random, by=by: truth + random.normal(0, by, truth.shape))
+        for by in range(100, 180, 10)
+    ]
+    comparison = compare(
+        [Entry(f"noise {number}", mechanism) for number, mechanism in enumerate(noise)],
+        on=on,
+        hits=1,
+    )
+    _assert_self_contained(*_written(comparison, tmp_path / "page.html"))
+
+
+def test_a_comparison_of_categories_has_no_report() -> None:
+    table = sf.CategoricalData(
+        sf.Joint(np.eye(2) / 2, secrets=("a", "b")), ("x", "y"), ("x", "y"), 1 - np.eye(2)
+    )
+    comparison = compare([sf.solve(sf.Problem(table, max_loss=0.25), sf.Exact())], on=table)
+    with pytest.raises(ProblemError, match="has no map"):
+        report_html(comparison)
