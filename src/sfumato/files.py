@@ -1,13 +1,24 @@
-"""Files of ours: written beside and renamed, hashed, never pickled."""
+"""Files of ours: whole or not there, hashed, never pickled.
 
+What is being written is a draft: a file without a name where the system has such (it goes with its
+process), else a hidden one, `.NAME.*.part`.  A draft is locked while its process lives, so the next
+job can tell what a killed one left, and clears it.
+"""
+
+import ctypes
+import errno
 import hashlib
 import json
+import math
 import os
+import re
+import secrets
 import shutil
+import stat
 import sys
-import tempfile
+import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,33 +26,111 @@ import numpy as np
 
 from sfumato.errors import FileError
 
+_HANDLES = Path("/proc/self/fd")
+_UNNAMED = hasattr(os, "O_TMPFILE") and _HANDLES.is_dir()
+_BINARY = getattr(os, "O_BINARY", 0)
+_NOT_KNOWN_HERE = {errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOSYS}
+_NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS}
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_MOST_JSON, _MOST_ARRAYS = 1 << 28, 1 << 31  # bytes; files of ours are far below
+
+# Writing -----------------------------------------------------------------------------------------
+
 
 @contextmanager
-def written_beside(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a temporary path in the same folder; rename it to `path` when the block ends well.
+def written_beside(path: str | os.PathLike[str], *, replaces: bool = True) -> Iterator[Path]:
+    """Give a path to write to; what is written becomes `path` when the block ends well.
 
-    A killed job leaves the old file or none, never half of a new one.
+    A killed job leaves the old file or none, never half of a new one.  Without `replaces` a file
+    that has the name by then is left as it is, and the new one is refused.
     """
     target = Path(path)
+    with _errors_name(target):
+        make_folder(target.parent)
+        draft = _Draft(target)
+        try:
+            yield draft.path
+            draft.path.chmod(0o666 & ~_umask())
+            os.fsync(draft.handle)
+            draft.publish(replaces=replaces)
+        finally:
+            draft.drop()
+        _sync(target.parent)
+
+
+class _Draft:
+    """A file in the making: `path` is where to write it, `hidden` its own name if it has one."""
+
+    def __init__(self, target: Path) -> None:
+        self.target = target
+        unnamed = _open_unnamed(target.parent)
+        self.hidden = _hidden_name(target) if unnamed is None else None
+        if self.hidden is not None:
+            self.handle = os.open(self.hidden, os.O_CREAT | os.O_EXCL | os.O_RDWR | _BINARY, 0o600)
+            self.path = self.hidden
+        elif unnamed is not None:
+            self.handle, self.path = unnamed, _HANDLES / str(unnamed)
+        _flock(self.handle)
+
+    def publish(self, *, replaces: bool) -> None:
+        """Give the draft its final name."""
+        if sys.platform == "win32":  # where an open file cannot be renamed
+            os.close(self.handle)
+            self.handle = -1
+        if self.hidden is None:
+            try:
+                self._link(self.target)
+                return
+            except FileExistsError:
+                if not replaces:
+                    raise _taken(self.target) from None
+            clear_drafts(self.target)
+            self.hidden = _hidden_name(self.target)
+            self._link(self.hidden)
+        if replaces:
+            os.replace(self.hidden, self.target)
+            self.hidden = None
+        else:
+            _rename_to_new(self.hidden, self.target)
+
+    def _link(self, name: Path) -> None:
+        # Python follows the link in /proc only if it is given the handle of a folder, which an
+        # absolute path does not need: any handle will do.
+        os.link(self.path, name.absolute(), src_dir_fd=self.handle, follow_symlinks=True)
+
+    def drop(self) -> None:
+        """Let go of the draft; what was not published is gone."""
+        with suppress(OSError):  # what counts has been synced, or is given up
+            os.close(self.handle)
+        if self.hidden is not None:
+            with suppress(OSError):
+                self.hidden.unlink()
+
+
+def _open_unnamed(folder: Path) -> int | None:
+    """A new file without a name; None where the file system has none."""
+    if not _UNNAMED:
+        return None
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(
-            prefix=f".{target.name}.", suffix=".part", dir=target.parent
-        )
+        return os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o600)
     except OSError as error:
-        raise FileError(
-            f"cannot write {target}: {error.strerror}; name a file in a folder that can be written"
-        ) from None
-    os.close(handle)
-    beside = Path(name)
+        if error.errno in _NOT_KNOWN_HERE:
+            return None
+        raise
+
+
+def _rename_to_new(hidden: Path, target: Path) -> None:
+    """Rename, never over a file that is there; the hidden name may stay."""
     try:
-        yield beside
-        with beside.open("rb") as finished:
-            os.fsync(finished.fileno())
-        beside.chmod(0o666 & ~_umask())
-        beside.replace(target)
-    finally:
-        beside.unlink(missing_ok=True)
+        os.link(hidden, target)
+    except FileExistsError:
+        raise _taken(target) from None
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        if target.exists():  # no system call says it at once here; jobs of ours hold a lock
+            raise _taken(target) from None
+        os.rename(hidden, target)
 
 
 @contextmanager
@@ -49,73 +138,208 @@ def folder_beside(path: str | os.PathLike[str], *, replaces: bool = False) -> It
     """Give a new folder beside `path`; it takes that name when the block ends well, with `replaces`
     also from a folder that has it.
 
-    A killed job leaves the old folder or none (it may stand beside, as `.NAME.*.old`), never half
-    of a new one.
+    A killed job leaves the old folder or the new one.  Where a system cannot exchange two names at
+    once, the old one may stand aside as `.NAME.*.old` until the next job puts it back.
     """
     target = Path(path)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        beside = Path(
-            tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-        )
-    except OSError as error:
-        raise FileError(
-            f"cannot write {target}: {error.strerror}; name a folder that can be written"
-        ) from None
-    try:
-        yield beside
-        beside.chmod(0o777 & ~_umask())
-        if replaces and target.exists():
-            old = Path(
-                tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent)
-            )
-            os.replace(target, old / target.name)
-            os.replace(beside, target)
-            shutil.rmtree(old, ignore_errors=True)
-        else:
-            os.replace(beside, target)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
+    with _errors_name(target):
+        make_folder(target.parent)
+        clear_drafts(target)
+        beside = _hidden_name(target)
+        try:
+            beside.mkdir(0o700)
+            with _folder_locked(beside):
+                yield beside
+                beside.chmod(0o777 & ~_umask())
+                for place, _, names in os.walk(beside):
+                    for name in (*names, ""):
+                        _sync(Path(place, name))
+                if not (replaces and target.exists()):
+                    os.replace(beside, target)
+                elif not _exchange(beside, target):
+                    _replace_folder(beside, target)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+        _sync(target.parent)
 
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Swap two names at once; False where the system cannot."""
+    if sys.platform != "linux":
+        return False
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):
+        return False
+    here, swap = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    if rename(here, os.fsencode(one), here, os.fsencode(other), swap) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in _NOT_KNOWN_HERE:
+        return False
+    raise OSError(code, os.strerror(code), str(other))
+
+
+def _replace_folder(beside: Path, target: Path) -> None:
+    """In two steps: the old folder aside, the new one in its place."""
+    aside = _hidden_name(target, "old")
+    aside.mkdir(0o700)
+    with _folder_locked(aside):
+        try:
+            os.replace(target, aside / target.name)
+            os.replace(beside, target)
+        except BaseException:
+            if not target.exists():
+                os.replace(aside / target.name, target)
+            aside.rmdir()
+            raise
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def clear_drafts(target: Path) -> None:
+    """Remove what killed jobs left of `target`, and put a folder back that one had set aside.
+
+    What a living job is writing is locked, and stays.
+    """
+    ours = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-z_]{{8}}\.(part|old)")
+    if not target.parent.is_dir():
+        return
+    for name in os.listdir(target.parent):
+        if not ours.fullmatch(name):
+            continue
+        left = target.parent / name
+        with suppress(OSError), _folder_locked(left) as free:
+            if not free:
+                continue
+            if (left / target.name).exists() and not target.exists():
+                os.replace(left / target.name, target)
+            if left.is_dir():
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                left.unlink()
+
+
+def _hidden_name(target: Path, ending: str = "part") -> Path:
+    return target.with_name(f".{target.name}.{secrets.token_hex(4)}.{ending}")
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it, and have the disk know their names."""
+    if not folder.is_dir():
+        make_folder(folder.parent)
+        folder.mkdir(exist_ok=True)
+        _sync(folder.parent)
+
+
+def rename_folder(folder: Path, target: Path) -> None:
+    """Give a folder of files that were written here a name that none has."""
+    with _errors_name(target):
+        for place, _, _ in os.walk(folder):
+            _sync(Path(place))
+        os.rename(folder, target)
+        _sync(target.parent)
+        _sync(folder.parent)
+
+
+def _sync(path: Path) -> None:
+    """Have the disk hold a file's content or a folder's names, where the system has that."""
+    if sys.platform == "win32":
+        return
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except PermissionError:  # a folder that may be written and not listed
+        return
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in _NOT_KNOWN_HERE:
+            raise
+    finally:
+        with suppress(OSError):
+            os.close(handle)
+
+
+@contextmanager
+def _errors_name(target: Path) -> Iterator[None]:
+    """Any error of the system while `target` is written becomes one sentence that names it."""
+    try:
+        yield
+    except BrokenPipeError:  # about the terminal, not about the file
+        raise
+    except OSError as error:
+        named = None if error.filename is None else Path(os.fsdecode(error.filename))
+        about = target.parent.absolute()
+        if named is None or named.parent == _HANDLES or about in named.absolute().parents:
+            named = target
+        advice = (
+            "make room on that disk, or name a place on another"
+            if error.errno in _FULL
+            else "name a place in a folder that can be written"
+        )
+        raise FileError(
+            f"cannot write {named}: {error.strerror or type(error).__name__}; {advice}"
+        ) from None
+
+
+def _taken(target: Path) -> FileError:
+    return FileError(
+        f"{target} exists; it was made while this job was at work: name a new file, or remove it"
+    )
+
+
+# Locks -------------------------------------------------------------------------------------------
 
 _HELD: set[Path] = set()
 
 
 @contextmanager
-def locked(lock: Path, *, busy: str) -> Iterator[None]:
+def locked(lock: Path, *, busy: str, again: bool = True) -> Iterator[None]:
     """Hold a lock file, or refuse with the sentence `busy` while another process holds it.
 
-    A process that holds it may take it again.  The system lets go of it however the process ends;
-    where it knows no such locks nobody is kept out.
+    With `again` a process that holds it may take it again.  The system lets go of it however the
+    process ends; where it knows no such locks nobody is kept out.
     """
-    if lock in _HELD:
+    if again and lock in _HELD:
         yield
         return
     held = False
     while not held:
+        with _errors_name(lock):
+            make_folder(lock.parent)
+            handle = os.open(lock, os.O_CREAT | os.O_WRONLY, 0o666)
         try:
-            lock.parent.mkdir(parents=True, exist_ok=True)
-            handle = lock.open("w")
-        except OSError as error:
-            raise FileError(
-                f"cannot write {lock.parent}: {error.strerror}; name a folder that can be written"
-            ) from None
-        with handle:
             if not _flock(handle):
                 raise FileError(busy)
-            held = (
-                os.fstat(handle.fileno()).st_nlink > 0
-            )  # else its last holder removed it as we opened it
+            # else its last holder removed it as we opened it
+            held = os.fstat(handle).st_nlink > 0
             if held:
                 _HELD.add(lock)
                 try:
                     yield
                 finally:
                     _HELD.discard(lock)
-                    lock.unlink(missing_ok=True)
+                    with suppress(OSError):
+                        lock.unlink(missing_ok=True)
+        finally:
+            with suppress(OSError):
+                os.close(handle)
 
 
-def _flock(handle: IO[str]) -> bool:
+@contextmanager
+def _folder_locked(path: Path) -> Iterator[bool]:
+    """Lock a file or folder that is there; gives whether no living job has it locked."""
+    if sys.platform == "win32":
+        yield path.is_dir()  # what is being written cannot be removed there
+        return
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    try:
+        yield _flock(handle)
+    finally:
+        with suppress(OSError):
+            os.close(handle)
+
+
+def _flock(handle: int) -> bool:
     """Whether no other process holds the file."""
     if sys.platform == "win32":
         return True
@@ -136,6 +360,9 @@ def _umask() -> int:
     return mask
 
 
+# Documents and arrays ----------------------------------------------------------------------------
+
+
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write text in one go."""
     with written_beside(path) as beside:
@@ -148,16 +375,34 @@ def write_json(path: str | os.PathLike[str], document: Any) -> None:
     write_text(path, json.dumps(plain(document), indent=2, allow_nan=False) + "\n")
 
 
+@contextmanager
+def open_regular(path: str | os.PathLike[str], *, most: int | None = None) -> Iterator[IO[bytes]]:
+    """Open a file to read.  A pipe or a device, which may never end, is refused at once, and so is
+    a file of more than `most` bytes."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _BINARY)
+    about = os.fstat(handle)
+    if not stat.S_ISREG(about.st_mode):
+        os.close(handle)
+        raise FileError(f"{path} is a folder, a pipe or a device; expected a regular file")
+    with os.fdopen(handle, "rb") as source:
+        if most is not None and about.st_size > most:
+            raise FileError(f"{path} has {about.st_size} bytes; expected at most {most}")
+        yield source
+
+
 def read_json(path: str | os.PathLike[str], *, what: str) -> dict[str, Any]:
     """Read a JSON object; `what` names it in the error."""
     source = Path(path)
     try:
-        document = json.loads(source.read_text(encoding="utf-8"))
+        with open_regular(source, most=_MOST_JSON) as opened:
+            document = json.loads(opened.read().decode("utf-8"))
     except FileNotFoundError:
         raise FileError(f"no {what} at {source}; expected a file that sfumato wrote") from None
     except OSError as error:
         raise FileError(f"cannot read {what} at {source}: {error.strerror}") from None
-    except (json.JSONDecodeError, UnicodeDecodeError):
+    except FileError:
+        raise
+    except (ValueError, RecursionError):
         raise FileError(
             f"{source} is not a whole {what}: it is truncated or not JSON; make it again"
         ) from None
@@ -190,12 +435,17 @@ def plain(value: Any) -> Any:
 def read_arrays(path: str | os.PathLike[str], *, what: str) -> dict[str, np.ndarray]:
     """Read an archive of arrays, never a pickle; `what` names it in the error."""
     try:
-        with Path(path).open("rb") as source, np.load(source, allow_pickle=False) as stored:
-            return {name: stored[name] for name in stored.files}
+        with open_regular(path, most=_MOST_ARRAYS) as source:
+            _check_sizes(source, path)
+            source.seek(0)
+            with np.load(source, allow_pickle=False) as stored:
+                return {name: stored[name] for name in stored.files}
     except FileNotFoundError:
         raise FileError(
             f"there is no {what} file {path}; expected one that sfumato wrote"
         ) from None
+    except FileError:
+        raise
     except (
         Exception
     ) as error:  # a damaged archive raises anything: zip, zlib, struct or value errors
@@ -204,12 +454,34 @@ def read_arrays(path: str | os.PathLike[str], *, what: str) -> dict[str, np.ndar
         ) from None
 
 
+def _check_sizes(source: IO[bytes], path: str | os.PathLike[str]) -> None:
+    """Refuse an archive by what it says of its size, before memory is taken for its arrays."""
+    with zipfile.ZipFile(source) as archive:
+        size = sum(member.file_size for member in archive.infolist())
+        if size > _MOST_ARRAYS:
+            raise FileError(
+                f"{path} unpacks to {size} bytes; expected at most {_MOST_ARRAYS}: make or copy it"
+                " again"
+            )
+        for member in archive.infolist():
+            with archive.open(member) as stored:
+                if np.lib.format.read_magic(stored) == (1, 0):
+                    shape, _, kind = np.lib.format.read_array_header_1_0(stored)
+                else:
+                    shape, _, kind = np.lib.format.read_array_header_2_0(stored)
+                if math.prod(shape) * kind.itemsize != member.file_size - stored.tell():
+                    raise ValueError("an array's size is not what its header says")
+
+
 def file_hash(path: str | os.PathLike[str]) -> str:
     """SHA-256 of a file's bytes, as hexadecimal."""
     digest = hashlib.sha256()
-    with Path(path).open("rb") as source:
-        while chunk := source.read(1 << 20):
-            digest.update(chunk)
+    try:
+        with open_regular(path) as source:
+            while chunk := source.read(1 << 20):
+                digest.update(chunk)
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror}; make or copy it again") from None
     return digest.hexdigest()
 
 

@@ -17,7 +17,7 @@ from pyarrow import parquet
 
 from sfumato.deploy.chance import Sticky
 from sfumato.deploy.cluster import ClusterError, _order, _tally, _work, on_cluster
-from sfumato.deploy.one_file import sanitize_file
+from sfumato.deploy.one_file import sanitize_part
 from sfumato.deploy.sanitize import sanitize
 from sfumato.errors import DataError, FileError
 from tests.deploy.tables import checkins, write_parquet
@@ -161,9 +161,9 @@ def test_a_worker_that_cannot_write_leaves_the_finished_parts(runs, tmp_path, mo
                 "cannot write 2.parquet: No space left on device; name a file in a folder that can"
                 " be written"
             )
-        return sanitize_file(release, chance, policy, source, target, **options)
+        return sanitize_part(release, chance, policy, source, target, **options)
 
-    monkeypatch.setattr("sfumato.deploy.cluster.sanitize_file", full)
+    monkeypatch.setattr("sfumato.deploy.cluster.sanitize_part", full)
     with pytest.raises(FileError, match="No space left"):
         sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out", runner=_as_on_workers)
     finished = _hashes(tmp_path / ".out.sfumato-job" / "parts")

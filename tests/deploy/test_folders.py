@@ -1,5 +1,5 @@
-"""Folders of parts: all or nothing, gone on with only as they were begun, and what is skipped is
-said."""
+"""Folders of parts: all or nothing, resumed only as they were begun, and nothing is left out
+without a word."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from sfumato.errors import DataError, FileError
 from tests.deploy.tables import checkins, write_parquet
 
 
-def test_a_folder_keeps_its_parts_and_other_settings_do_not_go_on_with_it(runs, tmp_path):
+def test_a_folder_keeps_its_parts_and_other_settings_do_not_resume_it(runs, tmp_path):
     for part in range(3):
         write_parquet(tmp_path / "in" / f"day={part}" / "part.parquet", checkins(100, seed=part))
     record = sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out")
@@ -38,18 +38,20 @@ def _made_for(run: Path, change: str) -> None:
     (run / "run.json").write_text(json.dumps(record))
 
 
+def _after_one_part(release, chance, policy, tasks, progress):
+    """A runner whose disk fills up after a part."""
+    yield from one_by_one(release, chance, policy, tasks[:1], progress)
+    raise FileError("the disk is full")
+
+
 @pytest.mark.parametrize("change", ["grid", "plane", "region"])
-def test_a_stopped_job_does_not_go_on_with_another_grid_plane_or_region(runs, tmp_path, change):
+def test_a_stopped_job_is_not_resumed_with_another_grid_plane_or_region(runs, tmp_path, change):
     for part in range(2):
         write_parquet(tmp_path / "in" / f"{part}.parquet", checkins(100, seed=part))
     shutil.copytree(runs / "bare-laplace", tmp_path / "run")
 
-    def stopped(release, chance, policy, tasks, progress):
-        yield from one_by_one(release, chance, policy, tasks[:1], progress)
-        raise FileError("the disk is full")
-
     with pytest.raises(FileError, match="full"):
-        sanitize(tmp_path / "run", tmp_path / "in", tmp_path / "out", runner=stopped)
+        sanitize(tmp_path / "run", tmp_path / "in", tmp_path / "out", runner=_after_one_part)
     _made_for(tmp_path / "run", change)
     with pytest.raises(FileError, match="stopped job with other settings"):
         sanitize(tmp_path / "run", tmp_path / "in", tmp_path / "out")
@@ -76,3 +78,83 @@ def test_a_refused_part_leaves_nothing_behind(runs, tmp_path):
     with pytest.raises(DataError, match=r"b\.csv"):
         sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out")
     assert sorted(os.listdir(tmp_path)) == ["in"]
+
+
+def test_a_part_that_changed_is_noticed_by_its_content(runs, tmp_path):
+    """Size and time of change are as they were."""
+    for part in range(2):
+        (tmp_path / "in").mkdir(exist_ok=True)
+        (tmp_path / "in" / f"{part}.csv").write_text("lat,lon\n48.85,2.34\n")
+    with pytest.raises(FileError, match="full"):
+        sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out", runner=_after_one_part)
+    first = tmp_path / "in" / "0.csv"
+    before = first.stat()
+    first.write_text("lat,lon\n48.86,2.35\n")
+    os.utime(first, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert first.stat().st_size == before.st_size
+    with pytest.raises(FileError, match="other data"):
+        sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out")
+    first.write_text("lat,lon\n48.85,2.34\n")  # as it was, at another time: the same job
+    drawn = (tmp_path / ".out.sfumato-job" / "parts" / "0.csv").read_bytes()
+    sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out")
+    assert (tmp_path / "out" / "0.csv").read_bytes() == drawn
+    first.write_text("lat,lon\n48.86,2.35\n")
+    with pytest.raises(FileError, match="exists"):
+        sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out")
+
+
+def test_a_stopped_job_without_a_finished_part_is_in_nobodys_way(runs, tmp_path):
+    write_parquet(tmp_path / "in" / "a.parquet", checkins(20))
+    (tmp_path / ".out.sfumato-job" / "done").mkdir(parents=True)
+    (tmp_path / ".out.sfumato-job" / "job.json").write_text('{"job": "of other settings"}')
+    sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out")
+    assert sorted(os.listdir(tmp_path)) == ["in", "out", "out.record.json"]
+
+
+def test_a_linked_folder_is_refused_and_a_linked_file_followed(runs, tmp_path):
+    write_parquet(tmp_path / "elsewhere" / "day" / "b.parquet", checkins(20))
+    write_parquet(tmp_path / "in" / "a.parquet", checkins(20))
+    (tmp_path / "in" / "c.parquet").symlink_to(tmp_path / "elsewhere" / "day" / "b.parquet")
+    (tmp_path / "in" / "_later").symlink_to(tmp_path / "elsewhere")
+    record = sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out")
+    assert list(record["parts"]) == ["a.parquet", "c.parquet"] and record["rows_out"] == 40
+    assert record["skipped_files"] == ["_later"]
+    (tmp_path / "in" / "day").symlink_to(tmp_path / "elsewhere" / "day")
+    with pytest.raises(DataError, match="day is a link to a folder"):
+        sanitize(runs / "laplace", tmp_path / "in", tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
+def _broken_link(path: Path) -> None:
+    path.symlink_to("nowhere.parquet")
+
+
+@pytest.mark.parametrize("make", [_broken_link, os.mkfifo])
+def test_a_part_that_is_no_file_is_refused(runs, tmp_path, make):
+    write_parquet(tmp_path / "in" / "a.parquet", checkins(20))
+    make(tmp_path / "in" / "b.parquet")
+    with pytest.raises(DataError, match=r"b\.parquet is a broken link, pipe or device"):
+        sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out")
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_a_file_under_two_names_is_not_drawn_twice(runs, tmp_path, link):
+    write_parquet(tmp_path / "in" / "a.parquet", checkins(20))
+    link(tmp_path / "in" / "a.parquet", tmp_path / "in" / "b.parquet")
+    with pytest.raises(DataError, match=r"b\.parquet is the same file as a\.parquet"):
+        sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out")
+
+
+def test_a_folder_that_cannot_be_looked_into_is_refused(runs, tmp_path, monkeypatch):
+    write_parquet(tmp_path / "in" / "a.parquet", checkins(20))
+    write_parquet(tmp_path / "in" / "day" / "b.parquet", checkins(20))
+    whole = os.scandir
+
+    def closed(path):
+        if Path(path).name == "day":
+            raise PermissionError(13, "Permission denied", str(path))
+        return whole(path)
+
+    monkeypatch.setattr(os, "scandir", closed)
+    with pytest.raises(DataError, match=r"cannot look into .*day: Permission denied"):
+        sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out")

@@ -4,8 +4,11 @@ import difflib
 import io
 import os
 import re
+import signal
 import sys
+import threading
 from importlib import import_module
+from types import FrameType
 from typing import Any
 
 import click
@@ -70,6 +73,8 @@ def main() -> None:
             stream.reconfigure(
                 errors="replace"
             )  # an arrow that a terminal cannot show is no reason to stop
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _terminated)
     try:
         code = cli.main(standalone_mode=False)
     except click.exceptions.Abort:
@@ -99,6 +104,11 @@ def main() -> None:
         _stop(f"{error.filename or 'a file'} cannot be used: {error.strerror or error}")
     else:
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _terminated(number: int, frame: FrameType | None) -> None:
+    """What ends a process from outside stops it as Ctrl-C does."""
+    raise KeyboardInterrupt
 
 
 def _as_typed(sentence: str) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.deploy.chance import Chance, Secure, Sticky
-from sfumato.deploy.one_file import Policy, Tally, sanitize_file
+from sfumato.deploy.one_file import Policy, Tally, sanitize_part
 from sfumato.deploy.release import Release
 from sfumato.deploy.sanitize import Runner, Task
 from sfumato.errors import DataError, FileError, MechanismError, SfumatoError
@@ -90,7 +90,7 @@ def _tally(future: Any, progress: Callable[[int], None] | None) -> Tally:
     ) as error:  # workers that kept dying, a scheduler that went away: dask's own errors
         raise ClusterError(
             f"the cluster gave a part up ({type(error).__name__}); mend it and run the same command"
-            " again to go on"
+            " again to resume"
         ) from None
     if "error" in outcome:
         raise _KINDS.get(outcome.get("kind", ""), SfumatoError)(
@@ -127,7 +127,7 @@ def _work(order: dict[str, Any], source: str, target: str) -> dict[str, Any]:
     chance: Chance = Secure() if order["sticky"] is None else Sticky(**order["sticky"])
     policy = Policy(**{**order["policy"], "drop": tuple(order["policy"]["drop"])})
     try:
-        return sanitize_file(release, chance, policy, Path(source), Path(target)).as_dict()
+        return sanitize_part(release, chance, policy, Path(source), Path(target)).as_dict()
     except SfumatoError as error:
         return {"error": str(error), "hint": error.hint, "kind": type(error).__name__}
 

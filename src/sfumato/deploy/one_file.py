@@ -1,4 +1,4 @@
-"""One file: read in blocks, protect, write beside, rename."""
+"""One file: read in blocks, protect, write, name when it is whole."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -15,7 +15,7 @@ from sfumato.deploy.parquet_table import ParquetTable
 from sfumato.deploy.protect import Outside, protect
 from sfumato.deploy.release import Release
 from sfumato.errors import DataError
-from sfumato.files import written_beside
+from sfumato.files import file_hash, written_beside
 
 _SHOWN = 5  # rows named in a refusal
 _LOOKED_AT = 5_000  # first rows of a file in which columns that betray the place are looked for
@@ -45,6 +45,7 @@ class Tally:
     loss_sum: float = 0.0
     loss_rows: int = 0
     betraying: list[str] = field(default_factory=list)
+    source_hash: str = ""  # of the part that was read
 
     def add(self, other: "Tally") -> None:
         """Take another file's counts in."""
@@ -146,9 +147,15 @@ def sanitize_file(
     source: Path,
     target: Path,
     *,
+    replaces: bool = True,
+    before_naming: Callable[[Tally], None] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Tally:
-    """Sanitize one file; the target appears under its name only when every row is in it."""
+    """Sanitize one file; the target appears under its name only when every row is in it.
+
+    `before_naming` is called with the counts when all is written; without `replaces` a file that
+    has the target's name by then is an error.
+    """
     table = open_table(source)
     try:
         columns = find_columns(
@@ -163,7 +170,7 @@ def sanitize_file(
             asks_time=chance.asks_time,
         )
         _check_names(table.names, policy.drop, columns, source=source.name)
-        with written_beside(target) as beside:
+        with written_beside(target, replaces=replaces) as beside:
             with (
                 beside.open("wb") as raw,
                 table.sink(
@@ -177,9 +184,35 @@ def sanitize_file(
             ):
                 tally = _all_blocks(release, chance, policy, table, columns, sink, progress)
             # Here the file is whole and has no name yet: the place to look at it once more.
-            return tally
+            if before_naming is not None:
+                before_naming(tally)
+        return tally
     finally:
         table.close()
+
+
+def sanitize_part(
+    release: Release,
+    chance: Chance,
+    policy: Policy,
+    source: Path,
+    target: Path,
+    *,
+    progress: Callable[[int], None] | None = None,
+) -> Tally:
+    """Sanitize a part of a folder; its counts hold the hash of what was read, by which a job that
+    is resumed knows it again."""
+    before, content = _stamp(source), file_hash(source)
+    tally = sanitize_file(release, chance, policy, source, target, progress=progress)
+    if _stamp(source) != before:
+        raise DataError(f"{source.name} changed while it was read; sanitize it when it is whole")
+    tally.source_hash = content
+    return tally
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    found = path.stat()
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _all_blocks(

@@ -1,21 +1,37 @@
-"""Sanitize a file or a folder of parts: whole or not at all, and a stopped folder goes on where it
-was."""
+"""Sanitize a file or a folder of parts: whole or not at all, and a folder that was stopped is
+resumed."""
 
 import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from sfumato.deploy.chance import Chance, Secure
-from sfumato.deploy.one_file import Policy, Tally, is_table, open_table, sanitize_file
+from sfumato.deploy.one_file import (
+    Policy,
+    Tally,
+    is_table,
+    open_table,
+    sanitize_file,
+    sanitize_part,
+)
 from sfumato.deploy.release import Release, release
-from sfumato.errors import DataError, FileError, SfumatoError
-from sfumato.files import locked, plain, read_json, write_json
+from sfumato.errors import DataError, FileError
+from sfumato.files import (
+    clear_drafts,
+    file_hash,
+    locked,
+    make_folder,
+    plain,
+    read_json,
+    rename_folder,
+    write_json,
+)
 from sfumato.solver.run import load_run
 from sfumato.version import __version__
 
@@ -60,7 +76,7 @@ def one_by_one(
     for task in tasks:
         yield (
             task,
-            sanitize_file(release, chance, policy, task.source, task.target, progress=progress),
+            sanitize_part(release, chance, policy, task.source, task.target, progress=progress),
         )
 
 
@@ -86,27 +102,58 @@ def sanitize(
     is given.
     """
     given, wanted = Path(source), Path(target)
-    released = release(load_run(run))
-    asked, drawn = policy or Policy(), chance or Secure()
-    record_path = wanted.with_name(wanted.name + ".record.json")
+    job = _Job(
+        released=release(load_run(run)),
+        chance=chance or Secure(),
+        policy=policy or Policy(),
+        source=given,
+        target=wanted,
+        record=wanted.with_name(wanted.name + ".record.json"),
+        progress=progress,
+    )
     if wanted.resolve() == given.resolve():
         raise FileError(f"{target} is the file to be read; name another to be written")
     if given.is_dir():
-        return _folder(released, drawn, asked, given, wanted, record_path, progress, runner)
-    _check_new(wanted, given)
-    open_table(given).close()
-    ((_, tally),) = runner(released, drawn, asked, [Task(given.name, given, wanted)], progress)
-    record = _record(released, drawn, asked, {given.name: tally}, [])
-    write_json(record_path, record)
-    return record
-
-
-def _check_new(target: Path, source: Path) -> None:
-    if target.exists():
+        names, skipped = _parts_of(given)
+        if given.resolve() in wanted.resolve().parents:
+            raise FileError(f"{target} lies in the folder to be read; name a folder elsewhere")
+        with _alone(wanted):
+            return _sanitize_folder(job, names, skipped, runner)
+    if runner is not one_by_one:
         raise FileError(
-            f"{target} exists; a second draw of the same rows tells more than one: name a new file,"
-            " or remove the old one"
+            f"{given.name} is no folder, and only the parts of a folder can be done elsewhere;"
+            " sanitize it on this machine"
         )
+    _check_kind(given, wanted)
+    open_table(given).close()
+    with _alone(wanted):
+        return _sanitize_one(job)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What is asked for."""
+
+    released: Release
+    chance: Chance
+    policy: Policy
+    source: Path
+    target: Path
+    record: Path
+    progress: Callable[[int], None] | None
+
+
+@contextmanager
+def _alone(target: Path) -> Iterator[None]:
+    """Only one job writes to a target, and what a killed one left of it is cleared first."""
+    busy = f"another sanitize is at work on {target}; wait for it to end, or name another"
+    lock = target.absolute().with_name(f".{target.name}.lock")
+    with locked(lock, busy=busy, again=False):
+        clear_drafts(target)
+        yield
+
+
+def _check_kind(source: Path, target: Path) -> None:
     kinds = [
         "Parquet" if path.name.lower().endswith((".parquet", ".pq")) else "CSV"
         for path in (source, target)
@@ -118,99 +165,166 @@ def _check_new(target: Path, source: Path) -> None:
         )
 
 
-def _folder(
-    released: Release,
-    chance: Chance,
-    policy: Policy,
-    source: Path,
-    target: Path,
-    record_path: Path,
-    progress: Callable[[int], None] | None,
-    runner: Runner,
-) -> dict[str, Any]:
-    """All parts go to a working folder beside the target, which gets its name when the last part is
-    done."""
-    found = sorted(path.relative_to(source) for path in source.rglob("*") if path.is_file())
-    names = sorted(
-        path.as_posix()
-        for path in found
-        if is_table(path) and not any(part.startswith((".", "_")) for part in path.parts)
+def _exists(target: Path, what: str) -> FileError:
+    return FileError(
+        f"{target} exists; a second draw of the same rows tells more than one: name a new {what},"
+        " or remove the old one"
     )
-    skipped = sorted({path.as_posix() for path in found} - set(names))
-    if not names:
-        hint = "names that begin with . or _ are skipped" if any(map(is_table, found)) else None
-        raise DataError(
-            f"{source} holds no CSV or Parquet file; expected a folder of parts", hint=hint
+
+
+def _sanitize_one(job: _Job) -> dict[str, Any]:
+    """One file: its record is written first, so a file that is there has one."""
+    if os.path.lexists(job.target):
+        raise _exists(job.target, "file")
+    record: dict[str, Any] = {}
+
+    def write_record(tally: Tally) -> None:
+        record.update(_record(job.released, job.chance, job.policy, {job.source.name: tally}, []))
+        write_json(job.record, record)
+
+    with _record_goes_with(job):
+        sanitize_file(
+            job.released,
+            job.chance,
+            job.policy,
+            job.source,
+            job.target,
+            replaces=False,
+            before_naming=write_record,
+            progress=job.progress,
         )
-    if source.resolve() in target.resolve().parents:
-        raise FileError(f"{target} lies in the folder to be read; name a folder elsewhere")
-    job = {name: _stamp(source / name) for name in names}
-    mark = _fingerprint(released, chance, policy, job)
-    if target.exists():
-        if (
-            record_path.exists()
-            and read_json(record_path, what="sanitize record").get("job") == mark
-        ):
-            return read_json(record_path, what="sanitize record")
-        raise FileError(
-            f"{target} exists; a second draw of the same rows tells more than one: name a new"
-            " folder, or remove the old one"
-        )
-    work = target.with_name(f".{target.name}.sfumato-job")
-    with ExitStack() as held:
-        _open_job(work, mark, held)
-        (work / "parts").mkdir(exist_ok=True)
-        (work / "done").mkdir(exist_ok=True)
-        tallies: dict[str, Tally] = {}
-        for name in names:
-            note = work / "done" / f"{_short(name)}.json"
-            if note.exists() and (work / "parts" / name).exists():
-                tallies[name] = Tally(**read_json(note, what="note of a finished part")["tally"])
-                if progress is not None:
-                    progress(tallies[name].rows_in)
-        _clear_leftovers(work / "parts")
-        tasks = [
-            Task(name, source / name, work / "parts" / name)
-            for name in names
-            if name not in tallies
-        ]
-        try:
-            for task, tally in runner(released, chance, policy, tasks, progress):
-                write_json(
-                    work / "done" / f"{_short(task.name)}.json",
-                    {"part": task.name, "tally": tally.as_dict()},
-                )
-                tallies[task.name] = tally
-        except SfumatoError as error:
-            if (
-                isinstance(error, DataError) or not tallies
-            ):  # else what is done stays, to go on from
-                shutil.rmtree(work, ignore_errors=True)
-            raise
-        _clear_leftovers(work / "parts")
-        record = _record(
-            released, chance, policy, {name: tallies[name] for name in names}, skipped
-        ) | {"job": mark}
-        write_json(record_path, record)
-        os.replace(work / "parts", target)
-        shutil.rmtree(work, ignore_errors=True)
     return record
 
 
-def _open_job(work: Path, mark: str, held: ExitStack) -> None:
-    """Take hold of the working folder; a job that was stopped is gone on with if it is the same
-    job."""
-    held.enter_context(
-        locked(work / "lock", busy=f"another sanitize is at work in {work}; wait for it to end")
+@contextmanager
+def _record_goes_with(job: _Job) -> Iterator[None]:
+    """No record without its table."""
+    try:
+        yield
+    except BaseException:
+        if not job.target.exists():
+            with suppress(OSError):
+                job.record.unlink(missing_ok=True)
+        raise
+
+
+def _parts_of(source: Path) -> tuple[list[str], list[str]]:
+    """Names of the parts in a folder, and of what is skipped.
+
+    What cannot be looked into, and a linked folder, is refused: its rows would be missing without a
+    word.  So is a file that is there under two names: its rows would be drawn twice.
+    """
+    names: dict[tuple[int, int], str] = {}
+    skipped: list[str] = []
+    for place, folders, files in os.walk(source, onerror=_cannot_list):
+        for name in sorted(folders) + sorted(files):
+            path = Path(place, name)
+            relative = path.relative_to(source)
+            if name in folders and not path.is_symlink():
+                continue
+            table = name in folders or is_table(path)
+            if not table or any(part.startswith((".", "_")) for part in relative.parts):
+                skipped.append(relative.as_posix())
+                continue
+            if not path.is_file():
+                kind = "a link to a folder" if path.is_dir() else "a broken link, pipe or device"
+                raise DataError(
+                    f"{path} is {kind}; expected files in folders of their own: copy what it"
+                    " stands for into the folder, or sanitize that by itself"
+                )
+            found = path.stat()
+            other = names.setdefault((found.st_dev, found.st_ino), relative.as_posix())
+            if other != relative.as_posix():
+                raise DataError(
+                    f"{path} is the same file as {other}, so its rows would be drawn twice; leave"
+                    " one of them out"
+                )
+    if not names:
+        hidden = any(is_table(Path(name)) for name in skipped)
+        raise DataError(
+            f"{source} holds no CSV or Parquet file; expected a folder of parts",
+            hint="names that begin with . or _ are skipped" if hidden else None,
+        )
+    return sorted(names.values()), sorted(skipped)
+
+
+def _cannot_list(error: OSError) -> None:
+    raise DataError(
+        f"cannot look into {error.filename}: {error.strerror}; make it readable, or move it away"
     )
-    note = work / "job.json"
-    if not note.exists():
-        write_json(note, {"job": mark})
-    elif read_json(note, what="note of a stopped job").get("job") != mark:
+
+
+def _sanitize_folder(
+    job: _Job, names: list[str], skipped: list[str], runner: Runner
+) -> dict[str, Any]:
+    """All parts go to a working folder beside the target, which gets its name when the last part is
+    done."""
+    work = job.target.with_name(f".{job.target.name}.sfumato-job")
+    settings = _settings(job, names)
+    if os.path.lexists(job.target):
+        return _done_before(job, names, settings, work)
+    parts, notes = work / "parts", work / "done"
+    tallies = _resumed(job, names, settings, work)
+    try:
+        for folder in (parts, notes):
+            make_folder(folder)
+        write_json(work / "job.json", {"job": settings})
+        for tally in tallies.values():
+            if job.progress is not None:
+                job.progress(tally.rows_in)
+        tasks = [
+            Task(name, job.source / name, parts / name) for name in names if name not in tallies
+        ]
+        for task, tally in runner(job.released, job.chance, job.policy, tasks, job.progress):
+            write_json(notes / _note(task.name), {"part": task.name, "tally": tally.as_dict()})
+            tallies[task.name] = tally
+        _clear_leftovers(parts)
+        ordered = {name: tallies[name] for name in names}
+        record = _record(job.released, job.chance, job.policy, ordered, skipped) | {
+            "job": _mark(settings, {name: tally.source_hash for name, tally in ordered.items()})
+        }
+        with _record_goes_with(job):
+            write_json(job.record, record)
+            rename_folder(parts, job.target)
+    except BaseException as error:
+        if isinstance(error, DataError) or not tallies:  # else the parts that are done stay
+            shutil.rmtree(work, ignore_errors=True)
+        raise
+    shutil.rmtree(work, ignore_errors=True)
+    return record
+
+
+def _done_before(job: _Job, names: list[str], settings: str, work: Path) -> dict[str, Any]:
+    """The record of the same job on the same content, which is not drawn again."""
+    if job.record.exists():
+        record = read_json(job.record, what="sanitize record")
+        if record.get("job") == _mark(settings, {n: file_hash(job.source / n) for n in names}):
+            shutil.rmtree(work, ignore_errors=True)  # a job that was killed as it ended
+            return record
+    raise _exists(job.target, "folder")
+
+
+def _resumed(job: _Job, names: list[str], settings: str, work: Path) -> dict[str, Tally]:
+    """Counts of the parts that a stopped job has done; it is resumed only with the same settings
+    and the same content."""
+    tallies = {}
+    for name in names:
+        note = work / "done" / _note(name)
+        if note.exists() and (work / "parts" / name).exists():
+            tallies[name] = Tally(**read_json(note, what="note of a finished part")["tally"])
+    if not tallies and not list((work / "done").glob("*.json")):
+        shutil.rmtree(work, ignore_errors=True)  # nothing was done
+        return {}
+    same = read_json(work / "job.json", what="note of a stopped job").get("job") == settings
+    if not same or any(
+        file_hash(job.source / name) != tally.source_hash for name, tally in tallies.items()
+    ):
         raise FileError(
             f"{work} holds a stopped job with other settings or other data; finish that one, or"
             " remove the folder"
         )
+    _clear_leftovers(work / "parts")
+    return tallies
 
 
 def _clear_leftovers(parts: Path) -> None:
@@ -219,25 +333,25 @@ def _clear_leftovers(parts: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _stamp(path: Path) -> list[int]:
-    found = path.stat()
-    return [found.st_size, found.st_mtime_ns]
+def _note(part: str) -> str:
+    """The name of a part's note."""
+    return f"{hashlib.sha256(part.encode('utf-8', 'surrogateescape')).hexdigest()[:24]}.json"
 
 
-def _short(name: str) -> str:
-    return hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:24]
+def _settings(job: _Job, names: list[str]) -> str:
+    """Tells one job from another: all that decides the reports, and the parts' names."""
+    _, rest = job.released.as_parts()  # the mechanism's own hash is among its figures
+    return _hash_of([rest, job.released.decimals, job.chance.words(), asdict(job.policy), names])
 
 
-def _fingerprint(
-    released: Release, chance: Chance, policy: Policy, job: dict[str, list[int]]
-) -> str:
-    """Tells one job from another: all that decides the reports, and the parts' names, sizes and
-    times."""
-    _, rest = released.as_parts()  # the mechanism's own hash is among its figures
-    whole = [rest, released.decimals, chance.words(), asdict(policy), job]
-    return hashlib.sha256(
-        json.dumps(plain(whole), sort_keys=True).encode("utf-8", "surrogateescape")
-    ).hexdigest()
+def _mark(settings: str, hashes: dict[str, str]) -> str:
+    """A job with the content of its parts."""
+    return _hash_of([settings, hashes])
+
+
+def _hash_of(value: Any) -> str:
+    text = json.dumps(plain(value), sort_keys=True)
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _record(

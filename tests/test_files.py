@@ -1,0 +1,147 @@
+"""Files are whole or not there, two writers do not mix, and what never ends is not read."""
+
+import errno
+import os
+import re
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sfumato import files
+from sfumato.errors import FileError
+from sfumato.files import (
+    file_hash,
+    folder_beside,
+    locked,
+    read_arrays,
+    read_json,
+    write_json,
+    written_beside,
+)
+
+
+@pytest.fixture(params=["unnamed drafts", "hidden drafts"])
+def drafts(request, monkeypatch):
+    """Both ways to write: with files that have no name, and without."""
+    if request.param == "hidden drafts":
+        monkeypatch.setattr(files, "_UNNAMED", False)
+        monkeypatch.setattr(files, "_exchange", lambda one, other: False)
+
+
+def test_a_file_is_there_when_its_block_ends_and_not_before(tmp_path, drafts):
+    with written_beside(tmp_path / "new" / "a.txt") as beside:
+        beside.write_text("whole")
+        assert not (tmp_path / "new" / "a.txt").exists()
+    assert (tmp_path / "new" / "a.txt").read_text() == "whole"
+    with pytest.raises(KeyError), written_beside(tmp_path / "new" / "a.txt") as beside:
+        beside.write_text("half")
+        raise KeyError
+    assert (tmp_path / "new" / "a.txt").read_text() == "whole"
+    with written_beside(tmp_path / "new" / "a.txt") as beside:
+        beside.write_text("newer")
+    assert (tmp_path / "new" / "a.txt").read_text() == "newer"
+    assert os.listdir(tmp_path / "new") == ["a.txt"]
+
+
+def test_of_two_that_may_not_replace_the_first_wins(tmp_path, drafts):
+    with (
+        pytest.raises(FileError, match=r"a\.txt exists"),
+        written_beside(tmp_path / "a.txt", replaces=False) as late,
+    ):
+        late.write_text("late")
+        with written_beside(tmp_path / "a.txt", replaces=False) as early:
+            early.write_text("early")
+    assert (tmp_path / "a.txt").read_text() == "early" and os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_a_folder_takes_the_place_of_another_at_once(tmp_path, drafts):
+    for text in ("old", "new"):
+        with folder_beside(tmp_path / "run", replaces=True) as beside:
+            (beside / "run.json").write_text(text)
+        assert (tmp_path / "run" / "run.json").read_text() == text
+        assert os.listdir(tmp_path) == ["run"]
+
+
+def test_a_killed_writers_draft_is_cleared_and_a_living_ones_stays(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "_UNNAMED", False)
+    (tmp_path / ".a.txt.0badcafe.part").write_text("left by a killed job")
+    (tmp_path / ".a.txt.backup.part").write_text("not ours")
+    with written_beside(tmp_path / "a.txt") as beside:
+        beside.write_text("being written")
+        files.clear_drafts(tmp_path / "a.txt")
+        assert sorted(os.listdir(tmp_path)) == sorted([".a.txt.backup.part", beside.name])
+    assert (tmp_path / "a.txt").read_text() == "being written"
+
+
+def test_a_folder_that_a_killed_job_set_aside_is_put_back(tmp_path):
+    (tmp_path / ".run.0badcafe.old" / "run").mkdir(parents=True)
+    (tmp_path / ".run.0badcafe.old" / "run" / "run.json").write_text("old")
+    files.clear_drafts(tmp_path / "run")
+    assert (tmp_path / "run" / "run.json").read_text() == "old" and os.listdir(tmp_path) == ["run"]
+
+
+def test_a_lock_keeps_out_the_same_process_where_asked(tmp_path):
+    with locked(tmp_path / "lock", busy="busy"):
+        with locked(tmp_path / "lock", busy="busy"):
+            pass
+        with (
+            pytest.raises(FileError, match="busy"),
+            locked(tmp_path / "lock", busy="busy", again=False),
+        ):
+            pass
+    assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EROFS])
+def test_an_error_of_the_system_names_the_file(tmp_path, code):
+    with (
+        pytest.raises(FileError, match=re.escape(f"a.json: {os.strerror(code)}")),
+        written_beside(tmp_path / "a.json"),
+    ):
+        raise OSError(code, os.strerror(code))
+
+
+def _read_json(path: Path) -> object:
+    return read_json(path, what="run record")
+
+
+def _read_arrays(path: Path) -> object:
+    return read_arrays(path, what="mechanism")
+
+
+@pytest.mark.parametrize("read", [_read_json, _read_arrays, file_hash])
+@pytest.mark.timeout(20)
+def test_what_never_ends_is_refused_at_once(tmp_path, read):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero"), tmp_path):
+        with pytest.raises(FileError, match=f"{path} is a folder, a pipe or a device"):
+            read(path)
+
+
+def test_documents_that_break_a_parser_are_one_sentence(tmp_path):
+    for text in ("[" * 100_000, '{"a": ' + "1" * 5_000 + "}", "{", "\xff"):
+        (tmp_path / "run.json").write_text(text, encoding="latin-1")
+        with pytest.raises(FileError, match="not a whole run record"):
+            read_json(tmp_path / "run.json", what="run record")
+    write_json(tmp_path / "run.json", {"a": [1.5, np.inf]})
+    assert read_json(tmp_path / "run.json", what="run record") == {"a": [1.5, "infinity"]}
+
+
+def test_an_archive_larger_than_it_may_be_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "_MOST_ARRAYS", 1 << 20)
+    np.savez_compressed(tmp_path / "large.npz", zeros=np.zeros(1 << 18))
+    with pytest.raises(FileError, match=r"unpacks to 20\d{5} bytes; expected at most 1048576"):
+        read_arrays(tmp_path / "large.npz", what="mechanism")
+
+
+def test_an_array_that_says_it_is_larger_than_it_is_takes_no_memory(tmp_path):
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,), }"
+    header += b" " * (117 - len(header)) + b"\n"
+    with zipfile.ZipFile(tmp_path / "false.npz", "w") as archive:
+        archive.writestr(
+            "a.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + b"\0" * 64
+        )
+    with pytest.raises(FileError, match="not a whole mechanism file"):
+        read_arrays(tmp_path / "false.npz", what="mechanism")
