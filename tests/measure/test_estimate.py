@@ -186,14 +186,14 @@ def test_merging_into_wider_cells_pushes_the_bayes_error_up() -> None:
     reports = np.stack([secret * 30.0 + random.normal(0, 10, 5000), np.zeros(5000)], axis=1)
     values = [
         estimate_bayes_error(
-            secret, reports, Grid(cell_m=cell, centre=(-320, -320)), secrets=2
+            secret, reports, Grid(cell_m=cell, corner=(-320, -320)), secrets=2
         ).value
         for cell in (5, 20, 80, 640)
     ]
     assert values == sorted(values) and values[0] < 0.1 and values[-1] > 0.4
     bits = [
         estimate_information(
-            secret, reports, Grid(cell_m=cell, centre=(-320, -320)), secrets=2
+            secret, reports, Grid(cell_m=cell, corner=(-320, -320)), secrets=2
         ).value
         for cell in (5, 20, 80, 640)
     ]

@@ -76,7 +76,7 @@ def test_a_law_on_a_grid_is_the_law_merged_into_its_cells(name: str, mechanism: 
     law = mechanism.law(SAMPLES.joint())
     if law is None:
         return
-    wide = GRID.__class__(cell_m=75.0, centre=(5.0, 5.0))
+    wide = GRID.__class__(cell_m=75.0, corner=(5.0, 5.0))
     merged = mechanism.law(SAMPLES.joint(), grid=wide)
     assert merged is not None and merged.cell_m == 75 and merged.loss == law.loss
     assert law.joint.places is not None and merged.joint.places is not None

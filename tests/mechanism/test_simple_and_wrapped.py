@@ -193,7 +193,7 @@ def test_a_remap_without_a_finite_law_is_refused() -> None:
 
 def test_snapped_reports_are_cell_middles_and_clamped_ones_lie_inside() -> None:
     truths = np.random.default_rng(0).normal(0, 300, (500, 2))
-    grid, region = Grid(cell_m=40, centre=(3, 1)), Region((20.0, -10.0), 250.0)
+    grid, region = Grid(cell_m=40, corner=(3, 1)), Region((20.0, -10.0), 250.0)
     snapped = Snapped(
         Function(lambda truth, random: truth + random.normal(0, 80, truth.shape)), grid
     ).sample(truths)

@@ -1,6 +1,6 @@
 """The adversary that counts: who was seen most in this cell."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -32,8 +32,8 @@ class CellsAttacker(Attacker):
     """Frequencies of secrets in the cells seen."""
 
     grid: Grid
-    tree: cKDTree
-    frequencies: np.ndarray
+    tree: cKDTree = field(repr=False)
+    frequencies: np.ndarray = field(repr=False)
 
     def posterior(self, reports: np.ndarray) -> np.ndarray:
         return self.frequencies[self.tree.query(self.grid.snap(reports))[1]]

@@ -1,6 +1,6 @@
 """The adversary that looks around: who sent the k reports nearest to this one."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -38,8 +38,8 @@ class NeighboursAttacker(Attacker):
     """Places seen, with how often each secret was seen there."""
 
     k: int
-    tree: cKDTree
-    counts: np.ndarray
+    tree: cKDTree = field(repr=False)
+    counts: np.ndarray = field(repr=False)
 
     def posterior(self, reports: np.ndarray) -> np.ndarray:
         places, back = np.unique(reports, axis=0, return_inverse=True)

@@ -1,6 +1,6 @@
 """The paper's adversary: a small neural classifier trained on cross entropy."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -64,8 +64,8 @@ class Neural(Adversary):
 class NeuralAttacker(Attacker):
     """A trained classifier."""
 
-    net: Any
-    centre: np.ndarray
+    net: Any = field(repr=False)
+    centre: np.ndarray = field(repr=False)
     scale: float
 
     def posterior(self, reports: np.ndarray) -> np.ndarray:
@@ -82,7 +82,14 @@ class NeuralAttacker(Attacker):
 
 
 def _train(
-    net: Any, key: Any, inputs: Any, secret: Any, *, epochs: int, batch: int, rate: float
+    net: Any,
+    key: Any,
+    inputs: Any,
+    secret: Any,
+    *,
+    epochs: int,
+    batch: int,
+    rate: float = field(repr=False),
 ) -> Any:
     return _compiled()(net, key, inputs, secret, epochs=epochs, batch=batch, rate=rate)
 

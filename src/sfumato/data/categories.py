@@ -14,7 +14,7 @@ from sfumato.errors import DataError
 from sfumato.files import array_hash
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LossMatrix:
     """A loss that is looked up: `matrix` has a row a truth and a column a report.
 
@@ -31,7 +31,7 @@ class LossMatrix:
         ]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CategoricalData:
     """P(secret, truth) for any finite secret and truth, with the loss of each (truth, report).
 
@@ -66,6 +66,9 @@ class CategoricalData:
                 hint="for pairs that must never occur, write a large loss and set a hard cap",
             )
         object.__setattr__(self, "losses", losses)
+
+    def __repr__(self) -> str:
+        return f"<CategoricalData {self.name!r}: {self.described}>"
 
     def __len__(self) -> int:
         return len(self.truths)

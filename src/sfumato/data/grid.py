@@ -1,19 +1,23 @@
 """The plane as cells."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from sfumato.errors import ProblemError
+from sfumato.errors import ProblemError, arg
 
 STICKY_CELL_M = 25.0  # truths in one such cell have one kept report
 
 
 @dataclass(frozen=True)
 class Region:
-    """A square of the plane: its centre and its side, in metres."""
+    """A square of the plane: its centre and its side, in metres.
 
-    centre: tuple[float, float]
+    >>> Region(centre=(0.0, 0.0), side_m=6500.0).contains(np.array([[3000.0, 0.0], [4000.0, 0.0]]))
+    array([ True, False])
+    """
+
+    centre: tuple[float, float] = field(repr=False)  # it may come from the data
     side_m: float
 
     def __post_init__(self) -> None:
@@ -43,10 +47,12 @@ class Region:
         return np.clip(points, centre - self.side_m / 2, centre + self.side_m / 2)
 
 
+@dataclass(frozen=True, init=False, repr=False)
 class Grid:
     """Square cells of the plane, named by their side or by how many cover a region.
 
-    `Grid(cell_m=25)` is a lattice with a corner at the origin; `Grid(side_m=6500, cells=260)` the
+    `Grid(cell_m=25)` is an endless lattice with a cell's corner at the origin (or at `corner`);
+    `Grid(side_m=6500, cells=260)` the
     paper's grid, centred; `Grid.over(region, cell_m=25)` is centred on a region.  The lattice goes
     on beyond the region: a report outside falls in a cell of its own, and can be counted.
 
@@ -54,7 +60,6 @@ class Grid:
     25.0
     """
 
-    __slots__ = ("cell_m", "origin", "region")
     cell_m: float
     origin: tuple[float, float]
     region: Region | None
@@ -65,30 +70,37 @@ class Grid:
         cell_m: float | None = None,
         side_m: float | None = None,
         cells: int | None = None,
-        centre: tuple[float, float] = (0.0, 0.0),
+        centre: tuple[float, float] | None = None,
+        corner: tuple[float, float] | None = None,
     ) -> None:
         if side_m is None and cells is None:
             if cell_m is None:
                 raise ProblemError("a grid needs cell_m, or side_m with cells; got neither")
-            region, corner = None, (float(centre[0]), float(centre[1]))
+            if centre is not None:
+                raise ProblemError(
+                    f"an endless grid has no middle; name a corner of its cells as {arg('corner')}"
+                )
+            region, origin = None, (0.0, 0.0) if corner is None else corner
         elif side_m is not None and cells is not None and cell_m is None:
             if not (isinstance(cells, (int, np.integer)) and cells >= 1):
                 raise ProblemError(
                     f"cells must be a whole number of at least 1 per side; got {cells}"
                 )
-            region = Region(centre=(float(centre[0]), float(centre[1])), side_m=float(side_m))
+            if corner is not None:
+                raise ProblemError(
+                    f"a grid over a region is placed by its middle; name it as {arg('centre')}"
+                )
+            x, y = (0.0, 0.0) if centre is None else centre
+            region = Region(centre=(float(x), float(y)), side_m=float(side_m))
             cell_m = region.side_m / cells
-            corner = (region.centre[0] - region.side_m / 2, region.centre[1] - region.side_m / 2)
+            origin = (region.centre[0] - region.side_m / 2, region.centre[1] - region.side_m / 2)
         else:
             raise ProblemError("name a grid by cell_m alone, or by side_m and cells together")
         if not (cell_m > 0 and np.isfinite(cell_m)):
             raise ProblemError(f"the side of a cell must be above 0 metres; got {cell_m}")
         object.__setattr__(self, "cell_m", float(cell_m))
-        object.__setattr__(self, "origin", corner)
+        object.__setattr__(self, "origin", (float(origin[0]), float(origin[1])))
         object.__setattr__(self, "region", region)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError("a Grid does not change; make another")
 
     @classmethod
     def over(
@@ -151,7 +163,7 @@ class Grid:
         """Read back what `as_dict` wrote."""
         region = record["region"]
         if region is None:
-            return cls(cell_m=record["cell_m"], centre=tuple(record["origin"]))
+            return cls(cell_m=record["cell_m"], corner=tuple(record["origin"]))
         return cls(
             side_m=region["side_m"],
             cells=round(region["side_m"] / record["cell_m"]),
@@ -169,19 +181,10 @@ class Grid:
         """Read back what `as_array` wrote."""
         cell_m, x, y, *side = (float(number) for number in array)
         if not side:
-            return cls(cell_m=cell_m, centre=(x, y))
+            return cls(cell_m=cell_m, corner=(x, y))
         return cls(side_m=side[0], cells=round(side[0] / cell_m), centre=(x, y))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Grid) and self.as_dict() == other.as_dict()
-
-    def __hash__(self) -> int:
-        return hash((self.cell_m, self.origin, self.region))
 
     def __repr__(self) -> str:
         if self.region is None:
             return f"Grid(cell_m={self.cell_m:g})"
-        return (
-            f"Grid(side_m={self.region.side_m:g}, cells={self.cells_per_side},"
-            f" centre={self.region.centre})"
-        )
+        return f"Grid(side_m={self.region.side_m:g}, cells={self.cells_per_side})"

@@ -8,7 +8,7 @@ import numpy as np
 from sfumato.errors import ProblemError
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Joint:
     """P(secret, place) as a table, one row a secret, one column a place (a truth, a report or a
     guess).
@@ -49,6 +49,9 @@ class Joint:
         table.flags.writeable = False
         object.__setattr__(self, "table", table)
         object.__setattr__(self, "secrets", tuple(names))
+
+    def __repr__(self) -> str:
+        return f"<Joint: {self.table.shape[0]:,} secrets, {self.table.shape[1]:,} places>"
 
     @classmethod
     def uniform(cls, *, secrets: int, places: int) -> "Joint":

@@ -19,7 +19,7 @@ _NEAR_DEGREES = 2.0  # a plane's points lie no further than this from its centre
 _CITY_DEGREES = 5.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plane:
     """A plane tangent to the WGS 84 ellipsoid at (latitude, longitude); x east, y north, in metres.
 
@@ -45,6 +45,9 @@ class Plane:
             raise DataError(
                 f"the centre's longitude is {self.longitude}; expected a value from -180 to 180"
             )
+
+    def __repr__(self) -> str:
+        return f"<Plane near {self.latitude:.1f}, {self.longitude:.1f}>"  # it may be a true place
 
     def to_metres(self, latitude: np.ndarray, longitude: np.ndarray) -> np.ndarray:
         """Metres east and north of the centre, shape (n, 2)."""

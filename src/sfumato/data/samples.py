@@ -12,7 +12,7 @@ from sfumato.files import array_hash
 from sfumato.randomness import generator
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Samples:
     """Who was where: `secret` numbers into `secrets`, `truth` in metres on a plane, one row a
     check-in.
@@ -61,6 +61,9 @@ class Samples:
         secret.flags.writeable = truth.flags.writeable = False
         object.__setattr__(self, "secret", secret)
         object.__setattr__(self, "truth", truth)
+
+    def __repr__(self) -> str:
+        return f"<Samples {self.name!r}: {len(self):,} check-ins of {len(self.secrets):,} users>"
 
     def __len__(self) -> int:
         return len(self.secret)
@@ -119,8 +122,8 @@ class Samples:
 
         >>> from sfumato.data.synthetic import four_corners
         >>> moved = four_corners(0).test.on_plane(Plane(48.86, 2.35))
-        >>> moved.plane
-        Plane(latitude=48.86, longitude=2.35)
+        >>> moved.plane == Plane(48.86, 2.35)
+        True
         """
         if plane == self.plane:
             return self
@@ -218,12 +221,16 @@ class Samples:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Split:
     """Training samples, and test samples that no solver ever sees."""
 
     train: Samples
     test: Samples | None = None
+
+    def __repr__(self) -> str:
+        test = "no" if self.test is None else f"{len(self.test):,}"
+        return f"<Split {self.train.name!r}: {len(self.train):,} training, {test} test check-ins>"
 
     @property
     def all(self) -> Samples:

@@ -17,7 +17,7 @@ _HALVES_SEED = 20  # which hits fall in which half; any fixed number will do
 _CODES = 2**62  # room for combined cell and secret numbers
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Estimate:
     """A number with an interval and how it was got.
 
@@ -32,6 +32,10 @@ class Estimate:
     cell_m: float | None = None
     hits: int | None = None
     errs: str = ""
+
+    def __repr__(self) -> str:
+        between = "" if self.low == self.high else f", {self.low:.4g} to {self.high:.4g}"
+        return f"<Estimate {self.value:.4g}{between} ({self.kind})>"
 
     @classmethod
     def exact(

@@ -50,7 +50,7 @@ class PerUser:
         return {"user": self.name, "loss": self.loss, "error": self.error, "exposed": self.exposed}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Judgement:
     """Loss and leakage of a mechanism on given data, with worst cases and per-user figures.
 
@@ -71,6 +71,12 @@ class Judgement:
     joint: Joint
     learnt_error: Estimate | None = None
     geo_epsilon: float | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"<Judgement: loss {self.loss.value:.4g}, Bayes error {self.bayes_error.value:.4g},"
+            f" {self.information_bits.value:.4g} bits, {self.exposed.value:.1%} exposed>"
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: lengths in metres, information in bits."""

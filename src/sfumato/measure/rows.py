@@ -2,7 +2,7 @@
 little memory."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
@@ -33,8 +33,8 @@ class RowsOnDemand:
     """
 
     count: int
-    places: np.ndarray
-    row: Callable[[int], tuple[np.ndarray, np.ndarray]]
+    places: np.ndarray = field(repr=False)
+    row: Callable[[int], tuple[np.ndarray, np.ndarray]] = field(repr=False)
     within: float = 0.0
 
     def joint(self, before: Joint) -> Joint:

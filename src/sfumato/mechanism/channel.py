@@ -1,6 +1,6 @@
 """A finite channel: a stochastic matrix from given truths to given reports."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import sparse
@@ -29,9 +29,9 @@ class Channel(Mechanism):
     (2, 2)
     """
 
-    truths: np.ndarray
-    reports: np.ndarray
-    matrix: sparse.csr_matrix
+    truths: np.ndarray = field(repr=False)
+    reports: np.ndarray = field(repr=False)
+    matrix: sparse.csr_matrix = field(repr=False)
     nearest: bool = False
     max_distance: float | None = None
     kind = "channel"

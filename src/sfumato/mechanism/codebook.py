@@ -1,7 +1,7 @@
 """A learned mechanism: finitely many report places, and a net that gives the chance of each at any
 truth."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -40,11 +40,11 @@ class CodebookNet(Mechanism):
     The law is known at every truth, so nothing about it has to be estimated.
     """
 
-    places: np.ndarray
-    layers: Layers
-    waves: np.ndarray
+    places: np.ndarray = field(repr=False)
+    layers: Layers = field(repr=False)
+    waves: np.ndarray = field(repr=False)
     grid: Grid
-    centre_m: tuple[float, float] = (0.0, 0.0)
+    centre_m: tuple[float, float] = field(default=(0.0, 0.0), repr=False)
     unit_m: float = 1.0
     slope: float = 0.0
     max_distance: float | None = None

@@ -1,7 +1,7 @@
 """Mechanisms of the user's own: a function, or pairs that somebody recorded."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -41,8 +41,8 @@ class Recorded(Mechanism):
     A truth that was not recorded is answered as the nearest one that was.
     """
 
-    truths: np.ndarray
-    reports: np.ndarray
+    truths: np.ndarray = field(repr=False)
+    reports: np.ndarray = field(repr=False)
     kind = "recorded"
 
     def __post_init__(self) -> None:

@@ -1,6 +1,6 @@
 """A learned mechanism: a net from the truth and one random seed to the report."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import sparse
@@ -37,8 +37,8 @@ class GeneratorNet(Mechanism):
     Paper: section 5, "Network architecture".
     """
 
-    layers: Layers
-    centre_m: tuple[float, float] = (0.0, 0.0)
+    layers: Layers = field(repr=False)
+    centre_m: tuple[float, float] = field(default=(0.0, 0.0), repr=False)
     unit_m: float = 1.0
     levels: int | None = LEVELS
     keep: float = 0.0

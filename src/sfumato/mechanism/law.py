@@ -1,7 +1,7 @@
 """The law of a mechanism on given data: P(secret, report) and the loss, with no sampling."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import sparse
@@ -29,8 +29,8 @@ def squared(truth: np.ndarray, report: np.ndarray) -> np.ndarray:
 class Rows:
     """P(report | truth): a sparse row-stochastic matrix and the places of its columns."""
 
-    matrix: sparse.csr_matrix
-    places: np.ndarray
+    matrix: sparse.csr_matrix = field(repr=False)
+    places: np.ndarray = field(repr=False)
 
     def distinct(self) -> "Rows":
         """The same law with each report place listed once."""
@@ -63,7 +63,7 @@ class Law:
 
     joint: Joint
     loss: float
-    loss_of: np.ndarray
+    loss_of: np.ndarray = field(repr=False)
     cell_m: float | None = None
     missing: float = 0.0
 

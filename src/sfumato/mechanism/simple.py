@@ -1,6 +1,6 @@
 """Mechanisms that are one line long, and the baseline that every other must beat."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import sparse
@@ -40,7 +40,7 @@ class Coin(Mechanism):
     """
 
     keep: float
-    place: tuple[float, float]
+    place: tuple[float, float] = field(repr=False)
     kind = "coin"
 
     def __post_init__(self) -> None:

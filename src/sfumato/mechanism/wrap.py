@@ -2,7 +2,7 @@
 least."""
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy import sparse
@@ -131,8 +131,8 @@ class Remapped(Wrapped):
     more. A report that is not in the table goes the way of the nearest one that is.
     """
 
-    seen: np.ndarray
-    better: np.ndarray
+    seen: np.ndarray = field(repr=False)
+    better: np.ndarray = field(repr=False)
     kind = "remapped"
 
     def __post_init__(self) -> None:

@@ -24,7 +24,7 @@ _WIDEST_MARGIN_M = (
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Problem:
     """Hide the secret of `samples` within a loss budget.
 
@@ -92,6 +92,13 @@ class Problem:
                 f"{outside} of {len(self.samples)} truths lie outside the region of"
                 f" {self.region.side_m:g} m; widen the region or select fewer check-ins"
             )
+
+    def __repr__(self) -> str:
+        budgets = ("max_loss", "max_distance", "min_bayes_error", "user_max_loss")
+        given = [name for name in budgets if getattr(self, name) is not None]
+        asked = [f"{name}={getattr(self, name):g}" for name in given if name != "user_max_loss"]
+        asked += ["a budget per user"] * ("user_max_loss" in given)
+        return f"<Problem {self.samples.name!r}: {', '.join(asked)}, {self.objective.name}>"
 
     def _check_budgets(self) -> None:
         budgets = [

@@ -65,7 +65,7 @@ def lattice_of(truth: np.ndarray, grid: Grid, *, cells: int) -> Grid:
     """The lattice of `frame_of` as a grid: its cells are `cells` cells wide, their middles are cell
     middles."""
     low = grid.snap(truth.mean(axis=0)) - cells * grid.cell_m / 2
-    return Grid(cell_m=cells * grid.cell_m, centre=(float(low[0]), float(low[1])))
+    return Grid(cell_m=cells * grid.cell_m, corner=(float(low[0]), float(low[1])))
 
 
 def wide_cells(share: float, *, max_loss: float, cell_m: float) -> int:
