@@ -7,15 +7,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from paper.experiments import RESULTS
 from paper.printed import Target
-from sfumato.files import read_json, write_json, write_text
-
-_HEAD = (
-    "| data | cells a side | hits | ours | lowest to highest | exact on the grid | theirs |"
-    " difference | allowed | |"
-)
-_RULE = "|---|---|---|---|---|---|---|---|---|---|"
+from sfumato.files import read_json, write_json
 
 
 def say(text: str) -> None:
@@ -100,91 +93,3 @@ def finished(name: str, rows: list[dict[str, Any]]) -> str:
     return f"{name}: {len(rows) - len(out)} of {len(rows)} within the tolerance" + (
         f"; not: {', '.join(out)}" if out else ""
     )
-
-
-def _row(row: dict[str, Any]) -> str:
-    spread = f"{min(row['by_seed']):.3f} to {max(row['by_seed']):.3f}"
-    mark = ("" if row["within"] else "**out**") + (" doubtful" if row["kind"] == "doubtful" else "")
-    return (
-        f"| {row['split']} | {row['cells']} | {row['hits']} | {row['ours']:.3f} | {spread} |"
-        f" {row['exact']:.3f} | {row['theirs']:.2f} | {row['difference']:+.3f} |"
-        f" {row['tolerance']:.2f} | {mark.strip()} |"
-    )
-
-
-def rows_table(rows: list[dict[str, Any]]) -> list[str]:
-    return [_HEAD, _RULE, *(_row(row) for row in rows), ""]
-
-
-def laplace_page(folder: Path = RESULTS) -> str:
-    """laplace.md: every planar Laplace figure and every figure without noise."""
-    laplace = read_json(folder / "laplace.json", what="the planar Laplace tables")
-    bare = read_json(folder / "no_noise.json", what="the tables without noise")
-    seeds = ", ".join(str(seed) for seed in laplace["seeds"])
-    lines = ["# Planar Laplace and no noise: the paper's figures re-run", ""]
-    lines += [
-        (
-            f"Made by `make paper` from laplace.json and no_noise.json; seeds {seeds}. B(X|Z),"
-            " higher is more private."
-        ),
-        "",
-    ]
-    lines += [
-        "*Ours* is the paper's estimator, the median over seeds; *exact* is the Bayes error on the"
-        " same cells from the law of the noise,"
-    ]
-    lines += [
-        (
-            "with no hits: what *ours* rises to as hits grow. What is not the paper's is numbered"
-            " in paper/deviations.md."
-        ),
-        "",
-    ]
-    lines += [
-        f"- {finished('planar Laplace', laplace['rows'])}.",
-        f"- {finished('No noise', bare['rows'])}.",
-    ]
-    lines += [f"- Doubtful: experiment {row['experiment']} {row['split']}, {row['cells']} cells, {row['hits']} hits: {row['doubt']}."
-              for row in laplace["rows"] if row["doubt"]]  # fmt: skip
-    lines += ["", "## Loss in metres", ""]
-    lines += [
-        "| experiment | data | expected 2/epsilon | ours, all reports | ours, one report a point |"
-        " theirs | theirs, in standard errors |"
-    ]
-    lines += ["|---|---|---|---|---|---|---|"]
-    for row in laplace["losses"]:
-        once = f"{min(row['ours_one_report_m']):.1f} to {max(row['ours_one_report_m']):.1f}"
-        away = (row["theirs_m"] - row["expected_m"]) / row["one_report_error_m"]
-        lines.append(
-            f"| {row['experiment']} | {row['split']} | {row['expected_m']:.2f} |"
-            f" {row['ours_m']:.2f} | {once} | {row['theirs_m']:.2f} | {away:+.1f} |"
-        )
-    lines += [
-        "",
-        (
-            "The last column divides by the standard error of a mean over one report a point: what"
-            " the paper measured agrees with that."
-        ),
-        "",
-    ]
-    for number in "1234":
-        lines += [
-            f"## Experiment {number}",
-            "",
-            *rows_table([row for row in laplace["rows"] if row["experiment"] == number]),
-        ]
-    for name in ("synthetic", "gowalla"):
-        lines += [
-            f"## No noise: {name}",
-            "",
-            *rows_table([row for row in bare["rows"] if row["experiment"] == name]),
-        ]
-    return "\n".join(lines)
-
-
-def main(folder: Path = RESULTS) -> None:
-    write_text(folder / "laplace.md", laplace_page(folder))
-
-
-if __name__ == "__main__":
-    main()

@@ -19,10 +19,19 @@ from pathlib import Path
 import numpy as np
 from matplotlib.image import imread
 
-from paper import tables
 from paper.experiments import RESULTS, ROOT
-from paper.pages import game, game_figures, learned, overlap, readers, summary_figures, whole
-from paper.runs import optimum, readings
+from paper.pages import (
+    game,
+    game_figures,
+    laplace,
+    learned,
+    optimum,
+    overlap,
+    readers,
+    readings,
+    summary_figures,
+    whole,
+)
 from paper.tables import say
 from sfumato.errors import FileError
 from sfumato.files import write_text
@@ -35,11 +44,11 @@ _PIXELS, _SHADE = 0.0005, 0.1
 PAGES: dict[
     str, tuple[tuple[str, ...], Callable[[Path], str]]
 ] = {  # each page: the JSON that it cannot do without, and its maker
-    "laplace.md": (("laplace.json", "no_noise.json"), tables.laplace_page),
+    "laplace.md": (("laplace.json", "no_noise.json"), laplace.page),
     "readings.md": (("readings.json",), readings.page),
     "optimum.md": (("optimum.json",), optimum.page),
     "learned.md": (("learned.json", "optimum.json", "draws.json"), learned.page),
-    "game.md": (("alice_and_bob.json",), game.game_page),
+    "game.md": (("alice_and_bob.json",), game.page),
     "overlap.md": (("overlap.json",), overlap.page),
     "README.md": (
         (

@@ -9,44 +9,17 @@ from statistics import fmean, median, stdev
 from typing import Any
 
 from paper.experiments import RESULTS, SEEDS
+from paper.pages.template import filled
 from paper.runs.draws import TOLD
 from paper.tables import spread, table
 from sfumato.files import read_json, write_text
 
 _WANTED = {1: "0.745", 2: "0.61", 3: "0.825", 4: "0.60"}
-_HEAD = """# The codebook beside the proven bounds
-
-Made by `python -m paper.runs.learned` (the runs) and `python -m paper.pages.learned` (this page). Seeds 0, 1, 2: the median and, in brackets,
-the range. All figures are exact, on the mechanism's own reports, which lie on the paper's 260 x 260 grid; the budget is held on
-training data.
-`Codebook()` is the default; `Codebook.closest()` fits the training data as closely as it can. *Share of the bound* sets the
-Bayes error on training data against the largest that any mechanism on this grid can have (proved: [optimum.md](optimum.md); for
-Stockholm by the same solver in the same run). Settings were chosen on draws of the data by seeds 10 to 17, and an early
-trial on seed 0, with their test parts in sight (what was tried: [0019](../decisions/0019-codebook.md),
-[0020](../decisions/0020-few-check-ins.md)).
-
-*Wanted* is a goal that was set before the runs; it is missed in experiment 4 by both recipes, and in experiment 2 by `closest`. In
-these two no one recipe has both 97 % of the bound on training data and the goal on test data: there is one for each end. A median
-loss on test data above the budget is marked !: its Bayes error is not comparable with one within it. Seconds are without the proof.
-Experiments 1 and 3 can hide everything, so their bound is a blind guess. Stockholm: the six most frequent users of the 4500 m square
-around 59.3326, 18.0649 in gowalla-stockholm.csv.gz, drawn with overlap weight 0.15 as in Paris.
-"""
-
 _NAMES = {
     "default": "`Codebook()`",
     "closest": "`Codebook.closest()`",
     TOLD: "`Codebook()`, told the test data",
 }
-_DRAWS = """## What 20 check-ins a user can say
-
-`python -m paper.runs.draws`: experiment 4 on draws of the check-ins that chose nothing, seeds 20 to 43. *20 of training* is the mean over 200
-times 20 check-ins a user out of the training data: what test data of this size would give if they held no new place. The last column is
-how much the choice of those 20 alone moves it (standard deviation). The adversary of each figure knows the points that it is measured on:
-few points are told apart where many would mix. So most of what is lacking on test data comes of their number, the rest of new places.
-
-*Told the test data* is no mechanism to use but a limit: the same recipe learned from training and test data together, the budget held on
-both together. What it has on the test data, the default would have if nothing in them were new to it.
-"""
 
 
 def _bounds(folder: Path) -> dict[tuple[int, str, int], float]:
@@ -157,61 +130,54 @@ def page(folder: Path = RESULTS) -> str:
         _information(group, bounds)
         for group in _grouped(rows, lambda row: row["objective"] == "information")
     ]
-    return "\n".join(
-        [
-            _HEAD,
-            "## Bayes error as objective\n",
-            *table(
-                [
-                    "experiment",
-                    "budget, m",
-                    "recipe",
-                    "B train ↑",
-                    "share of the bound ↑",
-                    "B test ↑",
-                    "wanted on test",
-                    "loss test, m",
-                    "coin B test",
-                    "exposed test, % ↓",
-                    "coin exposed, %",
-                    "processor s",
-                ],
-                bayes,
-            ),
-            "## Information as objective\n",
-            *table(
-                [
-                    "experiment",
-                    "budget, m",
-                    "recipe",
-                    "bits train ↓",
-                    "above the proven least",
-                    "bits test ↓",
-                    "coin bits train",
-                    "coin bits test",
-                    "loss test, m",
-                ],
-                bits,
-            ),
-            _DRAWS,
-            *table(
-                [
-                    "recipe",
-                    "draws",
-                    "B train ↑",
-                    "20 of training ↑",
-                    "B test, mean and its standard error ↑",
-                    "B test, range",
-                    "loss test, m",
-                    "by the choice of 20",
-                ],
-                [_drawn(draws, recipe) for recipe in _NAMES],
-            ),
-            (
-                f"On seeds 0, 1, 2, told the test data, it has {_of_seeds(draws, TOLD)} on them; "
-                f"the default, not told, {_of_seeds(draws, 'default')}.\n"
-            ),
-        ]
+    return filled(
+        "learned.md",
+        bayes=table(
+            [
+                "experiment",
+                "budget, m",
+                "recipe",
+                "B train ↑",
+                "share of the bound ↑",
+                "B test ↑",
+                "wanted on test",
+                "loss test, m",
+                "coin B test",
+                "exposed test, % ↓",
+                "coin exposed, %",
+                "processor s",
+            ],
+            bayes,
+        ),
+        information=table(
+            [
+                "experiment",
+                "budget, m",
+                "recipe",
+                "bits train ↓",
+                "above the proven least",
+                "bits test ↓",
+                "coin bits train",
+                "coin bits test",
+                "loss test, m",
+            ],
+            bits,
+        ),
+        draws=table(
+            [
+                "recipe",
+                "draws",
+                "B train ↑",
+                "20 of training ↑",
+                "B test, mean and its standard error ↑",
+                "B test, range",
+                "loss test, m",
+                "by the choice of 20",
+            ],
+            [_drawn(draws, recipe) for recipe in _NAMES],
+        ),
+        told=_of_seeds(draws, TOLD),
+        untold=_of_seeds(draws, "default"),
     )
 
 

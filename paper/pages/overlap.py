@@ -9,18 +9,11 @@ from typing import Any
 
 from paper.experiments import CELLS, RESULTS, SPLITS
 from paper.pages.results_by_column import said
+from paper.pages.template import filled
 from paper.printed import targets
 from paper.tables import table
 from sfumato.files import read_json, write_text
 
-_HEAD = """# How much the filter against overlap matters
-
-Made by `python -m paper.runs.overlap` (the runs) and `make paper` (this page) from overlap.json. The paper filters its Gowalla check-ins
-"to reduce the overlapping" and does not say how. We draw a check-in with weight 0.15 where another user is more at home
-([deviations](../../paper/deviations.md), 3); weight 1 is plain random choice. Draws by seeds {draws}: the median, in brackets the
-lowest and the highest; planar Laplace of experiment 3 and the proven bound for seeds {deep}. Data differ between the
-rows, so a higher error is not a better mechanism.
-"""
 _NAMES = {"laplace": "planar Laplace", "coin": "coin", "nobody_above": "nobody above"}
 
 
@@ -80,7 +73,7 @@ def _moves(rows: list[dict[str, Any]], weights: list[float]) -> str:
     told.append(f"the proven bound from {ends('nobody_above', 'train')}")
     return (
         f"From weight {weights[0]:g} to {weights[-1]:g}, experiment 4, training data:"
-        f" {', '.join(told)}.\n"
+        f" {', '.join(told)}."
     )
 
 
@@ -90,21 +83,17 @@ def page(folder: Path = RESULTS) -> str:
     weights = sorted({row["weight"] for row in rows})
     draws = sorted({row["seed"] for row in rows})
     deep = sorted({row["seed"] for row in rows if "nobody_above" in row["4"]})
-    lines = [_HEAD.format(draws=", ".join(map(str, draws)), deep=", ".join(map(str, deep)))]
-    lines += [
-        _moves(rows, weights),
-        "## Bayes error without noise",
-        "",
-        *_without_noise(rows, weights),
-    ]
-    for number, budget in (("3", "1150"), ("4", "518")):
-        lines += [
-            f"## Experiment {number}, L = {budget} m, computed from laws",
-            "",
-            "Planar Laplace on 25 m cells, the others on their reports.",
-        ]
-        lines += ["", *_mechanisms(rows, weights, number)]
-    return "\n".join(lines)
+    return filled(
+        "overlap.md",
+        draws=", ".join(map(str, draws)),
+        deep=", ".join(map(str, deep)),
+        moves=_moves(rows, weights),
+        without_noise=_without_noise(rows, weights),
+        mechanisms=(
+            (number, budget, "\n".join(_mechanisms(rows, weights, number)))
+            for number, budget in (("3", "1150"), ("4", "518"))
+        ),
+    )
 
 
 def main(folder: Path = RESULTS) -> None:

@@ -1,5 +1,4 @@
-"""README.md of docs/reproduction: the words of readers.md with every number from the JSON of the
-runs.
+"""README.md of docs/reproduction: what holds, what we correct, what we add.
 
 python -m paper.pages.readers
 """
@@ -10,10 +9,9 @@ from typing import Any
 
 from paper.experiments import EXPERIMENTS, RESULTS
 from paper.pages.results_by_column import FINEST, columns, said
+from paper.pages.template import filled
 from paper.printed import figures, printed_loss, targets
 from sfumato.files import read_json, write_text
-
-_TEMPLATE = Path(__file__).resolve().parent.parent / "templates" / "README.md"
 
 
 def _theirs(number: int) -> float:
@@ -51,14 +49,14 @@ def _optimum(folder: Path) -> dict[str, Any]:
     ]
     found: dict[str, Any] = {
         "gap": f"{max(row['gap'] for row in rows):.4f}",
-        "variables": rows[0]["variables"] / 1e9,
+        "variables": f"{rows[0]['variables'] / 1e9:.1f}",
     }
     for number in (2, 4):
         own = [row for row in rows if row["experiment"] == number]
         found |= {f"reached_{number}": f"{min(1 - row['leakage'] for row in own):.3f}"}
         found |= {f"proved_{number}": f"{max(1 - row['bound_grid'] for row in own):.3f}"}
         found |= {f"plane_{number}": f"{max(1 - row['bound_plane'] for row in own):.3f}"}
-    return found | {"touched": max(row["pairs_touched"] for row in rows) / 1e6}
+    return found | {"touched": f"{max(row['pairs_touched'] for row in rows) / 1e6:.1f}"}
 
 
 def _laplace(folder: Path) -> dict[str, str]:
@@ -140,7 +138,8 @@ def page(folder: Path = RESULTS) -> str:
     optimal = {
         row["experiment"]: row["value"] for row in figures() if row["mechanism"] == "optimal"
     }
-    return _TEMPLATE.read_text(encoding="utf-8").format(
+    return filled(
+        "README.md",
         **_laplace(folder),
         **_games(folder),
         **_optimum(folder),

@@ -8,15 +8,7 @@ from typing import Any
 
 from paper.experiments import CELLS, EXPERIMENTS, HITS, RESULTS, SPLITS, Experiment
 from paper.pages.results_by_column import FINEST, LEARNED, SOLVED, ceilings, columns, said
-from paper.pages.whole_sections import (
-    DIFFERS,
-    HEAD,
-    coverage,
-    other_figures,
-    pictures,
-    reached,
-    sources,
-)
+from paper.pages.template import filled
 from paper.printed import Target, figures, printed_loss, targets
 from paper.tables import finished, spread, table
 from sfumato.files import read_json, write_text
@@ -27,6 +19,32 @@ _TITLES = (
     "Gowalla data, low utility",
     "Gowalla data, high utility",
 )
+_SCATTER = (
+    "Seed 0, one report a point, the loss of these reports in the titles; reports at one and the"
+    " same place are laid around it."
+)
+_PICTURES = {
+    "summary": (
+        "Bayes errors of the four experiments: the paper's and ours, the spread over seeds, and"
+        " what nobody is above"
+    ),
+    **{
+        f"scatter_{n}": (
+            "True places and reports of the users by mechanism, training and test data,"
+            f" experiment {n}"
+        )
+        for n in (1, 2, 3, 4)
+    },
+    "payoffs": "The payoff tables of Alice and Bob; the best answer of G to each C is framed",
+    "scheme": (
+        "The scheme of the two nets: the generator G reports, the classifier C guesses, the payoff"
+        " flows back"
+    ),
+    **{
+        f"swapping_{n}": f"Cross entropy as payoff carries the clouds about, experiment {n}"
+        for n in (1, 2)
+    },
+}
 Key = tuple[str, str, int, int]
 
 
@@ -48,12 +66,6 @@ def _laplace(document: dict[str, Any]) -> dict[Key, dict[str, Any]]:
 
 def _told(target: Target) -> str:
     return f"{target.bayes_error:.2f}" + ("?" if target.kind == "doubtful" else "")
-
-
-_LOSSES = (
-    "Test data, 260 cells, 500 hits. Losses: at the head of each experiment; ! marks a median loss"
-    " on test data above the budget, where the Bayes error does not compare with one within it."
-)
 
 
 def introduction(folder: Path, laplace: dict[str, Any]) -> list[str]:
@@ -194,40 +206,127 @@ def _no_noise(bare: dict[str, Any]) -> list[str]:
     return table(["data", "part", "cells a side", "paper", "ours", ""], rows)
 
 
+def _reached(folder: Path) -> list[dict[str, Any]]:
+    """Whether the coin reaches the blind guess where that is the bound on training data."""
+    lines = []
+    for number in (
+        experiment.number for experiment in EXPERIMENTS if experiment.number not in SOLVED
+    ):
+        (blind,), coin = ceilings(folder, number)["train"], columns(folder, number)["coin"]
+        if coin.runs and all(error >= blind - 1e-9 for error in coin.law("train")):
+            loss = said(coin.losses("train"), 0)
+            lines.append({"number": number, "bound": f"{blind:.3f}", "loss": loss})
+    return lines
+
+
+def _coverage(folder: Path) -> list[str]:
+    """Of the learned mechanism's 32 printed figures an experiment: how many of ours lie below, near
+    and above them."""
+    rows = []
+    for experiment in EXPERIMENTS:
+        wanted = [one for one in targets("learned") if one.experiment == str(experiment.number)]
+        for name, column in columns(folder, experiment.number).items():
+            if not column.runs:
+                continue
+            off = [
+                (
+                    sorted(column.errors(one.split, one.cells, one.hits))[len(column.runs) // 2]
+                    - one.bayes_error,
+                    one,
+                )
+                for one in wanted
+            ]
+            near = [abs(difference) <= one.tolerance for difference, one in off]
+            above = [difference > one.tolerance for difference, one in off]
+            counts = (len(off) - sum(near) - sum(above), sum(near), sum(above))
+            rows.append(
+                [str(experiment.number), name, ", ".join(map(str, column.seeds)), *map(str, counts)]
+            )
+    return table(["experiment", "ours", "seeds", "below", "near", "above"], rows)
+
+
+def _other_figures(folder: Path, laplace: dict[str, Any]) -> list[str]:
+    """figures.csv, row by row."""
+    losses = {(str(row["experiment"]), row["split"]): row for row in laplace["losses"]}
+    every = {experiment.number: columns(folder, experiment.number) for experiment in EXPERIMENTS}
+    rows = []
+    for row in figures():
+        number = int(row["experiment"])
+        same, ours = "", [""] * len(LEARNED)
+        found = [every[number][name] for name in LEARNED]
+        if row["mechanism"] == "learned" and row["quantity"] == "loss":
+            ours = [said(column.losses(row["split"]), 1) for column in found]
+        elif row["mechanism"] == "learned":
+            ours = [
+                said(column.classifier(row["split"], int("F1" in row["quantity"])), 2)
+                for column in found
+            ]
+        elif row["mechanism"] == "optimal":
+            same = said(ceilings(folder, number)["train"], mark="≤ ")
+        elif row["quantity"] == "expected loss":
+            same = f"{EXPERIMENTS[number - 1].laplace.expected_loss:.2f}"
+        elif row["quantity"] == "loss":
+            same = f"{losses[row['experiment'], row['split']]['ours_m']:.2f}"
+        name = row["quantity"] + (f", {row['mechanism']}" if row["mechanism"] else "")
+        value = (
+            row["value"]
+            + ("?" if row["kind"] == "doubtful" else "")
+            + (" m" if row["unit"] == "m" else "")
+        )
+        rows.append([row["experiment"], name, row["split"], row["kind"], value, same, *ours])
+    heads = ["experiment", "figure", "data", "the paper's is", "paper", "the same, ours"]
+    return table([*heads, "`Game.paper(n)`", "`Game()`", "`Codebook()`", "coin"], rows)
+
+
+def _sources(folder: Path) -> list[dict[str, str]]:
+    """The files that these pages are made from; `make docs` fails when one is missing."""
+    found = []
+    for path in sorted(folder.glob("*.json")):
+        document = read_json(path, what="results of a run")
+        seeds = document.get("seeds") or sorted(
+            {row["seed"] for row in document.get("rows", []) if "seed" in row}
+        )
+        told = f", seeds {', '.join(map(str, seeds))}" if seeds else ""
+        found.append({"name": path.name, "seeds": told})
+    return found
+
+
 def page(folder: Path = RESULTS) -> str:
     """The whole of it."""
     laplace = read_json(folder / "laplace.json", what="the planar Laplace tables")
     bare = read_json(folder / "no_noise.json", what="the tables without noise")
-    lines = [HEAD, "## The summary of the introduction", "", _LOSSES, ""]
-    lines += [*introduction(folder, laplace), *reached(folder), *pictures(folder, "summary")]
-    lines += [
-        "## How many agree",
-        "",
-        f"- {finished('Planar Laplace', laplace['rows'])}.",
-        f"- {finished('No noise', bare['rows'])}.",
-        "",
+
+    def picture(name: str) -> str:
+        """A figure, where it was drawn, and how to read it."""
+        if not (folder / f"{name}.png").exists():
+            return ""
+        read = [_SCATTER] if name.startswith(("scatter", "swapping")) else []
+        lines = [f"![{_PICTURES[name]}]({name}.png)", "", f"{_PICTURES[name]}.", *read, "", ""]
+        return "\n".join(lines)
+
+    experiments = [
+        {
+            "number": experiment.number,
+            "title": title,
+            "budget": f"{experiment.max_loss_m:g}",
+            "losses": "\n".join(_losses(experiment, folder, laplace)),
+            **{s: "\n".join(_errors(experiment, s, folder, laplace)) for s in SPLITS},
+        }
+        for experiment, title in zip(EXPERIMENTS, _TITLES, strict=True)
     ]
-    lines += [
-        *coverage(folder),
-        DIFFERS,
-        "## Losses, accuracies, F1 scores and optima",
-        "",
-        *other_figures(folder, laplace),
-    ]
-    for experiment, title in zip(EXPERIMENTS, _TITLES, strict=True):
-        lines += [
-            f"## Experiment {experiment.number}: {title}, L = {experiment.max_loss_m:g} m",
-            "",
-        ]
-        lines += _losses(experiment, folder, laplace)
-        for split in SPLITS:
-            lines += [f"### Bayes error on {'training' if split == 'train' else 'test'} data", ""]
-            lines += _errors(experiment, split, folder, laplace)
-        lines += pictures(folder, f"scatter_{experiment.number}")
-    lines += ["## No noise", "", *_no_noise(bare), "## The paper's other figures", ""]
-    for name in ("payoffs", "scheme", "swapping_1", "swapping_2"):
-        lines += pictures(folder, name)
-    return "\n".join([*lines, *sources(folder)])
+    return filled(
+        "whole.md",
+        introduction=introduction(folder, laplace),
+        reached=tuple(_reached(folder)),
+        picture=picture,
+        finished_laplace=finished("Planar Laplace", laplace["rows"]),
+        finished_bare=finished("No noise", bare["rows"]),
+        coverage=_coverage(folder),
+        other_figures=_other_figures(folder, laplace),
+        experiments=tuple(experiments),
+        no_noise=_no_noise(bare),
+        sources=tuple(_sources(folder)),
+    )
 
 
 def main(folder: Path = RESULTS) -> None:

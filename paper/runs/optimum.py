@@ -16,7 +16,7 @@ from typing import Any
 from paper.experiments import EXPERIMENTS, RESULTS, ROOT, load
 from paper.tables import say
 from sfumato.data.select import PAPER_REGION
-from sfumato.files import file_hash, read_json, write_json, write_text
+from sfumato.files import file_hash, read_json, write_json
 from sfumato.measure.exact import bayes_error, mutual_information
 from sfumato.measure.judge import judge
 from sfumato.measure.objective import objective_named
@@ -117,100 +117,6 @@ def main(
                 done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
                 rows[number, objective, seed] = json.loads(done.stdout)
                 write_json(file, {"rows": [rows[key] for key in sorted(rows)]})
-    write_text(folder / "optimum.md", page(folder))
-
-
-def page(folder: Path = RESULTS) -> str:
-    """optimum.md: the intervals that replace the paper's "0.50" and "?"."""
-    rows = read_json(folder / "optimum.json", what="the optima")["rows"]
-    lines = ["# The best mechanism that can exist, experiments 2 and 4", ""]
-    lines += [
-        (
-            "Made by `make paper` from optimum.json: training data, reports at the middles of the"
-            " 25 m cells of the 6.5 km region."
-        ),
-        "",
-    ]
-    lines += ["## Bayes error", ""]
-    lines += [
-        "| experiment | seed | the paper's optimum | ours reaches | nobody on the grid above |"
-        " nobody on the plane above | gap |"
-    ]
-    lines += ["|---|---|---|---|---|---|---|"]
-    for row in _of(rows, "bayes"):
-        lines.append(
-            f"| {row['experiment']} | {row['seed']} | {row['printed']} | {1 - row['leakage']:.4f} |"
-            f" {1 - row['bound_grid']:.4f} | {1 - row['bound_plane']:.4f} | {row['gap']:.4f} |"
-        )
-    lines += ["", "## Information", ""]
-    lines += [
-        (
-            "| experiment | seed | ours, bits | nobody on the grid below | nobody on the plane"
-            " below | gap, % |"
-        ),
-        "|---|---|---|---|---|---|",
-    ]
-    for row in _of(rows, "information"):
-        lines.append(
-            f"| {row['experiment']} | {row['seed']} | {row['leakage']:.4f} |"
-            f" {row['bound_grid']:.4f} | {row['bound_plane']:.4f} |"
-            f" {100 * row['gap'] / row['leakage']:.2f} |"
-        )
-    lines += ["", "## The program", ""]
-    lines += [
-        (
-            "The paper counts one variable a pair of cells. Only truths with mass and cells that"
-            " meet their convex hull (and a ring about it) can matter; column generation touches"
-            " fewer still. Times and memory are of one machine with two cores, shared with other"
-            " work (hence the seconds of processor time, where they were taken); they are not"
-            " results."
-        ),
-        "",
-        (
-            "| experiment | objective | seed | variables, the paper's count | that can matter |"
-            " touched | seconds | of processor | check, seconds | peak MB | certificate, kB |"
-            " SHA-256 |"
-        ),
-        "|---|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        lines.append(
-            f"| {row['experiment']} | {row['objective']} | {row['seed']} | {row['variables']:,} |"
-            f" {row['pairs']:,} | {row['pairs_touched']:,} | {row['seconds']:.0f} |"
-            f" {_processor(row)} | {row['check_seconds']:.0f} | {row['peak_mb']:.0f} |"
-            f" {row['certificate_bytes'] / 1000:.0f} | `{row['certificate_sha256'][:16]}` |"
-        )
-    lines += ["", "## The same mechanisms on test data", ""]
-    lines += [
-        (
-            "An unseen truth is answered as the nearest training truth, with its own nearest report"
-            " mixed in until it costs no more: this is what the exact channel is worth on places"
-            " that it was not solved for. B(X|Z) is for the adversary who knows the test points;"
-            " *learnt* for the one who learnt on training data."
-        ),
-        "",
-        (
-            "| experiment | objective | seed | loss, training | loss, test | B(X\\|Z), training |"
-            " B(X\\|Z), test | learnt, test | exposed, training |"
-        ),
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        test = row["test"]
-        lines.append(
-            f"| {row['experiment']} | {row['objective']} | {row['seed']} "
-            f"| {row['loss_m']:.1f} | {test['loss_m']:.1f} | {row['bayes_error']:.3f} "
-            f"| {test['bayes_error']:.3f} | {test['learnt_error']:.3f} | {row['exposed']:.1%} |"
-        )
-    return "\n".join([*lines, ""])
-
-
-def _processor(row: dict[str, Any]) -> str:
-    return f"{row['processor_seconds']:.0f}" if "processor_seconds" in row else ""
-
-
-def _of(rows: list[dict[str, Any]], objective: str) -> list[dict[str, Any]]:
-    return [row for row in rows if row["objective"] == objective]
 
 
 if __name__ == "__main__":

@@ -27,15 +27,10 @@ from paper.printed import Target, targets
 from paper.tables import say
 from sfumato.data.samples import Samples, Split
 from sfumato.data.select import PAPER_REGION, SEBASTOPOL
-from sfumato.files import read_json, write_json, write_text
+from sfumato.files import write_json
 from sfumato.measure.estimate import estimate_bayes_error
 from sfumato.randomness import generator
 
-_TITLE = """# What our readings do to the planar Laplace figures
-
-Made by `make paper` from readings.json. In each cell: the mean and the largest of |ours less theirs| over the rows;
-then the most that any row moved from *as we read it*. Doubtful rows are left out.
-"""
 _EQUATOR_M = 6371008.8 * np.pi / 180  # a degree on a sphere of the Earth's mean radius
 
 
@@ -141,28 +136,6 @@ def main(folder: Path = RESULTS, seeds: tuple[int, ...] = SEEDS) -> None:
                 "moved": float(moved.max()),
             }
     write_json(folder / "readings.json", document)
-    write_text(folder / "readings.md", page(folder))
-
-
-def page(folder: Path = RESULTS) -> str:
-    """readings.md, from readings.json."""
-    document = read_json(folder / "readings.json", what="the figures of the readings")
-    lines = [
-        _TITLE,
-        "| reading | experiment 1 | experiment 2 | experiment 3 | experiment 4 |",
-        "|---|---|---|---|---|",
-    ]
-    for name, found in document["readings"].items():
-        cells = [
-            (
-                "{mean:.3f}, {largest:.3f}; {moved:.3f}".format(**found[n])
-                if n in found
-                else "not touched"
-            )
-            for n in "1234"
-        ]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join([*lines, ""])
 
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ def test_every_seed_is_there_within_the_budget_and_never_above_what_guessing_all
 
 
 def test_the_page_is_made_from_the_results_and_alice_and_bob_play_as_recorded() -> None:
-    assert (RESULTS / "game.md").read_text(encoding="utf-8") == game.game_page()
+    assert (RESULTS / "game.md").read_text(encoding="utf-8") == game.page()
     assert (
         read_json(RESULTS / "alice_and_bob.json", what="the game of Alice and Bob")
         == alice_and_bob.run()

@@ -3,7 +3,7 @@
 import pytest
 
 from paper.experiments import EXPERIMENTS, RESULTS, SEEDS, load
-from paper.runs import optimum
+from paper.pages.optimum import page
 from sfumato.files import read_json
 
 ROWS = read_json(RESULTS / "optimum.json", what="the optima")["rows"]
@@ -38,7 +38,7 @@ def test_the_optimum_of_experiment_2_is_above_the_papers_half_and_the_coin() -> 
 
 
 def test_the_page_is_made_from_the_json() -> None:
-    assert (RESULTS / "optimum.md").read_text(encoding="utf-8") == optimum.page(RESULTS)
+    assert (RESULTS / "optimum.md").read_text(encoding="utf-8") == page(RESULTS)
 
 
 def test_the_synthetic_data_is_the_data_of_the_proof() -> None:
