@@ -93,8 +93,8 @@ def missing(results: Path) -> list[str]:
         gone
         if named
         else [
-            f"{results / 'whole.md'} names no JSON that it was made from; `python -m paper.pages.build"
-            " --write` makes it again"
+            f"{results / 'whole.md'} names no JSON that it was made from;"
+            " `python -m paper.pages.build --write` makes it again"
         ]
     )
 

@@ -95,7 +95,8 @@ def _beside_laplace(runs: dict[int, list[dict[str, Any]]]) -> str:
     """A game's Bayes errors against those of planar Laplace at the budget."""
     return "; ".join(
         f"{said([run['game']['bayes_error'] for run in found])} against"
-        f" {said([run['laplace']['bayes_error'] for run in found])}{_one_seed([run['seed'] for run in found])}"
+        f" {said([run['laplace']['bayes_error'] for run in found])}"
+        f"{_one_seed([run['seed'] for run in found])}"
         f" in experiment {number}"
         for number, found in runs.items()
         if found

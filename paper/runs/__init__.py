@@ -1,1 +1,1 @@
-"""What is run: one module per table or figure of the paper, each writes JSON to docs/reproduction."""
+"""What is run: one module per table or figure; each writes JSON into docs/reproduction."""

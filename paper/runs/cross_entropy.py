@@ -106,8 +106,10 @@ def _tell(name: str, history: list[dict[str, Any]]) -> None:
     accuracy, error = (
         [line[key] for line in last] for key in ("accuracy_validation", "validation_bayes_error")
     )
-    say(f"{name}: over the last {len(last)} rounds accuracy {min(accuracy):.2f} to {max(accuracy):.2f}, "
-        f"Bayes error {min(error):.2f} to {max(error):.2f}")  # fmt: skip
+    say(
+        f"{name}: over the last {len(last)} rounds accuracy {min(accuracy):.2f} to"
+        f" {max(accuracy):.2f}, Bayes error {min(error):.2f} to {max(error):.2f}"
+    )
 
 
 if __name__ == "__main__":

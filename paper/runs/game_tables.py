@@ -92,8 +92,11 @@ def main(
             [run["estimates"]["test"][FINEST] for run in runs],
             [run["classifier"]["test"][0] for run in runs],
         )
-        say(f"experiment {experiment.number}, {recipe}: Bayes error {median(errors):.3f}, fresh classifier {median(right):.3f}, "
-            f"seeds {', '.join(str(run['seed']) for run in runs)}")  # fmt: skip
+        say(
+            f"experiment {experiment.number}, {recipe}: Bayes error {median(errors):.3f},"
+            f" fresh classifier {median(right):.3f},"
+            f" seeds {', '.join(str(run['seed']) for run in runs)}"
+        )
 
 
 if __name__ == "__main__":
