@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ class Served:
     log: Path
     process: subprocess.Popen[bytes]
     address: str = "127.0.0.1"
+    tokens: dict[str, str] = field(default_factory=dict)
 
     def raw(
         self, method: str, path: str, body: bytes | None, headers: dict[str, str]
@@ -35,12 +36,19 @@ class Served:
         finally:
             connection.close()
 
-    def ask(self, path: str, body: Any, headers: dict[str, str] | None = None) -> tuple[int, Any]:
-        """A POST of JSON."""
+    def ask(
+        self, path: str, body: Any, headers: dict[str, str] | None = None, *, client: str = "phone"
+    ) -> tuple[int, Any]:
+        """A POST of JSON by a client."""
         status, answer = self.raw(
-            "POST", path, json.dumps(body).encode(), {**JSON, **(headers or {})}
+            "POST", path, json.dumps(body).encode(), {**self.headers(client), **(headers or {})}
         )
         return status, json.loads(answer)
+
+    def headers(self, client: str = "phone") -> dict[str, str]:
+        """What a client sends."""
+        token = self.tokens.get(client)
+        return JSON if token is None else {**JSON, "Authorization": f"Bearer {token}"}
 
     def get(self, path: str) -> tuple[int, Any]:
         """A GET of JSON."""
@@ -49,8 +57,15 @@ class Served:
 
 
 @contextmanager
-def serving(run: Path, log: Path, *options: str) -> Iterator[Served]:
-    """Start it on a free port, and end it with Ctrl-C."""
+def serving(
+    run: Path, log: Path, *options: str, clients: tuple[str, ...] = ("phone",)
+) -> Iterator[Served]:
+    """Start it on a free port with tokens for some clients, and end it with Ctrl-C."""
+    tokens = log.with_name(f"{log.name}.clients.json")
+    if clients:
+        options = (*options, "--token-file", str(tokens))
+    for name in clients:
+        options = (*options, "--client", name)
     command = [sys.executable, "-m", "sfumato", "serve", str(run), "--port", "0", *options]
     with log.open("wb") as target:
         process = subprocess.Popen(command, stdout=target, stderr=subprocess.PIPE)
@@ -60,7 +75,9 @@ def serving(run: Path, log: Path, *options: str) -> Iterator[Served]:
             assert line.startswith(
                 ("listening on http://127.0.0.1:", "listening on http://0.0.0.0:")
             ), line
-            yield Served(int(line.split(":")[2].split(";")[0]), log, process)
+            held = json.loads(tokens.read_text())["clients"] if clients else {}
+            port = int(line.split(":")[2].split(";")[0])
+            yield Served(port, log, process, tokens=held)
         finally:
             process.send_signal(signal.SIGINT)
             rest = process.stderr.read()

@@ -3,6 +3,8 @@ limits."""
 
 import json
 import socket
+import stat
+import time
 from contextlib import nullcontext
 
 import numpy as np
@@ -10,7 +12,8 @@ import pytest
 from starlette.datastructures import Headers
 
 import sfumato as sf
-from sfumato.deploy.service import MOST_BYTES, Bucket, Refusal, _check_host
+from sfumato.deploy.server import MOST_CONNECTIONS, REQUEST_S
+from sfumato.deploy.service import INTERFACE, MOST_BYTES, MOST_POINTS, Bucket, Refusal, _check_host
 from tests.deploy.serving import JSON, serving
 from tests.deploy.tables import DATA
 
@@ -20,10 +23,7 @@ HERE = {"lat": 48.857, "lng": 2.347}
 @pytest.fixture(scope="module")
 def served(runs, tmp_path_factory):
     folder = tmp_path_factory.mktemp("service")
-    (folder / "place.json").write_text('{"lat": 48.8571, "lng": 2.3472}')
-    with serving(
-        runs / "laplace", folder / "log", "--rate", "10000", "--at", str(folder / "place.json")
-    ) as found:
+    with serving(runs / "laplace", folder / "log", "--rate", "10000") as found:
         yield found
     log = (folder / "log").read_text()
     assert (
@@ -44,13 +44,30 @@ def test_a_report_in_the_usual_reply(served):
     assert served.ask("/v1/geolocate", {"location": near})[1] == found
 
 
-def test_the_usual_request_is_answered_with_the_machines_own_place(served):
-    status, found = served.ask(
-        "/v1/geolocate",
-        {"considerIp": True, "wifiAccessPoints": [{"macAddress": "01:23:45:67:89:ab"}]},
-    )
-    assert status == 200 and abs(found["location"]["lng"] - 2.3472) < 0.05
-    assert served.raw("POST", "/v1/geolocate", b"", JSON)[0] == 200
+def test_with_a_place_of_its_own_it_answers_for_that_alone_and_for_all_alike(runs, tmp_path):
+    """Nobody can name another place, so nothing can be tabulated; two clients have one draw, so
+    nothing is gained by comparing."""
+    (tmp_path / "place.json").write_text('{"lat": 48.8571, "lng": 2.3472}')
+    at = ("--at", str(tmp_path / "place.json"))
+    usual = {"considerIp": True, "wifiAccessPoints": [{"macAddress": "01:23:45:67:89:ab"}]}
+    with serving(runs / "laplace", tmp_path / "log", *at, clients=("phone", "site")) as served:
+        status, found = served.ask("/v1/geolocate", usual)
+        assert status == 200 and abs(found["location"]["lng"] - 2.3472) < 0.05
+        assert served.ask("/v1/geolocate", usual, client="site") == (200, found)
+        assert served.raw("POST", "/v1/geolocate", b"", served.headers())[0] == 200
+        for path, body in (
+            ("/v1/geolocate", {"location": HERE}),
+            ("/v1/geolocate", {"location": {"lat": 48.8571, "lng": 2.3472}}),
+            ("/v1/batch", {"locations": [HERE]}),
+        ):
+            status, answer = served.ask(path, body)
+            assert status == 400 and "place of its machine alone" in answer["error"]["message"]
+        assert served.ask("/v1/geolocate", usual, client="nobody")[0] == 401
+    with serving(runs / "laplace", tmp_path / "open", *at, clients=()) as served:
+        assert (
+            served.ask("/v1/geolocate", usual)[0] == 200
+        )  # no token: there is nothing to keep apart
+        assert served.ask("/v1/geolocate", {"location": HERE})[0] == 400
 
 
 def test_a_batch_keeps_its_order_and_says_null_outside(served):
@@ -97,11 +114,11 @@ def test_accuracy_is_one_number_for_all_places_and_true(served, runs):
         ("/v1/geolocate", b"{}", {**JSON, "Origin": "https://other.example"}, 403),
         ("/v1/batch", b'{"locations": []}', JSON, 400),
         ("/v1/batch", b'{"locations": [{"lat": 48.8577}]}', JSON, 400),
-        ("/v1/batch", json.dumps({"locations": [HERE] * 10_001}).encode(), JSON, 400),
+        ("/v1/batch", json.dumps({"locations": [HERE] * (MOST_POINTS + 1)}).encode(), JSON, 400),
     ],
 )
 def test_a_bad_request_is_refused_without_repeating_it(served, path, body, headers, status):
-    found, answer = served.raw("POST", path, body, headers)
+    found, answer = served.raw("POST", path, body, {**served.headers(), **headers})
     assert found == status and b"8577" not in answer
     assert json.loads(answer)["error"]["code"] == status
 
@@ -183,7 +200,7 @@ def test_a_host_is_the_address_at_which_the_request_came_in(host, local, answere
 
 
 def test_too_many_requests_are_turned_away(runs, tmp_path):
-    with serving(runs / "laplace", tmp_path / "log", "--rate", "5", "--keep", "never") as served:
+    with serving(runs / "laplace", tmp_path / "log", "--rate", "5") as served:
         found = [served.ask("/v1/geolocate", {"location": HERE})[0] for _ in range(40)]
     assert set(found) == {200, 429} and found[:4] == [200] * 4
 
@@ -196,7 +213,112 @@ def test_a_bucket_fills_again():
     assert [bucket.take() for _ in range(2)] == [True, False]
 
 
-def test_never_kept_means_drawn_each_time(runs, tmp_path):
-    with serving(runs / "laplace", tmp_path / "log", "--keep", "never") as served:
-        found = served.ask("/v1/batch", {"locations": [HERE] * 200})[1]["reports"]
-    assert len({json.dumps(report) for report in found}) > 20
+def test_a_client_is_its_token(runs, tmp_path):
+    """Each gets reports of its own; a token that is missing or wrong gets none, at the strangers'
+    rate."""
+    body = {"location": HERE}
+    with serving(runs / "laplace", tmp_path / "log", clients=("phone", "site")) as served:
+        mine, theirs = (served.ask("/v1/geolocate", body, client=one) for one in served.tokens)
+        assert mine[0] == theirs[0] == 200 and mine[1] != theirs[1]
+        address = f"/v1/geolocate?key={served.tokens['phone']}"
+        assert (
+            json.loads(served.raw("POST", address, json.dumps(body).encode(), JSON)[1]) == mine[1]
+        )
+        for headers in (
+            JSON,
+            {**JSON, "Authorization": "Bearer x"},
+            {**JSON, "Authorization": f"Basic {served.tokens['phone']}"},
+            {**JSON, "Authorization": "Bearer \xff"},
+        ):
+            status, answer = served.raw("POST", "/v1/geolocate", json.dumps(body).encode(), headers)
+            assert status == 401 and b"token" in answer
+        found = [served.ask("/v1/geolocate", body, client="nobody")[0] for _ in range(120)]
+        assert set(found) == {401, 429}
+        assert served.ask("/v1/geolocate", body)[1] == mine[1]  # the clients do not wait for them
+        file = tmp_path / "log.clients.json"
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    before = json.loads(file.read_text())["clients"]
+    with serving(runs / "laplace", tmp_path / "log", clients=("phone", "watch")) as served:
+        assert {**before, "watch": served.tokens["watch"]} == served.tokens  # none is made anew
+    assert not [
+        token for token in served.tokens.values() if token in (tmp_path / "log").read_text()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "give each client a token"),
+        (("--client", "x"), "give each client a token"),
+        (("--token-file", "F", "--client", "a\x1b[31mb"), "a client's name is"),
+        (("--token-file", "F", "--client", ""), "a client's name is"),
+        (("--token-file", "OPEN"), "others can read"),
+        (("--token-file", "ODD"), "holds no clients of ours"),
+        (("--token-file", "."), "is not a file"),
+        (("--token-file", "no/where"), "cannot write"),
+        (("--token-file", "F", "--keep", "never"), "--keep"),
+        (("--token-file", "F", "--port", "PORT"), "cannot be listened on"),
+    ],
+)
+def test_what_cannot_be_served_is_a_sentence(runs, tmp_path, monkeypatch, options, said):
+    from click.testing import CliRunner
+
+    from sfumato import cli
+    from sfumato.errors import SfumatoError
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "OPEN").write_text("{}")
+    (tmp_path / "OPEN").chmod(0o644)
+    (tmp_path / "ODD").write_text('{"format": "sfumato clients 1", "clients": {"a": "short"}}')
+    (tmp_path / "ODD").chmod(0o600)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        words = [port if word == "PORT" else word for word in options]
+        ended = CliRunner().invoke(cli.cli, ["serve", str(runs / "laplace"), *words])
+        sentence = (
+            str(ended.exception) if isinstance(ended.exception, SfumatoError) else ended.output
+        )
+        assert ended.exit_code != 0 and said in sentence and "\x1b" not in sentence
+        assert "PORT" not in options or port in sentence
+
+
+def test_connections_that_say_nothing_are_closed_and_few_are_held(served):
+    """Silent ones, half a request and a body that does not come are closed in time; more than the
+    limit at once; meanwhile a client that says something is answered."""
+    begun = b"POST /v1/geolocate HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+    starts = [b"", b"P", begun, begun + b"Content-Length: 100\r\n\r\n{"]
+    begin = time.monotonic()
+    held = [
+        socket.create_connection(("127.0.0.1", served.port)) for _ in range(MOST_CONNECTIONS - 4)
+    ]
+    try:
+        for number, one in enumerate(held):
+            one.sendall(starts[number % len(starts)])
+        assert served.ask("/v1/geolocate", {"location": HERE})[0] == 200
+        more = [socket.create_connection(("127.0.0.1", served.port)) for _ in range(20)]
+        held += more
+        assert sum(_closed(one, within=2) for one in more) >= 14  # those beyond the limit, at once
+        assert all(_closed(one, within=REQUEST_S + 10) for one in held)
+        assert time.monotonic() - begin < REQUEST_S + 15
+        assert served.ask("/v1/geolocate", {"location": HERE})[0] == 200
+    finally:
+        for one in held:
+            one.close()
+
+
+def _closed(connection: socket.socket, *, within: float) -> bool:
+    """Whether the other side closes it in time."""
+    connection.settimeout(within)
+    try:
+        while connection.recv(1000):
+            pass
+    except TimeoutError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def test_the_interface_is_typed_once():
+    text = json.dumps(INTERFACE)
+    assert f'"maxItems": {MOST_POINTS}' in text and INTERFACE["info"]["version"] == sf.__version__

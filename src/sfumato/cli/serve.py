@@ -1,15 +1,13 @@
 """sfumato serve"""
 
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import click
 
 from sfumato.cli.sanitize import one_thread
 
-_EXAMPLE = "\b\nExample: sfumato serve runs/laplace --port 8765"
-_KEEP = ("hour", "day", "week", "forever", "never")
+_EXAMPLE = "\b\nExample: sfumato serve runs/laplace --token-file clients.json --client phone"
+_KEEP = ("hour", "day", "week", "forever")
 
 
 @click.command("serve", epilog=_EXAMPLE)
@@ -34,7 +32,28 @@ _KEEP = ("hour", "day", "week", "forever", "never")
     "--at",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help='Where this machine is, for requests that do not say: {"lat": …, "lng": …}.',
+    help='Where this machine is: {"lat": …, "lng": …}.  Every request is answered for it, and none'
+    " may name another place.",
+)
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Clients and their tokens; made if it is not there, readable by you alone.",
+)
+@click.option(
+    "--client",
+    "add",
+    multiple=True,
+    metavar="NAME",
+    help="Add a client to the token file, if it is not in it; may be repeated.",
+)
+@click.option(
+    "--places",
+    type=click.IntRange(1, 1000),
+    default=50,
+    show_default=True,
+    help="Most cells that one client may ask for while reports are kept.",
 )
 @click.option(
     "--keep",
@@ -55,7 +74,7 @@ _KEEP = ("hour", "day", "week", "forever", "never")
     type=click.FloatRange(min=0.1),
     default=50.0,
     show_default=True,
-    help="Most requests a second.",
+    help="Most requests per second and client.",
 )
 def command(
     run: Path,
@@ -63,11 +82,17 @@ def command(
     host: str,
     open_to_network: bool,
     at: Path | None,
+    token_file: Path | None,
+    add: tuple[str, ...],
+    places: int,
     keep: str,
     outside: str,
     rate: float,
 ) -> None:
     """Answer geolocation requests on this machine with reports of a run's mechanism.
+
+    Either for the place of this machine (--at), or for places that clients name, each with the
+    token that --token-file holds for it ('Authorization: Bearer TOKEN' or ?key=TOKEN).
 
     POST /v1/geolocate takes {"location": {"lat": …, "lng": …}} and gives {"location": {"lat",
     "lng"}, "accuracy"}; POST /v1/batch takes {"locations": […]}; GET /openapi.json describes both.
@@ -78,7 +103,9 @@ def command(
 
     one_thread()
     from sfumato.deploy.accuracy import accuracy
+    from sfumato.deploy.clients import read_clients
     from sfumato.deploy.release import release
+    from sfumato.deploy.server import serve
     from sfumato.deploy.service import Settings, service
     from sfumato.errors import FileError
     from sfumato.solver.run import load_run
@@ -94,6 +121,14 @@ def command(
             f"{host} can be reached by other machines, and requests hold true locations; add"
             " --open-to-network to allow it"
         )
+    if at is None and token_file is None:
+        raise click.UsageError(
+            "whoever may name places could find out the kept reports of others; give each client a"
+            " token with --token-file FILE (made if it is not there), or answer for this machine's"
+            " place with --at FILE"
+        )
+    if add and token_file is None:
+        raise click.UsageError("--client adds to a token file; name it with --token-file FILE")
     loaded = load_run(run)
     released = release(loaded)
     if released.plane is None:
@@ -103,33 +138,26 @@ def command(
         )
     settings = Settings(
         accuracy_m=accuracy(loaded, released)["accuracy_m"],
-        keep=None if keep == "never" else keep,
+        keep=keep,
         outside=outside,  # type: ignore[arg-type]
         rate=rate,
         hosts=frozenset({"127.0.0.1", "localhost", "::1", host}),
         place=None if at is None else _place(at),
+        clients=None if token_file is None else read_clients(token_file, add=add),
+        places=places,
     )
-    listening = socket.create_server(
-        (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
-    )
+    app = service(released, settings)
+    try:
+        listening = socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
+        )
+    except OSError as error:
+        raise click.UsageError(
+            f"port {port} of {host} cannot be listened on: {error.strerror}; name another with"
+            " --port, or 0 for any free one"
+        ) from None
     click.echo(f"listening on http://{host}:{listening.getsockname()[1]}; Ctrl-C ends it", err=True)
-    _run(service(released, settings), listening)
-
-
-def _run(app: Any, listening: Any) -> None:
-    import uvicorn
-
-    # No access log and no line for a bad request: either could hold what was sent.
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,
-        log_level="critical",
-        server_header=False,
-        timeout_keep_alive=5,
-    )
-    with suppress(KeyboardInterrupt):  # the usual end
-        uvicorn.Server(config).run(sockets=[listening])
+    serve(app, listening)
 
 
 def _place(path: Path) -> tuple[float, float]:

@@ -3,8 +3,14 @@
 It answers the request and reply that browsers and phones use for network location (POST, JSON,
 `location.lat`, `location.lng`, `accuracy`), so that a program can be pointed at it.  No coordinate
 is logged, stored or sent.
+
+A kept report must not be found out by asking for other places until one has the same report.  So
+either nobody names a place (the machine's own is answered for), or each client has a token, reports
+of its own that no other client can ask for, and few places in each period.
 """
 
+import hashlib
+import hmac
 import ipaddress
 import json
 import os
@@ -12,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,15 +28,24 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from sfumato.data.grid import STICKY_CELL_M
-from sfumato.deploy.chance import Chance, Rows, Secure, Sticky
-from sfumato.deploy.openapi import document
+from sfumato.data.grid import STICKY_CELL_M, Grid
+from sfumato.deploy.chance import PERIODS, Rows, Sticky
+from sfumato.deploy.clients import Clients
 from sfumato.deploy.protect import Outside, protect
 from sfumato.deploy.release import Release
+from sfumato.errors import ProblemError, arg
+from sfumato.version import __version__
 
+INTERFACE: dict[str, Any] = json.loads(
+    Path(__file__).with_name("openapi.json").read_text(encoding="utf-8")
+)
+INTERFACE["info"]["version"] = __version__
+_BATCH = INTERFACE["paths"]["/v1/batch"]["post"]["requestBody"]["content"]["application/json"]
+MOST_POINTS: int = _BATCH["schema"]["properties"]["locations"]["maxItems"]
 MOST_BYTES = 64 * 1024
 MOST_BATCH_BYTES = 1024 * 1024
-MOST_POINTS = 10_000
+MOST_PLACES = 50
+_OWN_PLACE = "this service answers for the place of its machine alone; send no location"
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
 
@@ -37,23 +53,36 @@ _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 class Settings:
     """How the service answers.
 
-    `keep` is how long the same cell gets the same report (None draws each time); `rate` is requests
-    a second, with as many in reserve; `place` is where this machine is, for requests that do not
-    say.
+    `keep` is how long the same cell gets the same report; `places` is how many cells a client may
+    ask for in that time; `rate` is requests per second and client, with as many in reserve.
+
+    `place` is where this machine is: then every request is answered for it, with the same report
+    for all clients, and none may name another.  Without it `clients` must say who may ask.
     """
 
     accuracy_m: float
-    keep: str | None = "day"
+    keep: str = "day"
     keep_cell_m: float = STICKY_CELL_M
     outside: Outside = "refuse"
     rate: float = 50.0
     hosts: frozenset[str] = frozenset(_LOOPBACK)
     place: tuple[float, float] | None = None
+    clients: Clients | None = None
+    places: int = MOST_PLACES
+
+    def __post_init__(self) -> None:
+        if self.place is None and self.clients is None:
+            raise ProblemError(
+                "whoever may name places could find out the kept reports of others; give each"
+                f" client a token ({arg('token_file')}), or answer for one place ({arg('at')})"
+            )
+        if not 1 <= self.places <= MOST_POINTS:
+            raise ProblemError(f"{arg('places')} must be 1 to {MOST_POINTS}; got {self.places}")
 
 
 @dataclass
 class Bucket:
-    """So many requests a second, with one second's worth in reserve."""
+    """`rate` requests per second, with one second's worth in reserve."""
 
     rate: float
     clock: Callable[[], float] = time.monotonic
@@ -87,7 +116,7 @@ class Refusal(Exception):
     def response(self) -> Response:
         """The reply."""
         problem = {"domain": "geolocation", "reason": self.reason, "message": str(self)}
-        headers = {"Retry-After": "1"} if self.code == 429 else None
+        headers = {"Retry-After": "1"} if self.reason == "rateLimitExceeded" else None
         return _reply(
             {"error": {"code": self.code, "message": str(self), "errors": [problem]}},
             self.code,
@@ -101,23 +130,110 @@ def _reply(content: Any, code: int = 200, headers: dict[str, str] | None = None)
     )
 
 
+@dataclass
+class Counted:
+    """Kept reports of one client, for at most `most` cells in a period.
+
+    What was asked for is remembered as hashes until the period ends.  A client that asks for more
+    is refused everything for the rest of it: else being answered would tell which cells had been
+    asked for before.
+    """
+
+    kept: Sticky
+    most: int
+    _period: int | None = None
+    _asked: set[bytes] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def asks_user(self) -> bool:
+        return False
+
+    @property
+    def asks_time(self) -> bool:
+        return self.kept.asks_time
+
+    def of(self, truth: np.ndarray, rows: Rows, draws: int) -> tuple[np.ndarray, np.ndarray]:
+        self._count(Grid(cell_m=self.kept.cell_m).index(truth), rows)
+        return self.kept.of(truth, rows, draws)
+
+    def _count(self, cells: np.ndarray, rows: Rows) -> None:
+        length, period = PERIODS[self.kept.period], 0
+        if length is not None:
+            assert rows.seconds is not None
+            period = int(rows.seconds.max()) // length
+        wanted = {
+            hashlib.blake2b(cell.tobytes(), key=self.kept.key, digest_size=16).digest()
+            for cell in np.unique(cells, axis=0)
+        }
+        with self._lock:
+            if period != self._period:
+                self._period, self._asked = period, set()
+            self._asked |= wanted
+            if len(self._asked) > self.most:
+                raise Refusal(
+                    429,
+                    "dailyLimitExceeded",
+                    f"this client has asked for more than {self.most} places; it is answered again"
+                    " when reports are drawn anew",
+                )
+
+    def words(self) -> dict[str, object]:
+        return self.kept.words()
+
+
+@dataclass(frozen=True)
+class Client:
+    """What the service holds for one client."""
+
+    chance: Counted
+    bucket: Bucket
+
+
 def service(release: Release, settings: Settings) -> Starlette:
     """The application; `uvicorn` runs it."""
     # The key lives as long as the process: kept reports cannot be worked out by anybody else, nor
-    # later.
-    chance: Chance = Secure()
-    if settings.keep is not None:
-        chance = Sticky(os.urandom(32), settings.keep, settings.keep_cell_m, by_user=False)
-    bucket = Bucket(settings.rate)
+    # later.  Clients that name places share none; for one place all get the same report, else those
+    # that compare theirs would have several draws to average.
+    master = os.urandom(32)
+    everybody = Bucket(settings.rate)
+    names = [""] if settings.clients is None else list(settings.clients.tokens)
+    known = {
+        name: Client(
+            Counted(
+                Sticky(
+                    _client_key(master, name if settings.place is None else ""),
+                    settings.keep,
+                    settings.keep_cell_m,
+                    by_user=False,
+                ),
+                settings.places,
+            ),
+            Bucket(settings.rate),
+        )
+        for name in names
+    }
 
-    def answer(points: list[tuple[float, float]]) -> list[dict[str, Any] | None]:
+    def client_of(request: Request) -> Client:
+        if settings.clients is None:
+            return known[""]
+        name = settings.clients.named_by(_token(request))
+        if name is None:
+            raise Refusal(
+                401,
+                "authError",
+                "the token is missing or unknown; send 'Authorization: Bearer TOKEN' or ?key=TOKEN",
+            )
+        return known[name]
+
+    def answer(client: Client, points: list[tuple[float, float]]) -> list[dict[str, Any] | None]:
         first, second = np.array(points, dtype=float).T
         seconds = np.full(len(points), int(time.time()), dtype=np.int64)
         found = protect(
             release,
             first,
             second,
-            chance=chance,
+            chance=client.chance,
             rows=Rows(seconds=seconds),
             outside=settings.outside,
         )
@@ -134,19 +250,21 @@ def service(release: Release, settings: Settings) -> Starlette:
             for lat, lng, gone in zip(found.first, found.second, lost, strict=True)
         ]
 
-    async def geolocate(request: Request) -> Response:
+    async def geolocate(request: Request, client: Client) -> Response:
         body = await _body(request, MOST_BYTES)
-        if body.get("location") is not None:
-            place = _point(body["location"])
-        elif settings.place is not None:
+        if settings.place is not None:
+            if body.get("location") is not None:
+                raise Refusal(400, "invalid", _OWN_PLACE)
             place = settings.place
+        elif body.get("location") is not None:
+            place = _point(body["location"])
         else:
             raise Refusal(
                 404,
                 "notFound",
                 "the request has no location, and this service was not told where the machine is",
             )
-        (found,) = answer([place])
+        (found,) = answer(client, [place])
         if found is None:
             raise Refusal(
                 404,
@@ -155,17 +273,19 @@ def service(release: Release, settings: Settings) -> Starlette:
             )
         return _reply(found)
 
-    async def batch(request: Request) -> Response:
+    async def batch(request: Request, client: Client) -> Response:
         body = await _body(request, MOST_BATCH_BYTES)
+        if settings.place is not None:
+            raise Refusal(400, "invalid", _OWN_PLACE)
         given = body.get("locations")
         if not isinstance(given, list) or not 1 <= len(given) <= MOST_POINTS:
             raise Refusal(
                 400, "invalid", f"expected 'locations', a list of 1 to {MOST_POINTS} places"
             )
-        return _reply({"reports": answer([_point(place) for place in given])})
+        return _reply({"reports": answer(client, [_point(place) for place in given])})
 
     async def openapi(request: Request) -> Response:
-        return _reply(document())
+        return _reply(INTERFACE)
 
     async def health(request: Request) -> Response:
         return _reply({"status": "ok"})
@@ -174,10 +294,6 @@ def service(release: Release, settings: Settings) -> Starlette:
         async def run(request: Request) -> Response:
             try:
                 _check_host(request.headers, settings.hosts, request.scope.get("server"))
-                if not bucket.take():
-                    raise Refusal(
-                        429, "rateLimitExceeded", "too many requests; ask again in a second"
-                    )
                 reply: Response = await handler(request)
             except Refusal as refusal:
                 return refusal.response()
@@ -189,14 +305,51 @@ def service(release: Release, settings: Settings) -> Starlette:
 
         return run
 
+    def for_anybody(handler: Callable[[Request], Any]) -> Callable[[Request], Any]:
+        async def run(request: Request) -> Response:
+            _take(everybody)
+            reply: Response = await handler(request)
+            return reply
+
+        return guarded(run)
+
+    def for_clients(handler: Callable[[Request, Client], Any]) -> Callable[[Request], Any]:
+        async def run(request: Request) -> Response:
+            try:
+                client = client_of(request)
+            except Refusal:
+                _take(everybody)  # who guesses tokens does so at the rate of all strangers together
+                raise
+            _take(client.bucket)
+            reply: Response = await handler(request, client)
+            return reply
+
+        return guarded(run)
+
     return Starlette(
         routes=[
-            Route("/v1/geolocate", guarded(geolocate), methods=["POST"]),
-            Route("/v1/batch", guarded(batch), methods=["POST"]),
-            Route("/openapi.json", guarded(openapi), methods=["GET"]),
-            Route("/health", guarded(health), methods=["GET"]),
+            Route("/v1/geolocate", for_clients(geolocate), methods=["POST"]),
+            Route("/v1/batch", for_clients(batch), methods=["POST"]),
+            Route("/openapi.json", for_anybody(openapi), methods=["GET"]),
+            Route("/health", for_anybody(health), methods=["GET"]),
         ]
     )
+
+
+def _take(bucket: Bucket) -> None:
+    if not bucket.take():
+        raise Refusal(429, "rateLimitExceeded", "too many requests; ask again in a second")
+
+
+def _client_key(master: bytes, name: str) -> bytes:
+    """A key for each client, none of which tells another."""
+    return hmac.new(master, b"sfumato client\0" + name.encode(), hashlib.sha256).digest()
+
+
+def _token(request: Request) -> str:
+    """As the header that is usual, or as the `key` that programs with a fixed address send."""
+    kind, _, token = request.headers.get("authorization", "").partition(" ")
+    return token.strip() if kind.lower() == "bearer" else request.query_params.get("key", "")
 
 
 def _check_host(
