@@ -81,8 +81,9 @@ def bound_of(experiment: int) -> float:
 def one(experiment: int) -> dict[str, Any]:
     """Both climbs on one experiment."""
     from sfumato.measure.exact import bayes_error
-    from sfumato.solver import Codebook, Game, solve
+    from sfumato.solver import Codebook, Game
     from sfumato.solver.codebook.release import within_budgets
+    from sfumato.study.solve import solve
 
     problem, bound = problem_of(experiment), bound_of(experiment)
 

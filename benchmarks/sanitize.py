@@ -67,14 +67,13 @@ def table(rows: int) -> Path:
 def runs() -> dict[str, Path]:
     """A run of planar Laplace, and one of the default learned solver."""
     import sfumato as sf
-    from sfumato.solver.run import save_solution
 
     problem = sf.Problem(sf.four_corners(seed=0).train, max_loss=173)
     found = {}
     for name, solver in (("laplace", sf.Laplace()), ("learned", _learned())):
         found[name] = _HOME / name
         if not (found[name] / "run.json").exists():
-            save_solution(sf.solve(problem, solver, seed=0), found[name])
+            sf.solve(problem, solver, seed=0).save(found[name])
     return found
 
 

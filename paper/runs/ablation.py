@@ -18,9 +18,10 @@ from typing import Any
 from paper.experiments import EXPERIMENTS, RESULTS, SEEDS, load
 from paper.tables import say
 from sfumato.files import read_json, write_json
-from sfumato.solver import Game, Problem, solve
+from sfumato.solver import Game, Problem
 from sfumato.solver.game import MutualInformation
 from sfumato.solver.game.budget import Softplus
+from sfumato.study.solve import solve
 
 EPOCHS, ROUNDS, LAST = 300, 25, 10
 ALL = 1728  # training points less validation

@@ -17,7 +17,8 @@ from paper.runs.learned import figures
 from paper.tables import say
 from sfumato.data.select import PAPER_REGION
 from sfumato.files import read_json, write_json
-from sfumato.solver import Codebook, Coin, Problem, solve
+from sfumato.solver import Codebook, Coin, Problem
+from sfumato.study.solve import solve
 
 SOLVERS = {"codebook": Codebook(certify=False), "coin": Coin()}
 VALIDATION = 0.125  # as in Game(): what the fresh classifier does not learn from

@@ -17,8 +17,9 @@ from paper.experiments import EXPERIMENTS, RESULTS, load, part
 from paper.runs.game_run import net_of
 from paper.tables import say
 from sfumato.files import read_json, write_json
-from sfumato.solver import Game, Problem, solve
+from sfumato.solver import Game, Problem
 from sfumato.solver.game import CrossEntropy, MutualInformation
+from sfumato.study.solve import solve
 
 ROUNDS = 40
 EPOCHS = 300

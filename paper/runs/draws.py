@@ -22,7 +22,8 @@ from sfumato.data.samples import Samples
 from sfumato.data.select import PAPER_REGION
 from sfumato.measure.exact import bayes_error
 from sfumato.mechanism.base import Mechanism
-from sfumato.solver import Problem, solve
+from sfumato.solver import Problem
+from sfumato.study.solve import solve
 
 DRAWS = (*SEEDS, *range(20, 44))
 SETTINGS = repr(RECIPES)

@@ -27,8 +27,9 @@ from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.generator import GeneratorNet
 from sfumato.mechanism.law import euclidean
 from sfumato.mechanism.wrap import Snapped
-from sfumato.solver import Coin, Game, Laplace, Problem, solve
+from sfumato.solver import Coin, Game, Laplace, Problem
 from sfumato.solver.game.candidate import Candidate
+from sfumato.study.solve import solve
 
 ADVERSARY = Neural(epochs=100, batch=512)
 COPIES = 10  # reports of each point for the fresh classifier

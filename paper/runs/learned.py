@@ -20,7 +20,8 @@ from sfumato.measure.exact import bayes_error, mutual_information
 from sfumato.measure.objective import objective_named
 from sfumato.measure.worst import exposed, worst_report
 from sfumato.mechanism.base import Mechanism
-from sfumato.solver import Codebook, Coin, Exact, Problem, solve
+from sfumato.solver import Codebook, Coin, Exact, Problem
+from sfumato.study.solve import solve
 
 STOCKHOLM = (59.3326, 18.0649, 4500.0)
 _CELLS = 260

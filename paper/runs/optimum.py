@@ -20,7 +20,8 @@ from sfumato.files import file_hash, read_json, write_json
 from sfumato.measure.exact import bayes_error, mutual_information
 from sfumato.measure.judge import judge
 from sfumato.measure.objective import objective_named
-from sfumato.solver import Exact, Problem, solve
+from sfumato.solver import Exact, Problem
+from sfumato.study.solve import solve
 
 _CELLS = 260
 _PRINTED = {2: "0.50 (argued)", 4: "? (said to be intractable)"}

@@ -16,7 +16,8 @@ from paper.experiments import EXPERIMENTS, RESULTS, SEEDS, load, part
 from paper.runs.learned import figures
 from paper.tables import asked_again, fill, saved, say
 from sfumato.data.select import PAPER_REGION
-from sfumato.solver import Coin, Exact, Problem, solve
+from sfumato.solver import Coin, Exact, Problem
+from sfumato.study.solve import solve
 
 _CELLS = 260
 _EXACT = Exact(plane=False)

@@ -21,7 +21,8 @@ from sfumato.data.samples import Split
 from sfumato.data.select import PAPER_REGION
 from sfumato.measure.estimate import estimate_bayes_error
 from sfumato.measure.exact import bayes_error
-from sfumato.solver import Coin, Exact, Problem, solve
+from sfumato.solver import Coin, Exact, Problem
+from sfumato.study.solve import solve
 
 WEIGHTS = (0.05, 0.15, 0.5, 1.0)
 DRAWS = tuple(range(10))

@@ -19,7 +19,8 @@ from sfumato.data.grid import Grid
 from sfumato.files import write_json
 from sfumato.measure.exact import bayes_error
 from sfumato.mechanism.law import merge_on_grid
-from sfumato.solver import Game, Problem, solve
+from sfumato.solver import Game, Problem
+from sfumato.study.solve import solve
 
 SIDES_M = (100.0, 25.0, 5.0, 1.0, 0.1)
 

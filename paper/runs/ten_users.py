@@ -20,7 +20,8 @@ from sfumato.data.grid import Region
 from sfumato.data.samples import Samples
 from sfumato.files import read_json, write_json
 from sfumato.measure.judge import judge
-from sfumato.solver import Coin, Game, Laplace, Problem, solve
+from sfumato.solver import Coin, Game, Laplace, Problem
+from sfumato.study.solve import solve
 
 USERS, POINTS, TEST = 10, 5_000, 1_000
 MAX_LOSS_M = 500.0

@@ -37,12 +37,14 @@ if TYPE_CHECKING:
     from sfumato.mechanism.simple import Identity, constant
     from sfumato.mechanism.wrap import Clamped, Remapped, Snapped
     from sfumato.report.compare import Entry, compare
-    from sfumato.solver import Codebook, Coin, Exact, Game, Laplace, Problem, Solution, solve
+    from sfumato.solver import Codebook, Coin, Exact, Game, Laplace, Problem
     from sfumato.solver.attack import certificate_from_attacker
     from sfumato.solver.frontier import frontier
     from sfumato.solver.game import CrossEntropy, MutualInformation
-    from sfumato.solver.leave_one_out import leave_one_out
-    from sfumato.solver.run import load_run
+    from sfumato.study.folder import load_run
+    from sfumato.study.leave_one_out import leave_one_out
+    from sfumato.study.solution import Solution
+    from sfumato.study.solve import solve
 
 _HOME = {
     "sfumato.adversary.cells": ("Cells",),
@@ -80,14 +82,14 @@ _HOME = {
         "Game",
         "Laplace",
         "Problem",
-        "Solution",
-        "solve",
     ),
     "sfumato.solver.attack": ("certificate_from_attacker",),
     "sfumato.solver.frontier": ("frontier",),
     "sfumato.solver.game": ("CrossEntropy", "MutualInformation"),
-    "sfumato.solver.leave_one_out": ("leave_one_out",),
-    "sfumato.solver.run": ("load_run",),
+    "sfumato.study.folder": ("load_run",),
+    "sfumato.study.leave_one_out": ("leave_one_out",),
+    "sfumato.study.solution": ("Solution",),
+    "sfumato.study.solve": ("solve",),
 }
 _WHERE = {name: module for module, names in _HOME.items() for name in names}
 

@@ -10,7 +10,8 @@ import pytest
 
 from sfumato.data.samples import Samples
 from sfumato.mechanism.law import squared
-from sfumato.solver import Exact, Laplace, Problem, solve
+from sfumato.solver import Exact, Laplace, Problem
+from sfumato.study.solve import solve
 
 CAPPED = ("--max-loss", 120, "--max-distance", 150, "--cell-m", 20)
 

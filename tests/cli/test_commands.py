@@ -34,12 +34,9 @@ def runs(tmp_path_factory):
     data = sf.four_corners(seed=0)
     problem = sf.Problem(data.train, max_loss=173, cell_m=100)
     from sfumato.data.recipe import Recipe
-    from sfumato.solver.run import save_solution
 
     for solver in (sf.Laplace(), sf.Coin()):
-        save_solution(
-            sf.solve(problem, solver), folder / solver.name, recipe=Recipe("four-corners")
-        )
+        sf.solve(problem, solver).save(folder / solver.name, recipe=Recipe("four-corners"))
     return folder
 
 

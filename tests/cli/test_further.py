@@ -10,13 +10,12 @@ def runs(tmp_path_factory):
     """A coin, Laplace and an exact channel on 12 + 12 check-ins of each user of four-corners."""
     import sfumato as sf
     from sfumato.data.recipe import Recipe
-    from sfumato.solver.run import save_solution
 
     folder = tmp_path_factory.mktemp("runs")
     recipe = Recipe("four-corners", per_user=(12, 12))
     problem = sf.Problem(recipe.load().train, max_loss=173, cell_m=100)
     for solver in (sf.Coin(), sf.Laplace(), sf.Exact(plane=False)):
-        save_solution(sf.solve(problem, solver), folder / solver.name, recipe=recipe)
+        sf.solve(problem, solver).save(folder / solver.name, recipe=recipe)
     return folder
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from sfumato.errors import FileError
-from sfumato.solver.run import claimed
+from sfumato.study.folder import claimed
 
 _HOLD = """
 import sys
 from pathlib import Path
-from sfumato.solver.run import claimed
+from sfumato.study.folder import claimed
 with claimed(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
@@ -24,7 +24,7 @@ _TAKE_TURNS = """
 import sys
 from pathlib import Path
 from sfumato.errors import FileError
-from sfumato.solver.run import claimed
+from sfumato.study.folder import claimed
 target, turns = Path(sys.argv[1]), 0
 while turns < 1000:
     try:

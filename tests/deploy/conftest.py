@@ -11,7 +11,6 @@ import sfumato as sf
 from sfumato.measure.judge import judge
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.codebook import CodebookNet
-from sfumato.solver.run import save_solution
 
 CELL_M = 50.0
 
@@ -57,11 +56,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "bare-laplace": sf.PlanarLaplace.for_loss(173),
     }
     for solver in (sf.Laplace(), sf.Coin()):
-        save_solution(sf.solve(problem, solver), folder / solver.name)
+        sf.solve(problem, solver).save(folder / solver.name)
     coin = sf.solve(problem, sf.Coin())
     for name, mechanism in given.items():
         measured = judge(mechanism, problem.samples, region=problem.region, sampled_on=problem.grid)
-        save_solution(
-            replace(coin, mechanism=mechanism, measured=measured, status="Given."), folder / name
-        )
+        replace(coin, mechanism=mechanism, measured=measured, status="Given.").save(folder / name)
     return folder

@@ -26,9 +26,10 @@ from sfumato.measure.certificate import (
 )
 from sfumato.measure.objective import Bayes, Gain, Information, Objective
 from sfumato.mechanism.channel import Channel
-from sfumato.solver import Exact, Problem, solve
+from sfumato.solver import Exact, Problem
 from sfumato.solver.exact.plane_proof import split_until
 from sfumato.solver.exact.solver import best_within, task_of
+from sfumato.study.solve import solve
 
 OBJECTIVES: tuple[Objective, ...] = (Bayes(), Information(), Gain("guess-or-pass"))
 

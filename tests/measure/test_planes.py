@@ -19,7 +19,8 @@ from sfumato.mechanism.simple import Coin
 from sfumato.mechanism.wrap import Snapped
 from sfumato.report.compare import compare
 from sfumato.solver import Coin as CoinSolver
-from sfumato.solver import Problem, solve
+from sfumato.solver import Problem
+from sfumato.study.solve import solve
 
 SINGAPORE = (1.3521, 103.8198)
 

@@ -11,7 +11,8 @@ from sfumato.data.samples import Samples, Split
 from sfumato.data.synthetic import four_corners
 from sfumato.files import read_json
 from sfumato.mechanism.simple import Identity
-from sfumato.solver import Codebook, Problem, solve
+from sfumato.solver import Codebook, Problem
+from sfumato.study.solve import solve
 
 
 def test_the_page_is_made_from_the_runs(tmp_path: Path) -> None:

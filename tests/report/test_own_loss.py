@@ -14,7 +14,8 @@ from sfumato.errors import FileError, ProblemError
 from sfumato.mechanism.law import Loss, euclidean, squared
 from sfumato.report.compare import compare
 from sfumato.report.measured import measure_run
-from sfumato.solver.run import Run, problem_of, save_solution
+from sfumato.study.folder import Run
+from sfumato.study.question import problem_of
 
 RECIPE = Recipe("four-corners", per_user=(6, 0))
 
@@ -26,7 +27,7 @@ def hundreds(truth: np.ndarray, report: np.ndarray) -> np.ndarray:
 
 def _run(folder: Path, loss: Loss, max_loss: float) -> Run:
     solution = sf.solve(sf.Problem(RECIPE.load().train, max_loss=max_loss, loss=loss), sf.Coin())
-    save_solution(solution, folder, recipe=RECIPE)
+    solution.save(folder, recipe=RECIPE)
     return sf.load_run(folder)
 
 
@@ -61,7 +62,7 @@ def test_a_run_on_words_beside_one_on_places_is_refused(tmp_path: Path) -> None:
     words = CategoricalData(
         Joint(np.eye(2) / 2, secrets=("a", "b")), ("x", "y"), ("x", "y"), np.array([[0, 1], [1, 0]])
     )
-    save_solution(sf.solve(sf.Problem(words, max_loss=0.25), sf.Exact()), tmp_path / "words")
+    sf.solve(sf.Problem(words, max_loss=0.25), sf.Exact()).save(tmp_path / "words")
     runs = [sf.load_run(tmp_path / "words"), _run(tmp_path / "places", euclidean, 173)]
     for on in (words, RECIPE.load().train):
         with pytest.raises(ProblemError, match="words and on places cannot be compared"):

@@ -5,8 +5,9 @@ import pytest
 
 from sfumato.adversary.cells import Cells
 from sfumato.measure.objective import Bayes, Information, Objective
-from sfumato.solver import Exact, solve
+from sfumato.solver import Exact
 from sfumato.solver.attack import certificate_from_attacker
+from sfumato.study.solve import solve
 from tests.solver.three_users import DATA, on_square
 
 

@@ -8,7 +8,8 @@ import pytest
 from sfumato.data.categories import CategoricalData, read_categories
 from sfumato.data.joint import Joint
 from sfumato.errors import DataError, MechanismError, ProblemError
-from sfumato.solver import Coin, Exact, Laplace, Problem, solve
+from sfumato.solver import Coin, Exact, Laplace, Problem
+from sfumato.study.solve import solve
 from tests.solver.three_users import SQUARE, proved
 
 

@@ -12,9 +12,10 @@ from sfumato.measure.exact import bayes_error, mutual_information
 from sfumato.measure.objective import Gain, Information
 from sfumato.measure.worst import geo_indistinguishability
 from sfumato.mechanism.law import squared
-from sfumato.solver import Codebook, Coin, Problem, solve
+from sfumato.solver import Codebook, Coin, Problem
 from sfumato.solver.codebook.school import School
-from sfumato.solver.solution import Solution
+from sfumato.study.solution import Solution
+from sfumato.study.solve import solve
 
 SMALL = Codebook(places=24, steps=200, hidden=(32,), waves=8, certify=False)
 

@@ -9,9 +9,10 @@ import pytest
 from sfumato.data.samples import Samples
 from sfumato.data.synthetic import four_corners
 from sfumato.errors import ProblemError
-from sfumato.solver import Codebook, Exact, Problem, solve
+from sfumato.solver import Codebook, Exact, Problem
 from sfumato.solver.codebook.lesson import best_law
-from sfumato.solver.solution import Solution
+from sfumato.study.solution import Solution
+from sfumato.study.solve import solve
 
 ALONE = Codebook(
     places=24, steps=400, hidden=(32,), waves=16, wave_scale=8.0, doubt=0.0, certify=False

@@ -8,8 +8,9 @@ from sfumato.data.samples import Samples
 from sfumato.data.synthetic import four_corners
 from sfumato.errors import ProblemError
 from sfumato.mechanism.law import euclidean
-from sfumato.solver import SOLVERS, Coin, Laplace, Problem, solve
+from sfumato.solver import SOLVERS, Coin, Laplace, Problem
 from sfumato.solver.baselines import cheapest_place
+from sfumato.study.solve import solve
 
 DATA = four_corners(0).train.split(60).train
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from sfumato.data.grid import Region
 from sfumato.data.samples import Samples
-from sfumato.solver import Exact, Problem, Solution
+from sfumato.solver import Exact, Problem
+from sfumato.study.solution import Solution
 
 GRID_ONLY = Exact(plane=False)
 

@@ -12,7 +12,7 @@ import pytest
 
 from sfumato import cli
 from sfumato.deploy.bundle import load_bundle
-from sfumato.solver.run import load_run
+from sfumato.study.folder import load_run
 from tests.browser import wait_until
 from tests.studio.data import checkins
 

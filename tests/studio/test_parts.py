@@ -15,10 +15,11 @@ from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError
 from sfumato.files import plain
 from sfumato.measure.exact import bayes_error
-from sfumato.solver import Coin, Exact, Problem, solve
+from sfumato.solver import Coin, Exact, Problem
 from sfumato.studio import dataset, preview, prove, work
 from sfumato.studio.attack_game import ROUNDS, AttackGame
 from sfumato.studio.download import command_line, zipped
+from sfumato.study.solve import solve
 
 
 @pytest.fixture(scope="module")

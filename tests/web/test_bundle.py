@@ -11,7 +11,6 @@ from sfumato.data.recipe import Recipe
 from sfumato.data.write import write_split
 from sfumato.deploy.bundle import export, load_bundle
 from sfumato.errors import FileError, MechanismError
-from sfumato.solver.run import save_solution
 from tests.deploy.tables import DATA
 from tests.web.conftest import KINDS
 from tests.web.device import WEB, in_node
@@ -120,8 +119,8 @@ def test_the_manifest_says_what_was_measured_and_proved(tmp_path):
     write_split(sf.Split(some), tmp_path / "some.csv")
     recipe = Recipe(str(tmp_path / "some.csv"))
     problem = sf.Problem(recipe.load().train, max_loss=173, cell_m=250)
-    save_solution(sf.solve(problem, sf.Exact(gap=0.02)), tmp_path / "exact", recipe=recipe)
-    save_solution(sf.solve(problem, sf.Laplace()), tmp_path / "laplace", recipe=recipe)
+    sf.solve(problem, sf.Exact(gap=0.02)).save(tmp_path / "exact", recipe=recipe)
+    sf.solve(problem, sf.Laplace()).save(tmp_path / "laplace", recipe=recipe)
     shutil.copy(tmp_path / "exact" / "certificate.npz", tmp_path / "laplace")
     manifest = export(tmp_path / "laplace", tmp_path / "dist")
     measured, proved = manifest["measured"]["training"], manifest["proved"]

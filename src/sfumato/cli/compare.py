@@ -56,14 +56,14 @@ def command(
     from sfumato.mechanism.custom import Recorded
     from sfumato.report.compare import Entry, compare
     from sfumato.report.measured import data_of_runs
-    from sfumato.solver.run import Run, load_run
+    from sfumato.study.folder import Run, load_run
 
     loaded = [
         Entry(path.stem, Recorded.read(path)) if path.is_file() else load_run(path) for path in runs
     ]
     known = [item for item in loaded if isinstance(item, Run)]
     for run in known[1:]:
-        if run.record["data"]["hash"] != known[0].record["data"]["hash"]:
+        if run.record.data.hash != known[0].record.data.hash:
             say_notes(
                 (
                     (

@@ -25,34 +25,35 @@ def command(out: Path, as_json: bool) -> None:
 
     Writes a run folder for each mechanism and report.html.
     """
-    from dataclasses import replace
-
     from sfumato.data.recipe import Recipe
     from sfumato.report.compare import compare
-    from sfumato.solver import SOLVERS, Problem, solve
-    from sfumato.solver.run import check_target, save_solution
+    from sfumato.solver import Codebook, Coin, Exact, Laplace, Problem
+    from sfumato.study.solve import Kept, solve_and_save
 
     recipe = Recipe("four-corners")
     data = recipe.load()
     problem = Problem(data.train, max_loss=_MAX_LOSS)
-    solutions = []
-    for name, settings in (
-        ("laplace", {}),
-        ("coin", {}),
-        ("codebook", {"certify": False}),
-        ("exact", {}),
-    ):  # the game takes minutes
-        check_target(out / name)
-        with working(f"{name}: hiding {len(data.train.secrets)} users within {_MAX_LOSS:g} m"):
-            solutions.append(solve(problem, SOLVERS[name](**settings), seed=0))
-    # The exact solver's proof is one for every mechanism of this problem: the learned one need not
-    # prove it again.
-    solutions[2] = replace(solutions[2], certificate=solutions[3].certificate)
+    kept: dict[str, Kept] = {}
+    # The game takes minutes.  The exact solver's proof is one for every mechanism of this problem:
+    # the learned one need not prove it again.
+    for solver in (Laplace(), Coin(), Exact(), Codebook(certify=False)):
+        with working(
+            f"{solver.name}: hiding {len(data.train.secrets)} users within {_MAX_LOSS:g} m"
+        ):
+            proof = kept["exact"].solution.certificate if solver.name == "codebook" else None
+            kept[solver.name] = solve_and_save(
+                problem,
+                solver,
+                out / solver.name,
+                recipe=recipe,
+                test=data.test,
+                replace=True,
+                certificate=proof,
+            )
+    names = ("laplace", "coin", "codebook", "exact")
     with working("comparing on test data"):
-        comparison = compare(solutions, on=data.test)
+        comparison = compare([kept[name].solution for name in names], on=data.test)
         comparison.html(out / "report.html")
-    for solution, row in zip(solutions, comparison.rows, strict=True):
-        save_solution(solution, out / solution.name, recipe=recipe, test=row.measured)
     if as_json:
         print_json(comparison.as_dict())
     else:

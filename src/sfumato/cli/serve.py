@@ -108,7 +108,7 @@ def command(
     from sfumato.deploy.server import serve
     from sfumato.deploy.service import Settings, service
     from sfumato.errors import FileError
-    from sfumato.solver.run import load_run
+    from sfumato.study.folder import load_run
 
     try:
         near = host == "localhost" or ipaddress.ip_address(host).is_loopback

@@ -1,7 +1,5 @@
 """sfumato solve"""
 
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -84,11 +82,12 @@ _LEARNED = ("codebook", "game")
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="RUN", help="The run folder to write."
 )
+@click.option("--replace", is_flag=True, help="Write over a run that RUN holds already.")
 @click.option(
     "--resume",
     type=click.Path(path_type=Path),
     metavar="RUN",
-    help="Go on with learning that was stopped (all else as before).",
+    help="Resume learning that was stopped (all else as before).",
 )
 @as_json
 def command(
@@ -106,6 +105,7 @@ def command(
     time_limit: float | None,
     out: Path | None,
     resume: Path | None,
+    replace: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -113,26 +113,21 @@ def command(
 
     Without --per-user all of DATA is training data (four-corners brings its own split).
     """
-    from dataclasses import replace
-
     from sfumato.cli.options import for_each
-    from sfumato.errors import MechanismError
-    from sfumato.measure.judge import judge
     from sfumato.measure.objective import objective_named
     from sfumato.report.gaps import gaps_of
     from sfumato.report.summary import measured_text
-    from sfumato.solver import SOLVERS, Problem, solve
-    from sfumato.solver.run import check_target, claimed, save_solution
+    from sfumato.solver import SOLVERS, Problem
+    from sfumato.study.folder import check_target
+    from sfumato.study.solve import solve_and_save
 
     solver = solver or ("codebook" if losses is None and min_bayes_error is None else "exact")
     settings = codebook_settings(options, solver)
     out = _target(out, resume, solver)
-    check_target(out)
-    recipe = replace(recipe_of(source, options), losses=losses)
-    data, held = recipe.data()
+    check_target(out, replace=replace or resume is not None)
+    recipe = recipe_of(source, options, losses=losses)
+    data, held_out = recipe.data()
     say_notes(data.notes)
-    if resume is None and (out / "run.json").exists():
-        say_notes((f"{out} holds an earlier run; it is replaced when this one ends",))
     problem = Problem(
         data,
         max_loss=max_loss,
@@ -143,44 +138,29 @@ def command(
         objective=objective_named(objective, data.secrets),
         min_bayes_error=min_bayes_error,
     )
-    chosen = SOLVERS[solver](**settings)
-    with claimed(out), working(f"solving with {solver}: {data.described}"):
-        with _checkpoint(out, resume) if solver in _LEARNED else nullcontext() as checkpoint:
-            solution = solve(
-                problem,
-                chosen,
-                seed=seed,
-                time_limit=time_limit,
-                progress=_say_round,
-                checkpoint=checkpoint,
-            )
-        test = None
-        if held is not None:
-            try:
-                test = judge(
-                    solution.mechanism,
-                    held,
-                    loss=problem.loss,
-                    region=problem.region,
-                    fitted_on=data,
-                    sampled_on=problem.released_on,
-                )
-            except MechanismError as error:  # a hard cap, and test points with no report within it
-                say_notes((f"not measured on the test data: {error}",))
-        save_solution(solution, out, recipe=recipe, test=test)
-    if as_json:
-        print_json(
-            {
-                **solution.as_dict(),
-                "test": None if test is None else test.as_dict(),
-                "run": str(out),
-            }
+    with working(f"solving with {solver}: {data.described}"):
+        kept = solve_and_save(
+            problem,
+            SOLVERS[solver](**settings),
+            out,
+            recipe=recipe,
+            test=held_out,
+            seed=seed,
+            time_limit=time_limit,
+            progress=_say_round,
+            resume=resume is not None,
+            replace=replace,
         )
+    solution = kept.solution
+    if kept.not_tested is not None:
+        say_notes((f"not measured on the test data: {kept.not_tested}",))
+    if as_json:
+        print_json({**kept.as_dict(), "run": str(out)})
     else:
         click.echo(
             measured_text(
                 solution.name,
-                {"training data": solution.measured, "test data": test},
+                {"training data": solution.measured, "test data": kept.test},
                 max_loss=max_loss,
             )
         )
@@ -196,7 +176,7 @@ def command(
             )
         if solver in _LEARNED and solution.status.startswith("Stopped by hand"):
             click.echo(
-                f"hint: the same command with --resume {out} in place of --out goes on from here",
+                f"hint: the same command with --resume {out} in place of --out resumes it",
                 err=True,
             )
 
@@ -204,41 +184,16 @@ def command(
 def _target(out: Path | None, resume: Path | None, solver: str) -> Path:
     if out is not None and resume is not None:
         raise click.UsageError(
-            "name the run folder once: --out for a new run, --resume to go on with one"
+            "name the run folder once: --out for a new run, --resume to resume one"
         )
     if resume is not None and solver not in _LEARNED:
         raise click.UsageError(
-            f"only the codebook and the game can be gone on with; got --solver {solver}"
+            f"only the codebook and the game can be resumed; got --solver {solver}"
         )
     target = out or resume
     if target is None:
         raise click.UsageError("Missing option '--out'.")
     return target
-
-
-@contextmanager
-def _checkpoint(out: Path, resume: Path | None) -> Iterator[Path]:
-    """Where the rounds are kept; an older run's are not gone on from unless asked for, and stay if
-    nothing comes of the new run."""
-    from sfumato.errors import FileError
-    from sfumato.solver.run import ASIDE, CHECKPOINT
-
-    path, aside = out / CHECKPOINT, out / ASIDE
-    if aside.exists() and not path.exists():  # nothing came of a new run that was killed
-        aside.replace(path)
-    if resume is not None and not path.exists():
-        raise FileError(
-            f"there is no {CHECKPOINT} in {resume}; nothing to go on from: start it with --out"
-        )
-    if resume is None and path.exists():
-        path.replace(aside)
-    try:
-        yield path
-    finally:
-        if path.exists():
-            aside.unlink(missing_ok=True)
-        elif aside.exists():
-            aside.replace(path)
 
 
 def _say_round(line: dict[str, Any]) -> None:

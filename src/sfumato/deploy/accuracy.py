@@ -8,7 +8,7 @@ import numpy as np
 from sfumato.data.samples import Samples
 from sfumato.deploy.release import Release
 from sfumato.errors import SfumatoError
-from sfumato.solver.run import Run
+from sfumato.study.folder import Run
 
 _SHARE = 0.95
 _STEP_M = 10.0
@@ -43,5 +43,5 @@ def _training(run: Run) -> np.ndarray | None:
         data = None if run.recipe is None else run.recipe.data()[0]
     except SfumatoError:
         return None
-    known = isinstance(data, Samples) and data.hash == run.record["data"]["hash"]
+    known = isinstance(data, Samples) and data.hash == run.record.data.hash
     return data.truth if known and isinstance(data, Samples) else None

@@ -19,7 +19,7 @@ from sfumato.files import folder_beside, plain
 from sfumato.mechanism.base import Mechanism
 from sfumato.randomness import uniforms
 from sfumato.report.certified import certify_run
-from sfumato.solver.run import Run, load_run
+from sfumato.study.folder import Run, load_run
 from sfumato.version import __version__
 
 FORMAT = "sfumato bundle 1"
@@ -143,12 +143,12 @@ def _read(path: Path) -> bytes:
 
 def _manifest(run: Run, released: Release, *, reveal_truths: bool) -> dict[str, Any]:
     plane = released.plane
-    test = run.record.get("test")
+    test = run.record.test
     return {
         "format": FORMAT,
         _HASH_FIELD: _BLANK,
         "made_by": f"sfumato {__version__}",
-        "solver": run.record["solver"],
+        "solver": run.record.solver,
         "kind": released.figures["kind"],
         "mechanism_hash": released.figures["mechanism_hash"],
         "onnx": {
@@ -171,11 +171,11 @@ def _manifest(run: Run, released: Release, *, reveal_truths: bool) -> dict[str, 
         **accuracy(run, released),
         "budget": {
             "max_loss": run.max_loss,
-            "max_distance": run.record.get("max_distance"),
-            "loss_function": run.record["loss_function"],
+            "max_distance": run.record.max_distance,
+            "loss_function": run.record.loss_function,
         },
         "measured": {
-            "training": {name: run.record["train"].get(name) for name in _FIGURES},
+            "training": {name: run.record.train.get(name) for name in _FIGURES},
             "test": None if test is None else {name: test.get(name) for name in _FIGURES},
         },
         "proved": _proved(run),

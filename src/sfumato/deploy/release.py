@@ -10,10 +10,9 @@ import numpy as np
 from sfumato.data.grid import Grid, Region
 from sfumato.data.plane import METRES_A_DEGREE, Plane
 from sfumato.errors import FileError
-from sfumato.files import file_hash
 from sfumato.mechanism.base import Mechanism, mechanism_from_arrays
 from sfumato.mechanism.wrap import Snapped
-from sfumato.solver.run import Run
+from sfumato.study.folder import Run
 
 _FINENESS = 100  # decimals are as many as tell a hundredth of a cell apart, and no more
 
@@ -100,26 +99,24 @@ def release(run: Run) -> Release:
     mechanism = run.mechanism
     if mechanism.rows(np.array([run.region.centre])) is None and not _ends_on_a_grid(mechanism):
         mechanism = Snapped(mechanism, run.grid)
-    plane = run.record["data"].get("plane")
     try:
-        on = None if plane is None else Plane(**plane)
-        loss = float(run.record["train"]["loss"]["value"])
+        loss = float(run.record.train["loss"]["value"])
         figures = {
-            "solver": run.record["solver"],
+            "solver": run.record.solver,
             "kind": _kind(mechanism),
-            "mechanism_hash": file_hash(run.folder / "mechanism.npz"),
+            "mechanism_hash": run.record.mechanism_hash,
             "max_loss": run.max_loss,
             "loss": loss,
-            "bayes_error": float(run.record["train"]["bayes_error"]["value"]),
+            "bayes_error": float(run.record.train["bayes_error"]["value"]),
             "cell_m": run.grid.cell_m,
         }
     except (KeyError, TypeError, ValueError):
         raise FileError(
-            f"{run.folder / 'run.json'} lacks its plane or its figures; make the run again"
+            f"{run.folder / 'run.json'} lacks its figures; make the run again"
         ) from None
     if not loss > 0 and run.max_loss is None:
         figures["max_loss"] = run.grid.cell_m
-    return Release(mechanism, on, run.region, run.grid, figures)
+    return Release(mechanism, run.record.data.plane, run.region, run.grid, figures)
 
 
 def _ends_on_a_grid(mechanism: Mechanism) -> bool:

@@ -32,7 +32,7 @@ from sfumato.files import (
     rename_folder,
     write_json,
 )
-from sfumato.solver.run import load_run
+from sfumato.study.folder import load_run
 from sfumato.version import __version__
 
 FORMAT = "sfumato sanitize record 1"

@@ -30,7 +30,7 @@ from sfumato.render import figures
 from sfumato.render.names import printable
 from sfumato.report.compare import Comparison, Row
 from sfumato.report.others import LEFT_OUT_HEADS, left_out_rows
-from sfumato.solver.run import versions
+from sfumato.study.record import versions
 
 PICTURE_SEED = 0
 _MOST_POINTS = 2000  # points per picture

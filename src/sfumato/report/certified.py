@@ -10,7 +10,8 @@ from sfumato.errors import DataError, ProblemError
 from sfumato.measure.certificate import Bounds, Certificate, load_certificate
 from sfumato.solver.exact.solver import Exact
 from sfumato.solver.problem import Problem
-from sfumato.solver.run import Run, load_run, problem_of
+from sfumato.study.folder import Run, load_run
+from sfumato.study.question import problem_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,11 +21,13 @@ from sfumato.report.gaps import Gap, gaps_of, problem_behind
 from sfumato.report.others import shown
 from sfumato.report.others_side_by_side import others_text
 from sfumato.report.table import text_table
-from sfumato.solver.leave_one_out import LeftOutUser, solver_of
-from sfumato.solver.leave_one_out import leave_one_out as solve_without_each
 from sfumato.solver.problem import Problem
-from sfumato.solver.run import Run, loss_of, versions
-from sfumato.solver.solution import Solution
+from sfumato.study.folder import Run
+from sfumato.study.leave_one_out import LeftOutUser
+from sfumato.study.leave_one_out import leave_one_out as solve_without_each
+from sfumato.study.question import loss_of, seed_of, solver_of
+from sfumato.study.record import versions
+from sfumato.study.solution import Solution
 
 GRIDS_M = (25.0, 50.0, 100.0, 500.0)
 
@@ -240,9 +242,7 @@ def _left_out(
             " made from, without --data"
         )
     solver, seed = (
-        (item.solver, item.seed)
-        if isinstance(item, Solution)
-        else (solver_of(item), item.record["seed"])
+        (item.solver, item.seed) if isinstance(item, Solution) else (solver_of(item), seed_of(item))
     )
     tell = None if progress is None else lambda text: progress(f"{item.name}: {text}")
     return solve_without_each(
@@ -278,7 +278,7 @@ def _entry(item: Solution | Run | Entry, on: Samples | CategoricalData) -> Entry
     if isinstance(item, Entry):
         return item
     if isinstance(item, Run):
-        seed, status = item.record.get("seed"), item.record["status"]
+        seed, status = item.record.seed, item.record.status
         return Entry(
             item.name,
             item.mechanism,

@@ -16,8 +16,9 @@ from sfumato.measure.prior import under_priors
 from sfumato.measure.repeated import repeated_reports
 from sfumato.mechanism.law import Loss
 from sfumato.report.others import left_out_text, membership_text, priors_text, repeated_text
-from sfumato.solver.leave_one_out import leave_one_out, solver_of
-from sfumato.solver.run import Run, problem_of
+from sfumato.study.folder import Run
+from sfumato.study.leave_one_out import leave_one_out
+from sfumato.study.question import problem_of, seed_of, solver_of
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def further(
             problem_of(run, first),
             solver_of(run),
             on=places,
-            seed=run.record["seed"],
+            seed=seed_of(run),
             grid=grid,
             hits=hits,
             keep=asked.keep,

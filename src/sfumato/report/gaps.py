@@ -8,8 +8,9 @@ from sfumato.data.categories import CategoricalData
 from sfumato.data.samples import Samples
 from sfumato.measure.certificate import Bounds, Certificate, load_certificate
 from sfumato.solver.problem import Problem
-from sfumato.solver.run import Run, problem_of
-from sfumato.solver.solution import Solution
+from sfumato.study.folder import Run
+from sfumato.study.question import problem_of
+from sfumato.study.solution import Solution
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def problem_behind(item: object, train: Samples | CategoricalData | None) -> Pro
     else."""
     if isinstance(item, Solution):
         return item.problem
-    if isinstance(item, Run) and train is not None and train.hash == item.record["data"]["hash"]:
+    if isinstance(item, Run) and train is not None and train.hash == item.record.data.hash:
         return problem_of(item, train)
     return None
 

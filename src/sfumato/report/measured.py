@@ -31,7 +31,8 @@ from sfumato.mechanism.law import euclidean
 from sfumato.report.further import Asked, further
 from sfumato.report.table import text_table
 from sfumato.solver.problem import CELL_M
-from sfumato.solver.run import Run, load_run, loss_of
+from sfumato.study.folder import Run, load_run
+from sfumato.study.question import loss_of
 
 _VALIDATION = 0.2
 _HITS = 500
@@ -80,16 +81,14 @@ def data_of_runs(
                 "recorded pairs do not say what to judge them on; name the data", hint="--data DATA"
             )
         return Recipe(source).load().all, None
-    check_planes(
-        [run.record["data"].get("plane") for run in runs], [str(run.folder) for run in runs]
-    )
+    check_planes([run.record.data.plane for run in runs], [str(run.folder) for run in runs])
     train, test = _data_of(runs[0], source=source)
     if source is not None:
         return train, None
     return (train if test is None else test), train
 
 
-def check_planes(planes: list[dict[str, float] | None], names: list[str]) -> None:
+def check_planes(planes: list[Plane | None], names: list[str]) -> None:
     """Refuse to put mechanisms of different planes side by side: the same metres would mean other
     places."""
     for plane, name in zip(planes, names, strict=True):
@@ -121,7 +120,7 @@ def _data_of(
     if run.recipe is None:
         raise DataError(f"{run.folder} does not say where its data is; name it", hint="--data FILE")
     train, test = run.recipe.data()
-    if train.hash != run.record["data"]["hash"]:
+    if train.hash != run.record.data.hash:
         raise DataError(
             f"the data of {run.folder} has changed since the run was made; name other data or solve"
             " again",
@@ -196,7 +195,7 @@ def measure_run(
         run, given, judged, asked, own_data=own, grid=grid, loss=loss, hits=hits, seed=seed
     )
     extra, text = extra | more, f"{text}\n\n{added}"
-    return Measured(run.name, judged, run.max_loss, run.record["status"], extra, text, first.notes)
+    return Measured(run.name, judged, run.max_loss, run.record.status, extra, text, first.notes)
 
 
 def measure_reports(

@@ -9,7 +9,7 @@ from sfumato.measure.membership import Membership
 from sfumato.measure.prior import Priors, UnderPrior
 from sfumato.measure.repeated import Repeated
 from sfumato.report.table import text_table
-from sfumato.solver.leave_one_out import LeftOutUser, user_of
+from sfumato.study.leave_one_out import LeftOutUser, user_of
 
 WHAT_REMAINS = (
     "Keeping reports does not cover other periods and other places: each brings a report of its"

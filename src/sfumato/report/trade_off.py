@@ -13,11 +13,11 @@ from sfumato.errors import ProblemError
 from sfumato.measure.exact import bayes_error, mutual_information
 from sfumato.report.measured import check_planes
 from sfumato.report.table import text_table
-from sfumato.solver import solve
 from sfumato.solver.baselines import Coin, Laplace
 from sfumato.solver.frontier import Frontier, frontier
 from sfumato.solver.problem import Problem
-from sfumato.solver.run import Run, load_run
+from sfumato.study.folder import Run, load_run
+from sfumato.study.solve import solve
 
 _LAPLACE_POINTS = 6
 _ROUNDING = 1e-6
@@ -129,9 +129,8 @@ def trade_off(
     problem = Problem(data, max_loss=last, cell_m=cell_m, cells=cells)
     budgets = np.linspace(first, last, points)
     loaded = [load_run(folder) for folder in runs]
-    own = None if data.plane is None else asdict(data.plane)
     check_planes(
-        [own, *[run.record["data"].get("plane") for run in loaded]],
+        [data.plane, *[run.record.data.plane for run in loaded]],
         [data.name, *[str(run.folder) for run in loaded]],
     )
     runs_placed = [

@@ -11,7 +11,7 @@ from scipy.spatial import cKDTree
 from sfumato.data.joint import Joint
 from sfumato.files import read_arrays, written_beside
 from sfumato.mechanism.base import Mechanism
-from sfumato.solver.run import load_run
+from sfumato.study.folder import load_run
 
 _SAMPLES = 10
 _MOST_CELLS = 3000

@@ -92,11 +92,10 @@ def _run(task: dict[str, Any], tell: Tell, inbox: "queue.Queue[dict[str, Any]]")
 def solve_task(task: dict[str, Any], tell: Tell) -> None:
     """Find a mechanism, write its run folder, and beside it P(secret, report) for the page."""
     from sfumato.data.recipe import Recipe
-    from sfumato.measure.judge import judge
     from sfumato.measure.objective import objective_named
-    from sfumato.solver import SOLVERS, Problem, solve
-    from sfumato.solver.run import CHECKPOINT, save_solution
+    from sfumato.solver import SOLVERS, Problem
     from sfumato.studio.preview import save_table
+    from sfumato.study.solve import solve_and_save
 
     recipe = Recipe.from_dict(task["recipe"])
     split = replace(recipe, source=task["source"]).load()
@@ -126,36 +125,24 @@ def solve_task(task: dict[str, Any], tell: Tell) -> None:
             shown = time.monotonic()
         tell(message)
 
-    solver = SOLVERS[task["solver"]]()
-    checkpoint = out / CHECKPOINT if task["resumable"] else None
-    if checkpoint is not None and not task["resume"]:
-        checkpoint.unlink(missing_ok=True)
-    solution = solve(
+    kept = solve_and_save(
         problem,
-        solver,
+        SOLVERS[task["solver"]](),
+        out,
+        recipe=recipe,
+        test=split.test,
         seed=task["seed"],
         time_limit=task["time_limit"],
         progress=on_round,
-        checkpoint=checkpoint,
+        resume=task["resume"],
     )
-    test = None
-    if split.test is not None:
-        test = judge(
-            solution.mechanism,
-            split.test,
-            region=problem.region,
-            fitted_on=split.train,
-            sampled_on=problem.released_on,
-            loss=problem.loss,
-        )
-    save_solution(solution, out, recipe=recipe, test=test)
-    save_table(out, solution.measured.joint)
+    save_table(out, kept.solution.measured.joint)
     tell(
         {
             "kind": "done",
-            "solution": {**solution.as_dict(), "test": None if test is None else test.as_dict()},
+            "solution": kept.as_dict(),
             "cell_m": problem.grid.cell_m,
-            "cloud": packed(solution.mechanism.sample(truth, seed=0)),
+            "cloud": packed(kept.solution.mechanism.sample(truth, seed=0)),
         }
     )
 
@@ -164,10 +151,10 @@ def compare_task(task: dict[str, Any], tell: Tell) -> None:
     """Judge runs side by side on the same data and write the report."""
     from sfumato.data.recipe import Recipe
     from sfumato.report.compare import compare
-    from sfumato.solver.run import load_run
+    from sfumato.study.folder import load_run
 
     split = replace(Recipe.from_dict(task["recipe"]), source=task["source"]).load()
-    runs = [replace(load_run(folder)) for folder in task["runs"]]
+    runs = [load_run(folder) for folder in task["runs"]]
     on = split.train if split.test is None else split.test
     comparison = compare(runs, on=on, train=split.train)
     comparison.html(task["report"])

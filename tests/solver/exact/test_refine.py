@@ -12,12 +12,13 @@ from sfumato.data.grid import Region
 from sfumato.data.samples import Samples
 from sfumato.measure.bound import Claim, bound_grid
 from sfumato.mechanism.law import euclidean
-from sfumato.solver import Exact, Problem, solve
+from sfumato.solver import Exact, Problem
 from sfumato.solver.exact import refine
 from sfumato.solver.exact.column_generation import Optimum, measured_leakage
 from sfumato.solver.exact.column_generation import solve as generate_columns
 from sfumato.solver.exact.refine import Places, interpolated, merged, solve_on_cells, worth_merging
 from sfumato.solver.exact.task import Task
+from sfumato.study.solve import solve
 
 
 def unit_cells(n: int, **options: Any) -> tuple[Task, Places, np.ndarray]:

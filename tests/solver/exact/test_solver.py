@@ -13,8 +13,9 @@ from sfumato.measure.judge import judge
 from sfumato.measure.objective import Bayes, Gain, Information, Objective
 from sfumato.mechanism.channel import Channel
 from sfumato.mechanism.law import euclidean
-from sfumato.solver import Coin, Exact, Laplace, Problem, solve
+from sfumato.solver import Coin, Exact, Laplace, Problem
 from sfumato.solver.exact.solver import verify
+from sfumato.study.solve import solve
 from tests.solver.three_users import DATA, GRID_ONLY, law_of, on_square, proved, three_users
 
 TWO = Samples(np.array([0, 1]), np.array([[0.0, 0.0], [100.0, 0.0]]), secrets=("alice", "bob"))

@@ -3,7 +3,7 @@
 import pytest
 
 from sfumato.mechanism.base import Mechanism
-from sfumato.solver import solve
+from sfumato.study.solve import solve
 from tests.solver.game.tiny import TINY, tiny_problem
 
 

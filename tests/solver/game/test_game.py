@@ -13,9 +13,10 @@ from sfumato.data.samples import Samples, Split
 from sfumato.errors import ProblemError
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import squared
-from sfumato.solver import Exact, Problem, solve
+from sfumato.solver import Exact, Problem
 from sfumato.solver.game import Game
 from sfumato.solver.game.budget import Softplus
+from sfumato.study.solve import solve
 from tests.solver.game.tiny import REGION, TINY, same, samples, tiny_problem
 
 

@@ -16,7 +16,8 @@ import pytest
 
 from sfumato.errors import FileError
 from sfumato.mechanism.base import Mechanism, load_mechanism
-from sfumato.solver import SOLVERS, solve
+from sfumato.solver import SOLVERS
+from sfumato.study.solve import solve
 from tests.solver.game.tiny import TINY, same, tiny_problem
 
 
@@ -70,7 +71,7 @@ def test_a_checkpoint_of_another_game_is_refused(tmp_path: Path) -> None:
 _CHILD = """
 import sys
 from tests.solver.game.tiny import TINY, tiny_problem
-from sfumato.solver import solve
+from sfumato.study.solve import solve
 def say(line):
     print(line["round"], flush=True)
 solve(tiny_problem(), TINY, seed=3, checkpoint=sys.argv[1], progress=say).mechanism.save(sys.argv[2])

@@ -9,9 +9,11 @@ import pytest
 import sfumato as sf
 from sfumato.errors import FileError, ProblemError
 from sfumato.measure.judge import judge
-from sfumato.solver import Solution, Solver
-from sfumato.solver.leave_one_out import leave_one_out, solver_of, user_of, without
-from sfumato.solver.run import load_run, save_solution
+from sfumato.solver import Solver
+from sfumato.study.folder import load_run
+from sfumato.study.leave_one_out import leave_one_out, user_of, without
+from sfumato.study.question import solver_of
+from sfumato.study.solution import Solution
 
 DATA = sf.four_corners(0).train.split(12, 6, seed=1)
 assert DATA.test is not None
@@ -120,13 +122,13 @@ def test_kept_runs_are_read_again_and_others_refused(
 )
 def test_a_runs_solver_is_put_together_again(tmp_path: Path, solver: Solver) -> None:
     coin = sf.solve(PROBLEM, sf.Coin())
-    save_solution(replace(coin, solver=solver), tmp_path / "run")
+    replace(coin, solver=solver).save(tmp_path / "run")
     assert solver_of(load_run(tmp_path / "run")) == solver
 
 
 def test_settings_of_another_kind_are_refused(tmp_path: Path) -> None:
     coin = sf.solve(PROBLEM, sf.Coin())
-    save_solution(replace(coin, solver=sf.Game.paper(2)), tmp_path / "run")
+    replace(coin, solver=sf.Game.paper(2)).save(tmp_path / "run")
     with pytest.raises(FileError, match="in Python"):
         solver_of(load_run(tmp_path / "run"))
 

@@ -3,21 +3,21 @@ comes out."""
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from sfumato.data.categories import CategoricalData
 from sfumato.data.grid import Grid
 from sfumato.data.samples import Samples
-from sfumato.errors import FileError, ProblemError, SfumatoError
-from sfumato.files import plain
+from sfumato.errors import FileError, ProblemError
 from sfumato.measure.judge import Judgement, PerUser, judge
 from sfumato.mechanism.base import Mechanism
-from sfumato.solver import SOLVERS, solve
 from sfumato.solver.problem import Problem
-from sfumato.solver.run import Run, load_run, question, save_solution
 from sfumato.solver.solution import Solver
+from sfumato.study.folder import load_run
+from sfumato.study.question import same_question
+from sfumato.study.solve import solve
 
 Progress = Callable[[str], None]
 
@@ -146,49 +146,13 @@ def _solved(
     """A mechanism and how its solver ended; whether it was solved now or read again."""
     if place is not None and place.exists():
         run = load_run(place)
-        if (
-            run.record != {**run.record, **plain(question(problem, solver, seed))}
-            or run.record["data"]["hash"] != problem.samples.hash
-        ):
+        if not same_question(run, problem, solver, seed):
             raise FileError(
                 f"{place} holds a run of another problem, solver or seed; name another folder or"
                 " remove it"
             )
-        return run.mechanism, run.record["status"], False
+        return run.mechanism, run.record.status, False
     solution = solve(problem, solver, seed=seed, time_limit=time_limit)
     if place is not None:
-        save_solution(solution, place)
+        solution.save(place)
     return solution.mechanism, solution.status, True
-
-
-def solver_of(run: Run) -> Solver:
-    """The solver of a run with its settings, put together again from the record."""
-    if not isinstance(run.record.get("seed"), int):
-        raise FileError(f"{run.folder / 'run.json'} lacks its seed; make the run again")
-    name = run.record["solver"]
-    if name not in SOLVERS:
-        raise FileError(
-            f"{run.folder} was made by a solver '{name}', which this version does not know"
-        )
-    try:
-        return _restored(SOLVERS[name](), run.record["settings"])
-    except (KeyError, TypeError, AttributeError, SfumatoError):
-        raise FileError(
-            f"{run.folder}: the settings of its solver cannot be read back; leave users out in"
-            " Python, with leave_one_out(problem, solver)"
-        ) from None
-
-
-def _restored(default: Any, stored: Mapping[str, Any]) -> Any:
-    """A dataclass with stored settings; parts that are dataclasses are of the default's kind, and
-    must have its fields."""
-    if set(stored) != {part.name for part in fields(default)}:
-        raise KeyError("other settings")
-    values = {}
-    for name, value in stored.items():
-        part = getattr(default, name)
-        if is_dataclass(part):
-            values[name] = _restored(part, value)
-        else:
-            values[name] = tuple(value) if isinstance(value, list) else value
-    return replace(default, **values)

@@ -1,0 +1,174 @@
+"""The record of a run: what was asked, of what data, and what came out.  The one place that reads
+and writes run.json.
+
+The record holds a SHA-256 checksum of its own content, so a flipped bit or an edited budget is
+refused.  Records written before there was one are read as they are.
+"""
+
+import hashlib
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from sfumato.data.grid import Grid, Region
+from sfumato.data.plane import Plane
+from sfumato.data.recipe import Recipe
+from sfumato.errors import FileError
+from sfumato.files import plain, read_json, write_json
+from sfumato.version import __version__
+
+FORMAT = "sfumato run 1"
+_WHAT = "run record"
+
+
+def versions() -> dict[str, str]:
+    """What computed the figures."""
+    found = {"sfumato": __version__, "python": platform.python_version()}
+    for package in ("numpy", "scipy", "jax"):
+        found[package] = metadata.version(package)
+    return found
+
+
+@dataclass(frozen=True)
+class DataRecord:
+    """The training data of a run; `plane` is None for metres and for categories, `recipe` for data
+    that was given in memory."""
+
+    name: str
+    hash: str
+    rows: int | None
+    users: tuple[str, ...]
+    plane: Plane | None
+    recipe: Recipe | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRecord:
+    """Everything that run.json says.  `region` and `grid` are None for categories; `train` and
+    `test` are judgements as JSON has them."""
+
+    solver: str
+    settings: Mapping[str, Any]
+    seed: int | None
+    objective: str
+    max_loss: float | None
+    user_max_loss: Mapping[str, float] | None
+    max_distance: float | None
+    min_bayes_error: float | None
+    loss_function: str
+    region: Region | None
+    grid: Grid | None
+    data: DataRecord
+    mechanism_hash: str = ""
+    status: str
+    seconds: float | None
+    train: Mapping[str, Any]
+    test: Mapping[str, Any] | None
+    versions: Mapping[str, str] = field(default_factory=versions)
+
+    def write(self, path: Path) -> None:
+        """Write run.json with its checksum."""
+        document = plain(self.as_dict())
+        write_json(path, {**document, "checksum": _checksum(document)})
+
+    @classmethod
+    def read(cls, path: Path) -> "RunRecord":
+        """Read run.json and check that it is whole."""
+        document = read_json(path, what=_WHAT)
+        if document.get("format") != FORMAT:
+            raise FileError(f"{path} is not a run record of this version; expected '{FORMAT}'")
+        checksum = document.pop("checksum", None)
+        if checksum is None:
+            odd = sorted(document.keys() - _KEYS)
+            if odd:
+                raise FileError(f"{path} holds an unknown '{odd[0]}'; make the run again")
+        elif checksum != _checksum(document):
+            raise FileError(
+                f"{path} was changed after it was written (its checksum differs); make the run"
+                " again"
+            )
+        missing = sorted(_NEEDED - document.keys())
+        if missing:
+            raise FileError(f"{path} lacks '{missing[0]}'; make the run again")
+        try:
+            return cls._of(document)
+        except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError):
+            raise FileError(f"{path} is damaged; make the run again") from None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        region, data = self.region, self.data
+        names = [part for part in _KEYS if part not in ("format", "region", "grid", "data")]
+        parts = {name: getattr(self, name) for name in names}
+        parts |= {
+            "format": FORMAT,
+            "region": None if region is None else asdict(region),
+            "grid": None if self.grid is None else self.grid.as_dict(),
+            "data": {
+                "name": data.name,
+                "hash": data.hash,
+                "rows": data.rows,
+                "users": list(data.users),
+                "plane": None if data.plane is None else asdict(data.plane),
+                "recipe": None if data.recipe is None else data.recipe.as_dict(),
+            },
+        }
+        return {name: parts[name] for name in _KEYS}
+
+    @classmethod
+    def _of(cls, document: Mapping[str, Any]) -> "RunRecord":
+        """From JSON; what older runs did not write is what they did without asking."""
+        data, region, grid = document["data"], document["region"], document["grid"]
+        plane, recipe = data.get("plane"), data.get("recipe")
+        record = cls(
+            solver=document["solver"],
+            settings=document.get("settings") or {},
+            seed=document.get("seed"),
+            objective=document.get("objective", "bayes"),
+            max_loss=document["max_loss"],
+            user_max_loss=document.get("user_max_loss"),
+            max_distance=document.get("max_distance"),
+            min_bayes_error=document.get("min_bayes_error"),
+            loss_function=document["loss_function"],
+            region=None if region is None else Region(tuple(region["centre"]), region["side_m"]),
+            grid=None if grid is None else Grid.from_dict(grid),
+            data=DataRecord(
+                data["name"],
+                data["hash"],
+                data.get("rows"),
+                tuple(data.get("users") or ()),
+                None if plane is None else Plane(**plane),
+                None if recipe is None else Recipe.from_dict(recipe),
+            ),
+            mechanism_hash=document["mechanism_hash"],
+            status=document["status"],
+            seconds=document.get("seconds"),
+            train=document.get("train") or {},
+            test=document.get("test"),
+            versions=document.get("versions") or {},
+        )
+        texts = (record.solver, record.loss_function, record.data.hash, record.status)
+        if not all(isinstance(text, str) for text in texts):
+            raise TypeError("a text is not one")
+        if record.max_loss is not None and not record.max_loss > 0:
+            raise ValueError("a budget is not above 0")
+        return record
+
+
+_KEYS = (
+    "format",
+    *("solver", "settings", "seed", "objective", "max_loss", "user_max_loss", "max_distance"),
+    *("min_bayes_error", "loss_function", "region", "grid", "data", "mechanism_hash", "status"),
+    *("seconds", "train", "test", "versions"),
+)
+_NEEDED = {"solver", "max_loss", "region", "grid", "data", "mechanism_hash", "status"}
+
+
+def _checksum(document: Mapping[str, Any]) -> str:
+    """SHA-256 of the document, however it is spaced and ordered."""
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,100 @@
+"""A mechanism that was found, with its problem and its figures."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sfumato.data.recipe import Recipe
+from sfumato.measure.certificate import Certificate
+from sfumato.measure.judge import Judgement
+from sfumato.mechanism.base import Mechanism
+from sfumato.solver import RESUMABLE
+from sfumato.solver.problem import Problem
+from sfumato.solver.solution import Solver
+from sfumato.study.folder import save_run
+from sfumato.study.question import question
+from sfumato.study.record import DataRecord, RunRecord
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A mechanism with the problem that it answers and what it was measured to do on the training
+    data."""
+
+    problem: Problem
+    solver: Solver
+    seed: int
+    mechanism: Mechanism
+    measured: Judgement
+    status: str
+    seconds: float
+    history: tuple[dict[str, Any], ...] = field(default=())
+    certificate: Certificate | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"Solution(solver='{self.name}', seed={self.seed}, loss={self.loss:.4g},"
+            f" leakage={self.leakage:.4g})"
+        )
+
+    @property
+    def name(self) -> str:
+        """The solver's name."""
+        return self.solver.name
+
+    @property
+    def loss(self) -> float:
+        """Measured expected loss on the training data, in metres."""
+        return self.measured.loss.value
+
+    @property
+    def leakage(self) -> float:
+        """The problem's objective on the training data: 1 - B(X|Z), bits, or gain."""
+        return self.problem.objective.leakage(self.measured.joint)
+
+    def save(
+        self, folder: str | Path, *, recipe: Recipe | None = None, test: Judgement | None = None
+    ) -> None:
+        """Write a run folder: run.json, the mechanism, the certificate, the history.  An older run
+        of that name is replaced.
+
+        `recipe` says how the data was got, so that commands find it again; `test` is what was
+        measured on held-out check-ins.
+        """
+        samples = self.problem.samples
+        record = RunRecord(
+            **question(self.problem, self.solver, self.seed),
+            data=DataRecord(
+                samples.name,
+                samples.hash,
+                len(samples),
+                tuple(samples.secrets),
+                samples.plane,
+                recipe,
+            ),
+            status=self.status,
+            seconds=self.seconds,
+            train=self.measured.as_dict(),
+            test=None if test is None else test.as_dict(),
+        )
+        save_run(
+            folder,
+            record,
+            self.mechanism,
+            certificate=self.certificate,
+            history=self.history,
+            resumable=isinstance(self.solver, RESUMABLE),
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "solver": self.name,
+            "seed": self.seed,
+            "max_loss": self.problem.max_loss,
+            "objective": self.problem.objective.name,
+            "leakage": self.leakage,
+            **self.measured.as_dict(),
+            "status": self.status,
+            "seconds": self.seconds,
+        }

@@ -1,0 +1,152 @@
+"""Solve a problem; and solve, judge on held-out check-ins and save, as both skins do."""
+
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from dataclasses import replace as changed
+from pathlib import Path
+from typing import Any
+
+from sfumato.data.recipe import Recipe
+from sfumato.data.samples import Samples
+from sfumato.errors import MechanismError, ProblemError
+from sfumato.measure.certificate import Certificate
+from sfumato.measure.judge import Judgement, judge
+from sfumato.solver import RESUMABLE
+from sfumato.solver.problem import Problem
+from sfumato.solver.solution import Solver
+from sfumato.study.folder import check_target, checkpoint_in, claimed
+from sfumato.study.solution import Solution
+
+Progress = Callable[[dict[str, Any]], None]
+
+
+def solve(
+    problem: Problem,
+    solver: Solver,
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    progress: Progress | None = None,
+    checkpoint: str | Path | None = None,
+) -> Solution:
+    """Find a mechanism for a problem and measure it on the problem's own (training) data.
+
+    The same seed gives the same mechanism.  `time_limit` is in seconds.  A solver that plays rounds
+    calls `progress` with a record of each (and the mechanism as it is then, under "mechanism"), and
+    with `checkpoint` (a file) can be stopped and resumed.
+
+    >>> import sfumato as sf
+    >>> solution = sf.solve(sf.Problem(sf.four_corners(0).train, max_loss=173), sf.Coin())
+    >>> round(solution.measured.bayes_error.value, 2)
+    0.61
+    """
+    if time_limit is not None and not time_limit > 0:
+        raise ProblemError(f"the time limit must be above 0 seconds; got {time_limit}")
+    start = time.perf_counter()
+    if isinstance(solver, RESUMABLE):
+        place = None if checkpoint is None else Path(checkpoint)
+        found = solver.solve(
+            problem, seed=seed, time_limit=time_limit, progress=progress, checkpoint=place
+        )
+    elif checkpoint is not None:
+        raise ProblemError(
+            f"the solver '{solver.name}' has no rounds to resume from; only the codebook and the"
+            " game have a checkpoint"
+        )
+    else:
+        found = solver.solve(problem, seed=seed, time_limit=time_limit)
+    seconds = time.perf_counter() - start
+    mechanism = found.mechanism.on_plane(problem.samples.plane)
+    measured = judge(
+        mechanism,
+        problem.samples,
+        loss=problem.loss,
+        region=problem.region,
+        sampled_on=problem.released_on,
+    )
+    status = found.status
+    if problem.max_loss is not None and measured.loss.low > problem.max_loss * (1 + 1e-9):
+        status = f"Loss bound exceeded: {measured.loss.value:.2f} m over {problem.max_loss:g} m."
+    return Solution(
+        problem,
+        solver,
+        seed,
+        mechanism,
+        measured,
+        status,
+        seconds,
+        found.history,
+        found.certificate,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """A solution in its run folder, and its figures on held-out check-ins where there are any.
+
+    `not_tested` says why it could not be judged on them.
+    """
+
+    solution: Solution
+    folder: Path
+    test: Judgement | None = None
+    not_tested: MechanismError | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        test = None if self.test is None else self.test.as_dict()
+        return {**self.solution.as_dict(), "test": test}
+
+
+def solve_and_save(
+    problem: Problem,
+    solver: Solver,
+    folder: Path,
+    *,
+    recipe: Recipe,
+    test: Samples | None = None,
+    seed: int = 0,
+    time_limit: float | None = None,
+    progress: Progress | None = None,
+    resume: bool = False,
+    replace: bool = False,
+    certificate: Certificate | None = None,
+) -> Kept:
+    """Solve, judge on held-out check-ins, write the run folder.
+
+    Main arguments: `recipe`, how the data was got; `test`, the held-out check-ins.  Other
+    arguments: `resume` goes on from the folder's checkpoint; `replace` lets an older run be
+    written over; `certificate`, one that is known already for this very problem, is kept where the
+    solver makes none.
+    """
+    check_target(folder, replace=replace or resume)
+    with claimed(folder):
+        learned = isinstance(solver, RESUMABLE)
+        with checkpoint_in(folder, resume=resume) if learned else nullcontext() as checkpoint:
+            solution = solve(
+                problem,
+                solver,
+                seed=seed,
+                time_limit=time_limit,
+                progress=progress,
+                checkpoint=checkpoint,
+            )
+        if solution.certificate is None and certificate is not None:
+            solution = changed(solution, certificate=certificate)
+        judged, refused = None, None
+        if test is not None:
+            try:
+                judged = judge(
+                    solution.mechanism,
+                    test,
+                    loss=problem.loss,
+                    region=problem.region,
+                    fitted_on=problem.samples,
+                    sampled_on=problem.released_on,
+                )
+            except MechanismError as error:  # a hard cap, and test points with no report within it
+                refused = error
+        solution.save(folder, recipe=recipe, test=judged)
+    return Kept(solution, folder, judged, refused)
