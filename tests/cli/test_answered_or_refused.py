@@ -27,12 +27,15 @@ def test_a_folder_with_a_run_json_of_somebody_else_is_not_replaced(sfumato, smal
     assert ended.code == 2 and (tmp_path / "project" / "thesis.txt").read_text() == "precious"
 
 
-def test_an_earlier_run_is_replaced_with_a_word(sfumato, small, tmp_path):
+def test_an_earlier_run_is_replaced_only_when_asked(sfumato, small, tmp_path):
     asked = ("solve", small, "--max-loss", 50, "--solver")
     first = sfumato(*asked, "laplace", "--out", tmp_path / "run")
     second = sfumato(*asked, "coin", "--out", tmp_path / "run")
-    assert first.code == second.code == 0
-    assert "earlier run" not in first.err and "holds an earlier run; it is replaced" in second.err
+    assert first.code == 0 and second.code == 2
+    assert "holds a run; name another folder, or set --replace" in second.err
+    assert sf.load_run(tmp_path / "run").record.solver == "laplace"
+    assert sfumato(*asked, "coin", "--out", tmp_path / "run", "--replace").code == 0
+    assert sf.load_run(tmp_path / "run").record.solver == "coin"
 
 
 def test_a_cap_keeps_cells_outside_the_hull():

@@ -187,7 +187,16 @@ def test_solve_does_not_replace_what_is_not_a_run(sfumato, tmp_path):
 
 def test_solve_replaces_an_older_run(sfumato, run):
     ended = sfumato(
-        "solve", "four-corners", "--max-loss", 100, "--solver", "coin", "--out", run, "--json"
+        "solve",
+        "four-corners",
+        "--max-loss",
+        100,
+        "--solver",
+        "coin",
+        "--out",
+        run,
+        "--replace",
+        "--json",
     )
     assert ended.code == 0
     assert sfumato("measure", run, "--json").document["max_loss"] == 100

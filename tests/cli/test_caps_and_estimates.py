@@ -70,13 +70,23 @@ def test_a_bound_is_not_worked_out_from_a_table_of_hits(sfumato, tmp_path):
 
 
 def test_the_smallest_loss_is_not_claimed_where_time_ran_out(sfumato, apart, tmp_path):
-    asked = ("solve", apart, "--min-bayes-error", 0.4, "--cell-m", 20, "--out", tmp_path / "run")
+    asked = (
+        "solve",
+        apart,
+        "--min-bayes-error",
+        0.4,
+        "--cell-m",
+        20,
+        "--replace",
+        "--out",
+        tmp_path / "run",
+    )
     assert (
         "Time limit: a loss for a Bayes error of 0.4" in sfumato(*asked, "--time-limit", 0.001).out
     )
     assert "Smallest loss for a Bayes error of 0.4" in sfumato(*asked).out
     refused = sfumato(
-        "solve", apart, "--min-bayes-error", 0.9, "--cell-m", 20, "--out", tmp_path / "run"
+        "solve", apart, "--min-bayes-error", 0.9, "--cell-m", 20, "--out", tmp_path / "none"
     )
     assert (
         refused.code == 2

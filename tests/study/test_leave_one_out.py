@@ -98,7 +98,7 @@ def test_kept_runs_are_read_again_and_others_refused(
         raise AssertionError("solved again")
 
     with monkeypatch.context() as patched:
-        patched.setattr("sfumato.solver.leave_one_out.solve", never)
+        patched.setattr("sfumato.study.leave_one_out.solve", never)
         said: list[str] = []
         again = leave_one_out(
             PROBLEM, sf.Coin(), seed=2, keep=tmp_path / "kept", progress=said.append

@@ -94,7 +94,7 @@ def main() -> None:
             hint=hint,
         )
     except SfumatoError as error:
-        _stop(_as_typed(str(error)), hint=error.hint)
+        _stop(_as_typed(error.sentence(_option)), hint=error.hint_in(_option))
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
@@ -106,9 +106,21 @@ def main() -> None:
         sys.exit(code if isinstance(code, int) else 0)
 
 
+
 def _terminated(number: int, frame: FrameType | None) -> None:
     """What ends a process from outside stops it as Ctrl-C does."""
     raise KeyboardInterrupt
+
+
+def _option(name: str) -> str:
+    """An argument of Python as the command's own option: --max-loss, not max_loss."""
+    named = next((word for word in sys.argv[1:] if word in _COMMANDS), None)
+    command = None if named is None else cli.get_command(click.Context(cli), named)
+    for param in [] if command is None else command.params:
+        if name == param.name or f"--{name.replace('_', '-')}" in param.opts:
+            return max(param.opts, key=len)
+    return name
+
 
 
 def _as_typed(sentence: str) -> str:

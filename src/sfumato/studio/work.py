@@ -134,7 +134,7 @@ def solve_task(task: dict[str, Any], tell: Tell) -> None:
         seed=task["seed"],
         time_limit=task["time_limit"],
         progress=on_round,
-        resume=task["resume"],
+        resume=task.get("resume", False),
     )
     save_table(out, kept.solution.measured.joint)
     tell(
