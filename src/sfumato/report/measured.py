@@ -13,6 +13,7 @@ from sfumato.adversary.neighbours import Neighbours, bayes_error_bound
 from sfumato.adversary.neural import Neural
 from sfumato.data.categories import CategoricalData
 from sfumato.data.grid import Grid, Region
+from sfumato.data.plane import Plane
 from sfumato.data.read import numbers, read_checkins, read_table
 from sfumato.data.recipe import Recipe
 from sfumato.data.samples import Samples
