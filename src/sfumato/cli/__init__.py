@@ -106,7 +106,6 @@ def main() -> None:
         sys.exit(code if isinstance(code, int) else 0)
 
 
-
 def _terminated(number: int, frame: FrameType | None) -> None:
     """What ends a process from outside stops it as Ctrl-C does."""
     raise KeyboardInterrupt
@@ -120,7 +119,6 @@ def _option(name: str) -> str:
         if name == param.name or f"--{name.replace('_', '-')}" in param.opts:
             return max(param.opts, key=len)
     return name
-
 
 
 def _as_typed(sentence: str) -> str:
