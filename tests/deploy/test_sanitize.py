@@ -126,7 +126,7 @@ def test_points_outside_are_refused_with_count_and_rows_and_nothing_is_written(r
 def test_laplace_outside_has_the_budgets_loss_far_from_the_plane():
     """For 20,000 points the mean is within 1.5 m of 173 with a chance above 99.9 % (deviation 122 m
     / sqrt n)."""
-    from sfumato.deploy.points import laplace_outside
+    from sfumato.deploy.coordinates import laplace_outside
     from sfumato.deploy.release import Release
     from sfumato.randomness import uniforms
 

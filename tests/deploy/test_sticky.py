@@ -73,7 +73,7 @@ class TestSticky:
 
     def test_whole_seconds_are_times(self, runs, tmp_path):
         """Also as 64 bits without a sign, and before 1970."""
-        from sfumato.deploy.reading import seconds_of
+        from sfumato.deploy.timestamps import seconds_of
 
         rows = [f"ann,{1_287_446_400 + step},48.857,2.347" for step in (0, 86_399, 86_400)] + [
             "ann,-5,48.857,2.347"

@@ -1,14 +1,17 @@
 """Parquet files, a block of rows at a time: other columns, types and order as they came."""
 
 import json
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-from sfumato.deploy.reading import readable, seconds_of
+from sfumato.deploy.search import plain_values, remade
+from sfumato.deploy.timestamps import readable, seconds_of
+from sfumato.deploy.verify import Noted, Written, digest_of, read_back_parquet
 from sfumato.errors import DataError
 
 BLOCK_ROWS = 65_536
@@ -72,8 +75,8 @@ class ParquetBlock:
 
     def values(self, name: str, rows: int) -> list[Any]:
         """The first values of a column, as they are."""
-        found: list[Any] = self.batch.column(name).slice(0, rows).to_pylist()
-        return found
+        with readable(Path(self._source), _KIND):
+            return plain_values(self.batch.column(name).slice(0, rows))
 
 
 class ParquetTable:
@@ -120,58 +123,78 @@ class ParquetTable:
 
     @contextmanager
     def sink(
-        self,
-        target: IO[bytes],
-        *,
-        packed: bool,
-        first: str,
-        second: str,
-        decimals: int,
-        without: tuple[str, ...] = (),
+        self, target: IO[bytes], written: Written, *, packed: bool = False
     ) -> Iterator["ParquetSink"]:
         """Write a file of the same kind to `target`; Parquet has packing of its own."""
         import pyarrow as pa
         from pyarrow import parquet
 
         schema = self._schema
-        for name in without:
+        for name in written.without:
             schema = schema.remove(schema.get_field_index(name))
-        fields = [_unnoted(field).with_type(_remade(field.type, _unnoted)) for field in schema]
-        schema = pa.schema(fields, metadata=_harmless(schema.metadata, without))
+        if written.user is not None:
+            place = schema.get_field_index(written.user)
+            schema = schema.set(place, schema.field(place).with_type(pa.string()))
+        fields = [_unnoted(field).with_type(remade(field.type, _unnoted)) for field in schema]
+        schema = pa.schema(fields, metadata=_harmless(schema.metadata, fields))
         with parquet.ParquetWriter(target, schema) as writer:
-            yield ParquetSink(writer, schema, first, second, self._group_rows)
+            yield ParquetSink(writer, schema, written, self._group_rows)
+
+    def read_back(
+        self, draft: Path, noted: Noted, written: Written, *, packed: bool = False, shown: str
+    ) -> None:
+        """Compare what was written with this file, both opened afresh."""
+        read_back_parquet(
+            self.path, draft, noted, names=self.names, written=written, shown=shown
+        )
 
 
 class ParquetSink:
-    """Takes blocks with their new coordinates."""
+    """Takes blocks with their new columns."""
 
-    def __init__(self, writer: Any, schema: Any, first: str, second: str, group_rows: int) -> None:
+    def __init__(self, writer: Any, schema: Any, written: Written, group_rows: int) -> None:
         self._writer, self._schema, self._group_rows = writer, schema, group_rows
-        self._places = [
-            (schema.get_field_index(name), schema.field(name)) for name in (first, second)
-        ]
+        self._places = [(schema.get_field_index(name), name) for name in written.changed]
+        self._coded = any(field.type != _decoded(field.type) for field in schema)
+        self.noted = Noted()
 
     def write(
-        self, block: ParquetBlock, first: np.ndarray, second: np.ndarray, keep: np.ndarray | None
+        self,
+        block: ParquetBlock,
+        first: np.ndarray,
+        second: np.ndarray,
+        keep: np.ndarray | None,
+        users: np.ndarray | None = None,
     ) -> None:
-        """One block; `keep` says which rows go out, None for all of the file.
+        """One block; `keep` says which rows go out, None for all of the file; `users` are new names
+        of users.
 
-        Where it is given, dictionaries are cut to the values that go out: a block shares its own
-        with rows that do not.
+        Dictionaries are cut to the values that go out: one may hold values of no row, or of rows
+        that stay behind.
         """
         import pyarrow as pa
 
         columns = [block.batch.column(name) for name in self._schema.names]
-        for (place, field), values in zip(self._places, (first, second), strict=True):
+        new: list[Any] = [first, second, *([] if users is None else [users])]
+        for (place, name), values in zip(self._places, new, strict=True):
+            field = self._schema.field(name)
+            if pa.types.is_string(field.type):
+                columns[place] = pa.array(values, pa.string())
+                continue
             gone = np.isnan(values)
             mask = gone if field.nullable and gone.any() else None
             columns[place] = pa.array(values, mask=mask).cast(field.type, safe=False)
         batch = pa.record_batch(columns, schema=self._schema)
         if keep is not None:
-            kept = batch.filter(pa.array(keep))
+            batch = batch.filter(pa.array(keep))
+        if self._coded:
             batch = pa.record_batch(
-                [_compact(column) for column in kept.columns], schema=self._schema
+                [_compact(column) for column in batch.columns], schema=self._schema
             )
+        self.noted.rows(len(block), keep)
+        self.noted.columns(
+            digest_of(pa.chunked_array([batch.column(place)])) for place, _ in self._places
+        )
         self._writer.write_batch(batch, row_group_size=self._group_rows)
 
 
@@ -192,13 +215,22 @@ def _compact(column: Any) -> Any:
         return pa.DictionaryArray.from_arrays(
             places, column.dictionary.take(used), ordered=column.type.ordered
         )
-    decoded = _remade(
-        column.type,
+    decoded = _decoded(column.type)
+    return column if decoded == column.type else column.cast(decoded).cast(column.type)
+
+
+def _decoded(kind: Any) -> Any:
+    """A type without dictionaries."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return kind.value_type
+    return remade(
+        kind,
         lambda field: (
             field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
         ),
     )
-    return column if decoded == column.type else column.cast(decoded).cast(column.type)
 
 
 def _unnoted(field: Any) -> Any:
@@ -207,42 +239,57 @@ def _unnoted(field: Any) -> Any:
     return field.with_metadata({_FIELD_NUMBER: number} if number.isdigit() else None)
 
 
-def _remade(kind: Any, change: Callable[[Any], Any]) -> Any:
-    """A type with all its inner fields changed."""
-    import pyarrow as pa
-
-    def inner(field: Any) -> Any:
-        changed = change(field)
-        return changed.with_type(_remade(changed.type, change))
-
-    if pa.types.is_struct(kind):
-        return pa.struct([inner(kind.field(place)) for place in range(kind.num_fields)])
-    if pa.types.is_map(kind):
-        return pa.map_(inner(kind.key_field), inner(kind.item_field), keys_sorted=kind.keys_sorted)
-    if pa.types.is_fixed_size_list(kind):
-        return pa.list_(inner(kind.value_field), kind.list_size)
-    if pa.types.is_large_list(kind):
-        return pa.large_list(inner(kind.value_field))
-    return pa.list_(inner(kind.value_field)) if pa.types.is_list(kind) else kind
+_TYPE = re.compile(r"[A-Za-z0-9_]{1,40}(\[[A-Za-z0-9_, :/+-]{1,40}\])?")
+_ZONE = re.compile(r"[A-Za-z_]{1,30}(/[A-Za-z_+-]{1,30}){0,2}|[+-][0-9]{2}:[0-9]{2}")
 
 
-def _harmless(
-    metadata: dict[bytes, bytes] | None, without: tuple[str, ...]
-) -> dict[bytes, bytes] | None:
-    """What pandas needs to read the table back; other notes on a file may hold places (a bounding
-    box, say) and are left out."""
+def _harmless(metadata: dict[bytes, bytes] | None, fields: list[Any]) -> dict[bytes, bytes] | None:
+    """What pandas needs to read the table back, built anew from the keys that pandas knows; other
+    notes on a file may hold places (a bounding box, say) and are left out."""
     stored = (metadata or {}).get(b"pandas")
     if stored is None:
         return None
+    names = {field.name for field in fields}
     try:
         notes = json.loads(stored)
-        notes["columns"] = [
-            column for column in notes["columns"] if column.get("name") not in without
+        columns = [
+            column for column in map(_pandas_column, notes["columns"]) if column["name"] in names
         ]
-        notes["index_columns"] = [
-            column for column in notes["index_columns"] if column not in without
-        ]
-        notes.pop("attributes", None)
-    except (ValueError, KeyError, TypeError, AttributeError):
+        index = [one for one in map(_pandas_index, notes["index_columns"]) if one is not None]
+        index = [one for one in index if isinstance(one, dict) or one in names]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    return {b"pandas": json.dumps(notes).encode()}
+    made = {"index_columns": index, "column_indexes": [], "columns": columns}
+    return {b"pandas": json.dumps(made).encode()}
+
+
+def _pandas_column(column: dict[str, Any]) -> dict[str, Any]:
+    """One column's note, with what is known of types and categories and no more."""
+    note = column.get("metadata")
+    known = {
+        "num_categories": lambda value: type(value) is int,
+        "ordered": lambda value: type(value) is bool,
+        "precision": lambda value: type(value) is int,
+        "scale": lambda value: type(value) is int,
+        "timezone": lambda value: isinstance(value, str) and _ZONE.fullmatch(value),
+        "encoding": lambda value: value == "UTF-8",
+    }
+    kept = {key: note[key] for key, fits in known.items() if note and fits(note.get(key))}
+    made = {"name": column["name"], "field_name": column.get("field_name", column["name"])}
+    for key in ("pandas_type", "numpy_type"):
+        if not _TYPE.fullmatch(column[key]):
+            raise ValueError(key)
+        made[key] = column[key]
+    if made["field_name"] != made["name"]:
+        raise ValueError("field_name")
+    return made | {"metadata": kept or None}
+
+
+def _pandas_index(index: Any) -> Any:
+    """A column's name, or a range of whole numbers."""
+    if isinstance(index, str):
+        return index
+    numbers = {key: index[key] for key in ("start", "stop", "step")}
+    if index["kind"] != "range" or any(type(value) is not int for value in numbers.values()):
+        return None
+    return {"kind": "range", "name": None, **numbers}

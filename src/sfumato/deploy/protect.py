@@ -7,7 +7,7 @@ import numpy as np
 
 from sfumato.data.plane import METRES_A_DEGREE
 from sfumato.deploy.chance import Chance, Rows, Secure
-from sfumato.deploy.points import clamped, laplace_outside, truths
+from sfumato.deploy.coordinates import clamped, laplace_outside, truths
 from sfumato.deploy.release import Release
 
 Outside = Literal["refuse", "drop", "laplace", "clamp"]

@@ -1,0 +1,308 @@
+"""True coordinates of the input, looked for in all that goes out beside the reports."""
+
+import re
+import struct
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import DataError, arg
+
+# A number in a text with enough digits to be a coordinate: with a decimal point or comma, or whole.
+_NUMBER = re.compile(r"[0-9]{1,10}[.,][0-9]{4,}|[0-9]{7,}")
+_DIGITS = 7  # significant digits that must agree: a random number of such a column agrees once in
+# some million rows
+_BY_CHANCE = 2e-6  # per row, of such numbers
+_SURE_DIGITS = 10  # with so many, it is no chance
+_SCALES = (1.0, 1e6, 1e7)  # degrees, and whole numbers of microdegrees and of tenths of them
+
+
+class Searched:
+    """Counts by column of rows that hold a true coordinate.
+
+    A number of a row is set beside that row's own truth, to seven significant digits, as degrees
+    and as millionths and ten-millionths of a degree; exact doubles beside all truths of the block.
+    Truths that are written with fewer digits look like any number and are not looked for here.
+    """
+
+    def __init__(self, *, degrees: bool, packed: bool) -> None:
+        """`packed` says that a column of bytes may hold doubles, not only text."""
+        self._packed = packed
+        self._scales = _SCALES if degrees else (1.0,)
+        self._likely: defaultdict[str, int] = defaultdict(int)
+        self._sure: defaultdict[str, int] = defaultdict(int)
+        self._named = np.empty(0)  # numbers in the header or footer
+        self._true = np.empty(0, dtype=bool)  # which of them are truths
+        self._out = np.empty(0, dtype=bool)  # which of them are in rows that go out
+        self._block = np.empty(0)
+
+    def header(self, names: list[str]) -> None:
+        """Names of columns, which may hold no true coordinate."""
+        self._watch(np.array([value for name in names for value in _numbers(name)]))
+
+    def footer(self, data: bytes) -> None:
+        """The footer of a Parquet file: numbers as text and doubles at any place."""
+        values = list(_numbers(data.decode("latin-1")))
+        doubles = [
+            np.frombuffer(data[start : start + (len(data) - start) // 8 * 8], dtype="<f8")
+            for start in range(8)
+        ]
+        self._watch(np.concatenate([np.array(values, dtype=float), *doubles]))
+
+    def _watch(self, values: np.ndarray) -> None:
+        with np.errstate(invalid="ignore"):
+            size = np.abs(values)
+            self._named = np.unique(values[(size > 1e-5) & (size < 1e10)])
+        self._true = np.zeros(len(self._named), dtype=bool)
+        self._out = np.zeros(len(self._named), dtype=bool)
+
+    def truths(self, first: np.ndarray, second: np.ndarray) -> None:
+        """All true coordinates of a block, also of rows that do not go out."""
+        self._block = np.concatenate([_long(first), _long(second)])
+        self._true |= self._marked(self._block)
+
+    def released(self, column: Any) -> None:
+        """A column that goes out: a footer may say its smallest and largest values."""
+        if len(self._named) and (values := _plain(column)) is not None:
+            self._out |= self._marked(values)
+
+    def _marked(self, values: np.ndarray) -> np.ndarray:
+        """Which numbers of the header or footer are among some values."""
+        found = np.zeros(len(self._named), dtype=bool)
+        low, high = _range(values)
+        some = np.flatnonzero((self._named >= low) & (self._named <= high))
+        if len(some):
+            found[some] = np.isin(self._named[some], values[np.isin(values, self._named[some])])
+        return found
+
+    def column(self, name: str, column: Any, first: np.ndarray, second: np.ndarray) -> None:
+        """A column that stays as it was, with the truths of its rows."""
+        values = _plain(column)
+        if values is not None:
+            self._numbers(name, np.arange(len(values)), values, first, second)
+            return
+        found: list[int] = []
+        numbers: list[float] = []
+        for row, value in _values(column, packed=self._packed):
+            for part in _leaves(value):
+                if isinstance(part, bytes):
+                    if self._packed and _packs(part, first[row], second[row]):
+                        self._hit(self._sure, name, np.array([row]))
+                    part = part.decode("latin-1")
+                for number in _numbers(part) if isinstance(part, str) else (part,):
+                    found.append(row)
+                    numbers.append(number)
+        if found:
+            self._numbers(name, np.array(found), np.array(numbers), first, second)
+
+    def _numbers(
+        self,
+        name: str,
+        rows: np.ndarray,
+        values: np.ndarray,
+        first: np.ndarray,
+        second: np.ndarray,
+    ) -> None:
+        values = np.abs(values)
+        for truth in (first, second):
+            own = np.abs(truth)
+            low, high = _range(own)
+            for scale in self._scales:
+                near = np.flatnonzero((values >= low * scale - 1) & (values <= high * scale + 1))
+                if not len(near):
+                    continue
+                there, mine = values[near], own[rows[near]]
+                off = np.abs(there - mine * scale)
+                if scale == 1.0:
+                    unit = 10.0 ** _size(mine)
+                    likely = off <= unit * 10.0 ** (1 - _DIGITS) / 2
+                    sure = off <= unit * 10.0 ** (1 - _SURE_DIGITS) / 2
+                    sure &= _has_digits(mine, _SURE_DIGITS)
+                    sure |= np.isin(there, np.abs(self._block))
+                    self._hit(self._sure, name, rows[near[sure]])
+                else:
+                    likely = (off <= 1.0) & (mine * scale >= 10.0 ** (_DIGITS - 1))
+                likely &= _has_digits(mine, _DIGITS)
+                self._hit(self._likely, name, rows[near[likely]])
+
+    def _hit(self, counts: defaultdict[str, int], name: str, rows: np.ndarray) -> None:
+        if len(rows):
+            counts[name] += len(np.unique(rows))
+
+    def raise_for(self, source: str, rows: int) -> None:
+        """One sentence with the columns and how many rows; never what is in them."""
+        if np.any(self._true & ~self._out):
+            raise DataError(
+                f"{source}: a true coordinate stands in the names or notes of its columns; nothing"
+                " was written: rename them"
+            )
+        told = {name for name, count in self._likely.items() if count > _BY_CHANCE * rows}
+        told |= {name for name, count in self._sure.items() if count}
+        if told:
+            columns = ", ".join(f"'{name}'" for name in sorted(told))
+            raise DataError(
+                f"{source}: true coordinates stand in other columns, {columns}; nothing was"
+                " written",
+                hint=f"leave a column out with {arg('drop')}, or let it pass with {arg('keep')}",
+            )
+
+
+def floats(column: Any) -> np.ndarray:
+    """A column of coordinates as doubles, NaN where it is empty."""
+    import pyarrow as pa
+
+    values = _plain(column)
+    if values is not None:
+        return values
+    if pa.types.is_binary(column.type):
+        return np.array(
+            [float(value.decode()) if value.strip() else np.nan for value in column.to_pylist()]
+        )
+    return np.asarray(column.cast(pa.float64()).to_numpy(), dtype=float)
+
+
+def _plain(column: Any) -> np.ndarray | None:
+    """A column of plain numbers as doubles, also where they are written as text; None for any
+    other."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    kind = column.type
+    if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind):
+        return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=float)
+    if not (pa.types.is_binary(kind) or pa.types.is_string(kind)):
+        return None
+    try:
+        text = column.cast(pa.string())
+        text = compute.if_else(compute.equal(text, ""), None, text)
+        return np.asarray(text.cast(pa.float64()).to_numpy(), dtype=float)
+    except pa.ArrowException:
+        return None
+
+
+def _values(column: Any, *, packed: bool) -> Iterator[tuple[int, Any]]:
+    """Rows with a value that can hold a number within."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column = column.cast(kind.value_type)
+        kind = column.type
+    if pa.types.is_boolean(kind) or pa.types.is_null(kind) or pa.types.is_temporal(kind):
+        return
+    rows = np.arange(len(column))
+    if (
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or (pa.types.is_binary(kind) and not packed)
+    ):
+        some = compute.match_substring_regex(column, "[0-9][.,][0-9]{4}|[0-9]{7}")
+        rows = np.flatnonzero(compute.fill_null(some, False).to_numpy())
+        if not len(rows):
+            return
+        column = column.take(pa.array(rows))
+    yield from zip(rows.tolist(), plain_values(column), strict=True)
+
+
+def plain_values(column: Any) -> list[Any]:
+    """The values of a column; times, which may be too fine or too far for Python, as whole
+    numbers."""
+    import pyarrow as pa
+
+    try:
+        values: list[Any] = column.to_pylist()
+    except (ValueError, OverflowError, pa.ArrowException):
+        timeless = remade(
+            column.type,
+            lambda field: (
+                field.with_type(pa.int64()) if pa.types.is_temporal(field.type) else field
+            ),
+        )
+        plain = column.cast(pa.int64() if pa.types.is_temporal(column.type) else timeless)
+        values = plain.to_pylist()
+    return values
+
+
+def remade(kind: Any, change: Callable[[Any], Any]) -> Any:
+    """A type with all its inner fields changed."""
+    import pyarrow as pa
+
+    def inner(field: Any) -> Any:
+        changed = change(field)
+        return changed.with_type(remade(changed.type, change))
+
+    if pa.types.is_struct(kind):
+        return pa.struct([inner(kind.field(place)) for place in range(kind.num_fields)])
+    if pa.types.is_map(kind):
+        return pa.map_(inner(kind.key_field), inner(kind.item_field), keys_sorted=kind.keys_sorted)
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(inner(kind.value_field), kind.list_size)
+    if pa.types.is_large_list(kind):
+        return pa.large_list(inner(kind.value_field))
+    return pa.list_(inner(kind.value_field)) if pa.types.is_list(kind) else kind
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    """Numbers, texts and bytes within a value."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _leaves(key)
+            yield from _leaves(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _leaves(item)
+    elif isinstance(value, (str, bytes)):
+        yield value
+    elif isinstance(value, bool) or value is None:
+        return
+    else:
+        try:
+            yield float(value)
+        except (TypeError, ValueError, OverflowError):
+            return
+
+
+def _numbers(text: str) -> Iterator[float]:
+    """Numbers in a text that have the digits of a coordinate."""
+    for part in _NUMBER.findall(text):
+        yield float(part.replace(",", "."))
+        if "," in part:
+            yield float(part.partition(",")[2])
+
+
+def _packs(data: bytes, first: float, second: float) -> bool:
+    """Whether bytes hold a coordinate as a double."""
+    return any(
+        struct.pack(form, value) in data
+        for value in (first, second)
+        if abs(value) > 1e-5
+        for form in ("<d", ">d")
+    )
+
+
+def _size(values: np.ndarray) -> np.ndarray:
+    """The power of ten of the first digit."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        size: np.ndarray = np.floor(np.log10(values))
+    return np.where(np.isfinite(size), size, -99.0)
+
+
+def _has_digits(values: np.ndarray, digits: int) -> np.ndarray:
+    """Which numbers need so many significant digits to be written."""
+    scaled = values * 10.0 ** (digits - 2 - _size(values))
+    with np.errstate(invalid="ignore"):
+        needs: np.ndarray = np.abs(scaled - np.round(scaled)) > 1e-6
+    return needs & np.isfinite(values)
+
+
+def _long(values: np.ndarray) -> np.ndarray:
+    """Numbers with so many digits that their double is hardly anybody else's."""
+    return values[_has_digits(np.abs(values), _SURE_DIGITS)]
+
+
+def _range(values: np.ndarray) -> tuple[float, float]:
+    known = values[np.isfinite(values)]
+    return float(known.min(initial=np.inf)), float(known.max(initial=-np.inf))

@@ -1,0 +1,307 @@
+"""An output is read back before it gets its name, by another parser, beside the input.
+
+What must hold: the same rows in the same order, every untouched column equal, every changed column
+exactly what was drawn, and no true coordinate of the input in any other place.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.deploy.search import Searched, floats, plain_values
+from sfumato.deploy.timestamps import readable
+from sfumato.errors import DataError
+
+_ROWS = 32_768
+_CSV_BYTES = 1 << 22  # four times the longest row that is read
+
+
+@dataclass(frozen=True)
+class Written:
+    """What is written of a table: its columns of coordinates with so many decimals, and `user`
+    where its names are replaced; the columns `without` are left out.
+
+    `passing` are columns in which a true coordinate may stand, because somebody said so.
+    """
+
+    first: str
+    second: str
+    decimals: int
+    degrees: bool = True
+    user: str | None = None
+    without: tuple[str, ...] = ()
+    passing: tuple[str, ...] = ()
+
+    @property
+    def changed(self) -> list[str]:
+        """Columns that do not stay as they were."""
+        return [self.first, self.second, *([] if self.user is None else [self.user])]
+
+
+@dataclass
+class Noted:
+    """What was written, noted as it was: how many rows, which, and a digest of each changed
+    column."""
+
+    rows_in: int = 0
+    _kept: list[tuple[int, np.ndarray | None]] = field(default_factory=list)
+    _digests: list[Any] = field(default_factory=list)
+
+    def rows(self, count: int, keep: np.ndarray | None) -> None:
+        """Take in a block; `keep` says which of its rows went out, None for all."""
+        self.rows_in += count
+        self._kept.append((count, None if keep is None or keep.all() else np.packbits(keep)))
+
+    def columns(self, written: Iterable[bytes]) -> None:
+        """Take in what went out of each changed column."""
+        for place, data in enumerate(written):
+            if place == len(self._digests):
+                self._digests.append(hashlib.sha256())
+            self._digests[place].update(data)
+
+    def digests(self) -> list[str]:
+        """Of each changed column."""
+        return [digest.hexdigest() for digest in self._digests]
+
+    def masks(self) -> Iterator[tuple[int, np.ndarray | None]]:
+        """Rows of the input by blocks, with those that went out."""
+        for count, packed in self._kept:
+            yield count, None if packed is None else np.unpackbits(packed, count=count).astype(bool)
+
+
+@dataclass(frozen=True)
+class CsvFile:
+    """A file and how it is cut."""
+
+    path: Path
+    delimiter: str
+    packed: bool
+
+
+def read_back_csv(
+    source: CsvFile,
+    draft: CsvFile,
+    noted: Noted,
+    *,
+    names: list[str],
+    header: bool,
+    written: Written,
+    shown: str,
+) -> None:
+    """Compare a CSV draft with its input, both read by Arrow's parser; raises where they differ."""
+    kept = [name for name in names if name not in written.without]
+    given, found = (
+        _Rows(_csv_batches(file, len(width))) for file, width in ((source, names), (draft, kept))
+    )
+    fault = _Fault(shown)
+    places = [names.index(name) for name in kept]
+    searched = Searched(degrees=written.degrees, packed=False)
+    if header:
+        with readable(source.path):
+            top, other = given.take(1), found.take(1)
+        for column, place in enumerate(places):
+            fault.unless(top.column(place).equals(other.column(column)), "its first line")
+        searched.header([_text(column[0].as_py()) for column in other.columns])
+    _compare(
+        given,
+        found,
+        noted,
+        searched,
+        fault,
+        source=source.path,
+        written=written,
+        columns=[(name, names.index(name), column) for column, name in enumerate(kept)],
+        digest=lambda column: b"".join(value + b"\x1f" for value in column.to_pylist()),
+    )
+
+
+def read_back_parquet(
+    source: Path, draft: Path, noted: Noted, *, names: list[str], written: Written, shown: str
+) -> None:
+    """Compare a Parquet draft with its input, both opened afresh; raises where they differ.
+
+    A footer may name smallest and largest values, and names and notes of columns: it may hold no
+    true coordinate that the rows that go out do not hold.
+    """
+    from pyarrow import parquet
+
+    fault = _Fault(shown)
+    kept = [name for name in names if name not in written.without]
+    searched = Searched(degrees=written.degrees, packed=True)
+    searched.footer(_footer(draft))
+    with readable(source, "a Parquet file"):
+        files = [parquet.ParquetFile(path, pre_buffer=False) for path in (source, draft)]
+    try:
+        fault.unless(files[1].schema_arrow.names == kept, "the names of its columns")
+        given, found = (
+            _Rows(file.iter_batches(batch_size=_ROWS, columns=kept, use_threads=False))
+            for file in files
+        )
+        _compare(
+            given,
+            found,
+            noted,
+            searched,
+            fault,
+            source=source,
+            written=written,
+            columns=[(name, place, place) for place, name in enumerate(kept)],
+            digest=digest_of,
+        )
+    finally:
+        for file in files:
+            file.close()
+
+
+def digest_of(column: Any) -> bytes:
+    """The bytes of a changed column, whatever its blocks were."""
+    import pyarrow as pa
+
+    if pa.types.is_string(column.type):
+        return "".join(value + "\x1f" for value in column.to_pylist()).encode()
+    return doubles(column).tobytes()
+
+
+def doubles(column: Any) -> np.ndarray:
+    """A column of numbers as doubles with one kind of NaN, which also stands for no value."""
+    values = floats(column)
+    return np.where(np.isnan(values), np.nan, values)
+
+
+def _compare(
+    given: "_Rows",
+    found: "_Rows",
+    noted: Noted,
+    searched: Searched,
+    fault: "_Fault",
+    *,
+    source: Path,
+    written: Written,
+    columns: list[tuple[str, int, int]],
+    digest: Callable[[Any], bytes],
+) -> None:
+    """Row by row; `columns` are names with their places in the input and in the output."""
+    import pyarrow as pa
+
+    again = Noted()
+    where = {name: (before, after) for name, before, after in columns}
+    for count, keep in noted.masks():
+        for start in range(0, count, _ROWS):
+            with readable(source):
+                block = given.take(min(_ROWS, count - start))
+            fault.unless(block.num_rows == min(_ROWS, count - start), "how many rows there are")
+            truth = [
+                floats(block.column(where[name][0])) for name in (written.first, written.second)
+            ]
+            searched.truths(*truth)
+            if keep is not None:
+                chosen = keep[start : start + _ROWS]
+                block, truth = block.filter(pa.array(chosen)), [one[chosen] for one in truth]
+            out = found.take(block.num_rows)
+            fault.unless(out.num_rows == block.num_rows, "how many rows there are")
+            again.columns(digest(out.column(where[name][1])) for name in written.changed)
+            for name, before, after in columns:
+                column = out.column(after)
+                if name not in written.changed:
+                    fault.unless(_equal(block.column(before), column), f"the column '{name}'")
+                    if name not in written.passing:
+                        searched.column(name, column, *truth)
+                searched.released(column)
+    with readable(source):
+        fault.unless(not given.take(1).num_rows, "how many rows there are")
+    fault.unless(not found.take(1).num_rows, "how many rows there are")
+    fault.unless(again.digests() == noted.digests(), "the places that were drawn")
+    searched.raise_for(source.name, noted.rows_in)
+
+
+class _Fault:
+    """What is said of an output that is not what it should be.  It never gets its name."""
+
+    def __init__(self, shown: str) -> None:
+        self._shown = shown
+
+    def unless(self, holds: bool, what: str) -> None:
+        """Raise where something does not hold."""
+        if not holds:
+            raise DataError(
+                f"{self._shown} was read back by another parser and differs in {what}; nothing was"
+                " written: the input is probably read in two ways, so make it plainer"
+            )
+
+
+def _equal(one: Any, two: Any) -> bool:
+    if one.equals(two):
+        return True
+    # NaN is not equal to itself, alone or within a list.
+    return bool(one.type == two.type and repr(plain_values(one)) == repr(plain_values(two)))
+
+
+class _Rows:
+    """Batches, given out again by any number of rows."""
+
+    def __init__(self, batches: Iterator[Any]) -> None:
+        self._batches = batches
+        self._held: list[Any] = []
+
+    def take(self, rows: int) -> Any:
+        """The next rows as a table, fewer only at the end."""
+        import pyarrow as pa
+
+        have = sum(batch.num_rows for batch in self._held)
+        while have < rows:
+            batch = next(self._batches, None)
+            if batch is None:
+                break
+            self._held.append(batch)
+            have += batch.num_rows
+        if not self._held:
+            return pa.table({})
+        table = pa.Table.from_batches(self._held)
+        self._held = table.slice(rows).to_batches()
+        return table.slice(0, rows)
+
+
+def _csv_batches(file: CsvFile, width: int) -> Iterator[Any]:
+    """All records as bytes, the header among them."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    with file.path.open("rb") as raw, readable(file.path):
+        names = [f"f{place}" for place in range(width)]
+        stream: Any = pa.PythonFile(raw, mode="r")
+        if file.packed:
+            stream = pa.CompressedInputStream(stream, "gzip")
+        if not file.path.stat().st_size:
+            return
+        reader = csv.open_csv(
+            stream,
+            read_options=csv.ReadOptions(
+                use_threads=False, block_size=_CSV_BYTES, column_names=names
+            ),
+            parse_options=csv.ParseOptions(delimiter=file.delimiter, newlines_in_values=True),
+            convert_options=csv.ConvertOptions(
+                check_utf8=False,
+                column_types=dict.fromkeys(names, pa.binary()),
+                strings_can_be_null=False,
+            ),
+        )
+        yield from reader
+
+
+def _footer(path: Path) -> bytes:
+    """The last part of a Parquet file: schema, notes, smallest and largest values."""
+    with path.open("rb") as file:
+        end = file.seek(0, 2)
+        file.seek(max(0, end - 8))
+        size = int.from_bytes(file.read(4), "little")
+        file.seek(max(0, end - 8 - size))
+        return file.read(size)
+
+
+def _text(value: bytes) -> str:
+    return re.sub(r"\s", " ", value.decode("utf-8", "replace"))
