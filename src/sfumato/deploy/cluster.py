@@ -125,7 +125,8 @@ def _work(order: dict[str, Any], source: str, target: str) -> dict[str, Any]:
     once."""
     release = _release(order["mechanism"], order["rest"])
     chance: Chance = Secure() if order["sticky"] is None else Sticky(**order["sticky"])
-    policy = Policy(**{**order["policy"], "drop": tuple(order["policy"]["drop"])})
+    lists = {name: tuple(order["policy"][name]) for name in ("drop", "keep")}
+    policy = Policy(**{**order["policy"], **lists})
     try:
         return sanitize_part(release, chance, policy, Path(source), Path(target)).as_dict()
     except SfumatoError as error:

@@ -14,6 +14,7 @@ from sfumato.deploy.csv_table import CsvTable
 from sfumato.deploy.parquet_table import ParquetTable
 from sfumato.deploy.protect import Outside, protect
 from sfumato.deploy.release import Release
+from sfumato.deploy.verify import Noted, Written
 from sfumato.errors import DataError
 from sfumato.files import file_hash, written_beside
 
@@ -24,13 +25,17 @@ ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz", ".parquet", 
 
 @dataclass(frozen=True)
 class Policy:
-    """What is asked for beside the mechanism."""
+    """What is asked for beside the mechanism.
+
+    `drop` are columns to leave out; `keep` are columns to let pass although they tell the place.
+    """
 
     lat: str | None = None
     lon: str | None = None
     user: str | None = None
     time: str | None = None
     drop: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
     outside: Outside = "refuse"
 
 
@@ -85,12 +90,20 @@ _Written = TypeVar("_Written", bound=Block, contravariant=True)
 
 
 class Sink(Protocol[_Written]):
-    """The file that is being written."""
+    """The file that is being written, with notes for reading it back."""
+
+    noted: Noted
 
     def write(
-        self, block: _Written, first: np.ndarray, second: np.ndarray, keep: np.ndarray | None
+        self,
+        block: _Written,
+        first: np.ndarray,
+        second: np.ndarray,
+        keep: np.ndarray | None,
+        users: np.ndarray | None = None,
     ) -> None:
-        """One block with its new coordinates; `keep` says which rows go out, None for all."""
+        """One block with its new coordinates; `keep` says which rows go out, None for all; `users`
+        are new names of users."""
         ...
 
 
@@ -110,16 +123,15 @@ class Table(Protocol[_Block]):
         ...
 
     def sink(
-        self,
-        target: IO[bytes],
-        *,
-        packed: bool,
-        first: str,
-        second: str,
-        decimals: int,
-        without: tuple[str, ...] = (),
+        self, target: IO[bytes], written: Written, *, packed: bool
     ) -> AbstractContextManager[Sink[_Block]]:
         """Write a file of the same kind to `target`; `packed` by gzip, where the kind has that."""
+        ...
+
+    def read_back(
+        self, draft: Path, noted: Noted, written: Written, *, packed: bool, shown: str
+    ) -> None:
+        """Compare what was written with this file; raises where they differ."""
         ...
 
 
@@ -170,20 +182,20 @@ def sanitize_file(
             asks_time=chance.asks_time,
         )
         _check_names(table.names, policy.drop, columns, source=source.name)
+        written = Written(
+            columns.first,
+            columns.second,
+            decimals=release.decimals,
+            degrees=release.plane is not None,
+            without=policy.drop,
+            passing=policy.keep,
+        )
+        packed = target.name.lower().endswith(".gz")
         with written_beside(target, replaces=replaces) as beside:
-            with (
-                beside.open("wb") as raw,
-                table.sink(
-                    raw,
-                    packed=target.name.lower().endswith(".gz"),
-                    first=columns.first,
-                    second=columns.second,
-                    decimals=release.decimals,
-                    without=policy.drop,
-                ) as sink,
-            ):
+            with beside.open("wb") as raw, table.sink(raw, written, packed=packed) as sink:
                 tally = _all_blocks(release, chance, policy, table, columns, sink, progress)
-            # Here the file is whole and has no name yet: the place to look at it once more.
+            # Here the file is whole and has no name yet: it is looked at once more.
+            table.read_back(beside, sink.noted, written, packed=packed, shown=target.name)
             if before_naming is not None:
                 before_naming(tally)
         return tally

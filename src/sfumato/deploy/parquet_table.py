@@ -144,9 +144,7 @@ class ParquetTable:
         self, draft: Path, noted: Noted, written: Written, *, packed: bool = False, shown: str
     ) -> None:
         """Compare what was written with this file, both opened afresh."""
-        read_back_parquet(
-            self.path, draft, noted, names=self.names, written=written, shown=shown
-        )
+        read_back_parquet(self.path, draft, noted, names=self.names, written=written, shown=shown)
 
 
 class ParquetSink:
@@ -239,8 +237,16 @@ def _unnoted(field: Any) -> Any:
     return field.with_metadata({_FIELD_NUMBER: number} if number.isdigit() else None)
 
 
+_PANDAS_NOTES = {
+    "num_categories": int,
+    "ordered": bool,
+    "precision": int,
+    "scale": int,
+    "timezone": str,
+    "encoding": str,
+}
 _TYPE = re.compile(r"[A-Za-z0-9_]{1,40}(\[[A-Za-z0-9_, :/+-]{1,40}\])?")
-_ZONE = re.compile(r"[A-Za-z_]{1,30}(/[A-Za-z_+-]{1,30}){0,2}|[+-][0-9]{2}:[0-9]{2}")
+_ZONE = re.compile(r"UTF-8|[A-Za-z_]{1,30}(/[A-Za-z_+-]{1,30}){0,2}|[+-][0-9]{2}:[0-9]{2}")
 
 
 def _harmless(metadata: dict[bytes, bytes] | None, fields: list[Any]) -> dict[bytes, bytes] | None:
@@ -265,16 +271,14 @@ def _harmless(metadata: dict[bytes, bytes] | None, fields: list[Any]) -> dict[by
 
 def _pandas_column(column: dict[str, Any]) -> dict[str, Any]:
     """One column's note, with what is known of types and categories and no more."""
-    note = column.get("metadata")
-    known = {
-        "num_categories": lambda value: type(value) is int,
-        "ordered": lambda value: type(value) is bool,
-        "precision": lambda value: type(value) is int,
-        "scale": lambda value: type(value) is int,
-        "timezone": lambda value: isinstance(value, str) and _ZONE.fullmatch(value),
-        "encoding": lambda value: value == "UTF-8",
+    note = column.get("metadata") or {}
+    kept = {
+        key: note[key]
+        for key, kind in _PANDAS_NOTES.items()
+        if key in note
+        and type(note[key]) is kind
+        and (kind is not str or _ZONE.fullmatch(note[key]))
     }
-    kept = {key: note[key] for key, fits in known.items() if note and fits(note.get(key))}
     made = {"name": column["name"], "field_name": column.get("field_name", column["name"])}
     for key in ("pandas_type", "numpy_type"):
         if not _TYPE.fullmatch(column[key]):

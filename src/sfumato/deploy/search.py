@@ -38,18 +38,15 @@ class Searched:
         self._out = np.empty(0, dtype=bool)  # which of them are in rows that go out
         self._block = np.empty(0)
 
-    def header(self, names: list[str]) -> None:
-        """Names of columns, which may hold no true coordinate."""
-        self._watch(np.array([value for name in names for value in _numbers(name)]))
-
-    def footer(self, data: bytes) -> None:
-        """The footer of a Parquet file: numbers as text and doubles at any place."""
-        values = list(_numbers(data.decode("latin-1")))
+    def names(self, texts: list[str], footer: bytes = b"") -> None:
+        """Names of columns and notes on them, which may hold no true coordinate; with the footer of
+        a Parquet file, in which doubles may stand at any place."""
+        values = np.array([value for text in texts for value in _numbers(text)], dtype=float)
         doubles = [
-            np.frombuffer(data[start : start + (len(data) - start) // 8 * 8], dtype="<f8")
-            for start in range(8)
+            np.frombuffer(footer[start : start + (len(footer) - start) // 8 * 8], dtype="<f8")
+            for start in range(8 if len(footer) > 16 else 0)
         ]
-        self._watch(np.concatenate([np.array(values, dtype=float), *doubles]))
+        self._watch(np.concatenate([values, *doubles]))
 
     def _watch(self, values: np.ndarray) -> None:
         with np.errstate(invalid="ignore"):

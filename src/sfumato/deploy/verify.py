@@ -5,7 +5,6 @@ exactly what was drawn, and no true coordinate of the input in any other place.
 """
 
 import hashlib
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -106,7 +105,7 @@ def read_back_csv(
             top, other = given.take(1), found.take(1)
         for column, place in enumerate(places):
             fault.unless(top.column(place).equals(other.column(column)), "its first line")
-        searched.header([_text(column[0].as_py()) for column in other.columns])
+        searched.names([column[0].as_py().decode("utf-8", "replace") for column in other.columns])
     _compare(
         given,
         found,
@@ -133,15 +132,13 @@ def read_back_parquet(
     fault = _Fault(shown)
     kept = [name for name in names if name not in written.without]
     searched = Searched(degrees=written.degrees, packed=True)
-    searched.footer(_footer(draft))
     with readable(source, "a Parquet file"):
         files = [parquet.ParquetFile(path, pre_buffer=False) for path in (source, draft)]
     try:
-        fault.unless(files[1].schema_arrow.names == kept, "the names of its columns")
-        given, found = (
-            _Rows(file.iter_batches(batch_size=_ROWS, columns=kept, use_threads=False))
-            for file in files
-        )
+        schema = files[1].schema_arrow
+        fault.unless(schema.names == kept, "the names of its columns")
+        searched.names([schema.to_string(truncate_metadata=False)], _footer(draft))
+        given, found = (_Rows(_parquet_batches(file, kept)) for file in files)
         _compare(
             given,
             found,
@@ -202,7 +199,8 @@ def _compare(
             if keep is not None:
                 chosen = keep[start : start + _ROWS]
                 block, truth = block.filter(pa.array(chosen)), [one[chosen] for one in truth]
-            out = found.take(block.num_rows)
+            with readable(source):
+                out = found.take(block.num_rows)
             fault.unless(out.num_rows == block.num_rows, "how many rows there are")
             again.columns(digest(out.column(where[name][1])) for name in written.changed)
             for name, before, after in columns:
@@ -214,7 +212,7 @@ def _compare(
                 searched.released(column)
     with readable(source):
         fault.unless(not given.take(1).num_rows, "how many rows there are")
-    fault.unless(not found.take(1).num_rows, "how many rows there are")
+        fault.unless(not found.take(1).num_rows, "how many rows there are")
     fault.unless(again.digests() == noted.digests(), "the places that were drawn")
     searched.raise_for(source.name, noted.rows_in)
 
@@ -293,6 +291,14 @@ def _csv_batches(file: CsvFile, width: int) -> Iterator[Any]:
         yield from reader
 
 
+def _parquet_batches(file: Any, names: list[str]) -> Iterator[Any]:
+    """All rows, group by group: Arrow does not read dictionaries within lists across groups."""
+    for group in range(file.metadata.num_row_groups):
+        yield from file.iter_batches(
+            batch_size=_ROWS, row_groups=[group], columns=names, use_threads=False
+        )
+
+
 def _footer(path: Path) -> bytes:
     """The last part of a Parquet file: schema, notes, smallest and largest values."""
     with path.open("rb") as file:
@@ -301,7 +307,3 @@ def _footer(path: Path) -> bytes:
         size = int.from_bytes(file.read(4), "little")
         file.seek(max(0, end - 8 - size))
         return file.read(size)
-
-
-def _text(value: bytes) -> str:
-    return re.sub(r"\s", " ", value.decode("utf-8", "replace"))

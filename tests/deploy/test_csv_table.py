@@ -1,0 +1,87 @@
+"""The CSV grammar: what two readers could read in two ways is refused, with its row."""
+
+import gzip
+import os
+
+import pytest
+
+from sfumato.deploy.csv_table import CsvTable
+from sfumato.deploy.sanitize import sanitize
+from sfumato.errors import DataError
+
+HEAD = "who,note,lat,lon\n"
+ROW = "u1,fine,48.851111111111,2.341111111111\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        (  # the report that found it: two bare quotes glue two rows into one
+            'who,note,lat,lon\nu1,5" pipe,48.851111111111,2.341111111111\n'
+            'u2,6" pipe,48.862222222222,2.352222222222\n',
+            "row 1",
+        ),
+        (HEAD + ROW + 'u2,a "b" c,48.862222222222,2.352222222222\n', "row 2"),
+        (HEAD + ROW + 'u2,"a\\"b",48.862222222222,2.352222222222\n', "row 2"),
+        (HEAD + ROW + 'u2,"a"b,48.862222222222,2.352222222222\n', "row 2"),
+        (HEAD + ROW + 'u2, "a",48.862222222222,2.352222222222\n', "row 2"),
+        (HEAD + ROW + '"u2,b,48.862222222222,2.352222222222\n', "row 2"),
+        (HEAD + ROW + 'u2,b,48.862222222222,2.352222222222"\n' + ROW, "row 2"),
+        (HEAD + '"u,1",x,48.851111111111,2.341111111111"\n' + ROW, "row 1"),
+        ('who,"note,lat,lon\n' + ROW, "its first line"),
+        (HEAD + ROW + "u2,a\rb,48.862222222222,2.352222222222\n", "row 2"),
+        (HEAD + ROW + "u2,a\0b,48.862222222222,2.352222222222\n", "row 2"),
+    ],
+)
+@pytest.mark.parametrize("ending", ["csv", "csv.gz"])
+def test_a_quote_out_of_place_is_refused_with_its_row(runs, tmp_path, text, row, ending):
+    data = text.encode()
+    (tmp_path / f"in.{ending}").write_bytes(gzip.compress(data) if "gz" in ending else data)
+    with pytest.raises(DataError, match=row) as refused:
+        sanitize(runs / "laplace", tmp_path / f"in.{ending}", tmp_path / f"out.{ending}")
+    assert not any(part in str(refused.value) for part in ("48.8", "2.34", "11111", "22222"))
+    assert os.listdir(tmp_path) == [f"in.{ending}"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_every_other_byte_stays_whatever_the_dialect(runs, tmp_path, end, delimiter, mark):
+    rows = [
+        ['"the ""who"""', "lat", "lon", '"a, b; c|d\te"'],
+        ['"u\n1"', "48.851111111111", "2.341111111111", '""""'],
+        ["", '"48.862222222222"', "2.352222222222", "é\u2028\x85"],
+    ]
+    text = mark + "".join(delimiter.join(row) + end for row in rows)
+    (tmp_path / "in.csv").write_bytes(text.encode())
+    record = sanitize(runs / "laplace", tmp_path / "in.csv", tmp_path / "out.csv")
+    found = (tmp_path / "out.csv").read_bytes().decode()
+    written = [line[1:3] for line in _cut(found.removeprefix(mark), rows, delimiter, end)]
+    assert record["rows_in"] == 2 and written[0] == ["lat", "lon"]
+    for row, (lat, lon) in zip(rows, written, strict=True):
+        row[1:3] = [lat, lon]
+    assert found == mark + "".join(delimiter.join(row) + end for row in rows)
+
+
+def _cut(text, rows, delimiter, end):
+    """The fields of each line, found by what stands before and after the two coordinates."""
+    for row in rows:
+        start, stop = row[0] + delimiter, delimiter + row[3] + end
+        assert text.startswith(start)
+        body, _, text = text[len(start) :].partition(stop)
+        yield [row[0], *body.split(delimiter), row[3]]
+    assert text == ""
+
+
+def test_an_ending_in_capitals_is_unpacked_and_packed_too(runs, tmp_path):
+    (tmp_path / "IN.CSV.GZ").write_bytes(gzip.compress((HEAD + ROW).encode()))
+    sanitize(runs / "laplace", tmp_path / "IN.CSV.GZ", tmp_path / "OUT.CSV.GZ")
+    assert gzip.decompress((tmp_path / "OUT.CSV.GZ").read_bytes()).startswith(HEAD.encode())
+
+
+def test_a_file_that_unpacks_to_far_more_than_a_table_is_refused(runs, tmp_path, monkeypatch):
+    monkeypatch.setattr("sfumato.deploy.csv_table._UNPACKED", 1 << 20)
+    (tmp_path / "in.csv.gz").write_bytes(gzip.compress((HEAD + ROW * 100_000).encode()))
+    with pytest.raises(DataError, match="unpacks to more than 250 times"):
+        for _ in CsvTable(tmp_path / "in.csv.gz").blocks():
+            pass

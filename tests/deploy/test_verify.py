@@ -1,0 +1,184 @@
+"""What was written is read back by another parser before it gets its name: a writer that is wrong in
+any way is caught."""
+
+import os
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import sfumato as sf
+from sfumato.deploy import csv_table
+from sfumato.deploy.one_file import Policy
+from sfumato.deploy.sanitize import sanitize
+from sfumato.errors import DataError
+from tests.deploy.tables import checkins, write_parquet
+
+
+def _csv(path):
+    rows = [f"n{row},{48.851111111111 + row / 1e4!r},2.341111111111\n" for row in range(40)]
+    path.write_text("note,lat,lon\n" + "".join(rows))
+    return path
+
+
+def _row_lost(write):
+    def wrong(self, block, first, second, keep, users=None):
+        lost = np.ones(len(block), dtype=bool)
+        lost[5] = False
+        noted, self.noted = self.noted, csv_table.Noted()
+        write(self, block, first, second, lost, users)
+        self.noted = noted
+        noted.rows(len(block), None)
+
+    return wrong
+
+
+def _field_changed(write):
+    def wrong(self, block, first, second, keep, users=None):
+        block.records[7][0] = "other"
+        write(self, block, first, second, keep, users)
+
+    return wrong
+
+
+def _written_unlike_noted(write):
+    """The true text stays in the file while the notes say that it was replaced."""
+
+    def wrong(self, block, first, second, keep, users=None):
+        true = block.records[1][1]
+        write(self, block, first, second, keep, users)
+        self._target.write(f"n40,{true},2.341111111111\n")
+
+    return wrong
+
+
+@pytest.mark.parametrize("fault", [_row_lost, _field_changed, _written_unlike_noted])
+def test_a_wrong_csv_writer_is_caught_and_nothing_is_left(runs, tmp_path, monkeypatch, fault):
+    source = _csv(tmp_path / "in.csv")
+    monkeypatch.setattr(csv_table.CsvSink, "write", fault(csv_table.CsvSink.write))
+    with pytest.raises(DataError, match="read back by another parser and differs in") as refused:
+        sanitize(runs / "laplace", source, tmp_path / "out.csv")
+    assert "48.85" not in str(refused.value) and os.listdir(tmp_path) == ["in.csv"]
+
+
+@pytest.mark.parametrize("lost", ["a row", "the report", "another column"])
+def test_a_wrong_parquet_writer_is_caught_and_nothing_is_left(runs, tmp_path, monkeypatch, lost):
+    source = write_parquet(tmp_path / "in.parquet", checkins(60))
+    write = parquet.ParquetWriter.write_batch
+
+    def wrong(self, batch, **options):
+        if lost == "a row":
+            batch = batch.slice(1)
+        elif lost == "the report":
+            values = batch.column("latitude").to_numpy().copy()
+            values[3] = checkins(60)["latitude"][3].as_py()
+            batch = batch.set_column(2, batch.schema.field(2), pa.array(values))
+        else:
+            place = batch.schema.get_field_index("number")
+            turned = batch.column("number").take(pa.array(np.arange(60)[::-1]))
+            batch = batch.set_column(place, batch.schema.field(place), turned)
+        write(self, batch, **options)
+
+    monkeypatch.setattr(parquet.ParquetWriter, "write_batch", wrong)
+    with pytest.raises(DataError, match="read back by another parser and differs in"):
+        sanitize(runs / "laplace", source, tmp_path / "out.parquet")
+    assert os.listdir(tmp_path) == ["in.parquet"]
+
+
+LATITUDE, LONGITUDE = 48.851234567891, 2.341234567891
+
+
+def _hidden(kind: str) -> str:
+    return {
+        "the text": f"{LATITUDE!r}",
+        "zeros": f"{LATITUDE!r}000",
+        "five decimals": f"at {LATITUDE:.5f}",
+        "seven decimals": f"[{LONGITUDE:.7f}]",
+        "a decimal comma": f"{LATITUDE:.6f}".replace(".", ","),
+        "ten-millionths": f"{round(LATITUDE * 1e7)}",
+        "millionths in a text": f"id {round(LATITUDE * 1e6)} end",
+        "another row's": f"{LATITUDE + 1e-4!r}",
+    }[kind]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "the text",
+        "zeros",
+        "five decimals",
+        "seven decimals",
+        "a decimal comma",
+        "ten-millionths",
+        "millionths in a text",
+        "another row's",
+    ],
+)
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])
+def test_one_true_coordinate_in_one_row_of_thousands_is_found(runs, tmp_path, kind, ending):
+    """Where a share of rows would not show: row 7,000 of 9,000."""
+    rows = 9000
+    notes = [f"note {row * 7919 % 1000}" for row in range(rows)]
+    notes[7000] = _hidden(kind)
+    latitude = np.full(rows, 48.85) + np.arange(rows) * 1e-7
+    longitude = np.full(rows, 2.34) + np.arange(rows) * 1e-7
+    latitude[7000], longitude[7000], latitude[10] = LATITUDE, LONGITUDE, LATITUDE + 1e-4
+    table = pa.table({"lat": latitude, "lon": longitude, "note": notes})
+    source = tmp_path / f"in.{ending}"
+    if ending == "parquet":
+        write_parquet(source, table)
+    else:
+        from pyarrow import csv
+
+        packed = pa.CompressedOutputStream if "gz" in ending else None
+        with pa.OSFile(str(source), "wb") as raw:
+            target = packed(raw, "gzip") if packed else raw
+            csv.write_csv(table, target)
+            target.close()
+    with pytest.raises(DataError, match="'note'") as refused:
+        sanitize(runs / "laplace", source, tmp_path / f"out.{ending}")
+    assert "48.85" not in f"{refused.value} {refused.value.hint}"
+    assert os.listdir(tmp_path) == [f"in.{ending}"]
+    policy = Policy(keep=("note",))
+    assert sanitize(runs / "laplace", source, tmp_path / f"out.{ending}", policy=policy)
+
+
+def test_a_mechanism_that_reports_the_truth_is_not_refused_for_it(runs, tmp_path):
+    """The coin keeps some truths: on the middle of a cell that is the same number, and was drawn."""
+    from sfumato.deploy.release import release
+
+    released = release(sf.load_run(runs / "coin"))
+    centres = released.grid.snap(np.zeros((1, 2)) + np.arange(400)[:, None] % 20 * 50.0)
+    latitude, longitude = released.written(centres)
+    table = pa.table({"lat": latitude, "lon": longitude, "number": np.arange(400)})
+    source = write_parquet(tmp_path / "in.parquet", table)
+    sanitize(runs / "coin", source, tmp_path / "out.parquet")
+    found = parquet.read_table(tmp_path / "out.parquet")["lat"].to_numpy()
+    assert 0.02 < (found == latitude).mean() < 0.9
+
+
+def test_a_true_coordinate_in_a_columns_name_is_refused(runs, tmp_path):
+    name = f"near {LATITUDE!r}"
+    table = pa.table({"lat": [LATITUDE] * 3, "lon": [LONGITUDE] * 3, name: [1, 2, 3]})
+    write_parquet(tmp_path / "in.parquet", table)
+    (tmp_path / "in.csv").write_text(f"lat,lon,{name}\n{LATITUDE!r},{LONGITUDE!r},1\n")
+    for ending in ("csv", "parquet"):
+        with pytest.raises(DataError, match="names or notes"):
+            sanitize(runs / "laplace", tmp_path / f"in.{ending}", tmp_path / f"out.{ending}")
+
+
+def test_random_numbers_of_many_digits_are_not_taken_for_coordinates(runs, tmp_path):
+    """30,000 rows with three columns in the range of the coordinates: chance agrees in seven digits
+    about 0.02 times."""
+    random = np.random.default_rng(8)
+    rows = 30_000
+    columns = {
+        "lat": 48.85 + random.uniform(0, 0.01, rows),
+        "lon": 2.34 + random.uniform(0, 0.01, rows),
+        "price": random.uniform(0, 100, rows),
+        "score": random.uniform(0, 3, rows).round(7),
+        "number": random.integers(0, 10**9, rows),
+    }
+    source = write_parquet(tmp_path / "in.parquet", pa.table(columns))
+    assert sanitize(runs / "laplace", source, tmp_path / "out.parquet")["rows_out"] == rows
