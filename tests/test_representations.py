@@ -19,12 +19,12 @@ from sfumato.measure.judge import judge
 from sfumato.measure.membership import membership_test
 from sfumato.measure.prior import under_priors
 from sfumato.measure.repeated import repeated_reports
-from sfumato.measure.rows import on_demand
 from sfumato.mechanism.channel import Channel
 from sfumato.mechanism.codebook import CodebookNet
 from sfumato.mechanism.custom import Recorded
 from sfumato.mechanism.generator import GeneratorNet
 from sfumato.mechanism.laplace import PlanarLaplace
+from sfumato.mechanism.rows import on_demand
 from sfumato.mechanism.simple import Coin, Identity
 from sfumato.mechanism.wrap import Clamped, Remapped, Snapped
 

@@ -10,7 +10,6 @@ from sfumato.measure.membership import (
     SURE,
     area_under_curve,
     membership_test,
-    stored_places,
 )
 from sfumato.mechanism.simple import Coin
 
@@ -83,7 +82,7 @@ def test_weights_of_nets_are_not_places() -> None:
     net = sf.GeneratorNet(
         ((np.ones((3, 4)), np.ones(4)), (np.ones((4, 2)), np.ones(2))), centre_m=(7.0, 8.0)
     )
-    assert {tuple(place) for place in stored_places(net)} <= {(7.0, 8.0)}
+    assert {tuple(place) for place in net.places_in_file()} <= {(7.0, 8.0)}
 
 
 def test_the_area_is_the_chance_of_the_higher_score() -> None:

@@ -24,11 +24,11 @@ from sfumato.measure.repeated import (
     estimate_repeated_bayes_error,
     repeated_reports,
 )
-from sfumato.measure.rows import RowsOnDemand, on_demand, sent
 from sfumato.mechanism.channel import Channel
 from sfumato.mechanism.custom import Function
 from sfumato.mechanism.laplace import PlanarLaplace
-from sfumato.mechanism.law import Rows, euclidean
+from sfumato.mechanism.law import ReportRows, euclidean
+from sfumato.mechanism.rows import RowsOnDemand, on_demand
 from sfumato.mechanism.simple import Coin, Identity, constant
 from sfumato.mechanism.wrap import Snapped
 from tests.measure.chains import Chain, chains
@@ -40,7 +40,7 @@ def _law(matrix: np.ndarray) -> RowsOnDemand:
     from scipy import sparse
 
     return on_demand(
-        Rows(sparse.csr_matrix(matrix), np.arange(2.0 * matrix.shape[1]).reshape(-1, 2))
+        ReportRows(sparse.csr_matrix(matrix), np.arange(2.0 * matrix.shape[1]).reshape(-1, 2))
     )
 
 
@@ -237,7 +237,7 @@ def test_rows_of_snapped_laplace_are_its_law(grid: Grid | None) -> None:
     mechanism = Snapped(PlanarLaplace(0.02), Grid(cell_m=50.0))
     joint = CORNERS.joint()
     assert joint.places is not None
-    rows = sent(mechanism, joint.places, grid=grid)
+    rows = mechanism.rows_on(joint.places, grid)
     assert rows is not None
     law = mechanism.law(joint, grid=grid)
     assert law is not None and law.joint.places is not None
@@ -261,7 +261,7 @@ def test_a_truth_answered_outside_the_region_is_moved_to_its_edge() -> None:
     seen: list[np.ndarray] = []
 
     class Spy(Coin):
-        def rows(self, truth: np.ndarray) -> Rows:
+        def rows(self, truth: np.ndarray) -> ReportRows:
             seen.append(truth)
             return super().rows(truth)
 

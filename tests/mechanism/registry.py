@@ -9,6 +9,7 @@ from sfumato.data.joint import Joint
 from sfumato.data.samples import Samples
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.channel import Channel
+from sfumato.mechanism.codebook import CodebookNet
 from sfumato.mechanism.custom import Function, Recorded
 from sfumato.mechanism.generator import GeneratorNet
 from sfumato.mechanism.laplace import PlanarLaplace
@@ -38,6 +39,26 @@ def _net(*, keep: float = 0.0) -> GeneratorNet:
     return GeneratorNet(layers, centre_m=(20.0, 10.0), unit_m=80.0, levels=48, keep=keep)
 
 
+def _codebook(*, keep: float = 0.0, max_distance: float | None = None) -> CodebookNet:
+    random = np.random.default_rng(6)
+    sizes = ((2 + 2 * 3, 8), (8, len(REPORTS)))
+    layers = tuple(
+        (random.normal(0.0, 0.7, size), random.normal(0.0, 0.3, size[1])) for size in sizes
+    )
+    waves = random.normal(0.0, 2.0, (2, 3))
+    return CodebookNet(
+        GRID.snap(REPORTS),
+        layers,
+        waves,
+        GRID,
+        centre_m=(20.0, 10.0),
+        unit_m=80.0,
+        slope=0.01,
+        max_distance=max_distance,
+        keep=keep,
+    )
+
+
 MECHANISMS: dict[str, Callable[[], Mechanism]] = {
     "identity": Identity,
     "constant": lambda: constant((20.0, 30.0)),
@@ -61,6 +82,11 @@ MECHANISMS: dict[str, Callable[[], Mechanism]] = {
     "generator net": _net,
     "snapped generator net": lambda: Snapped(_net(), GRID),
     "snapped generator net that keeps some truths": lambda: Snapped(_net(keep=0.2), GRID),
+    "codebook net": _codebook,
+    "codebook net with a cap that keeps some truths": lambda: _codebook(
+        keep=0.2, max_distance=90.0
+    ),
+    "snapped codebook net": lambda: Snapped(_codebook(), Grid(cell_m=50.0)),
     "recorded": lambda: Recorded(
         truths=np.repeat(TRUTHS, 3, axis=0), reports=np.tile(REPORTS, (4, 1))
     ),

@@ -5,9 +5,12 @@ import os
 import numpy as np
 import pytest
 
+from sfumato.deploy.graphs import BUILDERS
 from sfumato.errors import MechanismError
-from sfumato.mechanism.base import Mechanism
-from tests.mechanism.registry import FIXED, TRUTHS
+from sfumato.mechanism import base
+from sfumato.mechanism.base import Mechanism, kinds
+from sfumato.mechanism.wrap import Snapped
+from tests.mechanism.registry import FIXED, GRID, MECHANISMS, SAMPLES, TRUTHS, law_of
 
 MANY = np.tile(TRUTHS, (50, 1))
 
@@ -96,3 +99,43 @@ def test_a_truth_of_another_shape_is_refused(mechanism: Mechanism, shape: tuple[
         MechanismError, match="a truth is two coordinates in metres, or n rows of two"
     ):
         mechanism.sample(np.zeros(shape))
+
+
+def test_rows_one_at_a_time_are_the_rows_of_the_law(mechanism: Mechanism) -> None:
+    """P(secret, report) built row by row is that of the law, on own reports or on cells."""
+    before = SAMPLES.joint()
+    assert before.places is not None
+    law = law_of(mechanism, before)
+    grid = None if mechanism.law(before) is not None else GRID
+    rows = mechanism.rows_on(before.places, grid)
+    assert (rows is None) == (law is None)
+    if rows is not None and law is not None:
+        seen = rows.joint(before)
+        order, other = (np.lexsort(np.round(joint.places, 6).T) for joint in (seen, law.joint))
+        assert np.allclose(seen.table[:, order], law.joint.table[:, other], atol=1e-9)
+
+
+def test_every_kind_is_in_the_registry_and_exported_or_known_not_to_be() -> None:
+    """One line in the tests' registry for each kind of the package, one in the export's."""
+    ours = {name: kind for name, kind in kinds().items() if kind.__module__.startswith("sfumato.")}
+    assert {make().kind for make in MECHANISMS.values()} == set(ours)
+    assert {kind.kind for kind in BUILDERS} == set(ours) - {"function", "recorded"}
+
+
+def test_a_file_is_taken_to_list_truths_unless_its_kind_says_no() -> None:
+    class Mine(Mechanism):
+        kind = "a kind that says nothing"
+
+        def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
+            return truth
+
+        def arrays(self) -> dict[str, np.ndarray]:
+            return {"anything": TRUTHS, "inner": np.zeros(3)}
+
+    del base._KINDS[Mine.kind]
+    assert Mine().lists_truths and len(Mine().places_in_file()) == len(TRUTHS)
+    assert Snapped(Mine(), GRID).lists_truths and len(Snapped(Mine(), GRID).places_in_file()) == 4
+    lists = {make().kind for make in MECHANISMS.values() if make().lists_truths}
+    assert lists == {"channel", "clamped", "remapped", "snapped", "recorded", "function"}
+    assert not MECHANISMS["snapped laplace"]().lists_truths
+    assert not MECHANISMS["snapped codebook net"]().lists_truths

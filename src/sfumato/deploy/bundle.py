@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.deploy.accuracy import accuracy
-from sfumato.deploy.graphs import graph_of, holds_truths
+from sfumato.deploy.graphs import graph_of
 from sfumato.deploy.onnx_file import OPSET
 from sfumato.deploy.release import Release, release
 from sfumato.deploy.web_files import web_files
@@ -46,7 +46,7 @@ def export(
     loaded = load_run(run)
     released = release(loaded)
     folder = Path(target)
-    if holds_truths(released.mechanism) and not reveal_truths:
+    if released.mechanism.lists_truths and not reveal_truths:
         raise FileError(
             f"the mechanism of {loaded.folder} lists true locations of its data, and a bundle is"
             " handed out; nothing was written",
@@ -179,7 +179,7 @@ def _manifest(run: Run, released: Release, *, reveal_truths: bool) -> dict[str, 
             "test": None if test is None else {name: test.get(name) for name in _FIGURES},
         },
         "proved": _proved(run),
-        "holds_true_locations": reveal_truths and holds_truths(released.mechanism),
+        "holds_true_locations": reveal_truths and released.mechanism.lists_truths,
     }
 
 

@@ -45,16 +45,6 @@ def build(graph: Graph, mechanism: Mechanism, truth: str, chance: str) -> str:
     )
 
 
-def holds_truths(mechanism: Mechanism) -> bool:
-    """Whether the mechanism's file lists places of the data that it was made from."""
-    inner = getattr(mechanism, "inner", None)
-    return (
-        isinstance(mechanism, (Channel, Remapped))
-        or mechanism.kind == "recorded"
-        or (inner is not None and holds_truths(inner))
-    )
-
-
 def _identity(graph: Graph, mechanism: Identity, truth: str, chance: str) -> str:
     return graph.add("Identity", truth)
 

@@ -14,9 +14,8 @@ from scipy.stats import rankdata
 
 from sfumato.data.grid import Grid
 from sfumato.data.samples import Samples
-from sfumato.errors import MechanismError, ProblemError
+from sfumato.errors import ProblemError
 from sfumato.measure.estimate import Estimate, wilson
-from sfumato.measure.rows import sent
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import Loss, euclidean
 from sfumato.randomness import generator
@@ -24,7 +23,6 @@ from sfumato.randomness import generator
 _FEWEST = 10  # points on either side
 _MOST = 250
 _SAME_M = 1e-3  # nearer than this to a stored place is that place
-_NOT_PLACES = ("weights", "bias", "waves")  # arrays of nets
 NEAR, SURE, CHEAP = "nearer to a place in the file", "surer of its report", "costs less"
 
 
@@ -97,7 +95,7 @@ def membership_test(
     """
     plane = mechanism.plane or train.plane
     train, held_out = train.on_plane(plane), held_out.on_plane(plane)
-    stored = stored_places(mechanism)
+    stored = mechanism.places_in_file()
     own = np.unique(train.truth, axis=0)
     listed = 0.0 if not len(stored) else float((_distance(stored, own) <= _SAME_M).mean())
     inside, outside = _seen_once(train.truth, held_out.truth)
@@ -108,7 +106,7 @@ def membership_test(
     points = np.vstack([random.permutation(part)[:count] for part in (inside, outside)])
     scores = {} if not len(stored) else {NEAR: -_distance(stored, points)}
     try:
-        law = sent(mechanism, points, grid=grid)
+        law = mechanism.rows_on(points, grid)
     except ProblemError:  # noise over more cells than are counted
         law = None
     if law is not None:
@@ -139,24 +137,6 @@ def area_under_curve(members: np.ndarray, others: np.ndarray) -> Estimate:
     fewer = min(len(members), len(others))
     low, high = wilson(value, fewer)
     return Estimate(value, low, high, "estimate", hits=fewer, errs="unbiased; one score of several")
-
-
-def stored_places(mechanism: Mechanism) -> np.ndarray:
-    """The places that stand in a mechanism's file: every array of points, and single points; not
-    the weights of nets."""
-    try:
-        arrays = mechanism.arrays()
-    except MechanismError:  # cannot be saved: there is no file
-        return np.empty((0, 2))
-    found = [
-        array.reshape(-1, 2).astype(float)
-        for name, array in arrays.items()
-        if not any(word in name for word in _NOT_PLACES)
-        and array.dtype.kind == "f"
-        and array.shape[-1:] == (2,)
-        and array.ndim <= 2
-    ]
-    return np.vstack([np.empty((0, 2)), *found])
 
 
 def _distance(stored: np.ndarray, points: np.ndarray) -> np.ndarray:

@@ -18,9 +18,9 @@ from sfumato.errors import ProblemError
 from sfumato.files import array_hash
 from sfumato.measure.estimate import Estimate, estimate_mean, wilson
 from sfumato.measure.exact import bayes_error
-from sfumato.measure.rows import RowsOnDemand, sent, sent_by_secrets
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import Loss, euclidean
+from sfumato.mechanism.rows import RowsOnDemand, rows_of_secrets
 from sfumato.randomness import generator
 
 COUNTS = (1, 2, 5, 10, 50)
@@ -127,7 +127,7 @@ def _from_places(
 ) -> tuple[Estimate, ...]:
     """Reports from other places of the user each: to the adversary the user is then what a truth is
     for one place."""
-    users = replace(sent_by_secrets(seen), within=within)
+    users = replace(rows_of_secrets(seen), within=within)
     return estimate_repeated_bayes_error(
         Joint(np.diag(seen.prior), secrets=seen.secrets), users, counts, draws=draws, seed=seed
     )
@@ -142,7 +142,7 @@ def _checked(counts: Sequence[int]) -> tuple[int, ...]:
 
 def _law(mechanism: Mechanism, before: Joint, grid: Grid | None) -> RowsOnDemand:
     assert before.places is not None
-    law = sent(mechanism, before.places, grid=grid)
+    law = mechanism.rows_on(before.places, grid)
     if law is None:
         raise ProblemError(
             f"the law of this mechanism ('{mechanism.kind}') is not known, and repeated reports"

@@ -14,11 +14,13 @@ from sfumato.data.joint import Joint
 from sfumato.data.plane import Plane, looks_like_degrees
 from sfumato.errors import FileError, MechanismError, SfumatoError
 from sfumato.files import read_arrays, written_beside
-from sfumato.mechanism.law import Law, Loss, Rows, euclidean, merge_on_grid
+from sfumato.mechanism.law import Law, Loss, ReportRows, euclidean, merge_on_grid
+from sfumato.mechanism.rows import RowsOnDemand, on_demand
 from sfumato.randomness import uniforms
 
 _KINDS: dict[str, type["Mechanism"]] = {}
 _FORMAT = "sfumato mechanism 1"
+_INNER = "inner."  # before the names of a wrapped mechanism's arrays
 
 
 class Mechanism(ABC):
@@ -32,6 +34,8 @@ class Mechanism(ABC):
 
     kind: ClassVar[str]
     draws: int = 1
+    lists_truths: bool = True  # does its file list places of its data?  Yes, unless a kind says no
+    not_places: ClassVar[tuple[str, ...]] = ()  # arrays of its file that hold no places, by prefix
     _plane: Plane | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -87,9 +91,22 @@ class Mechanism(ABC):
     def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
         """Reports for truths (n, 2) and uniforms (n, draws)."""
 
-    def rows(self, truth: np.ndarray) -> Rows | None:
+    def rows(self, truth: np.ndarray) -> ReportRows | None:
         """P(report | truth) for each truth, with the places of the reports; None when it is not
         finite."""
+        return None
+
+    def rows_on(self, truth: np.ndarray, grid: Grid | None = None) -> RowsOnDemand | None:
+        """The rows at given truths, one at a time: on the mechanism's own reports, or merged into
+        the cells of `grid`.  None when the law is not known (or needs a grid and got none)."""
+        rows = self.rows(truth)
+        if rows is None:
+            return None
+        return on_demand(rows if grid is None else ReportRows(rows.matrix, grid.snap(rows.places)))
+
+    def law_of_cells(self, joint: Joint, grid: Grid, *, loss: Loss = euclidean) -> Law | None:
+        """P(secret, cell) and the loss of reporting the middle of the cell that a report falls in,
+        for a mechanism that can integrate its law over cells; None for all others."""
         return None
 
     def law(self, joint: Joint, *, grid: Grid | None = None, loss: Loss = euclidean) -> Law | None:
@@ -112,6 +129,23 @@ class Mechanism(ABC):
         """Geo-indistinguishability per metre that holds by design at all truths; None where nothing
         is known by design."""
         return None
+
+    def places_in_file(self) -> np.ndarray:
+        """The places that stand in the mechanism's file: every array of points, and single points,
+        but for the arrays that `not_places` names."""
+        try:
+            arrays = self.arrays()
+        except MechanismError:  # cannot be saved: there is no file
+            return np.empty((0, 2))
+        found = [
+            array.reshape(-1, 2).astype(float)
+            for name, array in arrays.items()
+            if not name.startswith((_INNER, *self.not_places))
+            and array.dtype.kind == "f"
+            and array.shape[-1:] == (2,)
+            and array.ndim <= 2
+        ]
+        return np.vstack([np.empty((0, 2)), *found])
 
     # Files ---------------------------------------------------------------------------------------
 
@@ -146,15 +180,20 @@ def load_mechanism(path: str | Path) -> Mechanism:
     return mechanism_from_arrays(read_arrays(path, what="mechanism"), source=str(path))
 
 
+def kinds() -> dict[str, type[Mechanism]]:
+    """Every mechanism by the word for its kind: those of this package, and those of your own that
+    were imported.  Files, tests and exports go by it."""
+    for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
+        import_module(f"sfumato.mechanism.{module.name}")
+    return dict(_KINDS)
+
+
 def mechanism_from_arrays(arrays: dict[str, np.ndarray], *, source: str) -> Mechanism:
     """Build a mechanism from stored arrays, checking that they are ours."""
     if "format" not in arrays or "kind" not in arrays or str(arrays["format"]) != _FORMAT:
         raise FileError(f"{source} is not a mechanism file of this version; expected '{_FORMAT}'")
     kind = str(arrays["kind"])
-    if kind not in _KINDS:  # its module may not have been imported yet
-        for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
-            import_module(f"sfumato.mechanism.{module.name}")
-    if kind not in _KINDS:
+    if kind not in _KINDS and kind not in kinds():
         raise FileError(
             f"{source} holds a mechanism of kind '{kind}', which this version does not know"
         )
@@ -176,14 +215,14 @@ def mechanism_from_arrays(arrays: dict[str, np.ndarray], *, source: str) -> Mech
 def inner_arrays(inner: Mechanism) -> dict[str, np.ndarray]:
     """The arrays of a wrapped mechanism, under names of their own."""
     stored = {"format": np.array(_FORMAT), "kind": np.array(inner.kind), **inner.arrays()}
-    return {f"inner.{name}": array for name, array in stored.items()}
+    return {f"{_INNER}{name}": array for name, array in stored.items()}
 
 
 def inner_mechanism(arrays: dict[str, np.ndarray]) -> Mechanism:
     """Build the wrapped mechanism again."""
     nested = {
-        name.removeprefix("inner."): array
+        name.removeprefix(_INNER): array
         for name, array in arrays.items()
-        if name.startswith("inner.")
+        if name.startswith(_INNER)
     }
     return mechanism_from_arrays(nested, source="a wrapped mechanism")

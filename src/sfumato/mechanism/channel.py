@@ -8,7 +8,7 @@ from scipy.spatial import cKDTree
 
 from sfumato.errors import MechanismError
 from sfumato.mechanism.base import Mechanism
-from sfumato.mechanism.law import Rows, euclidean
+from sfumato.mechanism.law import ReportRows, euclidean
 
 _SAME_M = 1e-6  # truths this close are the same place
 
@@ -101,11 +101,11 @@ class Channel(Mechanism):
         entry = np.minimum(entry, self.matrix.indptr[row + 1] - 1)
         return self.reports[self.matrix.indices[entry]]
 
-    def rows(self, truth: np.ndarray) -> Rows:
+    def rows(self, truth: np.ndarray) -> ReportRows:
         row, known = self._row_of(truth)
         if not known:
             return self.extended(truth).rows(truth)
-        return Rows(self.matrix[row], self.reports)
+        return ReportRows(self.matrix[row], self.reports)
 
     def extended(self, truth: np.ndarray) -> "Channel":
         """The channel at other truths, by the rule for truths that are not in the list."""

@@ -10,7 +10,7 @@ from scipy import sparse
 from sfumato.data.grid import Grid
 from sfumato.errors import MechanismError
 from sfumato.mechanism.base import Mechanism
-from sfumato.mechanism.law import Rows
+from sfumato.mechanism.law import ReportRows
 from sfumato.mechanism.layers import (
     Layers,
     check_frame,
@@ -50,6 +50,8 @@ class CodebookNet(Mechanism):
     max_distance: float | None = None
     keep: float = 0.0
     kind = "codebook net"
+    lists_truths = False
+    not_places = ("weights", "bias", "waves")
 
     def __post_init__(self) -> None:
         places, waves = np.asarray(self.places, float), np.asarray(self.waves, np.float32)
@@ -145,17 +147,17 @@ class CodebookNet(Mechanism):
                 reports[rows][own] = self.grid.snap(truth[rows][own])
         return reports
 
-    def rows(self, truth: np.ndarray) -> Rows:
+    def rows(self, truth: np.ndarray) -> ReportRows:
         chances = self.chances(truth)
         drawn = sparse.csr_matrix(chances * (1 - self.keep))
         left = np.where(chances.sum(axis=1) == 0, 1.0, self.keep)
         if not left.any():
-            return Rows(drawn, self.places)
+            return ReportRows(drawn, self.places)
         cells, column = np.unique(self.grid.index(truth), axis=0, return_inverse=True)
         own = sparse.csr_matrix(
             (left, (np.arange(len(truth)), column.ravel())), shape=(len(truth), len(cells))
         )
-        return Rows(
+        return ReportRows(
             sparse.hstack([drawn, own], format="csr"),
             np.vstack([self.places, self.grid.centre_of(cells)]),
         )

@@ -7,7 +7,7 @@ from scipy import sparse
 
 from sfumato.errors import MechanismError
 from sfumato.mechanism.base import Mechanism
-from sfumato.mechanism.law import Rows
+from sfumato.mechanism.law import ReportRows
 from sfumato.mechanism.layers import (
     Layers,
     check_frame,
@@ -43,6 +43,8 @@ class GeneratorNet(Mechanism):
     levels: int | None = LEVELS
     keep: float = 0.0
     kind = "generator net"
+    lists_truths = False
+    not_places = ("weights", "bias")
 
     def __post_init__(self) -> None:
         layers, outputs = checked_layers(self.layers, inputs=3)
@@ -81,7 +83,7 @@ class GeneratorNet(Mechanism):
             reports[rows] = forward(layers, values) * self.unit_m + np.array(self.centre_m)
         return reports
 
-    def rows(self, truth: np.ndarray) -> Rows | None:
+    def rows(self, truth: np.ndarray) -> ReportRows | None:
         if self.levels is None:
             return None
         count, levels = len(truth), self.levels
@@ -96,9 +98,9 @@ class GeneratorNet(Mechanism):
             shape=(count, count * levels),
         )
         if not self.keep:
-            return Rows(drawn, places)
+            return ReportRows(drawn, places)
         kept = sparse.identity(count, format="csr") * self.keep
-        return Rows(sparse.hstack([kept, drawn], format="csr"), np.vstack([truth, places]))
+        return ReportRows(sparse.hstack([kept, drawn], format="csr"), np.vstack([truth, places]))
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {

@@ -1,15 +1,17 @@
 """The planar Laplace mechanism, sampled exactly and integrated exactly over cells."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import factorial
 
 import numpy as np
 
 from sfumato.data.grid import Grid
 from sfumato.data.joint import Joint
-from sfumato.errors import MechanismError
+from sfumato.errors import MechanismError, ProblemError
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import Law, Loss, euclidean
+from sfumato.mechanism.rows import MOST_ENTRIES, RowsOnDemand
 
 _TAIL = 1e-6  # probability left outside the window over which cells are summed
 # tail and series error together, in total variation (measured against a tenfold finer sum)
@@ -18,6 +20,7 @@ _NEAR = 4  # cells this close to the truth are integrated exactly: the density h
 _FINE = 0.3  # epsilon times cell side above which cells are split for the series of far cells
 _WIDEST_WINDOW = 4e7  # cells times secrets that are held at once, about a gigabyte
 _MOST_CELLS = 3e9  # about half a minute
+_WIDEST_ROW = 2e7  # cells of one row
 _BLOCK = 16384  # reports made at a time: what is at work stays in the cache
 _SINE = [
     (-1) ** n / float(factorial(2 * n + 1)) for n in range(7, 0, -1)
@@ -38,6 +41,7 @@ class PlanarLaplace(Mechanism):
 
     epsilon: float
     kind = "planar laplace"
+    lists_truths = False
     draws = 2
 
     def __post_init__(self) -> None:
@@ -109,21 +113,10 @@ class PlanarLaplace(Mechanism):
         None when there are so many truths and cells that sampling is the better way.
         """
         assert joint.places is not None
-        reach = float(self.radius(np.array(1 - _TAIL))) + grid.cell_m
-        if (
-            len(joint.places)
-            * (
-                (np.ptp(joint.places, axis=0).max() + 2 * reach)
-                / min(grid.cell_m, _FINE / self.epsilon)
-            )
-            ** 2
-            > _MOST_CELLS
-        ):
+        side = np.ptp(joint.places, axis=0).max() + 2 * self._reach(grid)
+        if len(joint.places) * (side / min(grid.cell_m, _FINE / self.epsilon)) ** 2 > _MOST_CELLS:
             return None
-        # One window for all truths, so that cutting the tails off cannot tell one truth from
-        # another.
-        low = grid.index(joint.places.min(axis=0) - reach)
-        shape = grid.index(joint.places.max(axis=0) + reach) - low + 1
+        low, shape = self._window(joint.places, grid)
         if float(shape[0]) * float(shape[1]) * len(joint.secrets) > _WIDEST_WINDOW:
             return None
         centres = None
@@ -141,11 +134,10 @@ class PlanarLaplace(Mechanism):
                 weight = joint.table[secret, column]
                 table[secret] += weight * window
                 cost_of[secret] += weight * mean
-        index = np.stack(np.unravel_index(np.arange(shape.prod()), tuple(shape)), axis=1) + low
         return Law(
             joint=Joint(
                 table.reshape(len(joint.secrets), -1) / table.sum(),
-                places=grid.centre_of(index),
+                places=_middles(grid, low, shape),
                 secrets=joint.secrets,
             ),
             loss=float(cost_of.sum()),
@@ -155,6 +147,37 @@ class PlanarLaplace(Mechanism):
             cell_m=grid.cell_m,
             missing=_WITHIN,
         )
+
+    def rows_on(self, truth: np.ndarray, grid: Grid | None = None) -> RowsOnDemand | None:
+        """The chance of each cell of one window, truth by truth."""
+        if grid is None:
+            return None
+        low, shape = self._window(truth, grid)
+        if float(shape[0]) * float(shape[1]) > _WIDEST_ROW:
+            raise ProblemError(
+                f"the noise spreads over {shape[0]} x {shape[1]} cells of {grid.cell_m:g} m;"
+                " expected larger cells"
+            )
+        places = _middles(grid, low, shape)
+        every = np.arange(len(places))
+
+        def row(number: int) -> tuple[np.ndarray, np.ndarray]:
+            return every, self._cells(truth[number], grid, low, shape)[0].ravel()
+
+        held = len(truth) * len(places) <= MOST_ENTRIES  # each row is asked for a few times
+        return RowsOnDemand(
+            len(truth), places, lru_cache(maxsize=None)(row) if held else row, _WITHIN
+        )
+
+    def _reach(self, grid: Grid) -> float:
+        return float(self.radius(np.array(1 - _TAIL))) + grid.cell_m
+
+    def _window(self, truth: np.ndarray, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
+        """The first cell and the shape of one window for all truths, so that cutting the tails off
+        cannot tell one truth from another."""
+        reach = self._reach(grid)
+        low = grid.index(truth.min(axis=0) - reach)
+        return low, grid.index(truth.max(axis=0) + reach) - low + 1
 
     def _cells(
         self, place: np.ndarray, grid: Grid, low: np.ndarray, shape: np.ndarray
@@ -231,6 +254,12 @@ class PlanarLaplace(Mechanism):
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> "PlanarLaplace":
         return cls(epsilon=float(arrays["epsilon"]))
+
+
+def _middles(grid: Grid, low: np.ndarray, shape: np.ndarray) -> np.ndarray:
+    """The middles of the cells of a window, column by column."""
+    index = np.stack(np.unravel_index(np.arange(shape.prod()), tuple(shape)), axis=1) + low
+    return grid.centre_of(index)
 
 
 def _between(edges: list[np.ndarray], step: int) -> np.ndarray:

@@ -26,20 +26,20 @@ def squared(truth: np.ndarray, report: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class ReportRows:
     """P(report | truth): a sparse row-stochastic matrix and the places of its columns."""
 
     matrix: sparse.csr_matrix = field(repr=False)
     places: np.ndarray = field(repr=False)
 
-    def distinct(self) -> "Rows":
+    def distinct(self) -> "ReportRows":
         """The same law with each report place listed once."""
         places, column = np.unique(self.places, axis=0, return_inverse=True)
         old = len(self.places)
         merge = sparse.csr_matrix(
             (np.ones(old), (np.arange(old), column.ravel())), shape=(old, len(places))
         )
-        return Rows(sparse.csr_matrix(self.matrix @ merge), places)
+        return ReportRows(sparse.csr_matrix(self.matrix @ merge), places)
 
 
 def merged_places(places: np.ndarray) -> tuple[np.ndarray, sparse.csr_matrix]:
@@ -68,7 +68,7 @@ class Law:
     missing: float = 0.0
 
     @classmethod
-    def of_rows(cls, joint: Joint, rows: Rows, *, loss: Loss) -> "Law":
+    def of_rows(cls, joint: Joint, rows: ReportRows, *, loss: Loss) -> "Law":
         """Push P(secret, truth) through finitely many reports, listing each report place once."""
         assert joint.places is not None
         flat = rows.matrix.tocoo()

@@ -7,7 +7,7 @@ from scipy import sparse
 
 from sfumato.errors import MechanismError
 from sfumato.mechanism.base import Mechanism
-from sfumato.mechanism.law import Rows
+from sfumato.mechanism.law import ReportRows
 
 
 @dataclass(frozen=True)
@@ -15,13 +15,14 @@ class Identity(Mechanism):
     """Reports the truth."""
 
     kind = "identity"
+    lists_truths = False
     draws = 0
 
     def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
         return truth.copy()
 
-    def rows(self, truth: np.ndarray) -> Rows:
-        return Rows(sparse.identity(len(truth), format="csr"), truth)
+    def rows(self, truth: np.ndarray) -> ReportRows:
+        return ReportRows(sparse.identity(len(truth), format="csr"), truth)
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {}
@@ -42,6 +43,7 @@ class Coin(Mechanism):
     keep: float
     place: tuple[float, float] = field(repr=False)
     kind = "coin"
+    lists_truths = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.keep <= 1:
@@ -56,10 +58,12 @@ class Coin(Mechanism):
     def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
         return np.where(chance < self.keep, truth, np.array(self.place))
 
-    def rows(self, truth: np.ndarray) -> Rows:
+    def rows(self, truth: np.ndarray) -> ReportRows:
         kept = sparse.identity(len(truth), format="csr") * self.keep
         fixed = sparse.csr_matrix(np.full((len(truth), 1), 1 - self.keep))
-        return Rows(sparse.hstack([kept, fixed], format="csr"), np.vstack([truth, self.place]))
+        return ReportRows(
+            sparse.hstack([kept, fixed], format="csr"), np.vstack([truth, self.place])
+        )
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {"keep": np.array(self.keep), "place": np.array(self.place, dtype=float)}

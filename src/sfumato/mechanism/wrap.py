@@ -13,8 +13,8 @@ from sfumato.data.joint import Joint
 from sfumato.data.plane import Plane
 from sfumato.errors import MechanismError
 from sfumato.mechanism.base import Mechanism, inner_arrays, inner_mechanism
-from sfumato.mechanism.laplace import PlanarLaplace
-from sfumato.mechanism.law import Law, Loss, Rows, euclidean, merge_on_grid, merged_places
+from sfumato.mechanism.law import Law, Loss, ReportRows, euclidean, merge_on_grid, merged_places
+from sfumato.mechanism.rows import RowsOnDemand
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +37,13 @@ class Wrapped(Mechanism):
         return self._plane or self.inner.plane
 
     @property
+    def lists_truths(self) -> bool:  # type: ignore[override]
+        return self.inner.lists_truths
+
+    def places_in_file(self) -> np.ndarray:
+        return np.vstack([super().places_in_file(), self.inner.places_in_file()])
+
+    @property
     def geo_epsilon(self) -> float | None:
         return (
             self.inner.geo_epsilon
@@ -45,9 +52,9 @@ class Wrapped(Mechanism):
     def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
         return self._move(self.inner.report(truth, chance))
 
-    def rows(self, truth: np.ndarray) -> Rows | None:
+    def rows(self, truth: np.ndarray) -> ReportRows | None:
         rows = self.inner.rows(truth)
-        return None if rows is None else Rows(rows.matrix, self._move(rows.places))
+        return None if rows is None else ReportRows(rows.matrix, self._move(rows.places))
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +71,7 @@ class Snapped(Wrapped):
     def _move(self, reports: np.ndarray) -> np.ndarray:
         return self.grid.snap(reports)
 
-    def rows(self, truth: np.ndarray) -> Rows | None:
+    def rows(self, truth: np.ndarray) -> ReportRows | None:
         rows = self.inner.rows(truth)
         if rows is None:
             return None
@@ -81,13 +88,17 @@ class Snapped(Wrapped):
         matrix = sparse.csr_matrix(
             (flat.data, (flat.row, column[flat.col])), shape=(len(truth), len(key))
         )
-        return Rows(matrix, self.grid.centre_of(cells))
+        return ReportRows(matrix, self.grid.centre_of(cells))
+
+    def rows_on(self, truth: np.ndarray, grid: Grid | None = None) -> RowsOnDemand | None:
+        rows = super().rows_on(truth, grid)
+        if rows is not None:
+            return rows
+        cells = self.inner.rows_on(truth, self.grid)
+        return cells if cells is None or grid is None else cells.merged(grid)
 
     def law(self, joint: Joint, *, grid: Grid | None = None, loss: Loss = euclidean) -> Law | None:
-        if isinstance(self.inner, PlanarLaplace):
-            law = self.inner.law_of_cells(joint, self.grid, loss=loss)
-        else:
-            law = super().law(joint, loss=loss)
+        law = self.inner.law_of_cells(joint, self.grid, loss=loss) or super().law(joint, loss=loss)
         if law is None:
             return None
         return replace(law, cell_m=self.grid.cell_m) if grid is None else merge_on_grid(law, grid)
@@ -134,6 +145,7 @@ class Remapped(Wrapped):
     seen: np.ndarray = field(repr=False)
     better: np.ndarray = field(repr=False)
     kind = "remapped"
+    lists_truths = True  # of its candidates some are truths
 
     def __post_init__(self) -> None:
         if len(self.seen) != len(self.better) or not len(self.seen):
