@@ -114,7 +114,7 @@ def test_the_frontier_names_its_data_its_band_and_every_mechanism(
         crossing.frontier.problem.samples.name,
         "proved: nothing on 100 m cells passes this",
         "reached by a mechanism on 100 m cells",
-        "not known",
+        "the best lies within",
         "laplace",
         "coin",
     ):

@@ -356,7 +356,13 @@ def draw_frontier(trade_off: TradeOff, path: Path) -> None:
                 label=f"reached by a mechanism on {cells}",
             )
             axes.fill_between(
-                budgets, reached, bound, color=COLOURS[0], alpha=0.2, linewidth=0, label="not known"
+                budgets,
+                reached,
+                bound,
+                color=COLOURS[0],
+                alpha=0.2,
+                linewidth=0,
+                label="the best lies within",
             )
             for number, name in enumerate(names):
                 _place(axes, [one for one in trade_off.placed if one.name == name], key, number)

@@ -16,7 +16,7 @@ import numpy as np
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from sfumato.data.categories import CategoricalData
+from sfumato.data.categories import CategoricalData, LossMatrix
 from sfumato.data.grid import Grid, Region
 from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError
@@ -94,11 +94,12 @@ def report_html(comparison: Comparison) -> str:
 
 def rendered(template: str, **values: object) -> str:
     """A template of ours, filled in."""
-    return _environment().get_template(template).render(values)
+    return environment().get_template(template).render(values)
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Our templates, with what they may call."""
     templates = files("sfumato.render") / "templates"
     environment = Environment(
         loader=FunctionLoader(lambda name: (templates / name).read_text(encoding="utf-8")),
@@ -114,6 +115,7 @@ def _environment() -> Environment:
         described=described,
         interval=interval,
         listed=listed,
+        loss_unit=loss_unit,
         over_by=over_by,
         percent=lambda share, digits=1: f"{share:.{digits}%}",
         share=lambda share: f"{share:.1%}" if share >= 0.001 else f"{100 * share:.1g}%",
@@ -156,6 +158,11 @@ def listed(names: Iterable[str], most: int = 12) -> str:
 def unit(row: Row) -> str:
     """The unit of a row's loss."""
     return "m²" if row.entry.loss is squared else "m"
+
+
+def loss_unit(loss: object) -> str:
+    """A loss's unit, to stand behind a number; a table of losses has none."""
+    return "" if isinstance(loss, LossMatrix) else "\u00a0m²" if loss is squared else "\u00a0m"
 
 
 def amount(value: float) -> str:

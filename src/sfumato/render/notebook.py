@@ -1,0 +1,25 @@
+"""What a notebook shows of a value: a small table without any coordinate of the data."""
+
+from sfumato.data.categories import CategoricalData
+from sfumato.data.samples import Samples, Split
+from sfumato.measure.certificate import Certificate
+from sfumato.render.html import environment
+from sfumato.report.compare import Comparison
+from sfumato.solver.frontier import Frontier
+from sfumato.solver.solution import Solution
+
+_TABLES: dict[type, str] = {
+    Samples: "samples",
+    Split: "split",
+    CategoricalData: "categories",
+    Solution: "solution",
+    Comparison: "comparison",
+    Frontier: "frontier",
+    Certificate: "certificate",
+}
+
+
+def notebook_html(value: object) -> str:
+    """A table of HTML for any of the values above."""
+    macros = environment().get_template("notebook.html.j2").module
+    return str(getattr(macros, _TABLES[type(value)])(value)).strip()

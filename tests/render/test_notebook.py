@@ -1,0 +1,99 @@
+"""What a notebook shows of a value holds its figures and none of the data's coordinates."""
+
+import re
+
+import numpy as np
+import pytest
+
+import sfumato as sf
+from sfumato.render.notebook import notebook_html
+from sfumato.report.compare import Comparison, Entry
+from sfumato.solver.frontier import Frontier
+
+_AWAY = np.array([71234.5, -83456.7])  # places whose numbers come from nowhere else
+_NAMES = ("<script>alert(1)</script>", "\x1b[31mBen")
+
+
+def _samples(name: str = "some <b>users</b>") -> sf.Samples:
+    secret = np.repeat([0, 1], [3, 5])
+    truth = _AWAY + 400.0 * secret[:, None] + np.arange(16).reshape(8, 2)
+    return sf.Samples(secret=secret, truth=truth, secrets=_NAMES, name=name)
+
+
+@pytest.fixture(scope="module")
+def solution() -> sf.Solution:
+    return sf.solve(sf.Problem(_samples(), max_loss=150, cell_m=100), sf.Exact(), seed=3)
+
+
+@pytest.fixture(scope="module")
+def comparison(solution: sf.Solution) -> Comparison:
+    return sf.compare(
+        [solution, Entry("<i>away</i>", sf.constant(tuple(_AWAY)), 5.0)], on=_samples()
+    )
+
+
+@pytest.fixture(scope="module")
+def values(solution: sf.Solution, comparison: Comparison) -> list[object]:
+    frontier = sf.frontier(solution.problem, np.array([80.0, 150.0]), gap=0.05)
+    certificate = solution.certificate
+    assert certificate is not None
+    split = sf.Split(_samples(), _samples())
+    return [_samples(), split, solution, comparison, frontier, certificate]
+
+
+def test_no_coordinate_is_shown(values: list[object]) -> None:
+    for value in values:
+        shown = notebook_html(value)
+        assert not re.search(r"7[12]\d{3}|8[23]\d{3}", re.sub("[0-9a-f]{12}…", "", shown)), shown
+
+
+def test_each_is_one_table_in_which_names_are_text(values: list[object]) -> None:
+    for value in values:
+        shown = notebook_html(value)
+        assert set(re.findall(r"<(\w+)", shown)) <= {
+            *("table", "caption", "thead", "tbody", "tr", "th", "td")
+        }
+        assert shown.startswith("<table>") and shown.count("<table>") == 1
+        assert "\x1b" not in shown and shown.endswith("</table>")
+
+
+def _cells(shown: str) -> list[str]:
+    return [cell.strip() for cell in re.findall(r"<td>(.*?)</td>", shown, re.DOTALL)]
+
+
+def test_data_shows_its_size() -> None:
+    assert _cells(notebook_html(_samples())) == ["8", "2", "3 to 5", "plane metres"]
+    assert _cells(notebook_html(sf.Split(_samples(), None))) == ["8", "2", "3 to 5"]
+    table = sf.CategoricalData(
+        sf.Joint(np.full((2, 3), 1 / 6), secrets=("a", "b")), tuple("xyz"), ("u",), np.ones((3, 1))
+    )
+    assert _cells(notebook_html(table)) == ["2", "3", "1"]
+
+
+def test_a_solution_shows_loss_and_leakage_beside_its_budget(solution: sf.Solution) -> None:
+    shown = notebook_html(solution)
+    assert "Solution: exact, seed 3" in shown
+    assert f"{solution.loss:.1f}\u00a0m (budget 150\u00a0m)" in shown
+    assert f"{solution.measured.bayes_error.value:.3f}" in _cells(shown)
+
+
+def test_a_comparison_marks_what_is_over_its_budget(comparison: Comparison) -> None:
+    shown = notebook_html(comparison)
+    ours, away = (_cells(line) for line in shown.split("<tr>")[2:])
+    assert "!" not in ours[0] and away[0].endswith("! (budget 5\u00a0m)")
+    assert ours[1] == f"{comparison.rows[0].measured.bayes_error.value:.3f}"
+    assert comparison.rows[0].gap is not None and ours[-1] == f"{comparison.rows[0].gap.value:.4f}"
+    assert away[-1] == "–"
+
+
+def test_a_frontier_shows_what_is_reached_and_what_none_passes(values: list[object]) -> None:
+    frontier = values[4]
+    assert isinstance(frontier, Frontier)
+    reached, most, bits, least = map(float, _cells(notebook_html(frontier))[:4])
+    assert reached == pytest.approx(1 - frontier.bayes.reached[0], abs=1e-4)
+    assert reached <= most and bits >= least
+
+
+def test_a_certificate_says_for_whom_it_holds(solution: sf.Solution) -> None:
+    shown = notebook_html(solution.certificate)
+    assert "150 on average" in shown and "reports on its grid and anywhere on the plane" in shown
