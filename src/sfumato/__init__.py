@@ -6,6 +6,7 @@ Names are imported when they are first used, so that `sfumato -h` answers at onc
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from sfumato import show
 from sfumato.version import __version__
 
 if TYPE_CHECKING:
@@ -92,6 +93,8 @@ _HOME = {
     "sfumato.study.solve": ("solve",),
 }
 _WHERE = {name: module for module, names in _HOME.items() for name in names}
+
+show.worded_by(lambda: import_module("sfumato.render.notebook"))
 
 __all__ = ["__version__", *_WHERE]  # noqa: PLE0604
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.render.notebook import notebook_html
 from sfumato.report.compare import Comparison, Entry
+from sfumato.show import html
 from sfumato.solver.frontier import Frontier
 
 _AWAY = np.array([71234.5, -83456.7])  # places whose numbers come from nowhere else
@@ -43,13 +43,14 @@ def values(solution: sf.Solution, comparison: Comparison) -> list[object]:
 
 def test_no_coordinate_is_shown(values: list[object]) -> None:
     for value in values:
-        shown = notebook_html(value)
+        shown = html(value)
         assert not re.search(r"7[12]\d{3}|8[23]\d{3}", re.sub("[0-9a-f]{12}…", "", shown)), shown
 
 
 def test_each_is_one_table_in_which_names_are_text(values: list[object]) -> None:
     for value in values:
-        shown = notebook_html(value)
+        shown = html(value)
+        assert value._repr_html_() == shown  # type: ignore[attr-defined]
         assert set(re.findall(r"<(\w+)", shown)) <= {
             *("table", "caption", "thead", "tbody", "tr", "th", "td")
         }
@@ -62,23 +63,23 @@ def _cells(shown: str) -> list[str]:
 
 
 def test_data_shows_its_size() -> None:
-    assert _cells(notebook_html(_samples())) == ["8", "2", "3 to 5", "plane metres"]
-    assert _cells(notebook_html(sf.Split(_samples(), None))) == ["8", "2", "3 to 5"]
+    assert _cells(html(_samples())) == ["8", "2", "3 to 5", "plane metres"]
+    assert _cells(html(sf.Split(_samples(), None))) == ["8", "2", "3 to 5"]
     table = sf.CategoricalData(
         sf.Joint(np.full((2, 3), 1 / 6), secrets=("a", "b")), tuple("xyz"), ("u",), np.ones((3, 1))
     )
-    assert _cells(notebook_html(table)) == ["2", "3", "1"]
+    assert _cells(html(table)) == ["2", "3", "1"]
 
 
 def test_a_solution_shows_loss_and_leakage_beside_its_budget(solution: sf.Solution) -> None:
-    shown = notebook_html(solution)
+    shown = html(solution)
     assert "Solution: exact, seed 3" in shown
     assert f"{solution.loss:.1f}\u00a0m (budget 150\u00a0m)" in shown
     assert f"{solution.measured.bayes_error.value:.3f}" in _cells(shown)
 
 
 def test_a_comparison_marks_what_is_over_its_budget(comparison: Comparison) -> None:
-    shown = notebook_html(comparison)
+    shown = html(comparison)
     ours, away = (_cells(line) for line in shown.split("<tr>")[2:])
     assert "!" not in ours[0] and away[0].endswith("! (budget 5\u00a0m)")
     assert ours[1] == f"{comparison.rows[0].measured.bayes_error.value:.3f}"
@@ -89,11 +90,11 @@ def test_a_comparison_marks_what_is_over_its_budget(comparison: Comparison) -> N
 def test_a_frontier_shows_what_is_reached_and_what_none_passes(values: list[object]) -> None:
     frontier = values[4]
     assert isinstance(frontier, Frontier)
-    reached, most, bits, least = map(float, _cells(notebook_html(frontier))[:4])
+    reached, most, bits, least = map(float, _cells(html(frontier))[:4])
     assert reached == pytest.approx(1 - frontier.bayes.reached[0], abs=1e-4)
     assert reached <= most and bits >= least
 
 
 def test_a_certificate_says_for_whom_it_holds(solution: sf.Solution) -> None:
-    shown = notebook_html(solution.certificate)
+    shown = html(solution.certificate)
     assert "150 on average" in shown and "reports on its grid and anywhere on the plane" in shown

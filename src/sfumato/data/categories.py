@@ -12,6 +12,7 @@ from sfumato.data.plane import Plane
 from sfumato.data.read import read_table
 from sfumato.errors import DataError
 from sfumato.files import array_hash
+from sfumato.show import InNotebooks
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,7 +33,7 @@ class LossMatrix:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CategoricalData:
+class CategoricalData(InNotebooks):
     """P(secret, truth) for any finite secret and truth, with the loss of each (truth, report).
 
     >>> joint = Joint(np.eye(2) / 2, secrets=("a", "b"))

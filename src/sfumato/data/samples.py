@@ -10,10 +10,11 @@ from sfumato.data.plane import Plane, looks_like_degrees
 from sfumato.errors import DataError
 from sfumato.files import array_hash
 from sfumato.randomness import generator
+from sfumato.show import InNotebooks
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Samples:
+class Samples(InNotebooks):
     """Who was where: `secret` numbers into `secrets`, `truth` in metres on a plane, one row a
     check-in.
 
@@ -222,7 +223,7 @@ class Samples:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Split:
+class Split(InNotebooks):
     """Training samples, and test samples that no solver ever sees."""
 
     train: Samples

@@ -20,6 +20,7 @@ from sfumato.measure.bound import CertificateError, Claim, bound_grid, bound_pla
 from sfumato.measure.cells import MOST_LEVELS, Cells
 from sfumato.measure.objective import Gain, Objective
 from sfumato.mechanism.law import Loss, euclidean
+from sfumato.show import InNotebooks
 
 _FORMAT, _FORMER = "sfumato certificate 2", "sfumato certificate 1"
 _ARRAYS = {
@@ -139,7 +140,7 @@ class PlaneProof:
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class Certificate(InNotebooks):
     """A proof for one data set, one objective and one set of budgets."""
 
     objective: str

@@ -9,7 +9,6 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from importlib.resources import files
 from math import inf, isfinite, isnan
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ from sfumato.data.categories import CategoricalData, LossMatrix
 from sfumato.data.grid import Grid, Region
 from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError
-from sfumato.files import write_text
 from sfumato.measure.estimate import Estimate
 from sfumato.measure.judge import PerUser
 from sfumato.mechanism.base import Mechanism
@@ -30,6 +28,7 @@ from sfumato.render import figures
 from sfumato.render.names import printable
 from sfumato.report.compare import Comparison, Row
 from sfumato.report.others import LEFT_OUT_HEADS, left_out_rows
+from sfumato.show import page
 from sfumato.study.record import versions
 
 PICTURE_SEED = 0
@@ -43,17 +42,12 @@ _MOST_USERS = 200  # users in the table
 _TINY = 0.001  # an exact number whose interval is narrower than this is shown without it
 
 
-def write_html(comparison: Comparison, path: str | Path) -> None:
-    """Write the comparison as one self-contained HTML file.  The same comparison gives the same
-    bytes.
+@page.register
+def report_html(comparison: Comparison) -> str:
+    """The comparison as one self-contained page.  The same comparison gives the same bytes.
 
     The page contains true locations, and says so.
     """
-    write_text(path, report_html(comparison))
-
-
-def report_html(comparison: Comparison) -> str:
-    """The comparison as one page of HTML."""
     rows, on = comparison.rows, comparison.on
     if isinstance(on, CategoricalData):
         raise ProblemError(

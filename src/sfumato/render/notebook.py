@@ -5,9 +5,11 @@ from sfumato.data.samples import Samples, Split
 from sfumato.measure.certificate import Certificate
 from sfumato.render.html import environment
 from sfumato.report.compare import Comparison
+from sfumato.show import html
 from sfumato.solver.frontier import Frontier
-from sfumato.solver.solution import Solution
+from sfumato.study.solution import Solution
 
+# the macro of notebook.html.j2 for each class
 _TABLES: dict[type, str] = {
     Samples: "samples",
     Split: "split",
@@ -19,7 +21,10 @@ _TABLES: dict[type, str] = {
 }
 
 
-def notebook_html(value: object) -> str:
-    """A table of HTML for any of the values above."""
+def _table(value: object) -> str:
     macros = environment().get_template("notebook.html.j2").module
     return str(getattr(macros, _TABLES[type(value)])(value)).strip()
+
+
+for _class in _TABLES:
+    html.register(_class, _table)

@@ -6,11 +6,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from sfumato import show
 from sfumato.data.categories import CategoricalData
 from sfumato.data.grid import Grid, Region
 from sfumato.data.plane import Plane
 from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError
+from sfumato.files import write_text
 from sfumato.measure.estimate import Estimate, estimate_bayes_error
 from sfumato.measure.judge import Judgement, draw_reports, geo_epsilon_at, judge_law, judge_reports
 from sfumato.measure.membership import Membership, membership_test
@@ -21,6 +23,7 @@ from sfumato.report.gaps import Gap, gaps_of, problem_behind
 from sfumato.report.others import shown
 from sfumato.report.others_side_by_side import others_text
 from sfumato.report.table import text_table
+from sfumato.show import InNotebooks
 from sfumato.solver.problem import Problem
 from sfumato.study.folder import Run
 from sfumato.study.leave_one_out import LeftOutUser
@@ -80,7 +83,7 @@ class Row:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(InNotebooks):
     """Mechanisms judged on the same samples.  Prints as a table; `html` writes the report."""
 
     on: Samples | CategoricalData
@@ -148,9 +151,7 @@ class Comparison:
 
     def html(self, path: str | Path) -> None:
         """Write one self-contained HTML file.  It contains true locations, and says so."""
-        from sfumato.render.html import write_html
-
-        write_html(self, path)
+        write_text(path, show.page(self))
 
 
 def _about(found: Judgement) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 from sfumato.errors import ProblemError
 from sfumato.measure.certificate import Proof, bound_on_the_grid
 from sfumato.measure.objective import Bayes, Information, Objective
+from sfumato.show import InNotebooks
 from sfumato.solver.exact.solver import best_within, task_of
 from sfumato.solver.problem import Problem
 
@@ -59,7 +60,7 @@ class Curve:
 
 
 @dataclass(frozen=True, eq=False)
-class Frontier:
+class Frontier(InNotebooks):
     """Bayes error and information against the loss budget, on the problem's grid."""
 
     problem: Problem

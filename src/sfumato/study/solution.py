@@ -8,6 +8,7 @@ from sfumato.data.recipe import Recipe
 from sfumato.measure.certificate import Certificate
 from sfumato.measure.judge import Judgement
 from sfumato.mechanism.base import Mechanism
+from sfumato.show import InNotebooks
 from sfumato.solver import RESUMABLE
 from sfumato.solver.problem import Problem
 from sfumato.solver.solution import Solver
@@ -17,7 +18,7 @@ from sfumato.study.record import DataRecord, RunRecord
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class Solution(InNotebooks):
     """A mechanism with the problem that it answers and what it was measured to do on the training
     data."""
 
