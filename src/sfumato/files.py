@@ -46,7 +46,7 @@ def written_beside(path: str | os.PathLike[str], *, replaces: bool = True) -> It
     """
     target = Path(path)
     with _errors_name(target):
-        make_folder(target.parent)
+        _make_folder(target.parent)
         draft = _Draft(target)
         try:
             yield draft.path
@@ -143,7 +143,7 @@ def folder_beside(path: str | os.PathLike[str], *, replaces: bool = False) -> It
     """
     target = Path(path)
     with _errors_name(target):
-        make_folder(target.parent)
+        _make_folder(target.parent)
         clear_drafts(target)
         beside = _hidden_name(target)
         try:
@@ -225,8 +225,13 @@ def _hidden_name(target: Path, ending: str = "part") -> Path:
 
 def make_folder(folder: Path) -> None:
     """Make a folder and those above it, and have the disk know their names."""
+    with _errors_name(folder):
+        _make_folder(folder)
+
+
+def _make_folder(folder: Path) -> None:
     if not folder.is_dir():
-        make_folder(folder.parent)
+        _make_folder(folder.parent)
         folder.mkdir(exist_ok=True)
         _sync(folder.parent)
 
@@ -268,8 +273,11 @@ def _errors_name(target: Path) -> Iterator[None]:
         raise
     except OSError as error:
         named = None if error.filename is None else Path(os.fsdecode(error.filename))
-        about = target.parent.absolute()
-        if named is None or named.parent == _HANDLES or about in named.absolute().parents:
+        inside = named is not None and target.parent.absolute() in (
+            named.absolute(),
+            *named.absolute().parents,
+        )
+        if named is None or inside or named.parent == _HANDLES:
             named = target
         advice = (
             "make room on that disk, or name a place on another"
@@ -305,7 +313,7 @@ def locked(lock: Path, *, busy: str, again: bool = True) -> Iterator[None]:
     held = False
     while not held:
         with _errors_name(lock):
-            make_folder(lock.parent)
+            _make_folder(lock.parent)
             handle = os.open(lock, os.O_CREAT | os.O_WRONLY, 0o666)
         try:
             if not _flock(handle):

@@ -117,7 +117,7 @@ def sanitize(
         names, skipped = _parts_of(given)
         if given.resolve() in wanted.resolve().parents:
             raise FileError(f"{target} lies in the folder to be read; name a folder elsewhere")
-        with _alone(wanted):
+        with _alone(job):
             return _sanitize_folder(job, names, skipped, runner)
     if runner is not one_by_one:
         raise FileError(
@@ -126,7 +126,7 @@ def sanitize(
         )
     _check_kind(given, wanted)
     open_table(given).close()
-    with _alone(wanted):
+    with _alone(job):
         return _sanitize_one(job)
 
 
@@ -144,12 +144,13 @@ class _Job:
 
 
 @contextmanager
-def _alone(target: Path) -> Iterator[None]:
+def _alone(job: _Job) -> Iterator[None]:
     """Only one job writes to a target, and what a killed one left of it is cleared first."""
-    busy = f"another sanitize is at work on {target}; wait for it to end, or name another"
-    lock = target.absolute().with_name(f".{target.name}.lock")
+    busy = f"another sanitize is at work on {job.target}; wait for it to end, or name another"
+    lock = job.target.absolute().with_name(f".{job.target.name}.lock")
     with locked(lock, busy=busy, again=False):
-        clear_drafts(target)
+        for path in (job.target, job.record):
+            clear_drafts(path)
         yield
 
 
