@@ -59,7 +59,7 @@ class Clock:
 def problem_of(experiment: int) -> Any:
     """The training problem of the paper's experiment."""
     from paper.experiments import CELLS, EXPERIMENTS, load
-    from sfumato.data.select import PAPER_REGION
+    from sfumato.data.synthetic import PAPER_REGION
     from sfumato.solver import Problem
 
     one = EXPERIMENTS[experiment - 1]

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.data.grid import Grid
-from sfumato.data.select import PAPER_REGION
-from sfumato.data.synthetic import four_corners
+from sfumato.data.synthetic import PAPER_REGION, four_corners
 from sfumato.measure.estimate import count_hits, estimate_bayes_error
 from sfumato.mechanism.laplace import PlanarLaplace
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.grid_estimator import hits
 from sfumato.data.grid import Grid
-from sfumato.data.select import PAPER_REGION
+from sfumato.data.synthetic import PAPER_REGION
 from sfumato.measure.estimate import estimate_bayes_error
 
 _OFTEN = (125, 250, 500, 1000)  # reports of each of 2400 points

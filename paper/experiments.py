@@ -7,15 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from paper.gowalla import OVERLAP_WEIGHT, draw_of_the_paper, gowalla_users_of_the_paper
 from sfumato.data.grid import Grid
 from sfumato.data.samples import Samples, Split
-from sfumato.data.select import (
-    OVERLAP_WEIGHT,
-    PAPER_REGION,
-    draw_of_the_paper,
-    gowalla_users_of_the_paper,
-)
-from sfumato.data.synthetic import four_corners
+from sfumato.data.synthetic import PAPER_REGION, four_corners
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.laplace import PlanarLaplace
 

@@ -15,7 +15,7 @@ from paper.experiments import EXPERIMENTS, RESULTS, SEEDS, SPLITS, Experiment, l
 from paper.runs.game_run import FINEST, classified, estimates, shown_reports
 from paper.runs.learned import figures
 from paper.tables import say
-from sfumato.data.select import PAPER_REGION
+from sfumato.data.synthetic import PAPER_REGION
 from sfumato.files import read_json, write_json
 from sfumato.solver import Codebook, Coin, Problem
 from sfumato.study.solve import solve

@@ -19,7 +19,7 @@ from paper.experiments import CELLS, EXPERIMENTS, RESULTS, SEEDS, load, part
 from paper.runs.learned import RECIPES, figures
 from paper.tables import asked_again, fill, saved, say
 from sfumato.data.samples import Samples
-from sfumato.data.select import PAPER_REGION
+from sfumato.data.synthetic import PAPER_REGION
 from sfumato.measure.exact import bayes_error
 from sfumato.mechanism.base import Mechanism
 from sfumato.solver import Problem

@@ -14,7 +14,7 @@ from paper.experiments import EXPERIMENTS, RESULTS, SEEDS, data_folder, load
 from paper.tables import asked_again, say
 from sfumato.data.read import read_checkins
 from sfumato.data.samples import Samples, Split
-from sfumato.data.select import PAPER_REGION
+from sfumato.data.synthetic import PAPER_REGION
 from sfumato.files import write_json
 from sfumato.measure.exact import bayes_error, mutual_information
 from sfumato.measure.objective import objective_named

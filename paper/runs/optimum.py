@@ -15,7 +15,7 @@ from typing import Any
 
 from paper.experiments import EXPERIMENTS, RESULTS, ROOT, load
 from paper.tables import say
-from sfumato.data.select import PAPER_REGION
+from sfumato.data.synthetic import PAPER_REGION
 from sfumato.files import file_hash, read_json, write_json
 from sfumato.measure.exact import bayes_error, mutual_information
 from sfumato.measure.judge import judge

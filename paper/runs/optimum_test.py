@@ -15,7 +15,7 @@ from typing import Any
 from paper.experiments import EXPERIMENTS, RESULTS, SEEDS, load, part
 from paper.runs.learned import figures
 from paper.tables import asked_again, fill, saved, say
-from sfumato.data.select import PAPER_REGION
+from sfumato.data.synthetic import PAPER_REGION
 from sfumato.solver import Coin, Exact, Problem
 from sfumato.study.solve import solve
 

@@ -18,7 +18,7 @@ from paper.experiments import CELLS, EXPERIMENTS, RESULTS, SPLITS, gowalla, grid
 from paper.runs.learned import figures
 from paper.tables import asked_again, fill, saved, say
 from sfumato.data.samples import Split
-from sfumato.data.select import PAPER_REGION
+from sfumato.data.synthetic import PAPER_REGION
 from sfumato.measure.estimate import estimate_bayes_error
 from sfumato.measure.exact import bayes_error
 from sfumato.solver import Coin, Exact, Problem

@@ -26,7 +26,7 @@ from paper.experiments import (
 from paper.printed import Target, targets
 from paper.tables import say
 from sfumato.data.samples import Samples, Split
-from sfumato.data.select import PAPER_REGION, SEBASTOPOL
+from sfumato.data.synthetic import PAPER_REGION, SEBASTOPOL
 from sfumato.files import write_json
 from sfumato.measure.estimate import estimate_bayes_error
 from sfumato.randomness import generator

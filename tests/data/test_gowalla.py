@@ -5,10 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from paper.gowalla import gowalla_of_the_paper
 from sfumato.data.grid import Grid
 from sfumato.data.read import read_checkins
 from sfumato.data.samples import Samples
-from sfumato.data.select import PAPER_REGION, gowalla_of_the_paper
+from sfumato.data.synthetic import PAPER_REGION
 from sfumato.measure.exact import bayes_error
 
 SQUARE = (48.8584, 2.3482, 4500.0)

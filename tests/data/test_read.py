@@ -193,7 +193,7 @@ def test_swapped_columns_within_range_are_found_out_by_the_square(tmp_path: Path
         DataError, match=r"none of 3 check-ins lies in the 4500 m square.*probably swapped"
     ) as caught:
         read_checkins(path, square=(48.8584, 2.3482, 4500))
-    assert caught.value.hint == "name the columns with --lat and --lon"
+    assert caught.value.hint == "name the columns with lat and lon"
 
 
 def test_an_empty_selection_is_refused(tmp_path: Path) -> None:

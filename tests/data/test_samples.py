@@ -7,11 +7,10 @@ import pytest
 
 from sfumato.data.grid import Grid, Region
 from sfumato.data.joint import Joint
-from sfumato.data.plane import Plane
+from sfumato.data.plane import Plane, inside_square
 from sfumato.data.recipe import Recipe
-from sfumato.data.samples import Samples
-from sfumato.data.select import SEBASTOPOL, inside_square, overlap_weights, per_user
-from sfumato.data.synthetic import four_corners
+from sfumato.data.samples import Samples, overlap_weights
+from sfumato.data.synthetic import SEBASTOPOL, four_corners
 from sfumato.errors import DataError, ProblemError, SfumatoError
 
 
@@ -138,7 +137,7 @@ def test_asking_for_more_check_ins_than_a_user_has_is_refused_by_name() -> None:
     ):
         _three().take(np.arange(5)).renumbered().split(2, 1)
     with pytest.raises(DataError, match=r"got 0\+3"):
-        per_user(_three(), 0, 3)
+        _three().split(0, 3)
 
 
 def test_a_split_without_test_holds_all_in_training() -> None:
@@ -263,7 +262,7 @@ def test_an_empty_square_is_refused_and_a_swapped_one_named() -> None:
         inside_square(
             np.array([2.3482]), np.array([48.8584]), (48.8584, 2.3482, 500), source="log.csv"
         )
-    assert caught.value.hint == "name the columns with --lat and --lon"
+    assert caught.value.hint == "name the columns with lat and lon"
 
 
 @pytest.mark.parametrize("side", [0, -1, float("nan"), float("inf")])

@@ -2,6 +2,7 @@
 own."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
@@ -84,7 +85,7 @@ class CategoricalData(InNotebooks):
         """The names of the secrets."""
         return self.probabilities.secrets
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """SHA-256 over names, probabilities and losses."""
         names = np.frombuffer(
@@ -108,6 +109,10 @@ class CategoricalData(InNotebooks):
 
     def joint(self) -> Joint:
         """P(secret, truth) with truth k at (k, 0); truths of probability zero left out."""
+        return self._joint
+
+    @cached_property
+    def _joint(self) -> Joint:
         seen = self.probabilities.place_probability > 0
         return Joint(
             self.probabilities.table[:, seen],

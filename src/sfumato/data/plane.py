@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.errors import DataError
+from sfumato.errors import DataError, arg
 
 # WGS 84: semi-major axis in metres and flattening.
 _AXIS_M = 6378137.0
@@ -69,8 +69,8 @@ class Plane:
         if points.size and not np.abs(points).max() <= WIDEST_M:
             raise DataError(
                 f"the points reach {np.abs(points).max() / 1000:.0f} km from their centre; a flat"
-                f" plane is honest to {WIDEST_M / 1000:.0f} km: select a smaller area with --square"
-                " LAT,LON,METRES"
+                f" plane is honest to {WIDEST_M / 1000:.0f} km: select a smaller area with"
+                f" {arg('square')}"
             )
         return points
 
@@ -121,6 +121,63 @@ def _earth_centred(latitude: np.ndarray, longitude: np.ndarray) -> np.ndarray:
         [flat * np.cos(lon), flat * np.sin(lon), normal * (1 - _ECCENTRICITY_2) * np.sin(lat)],
         axis=1,
     )
+
+
+def inside_square(
+    latitude: np.ndarray, longitude: np.ndarray, square: tuple[float, float, float], *, source: str
+) -> tuple[np.ndarray, np.ndarray, Plane]:
+    """Which points lie in a square (centre latitude, centre longitude, side in metres), and their
+    metres."""
+    centre_lat, centre_lon, side_m = square
+    if not (-90 <= centre_lat <= 90 and -180 <= centre_lon <= 180):
+        raise DataError(
+            f"the square's centre {centre_lat},{centre_lon} is not latitude,longitude in degrees"
+        )
+    if not (side_m > 0 and np.isfinite(side_m)):
+        raise DataError(f"the side of the square must be above 0 metres; got {side_m}")
+    plane = Plane(centre_lat, centre_lon)
+    keep, points = _within(plane, latitude, longitude, side_m)
+    if not keep.size:
+        swapped, _ = _within(plane, longitude, latitude, side_m)
+        raise DataError(
+            f"{source}: none of {len(latitude)} check-ins lies in the {side_m:g} m square around"
+            f" {centre_lat},{centre_lon}"
+            + (
+                "; latitude and longitude are probably swapped"
+                if swapped.size
+                else ": move or widen the square"
+            ),
+            hint=f"name the columns with {arg('lat')} and {arg('lon')}" if swapped.size else None,
+        )
+    return keep, points, plane
+
+
+def _within(
+    plane: Plane, latitude: np.ndarray, longitude: np.ndarray, side_m: float
+) -> tuple[np.ndarray, np.ndarray]:
+    reach = (
+        side_m / 100_000
+    )  # degrees: a generous first cut, so that far-away points are never projected
+    widen = 1 / max(np.cos(np.radians(min(89.0, abs(plane.latitude) + reach))), 0.02)
+    offset = longitude - plane.longitude
+    longitude = np.where(
+        np.abs(offset) > 180, longitude - 360 * np.sign(offset), longitude
+    )  # the short way round the Earth
+    near = np.flatnonzero(
+        (np.abs(latitude - plane.latitude) <= reach)
+        & (np.abs(longitude - plane.longitude) <= reach * widen)
+    )
+    if not near.size:
+        return near, np.empty((0, 2))
+    points = plane.to_metres(latitude[near], longitude[near])
+    inside = np.all(np.abs(points) <= side_m / 2, axis=1)
+    if np.any(np.abs(longitude[near[inside]]) > 180):
+        raise DataError(
+            f"the {side_m:g} m square around {plane.latitude:g},{plane.longitude:g} holds points on"
+            " both sides of the antimeridian (longitude 180); sfumato does not cross it: select"
+            " one side, or bring plane metres as columns x and y"
+        )
+    return near[inside], points[inside]
 
 
 def looks_like_degrees(points: np.ndarray, plane: Plane | None) -> bool:
@@ -175,7 +232,7 @@ def check_degrees(latitude: np.ndarray, longitude: np.ndarray, *, source: str) -
                 if swapped
                 else "; expected degrees between -90 and 90"
             ),
-            hint="name the columns with --lat and --lon" if swapped else None,
+            hint=f"name the columns with {arg('lat')} and {arg('lon')}" if swapped else None,
         )
     bad = np.flatnonzero(np.abs(longitude) > 180)
     if bad.size:

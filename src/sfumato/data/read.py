@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.data.plane import Plane, check_degrees
+from sfumato.data.plane import Plane, check_degrees, inside_square
 from sfumato.data.samples import Samples
-from sfumato.data.select import inside_square
 from sfumato.data.synthetic import four_corners
 from sfumato.errors import DataError, arg
 
@@ -208,7 +207,7 @@ def _columns(
             if part != "secret" or ranked[0].lower() == "id":
                 raise DataError(
                     f"{source} has several columns for {part}: {_listed(matches)}; say which",
-                    hint=f"--{part} NAME",
+                    hint=f"name it with {arg(part)}",
                 )
             matches = ranked
         if matches:
@@ -216,20 +215,21 @@ def _columns(
     for first, second in (("lat", "lon"), ("secret", "lat"), ("secret", "lon")):
         if first in found and found[first] == found.get(second):
             raise DataError(
-                f"{source}: '{found[first]}' is named as --{first} and as --{second}; expected two"
+                f"{source}: '{found[first]}' is named as {arg(first)} and as"
+                f" {arg(second)}; expected two"
                 " columns"
             )
     if "secret" not in found:
         raise DataError(
             f"{source} has no column for the user; expected one of {_listed(USUAL['secret'][:4])},"
             f" it has {_listed(present)}",
-            hint="name it with --secret",
+            hint=f"name it with {arg('secret')}",
         )
     if not ({"lat", "lon"} <= found.keys() or {"x", "y"} <= found.keys()):
         raise DataError(
             f"{source} has no columns for the place; expected latitude and longitude, or x and y in"
             f" metres; it has {_listed(present)}",
-            hint="name them with --lat and --lon",
+            hint=f"name them with {arg('lat')} and {arg('lon')}",
         )
     if not {"lat", "lon"} <= found.keys():
         found.pop("lat", None)

@@ -11,7 +11,7 @@ from sfumato.data.grid import Region
 from sfumato.data.read import read_checkins
 from sfumato.data.samples import Samples, Split
 from sfumato.data.synthetic import four_corners
-from sfumato.errors import DataError, FileError
+from sfumato.errors import DataError, FileError, arg
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,8 @@ class Recipe:
         )
         if any(step is not None for step in steps):
             raise DataError(
-                "a table of words takes no selection; --losses goes with the table alone"
+                f"a table of categories takes no selection; {arg('losses')} goes with the table"
+                " alone"
             )
         return read_categories(self.source, self.losses), None
 
@@ -63,7 +64,8 @@ class Recipe:
         """Read and select."""
         if self.overlap_weight is not None and self.per_user is None:
             raise DataError(
-                "an overlap weight is for drawing check-ins of each user", hint="add --per-user N+M"
+                "an overlap weight is for drawing check-ins of each user",
+                hint=f"add {arg('per_user')}",
             )
         steps = (self.secret, self.lat, self.lon, self.square, self.top_users, self.per_user)
         if self.source == "four-corners" and all(step is None for step in steps):
@@ -122,5 +124,5 @@ class Recipe:
             return cls(**settings)
         except TypeError:
             raise FileError(
-                "the run's record of its data is damaged; name the data with --data"
+                f"the run's record of its data is damaged; name the data with {arg('data')}"
             ) from None

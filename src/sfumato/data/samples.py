@@ -1,16 +1,19 @@
 """Drawn (secret, truth) pairs on a plane, and their split into training and test."""
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
 from sfumato.data.grid import Grid, Region
 from sfumato.data.joint import Joint
-from sfumato.data.plane import Plane, looks_like_degrees
-from sfumato.errors import DataError
+from sfumato.data.plane import Plane, inside_square, looks_like_degrees
+from sfumato.errors import DataError, arg
 from sfumato.files import array_hash
 from sfumato.randomness import generator
 from sfumato.show import InNotebooks
+
+OVERLAP_CELL_M = 500.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,7 +77,7 @@ class Samples(InNotebooks):
         """Check-ins of each secret."""
         return np.bincount(self.secret, minlength=len(self.secrets))
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """SHA-256 over names, secrets and truths: the same pairs in the same order give the same
         hash."""
@@ -100,6 +103,10 @@ class Samples(InNotebooks):
 
     def joint(self) -> Joint:
         """P(secret, truth) at the data's own points, never rounded; each check-in weighs 1/n."""
+        return self._joint
+
+    @cached_property
+    def _joint(self) -> Joint:
         places, column = np.unique(self.truth, axis=0, return_inverse=True)
         return self._table(places, column.ravel())
 
@@ -150,8 +157,6 @@ class Samples(InNotebooks):
                 " degrees"
             )
         lat, lon = self.plane.to_degrees(self.truth)
-        from sfumato.data.select import inside_square  # the step works on raw degrees too
-
         keep, points, plane = inside_square(
             lat, lon, (latitude, longitude, side_m), source=self.name
         )
@@ -191,11 +196,35 @@ class Samples(InNotebooks):
         """Draw `train` + `test` check-ins of each secret without replacement.
 
         `overlap_weight` below 1 makes check-ins in cells where another secret is more at home rarer
-        (see `sfumato.data.select.overlap_weights`).
+        (see `overlap_weights`).
         """
-        from sfumato.data.select import per_user
-
-        return per_user(self, train, test, seed=seed, overlap_weight=overlap_weight)
+        if not (train >= 1 and test >= 0):
+            raise DataError(
+                f"expected at least 1 training and 0 test check-ins per user; got {train}+{test}"
+            )
+        weights = overlap_weights(self, overlap_weight)
+        random = generator(seed)
+        parts: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
+        for secret, name in enumerate(self.secrets):
+            rows = np.flatnonzero(self.secret == secret)
+            usable = int((weights[rows] > 0).sum())
+            if usable < train + test:
+                raise DataError(
+                    f"user {name} has {usable} check-ins to draw from; {train}+{test} were asked"
+                    " for: ask for fewer, or keep only more frequent users with"
+                    f" {arg('top_users')}"
+                )
+            chance = weights[rows] / weights[rows].sum()
+            # A weighted draw takes heavy rows first; shuffled, both parts follow one law.
+            drawn = random.permutation(
+                random.choice(rows, size=train + test, replace=False, p=chance)
+            )
+            parts[0].append(drawn[:train])
+            parts[1].append(drawn[train:])
+        held = self.take(np.concatenate(parts[1]), name=f"{self.name} (test)") if test else None
+        return Split(
+            train=self.take(np.concatenate(parts[0]), name=f"{self.name} (train)"), test=held
+        )
 
     def carve(self, share: float, *, seed: int) -> tuple["Samples", "Samples"]:
         """Training and validation parts of training data: a share of each secret's check-ins, by
@@ -243,3 +272,24 @@ class Split(InNotebooks):
             secret=np.concatenate([self.train.secret, self.test.secret]),
             truth=np.concatenate([self.train.truth, self.test.truth]),
         )
+
+
+def overlap_weights(
+    samples: Samples, weight: float, *, cell_m: float = OVERLAP_CELL_M
+) -> np.ndarray:
+    """Weights for a draw that thins the overlap between secrets: `weight` or 1 for each check-in.
+
+    A check-in weighs less where another secret has a larger share of its own check-ins in the same
+    cell (cells of 500 m, one of them centred on the plane's origin).  The paper filters its Gowalla
+    data "to reduce the overlapping" and does not say how; this is our reading of it.
+    """
+    if not 0 <= weight <= 1:
+        raise DataError(f"the overlap weight lies between 0 and 1; got {weight}")
+    grid = Grid.over(Region(centre=(0.0, 0.0), side_m=cell_m), cells=1)
+    _, column = np.unique(grid.index(samples.truth), axis=0, return_inverse=True)
+    column = column.ravel()
+    cells = int(column.max()) + 1
+    counts = np.bincount(samples.secret * cells + column, minlength=len(samples.secrets) * cells)
+    share = counts.reshape(len(samples.secrets), cells) / np.maximum(samples.counts, 1)[:, None]
+    own = share[samples.secret, column]
+    return np.where(share.max(axis=0)[column] > own, weight, 1.0)

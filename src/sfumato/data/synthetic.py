@@ -2,11 +2,13 @@
 
 import numpy as np
 
+from sfumato.data.grid import Region
 from sfumato.data.plane import Plane
 from sfumato.data.samples import Samples, Split
-from sfumato.data.select import PAPER_REGION, SEBASTOPOL
 from sfumato.randomness import generator
 
+SEBASTOPOL = (48.8584, 2.3482)  # 5, boulevard de Sébastopol, Paris: centre of the paper's region
+PAPER_REGION = Region(centre=(0.0, 0.0), side_m=6500.0)
 _CORNERS = {
     "blue": (-150.0, 150.0),
     "red": (150.0, 150.0),

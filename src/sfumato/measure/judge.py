@@ -10,7 +10,7 @@ from sfumato.data.categories import CategoricalData
 from sfumato.data.grid import Grid, Region
 from sfumato.data.joint import Joint
 from sfumato.data.samples import Samples
-from sfumato.errors import ProblemError
+from sfumato.errors import ProblemError, arg
 from sfumato.measure.estimate import (
     Estimate,
     count_hits,
@@ -131,7 +131,7 @@ def judge(
     if grid is None:
         raise ProblemError(
             "this mechanism's law is not known; name a grid to measure its reports on",
-            hint="--cell-m 25",
+            hint=f"name its cells with {arg('cell_m')}",
         )
     reports, secret, cost = draw_reports(mechanism, samples, hits=hits, seed=seed, loss=loss)
     learnt = (

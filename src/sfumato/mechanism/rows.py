@@ -7,7 +7,7 @@ import numpy as np
 
 from sfumato.data.grid import Grid
 from sfumato.data.joint import Joint
-from sfumato.errors import ProblemError
+from sfumato.errors import ProblemError, arg
 from sfumato.mechanism.law import ReportRows
 
 MOST_ENTRIES = 4e7  # of a table that is held
@@ -33,7 +33,7 @@ class RowsOnDemand:
             raise ProblemError(
                 f"{len(before.secrets)} users and {len(self.places)} reports make a table that is"
                 " too large; expected larger cells",
-                hint="--cell-m 100",
+                hint=f"set {arg('cell_m')} to 100",
             )
         table = np.zeros((len(before.secrets), len(self.places)))
         for truth in range(self.count):
