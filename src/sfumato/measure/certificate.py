@@ -5,6 +5,7 @@ price for each budget.  `bound` works the proof out again from the data alone, w
 of `sfumato.measure.bound`, which shares no code with any solver.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,27 +20,28 @@ from sfumato.files import read_arrays, written_beside
 from sfumato.measure.bound import CertificateError, Claim, bound_grid, bound_plane
 from sfumato.measure.cells import MOST_LEVELS, Cells
 from sfumato.measure.objective import Gain, Objective
-from sfumato.measure.recheck import Question
+from sfumato.measure.recheck import Question, Rechecked, recheck
 from sfumato.mechanism.law import Loss, euclidean, squared
 from sfumato.show import InNotebooks
 
 _FORMAT, _FORMER = "sfumato certificate 2", "sfumato certificate 1"
-_ARRAYS = {  # kind and number of axes; numbers have 8 bytes
+_ARRAYS = {  # kind and number of axes
     "format": ("U", 0),
     "objective": ("U", 0),
     "data_hash": ("U", 0),
-    "max_loss": ("f", 1),
-    "max_distance": ("f", 1),
-    "user_limits": ("f", 1),
-    "grid.places": ("f", 2),
-    "grid.shares": ("f", 2),
-    "grid.multipliers": ("f", 1),
-    "plane.root": ("f", 1),
-    "plane.cells": ("i", 2),
-    "plane.shares": ("f", 2),
-    "plane.multipliers": ("f", 1),
+    "max_loss": ("<f8", 1),
+    "max_distance": ("<f8", 1),
+    "user_limits": ("<f8", 1),
+    "grid.places": ("<f8", 2),
+    "grid.shares": ("<f8", 2),
+    "grid.multipliers": ("<f8", 1),
+    "plane.root": ("<f8", 1),
+    "plane.cells": ("<i8", 2),
+    "plane.shares": ("<f8", 2),
+    "plane.multipliers": ("<f8", 1),
 }
-_FORMER_ARRAYS = {"plane.places": ("f", 2), "plane.half_sides": ("f", 1)}
+_FORMER_ARRAYS = {"plane.places": ("<f8", 2), "plane.half_sides": ("<f8", 1)}
+_LARGE = 1 << 26  # bytes; packed, more might look like a file that unpacks without end
 _MOST_TEXT = 300  # letters
 _ANEW = "`sfumato certify` makes the certificate anew in a run without one"
 _MOST_KNOWN = 256  # reports that are tried as the place for all
@@ -233,17 +235,16 @@ class Certificate(InNotebooks):
                 "plane.shares": self.on_plane.shares,
                 "plane.multipliers": self.on_plane.multipliers,
             }
+        stored = {name: _as_stored(name, array) for name, array in arrays.items()}
+        large = sum(array.nbytes for array in stored.values()) > _LARGE
+        write = np.savez if large else np.savez_compressed
         with written_beside(path) as beside, beside.open("wb") as target:
-            np.savez_compressed(
-                target,
-                allow_pickle=False,
-                **{name: np.asarray(array, order="C") for name, array in arrays.items()},
-            )
+            write(target, allow_pickle=False, **stored)
 
 
 def load_certificate(path: str | Path) -> Certificate:
     """Read a certificate that `save` wrote."""
-    arrays = read_arrays(path, what="certificate")
+    arrays = read_arrays(path, what="certificate", names={**_ARRAYS, **_FORMER_ARRAYS})
     try:
         version = str(arrays["format"])
         if version not in (_FORMAT, _FORMER):
@@ -341,6 +342,27 @@ def question_of(problem: Claimed) -> Question:
     )
 
 
+def check_again(
+    path: str | Path,
+    problem: Claimed,
+    bounds: Bounds,
+    *,
+    progress: Callable[[float], None] = lambda share: None,
+) -> Rechecked:
+    """Hold bounds against the second checker, which works the file out in rational arithmetic."""
+    found = recheck(path, question_of(problem), progress=progress)
+    for name, first, second in (
+        ("grid", bounds.grid, found.grid),
+        ("plane", bounds.plane, found.plane),
+    ):
+        if first is not None and second is not None and not first <= second:
+            raise CertificateError(
+                f"the two checkers disagree on the {name}: {first!r} and {float(second)!r}; trust"
+                " neither, and report it"
+            )
+    return found
+
+
 def _nearest(places: np.ndarray, reports: np.ndarray) -> np.ndarray:
     """For each report the number of the nearest place."""
     return np.asarray(cKDTree(places).query(reports)[1])
@@ -430,13 +452,22 @@ def _in_unit(bound: float, unit: float) -> float:
     return bound if unit == 1.0 else bound / unit - 4 * 2.0**-53 * abs(bound / unit)
 
 
+def _as_stored(name: str, array: np.ndarray) -> np.ndarray:
+    kind, _ = _ARRAYS[name]
+    return np.asarray(array, dtype=None if kind == "U" else kind, order="C")
+
+
 def _check_arrays(arrays: dict[str, np.ndarray], known: dict[str, tuple[str, int]]) -> None:
     for name, array in arrays.items():
         if name not in known:
             raise CertificateError(f"it holds an array {name!r} that no certificate has")
         kind, axes = known[name]
-        most = 4 * _MOST_TEXT if kind == "U" else 8
-        if array.dtype.kind != kind or array.dtype.itemsize > most or array.ndim != axes:
+        fits = (
+            array.dtype.kind == "U" and array.dtype.itemsize <= 4 * _MOST_TEXT
+            if kind == "U"
+            else array.dtype.str == kind
+        )
+        if not fits or array.ndim != axes:
             raise CertificateError(
                 f"the array {name!r} is of another kind, {array.dtype} of shape {array.shape}"
             )

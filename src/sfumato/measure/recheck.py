@@ -71,9 +71,11 @@ def recheck(
     arrays = _read(Path(path))
     claim = _Claim(question)
     places, shares = _table(arrays, "grid.places", 2), _table(arrays, "grid.shares", claim.guesses)
+    if len(places) != len(shares) or any(not abs(at) < 1e15 for place in places for at in place):
+        raise RecheckError("a proof needs finite places and a row of shares for each")
     rows = question.nearest(places)
-    on_plane = question.plane and "plane.cells" in arrays
-    cells = _table(arrays, "plane.cells", 3) if on_plane else []
+    on_plane = question.plane and any(name.startswith("plane.") for name in arrays)
+    cells = _table(arrays, "plane.cells", 3, kind="q") if on_plane else []
     pairs = (len(rows) + len(cells)) * len(question.truths)
     if pairs > MOST_PAIRS:
         raise RecheckError(
@@ -87,22 +89,20 @@ def recheck(
     grid = claim.bound(
         (scores[row] for row in rows),
         squares if isinstance(question.loss, str) else None,
-        arrays["grid.multipliers"].values,
+        _row(arrays, "grid.multipliers"),
         told,
     )
     plane = None
     if on_plane:
-        root = arrays["plane.root"].values
-        if len(root) != 3 or len(cells) != arrays["plane.shares"].shape[0]:
-            raise RecheckError(
-                "a root of three numbers and a row of shares for each cell are needed"
-            )
-        lattice = _Lattice(claim, root)
+        shares = _table(arrays, "plane.shares", claim.guesses)
+        if len(cells) != len(shares):
+            raise RecheckError("a row of shares is needed for each cell")
+        lattice = _Lattice(claim, _row(arrays, "plane.root"))
         lattice.check_cover(cells)
         plane = claim.bound(
-            (claim.scores(row) for row in _table(arrays, "plane.shares", claim.guesses)),
+            (claim.scores(row) for row in shares),
             (lattice.square(*cell) for cell in cells),
-            arrays["plane.multipliers"].values,
+            _row(arrays, "plane.multipliers"),
             told,
         )
     blind = claim.blind()
@@ -120,7 +120,7 @@ class _Told:
 
     def step(self) -> None:
         self.done += 1
-        if self.done % 256 == 0:
+        if self.done % 64 == 0:
             self.progress(self.done / self.total)
 
 
@@ -259,7 +259,7 @@ class _Lattice:
     """The squares of the file's quadtree, and the convex hull of the truths."""
 
     def __init__(self, claim: _Claim, root: Sequence[float]) -> None:
-        if not (abs(root[0]) <= 1e8 and abs(root[1]) <= 1e8 and 1e-6 <= root[2] <= 1e8):
+        if len(root) != 3 or not (max(map(abs, root)) <= 1e8 and root[2] >= 1e-6):
             raise RecheckError("the root of the cells is a square of at most 1e8 m")
         more = max(0, max(map(_bits, root)) + _LEVELS - claim.fine)
         claim.fine += more  # places in units so small that every cell has whole corners
@@ -370,6 +370,7 @@ def _log(above: int, below: int) -> int:
 @dataclass(frozen=True)
 class _Stored:
     shape: tuple[int, ...]
+    kind: str
     values: Sequence[float]
 
 
@@ -393,7 +394,7 @@ def _read(path: Path) -> dict[str, _Stored]:
                 if (head["fortran_order"] and len(shape) > 1) or len(body) != 8 * prod(shape):
                     raise RecheckError(f"{path}: {entry.filename} is stored in another way")
                 found[entry.filename.removesuffix(".npy")] = _Stored(
-                    shape, struct.unpack(f"<{prod(shape)}{kind}", body)
+                    shape, kind, struct.unpack(f"<{prod(shape)}{kind}", body)
                 )
     except (OSError, zipfile.BadZipFile, struct.error, ValueError, KeyError, SyntaxError) as error:
         if isinstance(error, SfumatoError):
@@ -404,16 +405,19 @@ def _read(path: Path) -> dict[str, _Stored]:
     return found
 
 
-def _table(arrays: dict[str, _Stored], name: str, columns: int) -> list:
+def _row(arrays: dict[str, _Stored], name: str) -> Sequence[float]:
+    stored = arrays.get(name)
+    if stored is None or len(stored.shape) != 1 or stored.kind != "d":
+        raise RecheckError(f"the certificate has no array {name} of numbers in a row")
+    return stored.values
+
+
+def _table(arrays: dict[str, _Stored], name: str, columns: int, *, kind: str = "d") -> list:
     """An array as a list of rows."""
     stored = arrays.get(name)
-    if (
-        stored is None
-        or len(stored.shape) != 2
-        or stored.shape[1] != columns
-        or not stored.shape[0]
-    ):
+    if stored is None or stored.kind != kind or stored.shape[1:] != (columns,) or not stored.values:
         raise RecheckError(f"the certificate has no array {name} with {columns} columns")
     return [
-        list(stored.values[row * columns : (row + 1) * columns]) for row in range(stored.shape[0])
+        list(stored.values[start : start + columns])
+        for start in range(0, len(stored.values), columns)
     ]
