@@ -21,7 +21,8 @@ from sfumato.data.samples import Samples
 from sfumato.errors import SfumatoError
 from sfumato.measure.certificate import claim_of, load_certificate
 from sfumato.measure.objective import Gain
-from sfumato.solver import Exact, Problem, solve
+from sfumato.solver import Exact, Problem
+from sfumato.study.solve import solve
 
 CASES = int(os.environ.get("SFUMATO_FORGERIES", "5000"))
 Arrays = dict[str, np.ndarray]

@@ -44,6 +44,8 @@ _FORMER_ARRAYS = {"plane.places": ("<f8", 2), "plane.half_sides": ("<f8", 1)}
 _LARGE = 1 << 26  # bytes; packed, more might look like a file that unpacks without end
 _MOST_TEXT = 300  # letters
 _ANEW = "`sfumato certify` makes the certificate anew in a run without one"
+_MOST_NAMED = 12  # budgets of users in a sentence
+_MOST_USERS = 1_000_000
 _MOST_KNOWN = 256  # reports that are tried as the place for all
 _MOST_PAIRS = 4e8  # truths times cells up to which all cells of the region are checked
 _LN2 = float(np.log(2))
@@ -207,10 +209,12 @@ class Certificate(InNotebooks):
                 f"this certificate is for the objective {self.objective}, not"
                 f" {problem.objective.name}"
             )
-        mine = _budget_text(self.max_loss, self.user_limits, self.max_distance)
-        theirs = _budget_text(problem.max_loss, problem.user_limits, problem.max_distance)
+        mine = _budget(self.max_loss, self.user_limits, self.max_distance)
+        theirs = _budget(problem.max_loss, problem.user_limits, problem.max_distance)
         if mine != theirs:
-            raise CertificateError(f"this certificate is for the budget {mine}, not {theirs}")
+            raise CertificateError(
+                f"this certificate is for the budget {_text_of(mine)}, not {_text_of(theirs)}"
+            )
 
     def save(self, path: str | Path) -> None:
         """Write the certificate to one file (NumPy arrays, nothing pickled)."""
@@ -251,6 +255,8 @@ def load_certificate(path: str | Path) -> Certificate:
             raise FileError(f"{path} is not a certificate of this version; expected '{_FORMAT}'")
         _check_arrays(arrays, _ARRAYS if version == _FORMAT else _ARRAYS | _FORMER_ARRAYS)
         limits = arrays["user_limits"]
+        if len(limits) > _MOST_USERS:
+            raise CertificateError(f"it holds budgets of {len(limits)} users")
         return Certificate(
             objective=str(arrays["objective"]),
             data_hash=str(arrays["data_hash"]),
@@ -525,12 +531,19 @@ def _number(stored: np.ndarray) -> float | None:
     return float(stored[0]) if len(stored) else None
 
 
-def _budget_text(
+def _budget(
     max_loss: float | None, user_limits: np.ndarray | None, max_distance: float | None
-) -> str:
-    parts = [] if max_loss is None else [f"{max_loss:.9g} on average"]
-    if user_limits is not None:
-        parts.append("per user " + "/".join(f"{limit:.9g}" for limit in user_limits))
-    if max_distance is not None:
-        parts.append(f"{max_distance:.9g} at most")
-    return ", ".join(parts)
+) -> tuple[list[str], list[str], list[str]]:
+    """Budgets to nine digits: on average, per user, at most."""
+    per_user = [] if user_limits is None else user_limits.tolist()
+    average, most = ([] if one is None else [one] for one in (max_loss, max_distance))
+    first, second, third = ([f"{one:.9g}" for one in part] for part in (average, per_user, most))
+    return first, second, third
+
+
+def _text_of(budget: tuple[list[str], list[str], list[str]]) -> str:
+    average, per_user, most = budget
+    users = "/".join(per_user[:_MOST_NAMED]) + ("/…" if len(per_user) > _MOST_NAMED else "")
+    parts = [f"{one} on average" for one in average]
+    parts += [f"per user {users}"] if per_user else []
+    return ", ".join([*parts, *(f"{one} at most" for one in most)])
