@@ -90,10 +90,10 @@ class CsvBlock:
         safe = [value if value.isascii() else None for value in values]
         return seconds_of(pa.array(safe, pa.string()), source=self._source, column=name)
 
-    def values(self, name: str, rows: int) -> list[Any]:
-        """The first values of a column, as they are."""
+    def values(self, name: str, rows: np.ndarray) -> list[Any]:
+        """The values of a column in some rows, as they are."""
         place = self._names.index(name)
-        return [_unquoted(record[place]) for record in self.records[:rows]]
+        return [_unquoted(self.records[row][place]) for row in rows.tolist()]
 
 
 class CsvTable:

@@ -73,10 +73,12 @@ class ParquetBlock:
         """A column of times as whole seconds since 1970 (UTC where no zone is given)."""
         return seconds_of(self.batch.column(name), source=self._source, column=name)
 
-    def values(self, name: str, rows: int) -> list[Any]:
-        """The first values of a column, as they are."""
+    def values(self, name: str, rows: np.ndarray) -> list[Any]:
+        """The values of a column in some rows, as they are."""
+        import pyarrow as pa
+
         with readable(Path(self._source), _KIND):
-            return plain_values(self.batch.column(name).slice(0, rows))
+            return plain_values(self.batch.column(name).take(pa.array(rows)))
 
 
 class ParquetTable:
