@@ -198,8 +198,8 @@ def plus_code(latitude: float, longitude: float) -> str:
 
 
 def is_h3(text: str) -> bool:
-    """Whether a text is the id of an H3 cell of at least resolution 4 (25 km): its bits fit no other
-    id."""
+    """Whether a text is the id of an H3 cell of at least resolution 4 (25 km); its bits fit hardly
+    any other id."""
     text = text.strip().lower()
     if re.fullmatch(r"8[0-9a-f]{14}", text):
         number = int(text, 16)

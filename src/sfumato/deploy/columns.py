@@ -1,11 +1,13 @@
 """Which columns hold the place, the user and the time."""
 
+import re
 from dataclasses import dataclass
 
 from sfumato.data.read import USUAL
 from sfumato.errors import DataError
 
 _TIMES = ("time", "timestamp", "datetime", "date", "created_at", "utc")
+_LIKE_A_PLACE = re.compile(r"[0-9][.,][0-9]{4}|[0-9]{9}")
 _USERS = tuple(name for name in USUAL["secret"] if name != "id")
 
 
@@ -18,6 +20,17 @@ class Columns:
     second: str
     user: str | None = None
     time: str | None = None
+
+
+def check_header(names: list[str], *, source: str) -> list[str]:
+    """Refuse names that may hold a place: they go into the output and into sentences."""
+    for place, name in enumerate(names):
+        if _LIKE_A_PLACE.search(name):
+            raise DataError(
+                f"{source}: the name of column {place + 1} holds a number like a coordinate;"
+                " expected names in the first line: add or repair it"
+            )
+    return names
 
 
 def find_columns(

@@ -12,6 +12,7 @@ from typing import IO, Any
 import numpy as np
 
 from sfumato.data.read import SNAP_COLUMNS, looks_like_snap
+from sfumato.deploy.columns import check_header
 from sfumato.deploy.timestamps import readable, seconds_of, whole_seconds
 from sfumato.deploy.verify import CsvFile, Noted, Written, read_back_csv
 from sfumato.errors import DataError
@@ -116,7 +117,8 @@ class CsvTable:
             self.delimiter, self.names = "\t", list(SNAP_COLUMNS)
         else:
             self.header, self._end = first, end
-            self.names = [_unquoted(name).strip() for name in first]
+            names = [_unquoted(name).strip() for name in first]
+            self.names = check_header(names, source=path.name)
 
     def close(self) -> None:
         """Nothing is held open."""

@@ -9,6 +9,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from sfumato.deploy.columns import check_header
 from sfumato.deploy.search import plain_values, remade
 from sfumato.deploy.timestamps import readable, seconds_of
 from sfumato.deploy.verify import Noted, Written, digest_of, read_back_parquet
@@ -92,6 +93,7 @@ class ParquetTable:
             self._file = parquet.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False)
             self.names: list[str] = [str(name) for name in self._file.schema_arrow.names]
             self._schema = self._file.schema_arrow
+            check_header(self.names, source=path.name)
             twice = sorted({name for name in self.names if self.names.count(name) > 1})
         if twice:
             raise DataError(
