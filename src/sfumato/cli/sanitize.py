@@ -11,7 +11,7 @@ import click
 
 from sfumato.cli.options import as_json, print_json, say_notes
 
-_EXAMPLE = "\b\nExample: sfumato sanitize runs/laplace checkins.csv sanitized.csv"
+_EXAMPLE = "\b\nExample: sfumato sanitize runs/laplace checkins.csv sanitized.csv --drop user"
 _OUTSIDE = ("refuse", "drop", "laplace", "clamp")
 _STICKY = ("hour", "day", "week", "forever")
 _SHOWN = 5  # skipped files named in a note; the record names all
@@ -106,6 +106,9 @@ def command(
 
     IN is a CSV file (also .gz), a Parquet file, or a folder of them; OUT is a new one of the same
     kind. All other columns, all rows and their order stay.  OUT.record.json says what was done.
+
+    A column that names the user, or that tells the place in another form, stops it: leave it out
+    with --drop, give users new names with --pseudonym, or let it pass with --keep.
 
     Rows outside the mechanism's region: refuse (the default) writes nothing and says how many; drop
     leaves them out; laplace gives them planar Laplace noise of the same budget; clamp moves them to
