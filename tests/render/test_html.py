@@ -303,9 +303,12 @@ def test_who_breaks_the_budget_does_not_win(tmp_path: Path) -> None:
 
 
 def test_all_over_the_budget_is_said() -> None:
-    checker = _page_of(_row("far", loss=120, error=0.4, exposed=0.0))
-    assert "Within 100 m: none; all lose more on this data." in checker.text
-    assert "20.0 m over 100 m" in checker.text
+    rows = [_row(name, loss=120, error=0.4, exposed=0.01) for name in ("far", "away")]
+    one, two = _page_of(rows[0]), _page_of(*rows)
+    assert "Within 100 m: none; it loses more on this data." in one.text
+    assert "Within 100 m: none; all lose more on this data." in two.text
+    assert "by 20.0 m: far, with an error of 0.400 and 1.0% exposed" in one.text
+    assert "20.0 m over 100 m" in one.text and "best within its budget" not in one.text + two.text
 
 
 def test_reports_beyond_the_window_are_counted(tmp_path: Path) -> None:
