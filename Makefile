@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test lint types tests paper paper-quick docs bench system-deps clean
+.PHONY: demo test lint types tests paper paper-quick docs bench system-deps lock components clean
 .DEFAULT_GOAL := demo
 
 demo: $(READY)
@@ -45,12 +45,24 @@ system-deps:
 	  SUDO=$$(test "$$(id -u)" = 0 || echo sudo); \
 	  $$SUDO apt-get update --quiet && $$SUDO apt-get install --quiet --yes --no-install-recommends chromium nodejs; }
 
-$(READY): pyproject.toml constraints.txt
+# Every file that is installed has a hash in requirements.lock, uv and the build's own tools too.
+$(READY): pyproject.toml requirements.lock
 	$(PYTHON) -c 'import sys; sys.exit("sfumato needs Python 3.11 or newer; got " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip --quiet --disable-pip-version-check install --constraint constraints.txt uv
-	$(BIN)/uv pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	sed -n '/^uv==/,/[^\\]$$/p' requirements.lock > .venv/uv.lock
+	$(BIN)/python -m pip --quiet --disable-pip-version-check install --require-hashes --requirement .venv/uv.lock
+	$(BIN)/uv pip install --quiet --require-hashes --requirement requirements.lock
+	$(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $(READY)
+
+# Newest versions within pyproject.toml, for all platforms.
+lock: $(READY)
+	$(BIN)/uv pip compile --quiet --universal --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header \
+	  --python-version 3.11 --extra dev --output-file requirements.lock pyproject.toml
+
+# What a release is made of, as CycloneDX: the plain install and each extra.
+components: $(READY)
+	$(BIN)/python -m tools.components --out components.cdx.json
 
 clean:
 	rm -rf .venv demo runs .mypy_cache .ruff_cache .hypothesis

@@ -5,6 +5,7 @@ and the studio's page put their own words there, so no room but theirs knows an 
 """
 
 from collections.abc import Callable
+from importlib.util import find_spec
 
 _OPEN, _CLOSE = "\ue000", "\ue001"  # private-use letters: no data of a user holds them
 
@@ -72,3 +73,46 @@ class MechanismError(SfumatoError):
 
 class FileError(SfumatoError):
     """A file of ours is missing, damaged or not ours."""
+
+
+# What the plain install leaves out, by the extra of pyproject.toml that brings it.
+EXTRAS = {
+    "learn": ("jax", "optax", "equinox"),
+    "report": ("matplotlib", "jinja2", "markupsafe"),
+    "serve": ("starlette", "uvicorn", "h11"),
+    "cluster": ("distributed",),
+}
+
+
+class MissingExtra(SfumatoError):
+    """Something that the plain install leaves out is needed.
+
+    >>> print(MissingExtra("jax", "learn"))
+    this needs jax, which the plain install leaves out; run: pip install 'sfumato[learn]'
+    """
+
+    def __init__(self, module: str, extra: str) -> None:
+        super().__init__(
+            f"this needs {module}, which the plain install leaves out; run:"
+            f" pip install 'sfumato[{extra}]'"
+        )
+
+
+def missing_extra(error: ImportError) -> MissingExtra | None:
+    """The sentence for a module that could not be found, if an extra brings it."""
+    name = (error.name or "").partition(".")[0]
+    for extra, modules in EXTRAS.items():
+        if name in modules:
+            return MissingExtra(name, extra)
+    return None
+
+
+def require(*extras: str, bring: str) -> None:
+    """Refuse at once where a module of some extras is missing; `bring` is the extra to name."""
+    for module in (module for extra in extras for module in EXTRAS[extra]):
+        try:
+            found = find_spec(module) is not None
+        except ImportError:
+            found = False
+        if not found:
+            raise MissingExtra(module, bring)

@@ -13,8 +13,7 @@ from typing import Any
 
 import click
 
-from sfumato.errors import SfumatoError
-from sfumato.render.names import printable
+from sfumato.errors import SfumatoError, missing_extra
 from sfumato.version import __version__
 
 _COMMANDS = {
@@ -95,15 +94,19 @@ def main() -> None:
             hint=hint,
         )
     except SfumatoError as error:
-        _stop(printable(_as_typed(error.sentence(_option))), hint=error.hint_in(_option))
+        _stop(_as_typed(error.sentence(_option)), hint=error.hint_in(_option))
+    except ImportError as error:
+        missing = missing_extra(error)
+        if missing is None:
+            raise
+        _stop(str(missing))
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except MemoryError:
         _stop("out of memory; use a larger cell or less data")
     except OSError as error:
-        name = printable(str(error.filename or "a file"))
-        _stop(f"{name} cannot be used: {error.strerror or error}")
+        _stop(f"{error.filename or 'a file'} cannot be used: {error.strerror or error}")
     else:
         sys.exit(code if isinstance(code, int) else 0)
 

@@ -25,6 +25,9 @@ def command(out: Path, as_json: bool) -> None:
 
     Writes a run folder for each mechanism and report.html.
     """
+    from sfumato.errors import require
+
+    require("learn", "report", bring="learn,report")
     from sfumato.data.recipe import Recipe
     from sfumato.report.compare import compare
     from sfumato.solver import Codebook, Coin, Exact, Laplace, Problem

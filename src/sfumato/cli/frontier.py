@@ -80,7 +80,8 @@ def command(
     recipe = recipe_of(source, options)
     data, _ = recipe.data()
     say_notes(data.notes)
-    with working(f"proving the frontier at {points} budgets") as tell:
+    with working(f"proving the frontier at {points} budgets") as status:
+        tell = status.update if status is not None else (lambda text: click.echo(text, err=True))
         found = trade_off(
             data,
             first=first,

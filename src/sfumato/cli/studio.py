@@ -28,6 +28,9 @@ def command(source: str | None, port: int, tiles: str | None, no_open: bool) -> 
     The page answers on this machine only, to whoever has the address that is printed.  Ctrl-C ends
     it and removes what the page kept: take away what you want to have.
     """
+    from sfumato.errors import require
+
+    require("serve", "learn", "report", bring="studio")
     from sfumato.studio.serve import Opening, serve
 
     def ready(opening: Opening) -> None:

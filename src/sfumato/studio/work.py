@@ -48,9 +48,11 @@ def main() -> None:
     except MemoryError:
         tell({"kind": "failed", "error": "out of memory; use larger cells or less data"})
     except Exception as error:
-        from sfumato.errors import SfumatoError
+        from sfumato.errors import SfumatoError, missing_extra
         from sfumato.studio.messages import in_page
 
+        if isinstance(error, ImportError):
+            error = missing_extra(error) or error
         if stopping.is_set():  # an import that is interrupted may say anything
             tell({"kind": "stopped", "error": _STOPPED})
         elif isinstance(error, (SfumatoError, OSError)):

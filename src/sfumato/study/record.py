@@ -9,6 +9,7 @@ import hashlib
 import json
 import platform
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -29,7 +30,8 @@ def versions() -> dict[str, str]:
     """What computed the figures."""
     found = {"sfumato": __version__, "python": platform.python_version()}
     for package in ("numpy", "scipy", "jax"):
-        found[package] = metadata.version(package)
+        with suppress(metadata.PackageNotFoundError):  # what learns is not in the plain install
+            found[package] = metadata.version(package)
     return found
 
 

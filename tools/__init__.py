@@ -1,0 +1,1 @@
+"""Small programs for those who release sfumato; not installed with it."""
