@@ -48,7 +48,7 @@ def test_a_cap_keeps_cells_outside_the_hull():
     )
     samples = sf.Samples(secret=[0, 1, 1], truth=truth, secrets=("a", "b"))
     problem = sf.Problem(
-        samples, max_distance=1000.6123125366787, region=sf.Region((0.0, 0.0), 2200.0)
+        samples, max_distance=1000.6123125366787, region=sf.data.Region((0.0, 0.0), 2200.0)
     )
     solution = sf.solve(problem, sf.Exact(plane=False))
     assert solution.leakage == pytest.approx(
@@ -88,7 +88,9 @@ def test_a_gain_that_nothing_can_change_is_refused():
         secret=[0, 1], truth=np.array([[0.0, 0.0], [100.0, 0.0]]), secrets=("a", "b")
     )
     with pytest.raises(ProblemError, match="leaks the same whatever is reported"):
-        sf.solve(sf.Problem(samples, max_loss=50, objective=sf.Gain("two-guesses")), sf.Exact())
+        sf.solve(
+            sf.Problem(samples, max_loss=50, objective=sf.measure.Gain("two-guesses")), sf.Exact()
+        )
 
 
 def test_a_law_too_large_to_work_out_is_sampled(monkeypatch):
@@ -159,7 +161,7 @@ def test_text_in_a_truth_column_is_named(sfumato, tmp_path):
 
 def test_rounding_does_not_make_a_channel_refuse_a_truth():
     reports = [[37, 83], [40, 78], [31, 23], [79, 87], [7, 5], [67, 33]]
-    channel = sf.Channel(
+    channel = sf.mechanism.Channel(
         [[4, 8]], reports, [[0.1, 0.2, 0.3, 0.40000000000000024, 0, 0]], nearest=True
     )
     assert channel.sample([57.0, 15.0], seed=1).shape == (2,)

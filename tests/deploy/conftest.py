@@ -22,8 +22,9 @@ def net(grid: sf.Grid, *, keep: float = 0.0) -> Mechanism:
     layers = tuple(
         (random.normal(0.0, 0.5, size), random.normal(0.0, 0.3, size[1])) for size in sizes
     )
-    return sf.Snapped(
-        sf.GeneratorNet(layers, centre_m=(3.0, -7.0), unit_m=200.0, levels=64, keep=keep), grid
+    return sf.mechanism.Snapped(
+        sf.mechanism.GeneratorNet(layers, centre_m=(3.0, -7.0), unit_m=200.0, levels=64, keep=keep),
+        grid,
     )
 
 
@@ -52,8 +53,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "net": net(problem.grid),
         "keeping-net": net(problem.grid, keep=0.25),
         "codebook": codebook(problem.grid),
-        "channel": sf.Channel(places, places, np.full((40, 40), 1 / 40), nearest=True),
-        "bare-laplace": sf.PlanarLaplace.for_loss(173),
+        "channel": sf.mechanism.Channel(places, places, np.full((40, 40), 1 / 40), nearest=True),
+        "bare-laplace": sf.mechanism.PlanarLaplace.for_loss(173),
     }
     for solver in (sf.Laplace(), sf.Coin()):
         sf.solve(problem, solver).save(folder / solver.name)

@@ -133,7 +133,7 @@ def test_laplace_outside_has_the_budgets_loss_far_from_the_plane():
     lattice = sf.Grid(side_m=1000, cells=100)
     assert lattice.region is not None
     made = Release(
-        sf.Identity(),
+        sf.mechanism.Identity(),
         sf.Plane(48.0, 2.0),
         lattice.region,
         lattice,

@@ -20,7 +20,9 @@ INSIDE, OUTSIDE = FEW.train, FEW.test
 
 
 def test_a_channel_that_lists_its_truths_gives_them_away() -> None:
-    channel = sf.Channel(INSIDE.truth, [[0.0, 0.0]], np.ones((len(INSIDE), 1)), nearest=True)
+    channel = sf.mechanism.Channel(
+        INSIDE.truth, [[0.0, 0.0]], np.ones((len(INSIDE), 1)), nearest=True
+    )
     found = membership_test(channel, INSIDE, OUTSIDE)
     assert found.points == 80 and found.listed == 1
     assert found.scores[NEAR].value == 1 and 0.9 < found.scores[NEAR].low < 1
@@ -29,7 +31,11 @@ def test_a_channel_that_lists_its_truths_gives_them_away() -> None:
 
 
 @pytest.mark.parametrize(
-    "mechanism", [Coin(keep=0.3, place=(0.0, 0.0)), sf.Snapped(sf.Identity(), sf.Grid(cell_m=100))]
+    "mechanism",
+    [
+        Coin(keep=0.3, place=(0.0, 0.0)),
+        sf.mechanism.Snapped(sf.mechanism.Identity(), sf.Grid(cell_m=100)),
+    ],
 )
 def test_a_mechanism_that_saw_no_data_tells_nothing(mechanism: sf.Mechanism) -> None:
     """30 splits by other seeds: intervals of 95 % hold 0.5 in 26 or more (fewer by chance once in
@@ -52,7 +58,7 @@ def test_a_mechanism_that_is_surer_where_it_was_trained_is_caught() -> None:
         [np.tile([1.0, 0.0], (len(INSIDE), 1)), np.tile([0.5, 0.5], (len(OUTSIDE), 1))]
     )
 
-    class Peaked(sf.Channel):
+    class Peaked(sf.mechanism.Channel):
         def arrays(self) -> dict[str, np.ndarray]:
             return {}
 
@@ -65,21 +71,21 @@ def test_a_mechanism_that_is_surer_where_it_was_trained_is_caught() -> None:
 def test_places_seen_twice_are_left_out_and_too_few_are_not_tested() -> None:
     twice = sf.Samples([0, 1, 1], [[0, 0], [1, 1], [1, 1]], ("ann", "bob"))
     other = sf.Samples([0, 1], [[0, 0], [2, 2]], ("ann", "bob"))
-    found = membership_test(sf.Identity(), twice, other)
+    found = membership_test(sf.mechanism.Identity(), twice, other)
     assert found.points == 0 and not found.scores and found.telling is None
     assert "Not tested" in found.verdict
 
 
 def test_an_unknown_law_is_judged_by_its_file_alone() -> None:
-    recorded = sf.Recorded(INSIDE.truth, np.zeros_like(INSIDE.truth))
+    recorded = sf.mechanism.Recorded(INSIDE.truth, np.zeros_like(INSIDE.truth))
     found = membership_test(recorded, INSIDE, OUTSIDE)
     assert set(found.scores) == {NEAR} and found.listed == 1
-    unsaved = membership_test(sf.Function(lambda truth, random: truth), INSIDE, OUTSIDE)
+    unsaved = membership_test(sf.mechanism.Function(lambda truth, random: truth), INSIDE, OUTSIDE)
     assert not unsaved.scores and unsaved.listed == 0
 
 
 def test_weights_of_nets_are_not_places() -> None:
-    net = sf.GeneratorNet(
+    net = sf.mechanism.GeneratorNet(
         ((np.ones((3, 4)), np.ones(4)), (np.ones((4, 2)), np.ones(2))), centre_m=(7.0, 8.0)
     )
     assert {tuple(place) for place in net.places_in_file()} <= {(7.0, 8.0)}

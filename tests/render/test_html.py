@@ -109,9 +109,9 @@ def _entries() -> list[Entry]:
         {"round": number, "payoff": 1 / (1 + number), "loss": 90.0, "accuracy_train": None}
         for number in range(3)
     )
-    noise = sf.Function(lambda truth, random: truth + random.normal(0, 80, truth.shape))
+    noise = sf.mechanism.Function(lambda truth, random: truth + random.normal(0, 80, truth.shape))
     return [
-        Entry("coarse", sf.Snapped(sf.Identity(), sf.Grid(cell_m=200)), 100.0),
+        Entry("coarse", sf.mechanism.Snapped(sf.mechanism.Identity(), sf.Grid(cell_m=200)), 100.0),
         Entry("noise & more", noise, 120.0, seed=3, status="Stopped.", history=history),
     ]
 
@@ -141,7 +141,7 @@ def _assert_self_contained(page: str, checker: _Checker) -> None:
 
 def _row(name: str, *, loss: float, error: float, exposed: float, max_loss: float = 100.0) -> Row:
     """A row with the figures wanted."""
-    row = compare([Entry(name, sf.Identity(), max_loss)], on=_samples(2)).rows[0]
+    row = compare([Entry(name, sf.mechanism.Identity(), max_loss)], on=_samples(2)).rows[0]
     figures = {"loss": loss, "bayes_error": error, "exposed": exposed}
     exact = {key: sf.Estimate.exact(value) for key, value in figures.items()}
     return replace(row, measured=replace(row.measured, **exact), over_grids=())
@@ -191,7 +191,7 @@ def test_the_same_comparison_gives_the_same_bytes(tmp_path: Path) -> None:
 
 def _named(names: tuple[str, ...], *, data: str, mechanism: str) -> Comparison:
     on = _samples(len(names), names=names, name=data)
-    entries = [Entry(mechanism, sf.Identity(), 100.0, status=mechanism), *_entries()]
+    entries = [Entry(mechanism, sf.mechanism.Identity(), 100.0, status=mechanism), *_entries()]
     return compare(entries, on=on, train=_samples(len(names), names=names), hits=20)
 
 
@@ -251,7 +251,7 @@ def test_the_least_exposed_is_named_only_where_it_exposes_far_less() -> None:
 
 
 def test_errors_within_each_others_intervals_are_said_not_to_be_told_apart() -> None:
-    noise = sf.Function(lambda truth, random: truth + random.normal(0, 300, truth.shape))
+    noise = sf.mechanism.Function(lambda truth, random: truth + random.normal(0, 300, truth.shape))
     entries = [Entry("one", noise, 900.0), Entry("two", noise, 900.0)]
     compared = compare(entries, on=_samples(3), hits=5)
     (group,) = best_within_budgets(compared.rows)
@@ -272,8 +272,8 @@ def test_a_loss_that_is_not_known_is_said_and_wins_nothing(tmp_path: Path) -> No
     on = _samples(2)
     grid = sf.Grid(cell_m=25)
     measured = judge_reports(on.secret, on.truth, grid, names=on.secrets)
-    row = Row(Entry("recorded", sf.Recorded(on.truth, on.truth)), measured, over_grids=())
-    region = sf.Region.around(on.truth, margin_m=100)
+    row = Row(Entry("recorded", sf.mechanism.Recorded(on.truth, on.truth)), measured, over_grids=())
+    region = sf.data.Region.around(on.truth, margin_m=100)
     page, checker = _written(
         Comparison(on=on, train=None, rows=(row,), region=region), tmp_path / "page.html"
     )
@@ -284,15 +284,16 @@ def test_a_loss_that_is_not_known_is_said_and_wins_nothing(tmp_path: Path) -> No
 
 def test_infinite_geo_indistinguishability_is_shown_as_infinite(tmp_path: Path) -> None:
     _, checker = _written(
-        compare([Entry("identity", sf.Identity(), 10.0)], on=_samples(2)), tmp_path / "page.html"
+        compare([Entry("identity", sf.mechanism.Identity(), 10.0)], on=_samples(2)),
+        tmp_path / "page.html",
     )
     assert "∞no guarantee" in checker.text
 
 
 def test_who_breaks_the_budget_does_not_win(tmp_path: Path) -> None:
     entries = [
-        Entry("far", sf.constant((0.0, 0.0)), 5.0),
-        Entry("near", sf.Snapped(sf.Identity(), sf.Grid(cell_m=5)), 5.0),
+        Entry("far", sf.mechanism.constant((0.0, 0.0)), 5.0),
+        Entry("near", sf.mechanism.Snapped(sf.mechanism.Identity(), sf.Grid(cell_m=5)), 5.0),
     ]
     _, checker = _written(compare(entries, on=_samples(3)), tmp_path / "page.html")
     assert (
@@ -314,7 +315,8 @@ def test_all_over_the_budget_is_said() -> None:
 def test_reports_beyond_the_window_are_counted(tmp_path: Path) -> None:
     on = _samples(2)
     _, checker = _written(
-        compare([Entry("away", sf.constant((9e6, 0.0)), 50.0)], on=on), tmp_path / "page.html"
+        compare([Entry("away", sf.mechanism.constant((9e6, 0.0)), 50.0)], on=on),
+        tmp_path / "page.html",
     )
     assert (
         "600 reports; 600 (100.0%) beyond this window, not shown. 100% of them at one place."
@@ -341,7 +343,11 @@ def test_of_very_many_users_those_who_are_easiest_to_guess_are_listed(
         secrets=("anna", "ben", "eve", "dan"),
     )
     grid = sf.Grid(cell_m=200)
-    checker = _checked(report_html(compare([Entry("a", sf.Snapped(sf.Identity(), grid))], on=on)))
+    checker = _checked(
+        report_html(
+            compare([Entry("a", sf.mechanism.Snapped(sf.mechanism.Identity(), grid))], on=on)
+        )
+    )
     assert "The 1 of 4 users who are easiest to guess." in checker.text
     assert "and 2 more users; colours and markers repeat" in checker.text
     table = checker.text.partition("For each user:")[2].partition("Worst cases")[0]
@@ -376,14 +382,16 @@ def test_a_loss_at_its_budget_is_not_over_it() -> None:
 
 
 def test_a_description_holds_no_address_in_memory() -> None:
-    assert described(sf.Function(lambda truth, random: truth)) == "function(rule=<lambda>)"
-    assert described(sf.Snapped(sf.PlanarLaplace(0.01), sf.Grid(cell_m=25))).startswith(
-        "snapped(inner=planar laplace(epsilon=0.01"
+    assert (
+        described(sf.mechanism.Function(lambda truth, random: truth)) == "function(rule=<lambda>)"
     )
+    assert described(
+        sf.mechanism.Snapped(sf.mechanism.PlanarLaplace(0.01), sf.Grid(cell_m=25))
+    ).startswith("snapped(inner=planar laplace(epsilon=0.01")
 
 
 def test_a_description_counts_the_numbers_of_arrays_and_shows_none() -> None:
-    text = described(sf.Recorded(np.full((7, 2), 12.5), np.full((7, 2), 13.5)))
+    text = described(sf.mechanism.Recorded(np.full((7, 2), 12.5), np.full((7, 2), 13.5)))
     assert "28 numbers" in text and "array" not in text and ".5" not in text
 
 
@@ -393,7 +401,9 @@ def test_many_mechanisms_and_users_stay_below_two_megabytes(tmp_path: Path) -> N
     truth = random.uniform(-2000, 2000, (30, 2))[secret] + random.normal(0, 300, (len(secret), 2))
     on = sf.Samples(secret=secret, truth=truth, secrets=tuple(map(str, range(30))))
     noise = [
-        sf.Function(lambda truth, random, by=by: truth + random.normal(0, by, truth.shape))
+        sf.mechanism.Function(
+            lambda truth, random, by=by: truth + random.normal(0, by, truth.shape)
+        )
         for by in range(100, 180, 10)
     ]
     comparison = compare(
@@ -406,7 +416,7 @@ def test_many_mechanisms_and_users_stay_below_two_megabytes(tmp_path: Path) -> N
 
 def test_a_comparison_of_categories_has_no_report() -> None:
     table = sf.CategoricalData(
-        sf.Joint(np.eye(2) / 2, secrets=("a", "b")), ("x", "y"), ("x", "y"), 1 - np.eye(2)
+        sf.data.Joint(np.eye(2) / 2, secrets=("a", "b")), ("x", "y"), ("x", "y"), 1 - np.eye(2)
     )
     comparison = compare([sf.solve(sf.Problem(table, max_loss=0.25), sf.Exact())], on=table)
     with pytest.raises(ProblemError, match="has no map"):

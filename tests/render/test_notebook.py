@@ -28,7 +28,7 @@ def solution() -> sf.Solution:
 @pytest.fixture(scope="module")
 def comparison(solution: sf.Solution) -> Comparison:
     return sf.compare(
-        [solution, Entry("<i>away</i>", sf.constant(tuple(_AWAY)), 5.0)], on=_samples()
+        [solution, Entry("<i>away</i>", sf.mechanism.constant(tuple(_AWAY)), 5.0)], on=_samples()
     )
 
 
@@ -66,7 +66,10 @@ def test_data_shows_its_size() -> None:
     assert _cells(html(_samples())) == ["8", "2", "3 to 5", "plane metres"]
     assert _cells(html(sf.Split(_samples(), None))) == ["8", "2", "3 to 5"]
     table = sf.CategoricalData(
-        sf.Joint(np.full((2, 3), 1 / 6), secrets=("a", "b")), tuple("xyz"), ("u",), np.ones((3, 1))
+        sf.data.Joint(np.full((2, 3), 1 / 6), secrets=("a", "b")),
+        tuple("xyz"),
+        ("u",),
+        np.ones((3, 1)),
     )
     assert _cells(html(table)) == ["2", "3", "1"]
 

@@ -138,9 +138,9 @@ def test_what_cannot_be_left_out_is_said() -> None:
     with pytest.raises(ProblemError, match="at least three users"):
         leave_one_out(two, sf.Coin())
     with pytest.raises(ProblemError, match="cannot be left out"):
-        without(replace(PROBLEM, objective=sf.Gain("target:red")), "red")
+        without(replace(PROBLEM, objective=sf.measure.Gain("target:red")), "red")
     words = sf.CategoricalData(
-        sf.Joint(np.eye(2) / 2, secrets=("a", "b")),
+        sf.data.Joint(np.eye(2) / 2, secrets=("a", "b")),
         ("x", "y"),
         ("x", "y"),
         np.array([[0, 1], [1, 0]]),

@@ -154,7 +154,7 @@ def test_what_cannot_be_a_graph_is_refused(tmp_path, runs):
     from sfumato.deploy.graphs import graph_of
 
     with pytest.raises(MechanismError, match="cannot be exported"):
-        graph_of(sf.Recorded(truths=np.zeros((1, 2)), reports=np.zeros((1, 2))))
+        graph_of(sf.mechanism.Recorded(truths=np.zeros((1, 2)), reports=np.zeros((1, 2))))
     (tmp_path / "there").mkdir()
     with pytest.raises(FileError, match="exists"):
         export(runs / "coin", tmp_path / "there")

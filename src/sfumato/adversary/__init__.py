@@ -1,1 +1,5 @@
 """Report to guess."""
+
+from sfumato.namespace import lazy
+
+__getattr__, __all__ = lazy(__name__, __file__)

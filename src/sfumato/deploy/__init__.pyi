@@ -1,0 +1,2 @@
+from sfumato.deploy.bundle import load_bundle as load_bundle
+from sfumato.deploy.release import Release as Release

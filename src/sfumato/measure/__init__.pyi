@@ -1,0 +1,16 @@
+from sfumato.measure.certificate import load_certificate as load_certificate
+from sfumato.measure.exact import bayes_error as bayes_error
+from sfumato.measure.exact import bayes_vulnerability as bayes_vulnerability
+from sfumato.measure.exact import g_vulnerability as g_vulnerability
+from sfumato.measure.exact import mutual_information as mutual_information
+from sfumato.measure.judge import Judgement as Judgement
+from sfumato.measure.judge import judge_reports as judge_reports
+from sfumato.measure.membership import membership_test as membership_test
+from sfumato.measure.objective import Bayes as Bayes
+from sfumato.measure.objective import Gain as Gain
+from sfumato.measure.objective import Information as Information
+from sfumato.measure.prior import under_priors as under_priors
+from sfumato.measure.repeated import repeated_reports as repeated_reports
+from sfumato.measure.worst import exposed as exposed
+from sfumato.measure.worst import geo_indistinguishability as geo_indistinguishability
+from sfumato.measure.worst import worst_report as worst_report

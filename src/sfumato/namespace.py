@@ -1,0 +1,45 @@
+"""A package's names: written once, in the stub beside its `__init__.py`, imported on first use."""
+
+import ast
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+
+def homes(package_file: str) -> dict[str, tuple[str, str]]:
+    """Where each name of a package comes from: its module and its name there."""
+    found: dict[str, tuple[str, str]] = {}
+    for node in ast.parse(Path(package_file).with_suffix(".pyi").read_text("utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            found |= {name.asname or name.name: (node.module, name.name) for name in node.names}
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
+            found |= {
+                target.id: found.pop(node.value.id)
+                for target in node.targets
+                if isinstance(target, ast.Name)
+            }
+    return found
+
+
+def lazy(package: str, package_file: str) -> tuple[Callable[[str], Any], list[str]]:
+    """`__getattr__` and `__all__` for a package whose stub lists its names."""
+    where = homes(package_file)
+
+    def look_up(name: str) -> Any:
+        if name not in where:
+            raise AttributeError(f"{package} has no '{name}'{_moved(package, package_file, name)}")
+        module, own = where[name]
+        if module == package:
+            return import_module(f"{package}.{own}")
+        return getattr(import_module(module), own)
+
+    return look_up, list(where)
+
+
+def _moved(package: str, package_file: str, name: str) -> str:
+    """Where a name is to be found now, if a package below has it."""
+    for stub in sorted(Path(package_file).parent.glob("*/__init__.pyi")):
+        if name in homes(str(stub)):
+            return f"; it is {package}.{stub.parent.name}.{name}"
+    return ""
