@@ -1,5 +1,6 @@
 """The public face: few names, imported when they are used, each documented with an example."""
 
+import inspect
 import subprocess
 import sys
 from types import ModuleType
@@ -12,6 +13,13 @@ SPACES = (sf.data, sf.mechanism, sf.adversary, sf.measure, sf.deploy)
 NAMES = [(sf, name) for name in sf.__all__] + [
     (space, name) for space in SPACES for name in space.__all__
 ]
+
+# They read or write folders of a run, or take long; the guides run them.
+SHOWN_IN_GUIDES = {
+    *("Codebook", "Coin", "Exact", "Game", "Laplace", "frontier"),
+    *("export", "sanitize", "compare", "Entry", "Contender", "certify", "Certificate"),
+    *("load_certificate", "load_bundle", "Release"),
+}
 
 
 def test_the_top_level_has_about_two_dozen_names_and_they_are_where_people_look() -> None:
@@ -48,3 +56,11 @@ def test_a_name_that_moved_says_where_it_is(name: str, place: str) -> None:
         getattr(sf, name)
     with pytest.raises(AttributeError, match=r"has no 'Nothing'$"):
         _ = sf.Nothing  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("space", "name"), [(space, name) for space, name in NAMES if _documented(name)]
+)
+def test_every_public_name_has_a_docstring_with_an_example(space: ModuleType, name: str) -> None:
+    text = inspect.getdoc(getattr(space, name))
+    assert text and (">>> " in text or name in SHOWN_IN_GUIDES), f"{space.__name__}.{name}"

@@ -12,7 +12,12 @@ from sfumato.data.grid import Grid
 @dataclass(frozen=True)
 class Cells(Adversary):
     """Counts the reports of each secret in each cell; a cell never seen is answered as the nearest
-    seen."""
+    seen.
+
+    >>> attacker = Cells(Grid(cell_m=50)).fit(np.array([0, 0, 1]), np.zeros((3, 2)), secrets=2)
+    >>> attacker.posterior(np.zeros((1, 2))).round(2).tolist()
+    [[0.67, 0.33]]
+    """
 
     grid: Grid
 

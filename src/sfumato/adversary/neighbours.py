@@ -18,6 +18,11 @@ class Neighbours(Adversary):
     by chance.
 
     On snapped reports many neighbours are equally near: places are kept once, with their counts.
+
+    >>> reports = np.array([[0.0, 0.0], [1.0, 0.0], [9.0, 0.0]])
+    >>> attacker = Neighbours(k=2).fit(np.array([0, 0, 1]), reports, secrets=2)
+    >>> attacker.guess(np.array([[0.5, 0.0]])).tolist()
+    [0]
     """
 
     k: int = 25

@@ -16,6 +16,11 @@ class Neural(Adversary):
 
     Inputs are centred and scaled to the spread of the reports seen.  The whole training is one
     compiled loop.  Paper: section 5, "Network architecture".
+
+    >>> secret, reports = np.repeat([0, 1], 50), np.repeat([[0.0, 0.0], [100.0, 0.0]], 50, axis=0)
+    >>> attacker = Neural(hidden=(8,), rate=0.05).fit(secret, reports, secrets=2)
+    >>> attacker.guess(reports[[0, 99]]).tolist()
+    [0, 1]
     """
 
     hidden: tuple[int, ...] = (60, 100, 51)

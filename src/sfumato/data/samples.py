@@ -23,6 +23,9 @@ class Samples(InNotebooks):
 
     `plane` says where the plane touches the Earth (None for data that came in metres); `region` is
     where reports may lie, when the data carries one.
+
+    >>> Samples(secret=[0, 1, 1], truth=[[0, 0], [100, 0], [0, 100]], secrets=("ann", "bob"))
+    <Samples 'samples': 3 check-ins of 2 users>
     """
 
     secret: np.ndarray
@@ -253,7 +256,12 @@ class Samples(InNotebooks):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Split(InNotebooks):
-    """Training samples, and test samples that no solver ever sees."""
+    """Training samples, and test samples that no solver ever sees.
+
+    >>> from sfumato.data.synthetic import four_corners
+    >>> four_corners(seed=0)
+    <Split 'four-corners': 1,920 training, 480 test check-ins>
+    """
 
     train: Samples
     test: Samples | None = None

@@ -23,6 +23,9 @@ class Estimate:
 
     `kind` is exact (computed from a law; the interval is rounding or left-out tails), estimate
     (measured from samples; a 95 % interval) or bound.  `errs` says in words which way it errs.
+
+    >>> Estimate.exact(0.25, within=0.01)
+    <Estimate 0.25, 0.24 to 0.26 (exact)>
     """
 
     value: float

@@ -116,6 +116,9 @@ def g_vulnerability(joint: Joint, gain: np.ndarray) -> float:
 
     V_g = sum_z max_a sum_x g(a,x) J(x,z).  Lower is more private.  Exact.
     `gain` has a row an action and a column a secret; see `sfumato.measure.gains`.
+
+    >>> g_vulnerability(Joint.uniform(secrets=4, places=1), np.eye(4))  # one guess
+    0.25
     """
     gain = np.asarray(gain, dtype=float)
     if gain.ndim != 2 or gain.shape[1] != joint.table.shape[0]:

@@ -59,6 +59,11 @@ class Judgement:
     data. `geo_epsilon` is the geo-indistinguishability per metre at these points, None where it was
     not computed. `joint` is P(secret, report), measured or computed; `outside` the share of reports
     outside the region.
+
+    >>> from sfumato.data.synthetic import four_corners
+    >>> from sfumato.mechanism.simple import Identity
+    >>> judge(Identity(), four_corners(seed=0).test).exposed  # the truth gives everybody away
+    <Estimate 1 (exact)>
     """
 
     loss: Estimate
@@ -74,8 +79,8 @@ class Judgement:
 
     def __repr__(self) -> str:
         return (
-            f"<Judgement: loss {self.loss.value:.4g}, Bayes error {self.bayes_error.value:.4g},"
-            f" {self.information_bits.value:.4g} bits, {self.exposed.value:.1%} exposed>"
+            f"<Judgement: loss {self.loss.value:.4g}, Bayes error {self.bayes_error.value:.3f},"
+            f" {self.information_bits.value:.3f} bits, {self.exposed.value:.1%} exposed>"
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -114,6 +119,11 @@ def judge(
     `fitted_on` is training data for the adversary of `learnt_error`.  Data on another
     plane than the mechanism's (or, where it knows none, than that of `fitted_on`) are brought to
     it.
+
+    >>> from sfumato.data.synthetic import four_corners
+    >>> from sfumato.mechanism.simple import constant
+    >>> judge(constant((0.0, 0.0)), four_corners(seed=0).test)
+    <Judgement: loss 213.9, Bayes error 0.750, 0.000 bits, 0.0% exposed>
     """
     plane = mechanism.plane or (samples if fitted_on is None else fitted_on).plane
     samples = samples.on_plane(plane)
@@ -286,6 +296,11 @@ def judge_reports(
     `cost` is the loss of each report where the truth is known; without it the loss is NaN.
     `learnt_on` is (reports, secrets) of training data, `learnt_names` the names there where they
     differ.
+
+    >>> reports = np.repeat([[10.0, 10.0], [90.0, 10.0]], 100, axis=0)
+    >>> told = judge_reports(np.repeat([0, 1], 100), reports, Grid(cell_m=50), names=("ann", "bob"))
+    >>> told.bayes_error.value  # each cell holds one user alone
+    0.0
     """
     count = len(names)
     if len(np.unique(secret)) == 1:

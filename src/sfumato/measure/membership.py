@@ -92,6 +92,13 @@ def membership_test(
     such a place fell in was decided by the split alone, so without the file no score can do better
     than a toss.  `grid` is for a mechanism whose law needs one; where the law is not known only the
     stored places are looked at.
+
+    >>> from sfumato.data.synthetic import four_corners
+    >>> from sfumato.mechanism.channel import Channel
+    >>> data = four_corners(seed=0)
+    >>> listed = Channel.identity(np.unique(data.all.truth, axis=0))
+    >>> membership_test(listed, data.train, data.test).listed  # the file lists the points
+    1.0
     """
     plane = mechanism.plane or train.plane
     train, held_out = train.on_plane(plane), held_out.on_plane(plane)

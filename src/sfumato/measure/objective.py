@@ -31,7 +31,11 @@ class Objective(Protocol):
 
 @dataclass(frozen=True)
 class Bayes:
-    """Bayes vulnerability V = 1 - B(X|Z): the chance that the best guess is right."""
+    """Bayes vulnerability V = 1 - B(X|Z): the chance that the best guess is right.
+
+    >>> Bayes().leakage(Joint.uniform(secrets=4, places=2))
+    0.25
+    """
 
     name = "bayes"
     unit = "probability"
@@ -43,7 +47,11 @@ class Bayes:
 
 @dataclass(frozen=True)
 class Information:
-    """Mutual information I(X;Z), in bits."""
+    """Mutual information I(X;Z), in bits.
+
+    >>> Information().leakage(Joint(np.eye(2) / 2))
+    1.0
+    """
 
     name = "information"
     unit = "bits"
@@ -56,7 +64,11 @@ class Information:
 @dataclass(frozen=True)
 class Gain:
     """g-vulnerability with a named gain: two-guesses, guess-or-pass or target:NAME
-    (`sfumato.measure.gains`)."""
+    (`sfumato.measure.gains`).
+
+    >>> Gain("two-guesses").leakage(Joint.uniform(secrets=4, places=1))
+    0.5
+    """
 
     name: str
     unit = "gain"

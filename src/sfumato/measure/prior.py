@@ -120,6 +120,13 @@ def under_priors(found: Judgement) -> Priors | None:
 
     The law of each user's reports stays; only how often each user reports changes, and the
     adversary knows it.
+
+    >>> from sfumato.data.synthetic import four_corners
+    >>> from sfumato.measure.judge import judge
+    >>> from sfumato.mechanism.simple import constant
+    >>> found = under_priors(judge(constant((0.0, 0.0)), four_corners(seed=0).test))
+    >>> round(found.capacity, 6)  # one report for all: nothing can be learnt under any prior
+    1.0
     """
     if found.bayes_error.kind != "exact":
         return None

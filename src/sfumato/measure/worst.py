@@ -18,13 +18,20 @@ def worst_report(joint: Joint) -> float:
     """The largest posterior that any report that can happen gives to any secret: max_{x,z} P(x|z).
 
     Unit: probability.  Lower is more private; 1 means that some report gives somebody away.
+
+    >>> worst_report(Joint(np.array([[0.25, 0.25], [0.5, 0.0]])))
+    1.0
     """
     return float(joint.posterior.max())
 
 
 def exposed(joint: Joint, *, above: float = EXPOSED) -> float:
     """Share of reports that leave one secret above 90 % posterior.  Unit: probability.  Lower is
-    more private."""
+    more private.
+
+    >>> exposed(Joint(np.array([[0.25, 0.25], [0.5, 0.0]])))
+    0.25
+    """
     return float(joint.place_probability[joint.posterior.max(axis=0) > above].sum())
 
 
@@ -50,6 +57,11 @@ def geo_indistinguishability(matrix: Any, truths: np.ndarray) -> float:
 
     Unit: per metre.  Lower is more private.  Infinite where one truth can send a report that
     another cannot.  Exact for the finite channel given, at the truths given.
+
+    >>> matrix = np.array([[0.75, 0.25], [0.25, 0.75]])
+    >>> truths = np.array([[0.0, 0.0], [100.0, 0.0]])
+    >>> round(geo_indistinguishability(matrix, truths), 4)  # ln 3 per 100 m
+    0.011
     """
     matrix = np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix, dtype=float)
     if matrix.shape[0] != len(truths):

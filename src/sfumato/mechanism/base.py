@@ -30,6 +30,12 @@ class Mechanism(ABC):
     report, so that secure chance, a seed, a browser or a keyed hash can drive the same one.
     A subclass writes `_report`; if it can name finitely many reports with their chances it writes
     `rows` as well, and then knows its own law.
+
+    >>> class Shift(Mechanism):
+    ...     def _report(self, truth, chance):
+    ...         return truth + 100.0
+    >>> Shift().sample([0.0, 50.0]).tolist()
+    [100.0, 150.0]
     """
 
     kind: ClassVar[str]
@@ -176,13 +182,25 @@ def _plane_array(plane: Plane | None) -> dict[str, np.ndarray]:
 
 
 def load_mechanism(path: str | Path) -> Mechanism:
-    """Read a mechanism that `save` wrote."""
+    """Read a mechanism that `save` wrote.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from sfumato.mechanism.laplace import PlanarLaplace
+    >>> with TemporaryDirectory() as folder:
+    ...     PlanarLaplace(epsilon=0.01).save(Path(folder, "mechanism.npz"))
+    ...     load_mechanism(Path(folder, "mechanism.npz"))
+    PlanarLaplace(epsilon=0.01)
+    """
     return mechanism_from_arrays(read_arrays(path, what="mechanism"), source=str(path))
 
 
 def kinds() -> dict[str, type[Mechanism]]:
     """Every mechanism by the word for its kind: those of this package, and those of your own that
-    were imported.  Files, tests and exports go by it."""
+    were imported.  Files, tests and exports go by it.
+
+    >>> sorted(kinds())[:3]
+    ['channel', 'clamped', 'codebook net']
+    """
     for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
         import_module(f"sfumato.mechanism.{module.name}")
     return dict(_KINDS)

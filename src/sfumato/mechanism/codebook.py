@@ -38,6 +38,11 @@ class CodebookNet(Mechanism):
     the truth's own cell of `grid` is reported instead; where the cap leaves no place, it always is.
 
     The law is known at every truth, so nothing about it has to be estimated.
+
+    >>> places, layers = np.array([[0.0, 0.0], [100.0, 0.0]]), ((np.zeros((2, 2)), np.zeros(2)),)
+    >>> net = CodebookNet(places, layers, np.zeros((2, 0)), Grid(cell_m=25))
+    >>> net.chances(np.array([[30.0, 0.0]])).tolist()  # a net of zeros prefers no place
+    [[0.5, 0.5]]
     """
 
     places: np.ndarray = field(repr=False)

@@ -39,6 +39,9 @@ class Recorded(Mechanism):
     """Recorded (truth, report) pairs: a truth is answered with one of the reports recorded for it.
 
     A truth that was not recorded is answered as the nearest one that was.
+
+    >>> Recorded(truths=[[0, 0], [0, 0]], reports=[[50, 0], [50, 0]]).sample([0.0, 0.0]).tolist()
+    [50.0, 0.0]
     """
 
     truths: np.ndarray = field(repr=False)

@@ -35,6 +35,10 @@ class GeneratorNet(Mechanism):
     paper's net): no finite law. `keep` is the chance that the truth itself is reported; it brings a
     net that costs too much within a budget.
     Paper: section 5, "Network architecture".
+
+    >>> net = GeneratorNet(((np.zeros((3, 2)), np.ones(2)),), unit_m=100.0)
+    >>> net.sample([3.0, 4.0]).tolist()  # its bias alone, in units of 100 m
+    [100.0, 100.0]
     """
 
     layers: Layers = field(repr=False)

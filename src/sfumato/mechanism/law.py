@@ -16,18 +16,30 @@ def euclidean(truth: np.ndarray, report: np.ndarray) -> np.ndarray:
     """Distance in metres between truths and reports, over the last axis.
 
     Written without a library's own functions, so that it works on NumPy and on JAX arrays alike.
+
+    >>> float(euclidean(np.array([0.0, 0.0]), np.array([3.0, 4.0])))
+    5.0
     """
     return ((truth[..., 0] - report[..., 0]) ** 2 + (truth[..., 1] - report[..., 1]) ** 2) ** 0.5
 
 
 def squared(truth: np.ndarray, report: np.ndarray) -> np.ndarray:
-    """Squared distance in square metres."""
+    """Squared distance in square metres.
+
+    >>> float(squared(np.array([0.0, 0.0]), np.array([3.0, 4.0])))
+    25.0
+    """
     return (truth[..., 0] - report[..., 0]) ** 2 + (truth[..., 1] - report[..., 1]) ** 2
 
 
 @dataclass(frozen=True, eq=False)
 class ReportRows:
-    """P(report | truth): a sparse row-stochastic matrix and the places of its columns."""
+    """P(report | truth): a sparse row-stochastic matrix and the places of its columns.
+
+    >>> rows = ReportRows(sparse.csr_matrix([[0.5, 0.5]]), np.array([[0.0, 0.0], [0.0, 0.0]]))
+    >>> rows.distinct().matrix.toarray().tolist()
+    [[1.0]]
+    """
 
     matrix: sparse.csr_matrix = field(repr=False)
     places: np.ndarray = field(repr=False)
@@ -59,6 +71,11 @@ class Law:
     out of the table (the far tails of an endless law); the table is scaled to sum to 1, so a
     probability read off it is off by at most that.  `cell_m` is the side of the cells that reports
     were merged into, None for the mechanism's own reports.
+
+    >>> joint = Joint(np.eye(2) / 2, places=np.array([[0.0, 0.0], [100.0, 0.0]]))
+    >>> rows = ReportRows(sparse.csr_matrix([[0.5, 0.5], [0.0, 1.0]]), joint.places)
+    >>> Law.of_rows(joint, rows, loss=euclidean).loss
+    25.0
     """
 
     joint: Joint

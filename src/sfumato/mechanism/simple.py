@@ -12,7 +12,11 @@ from sfumato.mechanism.law import ReportRows
 
 @dataclass(frozen=True)
 class Identity(Mechanism):
-    """Reports the truth."""
+    """Reports the truth.
+
+    >>> Identity().sample([30.0, 40.0]).tolist()
+    [30.0, 40.0]
+    """
 
     kind = "identity"
     lists_truths = False
@@ -38,6 +42,9 @@ class Coin(Mechanism):
 
     Trivial, gives the user away `keep` of the time, and hard to beat on average: what does not beat
     it is not worth shipping.
+
+    >>> Coin(keep=1.0, place=(0.0, 0.0)).sample([30.0, 40.0]).tolist()
+    [30.0, 40.0]
     """
 
     keep: float
@@ -75,5 +82,9 @@ class Coin(Mechanism):
 
 
 def constant(place: tuple[float, float]) -> Coin:
-    """Always the same place: a coin that never keeps the truth."""
+    """Always the same place: a coin that never keeps the truth.
+
+    >>> constant((0.0, 0.0)).sample([30.0, 40.0]).tolist()
+    [0.0, 0.0]
+    """
     return Coin(keep=0.0, place=(float(place[0]), float(place[1])))

@@ -63,6 +63,10 @@ class Snapped(Wrapped):
 
     What is released is a cell, so the leakage measured on cells is the leakage, not a flattering
     picture of it.
+
+    >>> from sfumato.mechanism.simple import Identity
+    >>> Snapped(Identity(), Grid(cell_m=50)).sample([80.0, 10.0]).tolist()
+    [75.0, 25.0]
     """
 
     grid: Grid
@@ -113,7 +117,12 @@ class Snapped(Wrapped):
 
 @dataclass(frozen=True, eq=False)
 class Clamped(Wrapped):
-    """Moves a report that falls outside a region to the nearest point of it."""
+    """Moves a report that falls outside a region to the nearest point of it.
+
+    >>> from sfumato.mechanism.simple import Identity
+    >>> Clamped(Identity(), Region(centre=(0.0, 0.0), side_m=100.0)).sample([80.0, 0.0]).tolist()
+    [50.0, 0.0]
+    """
 
     region: Region
     kind = "clamped"
@@ -140,6 +149,11 @@ class Remapped(Wrapped):
     `Remapped.bayesian(inner, joint)` sends each report z to the place that costs least on average
     given z and the prior.  It sees only the report, so it can never leak more, and it never costs
     more. A report that is not in the table goes the way of the nearest one that is.
+
+    >>> from sfumato.mechanism.simple import Identity
+    >>> moved = Remapped(Identity(), seen=np.array([[0.0, 0.0]]), better=np.array([[10.0, 0.0]]))
+    >>> moved.sample([0.0, 0.0]).tolist()
+    [10.0, 0.0]
     """
 
     seen: np.ndarray = field(repr=False)

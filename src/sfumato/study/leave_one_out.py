@@ -72,6 +72,14 @@ def leave_one_out(
     `on`, data to judge on by name (all of the training data unless said).  Other arguments:
     `time_limit`, seconds a solve; `grid` and `hits` as for `judge`; `keep`, a folder for the run of
     each user left out: what is there from the same problem, solver and seed is not solved again.
+
+    >>> from sfumato.data.synthetic import four_corners
+    >>> from sfumato.solver.problem import Problem
+    >>> problem = Problem(four_corners(seed=0).train, max_loss=173)
+    >>> from sfumato.solver.baselines import Coin
+    >>> from sfumato.study.solve import solve
+    >>> [left.user for left in leave_one_out(problem, Coin())]
+    ['blue', 'red', 'green', 'yellow']
     """
     samples = problem.samples
     if isinstance(samples, CategoricalData):

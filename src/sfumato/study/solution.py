@@ -20,7 +20,17 @@ from sfumato.study.record import DataRecord, RunRecord
 @dataclass(frozen=True, eq=False)
 class Solution(InNotebooks):
     """A mechanism with the problem that it answers and what it was measured to do on the training
-    data."""
+    data.
+
+    >>> from sfumato.data.synthetic import four_corners
+    >>> from sfumato.solver.problem import Problem
+    >>> problem = Problem(four_corners(seed=0).train, max_loss=173)
+    >>> from sfumato.solver.baselines import Coin
+    >>> from sfumato.study.solve import solve
+    >>> solution = solve(problem, Coin())
+    >>> round(solution.loss, 1), round(solution.leakage, 3)
+    (173.0, 0.394)
+    """
 
     problem: Problem
     solver: Solver
