@@ -64,6 +64,28 @@ def test_a_folder_takes_the_place_of_another_at_once(tmp_path, drafts):
         assert os.listdir(tmp_path) == ["run"]
 
 
+def test_the_disk_has_a_file_before_its_name_and_the_name_before_the_end(
+    tmp_path, drafts, monkeypatch
+):
+    """A file that is synced is the draft; after its naming it is the folder."""
+    calls = []
+    for name in ("fsync", "link", "replace", "rename"):
+        real = getattr(os, name)
+
+        def call(*args, name=name, real=real, **options):
+            folder = name == "fsync" and os.path.isdir(f"/proc/self/fd/{args[0]}")
+            calls.append("fsync of the folder" if folder else name)
+            return real(*args, **options)
+
+        monkeypatch.setattr(os, name, call)
+    write_json(tmp_path / "a.json", {})
+    assert calls[0] == "fsync" and calls[1] in ("link", "replace")
+    assert calls[2:] == ["fsync of the folder"]
+    calls.clear()
+    files.rename(tmp_path / "a.json", tmp_path / "b.json")
+    assert calls == ["replace", "fsync of the folder"]
+
+
 def test_a_killed_writers_draft_is_cleared_and_a_living_ones_stays(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "_UNNAMED", False)
     (tmp_path / ".a.txt.0badcafe.part").write_text("left by a killed job")

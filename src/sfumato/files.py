@@ -63,14 +63,14 @@ class _Draft:
 
     def __init__(self, target: Path) -> None:
         self.target = target
-        unnamed = _open_unnamed(target.parent)
-        self.hidden = _hidden_name(target) if unnamed is None else None
-        if self.hidden is not None:
-            self.handle = os.open(self.hidden, os.O_CREAT | os.O_EXCL | os.O_RDWR | _BINARY, 0o600)
-            self.path = self.hidden
-        elif unnamed is not None:
-            self.handle, self.path = unnamed, _HANDLES / str(unnamed)
-        _flock(self.handle)
+        self.hidden: Path | None = None
+        handle = _open_unnamed(target.parent)
+        if handle is None:
+            self.hidden = _hidden_name(target)
+            handle = os.open(self.hidden, os.O_CREAT | os.O_EXCL | os.O_RDWR | _BINARY, 0o600)
+        self.handle = handle
+        self.path = self.hidden or _HANDLES / str(handle)
+        _flock(handle)
 
     def publish(self, *, replaces: bool) -> None:
         """Give the draft its final name."""
@@ -148,7 +148,7 @@ def folder_beside(path: str | os.PathLike[str], *, replaces: bool = False) -> It
         beside = _hidden_name(target)
         try:
             beside.mkdir(0o700)
-            with _folder_locked(beside):
+            with _locked_if_free(beside):
                 yield beside
                 beside.chmod(0o777 & ~_umask())
                 for place, _, names in os.walk(beside):
@@ -184,7 +184,7 @@ def _replace_folder(beside: Path, target: Path) -> None:
     """In two steps: the old folder aside, the new one in its place."""
     aside = _hidden_name(target, "old")
     aside.mkdir(0o700)
-    with _folder_locked(aside):
+    with _locked_if_free(aside):
         try:
             os.replace(target, aside / target.name)
             os.replace(beside, target)
@@ -208,7 +208,7 @@ def clear_drafts(target: Path) -> None:
         if not ours.fullmatch(name):
             continue
         left = target.parent / name
-        with suppress(OSError), _folder_locked(left) as free:
+        with suppress(OSError), _locked_if_free(left) as free:
             if not free:
                 continue
             if (left / target.name).exists() and not target.exists():
@@ -236,14 +236,14 @@ def _make_folder(folder: Path) -> None:
         _sync(folder.parent)
 
 
-def rename_folder(folder: Path, target: Path) -> None:
-    """Give a folder of files that were written here a name that none has."""
+def rename(path: Path, target: Path) -> None:
+    """Give a file that was written here, or a folder of such files, another name."""
     with _errors_name(target):
-        for place, _, _ in os.walk(folder):
+        for place, _, _ in os.walk(path):
             _sync(Path(place))
-        os.rename(folder, target)
-        _sync(target.parent)
-        _sync(folder.parent)
+        os.replace(path, target)
+        for folder in {target.parent, path.parent}:
+            _sync(folder)
 
 
 def _sync(path: Path) -> None:
@@ -334,12 +334,14 @@ def locked(lock: Path, *, busy: str, again: bool = True) -> Iterator[None]:
 
 
 @contextmanager
-def _folder_locked(path: Path) -> Iterator[bool]:
+def _locked_if_free(path: Path) -> Iterator[bool]:
     """Lock a file or folder that is there; gives whether no living job has it locked."""
     if sys.platform == "win32":
         yield path.is_dir()  # what is being written cannot be removed there
         return
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    # Some network file systems lock a file only for those who may write to it.
+    mode = os.O_RDONLY if path.is_dir() else os.O_RDWR
+    handle = os.open(path, mode | os.O_NONBLOCK | os.O_NOFOLLOW)
     try:
         yield _flock(handle)
     finally:

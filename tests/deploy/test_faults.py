@@ -16,13 +16,22 @@ from pyarrow import parquet
 import sfumato as sf
 from sfumato.deploy.sanitize import sanitize
 from sfumato.errors import FileError
-from sfumato.study.folder import load_run
+from sfumato.files import write_text
+from sfumato.study.folder import checkpoint_in, load_run
 from tests.deploy.faults import Scenario, run_all
 from tests.deploy.tables import checkins, write_parquet
 
 _ROWS = 12
 _SERVER = multiprocessing.get_context("forkserver")  # a process without JAX, so that it may fork
-_FEWEST = {"csv": 20, "csv.gz": 20, "parquet": 20, "folder": 90, "run": 40, "run again": 45}
+_FEWEST = {
+    "csv": 20,
+    "csv.gz": 20,
+    "parquet": 20,
+    "folder": 90,
+    "run": 40,
+    "run again": 45,
+    "checkpoint": 15,
+}
 
 
 def _numbers(path: Path) -> list[int]:
@@ -70,7 +79,7 @@ def _one(ending: str, inputs: Path, runs: Path) -> Scenario:
             assert "exists" in str(error) and state == "new", f"the next job said: {error}"
             assert (folder / name).read_bytes() == drawn, "it was overwritten"
 
-    return Scenario(lambda folder: None, job, look, after)
+    return Scenario(lambda folder: None, job, look, after, draws=True)
 
 
 def _folder(inputs: Path, runs: Path) -> Scenario:
@@ -106,7 +115,7 @@ def _folder(inputs: Path, runs: Path) -> Scenario:
         kept = sum(final[name] == content for name, content in drawn.items())
         assert kept >= (len(parts) if state == "new" else noted), "a part was drawn a second time"
 
-    return Scenario(lambda folder: None, job, look, after)
+    return Scenario(lambda folder: None, job, look, after, draws=True)
 
 
 def _run(again: bool) -> Scenario:
@@ -139,6 +148,26 @@ def _run(again: bool) -> Scenario:
     return Scenario(before, job, look, lambda folder, state: job(folder))
 
 
+def _checkpoint() -> Scenario:
+    """A run folder whose older checkpoint is set aside while learning begins anew."""
+
+    def before(folder: Path) -> None:
+        (folder / "out").mkdir()
+        (folder / "out" / "checkpoint.npz").write_text("old")
+
+    def job(folder: Path) -> None:
+        with checkpoint_in(folder / "out", resume=False) as path:
+            for text in ("first", "new"):
+                write_text(path, text)
+
+    def look(folder: Path) -> str:
+        kept, aside = folder / "out" / "checkpoint.npz", folder / "out" / ".checkpoint.npz.old"
+        found = (kept if kept.exists() else aside).read_text()
+        return {"old": "old", "first": "new", "new": "new"}[found]
+
+    return Scenario(before, job, look, lambda folder, state: job(folder))
+
+
 def _all(name: str, inputs: Path, runs: Path, hidden: bool) -> tuple[list[str], list[str]]:
     """In another process: every point of a scenario."""
     inputs.mkdir()
@@ -146,6 +175,7 @@ def _all(name: str, inputs: Path, runs: Path, hidden: bool) -> tuple[list[str], 
         "folder": lambda: _folder(inputs, runs),
         "run": lambda: _run(again=False),
         "run again": lambda: _run(again=True),
+        "checkpoint": _checkpoint,
     }
     scenario = kinds[name]() if name in kinds else _one(name, inputs, runs)
     return run_all(scenario, hidden=hidden)
@@ -156,7 +186,7 @@ def _all(name: str, inputs: Path, runs: Path, hidden: bool) -> tuple[list[str], 
 def test_every_fault_ends_in_the_old_state_the_new_state_or_one_sentence(
     name: str, hidden: bool, runs: Path, tmp_path: Path, record_property: Callable[..., None]
 ) -> None:
-    """Six jobs in two ways, each with a full disk, an error and a kill at every single point."""
+    """Seven jobs in two ways, each with a full disk, an error and a kill at every single point."""
     with ProcessPoolExecutor(1, mp_context=_SERVER) as process:
         points, problems = process.submit(_all, name, tmp_path / "in", runs, hidden).result()
     record_property("points", len(points))

@@ -29,7 +29,7 @@ from sfumato.files import (
     make_folder,
     plain,
     read_json,
-    rename_folder,
+    rename,
     write_json,
 )
 from sfumato.study.folder import load_run
@@ -286,7 +286,7 @@ def _sanitize_folder(
         }
         with _record_goes_with(job):
             write_json(job.record, record)
-            rename_folder(parts, job.target)
+            rename(parts, job.target)
     except BaseException as error:
         if isinstance(error, DataError) or not tallies:  # else the parts that are done stay
             shutil.rmtree(work, ignore_errors=True)

@@ -11,7 +11,7 @@ checkpoint.npz   learning between two rounds, to resume from; until the first ru
 import json
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,17 @@ from typing import Any
 from sfumato.data.grid import Grid, Region
 from sfumato.data.recipe import Recipe
 from sfumato.errors import FileError, arg
-from sfumato.files import file_hash, folder_beside, locked, plain, read_json, write_text
+from sfumato.files import (
+    clear_drafts,
+    file_hash,
+    folder_beside,
+    locked,
+    open_regular,
+    plain,
+    read_json,
+    rename,
+    write_text,
+)
 from sfumato.measure.certificate import Certificate, load_certificate
 from sfumato.mechanism.base import Mechanism, load_mechanism
 from sfumato.study.record import FORMAT, RunRecord
@@ -53,8 +63,11 @@ class Run:
         if not path.exists():
             return ()
         try:
-            return tuple(json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
-        except ValueError:
+            with open_regular(path) as source:
+                return tuple(json.loads(line) for line in source)
+        except FileError:
+            raise
+        except (ValueError, RecursionError):
             raise FileError(f"{path} is damaged; make the run again") from None
 
     @property
@@ -178,18 +191,20 @@ def checkpoint_in(folder: Path, *, resume: bool) -> Iterator[Path]:
     """Where the rounds are kept.  Without `resume` an older checkpoint is set aside, and comes
     back if the new run writes none."""
     path, aside = folder / CHECKPOINT, folder / _ASIDE
+    clear_drafts(path)
     if aside.exists() and not path.exists():  # a new run was killed before its first checkpoint
-        aside.replace(path)
+        rename(aside, path)
     if resume and not path.exists():
         raise FileError(
             f"there is no {CHECKPOINT} in {folder}; nothing to resume: start it with {arg('out')}"
         )
-    if not resume and path.exists():
-        path.replace(aside)
     try:
+        if not resume and path.exists():
+            rename(path, aside)
         yield path
     finally:
         if path.exists():
-            aside.unlink(missing_ok=True)
+            with suppress(OSError):  # the next run removes it
+                aside.unlink(missing_ok=True)
         elif aside.exists():
-            aside.replace(path)
+            rename(aside, path)
