@@ -44,7 +44,7 @@ def _numbers(path: Path) -> list[int]:
 
 
 def _write(path: Path, rows: int) -> None:
-    table = checkins(rows).drop_columns(["user", "time", "note"])
+    table = checkins(rows).select(["latitude", "longitude", "number"])
     if path.suffix == ".parquet":
         write_parquet(path, table)
         return

@@ -7,6 +7,7 @@ import re
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from importlib import import_module
 from types import FrameType
 from typing import Any
@@ -73,10 +74,10 @@ def main() -> None:
             stream.reconfigure(
                 errors="replace"
             )  # an arrow that a terminal cannot show is no reason to stop
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, _terminated)
+    _when_terminated(_as_by_hand)
     try:
         code = cli.main(standalone_mode=False)
+        _when_terminated(signal.SIG_DFL)  # all is done
     except click.exceptions.Abort:
         _stop("stopped; what was not finished was not written", code=_STOPPED)
     except KeyboardInterrupt:
@@ -111,7 +112,12 @@ def main() -> None:
         sys.exit(code if isinstance(code, int) else 0)
 
 
-def _terminated(number: int, frame: FrameType | None) -> None:
+def _when_terminated(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> None:
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, handler)
+
+
+def _as_by_hand(number: int, frame: FrameType | None) -> None:
     """What ends a process from outside stops it as Ctrl-C does."""
     raise KeyboardInterrupt
 
@@ -140,6 +146,7 @@ def _as_typed(sentence: str) -> str:
 
 
 def _stop(sentence: str, *, hint: str | None = None, code: int = 2) -> None:
+    _when_terminated(signal.SIG_DFL)
     click.echo(f"error: {sentence}", err=True)
     if hint:
         click.echo(f"hint: {hint}", err=True)
