@@ -112,6 +112,25 @@ def test_a_stopped_job_without_a_finished_part_is_in_nobodys_way(runs, tmp_path)
     assert sorted(os.listdir(tmp_path)) == ["in", "out", "out.record.json"]
 
 
+def test_what_is_left_of_a_job_killed_as_it_cleared_up_is_in_nobodys_way(runs, tmp_path):
+    write_parquet(tmp_path / "in" / "a.parquet", checkins(20))
+    (tmp_path / ".out.sfumato-job" / "done").mkdir(parents=True)
+    (tmp_path / ".out.sfumato-job" / "done" / "0badcafe.json").write_text("{}")
+    sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out")
+    assert sorted(os.listdir(tmp_path)) == ["in", "out", "out.record.json"]
+
+
+def test_a_stopped_job_with_other_parts_is_kept(runs, tmp_path):
+    for part in range(2):
+        write_parquet(tmp_path / "in" / f"{part}.parquet", checkins(20, seed=part))
+    with pytest.raises(FileError, match="full"):
+        sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out", runner=_after_one_part)
+    write_parquet(tmp_path / "other" / "a.parquet", checkins(20))
+    with pytest.raises(FileError, match="other settings or other data"):
+        sanitize(runs / "laplace", tmp_path / "other", tmp_path / "out")
+    assert (tmp_path / ".out.sfumato-job" / "parts" / "0.parquet").exists()
+
+
 def test_a_linked_folder_is_refused_and_a_linked_file_followed(runs, tmp_path):
     write_parquet(tmp_path / "elsewhere" / "day" / "b.parquet", checkins(20))
     write_parquet(tmp_path / "in" / "a.parquet", checkins(20))

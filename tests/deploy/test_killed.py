@@ -108,15 +108,16 @@ def test_a_folder(commands: Warm, runs: Path, tmp_path: Path, stop: int) -> None
     ):
         work = tmp_path / ".out.sfumato-job"
         assert not [name for name in _hidden(tmp_path) if name.endswith(".part")]
-        if (tmp_path / "out").exists():
+        noted, parts = len(list(work.glob("done/*.json"))), work / "parts"
+        if (tmp_path / "out").exists():  # it had ended, or was clearing up
             assert _rows(tmp_path / "out") == list(range(_PARTS * _ROWS))
-        noted = len(list(work.glob("done/*.json")))
-        drawn = {path.name: path.read_bytes() for path in work.glob("parts/*.parquet")}
+            noted, parts = _PARTS, tmp_path / "out"
+        drawn = {path.name: path.read_bytes() for path in parts.glob("*.parquet")}
         assert commands.run(*words, tmp_path / "out") == 0
         assert _rows(tmp_path / "out") == list(range(_PARTS * _ROWS))
         kept = [(tmp_path / "out" / name).read_bytes() == part for name, part in drawn.items()]
         assert sum(kept) >= noted  # nothing is drawn a second time
-        resumed += noted > 0
+        resumed += 0 < noted < _PARTS
         assert not _hidden(tmp_path)
         (tmp_path / "out").rename(tmp_path / f"done-{moment}")
         (tmp_path / "out.record.json").unlink()

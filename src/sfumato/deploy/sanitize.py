@@ -313,8 +313,9 @@ def _resumed(job: _Job, names: list[str], settings: str, work: Path) -> dict[str
         note = work / "done" / _note(name)
         if note.exists() and (work / "parts" / name).exists():
             tallies[name] = Tally(**read_json(note, what="note of a finished part")["tally"])
-    if not tallies and not list((work / "done").glob("*.json")):
-        shutil.rmtree(work, ignore_errors=True)  # nothing was done
+    noted = any((work / "done").glob("*.json"))
+    if not noted or not any(path.is_file() for path in (work / "parts").rglob("*")):
+        shutil.rmtree(work, ignore_errors=True)  # nothing was done, or all of it and handed over
         return {}
     same = read_json(work / "job.json", what="note of a stopped job").get("job") == settings
     if not same or any(
