@@ -1,11 +1,14 @@
 """What all tests share: the real data, where it is at hand."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
+from sfumato.errors import SfumatoError
 from tests.requirements import wanting
 
 # Fixed examples, no clock (a busy machine is not a bug) and no files left behind.
@@ -37,6 +40,39 @@ def gowalla_paris() -> Path:
 def gowalla_stockholm() -> Path:
     """Gowalla check-ins in Stockholm as CSV with a header."""
     return _real("gowalla-stockholm.csv.gz")
+
+
+_SMALL = 30_000  # truths times cells: a tenth of a second in rational arithmetic
+
+
+@pytest.fixture(scope="session", autouse=True)
+def certificates_are_checked_again(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[None]:
+    """Every certificate that a test makes for a small problem is worked out by both checkers."""
+    from sfumato.measure.certificate import Certificate, check_again
+
+    path = tmp_path_factory.mktemp("again") / "certificate.npz"
+    make = Certificate.of
+
+    def made(*arguments: Any, **named: Any) -> Certificate:
+        certificate: Certificate = make(*arguments, **named)
+        problem = arguments[0]
+        cells = 0 if certificate.on_plane is None else len(certificate.on_plane.cells)
+        all_cells = (problem.grid.cells_per_side or 0) ** 2 if problem.loss_is_distance else 0
+        if (cells + all_cells + len(problem.reports)) * len(problem.places) <= _SMALL:
+            try:
+                bounds = certificate.bound(problem)
+            except SfumatoError:
+                return certificate  # the test will hear of it
+            certificate.save(path)
+            exact = check_again(path, problem, bounds)
+            assert exact.grid - 1e-6 < bounds.grid <= exact.grid
+        return certificate
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Certificate, "of", made)
+        yield
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -17,7 +17,7 @@ import shutil
 import stat
 import sys
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -33,6 +33,8 @@ _NOT_KNOWN_HERE = {errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOSYS}
 _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS}
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _MOST_JSON, _MOST_ARRAYS = 1 << 28, 1 << 31  # bytes; files of ours are far below
+_MOST_PACKED, _MOST_SHRUNK = 1 << 26, 100  # beyond these bytes an archive shrinks to 1 % at most
+_MOST_MEMBERS = 10_000
 
 # Writing -----------------------------------------------------------------------------------------
 
@@ -442,11 +444,16 @@ def plain(value: Any) -> Any:
     return value
 
 
-def read_arrays(path: str | os.PathLike[str], *, what: str) -> dict[str, np.ndarray]:
-    """Read an archive of arrays, never a pickle; `what` names it in the error."""
+def read_arrays(
+    path: str | os.PathLike[str], *, what: str, names: Collection[str] | None = None
+) -> dict[str, np.ndarray]:
+    """Read an archive of arrays, never a pickle; `what` names it in the error.
+
+    With `names` an archive that holds an array of another name is refused before it is read.
+    """
     try:
         with open_regular(path, most=_MOST_ARRAYS) as source:
-            _check_sizes(source, path)
+            _check_sizes(source, path, names)
             source.seek(0)
             with np.load(source, allow_pickle=False) as stored:
                 return {name: stored[name] for name in stored.files}
@@ -464,22 +471,42 @@ def read_arrays(path: str | os.PathLike[str], *, what: str) -> dict[str, np.ndar
         ) from None
 
 
-def _check_sizes(source: IO[bytes], path: str | os.PathLike[str]) -> None:
+def _check_sizes(
+    source: IO[bytes], path: str | os.PathLike[str], names: Collection[str] | None
+) -> None:
     """Refuse an archive by what it says of its size, before memory is taken for its arrays."""
     with zipfile.ZipFile(source) as archive:
-        size = sum(member.file_size for member in archive.infolist())
-        if size > _MOST_ARRAYS:
+        members = archive.infolist()
+        odd = [
+            member.filename
+            for member in members
+            if names is not None and member.filename.removesuffix(".npy") not in names
+        ]
+        if odd:
             raise FileError(
-                f"{path} unpacks to {size} bytes; expected at most {_MOST_ARRAYS}: make or copy it"
-                " again"
+                f"{path} holds an array {odd[0][:40]!r} that no file of its kind has; make or copy"
+                " it again"
             )
-        for member in archive.infolist():
+        size = sum(member.file_size for member in members)
+        most = min(_MOST_ARRAYS, max(_MOST_PACKED, _MOST_SHRUNK * source.seek(0, os.SEEK_END)))
+        if size > most:
+            raise FileError(
+                f"{path} unpacks to {size} bytes; expected at most {most}: make or copy it again"
+            )
+        if len(members) > _MOST_MEMBERS:
+            raise FileError(
+                f"{path} holds {len(members)} arrays; expected at most {_MOST_MEMBERS}: make or"
+                " copy it again"
+            )
+        for member in members:
             with archive.open(member) as stored:
                 if np.lib.format.read_magic(stored) == (1, 0):
                     shape, _, kind = np.lib.format.read_array_header_1_0(stored)
                 else:
                     shape, _, kind = np.lib.format.read_array_header_2_0(stored)
-                if math.prod(shape) * kind.itemsize != member.file_size - stored.tell():
+                expected = math.prod(shape) * kind.itemsize
+                empty = kind.itemsize == 0 and math.prod(shape) != 1  # a text may be empty
+                if empty or kind.hasobject or expected != member.file_size - stored.tell():
                     raise ValueError("an array's size is not what its header says")
 
 

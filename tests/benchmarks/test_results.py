@@ -10,7 +10,7 @@ _FOUND = read_json(_HERE / "results.json", what="the benchmark results")
 _EXACT = read_json(_HERE / "exact.json", what="the results of the exact solver")
 
 
-def test_planar_laplace_is_at_least_100_times_faster_than_geoprivacy() -> None:
+def test_the_committed_run_has_planar_laplace_100_times_faster_than_geoprivacy() -> None:
     found = _FOUND["laplace_sampling"]
     assert found["ratio"] >= 100
     assert (
@@ -18,25 +18,25 @@ def test_planar_laplace_is_at_least_100_times_faster_than_geoprivacy() -> None:
     )
 
 
-def test_the_grid_estimator_is_not_slower_than_histogramdd_and_gives_the_same_number() -> None:
+def test_the_committed_run_has_the_grid_estimator_no_slower_than_histogramdd() -> None:
     found = _FOUND["grid_estimator"]
     assert found["hits"] == 1_200_000 and found["cells_per_side"] == 260
     assert found["ratio"] >= 1
     assert abs(found["ours_bayes_error"] - found["theirs_bayes_error"]) < 1e-3
 
 
-def test_memory_is_linear_in_hits_and_flat_in_empty_cells() -> None:
+def test_the_committed_run_has_memory_linear_in_hits_and_flat_in_empty_cells() -> None:
     found = _FOUND["grid_memory"]
     assert found["growth_per_hit"] <= 1.1
     assert found["growth_with_empty_cells"] <= 1.1
     assert found["most_bytes_per_hit"] <= 64
 
 
-def test_the_page_is_made_from_the_results() -> None:
+def test_the_committed_page_is_made_from_the_committed_results() -> None:
     assert (_HERE / "RESULTS.md").read_text(encoding="utf-8") == page(_FOUND, _EXACT)
 
 
-def test_the_exact_solver_is_faster_than_qif_for_a_gap_of_half_a_thousandth() -> None:
+def test_the_committed_run_has_the_exact_solver_faster_than_qif() -> None:
     rows = _EXACT["qif"]["common"]
     assert [row["n"] for row in rows] == [25, 30]
     for row in rows:
@@ -48,7 +48,7 @@ def test_the_exact_solver_is_faster_than_qif_for_a_gap_of_half_a_thousandth() ->
         )
 
 
-def test_fifty_by_fifty_cells_are_proven_to_half_a_per_cent() -> None:
+def test_the_committed_run_proves_fifty_by_fifty_cells_to_half_a_per_cent() -> None:
     (row,) = _EXACT["large"]["common"]
     ours = row["ours"]
     assert row["n"] == 50 and ours["truths"] == ours["reports"] == 2500
@@ -56,7 +56,7 @@ def test_fifty_by_fifty_cells_are_proven_to_half_a_per_cent() -> None:
     assert ours["loss"] <= 50 / 6 * (1 + 1e-9)
 
 
-def test_the_exact_solver_is_20_times_faster_than_highs_where_highs_needs_ten_minutes() -> None:
+def test_the_committed_run_has_the_exact_solver_20_times_faster_than_highs() -> None:
     rows = _EXACT["highs"]["corners"]
     assert (rows[0]["points"], rows[0]["cell_m"]) == (60, 16.0)
     assert {"ipm", "simplex", "ipm, stopped at the gap"} == set(rows[0]["highs"])

@@ -9,7 +9,7 @@ _HERE = Path(__file__).resolve().parents[2] / "benchmarks"
 _FOUND = read_json(_HERE / "results.json", what="the benchmark results")
 
 
-def test_sanitizing_is_at_most_so_many_times_slower_than_copying() -> None:
+def test_the_committed_run_sanitizes_within_the_allowed_ratio_to_copying() -> None:
     found = _FOUND["sanitize"]
     assert found["rows"] == 10_000_000
     for name, most in (("laplace", 3), ("learned", 8)):
@@ -20,7 +20,7 @@ def test_sanitizing_is_at_most_so_many_times_slower_than_copying() -> None:
         )
 
 
-def test_memory_is_bounded_and_does_not_grow_with_the_rows() -> None:
+def test_the_committed_run_has_memory_that_does_not_grow_with_the_rows() -> None:
     found = _FOUND["sanitize"]
     for name in ("laplace", "learned"):
         assert found["peak_bytes"][name] < 1e9
@@ -31,7 +31,7 @@ def test_memory_is_bounded_and_does_not_grow_with_the_rows() -> None:
         )
 
 
-def test_its_lines_stand_in_the_page() -> None:
+def test_the_lines_of_the_committed_run_stand_in_the_committed_page() -> None:
     page = (_HERE / "RESULTS.md").read_text(encoding="utf-8")
     assert all(
         f"| {name} | {value} | {wanted} | `{source['command']}` |" in page

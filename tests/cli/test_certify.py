@@ -81,6 +81,33 @@ def test_an_exact_run_is_certified_with_the_promised_keys(sfumato, places, tmp_p
     )
 
 
+def test_a_second_checker_in_rational_arithmetic_says_the_same(sfumato, places, tmp_path):
+    sfumato("solve", places, "--max-loss", 90, *EXACT, "--out", tmp_path / "run")
+    found = sfumato("certify", tmp_path / "run", "--again", "--json").document
+    for name in ("bound_grid", "bound_plane"):
+        assert 0 <= found["again"][name] - found[name] < 1e-6
+    said = sfumato("certify", tmp_path / "run", "--again").out
+    assert (
+        f"In rational arithmetic: {found['bound_grid']:.4f} / {found['bound_plane']:.4f}, by a"
+        " second checker in " in said
+    )
+    assert "again" not in sfumato("certify", tmp_path / "run", "--json").document
+
+
+def test_a_grid_too_large_to_look_at_whole_is_said(sfumato, places, tmp_path, monkeypatch):
+    sfumato("solve", places, "--max-loss", 90, *EXACT, "--out", tmp_path / "run")
+    whole = sfumato("certify", tmp_path / "run", "--json").document
+    assert whole["cells_checked"] == whole["cells_of_grid"] and "looked at" not in whole["sentence"]
+    monkeypatch.setattr("sfumato.measure.certificate._MOST_PAIRS", 10)
+    monkeypatch.setattr("sfumato.solver.problem._FEW_CELLS", 10)
+    part = sfumato("certify", tmp_path / "run", "--json").document
+    assert part["cells_checked"] < part["cells_of_grid"] == whole["cells_of_grid"]
+    assert (
+        f"Of the grid's {part['cells_of_grid']} cells the {part['cells_checked']} about the truths'"
+        " hull were looked at" in part["sentence"]
+    )
+
+
 @pytest.mark.parametrize("grid", [("--cell-m", 70), ("--cell-m", 100), ("--cells", 7)])
 def test_a_run_is_certified_on_the_grid_that_it_was_solved_on(sfumato, places, tmp_path, grid):
     """A cell's side seldom divides the region's; the grid reaches a little beyond it, and the run

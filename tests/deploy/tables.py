@@ -19,7 +19,7 @@ def checkins(rows: int, *, seed: int = 0) -> pa.Table:
     latitude, longitude = DATA.train.plane.to_degrees(DATA.train.truth[drawn])
     return pa.table(
         {
-            "user": [DATA.train.secrets[number] for number in DATA.train.secret[drawn]],
+            "who": [DATA.train.secrets[number] for number in DATA.train.secret[drawn]],
             "time": pa.array((1_287_532_527 + np.arange(rows) * 61).astype("datetime64[s]")),
             "latitude": latitude,
             "longitude": longitude.astype(np.float32),

@@ -27,11 +27,18 @@ def test_a_table_with_json_and_a_note_on_a_column_that_tells(runs, tmp_path, typ
         f"u{row},{48.85 + row % 9 / 1000},{2.34 + row % 9 / 1000},v{row % 9}\n" for row in range(90)
     ]
     (tmp_path / "in.csv").write_text(HEAD + "".join(rows))
+    ended = typed("sanitize", runs / "laplace", "in.csv", "out.csv", "--keep", "user")
+    assert ended.returncode == 2 and "'venue' (values that go with one place each)" in ended.stderr
+    assert os.listdir(tmp_path) == ["in.csv"]
     ended = typed(
         "sanitize",
         runs / "laplace",
         "in.csv",
         "out.csv",
+        "--keep",
+        "user",
+        "--keep",
+        "venue",
         "--json",
         "--sticky",
         "forever",
@@ -50,7 +57,7 @@ def test_a_note_names_the_files_of_a_folder_that_are_skipped(runs, tmp_path, typ
     (tmp_path / "in").mkdir()
     for name in ("a.csv", "_b.csv", *(f"c{number}.json" for number in range(6))):
         (tmp_path / "in" / name).write_text(HEAD + "u,48.857,2.347,v\n")
-    ended = typed("sanitize", runs / "laplace", "in", "out")
+    ended = typed("sanitize", runs / "laplace", "in", "out", "--drop", "user")
     assert ended.returncode == 0 and os.listdir(tmp_path / "out") == ["a.csv"]
     (note,) = [line for line in ended.stderr.splitlines() if line.startswith("note: ")]
     assert (
@@ -62,7 +69,7 @@ def test_a_note_names_the_files_of_a_folder_that_are_skipped(runs, tmp_path, typ
 
 def test_a_refusal_is_one_sentence_one_hint_and_code_2(runs, tmp_path, typed):
     (tmp_path / "in.csv").write_text(HEAD + "u,48.857,2.347,v\nu,10.731,2.347,v\n")
-    ended = typed("sanitize", runs / "laplace", "in.csv", "out.csv")
+    ended = typed("sanitize", runs / "laplace", "in.csv", "out.csv", "--keep", "user")
     assert ended.returncode == 2 and ended.stdout == ""
     lines = ended.stderr.strip().splitlines()
     assert (
@@ -75,13 +82,39 @@ def test_a_refusal_is_one_sentence_one_hint_and_code_2(runs, tmp_path, typed):
 
 @pytest.mark.parametrize(
     "words",
-    [["--sticky", "day"], ["--key", "key"], ["--sticky-cell-m", "50"], ["--outside", "keep"]],
+    [
+        ["--sticky", "day"],
+        ["--pseudonym", "day"],
+        ["--key", "key"],
+        ["--sticky-cell-m", "50"],
+        ["--outside", "keep"],
+    ],
 )
 def test_options_that_do_not_go_together_are_refused(runs, tmp_path, typed, words):
     (tmp_path / "in.csv").write_text(HEAD + "u,48.857,2.347,v\n")
-    ended = typed("sanitize", runs / "laplace", "in.csv", "out.csv", *words)
+    ended = typed("sanitize", runs / "laplace", "in.csv", "out.csv", "--keep", "user", *words)
     assert (
         ended.returncode == 2
         and ended.stderr.startswith("error: ")
         and os.listdir(tmp_path) == ["in.csv"]
     )
+
+
+def test_the_users_column_stops_it_until_somebody_says_what_to_do(runs, tmp_path, typed):
+    rows = [f"{'ab'[row % 2]}nn,{48.85 + row % 7 / 991},{2.34 + row / 977}\n" for row in range(30)]
+    (tmp_path / "in.csv").write_text("uid,lat,lon\n" + "".join(rows))
+    ended = typed("sanitize", runs / "laplace", "in.csv", "out.csv")
+    assert ended.returncode == 2 and os.listdir(tmp_path) == ["in.csv"]
+    lines = ended.stderr.strip().splitlines()
+    assert "names the user in its column 'uid'" in lines[0] and lines[1].startswith("hint: ")
+    for number, words in enumerate(
+        (["--drop", "uid"], ["--keep", "uid"], ["--pseudonym", "forever", "--key", "key"])
+    ):
+        ended = typed("sanitize", runs / "laplace", "in.csv", f"{number}.csv", *words)
+        assert ended.returncode == 0, ended.stderr
+    dropped, kept, named = (
+        [line.split(",") for line in (tmp_path / f"{number}.csv").read_text().splitlines()[1:]]
+        for number in range(3)
+    )
+    assert {len(line) for line in dropped} == {2} and {line[0] for line in kept} == {"ann", "bnn"}
+    assert len({line[0] for line in named}) == 2 and {len(line[0]) for line in named} == {20}

@@ -19,7 +19,7 @@ from sfumato.errors import DataError, FileError, SfumatoError
 from tests.deploy.tables import DATA, checkins, write_parquet
 
 KEY = bytes(range(32))
-OTHERS = ["user", "time", "note", "stars", "number"]
+OTHERS = ["who", "time", "note", "stars", "number"]
 
 
 def _places(table: pa.Table) -> zip:
@@ -292,9 +292,9 @@ def test_a_column_of_users_can_be_used_for_keeping_and_dropped(runs, tmp_path):
         source,
         tmp_path / "out.parquet",
         chance=Sticky(KEY, "forever"),
-        policy=Policy(drop=("user",)),
+        policy=Policy(user="who", drop=("who",)),
     )
-    assert "user" not in parquet.read_table(tmp_path / "out.parquet").column_names
+    assert "who" not in parquet.read_table(tmp_path / "out.parquet").column_names
 
 
 @pytest.mark.parametrize(
@@ -321,7 +321,8 @@ def test_snap_files_are_sanitized_as_they_are(runs, tmp_path):
     lines = [f"{row}\t2010-10-19T23:55:27Z\t48.857\t2.347\t22847\n" for row in range(30)]
     with gzip.open(tmp_path / "in.txt.gz", "wt") as source:
         source.writelines(lines)
-    sanitize(runs / "laplace", tmp_path / "in.txt.gz", tmp_path / "out.txt.gz")
+    policy = Policy(keep=("user",))
+    sanitize(runs / "laplace", tmp_path / "in.txt.gz", tmp_path / "out.txt.gz", policy=policy)
     with gzip.open(tmp_path / "out.txt.gz", "rt") as found:
         fields = [line.rstrip("\n").split("\t") for line in found]
     assert [field[0] for field in fields] == [str(row) for row in range(30)] and {

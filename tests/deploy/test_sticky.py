@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.deploy.chance import Sticky, read_key, read_or_make_key
+from sfumato.deploy.one_file import Policy
 from sfumato.deploy.sanitize import sanitize
 from sfumato.errors import DataError, FileError
 from tests.deploy.tables import write_parquet
@@ -23,6 +24,7 @@ class TestSticky:
             tmp_path / f"{name}.csv",
             tmp_path / f"{name}.out.csv",
             chance=Sticky(KEY, **settings),
+            policy=Policy(keep=("user",)),
         )
         return [
             tuple(line.split(",")[2:])
@@ -68,6 +70,7 @@ class TestSticky:
                 tmp_path / f"in.{ending}",
                 tmp_path / f"out.{ending}",
                 chance=Sticky(KEY, "day"),
+                policy=Policy(keep=("user",)),
             )
         assert "12875" not in str(refused.value) and os.listdir(tmp_path) == [f"in.{ending}"]
 
@@ -109,6 +112,7 @@ class TestSticky:
             tmp_path / "two.csv",
             tmp_path / "two.out.csv",
             chance=Sticky(KEY[::-1], "forever"),
+            policy=Policy(keep=("user",)),
         )
         two = [
             tuple(line.split(",")[2:])

@@ -164,7 +164,7 @@ def test_a_true_coordinate_in_a_columns_name_is_refused(runs, tmp_path):
     write_parquet(tmp_path / "in.parquet", table)
     (tmp_path / "in.csv").write_text(f"lat,lon,{name}\n{LATITUDE!r},{LONGITUDE!r},1\n")
     for ending in ("csv", "parquet"):
-        with pytest.raises(DataError, match="names or notes"):
+        with pytest.raises(DataError, match="column 3 holds a number like a coordinate"):
             sanitize(runs / "laplace", tmp_path / f"in.{ending}", tmp_path / f"out.{ending}")
 
 

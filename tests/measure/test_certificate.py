@@ -164,7 +164,7 @@ def test_files_of_others_are_refused_with_the_reason(kept: Path, tmp_path: Path)
     with np.load(kept) as stored:
         arrays = dict(stored)
     for wrong, reason in (
-        ({"scores": np.eye(2)}, "the array 'format' is missing"),
+        ({"grid.shares": np.eye(2)}, "the array 'format' is missing"),
         ({**arrays, "format": np.array("sfumato certificate 0")}, "of this version"),
         (
             {name: value for name, value in arrays.items() if name != "grid.shares"},
@@ -174,14 +174,16 @@ def test_files_of_others_are_refused_with_the_reason(kept: Path, tmp_path: Path)
             {name: value for name, value in arrays.items() if name != "plane.cells"},
             "the array 'plane.cells' is missing",
         ),
-        ({**arrays, "max_loss": np.array(3.0)}, "not what it should be"),
+        ({**arrays, "max_loss": np.array(3.0)}, "of another kind"),
+        ({**arrays, "max_loss": np.ones(2)}, "not what it should be"),
         ({**arrays, "max_loss": np.array(["many"])}, "of another kind"),
         ({**arrays, "grid.shares": arrays["grid.shares"][:-1]}, "a row of shares for each place"),
         ({**arrays, "grid.places": arrays["grid.places"] * np.nan}, "finite"),
         ({**arrays, "plane.cells": arrays["plane.cells"][:-1]}, "row of shares for each of its"),
         ({**arrays, "plane.cells": arrays["plane.cells"] * 1.0}, "of another kind"),
         ({**arrays, "plane.root": arrays["plane.root"] * 1e9}, "a square of at most"),
-        ({**arrays, "note": np.zeros(3)}, "an array 'note' that no certificate has"),
+        ({**arrays, "note": np.zeros(3)}, "an array 'note.npy' that no file of its kind has"),
+        ({**arrays, "plane.places": np.zeros((3, 2))}, "'plane.places' that no certificate has"),
     ):
         np.savez(path, **wrong)
         with pytest.raises(FileError, match=reason):

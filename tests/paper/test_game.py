@@ -25,21 +25,21 @@ def _errors(number: int, cells: int) -> list[float]:
 
 
 @pytest.mark.parametrize("cells", [65, 130, 260])
-def test_experiment_1_hides_everybody(cells: int) -> None:
+def test_the_committed_runs_of_experiment_1_hide_everybody(cells: int) -> None:
     assert median(_errors(1, cells)) >= 0.74
     assert median(run["classifier"]["test"][0] for run in _FOUND[1]["runs"]) <= 0.28
 
 
-def test_experiment_2_hides_better_than_the_paper_at_equal_loss() -> None:
+def test_the_committed_runs_of_experiment_2_hide_better_than_the_paper_at_equal_loss() -> None:
     assert median(_errors(2, 260)) >= 0.45
 
 
-def test_gowalla_is_hidden_as_well_as_asked() -> None:
+def test_the_committed_runs_hide_gowalla_as_well_as_asked() -> None:
     assert median(_errors(3, 260)) >= 0.80
     assert median(_errors(4, 260)) >= 0.38
 
 
-def test_the_papers_recipe_beats_planar_laplace_at_less_loss_and_is_not_calibrated() -> None:
+def test_the_committed_runs_of_the_papers_recipe_beat_planar_laplace_at_less_loss() -> None:
     for number, least in ((1, 0.6), (2, 0.3)):
         for run in _PAPER[number]["runs"]:
             assert run["estimates"]["test"]["260 cells, 500 hits"] >= least
@@ -54,7 +54,7 @@ def test_the_papers_recipe_beats_planar_laplace_at_less_loss_and_is_not_calibrat
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_every_seed_is_there_within_the_budget_and_never_above_what_guessing_allows(
+def test_the_committed_runs_have_every_seed_within_the_budget_and_no_error_above_a_blind_guess(
     number: int,
 ) -> None:
     runs = _FOUND[number]["runs"]

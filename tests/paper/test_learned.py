@@ -15,14 +15,14 @@ from sfumato.solver import Codebook, Problem
 from sfumato.study.solve import solve
 
 
-def test_the_page_is_made_from_the_runs(tmp_path: Path) -> None:
+def test_the_committed_page_is_made_from_the_committed_runs(tmp_path: Path) -> None:
     for name in ("learned.json", "optimum.json", "draws.json"):
         (tmp_path / name).write_bytes((RESULTS / name).read_bytes())
     learned.main(tmp_path)
     assert (tmp_path / "learned.md").read_bytes() == (RESULTS / "learned.md").read_bytes()
 
 
-def test_budgets_are_held_and_no_law_is_better_than_the_bound() -> None:
+def test_the_committed_runs_hold_their_budgets_and_no_law_is_better_than_the_bound() -> None:
     bounds = learned._bounds(RESULTS)
     for row in read_json(RESULTS / "learned.json", what="learned results")["rows"]:
         assert row["train"]["loss_m"] <= row["max_loss_m"] * (1 + 1e-9)
@@ -51,7 +51,7 @@ def test_few_check_ins_say_what_they_say_and_all_of_them_what_the_data_say() -> 
     assert max(once) == 0
 
 
-def test_the_further_draws_are_all_there_and_chose_nothing() -> None:
+def test_the_committed_draws_are_all_there_and_chose_nothing() -> None:
     rows = read_json(RESULTS / "draws.json", what="results on further draws")["rows"]
     assert {(row["recipe"], row["seed"]) for row in rows} == {
         (kind, seed) for kind in draws.KINDS for seed in draws.DRAWS

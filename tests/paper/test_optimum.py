@@ -9,7 +9,7 @@ from sfumato.files import read_json
 ROWS = read_json(RESULTS / "optimum.json", what="the optima")["rows"]
 
 
-def test_every_experiment_objective_and_seed_is_there() -> None:
+def test_the_committed_optima_have_every_experiment_objective_and_seed() -> None:
     found = {(row["experiment"], row["objective"], row["seed"]) for row in ROWS}
     assert found == {
         (number, objective, seed)
@@ -22,7 +22,7 @@ def test_every_experiment_objective_and_seed_is_there() -> None:
 @pytest.mark.parametrize(
     "row", ROWS, ids=lambda row: f"{row['experiment']}-{row['objective']}-{row['seed']}"
 )
-def test_gaps_times_and_memory(row: dict) -> None:
+def test_the_committed_optima_keep_their_limits_of_gap_time_and_memory(row: dict) -> None:
     assert 0 <= row["gap"] <= (0.001 if row["objective"] == "bayes" else 0.01 * row["leakage"])
     assert row["bound_plane"] <= row["bound_grid"] + 1e-9
     assert row["loss_m"] <= row["max_loss_m"] * (1 + 1e-9)
@@ -31,13 +31,13 @@ def test_gaps_times_and_memory(row: dict) -> None:
     assert row["pairs_touched"] <= row["pairs"] < row["variables"] == 260**4
 
 
-def test_the_optimum_of_experiment_2_is_above_the_papers_half_and_the_coin() -> None:
+def test_the_committed_optimum_of_experiment_2_is_above_the_papers_half_and_the_coin() -> None:
     for row in ROWS:
         if row["experiment"] == 2 and row["objective"] == "bayes":
             assert 1 - row["leakage"] > 0.61 > 0.5
 
 
-def test_the_page_is_made_from_the_json() -> None:
+def test_the_committed_page_of_optima_is_made_from_the_committed_json() -> None:
     assert (RESULTS / "optimum.md").read_text(encoding="utf-8") == page(RESULTS)
 
 

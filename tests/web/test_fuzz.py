@@ -182,7 +182,8 @@ def test_tables(runs, tmp_path, capfd):
         (tmp_path / name).write_bytes(data)
         target = tmp_path / name.replace("in", "out")
         chance = Sticky(bytes(32), "day") if number % 5 == 0 else None
-        policy = Policy(outside=("refuse", "laplace", "clamp", "drop")[number % 4])
+        outside = ("refuse", "laplace", "clamp", "drop")[number % 4]
+        policy = Policy(keep=("user",), outside=outside)
         with _no_hang(), warnings.catch_warnings():
             warnings.simplefilter("error")
             try:

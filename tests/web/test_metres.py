@@ -7,7 +7,9 @@ from click.testing import CliRunner
 import sfumato as sf
 from sfumato import cli
 from sfumato.deploy.bundle import export
+from sfumato.deploy.one_file import Policy
 from sfumato.deploy.sanitize import sanitize
+from sfumato.errors import DataError
 from tests.web.device import in_node
 
 
@@ -24,7 +26,8 @@ def test_sanitize(run, tmp_path):
     (tmp_path / "in.csv").write_text(
         "who,x,y\n" + "".join(f"u{row},{row},{-row}\n" for row in range(200))
     )
-    record = sanitize(run, tmp_path / "in.csv", tmp_path / "out.csv")
+    policy = Policy(keep=("who",))
+    record = sanitize(run, tmp_path / "in.csv", tmp_path / "out.csv", policy=policy)
     rows = [line.split(",") for line in (tmp_path / "out.csv").read_text().splitlines()[1:]]
     assert [row[0] for row in rows] == [f"u{row}" for row in range(200)] and record["decimals"] == 1
     grid = sf.load_run(run).grid
@@ -45,9 +48,11 @@ def test_columns_that_tell_the_place_in_metres(run, tmp_path):
         for (x, y), venue in zip(rows, drawn, strict=True)
     ]
     (tmp_path / "in.csv").write_text("x,y,venue,rough_x,age\n" + "".join(lines))
-    assert sanitize(run, tmp_path / "in.csv", tmp_path / "out.csv")[
-        "columns_that_tell_the_place"
-    ] == ["rough_x", "venue"]
+    with pytest.raises(DataError, match=r"'venue' \(.*\), 'rough_x' \("):
+        sanitize(run, tmp_path / "in.csv", tmp_path / "out.csv")
+    policy = Policy(keep=("rough_x", "venue"))
+    record = sanitize(run, tmp_path / "in.csv", tmp_path / "out.csv", policy=policy)
+    assert record["columns_that_tell_the_place"] == ["rough_x", "venue"]
 
 
 def test_export(run, tmp_path):

@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from sfumato.errors import SfumatoError, missing_extra
+from sfumato.render.names import printable
 from sfumato.version import __version__
 
 _COMMANDS = {
@@ -95,7 +96,7 @@ def main() -> None:
             hint=hint,
         )
     except SfumatoError as error:
-        _stop(_as_typed(error.sentence(_option)), hint=error.hint_in(_option))
+        _stop(printable(_as_typed(error.sentence(_option))), hint=error.hint_in(_option))
     except ImportError as error:
         missing = missing_extra(error)
         if missing is None:
@@ -107,7 +108,8 @@ def main() -> None:
     except MemoryError:
         _stop("out of memory; use a larger cell or less data")
     except OSError as error:
-        _stop(f"{error.filename or 'a file'} cannot be used: {error.strerror or error}")
+        name = printable(str(error.filename or "a file"))
+        _stop(f"{name} cannot be used: {error.strerror or error}")
     else:
         sys.exit(code if isinstance(code, int) else 0)
 

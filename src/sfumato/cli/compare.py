@@ -72,8 +72,7 @@ def command(
                     ),
                 )
             )
-    with working(f"comparing {len(loaded)} mechanism(s)") as spinner:
-        tell = spinner.update if spinner is not None else (lambda text: click.echo(text, err=True))
+    with working(f"comparing {len(loaded)} mechanism(s)") as tell:
         on, train = data_of_runs(known, source=source)
         comparison = compare(
             loaded,

@@ -80,8 +80,7 @@ def command(
     recipe = recipe_of(source, options)
     data, _ = recipe.data()
     say_notes(data.notes)
-    with working(f"proving the frontier at {points} budgets") as status:
-        tell = status.update if status is not None else (lambda text: click.echo(text, err=True))
+    with working(f"proving the frontier at {points} budgets") as tell:
         found = trade_off(
             data,
             first=first,

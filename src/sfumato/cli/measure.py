@@ -100,8 +100,7 @@ def command(
     start = time.perf_counter()
     if not target.exists():
         raise FileError(f"there is no {target}; expected a run folder, or a file of reports")
-    with working(f"measuring {target}") as status:
-        tell = status.update if status is not None else (lambda text: click.echo(text, err=True))
+    with working(f"measuring {target}") as tell:
         asked = Asked(reports or (), sticky_cell_m, leave_one_out, keep, tell)
         measured = measure_run if target.is_dir() else measure_reports
         result = measured(target, source=source, asked=asked, **options)

@@ -1,11 +1,13 @@
 """Options that several commands share, and how their values are written."""
 
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from sfumato.render.names import printable
 
 if TYPE_CHECKING:
     from sfumato.data.recipe import Recipe
@@ -238,14 +240,21 @@ as_json = click.option(
 )
 
 
-def working(message: str) -> AbstractContextManager[Any]:
-    """Say on stderr what is going on: a spinner on a terminal, a line elsewhere."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        click.echo(f"{message} …", err=True)
-        return nullcontext()
-    from rich.console import Console
+@contextmanager
+def working(message: str) -> Iterator[Callable[[str], None]]:
+    """Say on stderr what is going on: a spinner on a terminal, a line elsewhere.
 
-    return Console(stderr=True).status(f"{message} …")
+    Gives what to call with news.
+    """
+    if sys.stderr is None or not sys.stderr.isatty():
+        click.echo(printable(f"{message} …"), err=True)
+        yield lambda news: click.echo(printable(news), err=True)
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    with Console(stderr=True).status(Text(printable(f"{message} …"))) as status:
+        yield lambda news: status.update(Text(printable(news)))
 
 
 def print_json(document: Any) -> None:
@@ -260,4 +269,4 @@ def print_json(document: Any) -> None:
 def say_notes(notes: tuple[str, ...]) -> None:
     """What the user should know about the data, on stderr."""
     for note in notes:
-        click.echo(f"note: {note}", err=True)
+        click.echo(f"note: {printable(note)}", err=True)

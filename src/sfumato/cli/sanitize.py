@@ -11,7 +11,7 @@ import click
 
 from sfumato.cli.options import as_json, print_json, say_notes
 
-_EXAMPLE = "\b\nExample: sfumato sanitize runs/laplace checkins.csv sanitized.csv"
+_EXAMPLE = "\b\nExample: sfumato sanitize runs/laplace checkins.csv sanitized.csv --drop user"
 _OUTSIDE = ("refuse", "drop", "laplace", "clamp")
 _STICKY = ("hour", "day", "week", "forever")
 _SHOWN = 5  # skipped files named in a note; the record names all
@@ -44,6 +44,17 @@ _SHOWN = 5  # skipped files named in a note; the record names all
     "--drop", multiple=True, metavar="COLUMN", help="Leave this column out; may be repeated."
 )
 @click.option(
+    "--keep",
+    multiple=True,
+    metavar="COLUMN",
+    help="Let this column pass although it names the user or tells the place; may be repeated.",
+)
+@click.option(
+    "--pseudonym",
+    type=click.Choice(_STICKY),
+    help="Give users new names by the key of --key, others in each such period.",
+)
+@click.option(
     "--outside",
     type=click.Choice(_OUTSIDE),
     default="refuse",
@@ -65,7 +76,7 @@ _SHOWN = 5  # skipped files named in a note; the record names all
     "--key",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The key of --sticky; made with mode 600 if it is not there.",
+    help="The key of --sticky and --pseudonym; made with mode 600 if it is not there.",
 )
 @click.option(
     "--cluster",
@@ -82,6 +93,8 @@ def command(
     secret: str | None,
     time_column: str | None,
     drop: tuple[str, ...],
+    keep: tuple[str, ...],
+    pseudonym: str | None,
     outside: str,
     sticky: str | None,
     sticky_cell_m: float | None,
@@ -94,31 +107,47 @@ def command(
     IN is a CSV file (also .gz), a Parquet file, or a folder of them; OUT is a new one of the same
     kind. All other columns, all rows and their order stay.  OUT.record.json says what was done.
 
+    A column that names the user, or that tells the place in another form, stops it: leave it out
+    with --drop, give users new names with --pseudonym, or let it pass with --keep.
+
     Rows outside the mechanism's region: refuse (the default) writes nothing and says how many; drop
     leaves them out; laplace gives them planar Laplace noise of the same budget; clamp moves them to
     the region's edge first.
     """
     one_thread()
     from sfumato.data.grid import STICKY_CELL_M
-    from sfumato.deploy.chance import Chance, Secure, Sticky, read_or_make_key
+    from sfumato.deploy.chance import Chance, Pseudonym, Secure, Sticky, read_or_make_key
     from sfumato.deploy.one_file import Policy
     from sfumato.deploy.sanitize import one_by_one, sanitize
 
-    if (sticky is None) != (key is None) or (sticky is None and sticky_cell_m is not None):
+    keyed = sticky is not None or pseudonym is not None
+    if keyed != (key is not None) or (sticky is None and sticky_cell_m is not None):
         raise click.UsageError(
-            "--sticky and --key go together, and --sticky-cell-m with them; one is missing"
+            "--sticky or --pseudonym and --key go together, and --sticky-cell-m with --sticky; one"
+            " is missing"
         )
     chance: Chance = Secure()
-    if sticky is not None and key is not None:
+    secret_key = b"" if key is None else read_or_make_key(key)
+    if sticky is not None:
         chance = Sticky(
-            read_or_make_key(key), sticky, STICKY_CELL_M if sticky_cell_m is None else sticky_cell_m
+            secret_key, sticky, STICKY_CELL_M if sticky_cell_m is None else sticky_cell_m
         )
+    names = None if pseudonym is None else Pseudonym(secret_key, pseudonym)
     runner = one_by_one
     if cluster is not None:
         from sfumato.deploy.cluster import on_cluster
 
         runner = on_cluster(cluster)
-    policy = Policy(lat=lat, lon=lon, user=secret, time=time_column, drop=drop, outside=outside)  # type: ignore[arg-type]
+    policy = Policy(
+        lat=lat,
+        lon=lon,
+        user=secret,
+        time=time_column,
+        drop=drop,
+        keep=keep,
+        pseudonym=names,
+        outside=outside,  # type: ignore[arg-type]
+    )
     with rows_per_second() as progress:
         record = sanitize(
             run, source, target, chance=chance, policy=policy, progress=progress, runner=runner

@@ -5,6 +5,7 @@ keyed hash (BLAKE2b) of these three, so only who holds the key can tell what the
 """
 
 import hashlib
+import hmac
 import os
 import stat
 import struct
@@ -20,6 +21,7 @@ from sfumato.randomness import uniforms
 
 PERIODS = {"hour": 3600, "day": 86_400, "week": 7 * 86_400, "forever": None}
 _KEY_BYTES = 32
+_NAME_BYTES = 10  # of a pseudonym: two among a million users agree with a chance of 4e-13
 _MOST_DRAWS = 8  # a hash of 64 bytes gives so many numbers
 
 
@@ -153,6 +155,55 @@ class Sticky:
             "randomness": "keyed hash of user, cell and period",
             "sticky": self.period,
             "sticky_cell_m": self.cell_m,
+            "key_fingerprint": key_fingerprint(self.key),
+        }
+
+
+@dataclass(frozen=True)
+class Pseudonym:
+    """New names for users: HMAC-SHA256 of the user and the period.
+
+    Only who holds the key can tell who it was, or which names of two periods are one user's.
+    """
+
+    key: bytes
+    period: str
+
+    def __post_init__(self) -> None:
+        if self.period not in PERIODS:
+            raise DataError(
+                f"a pseudonym is kept for one of {', '.join(PERIODS)}; got '{self.period}'"
+            )
+        if len(self.key) != _KEY_BYTES:
+            raise FileError(f"a key is {_KEY_BYTES} bytes; got {len(self.key)}")
+
+    @property
+    def asks_time(self) -> bool:
+        """Whether rows must say when."""
+        return PERIODS[self.period] is not None
+
+    def of(self, rows: "Rows") -> np.ndarray:
+        """The new name of each row's user."""
+        assert rows.users is not None
+        length = PERIODS[self.period]
+        when = np.zeros(len(rows.users), dtype=np.int64)
+        if length is not None:
+            assert rows.seconds is not None
+            when = np.floor_divide(rows.seconds, length)
+        pairs = list(zip(rows.users.tolist(), when.tolist(), strict=True))
+        known = {pair: self._name(*pair) for pair in set(pairs)}
+        return np.array([known[pair] for pair in pairs], dtype=object)
+
+    def _name(self, user: str, period: int) -> str:
+        text = f"sfumato pseudonym\0{self.period}\0{period}\0{user}"
+        digest = hmac.digest(self.key, text.encode("utf-8", "surrogateescape"), "sha256")
+        return digest[:_NAME_BYTES].hex()
+
+    def words(self) -> dict[str, object]:
+        """For a record."""
+        return {
+            "pseudonym": "HMAC-SHA256 of user and period",
+            "period": self.period,
             "key_fingerprint": key_fingerprint(self.key),
         }
 

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from sfumato.deploy.chance import Chance, Secure, Sticky
+from sfumato.deploy.chance import Chance, Pseudonym, Secure, Sticky
 from sfumato.deploy.one_file import Policy, Tally, sanitize_part
 from sfumato.deploy.release import Release
 from sfumato.deploy.sanitize import Runner, Task
@@ -126,7 +126,9 @@ def _work(order: dict[str, Any], source: str, target: str) -> dict[str, Any]:
     release = _release(order["mechanism"], order["rest"])
     chance: Chance = Secure() if order["sticky"] is None else Sticky(**order["sticky"])
     lists = {name: tuple(order["policy"][name]) for name in ("drop", "keep")}
-    policy = Policy(**{**order["policy"], **lists})
+    named = order["policy"]["pseudonym"]
+    made = {"pseudonym": None if named is None else Pseudonym(**named)}
+    policy = Policy(**{**order["policy"], **lists, **made})
     try:
         return sanitize_part(release, chance, policy, Path(source), Path(target)).as_dict()
     except SfumatoError as error:

@@ -1,22 +1,14 @@
-"""Which columns hold the place, the user and the time, and which would betray the place."""
+"""Which columns hold the place, the user and the time."""
 
-from collections import Counter, defaultdict
+import re
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from sfumato.data.read import USUAL
 from sfumato.errors import DataError
 
 _TIMES = ("time", "timestamp", "datetime", "date", "created_at", "utc")
-_AGREE = (
-    0.95  # share of repeated values that go with one place before a column is said to give it away
-)
-_FEW = 20  # repeated rows below which nothing is said
-_SAME_PLACE_DEGREES = 1e-4  # about 11 m
-_SAME_PLACE_M = 10.0  # in plane metres; a cell of the run where that is less
-_COPIES = 0.5  # share of rows whose value equals a coordinate before a column is called a copy
+_LIKE_A_PLACE = re.compile(r"[0-9][.,][0-9]{4}|[0-9]{9}")
+_USERS = tuple(name for name in USUAL["secret"] if name != "id")
 
 
 @dataclass(frozen=True)
@@ -28,6 +20,17 @@ class Columns:
     second: str
     user: str | None = None
     time: str | None = None
+
+
+def check_header(names: list[str], *, source: str) -> list[str]:
+    """Refuse names that may hold a place: they go into the output and into sentences."""
+    for place, name in enumerate(names):
+        if _LIKE_A_PLACE.search(name):
+            raise DataError(
+                f"{source}: the name of column {place + 1} holds a number like a coordinate;"
+                " expected names in the first line: add or repair it"
+            )
+    return names
 
 
 def find_columns(
@@ -97,77 +100,9 @@ def _one(
     return matches[0]
 
 
-def betraying(
-    columns: dict[str, list[Any]],
-    first: np.ndarray,
-    second: np.ndarray,
-    *,
-    degrees: bool,
-    cell_m: float,
-) -> list[str]:
-    """Columns whose values tell the place: a copy of a coordinate, or values that always go with
-    one place.
+def users(names: list[str], given: str | None) -> list[str]:
+    """Columns that name users: the one that is said, and those with a usual name.
 
-    Places are the same within about 10 m; `degrees` says in which unit they are, `cell_m` how fine
-    the run is. Judged on the rows given (the first of a file).  A column whose values never repeat
-    cannot be judged so, unless it holds a coordinate.
+    A column `id` is not among them: it may as well number the rows.
     """
-    known = np.isfinite(first) & np.isfinite(second)
-    rows = np.flatnonzero(known).tolist()
-    if len(rows) < _FEW:
-        return []
-    same = _SAME_PLACE_DEGREES if degrees else min(_SAME_PLACE_M, cell_m)
-    small = 1.0 if degrees else 10 * same
-    where = [(round(first[row] / same), round(second[row] / same)) for row in rows]
-    if len(set(where)) < 2:
-        return []
-    return [
-        name
-        for name, values in columns.items()
-        if _is_copy(values, rows, first, second, same=same, small=small)
-        or _goes_with_place(values, rows, where)
-    ]
-
-
-def _goes_with_place(values: list[Any], rows: list[int], where: list[tuple[int, int]]) -> bool:
-    groups: dict[Any, list[tuple[int, int]]] = defaultdict(list)
-    for row, place in zip(rows, where, strict=True):
-        value = values[row]
-        groups[value if isinstance(value, (str, int, float, bytes, bool)) else str(value)].append(
-            place
-        )
-    repeated = [places for places in groups.values() if len(places) > 1]
-    count = sum(len(places) for places in repeated)
-    if count < _FEW or len(repeated) < 2:
-        return False
-    agreeing = sum(Counter(places).most_common(1)[0][1] for places in repeated)
-    return agreeing / count >= _AGREE
-
-
-def _is_copy(
-    values: list[Any],
-    rows: list[int],
-    first: np.ndarray,
-    second: np.ndarray,
-    *,
-    same: float,
-    small: float,
-) -> bool:
-    near = 0
-    for row in rows:
-        text = str(values[row])
-        hit = False
-        for part in (
-            text.replace(",", " ").replace("(", " ").replace(")", " ").replace(";", " ").split()
-        ):
-            try:
-                number = float(part)
-            except ValueError:
-                continue
-            # Coordinates near zero look like any small number.
-            hit |= any(
-                abs(number - place) <= same and abs(place) > small
-                for place in (first[row], second[row])
-            )
-        near += hit
-    return near / len(rows) >= _COPIES
+    return [name for name in names if name == given or name.lower() in _USERS]

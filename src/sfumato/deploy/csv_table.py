@@ -12,6 +12,7 @@ from typing import IO, Any
 import numpy as np
 
 from sfumato.data.read import SNAP_COLUMNS, looks_like_snap
+from sfumato.deploy.columns import check_header
 from sfumato.deploy.timestamps import readable, seconds_of, whole_seconds
 from sfumato.deploy.verify import CsvFile, Noted, Written, read_back_csv
 from sfumato.errors import DataError
@@ -90,10 +91,10 @@ class CsvBlock:
         safe = [value if value.isascii() else None for value in values]
         return seconds_of(pa.array(safe, pa.string()), source=self._source, column=name)
 
-    def values(self, name: str, rows: int) -> list[Any]:
-        """The first values of a column, as they are."""
+    def values(self, name: str, rows: np.ndarray) -> list[Any]:
+        """The values of a column in some rows, as they are."""
         place = self._names.index(name)
-        return [_unquoted(record[place]) for record in self.records[:rows]]
+        return [_unquoted(self.records[row][place]) for row in rows.tolist()]
 
 
 class CsvTable:
@@ -116,7 +117,8 @@ class CsvTable:
             self.delimiter, self.names = "\t", list(SNAP_COLUMNS)
         else:
             self.header, self._end = first, end
-            self.names = [_unquoted(name).strip() for name in first]
+            names = [_unquoted(name).strip() for name in first]
+            self.names = check_header(names, source=path.name)
 
     def close(self) -> None:
         """Nothing is held open."""

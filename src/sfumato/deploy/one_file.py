@@ -2,24 +2,26 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, Protocol, TypeVar
 
 import numpy as np
 
-from sfumato.deploy.chance import Chance, Rows
-from sfumato.deploy.columns import Columns, betraying, find_columns
+from sfumato.deploy.chance import Chance, Pseudonym, Rows
+from sfumato.deploy.columns import Columns, find_columns, users
 from sfumato.deploy.csv_table import CsvTable
 from sfumato.deploy.parquet_table import ParquetTable
 from sfumato.deploy.protect import Outside, protect
+from sfumato.deploy.recognise import telling
 from sfumato.deploy.release import Release
 from sfumato.deploy.verify import Noted, Written
-from sfumato.errors import DataError
+from sfumato.errors import DataError, arg
 from sfumato.files import file_hash, written_beside
 
 _SHOWN = 5  # rows named in a refusal
-_LOOKED_AT = 5_000  # first rows of a file in which columns that betray the place are looked for
+_LOOKED_AT = 5_000  # rows of the first block in which columns that tell the place are looked for
+_LATER = 200  # rows of every later block
 ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz", ".parquet", ".pq")
 
 
@@ -27,7 +29,8 @@ ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz", ".parquet", 
 class Policy:
     """What is asked for beside the mechanism.
 
-    `drop` are columns to leave out; `keep` are columns to let pass although they tell the place.
+    `drop` are columns to leave out; `keep` are columns to let pass although they name the user or
+    tell the place; `pseudonym` gives users new names.
     """
 
     lat: str | None = None
@@ -36,7 +39,13 @@ class Policy:
     time: str | None = None
     drop: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
+    pseudonym: Pseudonym | None = None
     outside: Outside = "refuse"
+
+    def words(self) -> dict[str, Any]:
+        """Plain values that tell one policy from another, without a key."""
+        named = None if self.pseudonym is None else self.pseudonym.words()
+        return {**asdict(replace(self, pseudonym=None)), "pseudonym": named}
 
 
 @dataclass
@@ -80,8 +89,8 @@ class Block(Protocol):
         """A column of times as whole seconds since 1970."""
         ...
 
-    def values(self, name: str, rows: int) -> list[Any]:
-        """The first values of a column, as they are."""
+    def values(self, name: str, rows: np.ndarray) -> list[Any]:
+        """The values of a column in some rows, as they are."""
         ...
 
 
@@ -178,10 +187,11 @@ def sanitize_file(
             lon=policy.lon,
             user=policy.user,
             time=policy.time,
-            asks_user=chance.asks_user,
-            asks_time=chance.asks_time,
+            asks_user=chance.asks_user or policy.pseudonym is not None,
+            asks_time=chance.asks_time
+            or (policy.pseudonym is not None and policy.pseudonym.asks_time),
         )
-        _check_names(table.names, policy.drop, columns, source=source.name)
+        _check_names(table.names, policy, columns, source=source.name)
         written = Written(
             columns.first,
             columns.second,
@@ -189,6 +199,7 @@ def sanitize_file(
             degrees=release.plane is not None,
             without=policy.drop,
             passing=policy.keep,
+            user=None if policy.pseudonym is None else columns.user,
         )
         packed = target.name.lower().endswith(".gz")
         with written_beside(target, replaces=replaces) as beside:
@@ -245,20 +256,7 @@ def _all_blocks(
     early = tuple(name for name in policy.drop if name not in needed)
     for block in table.blocks(without=early):
         first, second = block.numbers(columns.first), block.numbers(columns.second)
-        if not tally.rows_in:
-            others = [
-                name
-                for name in table.names
-                if name not in (columns.first, columns.second, *policy.drop)
-            ]
-            looked = {name: block.values(name, _LOOKED_AT) for name in others}
-            tally.betraying = betraying(
-                looked,
-                first[:_LOOKED_AT],
-                second[:_LOOKED_AT],
-                degrees=release.plane is not None,
-                cell_m=release.grid.cell_m,
-            )
+        _refuse_telling(release, policy, table, columns, block, first, second, tally)
         rows = Rows(
             users=block.text(columns.user) if columns.user is not None else None,
             seconds=block.seconds(columns.time) if columns.time is not None else None,
@@ -279,7 +277,8 @@ def _all_blocks(
         tally.loss_sum += found.loss_sum
         tally.loss_rows += found.loss_rows
         if not (refused.count or bad.count):
-            sink.write(block, found.first, found.second, keep)
+            named = None if policy.pseudonym is None else policy.pseudonym.of(rows)
+            sink.write(block, found.first, found.second, keep, named)
         if progress is not None:
             progress(len(block))
     bad.raise_for(
@@ -325,20 +324,70 @@ class Refused:
             )
 
 
-def _check_names(names: list[str], drop: tuple[str, ...], columns: Columns, *, source: str) -> None:
-    for name in drop:
-        if name not in names:
-            raise DataError(
-                f"{source} has no column '{name}' to drop; look at its header, and repeat --drop"
-                " for each column"
-            )
-        if name in (columns.first, columns.second):
-            raise DataError(
-                f"the column '{name}' holds the place, which is replaced; it cannot be dropped as"
-                " well"
-            )
-    for used in (columns.first, columns.second, columns.user, columns.time, *drop):
+def _refuse_telling(
+    release: Release,
+    policy: Policy,
+    table: Table[Any],
+    columns: Columns,
+    block: Any,
+    first: np.ndarray,
+    second: np.ndarray,
+    tally: Tally,
+) -> None:
+    """Stop at a column that tells the place, unless somebody said to keep it."""
+    apart = {columns.first, columns.second, *policy.drop, *users(table.names, policy.user)}
+    if policy.pseudonym is not None:
+        apart |= {columns.user}  # type: ignore[arg-type]
+    count = min(len(block), _LATER if tally.rows_in else _LOOKED_AT)
+    rows = np.unique(np.linspace(0, len(block) - 1, count).astype(int))
+    looked = {name: block.values(name, rows) for name in table.names if name not in apart}
+    found = telling(
+        looked,
+        first[rows],
+        second[rows],
+        degrees=release.plane is not None,
+        cell_m=release.grid.cell_m,
+    )
+    tally.betraying = sorted({*tally.betraying, *(name for name in found if name in policy.keep)})
+    refused = [f"'{name}' ({how})" for name, how in found.items() if name not in policy.keep]
+    if refused:
+        raise DataError(
+            f"{table.path.name} tells the place in other columns: {', '.join(refused)}",
+            hint=f"leave a column out with {arg('drop')}, or let it pass with {arg('keep')}",
+        )
+
+
+def _check_names(names: list[str], policy: Policy, columns: Columns, *, source: str) -> None:
+    for option in ("drop", "keep"):
+        for name in getattr(policy, option):
+            if name not in names:
+                raise DataError(
+                    f"{source} has no column '{name}' to {option}; look at its header, and give"
+                    f" {arg(option)} one name at a time"
+                )
+            if name in (columns.first, columns.second):
+                raise DataError(
+                    f"the column '{name}' holds the place, which is replaced; it cannot be"
+                    f" {'dropped' if option == 'drop' else 'kept'} as well"
+                )
+    both = sorted({*policy.drop} & {*policy.keep})
+    named = None if policy.pseudonym is None else columns.user
+    if named is not None and named in (*policy.drop, *policy.keep):
+        both.append(named)
+    if both:
+        raise DataError(
+            f"the column '{both[0]}' can be dropped, kept or given pseudonyms; expected one of them"
+        )
+    for used in (columns.first, columns.second, columns.user, columns.time, *policy.drop):
         if used is not None and names.count(used) > 1:
             raise DataError(
                 f"{source} has the column '{used}' twice; expected it once: rename or remove one"
+            )
+    for name in users(names, policy.user):
+        if name not in (*policy.drop, *policy.keep, named):
+            raise DataError(
+                f"{source} names the user in its column '{name}', which is what the mechanism"
+                " hides; say what to do with it",
+                hint=f"leave it out with {arg('drop')}, give new names with {arg('pseudonym')}, or"
+                f" let it pass with {arg('keep')}",
             )

@@ -9,6 +9,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from sfumato.deploy.columns import check_header
 from sfumato.deploy.search import plain_values, remade
 from sfumato.deploy.timestamps import readable, seconds_of
 from sfumato.deploy.verify import Noted, Written, digest_of, read_back_parquet
@@ -73,10 +74,12 @@ class ParquetBlock:
         """A column of times as whole seconds since 1970 (UTC where no zone is given)."""
         return seconds_of(self.batch.column(name), source=self._source, column=name)
 
-    def values(self, name: str, rows: int) -> list[Any]:
-        """The first values of a column, as they are."""
+    def values(self, name: str, rows: np.ndarray) -> list[Any]:
+        """The values of a column in some rows, as they are."""
+        import pyarrow as pa
+
         with readable(Path(self._source), _KIND):
-            return plain_values(self.batch.column(name).slice(0, rows))
+            return plain_values(self.batch.column(name).take(pa.array(rows)))
 
 
 class ParquetTable:
@@ -90,6 +93,7 @@ class ParquetTable:
             self._file = parquet.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False)
             self.names: list[str] = [str(name) for name in self._file.schema_arrow.names]
             self._schema = self._file.schema_arrow
+            check_header(self.names, source=path.name)
             twice = sorted({name for name in self.names if self.names.count(name) > 1})
         if twice:
             raise DataError(

@@ -7,7 +7,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -343,7 +343,7 @@ def _note(part: str) -> str:
 def _settings(job: _Job, names: list[str]) -> str:
     """Tells one job from another: all that decides the reports, and the parts' names."""
     _, rest = job.released.as_parts()  # the mechanism's own hash is among its figures
-    return _hash_of([rest, job.released.decimals, job.chance.words(), asdict(job.policy), names])
+    return _hash_of([rest, job.released.decimals, job.chance.words(), job.policy.words(), names])
 
 
 def _mark(settings: str, hashes: dict[str, str]) -> str:
@@ -373,6 +373,8 @@ def _record(
         "rows_without_place": whole.without_place,
         "outside": {"policy": policy.outside, "rows": whole.outside},
         "dropped_columns": list(policy.drop),
+        "kept_columns": list(policy.keep),
+        "pseudonym": policy.words()["pseudonym"],
         "columns_that_tell_the_place": whole.betraying,
         "chance": chance.words(),
         "decimals": released.decimals,

@@ -4,6 +4,7 @@ import re
 import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from math import lgamma, log
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ _DIGITS = 7  # significant digits that must agree: a random number of such a col
 # some million rows
 _BY_CHANCE = 2e-6  # per row, of such numbers
 _SURE_DIGITS = 10  # with so many, it is no chance
+_UNLIKELY = 1e-3  # a number of agreements with truths of other rows that chance seldom reaches
+_FINE = 1e7  # to which these must agree: a centimetre
 _SCALES = (1.0, 1e6, 1e7)  # degrees, and whole numbers of microdegrees and of tenths of them
 
 
@@ -37,6 +40,9 @@ class Searched:
         self._true = np.empty(0, dtype=bool)  # which of them are truths
         self._out = np.empty(0, dtype=bool)  # which of them are in rows that go out
         self._block = np.empty(0)
+        self._fine: list[np.ndarray] = []
+        self._others: defaultdict[str, int] = defaultdict(int)
+        self._expected: defaultdict[str, float] = defaultdict(float)
 
     def names(self, texts: list[str], footer: bytes = b"") -> None:
         """Names of columns and notes on them, which may hold no true coordinate; with the footer of
@@ -59,6 +65,7 @@ class Searched:
         """All true coordinates of a block, also of rows that do not go out."""
         self._block = np.concatenate([_long(first), _long(second)])
         self._true |= self._marked(self._block)
+        self._fine = [_fine(np.abs(values)) for values in (first, second)]
 
     def released(self, column: Any) -> None:
         """A column that goes out: a footer may say its smallest and largest values."""
@@ -103,8 +110,9 @@ class Searched:
         second: np.ndarray,
     ) -> None:
         values = np.abs(values)
-        for truth in (first, second):
+        for truth, fine in zip((first, second), self._fine, strict=True):
             own = np.abs(truth)
+            self._other_rows(name, values, fine)
             low, high = _range(own)
             for scale in self._scales:
                 near = np.flatnonzero((values >= low * scale - 1) & (values <= high * scale + 1))
@@ -124,6 +132,19 @@ class Searched:
                 likely &= _has_digits(mine, _DIGITS)
                 self._hit(self._likely, name, rows[near[likely]])
 
+    def _other_rows(self, name: str, values: np.ndarray, fine: np.ndarray) -> None:
+        """Count values that agree with the truth of any row, and how many would by chance if they
+        were spread evenly over their range."""
+        low, high = _range(fine)
+        for scale in (_FINE, 1.0) if self._scales[-1] == _FINE else (_FINE,):
+            scaled = values * scale
+            some = scaled[(scaled >= low) & (scaled <= high)]
+            if not len(some):
+                continue
+            start, end = _range(scaled)
+            self._others[name] += int(np.isin(np.round(some), fine).sum())
+            self._expected[name] += len(values) * len(fine) / max(end - start, high - low, 1e4)
+
     def _hit(self, counts: defaultdict[str, int], name: str, rows: np.ndarray) -> None:
         if len(rows):
             counts[name] += len(np.unique(rows))
@@ -137,6 +158,11 @@ class Searched:
             )
         told = {name for name, count in self._likely.items() if count > _BY_CHANCE * rows}
         told |= {name for name, count in self._sure.items() if count}
+        told |= {
+            name
+            for name, count in self._others.items()
+            if count and _unlikely(count, self._expected[name])
+        }
         if told:
             columns = ", ".join(f"'{name}'" for name in sorted(told))
             raise DataError(
@@ -298,6 +324,17 @@ def _has_digits(values: np.ndarray, digits: int) -> np.ndarray:
 def _long(values: np.ndarray) -> np.ndarray:
     """Numbers with so many digits that their double is hardly anybody else's."""
     return values[_has_digits(np.abs(values), _SURE_DIGITS)]
+
+
+def _unlikely(count: int, expected: float) -> bool:
+    """Whether chance seldom gives so many: P(N >= k) is at most e^k / k! for a mean of e."""
+    return count * log(expected) - lgamma(count + 1) < log(_UNLIKELY)
+
+
+def _fine(values: np.ndarray) -> np.ndarray:
+    """Different numbers in ten-millionths, cut and rounded, of those that have so many digits."""
+    scaled = values[_has_digits(values, _DIGITS + 1)] * _FINE
+    return np.unique(np.concatenate([np.floor(scaled), np.round(scaled)]))
 
 
 def _range(values: np.ndarray) -> tuple[float, float]:

@@ -9,6 +9,7 @@ Corner and side are floats read as the rational numbers that they are, and side 
 so a cell is known without rounding.  `covers_hull` decides in whole numbers: no tolerance.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -135,35 +136,43 @@ def covers_hull(truths_m: np.ndarray, cells: Cells) -> bool:
     The cells and the largest squares of the quadtree that hold none of them tile the root.  So the
     hull is covered if it lies in the root and each of those squares misses it.
     """
-    gaps = _gaps(cells) if len(cells) else None
-    if gaps is None:
+    if not len(cells) or _overlap(cells):
         return False
     frame = _Frame.of(cells, truths_m)
     if not frame.root_holds_hull:
         return False
-    unsure = gaps[~_surely_outside(cells, gaps, frame)]
-    return all(frame.misses(level, column, row) for level, column, row in unsure.tolist())
+    for gaps in _gaps(cells):
+        unsure = gaps[~_surely_outside(cells, gaps, frame)]
+        if not all(frame.misses(level, column, row) for level, column, row in unsure.tolist()):
+            return False
+    return True
 
 
-def _gaps(cells: Cells) -> np.ndarray | None:
-    """The largest squares of the quadtree that hold no cell, as level, column, row; None where
-    cells overlap."""
-    code = _interleaved(cells.index)
-    level = cells.index[:, 0]
-    order = np.argsort(code << 2 * (MOST_LEVELS - level), kind="stable")
-    start = (code << 2 * (MOST_LEVELS - level))[order]
-    end = start + (np.int64(1) << 2 * (MOST_LEVELS - level[order]))
-    if np.any(end[:-1] > start[1:]):
-        return None
-    gaps = []
-    parents = np.zeros(0, dtype=np.int64)  # squares of the level below that hold smaller cells
-    for depth in range(int(level.max()), 0, -1):
-        filled = np.union1d(code[level == depth], parents)
-        parents = np.unique(filled >> 2)
+def _overlap(cells: Cells) -> bool:
+    """Whether two cells share more than an edge: along the Z-curve a cell is an interval."""
+    start = _starts(cells)
+    order = np.argsort(start, kind="stable")
+    long = np.int64(1) << 2 * (MOST_LEVELS - cells.index[order, 0])
+    return bool(np.any((start[order] + long)[:-1] > start[order][1:]))
+
+
+def _gaps(cells: Cells) -> Iterator[np.ndarray]:
+    """The largest squares of the quadtree that hold no cell, as level, column, row; level by level
+    from the root, so that a false cover is found before many are listed."""
+    start, level = _starts(cells), cells.index[:, 0]
+    parents = np.zeros(1, dtype=np.int64)  # the squares above that are no cells and hold some
+    for depth in range(1, int(level.max()) + 1):
+        deep = level >= depth
+        filled = np.unique(start[deep] >> 2 * (MOST_LEVELS - depth))
         children = ((parents << 2)[:, None] + np.arange(4)).ravel()
         empty = np.setdiff1d(children, filled, assume_unique=True)
-        gaps.append(np.column_stack([np.full(len(empty), depth), _taken_apart(empty, depth)]))
-    return np.concatenate(gaps) if gaps else np.zeros((0, 3), dtype=np.int64)
+        yield np.column_stack([np.full(len(empty), depth), _taken_apart(empty, depth)])
+        parents = np.unique(start[level > depth] >> 2 * (MOST_LEVELS - depth))
+
+
+def _starts(cells: Cells) -> np.ndarray:
+    """Where each cell begins along the Z-curve of the last level."""
+    return _interleaved(cells.index) << 2 * (MOST_LEVELS - cells.index[:, 0])
 
 
 def _interleaved(index: np.ndarray) -> np.ndarray:

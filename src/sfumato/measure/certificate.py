@@ -5,6 +5,7 @@ price for each budget.  `bound` works the proof out again from the data alone, w
 of `sfumato.measure.bound`, which shares no code with any solver.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,27 +20,32 @@ from sfumato.files import read_arrays, written_beside
 from sfumato.measure.bound import CertificateError, Claim, bound_grid, bound_plane
 from sfumato.measure.cells import MOST_LEVELS, Cells
 from sfumato.measure.objective import Gain, Objective
-from sfumato.mechanism.law import Loss, euclidean
+from sfumato.measure.recheck import Question, Rechecked, recheck
+from sfumato.mechanism.law import Loss, euclidean, squared
 from sfumato.show import InNotebooks
 
 _FORMAT, _FORMER = "sfumato certificate 2", "sfumato certificate 1"
-_ARRAYS = {
-    "format": "U",
-    "objective": "U",
-    "data_hash": "U",
-    "max_loss": "f",
-    "max_distance": "f",
-    "user_limits": "f",
-    "grid.places": "f",
-    "grid.shares": "f",
-    "grid.multipliers": "f",
-    "plane.root": "f",
-    "plane.cells": "i",
-    "plane.shares": "f",
-    "plane.multipliers": "f",
+_ARRAYS = {  # kind and number of axes
+    "format": ("U", 0),
+    "objective": ("U", 0),
+    "data_hash": ("U", 0),
+    "max_loss": ("<f8", 1),
+    "max_distance": ("<f8", 1),
+    "user_limits": ("<f8", 1),
+    "grid.places": ("<f8", 2),
+    "grid.shares": ("<f8", 2),
+    "grid.multipliers": ("<f8", 1),
+    "plane.root": ("<f8", 1),
+    "plane.cells": ("<i8", 2),
+    "plane.shares": ("<f8", 2),
+    "plane.multipliers": ("<f8", 1),
 }
-_FORMER_ARRAYS = {"plane.places": "f", "plane.half_sides": "f"}
+_FORMER_ARRAYS = {"plane.places": ("<f8", 2), "plane.half_sides": ("<f8", 1)}
+_LARGE = 1 << 26  # bytes; packed, more might look like a file that unpacks without end
+_MOST_TEXT = 300  # letters
 _ANEW = "`sfumato certify` makes the certificate anew in a run without one"
+_MOST_NAMED = 12  # budgets of users in a sentence
+_MOST_USERS = 1_000_000
 _MOST_KNOWN = 256  # reports that are tried as the place for all
 _MOST_PAIRS = 4e8  # truths times cells up to which all cells of the region are checked
 _LN2 = float(np.log(2))
@@ -203,10 +209,12 @@ class Certificate(InNotebooks):
                 f"this certificate is for the objective {self.objective}, not"
                 f" {problem.objective.name}"
             )
-        mine = _budget_text(self.max_loss, self.user_limits, self.max_distance)
-        theirs = _budget_text(problem.max_loss, problem.user_limits, problem.max_distance)
+        mine = _budget(self.max_loss, self.user_limits, self.max_distance)
+        theirs = _budget(problem.max_loss, problem.user_limits, problem.max_distance)
         if mine != theirs:
-            raise CertificateError(f"this certificate is for the budget {mine}, not {theirs}")
+            raise CertificateError(
+                f"this certificate is for the budget {_text_of(mine)}, not {_text_of(theirs)}"
+            )
 
     def save(self, path: str | Path) -> None:
         """Write the certificate to one file (NumPy arrays, nothing pickled)."""
@@ -231,22 +239,27 @@ class Certificate(InNotebooks):
                 "plane.shares": self.on_plane.shares,
                 "plane.multipliers": self.on_plane.multipliers,
             }
+        stored = {name: _as_stored(name, array) for name, array in arrays.items()}
+        large = sum(array.nbytes for array in stored.values()) > _LARGE
+        write = np.savez if large else np.savez_compressed
         with written_beside(path) as beside, beside.open("wb") as target:
-            np.savez_compressed(target, allow_pickle=False, **arrays)
+            write(target, allow_pickle=False, **stored)
 
 
 def load_certificate(path: str | Path) -> Certificate:
     """Read a certificate that `save` wrote."""
-    arrays = read_arrays(path, what="certificate")
+    arrays = read_arrays(path, what="certificate", names={**_ARRAYS, **_FORMER_ARRAYS})
     try:
-        version = _text(arrays["format"])
+        version = str(arrays["format"])
         if version not in (_FORMAT, _FORMER):
             raise FileError(f"{path} is not a certificate of this version; expected '{_FORMAT}'")
         _check_arrays(arrays, _ARRAYS if version == _FORMAT else _ARRAYS | _FORMER_ARRAYS)
         limits = arrays["user_limits"]
+        if len(limits) > _MOST_USERS:
+            raise CertificateError(f"it holds budgets of {len(limits)} users")
         return Certificate(
-            objective=_text(arrays["objective"]),
-            data_hash=_text(arrays["data_hash"]),
+            objective=str(arrays["objective"]),
+            data_hash=str(arrays["data_hash"]),
             max_loss=_number(arrays["max_loss"]),
             user_limits=limits if len(limits) else None,
             max_distance=_number(arrays["max_distance"]),
@@ -290,17 +303,8 @@ def bound_on_the_grid(problem: Claimed, proof: Proof) -> tuple[float, int]:
     These are all cells of the region, each with the shares of the nearest one in the proof; where
     they are too many (or the reports are words), the problem's own list of reports.
     """
-    all_cells = _all_cells(problem)
-    places = (
-        problem.grid.centres()
-        if all_cells is not None and all_cells * len(problem.places) <= _MOST_PAIRS
-        else problem.reports
-    )
-    nearest = (
-        cKDTree(proof.places).query(places)[1]
-        if places is not proof.places
-        else np.arange(len(places))
-    )
+    places = reports_checked(problem)
+    nearest = np.arange(len(places)) if places is proof.places else _nearest(proof.places, places)
     bound = bound_grid(
         claim_of(problem),
         proof.shares[nearest],
@@ -308,6 +312,66 @@ def bound_on_the_grid(problem: Claimed, proof: Proof) -> tuple[float, int]:
         lambda reports: problem.loss(problem.places[:, None, :], places[None, reports, :]),
     )
     return bound, len(places)
+
+
+def reports_checked(problem: Claimed) -> np.ndarray:
+    """The reports that a bound on the grid looks at."""
+    cells = _all_cells(problem)
+    if cells is not None and cells * len(problem.places) <= _MOST_PAIRS:
+        return problem.grid.centres()
+    return problem.reports
+
+
+def question_of(problem: Claimed) -> Question:
+    """The same as `claim_of`, for the second checker: plain numbers only."""
+    claim, reports, truths = claim_of(problem), reports_checked(problem), problem.places
+    limits, gains = problem.user_limits, claim.gains
+    known = (
+        "distance" if problem.loss is euclidean else "square" if problem.loss is squared else None
+    )
+
+    def losses(number: int) -> list[float]:
+        return [float(loss) for loss in problem.loss(truths, reports[None, number])]
+
+    return Question(
+        objective=claim.objective,
+        joint=claim.joint.tolist(),
+        gains=None if gains is None else np.asarray(gains, dtype=float).tolist(),
+        max_loss=claim.max_loss,
+        user_max_loss=None if limits is None else limits.tolist(),
+        cap=claim.cap,
+        truths=truths.tolist(),
+        reports=reports.tolist(),
+        loss=known or losses,
+        nearest=lambda places: _nearest(np.array(places), reports).tolist(),
+        plane=problem.loss is euclidean,
+    )
+
+
+def check_again(
+    path: str | Path,
+    problem: Claimed,
+    bounds: Bounds,
+    *,
+    progress: Callable[[float], None] = lambda share: None,
+) -> Rechecked:
+    """Hold bounds against the second checker, which works the file out in rational arithmetic."""
+    found = recheck(path, question_of(problem), progress=progress)
+    for name, first, second in (
+        ("grid", bounds.grid, found.grid),
+        ("plane", bounds.plane, found.plane),
+    ):
+        if first is not None and second is not None and not first <= second:
+            raise CertificateError(
+                f"the two checkers disagree on the {name}: {first!r} and {float(second)!r}; trust"
+                " neither, and report it"
+            )
+    return found
+
+
+def _nearest(places: np.ndarray, reports: np.ndarray) -> np.ndarray:
+    """For each report the number of the nearest place."""
+    return np.asarray(cKDTree(places).query(reports)[1])
 
 
 def known_leakages(problem: Claimed) -> tuple[float, float]:
@@ -394,12 +458,25 @@ def _in_unit(bound: float, unit: float) -> float:
     return bound if unit == 1.0 else bound / unit - 4 * 2.0**-53 * abs(bound / unit)
 
 
-def _check_arrays(arrays: dict[str, np.ndarray], kinds: dict[str, str]) -> None:
+def _as_stored(name: str, array: np.ndarray) -> np.ndarray:
+    kind, _ = _ARRAYS[name]
+    return np.asarray(array, dtype=None if kind == "U" else kind, order="C")
+
+
+def _check_arrays(arrays: dict[str, np.ndarray], known: dict[str, tuple[str, int]]) -> None:
     for name, array in arrays.items():
-        if name not in kinds:
+        if name not in known:
             raise CertificateError(f"it holds an array {name!r} that no certificate has")
-        if array.dtype.kind != kinds[name]:
-            raise CertificateError(f"the array {name!r} is of another kind, {array.dtype}")
+        kind, axes = known[name]
+        fits = (
+            array.dtype.kind == "U" and array.dtype.itemsize <= 4 * _MOST_TEXT
+            if kind == "U"
+            else array.dtype.str == kind
+        )
+        if not fits or array.ndim != axes:
+            raise CertificateError(
+                f"the array {name!r} is of another kind, {array.dtype} of shape {array.shape}"
+            )
 
 
 def _plane_proof(arrays: dict[str, np.ndarray]) -> PlaneProof | None:
@@ -444,28 +521,29 @@ def _former_plane_proof(arrays: dict[str, np.ndarray]) -> PlaneProof | None:
     return PlaneProof(cells, arrays["plane.shares"], arrays["plane.multipliers"])
 
 
-def _text(stored: np.ndarray) -> str:
-    if stored.dtype.kind != "U" or stored.shape != ():
-        raise ValueError("not a text")
-    return str(stored)
-
-
 def _optional(value: float | None) -> np.ndarray:
     return np.array([] if value is None else [value], dtype=float)
 
 
 def _number(stored: np.ndarray) -> float | None:
-    if stored.shape not in ((0,), (1,)):
+    if len(stored) > 1:
         raise ValueError("not a number or none")
     return float(stored[0]) if len(stored) else None
 
 
-def _budget_text(
+def _budget(
     max_loss: float | None, user_limits: np.ndarray | None, max_distance: float | None
-) -> str:
-    parts = [] if max_loss is None else [f"{max_loss:.9g} on average"]
-    if user_limits is not None:
-        parts.append("per user " + "/".join(f"{limit:.9g}" for limit in user_limits))
-    if max_distance is not None:
-        parts.append(f"{max_distance:.9g} at most")
-    return ", ".join(parts)
+) -> tuple[list[str], list[str], list[str]]:
+    """Budgets to nine digits: on average, per user, at most."""
+    per_user = [] if user_limits is None else user_limits.tolist()
+    average, most = ([] if one is None else [one] for one in (max_loss, max_distance))
+    first, second, third = ([f"{one:.9g}" for one in part] for part in (average, per_user, most))
+    return first, second, third
+
+
+def _text_of(budget: tuple[list[str], list[str], list[str]]) -> str:
+    average, per_user, most = budget
+    users = "/".join(per_user[:_MOST_NAMED]) + ("/…" if len(per_user) > _MOST_NAMED else "")
+    parts = [f"{one} on average" for one in average]
+    parts += [f"per user {users}"] if per_user else []
+    return ", ".join([*parts, *(f"{one} at most" for one in most)])

@@ -7,7 +7,8 @@ from typing import Any
 
 from sfumato.data.recipe import Recipe
 from sfumato.errors import DataError, ProblemError
-from sfumato.measure.certificate import Bounds, Certificate, load_certificate
+from sfumato.measure.certificate import Bounds, Certificate, load_certificate, refuse_above
+from sfumato.mechanism.law import Law
 from sfumato.solver.exact.solver import Exact
 from sfumato.solver.problem import Problem
 from sfumato.study.folder import Run, load_run
@@ -50,6 +51,11 @@ class Certified:
             text += f"; gap {self.gap:.4f} / {self.leakage - self.bounds.plane:.4f}."
         else:
             text += f"; gap {self.gap:.4f}."
+        if self.bounds.all_cells is not None and self.bounds.cells < self.bounds.all_cells:
+            text += (
+                f" Of the grid's {self.bounds.all_cells} cells the {self.bounds.cells} about the"
+                " truths' hull were looked at; the bound on the grid holds for reports there."
+            )
         return (
             text
             if self.on_grid
@@ -77,6 +83,7 @@ class Certified:
             "max_distance": self.problem.max_distance,
             "data_hash": self.problem.samples.hash,
             "cells_checked": self.bounds.cells,
+            "cells_of_grid": self.bounds.all_cells,
             "reports_on_grid": self.on_grid,
             "sentence": self.sentence,
         }
@@ -109,14 +116,20 @@ def certify_run(
             "the law of this run's mechanism is not known, so its leakage can only be estimated",
             hint="sfumato measure",
         )
-    return Certified(
-        run,
-        problem,
-        problem.objective.leakage(law.joint),
-        "exact",
-        bounds,
-        made_now,
-        problem.names_cells(law.joint),
+    leakage, on_grid = problem.objective.leakage(law.joint), problem.names_cells(law.joint)
+    proved = bounds.grid if on_grid else bounds.plane
+    if proved is not None and _keeps_budgets(problem, law):
+        refuse_above(proved, leakage)
+    return Certified(run, problem, leakage, "exact", bounds, made_now, on_grid)
+
+
+def _keeps_budgets(problem: Problem, law: Law) -> bool:
+    """Whether it is known that the run's own mechanism is within the budgets."""
+    return (
+        problem.max_distance is None
+        and law.missing == 0
+        and (problem.max_loss is None or law.loss <= problem.max_loss)
+        and (problem.user_limits is None or bool((law.loss_of <= problem.user_limits).all()))
     )
 
 

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from sfumato.errors import FileError
-from sfumato.files import written_beside
+from sfumato.files import read_arrays, written_beside
 
 FORMAT = "sfumato game 1"
 
@@ -32,23 +32,31 @@ def save(path: Path, tree: Any, *, of: str, notes: dict[str, Any]) -> None:
 def load(path: Path, like: Any, *, of: str) -> tuple[Any, dict[str, Any]]:
     """A tree of the shape of `like` with the arrays that `save` wrote, and its notes."""
     try:
-        with path.open("rb") as source, np.load(source, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-    except FileNotFoundError:
-        raise FileError(f"there is no checkpoint {path}; nothing to resume") from None
-    except (
-        Exception
-    ) as error:  # a damaged archive raises anything: zip, zlib, struct or value errors
-        raise FileError(
-            f"{path} is not a whole checkpoint ({type(error).__name__}); start the game again"
-        ) from None
+        arrays = read_arrays(path, what="checkpoint")
+    except FileError as error:
+        if not path.exists():
+            raise FileError(f"there is no checkpoint {path}; nothing to resume") from None
+        raise FileError(f"{error}; or start the learning again without it") from None
     if str(arrays.get("format")) != FORMAT:
         raise FileError(f"{path} is not a checkpoint of this version; expected '{FORMAT}'")
-    if str(arrays["of"]) != of:
+    if str(arrays.get("of")) != of:
         raise FileError(
             f"{path} belongs to another run: data, budget, grid, settings or seed differ; resume"
             " with the same ones"
         )
     leaves, shape = jax.tree.flatten(like)
-    found = [arrays[f"leaf.{number}"] for number in range(len(leaves))]
-    return jax.tree.unflatten(shape, found), json.loads(str(arrays["notes"]))
+    wanted = {f"leaf.{number}": np.asarray(leaf) for number, leaf in enumerate(leaves)}
+    try:
+        notes = json.loads(str(arrays["notes"]))
+        sound = isinstance(notes, dict) and arrays.keys() == {"format", "of", "notes", *wanted}
+    except (KeyError, ValueError, RecursionError):
+        sound = False
+    if not sound or any(
+        (arrays[name].shape, arrays[name].dtype) != (leaf.shape, leaf.dtype)
+        for name, leaf in wanted.items()
+    ):
+        raise FileError(
+            f"{path} does not hold what a checkpoint of this run holds; start the learning again"
+            " without it"
+        )
+    return jax.tree.unflatten(shape, [arrays[name] for name in wanted]), notes

@@ -1,0 +1,373 @@
+"""Columns that tell the place in another form: copies, codes, texts, packed bytes, ids of places.
+
+Each column is looked at in some rows of each block.  A value is decoded in every way that fits its
+shape, and what comes out is set beside the truth of its row; numbers are also tried as a linear
+function of the coordinates, and values that repeat as names of places.
+"""
+
+import base64
+import binascii
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from sfumato.deploy import codes
+
+_SAME_PLACE_DEGREES = 1e-4  # about 11 m
+_SAME_PLACE_M = 10.0  # in plane metres; a cell of the run where that is less
+_COPIES = 0.3  # share of values that equal a coordinate before a column is called a copy
+_CODES = 0.02  # share of values that decode to the place: no chance does that
+_AGREE = 0.95  # share of repeated values that go with one place
+_FEW = 20  # repeated rows below which nothing is said of values that go with a place
+_LINEAR_ROWS = 10  # rows and distinct values below which nothing is said of a line
+_LINEAR_REST = 1e-3  # of the spread, left over by a line through the coordinates
+_LONGEST = 2_000  # letters or bytes of a value that are looked at
+_MOST_NUMBERS = 16  # numbers of a text that are looked at
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_COMMA = re.compile(r"[0-9]+,[0-9]+")
+_WHOLE = re.compile(r"\s*[+-]?[0-9]+(?:[.,][0-9]+)?(?:[eE][+-]?[0-9]+)?\s*")
+_HEX = re.compile(r"(?:0x|\\x)?((?:[0-9a-fA-F]{2}){8,})")
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{11,}={0,2}")
+
+
+@dataclass(frozen=True)
+class _Truths:
+    """The true coordinates of the rows that are looked at."""
+
+    first: np.ndarray
+    second: np.ndarray
+    same: float
+    degrees: bool
+
+    def copies(self, rows: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Which values equal the first and which the second coordinate of their row, but for the
+        sign."""
+        return (
+            np.abs(np.abs(values) - np.abs(self.first[rows])) <= self.same,
+            np.abs(np.abs(values) - np.abs(self.second[rows])) <= self.same,
+        )
+
+    def copied(self, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Which values equal either, where that does not look like any small or round number."""
+        one, two = self.copies(rows, values)
+        return (one & self._odd(self.first[rows])) | (two & self._odd(self.second[rows]))
+
+    def _odd(self, places: np.ndarray) -> np.ndarray:
+        if not self.degrees:
+            return np.abs(places) > 10 * self.same
+        return (np.abs(places) > 1.0) & (np.abs(places * 100 - np.round(places * 100)) > 1e-6)
+
+
+def telling(
+    columns: dict[str, list[Any]],
+    first: np.ndarray,
+    second: np.ndarray,
+    *,
+    degrees: bool,
+    cell_m: float,
+) -> dict[str, str]:
+    """Columns whose values tell the place, each with how.
+
+    `degrees` says in which unit the coordinates are, `cell_m` how fine the run is.
+    """
+    known = np.flatnonzero(np.isfinite(first) & np.isfinite(second))
+    same = _SAME_PLACE_DEGREES if degrees else min(_SAME_PLACE_M, cell_m)
+    truths = _Truths(first[known], second[known], same, degrees)
+    found = {}
+    for name, values in columns.items():
+        chosen = [values[row] for row in known.tolist()]
+        how = _how(chosen, truths) if chosen else None
+        if how is not None:
+            found[name] = how
+    return found
+
+
+def _how(values: list[Any], truths: _Truths) -> str | None:
+    """How a column tells the place, None where it does not."""
+    leaves: dict[str, list[tuple[int, Any]]] = defaultdict(list)
+    for row, value in enumerate(values):
+        for path, leaf in _leaves(value):
+            leaves[path].append((row, leaf))
+    if len(leaves) > _MOST_NUMBERS:  # lists without end: taken as one
+        leaves = {"": [pair for pairs in leaves.values() for pair in pairs]}  # type: ignore[assignment]
+    for pairs in leaves.values():
+        rows = np.array([row for row, _ in pairs])
+        how = _of_leaves(rows, [leaf for _, leaf in pairs], truths)
+        if how is not None:
+            return how
+    whole = {
+        row: value if isinstance(value, (str, int, float, bytes)) else repr(value)
+        for row, value in enumerate(values)
+        if value is not None and value != ""
+    }
+    return _goes_with_place(whole, truths)
+
+
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _leaves(item, f"{path}.{key}")
+    elif isinstance(value, (list, tuple)):
+        for place, item in enumerate(value):
+            yield from _leaves(item, f"{path}.{place}")
+    elif isinstance(value, str):
+        if value.strip():
+            yield path, value[:_LONGEST]
+    elif isinstance(value, (bytes, int, float, Decimal)) and not isinstance(value, bool):
+        yield path, value
+
+
+def _of_leaves(rows: np.ndarray, leaves: list[Any], truths: _Truths) -> str | None:
+    numbers = [_as_number(leaf) for leaf in leaves]
+    numeric = np.array([number is not None for number in numbers])
+    if numeric.mean() >= 0.8:
+        values = np.array([number for number in numbers if number is not None], dtype=float)
+        how = _of_numbers(rows[numeric], values, truths)
+        if how is not None:
+            return how
+    texts = [
+        (row, leaf if isinstance(leaf, str) else str(leaf))
+        for row, leaf in zip(rows.tolist(), leaves, strict=True)
+        if isinstance(leaf, (str, int)) and not isinstance(leaf, bool)
+    ]
+    packed = [
+        (row, data)
+        for row, leaf in zip(rows.tolist(), leaves, strict=True)
+        for data in _packed(leaf)
+    ]
+    texts += [(row, data.decode("latin-1")) for row, data in packed if isinstance(data, bytes)]
+    return _of_codes(texts, len(leaves), truths) or _of_bytes(packed, len(leaves), truths)
+
+
+def _as_number(leaf: Any) -> float | None:
+    if isinstance(leaf, str) and _WHOLE.fullmatch(leaf):
+        leaf = float(leaf.replace(",", "."))
+    if not isinstance(leaf, (int, float, Decimal)):
+        return None
+    number = float(leaf)
+    return number if np.isfinite(number) else None
+
+
+# Numbers -----------------------------------------------------------------------------------------
+
+
+def _mercator_latitude(values: np.ndarray) -> np.ndarray:
+    return np.degrees(np.arctan(np.sinh(np.clip(values / codes.EARTH_M, -4, 4))))
+
+
+def _degrees_minutes(values: np.ndarray) -> np.ndarray:
+    size = np.abs(values)
+    return np.floor(size / 100) + size % 100 / 60
+
+
+def _degrees_minutes_seconds(values: np.ndarray) -> np.ndarray:
+    size = np.abs(values)
+    return np.floor(size / 1e4) + np.floor(size / 100) % 100 / 60 + size % 100 / 3600
+
+
+_FORMS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "a copy of a coordinate": lambda values: values,
+    "a coordinate in hundred-thousandths": lambda values: values / 1e5,
+    "a coordinate in millionths": lambda values: values / 1e6,
+    "a coordinate in ten-millionths": lambda values: values / 1e7,
+    "a coordinate in billionths": lambda values: values / 1e9,
+    "a coordinate in radians": np.degrees,
+    "a coordinate in Web Mercator": lambda values: np.degrees(values / codes.EARTH_M),
+    "a latitude in Web Mercator": _mercator_latitude,
+    "a coordinate in degrees and minutes": _degrees_minutes,
+    "a coordinate in degrees, minutes and seconds": _degrees_minutes_seconds,
+}
+_METRE_FORMS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "a copy of a coordinate": lambda values: values,
+    "a coordinate in millimetres": lambda values: values / 1e3,
+    "a coordinate in centimetres": lambda values: values / 1e2,
+    "a coordinate in kilometres": lambda values: values * 1e3,
+}
+
+
+def _of_numbers(rows: np.ndarray, values: np.ndarray, truths: _Truths) -> str | None:
+    for how, form in (_FORMS if truths.degrees else _METRE_FORMS).items():
+        if truths.copied(rows, form(values)).sum() >= max(1, _COPIES * len(rows)):
+            return how
+    if _of_other_rows(values, truths):
+        return "coordinates of other rows"
+    return "a linear function of the coordinates" if _linear(rows, values, truths) else None
+
+
+def _of_other_rows(values: np.ndarray, truths: _Truths) -> bool:
+    """Whether most values are coordinates of some row (of the one before, say)."""
+    unit = 1e-6 if truths.degrees else 1e-3
+    odd = np.abs(values / unit / 100 - np.round(values / unit / 100)) > 1e-4  # many decimals
+    if not odd.any() or odd.mean() < 0.5:
+        return False
+    for truth in (truths.first, truths.second):
+        there = np.isin(np.round(values[odd] / unit), np.round(truth / unit))
+        if there.mean() >= 0.5 and len(np.unique(values[odd][there])) >= 3:
+            return True
+    return False
+
+
+def _linear(rows: np.ndarray, values: np.ndarray, truths: _Truths) -> bool:
+    """Whether values are nearly a + b first + c second, for most rows."""
+    known = np.isfinite(values)
+    rows, values = rows[known], values[known]
+    if len(rows) < _LINEAR_ROWS or len(np.unique(values)) < _LINEAR_ROWS:
+        return False
+    axes = [truths.first[rows], truths.second[rows]]
+    axes = [(axis - axis.mean()) / (axis.std() or 1.0) for axis in axes]
+    design = np.stack([np.ones(len(rows)), *axes], axis=1)
+    some = np.arange(len(rows))
+    for _ in range(4):  # the half that fits best decides, so that some other values do not hide it
+        line = np.linalg.lstsq(design[some], values[some], rcond=None)[0]
+        rest = np.abs(values - design @ line)
+        some = np.argsort(rest, kind="stable")[: max(_LINEAR_ROWS, (len(rows) * 3) // 4)]
+    spread = float((design[some] @ line).std())
+    if not spread > 0 or len(np.unique(values[some])) < _LINEAR_ROWS:
+        return False
+    return bool(np.sqrt(np.mean(rest[some] ** 2)) <= _LINEAR_REST * spread)
+
+
+# Texts and codes ---------------------------------------------------------------------------------
+
+
+def _of_codes(texts: list[tuple[int, str]], count: int, truths: _Truths) -> str | None:
+    enough = max(1, _CODES * count)
+    if truths.degrees:
+        for how, decode in codes.DECODERS.items():
+            hits = 0
+            for row, text in texts:
+                box = decode(text.strip())
+                hits += box is not None and box.holds(truths.first[row], truths.second[row])
+            if hits >= enough:
+                return how
+        if sum(codes.is_h3(text) for _, text in texts) >= max(1, 0.5 * count):
+            return "the id of an H3 cell"
+        hits = sum(
+            codes.is_plus_code(text.strip(), truths.first[row], truths.second[row])
+            for row, text in texts
+        )
+        if hits >= enough:
+            return "the place as a plus code"
+    return _numbers_within(texts, count, truths)
+
+
+def _numbers_within(texts: list[tuple[int, str]], count: int, truths: _Truths) -> str | None:
+    """Coordinates among the numbers of texts: one in many rows, or both in some."""
+    per_row = [(row, _numbers(text)) for row, text in texts]
+    flat = [(row, number) for row, numbers in per_row for number in numbers]
+    if not flat:
+        return None
+    rows = np.array([row for row, _ in flat])
+    values = np.array([number for _, number in flat])
+    for form in (_FORMS if truths.degrees else _METRE_FORMS).values():
+        one, two = truths.copies(rows, form(values))
+        odd = truths.copied(rows, form(values))
+        either = len(np.unique(rows[odd]))
+        both = len(np.intersect1d(np.intersect1d(rows[one], rows[two]), rows[odd]))
+        if either >= max(1, _COPIES * count) or both >= max(1, _CODES * count):
+            return "a coordinate in its text"
+    if truths.degrees and _sexagesimal(per_row, count, truths):
+        return "a coordinate in degrees, minutes and seconds"
+    lengths = Counter(len(numbers) for _, numbers in per_row)
+    usual = lengths.most_common(1)[0][0]
+    if 1 < usual <= _MOST_NUMBERS:
+        alike = [(row, numbers) for row, numbers in per_row if len(numbers) == usual]
+        rows = np.array([row for row, _ in alike])
+        for place in range(usual):
+            if _linear(rows, np.array([numbers[place] for _, numbers in alike]), truths):
+                return "a linear function of the coordinates in its text"
+    return None
+
+
+def _numbers(text: str) -> list[float]:
+    found = [float(part) for part in _NUMBER.findall(text)[:_MOST_NUMBERS]]
+    if "," in text and "." not in text:
+        found += [float(part.replace(",", ".")) for part in _COMMA.findall(text)[:_MOST_NUMBERS]]
+    return found
+
+
+def _sexagesimal(per_row: list[tuple[int, list[float]]], count: int, truths: _Truths) -> bool:
+    rows: list[int] = []
+    values: list[float] = []
+    for row, numbers in per_row:
+        for place in range(len(numbers) - 1):
+            whole, minutes, *rest = numbers[place : place + 3]
+            if whole == int(whole) and minutes < 60:
+                values.append(whole + minutes / 60)
+                values.append(whole + minutes / 60 + (rest[0] if rest else 0.0) / 3600)
+                rows += [row, row]
+    if not rows:
+        return False
+    hits = len(np.unique(np.array(rows)[truths.copied(np.array(rows), np.array(values))]))
+    return hits >= max(1, _COPIES * count)
+
+
+# Bytes -------------------------------------------------------------------------------------------
+
+
+def _packed(leaf: Any) -> Iterator[bytes]:
+    """Bytes, also as hexadecimal digits or in base 64."""
+    if isinstance(leaf, bytes):
+        yield leaf[:_LONGEST]
+        leaf = leaf[:_LONGEST].decode("latin-1")
+    if not isinstance(leaf, str):
+        return
+    if found := _HEX.fullmatch(leaf.strip()):
+        yield bytes.fromhex(found[1])
+    if _BASE64.fullmatch(leaf.strip()):
+        text = leaf.strip().rstrip("=").replace("-", "+").replace("_", "/")
+        try:
+            yield base64.b64decode(text + "=" * (-len(text) % 4))
+        except (binascii.Error, ValueError):
+            return
+
+
+def _of_bytes(packed: list[tuple[int, bytes]], count: int, truths: _Truths) -> str | None:
+    """Both coordinates as binary numbers, at any place and of any byte order."""
+    hits = 0
+    for row, data in packed:
+        for kind in ("<f8", ">f8", "<f4", ">f4", "<i4", ">i4"):
+            size = int(kind[-1])
+            parts = [
+                np.frombuffer(data, kind, count=(len(data) - start) // size, offset=start)
+                for start in range(min(size, max(0, len(data) - size + 1)))
+            ]
+            if not parts:
+                continue
+            with np.errstate(invalid="ignore", over="ignore"):
+                values = np.concatenate(parts).astype(float)
+                if kind.endswith("i4"):
+                    values = values / 1e7
+                where = np.full(len(values), row)
+                one, two = truths.copies(where, values)
+            if one.any() and two.any():
+                hits += 1
+                break
+    return "the place in packed bytes" if hits >= max(1, _CODES * count) else None
+
+
+# Names of places -------------------------------------------------------------------------------
+
+
+def _goes_with_place(values: dict[int, Any], truths: _Truths) -> str | None:
+    """Whether values that repeat go each with one place."""
+    where = [
+        (round(a / truths.same), round(b / truths.same))
+        for a, b in zip(truths.first.tolist(), truths.second.tolist(), strict=True)
+    ]
+    if len(set(where)) < 2:
+        return None
+    groups: dict[Any, list[tuple[int, int]]] = defaultdict(list)
+    for row, value in values.items():
+        groups[value].append(where[row])
+    repeated = [places for places in groups.values() if len(places) > 1]
+    count = sum(len(places) for places in repeated)
+    if count < _FEW or len(repeated) < 2:
+        return None
+    agreeing = sum(Counter(places).most_common(1)[0][1] for places in repeated)
+    return "values that go with one place each" if agreeing / count >= _AGREE else None

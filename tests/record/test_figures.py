@@ -1,0 +1,26 @@
+"""The figures of the command line are those that were recorded: to the ninth digit."""
+
+import pytest
+
+from tests.record.figures import CASES, Case, differences
+
+
+def _check(case: Case, request: pytest.FixtureRequest) -> None:
+    if case.real:
+        request.getfixturevalue("gowalla_paris")
+    assert not differences(case)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES.values() if case.quick], ids=str)
+def test_a_quick_solve_gives_the_recorded_figures(
+    case: Case, request: pytest.FixtureRequest
+) -> None:
+    _check(case, request)
+
+
+@pytest.mark.paper
+@pytest.mark.parametrize("case", [case for case in CASES.values() if not case.quick], ids=str)
+def test_a_long_solve_gives_the_recorded_figures(
+    case: Case, request: pytest.FixtureRequest
+) -> None:
+    _check(case, request)
