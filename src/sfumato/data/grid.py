@@ -180,6 +180,8 @@ class Grid:
     def from_array(cls, array: np.ndarray) -> "Grid":
         """Read back what `as_array` wrote."""
         cell_m, x, y, *side = (float(number) for number in array)
+        if not (cell_m > 1e-6 and all(abs(number) < 1e9 for number in (cell_m, x, y, *side))):
+            raise ProblemError("the cells of a grid are between 1e-6 m and 1e9 m; got others")
         if not side:
             return cls(cell_m=cell_m, corner=(x, y))
         return cls(side_m=side[0], cells=round(side[0] / cell_m), centre=(x, y))

@@ -20,7 +20,7 @@ from pathlib import Path
 from sfumato.errors import FileError, SfumatoError
 
 MOST_PAIRS = 400_000_000  # truths times cells: about a quarter of an hour
-_MOST_BYTES = 1 << 30
+_MOST_BYTES = 1 << 26
 _SCORE = 96  # bits after the point of a score
 _METRE = 64  # of a distance
 _LOG = 128  # of a logarithm while it is summed
@@ -380,8 +380,9 @@ def _read(path: Path) -> dict[str, _Stored]:
     found = {}
     try:
         with zipfile.ZipFile(path) as archive:
-            if sum(entry.file_size for entry in archive.infolist()) > _MOST_BYTES:
-                raise RecheckError(f"{path} holds more than {_MOST_BYTES} bytes")
+            most = max(_MOST_BYTES, 100 * path.stat().st_size)
+            if sum(entry.file_size for entry in archive.infolist()) > most:
+                raise RecheckError(f"{path} unpacks to more than {most} bytes")
             for entry in archive.infolist():
                 data = archive.read(entry)
                 long = struct.unpack_from("<H" if data[6] == 1 else "<I", data, 8)[0]
@@ -396,7 +397,18 @@ def _read(path: Path) -> dict[str, _Stored]:
                 found[entry.filename.removesuffix(".npy")] = _Stored(
                     shape, kind, struct.unpack(f"<{prod(shape)}{kind}", body)
                 )
-    except (OSError, zipfile.BadZipFile, struct.error, ValueError, KeyError, SyntaxError) as error:
+    except (
+        OSError,
+        zipfile.BadZipFile,
+        struct.error,
+        ArithmeticError,
+        LookupError,
+        MemoryError,
+        RecursionError,
+        SyntaxError,
+        TypeError,
+        ValueError,
+    ) as error:
         if isinstance(error, SfumatoError):
             raise
         raise FileError(

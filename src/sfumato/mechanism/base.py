@@ -1,6 +1,7 @@
 """The contract that every mechanism keeps."""
 
 import pkgutil
+import warnings
 from abc import ABC, abstractmethod
 from copy import copy
 from importlib import import_module
@@ -215,16 +216,21 @@ def mechanism_from_arrays(arrays: dict[str, np.ndarray], *, source: str) -> Mech
         raise FileError(
             f"{source} holds a mechanism of kind '{kind}', which this version does not know"
         )
+    odd = [name for name, array in arrays.items() if array.dtype.kind not in "fiubU"]
+    if odd:
+        raise FileError(f"{source}: the array {odd[0]!r} holds no numbers; make or copy it again")
     try:
-        plane = Plane(*map(float, arrays["plane"])) if "plane" in arrays else None
-        return _KINDS[kind].from_arrays(arrays).on_plane(plane)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # a number that overflows is no number of ours
+            plane = Plane(*map(float, arrays["plane"])) if "plane" in arrays else None
+            return _KINDS[kind].from_arrays(arrays).on_plane(plane)
     except KeyError as error:
         raise FileError(
             f"{source}: the array {error} is missing; make or copy the file again"
         ) from None
     except SfumatoError:
         raise
-    except (TypeError, ValueError, IndexError, ArithmeticError) as error:
+    except (TypeError, ValueError, IndexError, ArithmeticError, Warning) as error:
         raise FileError(
             f"{source} holds arrays that make no {kind} ({error}); make or copy the file again"
         ) from None

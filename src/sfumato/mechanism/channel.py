@@ -162,6 +162,7 @@ class Channel(Mechanism):
         matrix = sparse.csr_matrix(
             (arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape
         )
+        matrix.check_format(full_check=True)  # else a false index is read from any place of memory
         cap = float(arrays["max_distance"][0]) if len(arrays["max_distance"]) else None
         return cls(
             arrays["truths"],
