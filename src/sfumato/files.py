@@ -40,11 +40,14 @@ _MOST_MEMBERS = 10_000
 
 
 @contextmanager
-def written_beside(path: str | os.PathLike[str], *, replaces: bool = True) -> Iterator[Path]:
+def written_beside(
+    path: str | os.PathLike[str], *, replaces: bool = True, private: bool = False
+) -> Iterator[Path]:
     """Give a path to write to; what is written becomes `path` when the block ends well.
 
     A killed job leaves the old file or none, never half of a new one.  Without `replaces` a file
-    that has the name by then is left as it is, and the new one is refused.
+    that has the name by then is left as it is, and the new one is refused.  A `private` file, one
+    that tells places of the data, can be read by its owner only.
     """
     target = Path(path)
     with _errors_name(target):
@@ -52,7 +55,7 @@ def written_beside(path: str | os.PathLike[str], *, replaces: bool = True) -> It
         draft = _Draft(target)
         try:
             yield draft.path
-            draft.path.chmod(0o666 & ~_umask())
+            draft.path.chmod(0o600 if private else 0o666 & ~_umask())
             os.fsync(draft.handle)
             draft.publish(replaces=replaces)
         finally:

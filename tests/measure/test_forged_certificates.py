@@ -252,7 +252,7 @@ def a_kind(rng: np.random.Generator, arrays: Arrays) -> None:
     with np.errstate(all="ignore"):
         try:
             arrays[name] = array.astype(kind)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RuntimeError, Warning):
             arrays[name] = np.zeros(array.shape, dtype=kind)
 
 

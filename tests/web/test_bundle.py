@@ -137,6 +137,27 @@ def test_the_manifest_says_what_was_measured_and_proved(tmp_path):
     )
 
 
+def test_the_certificate_stays_out_of_a_bundle_unless_it_is_asked_for(tmp_path):
+    some = DATA.train.take(np.arange(0, len(DATA.train), 60))
+    problem = sf.Problem(some, max_loss=173, cell_m=250)
+    sf.solve(problem, sf.Exact(gap=0.02)).save(tmp_path / "exact")
+    sf.solve(problem, sf.Laplace()).save(tmp_path / "laplace")
+    with pytest.raises(FileError, match="has no certificate"):
+        export(tmp_path / "laplace", tmp_path / "none", with_certificate=True)
+    assert not (tmp_path / "none").exists()
+    shutil.copy(tmp_path / "exact" / "certificate.npz", tmp_path / "laplace")
+    manifest = export(tmp_path / "laplace", tmp_path / "plain")
+    assert manifest["holds_certificate"] is False
+    assert not (tmp_path / "plain" / "certificate.npz").exists()
+    manifest = export(tmp_path / "laplace", tmp_path / "with", with_certificate=True)
+    assert manifest["holds_certificate"] is True and "certificate.npz" in manifest["files"]
+    stored = tmp_path / "with" / "certificate.npz"
+    assert stored.read_bytes() == (tmp_path / "exact" / "certificate.npz").read_bytes()
+    stored.write_bytes(stored.read_bytes()[:-1])
+    with pytest.raises(FileError, match="not the file that the manifest speaks of"):
+        load_bundle(tmp_path / "with")
+
+
 def test_accuracy_is_the_distance_that_95_percent_stay_within(runs, bundles):
     """The runs' data was given in memory, so truths are spread evenly; of 20,000 reports 95 %
     within 0.7 % (deviation 0.15 %)."""

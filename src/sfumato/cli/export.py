@@ -18,8 +18,15 @@ _EXAMPLE = "\b\nExample: sfumato export runs/laplace dist"
     is_flag=True,
     help="Export a mechanism whose file lists true locations of its data.",
 )
+@click.option(
+    "--with-certificate",
+    is_flag=True,
+    help="Put the run's certificate into the bundle; it tells places of the data.",
+)
 @as_json
-def command(run: Path, target: Path, page: bool, reveal_truths: bool, as_json: bool) -> None:
+def command(
+    run: Path, target: Path, page: bool, reveal_truths: bool, with_certificate: bool, as_json: bool
+) -> None:
     """Write a bundle for devices: mechanism.onnx, manifest.json and vectors.json.
 
     The random numbers are an input of the mechanism; web/sfumato.js draws them with the browser's
@@ -28,7 +35,9 @@ def command(run: Path, target: Path, page: bool, reveal_truths: bool, as_json: b
     from sfumato.deploy.bundle import export
 
     with working(f"exporting {run}"):
-        manifest = export(run, target, reveal_truths=reveal_truths, page=page)
+        manifest = export(
+            run, target, reveal_truths=reveal_truths, with_certificate=with_certificate, page=page
+        )
     if as_json:
         print_json(manifest)
         return
@@ -42,3 +51,5 @@ def command(run: Path, target: Path, page: bool, reveal_truths: bool, as_json: b
     )
     if manifest["holds_true_locations"]:
         click.echo("this bundle lists true locations")
+    if manifest["holds_certificate"]:
+        click.echo("this bundle holds the certificate, which tells places of the data")

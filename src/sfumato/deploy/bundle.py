@@ -24,6 +24,7 @@ from sfumato.version import __version__
 
 FORMAT = "sfumato bundle 1"
 FILES = ("mechanism.onnx", "vectors.json")
+_CERTIFICATE = "certificate.npz"
 MOST_BYTES = 4 << 20
 _HASH_FIELD = "manifest_sha256"
 _BLANK = "0" * 64  # stands for the manifest's own hash while it is hashed
@@ -36,12 +37,18 @@ _FIGURES = ("loss", "bayes_error", "information_bits", "exposed", "worst_report"
 
 
 def export(
-    run: str | Path, target: str | Path, *, reveal_truths: bool = False, page: bool = False
+    run: str | Path,
+    target: str | Path,
+    *,
+    reveal_truths: bool = False,
+    with_certificate: bool = False,
+    page: bool = False,
 ) -> dict[str, Any]:
     """Write a bundle of a run's mechanism; gives its manifest.
 
     A mechanism whose file would list places of the data (a channel, a remap) is refused unless
-    `reveal_truths`. `page` puts the page and its modules beside the bundle.
+    `reveal_truths`. The run's certificate tells places of the data too, and stays out unless
+    `with_certificate`. `page` puts the page and its modules beside the bundle.
     """
     loaded = load_run(run)
     released = release(loaded)
@@ -56,7 +63,16 @@ def export(
         raise FileError(f"{folder} exists; name a new folder for the bundle")
     graph, vectors = graph_of(released.mechanism), _vectors(released)
     stored = {"mechanism.onnx": graph, "vectors.json": _json(vectors)}
+    if with_certificate:
+        try:
+            stored[_CERTIFICATE] = (loaded.folder / _CERTIFICATE).read_bytes()
+        except OSError:
+            raise FileError(
+                f"{loaded.folder} has no certificate to put into the bundle; sfumato certify makes"
+                " one"
+            ) from None
     manifest = _manifest(loaded, released, reveal_truths=reveal_truths)
+    manifest["holds_certificate"] = with_certificate
     manifest["files"] = {
         name: {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
         for name, data in stored.items()
@@ -96,7 +112,7 @@ def load_bundle(folder: str | Path) -> dict[str, Any]:
         said = manifest[_HASH_FIELD]
         files = {
             name: (manifest["files"][name]["sha256"], manifest["files"][name]["bytes"])
-            for name in FILES
+            for name in (*FILES, *({_CERTIFICATE} & manifest["files"].keys()))
         }
         sound = (
             manifest["format"] == FORMAT

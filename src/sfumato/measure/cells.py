@@ -97,6 +97,22 @@ class Cells:
         """The middle of each cell, rounded."""
         return np.array(self.corner) + (self.index[:, 1:] + 0.5) * self.sides_m[:, None]
 
+    def holding(self, points_m: np.ndarray) -> np.ndarray:
+        """The number of the cell that holds each point, or -1; rounded, so not for proofs."""
+        found = np.full(len(points_m), -1)
+        for level in np.unique(self.index[:, 0]).tolist():
+            place = np.floor((points_m - np.array(self.corner)) / np.ldexp(self.side_m, -level))
+            inside = np.all((place >= 0) & (place < 2**level), axis=1)
+            own = np.flatnonzero(self.index[:, 0] == level)
+            names = self.index[own, 1] << MOST_LEVELS | self.index[own, 2]
+            order = np.argsort(names)
+            asked = place[inside].astype(np.int64)
+            wanted = asked[:, 0] << MOST_LEVELS | asked[:, 1]
+            at = np.minimum(np.searchsorted(names[order], wanted), len(own) - 1)
+            hit = names[order][at] == wanted
+            found[np.flatnonzero(inside)[hit]] = own[order][at][hit]
+        return found
+
     def quartered(self) -> "Cells":
         """The four quarters of each cell."""
         level, column, row = self.index.T

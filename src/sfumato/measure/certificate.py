@@ -242,7 +242,7 @@ class Certificate(InNotebooks):
         stored = {name: _as_stored(name, array) for name, array in arrays.items()}
         large = sum(array.nbytes for array in stored.values()) > _LARGE
         write = np.savez if large else np.savez_compressed
-        with written_beside(path) as beside, beside.open("wb") as target:
+        with written_beside(path, private=True) as beside, beside.open("wb") as target:
             write(target, allow_pickle=False, **stored)
 
 

@@ -1,4 +1,5 @@
-"""What a mechanism's file tells about the points that it was made from: a membership test.
+"""What the file of a mechanism or of a certificate tells about the points that it was made from: a
+membership test.
 
 An attacker holds the file and a place, and asks: was it among the training points?  The attacker
 scores places by what the file shows there; the test is how well a score tells training points from
@@ -15,6 +16,7 @@ from scipy.stats import rankdata
 from sfumato.data.grid import Grid
 from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError
+from sfumato.measure.certificate import Certificate
 from sfumato.measure.estimate import Estimate, wilson
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import Loss, euclidean
@@ -24,6 +26,11 @@ _FEWEST = 10  # points on either side
 _MOST = 250
 _SAME_M = 1e-3  # nearer than this to a stored place is that place
 NEAR, SURE, CHEAP = "nearer to a place in the file", "surer of its report", "costs less"
+SMALL, GUESSED, GUESSED_THERE = (
+    "in a smaller cell of the certificate",
+    "guessed more surely on its grid",
+    "guessed more surely in its cell",
+)
 
 
 @dataclass(frozen=True)
@@ -126,6 +133,35 @@ def membership_test(
         count,
         {name: area_under_curve(score[:count], score[count:]) for name, score in scores.items()},
         listed,
+    )
+
+
+def certificate_membership(
+    certificate: Certificate, train: Samples, held_out: Samples, *, seed: int = 0
+) -> Membership:
+    """Test what a certificate's file tells about the training points, as `membership_test` does.
+
+    The solver cuts the plane into small cells where truths are and leaves large ones elsewhere, and
+    the adversary of the proof is surer at truths; on sparse data both tell.
+    """
+    inside, outside = _seen_once(train.truth, held_out.on_plane(train.plane).truth)
+    count = min(len(inside), len(outside), _MOST)
+    if count < _FEWEST:
+        return Membership(min(len(inside), len(outside)), {}, 0.0)
+    random = generator(seed)
+    points = np.vstack([random.permutation(part)[:count] for part in (inside, outside)])
+    proof, plane = certificate.on_grid, certificate.on_plane
+    near = cKDTree(proof.places).query(points)[1]
+    scores = {GUESSED: proof.shares[near].max(axis=1)}
+    if plane is not None:
+        cell = plane.cells.holding(points)
+        known = cell >= 0
+        scores[SMALL] = np.where(known, -plane.cells.sides_m[cell], -np.inf)
+        scores[GUESSED_THERE] = np.where(known, plane.shares[cell].max(axis=1), 0.0)
+    return Membership(
+        count,
+        {name: area_under_curve(score[:count], score[count:]) for name, score in scores.items()},
+        0.0,
     )
 
 

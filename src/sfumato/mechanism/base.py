@@ -167,7 +167,7 @@ class Mechanism(ABC):
 
     def save(self, path: str | Path) -> None:
         """Write the mechanism to one file (NumPy arrays, nothing pickled)."""
-        with written_beside(path) as beside, beside.open("wb") as target:
+        with written_beside(path, private=self.lists_truths) as beside, beside.open("wb") as target:
             np.savez_compressed(
                 target,
                 allow_pickle=False,

@@ -11,7 +11,7 @@ from sfumato.data.grid import STICKY_CELL_M, Grid
 from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError
 from sfumato.measure.judge import Judgement
-from sfumato.measure.membership import membership_test
+from sfumato.measure.membership import certificate_membership, membership_test
 from sfumato.measure.prior import under_priors
 from sfumato.measure.repeated import repeated_reports
 from sfumato.mechanism.law import Loss
@@ -82,6 +82,10 @@ def further(
         file = membership_test(run.mechanism, first, test, grid=grid, loss=loss, seed=seed)
         extra["membership"] = file.as_dict()
         said.append(membership_text(file))
+        if run.certificate is not None:
+            proof = certificate_membership(run.certificate, first, test, seed=seed)
+            extra["membership_of_certificate"] = proof.as_dict()
+            said.append(membership_text(proof, file="the certificate"))
     if asked.reports:
         cell = STICKY_CELL_M if asked.sticky_cell_m is None else asked.sticky_cell_m
         extra["repeated"] = {}

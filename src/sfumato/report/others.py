@@ -161,10 +161,10 @@ def left_out_text(
     )
 
 
-def membership_text(found: Membership) -> str:
-    """What the mechanism's file tells about its training points."""
+def membership_text(found: Membership, *, file: str = "the file") -> str:
+    """What the file of the mechanism, or of the certificate, tells about its training points."""
     if not found.scores:
-        return f"what the file tells about its training points: {found.verdict}"
+        return f"what {file} tells about its training points: {found.verdict}"
     lines = [
         [name, f"≈{auc.value:.3f} [{auc.low:.3f}, {auc.high:.3f}]"]
         for name, auc in found.scores.items()

@@ -18,7 +18,7 @@ def save(path: Path, tree: Any, *, of: str, notes: dict[str, Any]) -> None:
     whole one."""
     leaves = jax.tree.leaves(tree)
     arrays = {f"leaf.{number}": np.asarray(leaf) for number, leaf in enumerate(leaves)}
-    with written_beside(path) as beside, beside.open("wb") as target:
+    with written_beside(path, private=True) as beside, beside.open("wb") as target:
         np.savez(
             target,
             allow_pickle=False,
