@@ -130,7 +130,7 @@ class _Claim:
     def __init__(self, question: Question) -> None:
         self.question = question
         self.guesses = len(question.joint if question.gains is None else question.gains)
-        self.bits = max(_bits(number) for row in question.joint for number in row)
+        self.bits = max(_METRE, *(_bits(number) for row in question.joint for number in row))
         self.joint = [[_whole(number, self.bits) for number in row] for row in question.joint]
         self.prior = [sum(row) for row in self.joint]
         self.owners = [
