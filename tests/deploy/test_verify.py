@@ -182,3 +182,11 @@ def test_random_numbers_of_many_digits_are_not_taken_for_coordinates(runs, tmp_p
     }
     source = write_parquet(tmp_path / "in.parquet", pa.table(columns))
     assert sanitize(runs / "laplace", source, tmp_path / "out.parquet")["rows_out"] == rows
+
+
+def test_a_table_whose_rows_are_all_dropped_is_written_empty(runs, tmp_path):
+    (tmp_path / "in.csv").write_text("lat,lon\n10.5,10.5\n")
+    record = sanitize(
+        runs / "laplace", tmp_path / "in.csv", tmp_path / "out.csv", policy=Policy(outside="drop")
+    )
+    assert record["rows_out"] == 0 and (tmp_path / "out.csv").read_text() == "lat,lon\n"

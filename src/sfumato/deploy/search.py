@@ -47,12 +47,8 @@ class Searched:
     def names(self, texts: list[str], footer: bytes = b"") -> None:
         """Names of columns and notes on them, which may hold no true coordinate; with the footer of
         a Parquet file, in which doubles may stand at any place."""
-        values = np.array([value for text in texts for value in _numbers(text)], dtype=float)
-        doubles = [
-            np.frombuffer(footer[start : start + (len(footer) - start) // 8 * 8], dtype="<f8")
-            for start in range(8 if len(footer) > 16 else 0)
-        ]
-        self._watch(np.concatenate([values, *doubles]))
+        values = [value for text in texts for value in _numbers(text)]
+        self._watch(np.array([*values, *_doubles(footer)], dtype=float))
 
     def _watch(self, values: np.ndarray) -> None:
         with np.errstate(invalid="ignore"):
@@ -68,9 +64,22 @@ class Searched:
         self._fine = [_fine(np.abs(values)) for values in (first, second)]
 
     def released(self, column: Any) -> None:
-        """A column that goes out: a footer may say its smallest and largest values."""
-        if len(self._named) and (values := _plain(column)) is not None:
-            self._out |= self._marked(values)
+        """A column in which a truth may go out: a footer may say its smallest and largest
+        values."""
+        if not len(self._named):
+            return
+        values = _plain(column)
+        if values is None:
+            values = np.array(
+                [
+                    number
+                    for _, value in _values(column, packed=self._packed)
+                    for part in _leaves(value)
+                    for number in _parts(part)
+                ],
+                dtype=float,
+            )
+        self._out |= self._marked(values)
 
     def _marked(self, values: np.ndarray) -> np.ndarray:
         """Which numbers of the header or footer are among some values."""
@@ -294,6 +303,23 @@ def _numbers(text: str) -> Iterator[float]:
         yield float(part.replace(",", "."))
         if "," in part:
             yield float(part.partition(",")[2])
+
+
+def _parts(value: Any) -> Iterator[float]:
+    """A number; the numbers of a text; of bytes these and all doubles."""
+    if isinstance(value, bytes):
+        yield from _doubles(value)
+        value = value.decode("latin-1")
+    yield from _numbers(value) if isinstance(value, str) else (value,)
+
+
+def _doubles(data: bytes) -> list[float]:
+    """The doubles that begin at any byte."""
+    return [
+        number
+        for start in range(min(8, max(0, len(data) - 7)))
+        for number in np.frombuffer(data, "<f8", (len(data) - start) // 8, start).tolist()
+    ]
 
 
 def _packs(data: bytes, first: float, second: float) -> bool:

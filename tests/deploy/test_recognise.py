@@ -1,0 +1,241 @@
+"""Tables with the truth hidden in another form are refused, each with how; innocent tables pass."""
+
+import base64
+import json
+import os
+import struct
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from sfumato.deploy import codes
+from sfumato.deploy.one_file import Policy
+from sfumato.deploy.sanitize import sanitize
+from sfumato.errors import DataError
+from tests.deploy.tables import write_parquet
+
+ROWS = 60
+RANDOM = np.random.default_rng(3)
+LATITUDE = 48.857 + RANDOM.uniform(-0.02, 0.02, ROWS)
+LONGITUDE = 2.347 + RANDOM.uniform(-0.02, 0.02, ROWS)
+PLACES = list(zip(LATITUDE.tolist(), LONGITUDE.tolist(), strict=True))
+EARTH_M = 6378137.0
+
+
+def _geohash(latitude: float, longitude: float, letters: int) -> str:
+    """By the definition: halve the ranges in turn."""
+    sides, bits = [[-180.0, 180.0], [-90.0, 90.0]], ""
+    for number in range(letters * 5):
+        side, value = sides[number % 2], (longitude, latitude)[number % 2]
+        middle = sum(side) / 2
+        bits += str(int(value >= middle))
+        side[value < middle] = middle
+    digits = [int(bits[start : start + 5], 2) for start in range(0, len(bits), 5)]
+    return "".join("0123456789bcdefghjkmnpqrstuvwxyz"[digit] for digit in digits)
+
+
+def _s2(latitude: float, longitude: float, level: int) -> int:
+    """The cell whose middle is nearest, found child by child."""
+
+    def off(number: int) -> float:
+        box = codes.s2(f"{number:016x}")
+        assert box is not None
+        return float(np.hypot(box.latitude - latitude, (box.longitude - longitude) * 0.66))
+
+    step = 1 << (2 * (30 - 8))
+    starts = [
+        (0x47E66 >> 3 << 47) & -(step << 1) | step | child * (step << 1) for child in range(-64, 64)
+    ]
+    number = min((one for one in starts if codes.s2(f"{one:016x}")), key=off)
+    for depth in range(9, level + 1):
+        last, step = number & -number, 1 << (2 * (30 - depth))
+        children = [(number - last) + step * (2 * child + 1) for child in range(4)]
+        number = min(children, key=off)
+    return number
+
+
+def _h3(latitude: float, longitude: float) -> str:
+    """An id with the bits of a cell of resolution 9: one per 200 m."""
+    cell = round(latitude * 500) * 7919 + round(longitude * 330)
+    digits = [cell // 7**place % 7 for place in range(9)] + [7] * 6
+    number = 1 << 59 | 9 << 52 | 12 << 45
+    for step, digit in enumerate(digits, 1):
+        number |= digit << (45 - 3 * step)
+    return f"{number:x}"
+
+
+def _quadkey(latitude: float, longitude: float, zoom: int) -> str:
+    across = int((longitude + 180) / 360 * 2**zoom)
+    down = int((1 - np.arcsinh(np.tan(np.radians(latitude))) / np.pi) / 2 * 2**zoom)
+    pairs = zip(f"{across:0{zoom}b}", f"{down:0{zoom}b}", strict=True)
+    return "".join(str(int(x) + 2 * int(y)) for x, y in pairs)
+
+
+def _tile(latitude: float, longitude: float) -> str:
+    key = _quadkey(latitude, longitude, 16)
+    across, down = (int("".join(str(int(one) >> bit & 1) for one in key), 2) for bit in (0, 1))
+    return f"https://tiles.example/16/{across}/{down}.png"
+
+
+def _dms(value: float) -> str:
+    minutes, seconds = divmod(value * 3600, 60)
+    degrees, minutes = divmod(minutes, 60)
+    return f"{degrees:.0f}°{minutes:.0f}'{seconds:.1f}\""
+
+
+def _polyline(latitude: float, longitude: float) -> str:
+    text = ""
+    for value in (latitude, longitude):
+        left = round(value * 1e5) << 1
+        while left >= 32:
+            text += chr((left & 31 | 32) + 63)
+            left >>= 5
+        text += chr(left + 63)
+    return text
+
+
+def _mercator_y(latitude: float) -> float:
+    return EARTH_M * float(np.arcsinh(np.tan(np.radians(latitude))))
+
+
+HIDDEN = {
+    "geojson": lambda a, b: json.dumps(
+        {"type": "Point", "coordinates": [round(b, 6), round(a, 6)]}
+    ),
+    "list in a text": lambda a, b: f"[{a:.5f}, {b:.5f}]",
+    "pair": lambda a, b: f"({a:.4f};{b:.4f})",
+    "wkt": lambda a, b: f"SRID=4326;POINT ({b:.6f} {a:.6f})",
+    "wkb in hexadecimal": lambda a, b: struct.pack("<BIdd", 1, 1, b, a).hex().upper(),
+    "wkb of the other order": lambda a, b: struct.pack(">BIdd", 0, 1, b, a).hex(),
+    "wkb in base 64": lambda a, b: base64.b64encode(struct.pack("<BIdd", 1, 1, b, a)).decode(),
+    "map address": lambda a, b: f"https://maps.example/@{a:.5f},{b:.5f},17z",
+    "map address, escaped": lambda a, b: f"https://maps.example/?q={a:.5f}%2C{b:.5f}",
+    "geo address": lambda a, b: f"geo:{a:.5f},{b:.5f};u=35",
+    "ten-millionths": lambda a, b: round(a * 1e7),
+    "millionths": lambda a, b: round(b * 1e6),
+    "ten-millionths in json": lambda a, b: json.dumps({"latitudeE7": round(a * 1e7)}),
+    "radians": lambda a, b: f"{np.radians(a):.9f}",
+    "web mercator x": lambda a, b: round(np.radians(b) * EARTH_M, 1),
+    "web mercator y": lambda a, b: round(_mercator_y(a), 1),
+    "plane metres": lambda a, b: round((a - 48) * 111_200 + (b - 2) * 900, 2),
+    "minus the latitude": lambda a, b: -a,
+    "dms": lambda a, b: f"{_dms(a)}N {_dms(b)}E",
+    "nmea": lambda a, b: f"{int(a) * 100 + a % 1 * 60:.4f}",
+    "decimal comma": lambda a, b: f"{a:.6f}".replace(".", ","),
+    "geohash": lambda a, b: _geohash(a, b, 8),
+    "coarse geohash": lambda a, b: _geohash(a, b, 6).upper(),
+    "plus code": codes.plus_code,
+    "short plus code": lambda a, b: codes.plus_code(a, b)[4:] + " Paris",
+    "quadkey": lambda a, b: _quadkey(a, b, 17),
+    "tile": _tile,
+    "polyline": _polyline,
+    "s2 token": lambda a, b: f"{_s2(a, b, 16):016x}".rstrip("0"),
+    "s2 number": lambda a, b: str(_s2(a, b, 18)),
+    "h3": _h3,
+    "h3 number": lambda a, b: str(int(_h3(a, b), 16)),
+}
+
+
+def _refused(runs, tmp_path, table: pa.Table) -> None:
+    """Refused as Parquet and, where the kind of column has a text, as CSV; passes when kept."""
+    source = write_parquet(tmp_path / "in.parquet", table)
+    with pytest.raises(DataError, match=r"tells the place in other columns: 'a' \(") as refused:
+        sanitize(runs / "laplace", source, tmp_path / "out.parquet")
+    assert "48.8" not in str(refused.value) and os.listdir(tmp_path) == ["in.parquet"]
+    policy = Policy(keep=("a",))
+    record = sanitize(runs / "laplace", source, tmp_path / "out.parquet", policy=policy)
+    assert record["columns_that_tell_the_place"] == ["a"]
+    policy = Policy(drop=("a",))
+    sanitize(runs / "laplace", source, tmp_path / "less.parquet", policy=policy)
+
+
+@pytest.mark.parametrize("kind", HIDDEN)
+def test_a_hidden_copy_of_the_place_is_refused(runs, tmp_path, kind):
+    values = [HIDDEN[kind](a, b) for a, b in PLACES]
+    _refused(runs, tmp_path, pa.table({"lat": LATITUDE, "lon": LONGITUDE, "a": values}))
+    lines = [
+        f'{a!r},{b!r},"{str(value).replace(chr(34), chr(34) * 2)}"\n'
+        for (a, b), value in zip(PLACES, values, strict=True)
+    ]
+    (tmp_path / "in.csv").write_text("lat,lon,a\n" + "".join(lines))
+    with pytest.raises(DataError, match=r"tells the place in other columns: 'a' \("):
+        sanitize(runs / "laplace", tmp_path / "in.csv", tmp_path / "out.csv")
+    assert not (tmp_path / "out.csv").exists()
+
+
+NESTED = {
+    "wkb": pa.array([struct.pack("<BIdd", 1, 1, b, a) for a, b in PLACES]),
+    "list": pa.array([[b, a] for a, b in PLACES]),
+    "structure": pa.array([{"where": {"y": a, "x": b}} for a, b in PLACES]),
+    "floats": pa.array(LATITUDE.astype(np.float32)),
+    "map": pa.array([[("p", str(a))] for a, _ in PLACES], pa.map_(pa.string(), pa.string())),
+    "coded": pa.array([_geohash(a, b, 7) for a, b in PLACES]).dictionary_encode(),
+    "of the row before": pa.array(np.roll(LATITUDE, 1)),
+    "in a third of the rows": pa.array(
+        [_geohash(a, b, 7) if row % 3 == 0 else "unknown" for row, (a, b) in enumerate(PLACES)]
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", NESTED)
+def test_a_hidden_copy_in_a_type_of_parquet_is_refused(runs, tmp_path, kind):
+    _refused(runs, tmp_path, pa.table({"lat": LATITUDE, "lon": LONGITUDE, "a": NESTED[kind]}))
+
+
+def test_a_copy_that_begins_in_a_later_block_is_refused(runs, tmp_path, monkeypatch):
+    monkeypatch.setattr("sfumato.deploy.parquet_table.BLOCK_ROWS", 20)
+    hidden = [_geohash(a, b, 8) if row > 30 else "" for row, (a, b) in enumerate(PLACES)]
+    _refused(runs, tmp_path, pa.table({"lat": LATITUDE, "lon": LONGITUDE, "a": hidden}))
+
+
+INNOCENT = {
+    "prices": RANDOM.uniform(0, 100, ROWS).round(2),
+    "fine prices": RANDOM.uniform(0, 100, ROWS),
+    "ids": RANDOM.integers(10**8, 10**10, ROWS),
+    "row numbers": np.arange(ROWS),
+    "names": [f"visit {row * 7919 % 1009}" for row in range(ROWS)],
+    "home city": [["Paris", "Lyon", "Lille"][row % 3] for row in range(ROWS)],
+    "another town": [
+        f"{45.76 + row % 5 / 100:.4f}, {4.83 + row % 7 / 100:.4f}" for row in range(ROWS)
+    ],
+    "times": [f"2010-10-{10 + row % 20}T{row % 24:02}:55:27Z" for row in range(ROWS)],
+    "seconds": 1_287_532_527 + RANDOM.integers(0, 10**6, ROWS),
+    "stars": RANDOM.integers(0, 5, ROWS),
+    "flags": RANDOM.random(ROWS) < 0.5,
+    "hashes": [f"{number:032x}" for number in RANDOM.integers(2**60, 2**62, ROWS)],
+    "tokens": [base64.b64encode(RANDOM.bytes(18)).decode() for _ in range(ROWS)],
+    "versions": [f"1.{row % 9}.{row}" for row in range(ROWS)],
+    "scores": RANDOM.random(ROWS),
+    "words": [["gbsuv", "coffee", "dusk", "u0000"][row % 4] for row in range(ROWS)],
+    "addresses of pages": [f"https://shop.example/{row * 31}/item?id={row}" for row in range(ROWS)],
+    "a noisy latitude": LATITUDE + RANDOM.normal(0, 0.01, ROWS),
+}
+
+
+@pytest.mark.parametrize("kind", INNOCENT)
+def test_an_innocent_table_passes(runs, tmp_path, kind):
+    table = pa.table({"lat": LATITUDE, "lon": LONGITUDE, "a": INNOCENT[kind]})
+    source = write_parquet(tmp_path / "in.parquet", table)
+    record = sanitize(runs / "laplace", source, tmp_path / "out.parquet")
+    assert record["rows_out"] == ROWS and record["columns_that_tell_the_place"] == []
+
+
+def test_codes_are_decoded_as_their_makers_say():
+    """Values from the codes' own documents and from maps of Paris."""
+    assert codes.plus_code(20.3700625, 2.7821875) == "7FG49QCJ+2V"
+    paris = (48.8566, 2.3522)
+    for decode, text in (
+        (codes.geohash, "u09tvw0"),
+        (codes.maidenhead, "JN18eu"),
+        (codes.quadkey, "12022001101"),
+        (codes.s2, "47e66e1c"),
+        (codes.tile, "12/2074/1409"),
+    ):
+        box = decode(text)
+        assert box is not None
+        assert abs(box.latitude - paris[0]) < 0.05 and abs(box.longitude - paris[1]) < 0.09, text
+    box = codes.polyline("_p~iF~ps|U")
+    assert box is not None and (box.latitude, box.longitude) == (38.5, -120.2)
+    assert codes.is_h3("8928308280fffff") and codes.is_h3("617700169958293503")
+    assert not codes.is_h3("8928308280ffff0") and not codes.is_h3("123456789012345678")
