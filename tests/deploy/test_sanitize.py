@@ -206,6 +206,22 @@ def test_metadata_that_may_hold_places_is_left_out(runs, tmp_path):
     assert b"bbox" not in (tmp_path / "out.parquet").read_bytes()
 
 
+def test_of_pandas_notes_only_known_keys_stay(runs, tmp_path):
+    column = {"name": "latitude", "field_name": "latitude", "pandas_type": "float64"}
+    column |= {"numpy_type": "float64", "metadata": {"bbox": "inner", "num_categories": 3}}
+    notes = {
+        "columns": [column, {**column, "name": None, "field_name": "gone"}],
+        "index_columns": [],
+    }
+    notes |= {"bbox": "outer", "column_indexes": ["bbox"], "creator": {"library": "bbox"}}
+    table = checkins(20).replace_schema_metadata({"pandas": json.dumps(notes)})
+    source = write_parquet(tmp_path / "in.parquet", table)
+    sanitize(runs / "laplace", source, tmp_path / "out.parquet")
+    kept = json.loads(parquet.read_schema(tmp_path / "out.parquet").metadata[b"pandas"])
+    assert [one["name"] for one in kept["columns"]] == ["latitude"]
+    assert kept["columns"][0]["metadata"] == {"num_categories": 3} and "bbox" not in str(kept)
+
+
 def test_notes_on_a_column_are_left_out_and_its_number_stays(runs, tmp_path):
     """Also in nested columns; a column's number is how some readers find it."""
     table = checkins(20)

@@ -169,7 +169,7 @@ def command(
         + ("" if loss is None else f", {loss:g} m off on average")
     )
     limit = record["mechanism"]["max_loss"]
-    if loss is not None and limit is not None and loss > limit:
+    if record["loss_over_budget"]:
         say_notes(
             (
                 (

@@ -84,11 +84,13 @@ def clamped(release: Release, first: np.ndarray, second: np.ndarray) -> np.ndarr
 def laplace_outside(
     release: Release, first: np.ndarray, second: np.ndarray, chance: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Points outside the region with planar Laplace noise of the run's budget, on cells of the
-    run's size.
+    """Points outside the region with planar Laplace noise of the run's budget, on the run's grid
+    continued.
 
-    In degrees the cells are rows of equal height, each cut into lengths of about the same metres: a
-    lattice of the whole Earth, so a point far from the plane is treated as well as a near one.
+    The grid is that of reports in the region, so that a report near the region's edge does not show
+    on which side the truth was.  Where the plane ends it goes over into a lattice of the whole
+    Earth: rows of equal height, each cut into lengths of about the same metres.  Which of the two a
+    report is on depends on where it is and on nothing else.
     """
     noise = PlanarLaplace(release.epsilon).report(np.zeros((len(first), 2)), chance)
     if release.plane is None:
@@ -97,9 +99,16 @@ def laplace_outside(
     height = release.grid.cell_m / METRES_A_DEGREE
     latitude = np.clip(first, -_POLE, _POLE)
     longitude = second + noise[:, 0] / METRES_A_DEGREE / np.cos(np.radians(latitude))
-    row = np.floor(np.clip(latitude + noise[:, 1] / METRES_A_DEGREE, -_POLE, _POLE) / height)
+    longitude = (longitude + 180) % 360 - 180
+    latitude = np.clip(latitude + noise[:, 1] / METRES_A_DEGREE, -_POLE, _POLE)
+    points, far = to_plane(release, latitude, longitude)
+    near = release.written(release.grid.snap(points))
+    row = np.floor(latitude / height)
     latitude = (row + 0.5) * height
     width = height / np.cos(np.radians(latitude))
     longitude = (np.floor(longitude / width) + 0.5) * width
     longitude = (longitude + 180) % 360 - 180
-    return np.round(latitude, release.decimals), np.round(longitude, release.decimals)
+    if far is None:
+        return near
+    latitude = np.where(far, np.round(latitude, release.decimals), near[0])
+    return latitude, np.where(far, np.round(longitude, release.decimals), near[1])

@@ -57,13 +57,22 @@ class Tally:
     without_place: int = 0
     outside: int = 0
     loss_sum: float = 0.0
+    loss_squares: float = 0.0
     loss_rows: int = 0
     betraying: list[str] = field(default_factory=list)
     source_hash: str = ""  # of the part that was read
 
     def add(self, other: "Tally") -> None:
         """Take another file's counts in."""
-        for name in ("rows_in", "rows_out", "without_place", "outside", "loss_sum", "loss_rows"):
+        for name in (
+            "rows_in",
+            "rows_out",
+            "without_place",
+            "outside",
+            "loss_sum",
+            "loss_squares",
+            "loss_rows",
+        ):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.betraying = sorted({*self.betraying, *other.betraying})
 
@@ -275,6 +284,7 @@ def _all_blocks(
         tally.without_place += 0 if found.missing is None else int(found.missing.sum())
         tally.outside += 0 if found.outside is None else int(found.outside.sum())
         tally.loss_sum += found.loss_sum
+        tally.loss_squares += found.loss_squares
         tally.loss_rows += found.loss_rows
         if not (refused.count or bad.count):
             named = None if policy.pseudonym is None else policy.pseudonym.of(rows)

@@ -263,7 +263,9 @@ def _harmless(metadata: dict[bytes, bytes] | None, fields: list[Any]) -> dict[by
     try:
         notes = json.loads(stored)
         columns = [
-            column for column in map(_pandas_column, notes["columns"]) if column["name"] in names
+            column
+            for column in map(_pandas_column, notes["columns"])
+            if column["field_name"] in names
         ]
         index = [one for one in map(_pandas_index, notes["index_columns"]) if one is not None]
         index = [one for one in index if isinstance(one, dict) or one in names]
@@ -288,7 +290,7 @@ def _pandas_column(column: dict[str, Any]) -> dict[str, Any]:
         if not _TYPE.fullmatch(column[key]):
             raise ValueError(key)
         made[key] = column[key]
-    if made["field_name"] != made["name"]:
+    if made["name"] not in (None, made["field_name"]):  # an index without a name has None
         raise ValueError("field_name")
     return made | {"metadata": kept or None}
 

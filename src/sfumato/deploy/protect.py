@@ -1,14 +1,17 @@
 """One block of rows: coordinates in, reports out."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 
 from sfumato.data.plane import METRES_A_DEGREE
-from sfumato.deploy.chance import Chance, Rows, Secure
+from sfumato.deploy.chance import Chance, Rows, Secure, Sticky
 from sfumato.deploy.coordinates import clamped, laplace_outside, truths
 from sfumato.deploy.release import Release
+from sfumato.errors import DataError, arg
+from sfumato.mechanism.base import Mechanism
 
 Outside = Literal["refuse", "drop", "laplace", "clamp"]
 POLICIES: tuple[Outside, ...] = ("refuse", "drop", "laplace", "clamp")
@@ -25,6 +28,7 @@ class Protected:
     impossible: np.ndarray | None
     outside: np.ndarray | None
     loss_sum: float
+    loss_squares: float = 0.0
 
     @property
     def loss_rows(self) -> int:
@@ -59,11 +63,12 @@ def protect(
         answered = release.region.clamp(
             answered
         )  # the middle of a cell at the edge may lie outside
-    reports = release.mechanism.report(answered, numbers)
+    reports = _within_cap(release.mechanism, source).report(answered, numbers)
     across, up = release.written(reports)
     off = reports - points
     off *= off
     distance = np.sqrt(off[:, 0] + off[:, 1])
+    _check_cap(release.mechanism, source, distance)
     apart = [mask for mask in (found.missing, found.impossible) if mask is not None]
     if found.outside is not None and outside in ("refuse", "drop"):
         apart.append(found.outside)
@@ -78,7 +83,43 @@ def protect(
                 release, first[mask], second[mask], source, who.take(mask)
             )
     return Protected(
-        across, up, found.missing, found.impossible, found.outside, float(distance.sum())
+        across,
+        up,
+        found.missing,
+        found.impossible,
+        found.outside,
+        float(distance.sum()),
+        float(distance @ distance),
+    )
+
+
+def _within_cap(mechanism: Mechanism, chance: Chance) -> Mechanism:
+    """A mechanism with a hard cap, tightened where the middle of a cell is answered: what is within
+    the rest from there is within the cap from all of the cell."""
+    cap = getattr(mechanism, "max_distance", None)
+    if cap is None or not isinstance(chance, Sticky):
+        return mechanism
+    left = cap - chance.cell_m / 2**0.5
+    if not left > 0:
+        raise _cap_refusal(cap, chance)
+    return _tightened(mechanism, left)
+
+
+@lru_cache(maxsize=4)
+def _tightened(mechanism: Mechanism, cap: float) -> Mechanism:
+    return replace(mechanism, max_distance=cap)  # type: ignore[type-var]
+
+
+def _check_cap(mechanism: Mechanism, chance: Chance, distance: np.ndarray) -> None:
+    cap = getattr(mechanism, "max_distance", None)
+    if cap is not None and isinstance(chance, Sticky) and np.any(distance > cap * (1 + 1e-6)):
+        raise _cap_refusal(cap, chance)
+
+
+def _cap_refusal(cap: float, chance: Sticky) -> DataError:
+    return DataError(
+        f"reports kept for a cell of {chance.cell_m:g} m cannot all be within the run's cap of"
+        f" {cap:g} m; expected a cell well below that: make {arg('sticky_cell_m')} smaller"
     )
 
 

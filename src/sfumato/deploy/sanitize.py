@@ -379,9 +379,19 @@ def _record(
         "chance": chance.words(),
         "decimals": released.decimals,
         "loss_of_this_table": round(whole.loss_sum / whole.loss_rows, 1) if enough else None,
+        "loss_over_budget": enough and _over_budget(whole, released.figures["max_loss"]),
         "parts": {
             name: {"rows_in": tally.rows_in, "rows_out": tally.rows_out}
             for name, tally in parts.items()
         },
         "skipped_files": skipped,
     }
+
+
+def _over_budget(tally: Tally, max_loss: float | None) -> bool:
+    """Whether the mean loss is above the budget by more than chance: four standard errors."""
+    if max_loss is None:
+        return False
+    mean = tally.loss_sum / tally.loss_rows
+    variance = max(0.0, tally.loss_squares / tally.loss_rows - mean * mean)
+    return bool(mean > max_loss + 4 * (variance / tally.loss_rows) ** 0.5)

@@ -147,7 +147,7 @@ class Searched:
         low, high = _range(fine)
         for scale in (_FINE, 1.0) if self._scales[-1] == _FINE else (_FINE,):
             scaled = values * scale
-            some = scaled[(scaled >= low) & (scaled <= high)]
+            some = scaled[(scaled >= low - 1) & (scaled <= high + 1)]
             if not len(some):
                 continue
             start, end = _range(scaled)
