@@ -141,7 +141,9 @@ class CsvTable:
             records: list[list[str]] = []
             ends: list[str] = []
             start, width = 0, len(self.names)
-            lines = _records(source, self.path, self.delimiter, header=self.header is not None)
+            lines = _records(
+                source, self.path, self.delimiter, header=self.header is not None, width=width
+            )
             if self.header is not None:
                 next(lines)
             for fields, end in lines:
@@ -293,13 +295,15 @@ def _first_record(source: IO[str], path: Path) -> tuple[list[str], str, str]:
 
 
 def _records(
-    source: IO[str], path: Path, delimiter: str, *, header: bool = True
+    source: IO[str], path: Path, delimiter: str, *, header: bool = True, width: int = 0
 ) -> Iterator[tuple[list[str], str]]:
     """Records as fields, quotes kept, each with its line end; a quoted field may hold line breaks.
 
     The grammar is strict: a quote opens a field only as its first letter and closes it only before
     a delimiter or a line end; two quotes inside are one.  About anything else readers disagree, and
-    where they do a true place can pass as part of a text, so it is refused.
+    where they do a true place can pass as part of a text, so it is refused.  So is a row over
+    several lines that all have a whole row's delimiters: two quotes that were no field's bounds
+    glue the rows between them together.
     """
     mark = re.escape(delimiter)
     field = re.compile(rf'("[^"]*(?:""[^"]*)*"|[^"{mark}]*)({mark}|\Z)')
@@ -333,7 +337,9 @@ def _records(
                 " expected such a field in quotes"
             )
         fields = _split(record, field) if quotes else record.split(delimiter)
-        if fields is None:
+        if fields is None or (
+            len(held) > 1 < width and all(line.count(delimiter) >= width - 1 for line in held)
+        ):
             raise _quote_refusal(path, row)
         yield fields, end
         usual_end = usual_end or end
@@ -346,8 +352,8 @@ def _records(
 def _quote_refusal(path: Path, row: int) -> DataError:
     return DataError(
         f"{path.name}: {_named(row)} has a quote that does not open or close a whole field, or is"
-        " never closed; expected fields with quotes to be quoted whole, and quotes within them"
-        " doubled"
+        " never closed, or quotes whole rows; expected fields with quotes to be quoted whole, and"
+        " quotes within them doubled"
     )
 
 
