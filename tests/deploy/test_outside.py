@@ -62,7 +62,7 @@ def _capped(cap: float) -> Release:
     distance = np.hypot(*(places[:, None] - places[None]).transpose(2, 0, 1))
     allowed = (distance <= cap).astype(float)
     matrix = allowed / allowed.sum(axis=1, keepdims=True)
-    channel = sf.Channel(places, places, matrix, nearest=True, max_distance=cap)
+    channel = sf.mechanism.Channel(places, places, matrix, nearest=True, max_distance=cap)
     lattice = sf.Grid(side_m=340, cells=17)
     assert lattice.region is not None
     return Release(channel, None, lattice.region, lattice, {"max_loss": cap, "loss": cap})

@@ -190,3 +190,14 @@ def test_a_table_whose_rows_are_all_dropped_is_written_empty(runs, tmp_path):
         runs / "laplace", tmp_path / "in.csv", tmp_path / "out.csv", policy=Policy(outside="drop")
     )
     assert record["rows_out"] == 0 and (tmp_path / "out.csv").read_text() == "lat,lon\n"
+
+
+def test_truths_of_other_rows_are_found_across_small_row_groups(runs, tmp_path):
+    """Arrow gives a dictionary's groups one by one: a block is then a single row."""
+    random = np.random.default_rng(4)
+    latitude = (48.857 + random.uniform(-0.01, 0.01, 7)).round(10)
+    other = pa.array([repr(value) for value in np.roll(latitude, 1).tolist()]).dictionary_encode()
+    table = pa.table({"lat": latitude, "lon": np.full(7, 2.3471), "a": other})
+    source = write_parquet(tmp_path / "in.parquet", table, row_group_size=1)
+    with pytest.raises(DataError, match="'a'"):
+        sanitize(runs / "laplace", source, tmp_path / "out.parquet")

@@ -68,9 +68,20 @@ class Noted:
         return [digest.hexdigest() for digest in self._digests]
 
     def masks(self) -> Iterator[tuple[int, np.ndarray | None]]:
-        """Rows of the input by blocks, with those that went out."""
-        for count, packed in self._kept:
-            yield count, None if packed is None else np.unpackbits(packed, count=count).astype(bool)
+        """Rows of the input by blocks, small ones together, with those that went out."""
+        held: list[np.ndarray] = []
+        size, whole = 0, True
+        for number, (count, packed) in enumerate(self._kept, 1):
+            whole &= packed is None
+            held.append(
+                np.ones(count, dtype=bool)
+                if packed is None
+                else np.unpackbits(packed, count=count).astype(bool)
+            )
+            size += count
+            if size >= _ROWS or number == len(self._kept):
+                yield size, None if whole else np.concatenate(held)
+                held, size, whole = [], 0, True
 
 
 @dataclass(frozen=True)
