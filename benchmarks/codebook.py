@@ -82,16 +82,15 @@ def one(experiment: int) -> dict[str, Any]:
     """Both climbs on one experiment."""
     from sfumato.measure.exact import bayes_error
     from sfumato.solver import Codebook, Game
-    from sfumato.solver.codebook.release import within_budgets
+    from sfumato.solver.codebook.calibrate import Candidate, within_budgets
     from sfumato.study.solve import solve
 
     problem, bound = problem_of(experiment), bound_of(experiment)
 
     def level(line: dict[str, Any]) -> float:
         learned = line["mechanism"]
-        ready = within_budgets(replace(learned, places=problem.grid.snap(learned.places)), problem)
-        law = ready.law(problem.joint)
-        return bayes_error(law.joint)
+        on_grid = replace(learned, places=problem.grid.snap(learned.places))
+        return bayes_error(within_budgets(Candidate.of(on_grid, problem)).law.joint)
 
     clock = Clock()
     codebook = (

@@ -13,7 +13,6 @@ import json
 import os
 import subprocess
 import time
-from dataclasses import replace
 from statistics import median
 from typing import Any
 
@@ -102,23 +101,20 @@ def ours() -> Any:
 
     from sfumato.data.synthetic import four_corners
     from sfumato.solver import Game, Problem
-    from sfumato.solver.game.play import Match
-    from sfumato.solver.game.rounds import play_round
+    from sfumato.solver.game.train import play_round
+    from sfumato.solver.game.training import GameTraining
 
-    game = replace(
-        Game.paper(2),
-        classifier_epochs=CLASSIFIER_EPOCHS,
-        generator_epochs=GENERATOR_EPOCHS,
-        teaching_steps=0,
+    game = Game.paper(2).changed(
+        classifier_epochs=CLASSIFIER_EPOCHS, generator_epochs=GENERATOR_EPOCHS, start_steps=0
     )
-    match = Match(game, Problem(four_corners(0).train, max_loss=173), 0)
-    players = match.first[0]
+    match = GameTraining(game, Problem(four_corners(0).train, max_loss=173), 0)
+    players = match.first_players
 
     def play() -> None:
         random = np.random.default_rng(0)
         jax.block_until_ready(
             play_round(
-                game, match.problem.loss, random, players, players.classifier, match.scenes[0], 1.0
+                game, match.problem.loss, random, players, players.classifier, match.data[0], 1.0
             )
         )
 

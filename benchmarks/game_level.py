@@ -28,23 +28,23 @@ def climb(game: Any, *, enough: float) -> tuple[list[float], list[float]]:
 
     from sfumato.data.synthetic import four_corners
     from sfumato.solver import Problem
-    from sfumato.solver.game.play import Match
-    from sfumato.solver.game.rounds import play_round
+    from sfumato.solver.game.train import play_round
+    from sfumato.solver.game.training import GameTraining
 
-    match = Match(game, Problem(four_corners(SEED).train, max_loss=MAX_LOSS_M), SEED)
-    base = [one.classifier for one in match.first]
+    match = GameTraining(game, Problem(four_corners(SEED).train, max_loss=MAX_LOSS_M), SEED)
+    first = [match.first_players] * len(match.cells)
 
     def play(players: list[Any], index: int) -> list[Any]:
         """One round on every lattice, as the solver plays it."""
-        fade = 0.5 * (1 + np.cos(np.pi * index / game.rounds)) if game.fade else 1.0
+        fade = 0.5 * (1 + np.cos(np.pi * index / game.rounds)) if game.generator.fade else 1.0
         played = [
             play_round(
                 game,
                 match.problem.loss,
                 np.random.default_rng((SEED, 1, number, index)),
                 players[number],
-                base[number],
-                match.scenes[number],
+                match.first_players.classifier,
+                match.data[number],
                 float(fade),
             )[0]
             for number in range(len(match.cells))
@@ -52,15 +52,15 @@ def climb(game: Any, *, enough: float) -> tuple[list[float], list[float]]:
         jax.block_until_ready(played)
         return played
 
-    play(match.first, 0)  # compiles
-    players, clock, best = match.first, 0.0, 0.0
+    play(first, 0)  # compiles
+    players, clock, best = first, 0.0, 0.0
     seconds, levels = [], []
     for index in range(game.rounds):
         start = time.process_time()
         players = play(players, index)
         clock += time.process_time() - start
         scores = [
-            match._candidate(one.generator, number).score(match.held)[1]
+            match.candidate(one.generator, number).score(match.held)[1]
             for number, one in enumerate(players)
         ]
         best = max(best, *scores)

@@ -3,7 +3,7 @@ already: one place for all three."""
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +112,7 @@ def _columns(number: int, seed: int) -> Step:
 def _game(recipe: str, number: int, seed: int) -> Step:
     epochs = EPOCHS.get(number) if recipe == "paper" else None
     game = Game() if recipe == "game" else Game.paper(number)
-    game = game if epochs is None else replace(game, classifier_epochs=epochs)
+    game = game if epochs is None else game.changed(classifier_epochs=epochs)
     return Step(
         f"{'Game()' if recipe == 'game' else f'Game.paper({number})'}, experiment {number}, seed"
         f" {seed}",

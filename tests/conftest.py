@@ -15,6 +15,11 @@ from tests.requirements import wanting
 settings.register_profile("fixed", max_examples=40, derandomize=True, deadline=None, database=None)
 settings.load_profile("fixed")
 
+# Strict JAX, read when it is first imported: no silent broadcasting over a new axis, no key used
+# twice.  (Strict dtypes are left out: Optax's own Adam raises a float to a whole number.)
+os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
+os.environ.setdefault("JAX_DEBUG_KEY_REUSE", "true")
+
 _ROOT = Path(__file__).resolve().parent.parent
 _WANT = "real data is absent"
 

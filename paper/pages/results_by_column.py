@@ -9,6 +9,7 @@ from typing import Any
 from paper.experiments import EXPERIMENTS
 from paper.tables import spread
 from sfumato.files import read_json
+from sfumato.solver.outcome import Ended
 
 LEARNED = ("Game.paper", "Game", "Codebook", "coin")
 FINEST = (260, 500)
@@ -33,7 +34,7 @@ class Column:
         stopped = {
             run["seed"]: f" (stopped after {run['rounds']} rounds)"
             for run in self.runs
-            if run["status"].startswith("Time limit")
+            if run.get("ended") == Ended.TIME_LIMIT.value
         }
         return ", ".join(f"{seed}{stopped.get(seed, '')}" for seed in self.seeds) or "not run"
 

@@ -19,27 +19,26 @@ from paper.experiments import EXPERIMENTS, RESULTS, SEEDS, load
 from paper.tables import say
 from sfumato.files import read_json, write_json
 from sfumato.solver import Game, Problem
-from sfumato.solver.game import MutualInformation
-from sfumato.solver.game.budget import Softplus
+from sfumato.solver.game import MutualInformation, Softplus
 from sfumato.study.solve import solve
 
 EPOCHS, ROUNDS, LAST = 300, 25, 10
 ALL = 1728  # training points less validation
-_START_M = Game.paper(2).start_loss_m or 0.0
+_START_M = Game.paper(2).start.loss_m or 0.0
 CLAIMS: dict[str, dict[str, Any]] = {
     "base": {},
-    "C goes on from the last round": {"restart_classifier": False},
+    "C goes on from the last round": {"classifier_restart": False},
     "C: 30 epochs": {"classifier_epochs": 30},
     "C: 30 epochs, goes on from the last round": {
         "classifier_epochs": 30,
-        "restart_classifier": False,
+        "classifier_restart": False,
     },
     "C on mutual information": {"classifier_payoff": MutualInformation()},
     "G_0 with a quarter of the noise": {"start_loss_m": _START_M / 4},
     "G_0 with twice the noise": {"start_loss_m": _START_M * 2},
     "G in batches of 32, as many steps": {"generator_batch": 32, "generator_epochs": 2},
     "G in one batch of all, as many steps": {"generator_batch": ALL, "generator_epochs": 120},
-    "G's Adam goes on from the last round": {"fresh_moments": False},
+    "G's Adam goes on from the last round": {"generator_restart_adam": False},
     "C: 3000 epochs": {"classifier_epochs": 3000},
 }
 UNITS_M = {
@@ -54,10 +53,10 @@ def games() -> dict[str, tuple[int, Game, int]]:
     """Name: (experiment, game, seeds).  The readings have one seed."""
     found: dict[str, tuple[int, Game, int]] = {}
     for name, change in CLAIMS.items():
-        game = replace(Game.paper(2), **{"classifier_epochs": EPOCHS, **change})
+        game = Game.paper(2).changed(**{"classifier_epochs": EPOCHS, **change})
         found[name] = (2, game, len(SEEDS))
     for number in (2, 1):
-        base = replace(Game.paper(number), classifier_epochs=EPOCHS, rounds=ROUNDS)
+        base = Game.paper(number).changed(classifier_epochs=EPOCHS, rounds=ROUNDS)
         if number == 1:
             found["softplus of metres, experiment 1"] = (
                 number,

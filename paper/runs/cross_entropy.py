@@ -48,7 +48,7 @@ def play(
     error after the round; some reports."""
     experiment = EXPERIMENTS[number - 1]
     data = load(experiment.data, seed)
-    game = replace(Game.paper(number), payoff=payoff, rounds=rounds, classifier_epochs=epochs)
+    game = Game.paper(number).changed(payoff=payoff, rounds=rounds, classifier_epochs=epochs)
     reports: dict[str, Any] = {}
 
     def keep(line: dict[str, Any]) -> None:

@@ -139,6 +139,7 @@ def one_run(
     run = {
         "seed": seed,
         "status": learned.status,
+        "ended": learned.ending.ended.value,
         "seconds": learned.seconds,
         "rounds": len(learned.history),
         "estimates": {split: values for split, (values, _) in measured.items()},

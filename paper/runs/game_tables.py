@@ -9,7 +9,6 @@ python -m paper.runs.game_tables [--experiments 1 2] [--recipe game|paper] [--se
 """
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -20,8 +19,7 @@ from paper.runs.game_run import FINEST, one_run
 from paper.tables import compared, say
 from sfumato.files import read_json, write_json
 from sfumato.solver import Game
-
-_WHOLE = "Played all"  # how the status of a game begins that was not stopped
+from sfumato.solver.outcome import Ended
 
 
 def rows_of(experiment: Experiment, runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -38,13 +36,18 @@ def rows_of(experiment: Experiment, runs: list[dict[str, Any]]) -> list[dict[str
     ]
 
 
+def whole(run: dict[str, Any]) -> bool:
+    """Whether a run was played to the end."""
+    return run.get("ended", Ended.FINISHED.value) == Ended.FINISHED.value
+
+
 def earlier(path: Path, game: Game) -> list[dict[str, Any]]:
     """Runs that an earlier call saved with the same settings, played to the end."""
     if not path.exists():
         return []
     document = read_json(path, what="a table of the game")
     return (
-        [run for run in document["runs"] if run["status"].startswith(_WHOLE)]
+        [run for run in document["runs"] if whole(run)]
         if document.get("settings") == repr(game)
         else []
     )
@@ -63,7 +66,7 @@ def main(
     for experiment in (EXPERIMENTS[number - 1] for number in experiments):
         game = Game() if recipe == "game" else Game.paper(experiment.number)
         if classifier_epochs is not None:
-            game = replace(game, classifier_epochs=classifier_epochs)
+            game = game.changed(classifier_epochs=classifier_epochs)
         path = folder / f"{recipe}_{experiment.number}.json"
         runs = [run for run in earlier(path, game) if not (again and run["seed"] in seeds)]
         for seed in (seed for seed in seeds if seed not in [run["seed"] for run in runs]):
@@ -71,11 +74,11 @@ def main(
                 ROOT
                 / "runs"
                 / "paper"
-                / f"{recipe}_{experiment.number}_{game.classifier_epochs}_{seed}.npz"
+                / f"{recipe}_{experiment.number}_{game.classifier.epochs}_{seed}.npz"
             )
             kept.parent.mkdir(parents=True, exist_ok=True)
             run = one_run(experiment, game, seed, kept=kept, seconds=seconds)
-            if run["status"].startswith(_WHOLE):
+            if whole(run):
                 kept.unlink(missing_ok=True)
             runs = sorted([*runs, run], key=lambda run: run["seed"])
             document: dict[str, Any] = {

@@ -8,7 +8,6 @@ wide cells merge the curves, narrow ones tell them apart.
 python -m paper.runs.precision
 """
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,7 @@ def run() -> dict[str, Any]:
     """The error on cells of each side, and on the reports themselves."""
     experiment = EXPERIMENTS[1]
     data = load(experiment.data, 0)
-    game = replace(Game.paper(2), rounds=1, classifier_epochs=300)
+    game = Game.paper(2).changed(rounds=1, classifier_epochs=300)
     net = net_of(solve(Problem(data.train, max_loss=experiment.max_loss_m), game, seed=0).mechanism)
     law = net.law(part(data, "test").joint())
     assert law is not None

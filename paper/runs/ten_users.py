@@ -84,6 +84,7 @@ def main(
             "rounds": len(found.history),
             "training_loss_m": found.loss,
             "status": found.status,
+            "ended": found.ending.ended.value,
         }
         row |= {"loss_m": measured.loss.value, "bayes_error": measured.bayes_error.value}
         rows.append({**row, "information_bits": measured.information_bits.value})

@@ -1,38 +1,50 @@
-"""Small fully connected nets as plain JAX pytrees: a list of (weights, bias) pairs."""
+"""Small fully connected nets as Equinox modules."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from itertools import pairwise
+from math import sqrt
+from typing import Any
 
-if TYPE_CHECKING:
-    import jax
-
-Net = list[tuple[Any, Any]]
-
-
-def glorot(key: "jax.Array", sizes: tuple[int, ...]) -> Net:
-    """A net with the given layer sizes, weights uniform as Glorot and Bengio (2010), biases
-    zero."""
-    import jax
-    import jax.numpy as jnp
-
-    net: Net = []
-    for each, fan_in, fan_out in zip(
-        jax.random.split(key, len(sizes) - 1), sizes[:-1], sizes[1:], strict=True
-    ):
-        limit = (6 / (fan_in + fan_out)) ** 0.5
-        net.append(
-            (
-                jax.random.uniform(each, (fan_in, fan_out), minval=-limit, maxval=limit),
-                jnp.zeros(fan_out),
-            )
-        )
-    return net
+import equinox as eqx
+import jax
+import jax.numpy as jnp
 
 
-def forward(net: Net, inputs: Any) -> Any:
+class Layer(eqx.Module):
+    """Weights (inputs, outputs) and bias (outputs)."""
+
+    weights: Any
+    bias: Any
+
+
+class Net(eqx.Module):
     """ReLU between layers, nothing after the last."""
-    import jax
 
-    for weights, bias in net[:-1]:
-        inputs = jax.nn.relu(inputs @ weights + bias)
-    weights, bias = net[-1]
-    return inputs @ weights + bias
+    layers: tuple[Layer, ...]
+
+    def __call__(self, inputs: Any) -> Any:
+        for layer in self.layers[:-1]:
+            inputs = jax.nn.relu(inputs @ layer.weights + layer.bias[None, :])
+        return inputs @ self.layers[-1].weights + self.layers[-1].bias[None, :]
+
+
+def glorot_net(sizes: tuple[int, ...], draw: Callable[[float, tuple[int, int]], Any]) -> Net:
+    """A net with the given layer sizes, weights uniform as Glorot and Bengio (2010), biases zero.
+
+    `draw(reach, shape)` gives numbers uniform between -reach and reach.
+    """
+    return Net(
+        tuple(
+            Layer(draw(sqrt(6 / (inputs + outputs)), (inputs, outputs)), jnp.zeros(outputs))
+            for inputs, outputs in pairwise(sizes)
+        )
+    )
+
+
+def glorot(key: Any, sizes: tuple[int, ...]) -> Net:
+    """The same, drawn by a JAX key."""
+    keys = iter(jax.random.split(key, len(sizes) - 1))
+    return glorot_net(
+        sizes,
+        lambda reach, shape: jax.random.uniform(next(keys), shape, minval=-reach, maxval=reach),
+    )

@@ -19,7 +19,7 @@ def test_closest_is_passed_on(sfumato, tmp_path):
 
 
 def test_options_of_the_codebook_are_refused_for_others(sfumato, tmp_path):
-    for option in (("--closest",), ("--doubt", "0.2")):
+    for option in (("--closest",), ("--resampled-share", "0.2")):
         ended = sfumato(
             "solve",
             "four-corners",

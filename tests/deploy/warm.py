@@ -24,8 +24,8 @@ def _serve() -> None:
     import sfumato.cli.sanitize
     import sfumato.cli.solve
     import sfumato.deploy.sanitize
-    import sfumato.solver.codebook.school
-    import sfumato.solver.game.play
+    import sfumato.solver.codebook.training
+    import sfumato.solver.game.training
     import sfumato.study.solve  # noqa: F401
     from sfumato.solver import SOLVERS, Codebook
     from tests.solver.game.tiny import TINY

@@ -28,8 +28,8 @@ from sfumato.measure.certificate import (
 from sfumato.measure.objective import Bayes, Gain, Information, Objective
 from sfumato.mechanism.channel import Channel
 from sfumato.solver import Exact, Problem
+from sfumato.solver.exact import best_within, task_of
 from sfumato.solver.exact.plane_proof import split_until
-from sfumato.solver.exact.solver import best_within, task_of
 from sfumato.study.solve import solve
 
 OBJECTIVES: tuple[Objective, ...] = (Bayes(), Information(), Gain("guess-or-pass"))
@@ -338,7 +338,7 @@ def test_the_bound_over_all_cells_is_at_most_the_bound_over_the_listed_ones() ->
 def test_the_plane_bound_is_below_the_grid_bound_is_below_the_leakage(objective: Objective) -> None:
     problem = problem_of(objective=objective, cell_m=50.0, region=Region((100.0, 80.0), 500.0))
     task = task_of(problem)
-    optimum = best_within(problem, task, gap=1e-4)
+    optimum = best_within(problem, gap=1e-4)
     cells = split_until(
         task,
         problem.places,

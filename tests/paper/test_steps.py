@@ -3,7 +3,6 @@ file."""
 
 import gzip
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -60,7 +59,7 @@ def test_a_seed_that_is_missing_is_noticed_and_so_are_other_settings(tmp_path: P
         and not names["Game(), experiment 2, seed 0"].done(tmp_path)
     )
     document = read_json(tmp_path / "game_1.json", what="a table of the game")
-    stopped = {**document["runs"][0], "status": "Time limit: 3 of 20 rounds."}
+    stopped = {**document["runs"][0], "ended": "time limit"}
     write_json(tmp_path / "game_1.json", {**document, "runs": [stopped, document["runs"][1]]})
     assert not game.done(tmp_path) and names["Game(), experiment 1, seed 1"].done(tmp_path)
     assert not names["Game(), experiment 1, seed 0"].done(tmp_path)
@@ -155,8 +154,13 @@ def test_nothing_that_the_reproduction_chooses_sees_test_data(
         "codebook",
         Codebook(places=8, steps=40, hidden=(8,), waves=4, certify=False),
     )
-    game = replace(
-        Game(), rounds=2, turns=2, pool=256, lattices=(1.0,), teaching_steps=20, levels=16
+    game = Game().changed(
+        rounds=2,
+        turns=2,
+        lattices=(1.0,),
+        classifier_reports=256,
+        start_steps=20,
+        generator_levels=16,
     )
     for test in (data.test, poisoned):
         monkeypatch.setattr(

@@ -12,7 +12,7 @@ from sfumato.data.synthetic import four_corners
 from sfumato.errors import ProblemError
 from sfumato.measure.certificate import bound_on_the_grid
 from sfumato.report.trade_off import Placed, trade_off
-from sfumato.solver.exact.solver import best_within, task_of
+from sfumato.solver.exact import best_within
 from sfumato.solver.frontier import Curve, frontier
 from tests.solver.three_users import on_square
 
@@ -28,7 +28,7 @@ def test_the_frontier_brackets_direct_solves_and_is_monotone_and_convex() -> Non
         unit = np.log(2) if curve.objective.name == "information" else 1.0
         for at in (1, 4, 6):
             asked = replace(problem, max_loss=float(budgets[at]), objective=curve.objective)
-            direct = best_within(asked, task_of(asked), gap=1e-5)
+            direct = best_within(asked, gap=1e-5)
             assert curve.bound[at] <= direct.leakage / unit + 1e-9
             assert curve.reached[at] >= direct.bound / unit - 1e-9
 

@@ -77,11 +77,7 @@ class NeuralAttacker(Attacker):
         import jax
         import jax.numpy as jnp
 
-        from sfumato.nets import forward
-
-        scores = forward(
-            self.net, jnp.asarray((reports - self.centre) / self.scale, dtype=jnp.float32)
-        )
+        scores = self.net(jnp.asarray((reports - self.centre) / self.scale, dtype=jnp.float32))
         chances = np.asarray(jax.nn.softmax(scores), dtype=float)
         return chances / chances.sum(axis=1, keepdims=True)
 
@@ -106,8 +102,6 @@ def _compiled() -> Any:
         import jax
         import optax
 
-        from sfumato.nets import forward
-
         @partial(jax.jit, static_argnames=("epochs", "batch"))
         def loop(
             net: Any, key: Any, inputs: Any, secret: Any, *, epochs: int, batch: int, rate: float
@@ -119,7 +113,7 @@ def _compiled() -> Any:
                 net, moments = state
 
                 def cost(net: Any) -> Any:
-                    scores = forward(net, inputs[rows])
+                    scores = net(inputs[rows])
                     return optax.softmax_cross_entropy_with_integer_labels(
                         scores, secret[rows]
                     ).mean()

@@ -7,9 +7,9 @@ import click
 
 _OPTIONS = {
     "blend": ("SHARE", "Share of mutual information in what is lowered besides the objective."),
-    "doubt": (
+    "resampled_share": (
         "SHARE",
-        "Weight of check-ins drawn anew and moved: 0 fits the training data, 1 distrusts it.",
+        "Weight of resampled and moved check-ins: 0 fits the training data, 1 distrusts it.",
     ),
     "max_posterior": (
         "P",

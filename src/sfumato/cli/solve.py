@@ -118,6 +118,7 @@ def command(
     from sfumato.report.gaps import gaps_of
     from sfumato.report.summary import measured_text
     from sfumato.solver import SOLVERS, Problem
+    from sfumato.solver.outcome import Ended
     from sfumato.study.folder import check_target
     from sfumato.study.solve import solve_and_save
 
@@ -174,7 +175,7 @@ def command(
                 " mechanism on this grid within the budgets leaks less than"
                 f" {max(gap.bounds.grid, 0.0):.4f} (proved)."
             )
-        if solver in _LEARNED and solution.status.startswith("Stopped by hand"):
+        if solution.ending.ended is Ended.STOPPED and solution.ending.resumable:
             click.echo(
                 f"hint: the same command with --resume {out} in place of --out resumes it",
                 err=True,
@@ -198,6 +199,8 @@ def _target(out: Path | None, resume: Path | None, solver: str) -> Path:
 
 def _say_round(line: dict[str, Any]) -> None:
     """One round of a game, or one part of a codebook's learning, on stderr."""
+    if "progress" in line:  # the exact solver's rounds are for the run's history
+        return
     if "done" in line:
         text = (
             f"{line['done']:.0%} learned: loss {line['loss']:.1f} m, Bayes error"

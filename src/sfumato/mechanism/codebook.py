@@ -23,6 +23,8 @@ from sfumato.mechanism.layers import (
 _BLOCK = 16  # columns that are summed together when one is drawn
 _PART = 1024  # truths at a time, so that the working arrays stay in cache
 
+Scores = list[tuple[np.ndarray, np.ndarray]]
+
 
 @dataclass(frozen=True, eq=False)
 class CodebookNet(Mechanism):
@@ -100,20 +102,26 @@ class CodebookNet(Mechanism):
         """Across and up, float32: two contiguous rows."""
         return np.ascontiguousarray((self.places - np.array(self.centre_m)).astype(np.float32).T)
 
-    def chances(self, truth: np.ndarray) -> np.ndarray:
+    def scores(self, truth: np.ndarray) -> Scores:
+        """What does not depend on the slope: the net's outputs and the distances, part by part."""
+        starts = range(0, max(1, len(truth)), _PART)
+        return [self._outputs(truth[start : start + _PART]) for start in starts]
+
+    def chances(self, truth: np.ndarray, scores: Scores | None = None) -> np.ndarray:
         """P(place | truth) before `keep`, shape (n, places); a row of zeros where the cap leaves no
-        place."""
+        place.  With `scores` of the same truths the net is not asked again."""
+        parts = self.scores(truth) if scores is None else scores
         weights = np.vstack(
-            [
-                self._weights(truth[start : start + _PART])
-                for start in range(0, max(1, len(truth)), _PART)
-            ]
+            [self._softmax(values.copy(), distance.copy()) for values, distance in parts]
         ).astype(float)
         total = weights.sum(axis=1, keepdims=True)
         return np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
 
     def _weights(self, truth: np.ndarray) -> np.ndarray:
         """Chances up to a factor per row; in float32, which the law and the sampler share."""
+        return self._softmax(*self._outputs(truth))
+
+    def _outputs(self, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         scaled = ((truth - np.array(self.centre_m)) / self.unit_m).astype(np.float32)
         angle = scaled @ self.waves
         values = forward(
@@ -131,9 +139,12 @@ class CodebookNet(Mechanism):
             values[
                 across > np.float32((self.max_distance * (1 - 1e-6)) ** 2)
             ] = -np.inf  # a hair below, for rounding
-        np.sqrt(across, out=across)
-        across *= np.float32(self.slope)
-        values -= across
+        return values, np.sqrt(across, out=across)
+
+    def _softmax(self, values: np.ndarray, distance: np.ndarray) -> np.ndarray:
+        """Works in place."""
+        distance *= np.float32(self.slope)
+        values -= distance
         highest = values.max(axis=1, keepdims=True)
         values -= np.where(np.isfinite(highest), highest, np.float32(0))
         return np.exp(values, out=values)
@@ -152,8 +163,8 @@ class CodebookNet(Mechanism):
                 reports[rows][own] = self.grid.snap(truth[rows][own])
         return reports
 
-    def rows(self, truth: np.ndarray) -> ReportRows:
-        chances = self.chances(truth)
+    def rows(self, truth: np.ndarray, scores: Scores | None = None) -> ReportRows:
+        chances = self.chances(truth, scores)
         drawn = sparse.csr_matrix(chances * (1 - self.keep))
         left = np.where(chances.sum(axis=1) == 0, 1.0, self.keep)
         if not left.any():

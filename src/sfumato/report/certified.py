@@ -145,7 +145,7 @@ def _recipe(run: Run, source: str | None) -> Recipe:
 
 
 def _new_certificate(problem: Problem, gap: float) -> Certificate:
-    found = Exact(gap=gap).solve(problem, seed=0, time_limit=None)
+    found = Exact(gap=gap).solve(problem, seed=0)
     assert found.certificate is not None
     return found.certificate
 

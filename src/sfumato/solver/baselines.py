@@ -12,8 +12,16 @@ from sfumato.mechanism.law import euclidean
 from sfumato.mechanism.simple import Coin as CoinMechanism
 from sfumato.mechanism.simple import Identity
 from sfumato.mechanism.wrap import Snapped
+from sfumato.solver.deadline import NEVER, Deadline
+from sfumato.solver.outcome import (
+    Calibrated,
+    Checkpoint,
+    Ending,
+    Outcome,
+    Progress,
+    TruthShare,
+)
 from sfumato.solver.problem import Problem
-from sfumato.solver.solution import Outcome
 
 _CLOSE = 1e-4  # how far below the budget a calibrated loss may end, relatively
 _TRIES = 12
@@ -26,8 +34,17 @@ class Laplace:
     training data."""
 
     name = "laplace"
+    resumable = False
 
-    def solve(self, problem: Problem, *, seed: int, time_limit: float | None) -> Outcome:
+    def solve(
+        self,
+        problem: Problem,
+        *,
+        seed: int = 0,
+        deadline: Deadline = NEVER,
+        progress: Progress | None = None,
+        checkpoint: Checkpoint = None,
+    ) -> Outcome:
         """Shrink the noise until the snapped reports keep the budget: snapping adds a little
         loss."""
         budget = problem.average_budget
@@ -48,22 +65,20 @@ class Laplace:
             mechanism = Snapped(PlanarLaplace(epsilon), problem.grid)
             loss = _loss_of(mechanism, problem, seed=seed)
             if budget * (1 - _CLOSE) <= loss <= budget:
-                return Outcome(mechanism, f"Calibrated: {loss:.2f} m of {budget:g} m.")
+                facts = Calibrated(loss, budget, problem.grid.cell_m)
+                return Outcome(mechanism, Ending(facts=facts))
             here = (np.log(epsilon), np.log(max(loss, 1e-300)))
             if problem.loss is not euclidean and tried and here[0] != before[0]:
                 power = float(np.clip(-(here[1] - before[1]) / (here[0] - before[0]), 0.3, 4.0))
             before = here
             epsilon *= (loss / (budget * (1 - _CLOSE / 2))) ** (1 / power)
         if loss <= budget:
-            return Outcome(mechanism, f"Within the budget: {loss:.2f} m of {budget:g} m.")
+            facts = Calibrated(loss, budget, problem.grid.cell_m, exact=False)
+            return Outcome(mechanism, Ending(facts=facts))
         # On cells much wider than the budget the loss no longer follows epsilon; report the cell
         # itself.
         mechanism = Snapped(Identity(), problem.grid)
-        return Outcome(
-            mechanism,
-            f"No noise fits {budget:g} m on {problem.grid.cell_m:g} m cells; the truth's cell is"
-            " reported.",
-        )
+        return Outcome(mechanism, Ending(facts=Calibrated(None, budget, problem.grid.cell_m)))
 
 
 def _loss_of(mechanism: Snapped, problem: Problem, *, seed: int) -> float:
@@ -84,8 +99,17 @@ class Coin:
     """
 
     name = "coin"
+    resumable = False
 
-    def solve(self, problem: Problem, *, seed: int, time_limit: float | None) -> Outcome:
+    def solve(
+        self,
+        problem: Problem,
+        *,
+        seed: int = 0,
+        deadline: Deadline = NEVER,
+        progress: Progress | None = None,
+        checkpoint: Checkpoint = None,
+    ) -> Outcome:
         """The loss is linear in p, so p has a closed form."""
         budget = problem.average_budget
         if isinstance(problem.samples, CategoricalData):
@@ -95,9 +119,7 @@ class Coin:
         place = cheapest_place(problem)
         always = _mean_loss(problem, place)
         keep = max(0.0, 1 - budget / always) if always > 0 else 0.0
-        return Outcome(
-            CoinMechanism(keep=keep, place=place), f"The truth is reported {keep:.1%} of the time."
-        )
+        return Outcome(CoinMechanism(keep=keep, place=place), Ending(facts=TruthShare(keep)))
 
 
 def cheapest_place(problem: Problem) -> tuple[float, float]:

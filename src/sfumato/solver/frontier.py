@@ -6,7 +6,6 @@ the slope) and a mechanism on it (mixing two mechanisms gives all losses between
 bracket the whole curve, and the next one goes where the bracket is widest.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -15,8 +14,11 @@ import numpy as np
 from sfumato.errors import ProblemError
 from sfumato.measure.certificate import Proof, bound_on_the_grid
 from sfumato.measure.objective import Bayes, Information, Objective
+from sfumato.mechanism.simple import Identity, constant
+from sfumato.mechanism.wrap import Snapped
 from sfumato.show import InNotebooks
-from sfumato.solver.exact.solver import best_within, task_of
+from sfumato.solver.deadline import Deadline
+from sfumato.solver.exact import best_within
 from sfumato.solver.problem import Problem
 
 _LN2 = float(np.log(2))
@@ -38,7 +40,7 @@ class Curve:
 
     @property
     def bound(self) -> np.ndarray:
-        """At the budgets."""
+        """What no mechanism goes below, at each of `budgets`."""
         return self.bound_at(self.budgets)
 
     def bound_at(self, budgets: np.ndarray) -> np.ndarray:
@@ -113,25 +115,21 @@ def frontier(
     The problem's own budget and objective are not used; its grid, loss and data are.  `watch` is
     shown the bracket after each solve, while it narrows.
     """
+    deadline = Deadline.after(time_limit)
     budgets = np.asarray(budgets, dtype=float)
     if budgets.ndim != 1 or not len(budgets) or not np.all((budgets > 0) & np.isfinite(budgets)):
         raise ProblemError("a frontier needs budgets above 0 metres, all finite")
     if not gap > 0:
         raise ProblemError(f"the gap must be above 0; got {gap}")
-    if time_limit is not None and not time_limit > 0:
-        raise ProblemError(f"the time limit must be above 0 seconds; got {time_limit}")
     smallest = problem.smallest_loss
     if not budgets.min() >= smallest:
         raise ProblemError(
             f"the smallest budget asked for is {budgets.min():g} m; on this grid no mechanism stays"
             f" below {smallest:.4g} m: start higher or make the cells smaller"
         )
-    limit = None if time_limit is None else time_limit / 2
     curves = [
-        _curve(
-            problem, objective, budgets, gap=gap, time_limit=limit, progress=progress, watch=watch
-        )
-        for objective in (Bayes(), Information())
+        _curve(problem, objective, budgets, gap=gap, deadline=end, progress=progress, watch=watch)
+        for objective, end in ((Bayes(), deadline.share(0.5)), (Information(), deadline))
     ]
     return Frontier(problem, curves[0], curves[1])
 
@@ -142,11 +140,10 @@ def _curve(
     budgets: np.ndarray,
     *,
     gap: float,
-    time_limit: float | None,
+    deadline: Deadline,
     progress: Callable[[str], None],
     watch: Callable[[Curve], None],
 ) -> Curve:
-    start = time.perf_counter()
     unit = _LN2 if objective.name == "information" else 1.0
     points = _ends(problem, objective)
     tangents = [(float(problem.joint.prior.max()) if objective.name == "bayes" else 0.0, 0.0)]
@@ -159,8 +156,7 @@ def _curve(
         widths = reached - curve.bound
         widths[[budget in solved for budget in budgets]] = -1
         at = int(np.argmax(widths))
-        spent = time.perf_counter() - start
-        if not widths[at] > gap or (time_limit is not None and spent >= time_limit):
+        if not widths[at] > gap or deadline.passed:
             break
         budget = float(budgets[at])
         solved.add(budget)
@@ -172,10 +168,7 @@ def _curve(
             min_bayes_error=None,
             objective=objective,
         )
-        left = None if time_limit is None else time_limit - spent
-        optimum = best_within(
-            asked, task_of(asked), gap=gap * unit / 2, time_limit=left, first_reports=reports
-        )
+        optimum = best_within(asked, gap=gap * unit / 2, deadline=deadline, first_reports=reports)
         proven, _ = bound_on_the_grid(
             asked, Proof(asked.reports, optimum.scores, optimum.multipliers)
         )  # by the checker, not the solver
@@ -192,9 +185,6 @@ def _curve(
 
 def _ends(problem: Problem, objective: Objective) -> list[tuple[float, float]]:
     """Mechanisms at both ends that need no solving: the nearest report, and one place for all."""
-    from sfumato.mechanism.simple import Identity, constant
-    from sfumato.mechanism.wrap import Snapped
-
     points = []
     cost = np.array(
         [

@@ -14,6 +14,7 @@ from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError
 from sfumato.measure.objective import Bayes, Objective
 from sfumato.mechanism.law import Loss, euclidean, squared
+from sfumato.solver.feasible import check_feasible
 
 CELL_M = 25.0
 _FEW_CELLS = 2500  # up to so many cells all are kept, inside the truths' hull or not
@@ -211,7 +212,7 @@ class Problem:
             # a report moved onto the hull may break the cap: keep all cells within it
         ):
             centres = self.grid.centres()
-            return centres[cKDTree(self.places).query(centres)[0] <= self._cap_as_distance]
+            return centres[cKDTree(self.places).query(centres)[0] <= self.cap_as_distance]
         low, high = np.clip(
             [
                 self.grid.index(self.places.min(axis=0)) - _RING,
@@ -227,7 +228,7 @@ class Problem:
         return centres[_meets_hull(centres, (0.5 + _RING) * self.grid.cell_m, self.places)]
 
     @property
-    def _cap_as_distance(self) -> float:
+    def cap_as_distance(self) -> float:
         """How far off a report within the cap can lie, in metres, with a little to spare."""
         assert self.max_distance is not None
         far = self.max_distance if self.loss is euclidean else self.max_distance**0.5
@@ -248,40 +249,19 @@ class Problem:
 
     def check_feasible(self) -> None:
         """Refuse budgets that no mechanism on this grid can keep, and name the smallest ones that
-        some can.
-
-        The nearest report of each truth is best for every budget at once, so each can be checked
-        alone.
-        """
+        some can."""
         words = isinstance(self.samples, CategoricalData)
-        start = (
-            "no mechanism that reports on"
-            f" {'these reports' if words else f'{self.grid.cell_m:g} m cells'} can"
+        check_feasible(
+            self.joint.table,
+            self.nearest_losses,
+            max_loss=self.max_loss,
+            user_max_loss=self.user_limits,
+            cap=self.max_distance,
+            names=tuple(self.samples.secrets),
+            on="these reports" if words else f"{self.grid.cell_m:g} m cells",
+            unit="" if words else " m",
+            advice="raise it" if words else "raise the budget or make the cells smaller",
         )
-        unit, end = (
-            ("", "raise it") if words else (" m", "raise the budget or make the cells smaller")
-        )
-        if self.max_loss is not None and not self.max_loss >= self.smallest_loss:
-            raise ProblemError(
-                f"{start} stay within {self.max_loss:g}{unit}: the smallest possible loss is"
-                f" {self.smallest_loss:.4g}{unit}; {end}"
-            )
-        farthest = float(self.nearest_losses.max())
-        if self.max_distance is not None and not self.max_distance >= farthest:
-            raise ProblemError(
-                f"{start} keep every report within {self.max_distance:g}{unit}: the smallest"
-                f" possible cap is {farthest:.4g}{unit}; {end}"
-            )
-        if self.user_limits is not None:
-            each = (self.joint.table @ self.nearest_losses) / np.maximum(self.joint.prior, 1e-300)
-            for name, limit, least in zip(
-                self.samples.secrets, self.user_limits, each, strict=True
-            ):
-                if not limit >= least:
-                    raise ProblemError(
-                        f"{start} keep user {name} within {limit:g}{unit}: the smallest possible"
-                        f" budget is {least:.4g}{unit}; {end}"
-                    )
 
     @property
     def scale_m(self) -> float:

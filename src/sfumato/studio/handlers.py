@@ -173,13 +173,13 @@ def _solvers() -> list[dict[str, Any]]:
     """Every solver that the library has, with the first line of what it says of itself."""
     import inspect
 
-    from sfumato.solver import DEFAULT, RESUMABLE, SOLVERS
+    from sfumato.solver import DEFAULT, SOLVERS
 
     return [
         {
             "name": name,
             "words": (inspect.getdoc(solver) or "").splitlines()[0].replace("`", ""),
-            "resumable": issubclass(solver, RESUMABLE),
+            "resumable": solver.resumable,
             "default": name == DEFAULT,
         }
         for name, solver in SOLVERS.items()

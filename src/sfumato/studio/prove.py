@@ -14,7 +14,8 @@ from sfumato.data.samples import Samples
 from sfumato.measure.objective import Bayes, Information
 from sfumato.mechanism.law import euclidean
 from sfumato.solver.baselines import cheapest_place
-from sfumato.solver.exact.solver import best_within, task_of
+from sfumato.solver.deadline import Deadline
+from sfumato.solver.exact import best_within
 from sfumato.solver.frontier import Curve, frontier
 from sfumato.solver.problem import CELL_M, Problem
 
@@ -125,9 +126,8 @@ def refined(
         gap = _REFINED_GAP * unit
         optimum = best_within(
             asked_problem,
-            task_of(asked_problem),
             gap=gap,
-            time_limit=asked["time_limit"],
+            deadline=Deadline.after(asked["time_limit"]),
             first_reports=start,
         )
         warm[key] = problem.reports[optimum.reports]

@@ -1,7 +1,6 @@
 """One page: its folder, its data, its runs and its jobs.  Two pages share nothing."""
 
 import asyncio
-import re
 import secrets
 import shutil
 import tempfile
@@ -21,9 +20,6 @@ _UNSEEN_S = 30.0
 _PROOF_S = 90.0
 _REFINING_S = 25.0
 _JOBS = ("prove", "solve", "compare")
-_UNFINISHED = re.compile(
-    r"Stopped by hand|Time limit: \d+ of"
-)  # how learners say that there is more to learn
 
 
 @dataclass
@@ -195,11 +191,7 @@ class Session:
             if kind == "done":
                 run.found, run.cell_m = message["solution"], message["cell_m"]
                 run.said = run.found["status"]
-                run.state = (
-                    "interrupted"
-                    if run.task["resumable"] and _UNFINISHED.match(run.said)
-                    else "done"
-                )
+                run.state = "interrupted" if message["resumable"] else "done"
             elif kind in ("failed", "stopped"):
                 run.said, run.state = message["error"], kind
             self.tell({**message, "kind": f"solve-{kind}", "run": run.as_dict()})

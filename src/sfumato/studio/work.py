@@ -113,6 +113,8 @@ def solve_task(task: dict[str, Any], tell: Tell) -> None:
 
     def on_round(record: dict[str, Any]) -> None:
         nonlocal shown
+        if "round" not in record:  # the exact solver's progress is text
+            return
         mechanism = record.get("mechanism")
         message = {
             "kind": "round",
@@ -143,6 +145,7 @@ def solve_task(task: dict[str, Any], tell: Tell) -> None:
         {
             "kind": "done",
             "solution": kept.as_dict(),
+            "resumable": kept.solution.ending.resumable,
             "cell_m": problem.grid.cell_m,
             "cloud": packed(kept.solution.mechanism.sample(truth, seed=0)),
         }

@@ -13,8 +13,8 @@ from sfumato.data.samples import Samples
 from sfumato.errors import FileError, ProblemError
 from sfumato.measure.judge import Judgement, PerUser, judge
 from sfumato.mechanism.base import Mechanism
+from sfumato.solver.outcome import Solver
 from sfumato.solver.problem import Problem
-from sfumato.solver.solution import Solver
 from sfumato.study.folder import load_run
 from sfumato.study.question import same_question
 from sfumato.study.solve import solve

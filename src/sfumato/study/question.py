@@ -11,8 +11,8 @@ from sfumato.files import plain
 from sfumato.measure.objective import objective_named
 from sfumato.mechanism.law import Loss, euclidean, squared
 from sfumato.solver import SOLVERS
+from sfumato.solver.outcome import Solver
 from sfumato.solver.problem import Problem
-from sfumato.solver.solution import Solver
 from sfumato.study.folder import Run
 
 _LOSSES: dict[str, Loss] = {"euclidean": euclidean, "squared": squared}

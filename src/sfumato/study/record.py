@@ -67,6 +67,7 @@ class RunRecord:
     data: DataRecord
     mechanism_hash: str = ""
     status: str
+    ended: str = "finished"
     seconds: float | None
     train: Mapping[str, Any]
     test: Mapping[str, Any] | None
@@ -148,12 +149,13 @@ class RunRecord:
             ),
             mechanism_hash=document["mechanism_hash"],
             status=document["status"],
+            ended=document.get("ended", "finished"),
             seconds=document.get("seconds"),
             train=document.get("train") or {},
             test=document.get("test"),
             versions=document.get("versions") or {},
         )
-        texts = (record.solver, record.loss_function, record.data.hash, record.status)
+        texts = (record.solver, record.loss_function, record.data.hash, record.status, record.ended)
         if not all(isinstance(text, str) for text in texts):
             raise TypeError("a text is not one")
         if record.max_loss is not None and not record.max_loss > 0:
@@ -165,7 +167,7 @@ _KEYS = (
     "format",
     *("solver", "settings", "seed", "objective", "max_loss", "user_max_loss", "max_distance"),
     *("min_bayes_error", "loss_function", "region", "grid", "data", "mechanism_hash", "status"),
-    *("seconds", "train", "test", "versions"),
+    *("ended", "seconds", "train", "test", "versions"),
 )
 _NEEDED = {"solver", "max_loss", "region", "grid", "data", "mechanism_hash", "status"}
 

@@ -8,10 +8,9 @@ from sfumato.data.recipe import Recipe
 from sfumato.measure.certificate import Certificate
 from sfumato.measure.judge import Judgement
 from sfumato.mechanism.base import Mechanism
-from sfumato.show import InNotebooks
-from sfumato.solver import RESUMABLE
+from sfumato.show import InNotebooks, text
+from sfumato.solver.outcome import Ending, Solver
 from sfumato.solver.problem import Problem
-from sfumato.solver.solution import Solver
 from sfumato.study.folder import save_run
 from sfumato.study.question import question
 from sfumato.study.record import DataRecord, RunRecord
@@ -37,7 +36,7 @@ class Solution(InNotebooks):
     seed: int
     mechanism: Mechanism
     measured: Judgement
-    status: str
+    ending: Ending
     seconds: float
     history: tuple[dict[str, Any], ...] = field(default=())
     certificate: Certificate | None = None
@@ -52,6 +51,11 @@ class Solution(InNotebooks):
     def name(self) -> str:
         """The solver's name."""
         return self.solver.name
+
+    @property
+    def status(self) -> str:
+        """How the solve ended, in a sentence."""
+        return text(self.ending)
 
     @property
     def loss(self) -> float:
@@ -84,6 +88,7 @@ class Solution(InNotebooks):
                 recipe,
             ),
             status=self.status,
+            ended=self.ending.ended.value,
             seconds=self.seconds,
             train=self.measured.as_dict(),
             test=None if test is None else test.as_dict(),
@@ -94,7 +99,7 @@ class Solution(InNotebooks):
             self.mechanism,
             certificate=self.certificate,
             history=self.history,
-            resumable=isinstance(self.solver, RESUMABLE),
+            resumable=self.solver.resumable,
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -107,5 +112,6 @@ class Solution(InNotebooks):
             "leakage": self.leakage,
             **self.measured.as_dict(),
             "status": self.status,
+            "ended": self.ending.ended.value,
             "seconds": self.seconds,
         }

@@ -1,7 +1,6 @@
 """Solve a problem; and solve, judge on held-out check-ins and save, as both skins do."""
 
 import time
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from dataclasses import replace as changed
@@ -10,16 +9,14 @@ from typing import Any
 
 from sfumato.data.recipe import Recipe
 from sfumato.data.samples import Samples
-from sfumato.errors import MechanismError, ProblemError
+from sfumato.errors import MechanismError, ProblemError, arg
 from sfumato.measure.certificate import Certificate
 from sfumato.measure.judge import Judgement, judge
-from sfumato.solver import RESUMABLE
+from sfumato.solver.deadline import Deadline
+from sfumato.solver.outcome import Progress, Solver
 from sfumato.solver.problem import Problem
-from sfumato.solver.solution import Solver
 from sfumato.study.folder import check_target, checkpoint_in, claimed
 from sfumato.study.solution import Solution
-
-Progress = Callable[[dict[str, Any]], None]
 
 
 def solve(
@@ -42,23 +39,21 @@ def solve(
     >>> round(solution.measured.bayes_error.value, 2)
     0.61
     """
-    if time_limit is not None and not time_limit > 0:
-        raise ProblemError(f"the time limit must be above 0 seconds; got {time_limit}")
-    start = time.perf_counter()
-    if isinstance(solver, RESUMABLE):
-        place = None if checkpoint is None else Path(checkpoint)
-        found = solver.solve(
-            problem, seed=seed, time_limit=time_limit, progress=progress, checkpoint=place
-        )
-    elif checkpoint is not None:
+    if checkpoint is not None and not solver.resumable:
         raise ProblemError(
-            f"the solver '{solver.name}' has no rounds to resume from; only the codebook and the"
-            " game have a checkpoint"
+            f"the solver '{solver.name}' keeps no checkpoint and cannot be resumed; leave"
+            f" {arg('checkpoint')} out"
         )
-    else:
-        found = solver.solve(problem, seed=seed, time_limit=time_limit)
+    deadline, start = Deadline.after(time_limit), time.perf_counter()
+    outcome = solver.solve(
+        problem,
+        seed=seed,
+        deadline=deadline,
+        progress=progress,
+        checkpoint=None if checkpoint is None else Path(checkpoint),
+    )
     seconds = time.perf_counter() - start
-    mechanism = found.mechanism.on_plane(problem.samples.plane)
+    mechanism = outcome.mechanism.on_plane(problem.samples.plane)
     measured = judge(
         mechanism,
         problem.samples,
@@ -66,19 +61,19 @@ def solve(
         region=problem.region,
         sampled_on=problem.released_on,
     )
-    status = found.status
+    ending = outcome.ending
     if problem.max_loss is not None and measured.loss.low > problem.max_loss * (1 + 1e-9):
-        status = f"Loss bound exceeded: {measured.loss.value:.2f} m over {problem.max_loss:g} m."
+        ending = changed(ending, exceeded=(measured.loss.value, problem.max_loss))
     return Solution(
         problem,
         solver,
         seed,
         mechanism,
         measured,
-        status,
+        ending,
         seconds,
-        found.history,
-        found.certificate,
+        outcome.history,
+        outcome.certificate,
     )
 
 
@@ -123,7 +118,7 @@ def solve_and_save(
     """
     check_target(folder, replace=replace or resume)
     with claimed(folder):
-        learned = isinstance(solver, RESUMABLE)
+        learned = solver.resumable
         with checkpoint_in(folder, resume=resume) if learned else nullcontext() as checkpoint:
             solution = solve(
                 problem,

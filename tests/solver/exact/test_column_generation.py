@@ -9,21 +9,22 @@ import pytest
 from scipy.optimize import minimize
 
 from sfumato.errors import ProblemError
-from sfumato.solver.exact import column_generation
-from sfumato.solver.exact.column_generation import measured_leakage, solve
-from sfumato.solver.exact.task import InfeasibleBudget
+from sfumato.solver.deadline import Deadline
+from sfumato.solver.exact.column_generation import generate_columns, measured_leakage
+from sfumato.solver.feasible import InfeasibleBudget
 from tests.solver.exact.programs import checked, full_program, random_problem, scattered, task_of
 
 
 @pytest.mark.parametrize("pricing", [False, True], ids=["all at once", "priced"])
 @pytest.mark.parametrize("seed", range(50))
-def test_optimum_equals_the_full_program(
-    seed: int, pricing: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_optimum_equals_the_full_program(seed: int, pricing: bool) -> None:
     _, joint, loss, options = random_problem(seed)
-    if pricing:
-        monkeypatch.setattr(column_generation, "_ALL_AT_ONCE", 0)
-    best = solve(task_of(joint, loss, **options), gap=1e-7, first_reports=np.array([0]))
+    best = generate_columns(
+        task_of(joint, loss, **options),
+        gap=1e-7,
+        first_reports=np.array([0]),
+        all_at_once=not pricing,
+    )
     assert best.leakage == pytest.approx(full_program(joint, loss, **options), abs=1e-6)
     assert best.gap <= 1e-6
     law, own = best.mechanism, loss[:, best.reports]
@@ -40,16 +41,14 @@ def test_optimum_equals_the_full_program(
 
 def test_two_people_swap_with_chance_two_fifths() -> None:
     loss = np.array([[0.0, 100.0], [100.0, 0.0]])
-    best = solve(task_of(np.eye(2) / 2, loss, max_loss=40.0), gap=1e-11)
+    best = generate_columns(task_of(np.eye(2) / 2, loss, max_loss=40.0), gap=1e-11)
     assert 1 - best.leakage == pytest.approx(0.4, abs=1e-9)
     assert 1 - best.bound == pytest.approx(0.4, abs=1e-9)
 
 
 @pytest.mark.parametrize("pricing", [False, True], ids=["all at once", "priced"])
 @pytest.mark.parametrize(("size", "seed"), [(2, 0), (2, 1), (2, 2), (3, 3), (3, 4), (3, 5)])
-def test_information_equals_a_general_solver(
-    size: int, seed: int, pricing: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_information_equals_a_general_solver(size: int, seed: int, pricing: bool) -> None:
     rng = np.random.default_rng(seed)
     joint = rng.exponential(size=(size, size)) + 2 * np.eye(size)
     joint /= joint.sum()
@@ -73,9 +72,7 @@ def test_information_equals_a_general_solver(
         )
         if got.success:
             answers.append(got.fun)
-    if pricing:
-        monkeypatch.setattr(column_generation, "_ALL_AT_ONCE", 0)
-    best = solve(task, gap=1e-7, first_reports=np.array([0]))
+    best = generate_columns(task, gap=1e-7, first_reports=np.array([0]), all_at_once=not pricing)
     assert best.gap <= 1e-6
     assert best.leakage == pytest.approx(min(answers), abs=1e-6)
     assert checked(joint, loss, best, max_loss=limit, information=True) == pytest.approx(
@@ -84,19 +81,18 @@ def test_information_equals_a_general_solver(
 
 
 @pytest.mark.parametrize("pricing", [False, True], ids=["all at once", "priced"])
-def test_information_stays_finite_where_the_cap_hides_a_secret_from_a_report(
-    pricing: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_information_stays_finite_where_the_cap_hides_a_secret_from_a_report(pricing: bool) -> None:
     """The end reports are within the cap of one secret only: the posterior of the other is 0
     there."""
     truths, reports = np.arange(8.0), np.arange(8.0)
     loss = np.abs(truths[:, None] - reports)
     joint = np.zeros((2, 8))
     joint[(truths > 3.5).astype(int), np.arange(8)] = 1 / 8
-    if pricing:
-        monkeypatch.setattr(column_generation, "_ALL_AT_ONCE", 0)
-    best = solve(
-        task_of(joint, loss, cap=2.0, information=True), gap=1e-6, first_reports=np.array([0, 3, 7])
+    best = generate_columns(
+        task_of(joint, loss, cap=2.0, information=True),
+        gap=1e-6,
+        first_reports=np.array([0, 3, 7]),
+        all_at_once=not pricing,
     )
     assert best.gap <= 1e-6
     assert checked(joint, loss, best, cap=2.0, information=True) == pytest.approx(
@@ -109,7 +105,7 @@ def test_information_stays_finite_where_the_cap_hides_a_secret_from_a_report(
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("information", [False, True], ids=["bayes", "information"])
 def test_a_budget_at_its_smallest_value_is_proven_too(
-    seed: int, information: bool, pricing: bool, monkeypatch: pytest.MonkeyPatch
+    seed: int, information: bool, pricing: bool
 ) -> None:
     rng, joint, loss, _ = random_problem(seed)
     loss = np.round(loss)  # ties: several nearest reports
@@ -120,9 +116,12 @@ def test_a_budget_at_its_smallest_value_is_proven_too(
     else:  # one user without room, the others with
         options["user_max_loss"] = joint @ least / joint.sum(axis=1)
         options["user_max_loss"][1:] += rng.random(len(joint) - 1)
-    if pricing:
-        monkeypatch.setattr(column_generation, "_ALL_AT_ONCE", 0)
-    best = solve(task_of(joint, loss, **options), gap=1e-6, first_reports=np.array([0]))
+    best = generate_columns(
+        task_of(joint, loss, **options),
+        gap=1e-6,
+        first_reports=np.array([0]),
+        all_at_once=not pricing,
+    )
     assert best.gap <= 1e-5
     assert checked(joint, loss, best, **options) == pytest.approx(best.bound, abs=1e-7)
     if not information:
@@ -136,12 +135,15 @@ def test_infeasible_budgets_name_the_smallest_feasible_one() -> None:
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"max_loss": 3.0}, "3.5"),
         ({"cap": 3.5}, "4"),
-        ({"user_max_loss": np.array([3.0, 3.9])}, "1 \\(3.9; smallest feasible 4"),
+        (
+            {"user_max_loss": np.array([3.0, 3.9])},
+            "user 1 within 3.9: the smallest possible budget is 4",
+        ),
     ]
     for options, smallest in wrong:
         with pytest.raises(InfeasibleBudget, match=smallest):
-            solve(task_of(joint, loss, **options), gap=1e-3)
-    tight = solve(task_of(joint, loss, max_loss=3.5), gap=1e-3)
+            generate_columns(task_of(joint, loss, **options), gap=1e-3)
+    tight = generate_columns(task_of(joint, loss, max_loss=3.5), gap=1e-3)
     assert tight.leakage == pytest.approx(1.0) and tight.loss == pytest.approx(3.5)
     assert checked(joint, loss, tight, max_loss=3.5) == pytest.approx(1.0, abs=1e-3)
 
@@ -165,7 +167,9 @@ def test_a_task_that_makes_no_sense_is_refused(options: dict[str, Any]) -> None:
 def test_a_time_limit_gives_the_best_so_far_with_a_proof() -> None:
     joint, _, _, loss = scattered(300, 4, 40)
     start = time.monotonic()
-    best = solve(task_of(joint, loss, max_loss=15.0), gap=1e-9, time_limit=0.5)
+    best = generate_columns(
+        task_of(joint, loss, max_loss=15.0), gap=1e-9, deadline=Deadline.after(0.5)
+    )
     assert time.monotonic() - start < 20  # one step and one pricing pass may be under way
     assert best.gap > 1e-9
     assert joint.sum(axis=0) @ (best.mechanism * loss[:, best.reports]).sum(axis=1) <= 15.0 * (
@@ -174,11 +178,22 @@ def test_a_time_limit_gives_the_best_so_far_with_a_proof() -> None:
     assert checked(joint, loss, best, max_loss=15.0) == pytest.approx(best.bound, abs=1e-9)
 
 
-def test_reports_of_a_neighbouring_optimum_save_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(column_generation, "_ALL_AT_ONCE", 0)
+def test_reports_of_a_neighbouring_optimum_save_rounds() -> None:
     joint, _, _, loss = scattered(40, 4, 30)
-    near = solve(task_of(joint, loss, max_loss=20.0), gap=1e-4, first_reports=np.arange(0, 900, 90))
-    cold = solve(task_of(joint, loss, max_loss=20.5), gap=1e-4, first_reports=np.arange(0, 900, 90))
-    warm = solve(task_of(joint, loss, max_loss=20.5), gap=1e-4, first_reports=near.reports)
+    near = generate_columns(
+        task_of(joint, loss, max_loss=20.0),
+        gap=1e-4,
+        first_reports=np.arange(0, 900, 90),
+        all_at_once=False,
+    )
+    cold = generate_columns(
+        task_of(joint, loss, max_loss=20.5),
+        gap=1e-4,
+        first_reports=np.arange(0, 900, 90),
+        all_at_once=False,
+    )
+    warm = generate_columns(
+        task_of(joint, loss, max_loss=20.5), gap=1e-4, first_reports=near.reports, all_at_once=False
+    )
     assert warm.gap <= 1e-4 and cold.gap <= 1e-4
     assert warm.rounds <= cold.rounds

@@ -5,7 +5,7 @@ import pytest
 from sfumato.data.grid import Grid
 from sfumato.measure.bound import Claim, bound_plane
 from sfumato.measure.cells import Cells
-from sfumato.solver.exact.column_generation import solve
+from sfumato.solver.exact.column_generation import generate_columns
 from sfumato.solver.exact.plane_proof import split_to_keep, split_until, values_off_grid
 from tests.solver.exact.programs import scattered, task_of
 
@@ -18,7 +18,7 @@ def test_splitting_cells_brings_the_plane_near_the_grid_and_the_checker_agrees(
 ) -> None:
     joint, truths, centres, loss = scattered(12, 3, 10)
     task = task_of(joint, loss, max_loss=25.0, information=information)
-    best = solve(task, gap=1e-6)
+    best = generate_columns(task, gap=1e-6)
     claim = Claim(joint, "information" if information else "bayes", max_loss=25.0)
     rough = bound_plane(claim, best.scores, best.multipliers, truths, Cells.over(GRID, centres))
     proof = split_until(
@@ -39,7 +39,7 @@ def test_splitting_cells_brings_the_plane_near_the_grid_and_the_checker_agrees(
 def test_values_that_fit_the_plane_prove_more_than_the_grids_own(information: bool) -> None:
     joint, truths, centres, loss = scattered(12, 3, 10)
     task = task_of(joint, loss, max_loss=12.0, information=information)
-    best = solve(task, gap=1e-6)
+    best = generate_columns(task, gap=1e-6)
     blind = 0.0 if information else 1 / 3
     claim = Claim(joint, "information" if information else "bayes", max_loss=12.0)
     values, multipliers, bound = values_off_grid(task, truths, centres, best.reports, gap=1e-4)

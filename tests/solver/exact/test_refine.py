@@ -13,9 +13,9 @@ from sfumato.data.samples import Samples
 from sfumato.measure.bound import Claim, bound_grid
 from sfumato.mechanism.law import euclidean
 from sfumato.solver import Exact, Problem
+from sfumato.solver.deadline import Deadline
 from sfumato.solver.exact import refine
-from sfumato.solver.exact.column_generation import Optimum, measured_leakage
-from sfumato.solver.exact.column_generation import solve as generate_columns
+from sfumato.solver.exact.column_generation import Optimum, generate_columns, measured_leakage
 from sfumato.solver.exact.refine import Places, interpolated, merged, solve_on_cells, worth_merging
 from sfumato.solver.exact.task import Task
 from sfumato.study.solve import solve
@@ -143,7 +143,7 @@ def test_what_cannot_be_merged_goes_to_column_generation(monkeypatch: pytest.Mon
 def test_a_time_limit_gives_the_best_so_far_with_a_proof() -> None:
     task, places, loss = unit_cells(20)
     start = time.monotonic()
-    best = solve_on_cells(task, places, gap=1e-12, time_limit=0.05)
+    best = solve_on_cells(task, places, gap=1e-12, deadline=Deadline.after(0.05))
     assert time.monotonic() - start < 15  # a program over some pairs may be under way
     assert best.gap > 1e-12
     assert task.truth_mass @ (best.mechanism * loss[:, best.reports]).sum(

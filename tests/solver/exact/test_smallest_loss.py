@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ProblemError
+from sfumato.solver.deadline import Deadline
 from sfumato.solver.exact.column_generation import measured_leakage
 from sfumato.solver.exact.smallest_loss import min_loss_given_max_leakage
 from tests.solver.exact.programs import full_program, random_problem, scattered, task_of
@@ -31,9 +32,11 @@ def test_the_smallest_loss_stops_at_its_time_limit_with_what_it_has() -> None:
     joint, _, _, loss = scattered(200, 4, 25)
     task = task_of(joint, loss)
     start = time.monotonic()
-    short = min_loss_given_max_leakage(task, 0.5, tolerance=1e-9, time_limit=0.2)
+    short = min_loss_given_max_leakage(task, 0.5, tolerance=1e-9, deadline=Deadline.after(0.2))
     assert time.monotonic() - start < 20  # one step and one pricing pass may be under way
     assert short.leakage <= 0.5 + 1e-12
     assert short.loss_bound < short.loss * (1 - 1e-9)
     with pytest.raises(ProblemError, match="too short"):
-        min_loss_given_max_leakage(task_of(joint, loss, cap=60.0), 0.26, time_limit=1e-3)
+        min_loss_given_max_leakage(
+            task_of(joint, loss, cap=60.0), 0.26, deadline=Deadline.after(1e-3)
+        )

@@ -14,8 +14,7 @@ from sfumato.errors import ProblemError
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import squared
 from sfumato.solver import Exact, Problem
-from sfumato.solver.game import Game
-from sfumato.solver.game.budget import Softplus
+from sfumato.solver.game import Game, Softplus
 from sfumato.study.solve import solve
 from tests.solver.game.tiny import REGION, TINY, same, samples, tiny_problem
 
@@ -42,7 +41,7 @@ def test_a_budget_below_what_the_grid_allows_is_refused_and_a_table_of_words_too
     problem = tiny_problem()
     object.__setattr__(problem, "samples", words)
     with pytest.raises(ProblemError, match="the game learns on places"):
-        TINY.solve(problem, seed=0, time_limit=None)
+        TINY.solve(problem, seed=0)
 
 
 def test_validation_data_chooses_the_round_and_teaches_nothing(undisturbed: Mechanism) -> None:
@@ -101,7 +100,7 @@ def test_history_has_a_line_a_round_with_payoff_loss_accuracies_and_validation_e
 def test_no_game_beats_the_proven_optimum() -> None:
     problem = tiny_problem()
     optimum = solve(problem, Exact(gap=1e-3, plane=False))
-    learned = solve(problem, replace(TINY, rounds=12, turns=6, generator_rate=5e-3), seed=1)
+    learned = solve(problem, TINY.changed(rounds=12, turns=6, generator_rate=5e-3), seed=1)
     assert learned.loss <= 90 * (1 + 1e-9)
     assert 0.05 < learned.measured.bayes_error.value <= 1 - optimum.leakage + 1e-3 + 1e-9
 
@@ -117,7 +116,7 @@ def _eastward(truth: Any, report: Any) -> Any:
 def test_any_differentiable_loss_can_be_kept(loss: Any, budget: float) -> None:
     found = solve(
         tiny_problem(loss=loss, max_loss=budget, region=REGION),
-        replace(TINY, lattices=(0.0,), start_loss_m=80.0, rounds=2),
+        TINY.changed(lattices=(0.0,), start_loss_m=80.0, rounds=2),
     )
     assert found.loss <= budget and np.isfinite(found.history[-1]["payoff"])
 
@@ -138,11 +137,12 @@ def test_a_report_at_the_truth_has_a_loss_and_no_slope() -> None:
 
 def test_the_papers_recipe_is_as_printed() -> None:
     one, two = Game.paper(1), Game.paper(2)
-    assert (one.classifier_hidden, one.generator_hidden) == ((60, 100, 51), (100, 100, 100))
-    assert (one.classifier_epochs, one.classifier_batch, one.classifier_rate) == (3000, 512, 0.001)
-    assert (one.generator_epochs, one.generator_batch, one.generator_rate) == (100, 128, 0.0001)
-    assert (two.generator_epochs, two.generator_batch, two.generator_rate) == (30, 512, 0.0001)
-    assert one.restart_classifier and not one.calibrate and isinstance(one.budget, Softplus)
+    classifier, first, second = one.classifier, one.generator, two.generator
+    assert (classifier.hidden, first.hidden) == ((60, 100, 51), (100, 100, 100))
+    assert (classifier.epochs, classifier.batch, classifier.rate) == (3000, 512, 0.001)
+    assert (first.epochs, first.batch, first.rate) == (100, 128, 0.0001)
+    assert (second.epochs, second.batch, second.rate) == (30, 512, 0.0001)
+    assert one.classifier.restart and not one.calibrate and isinstance(one.budget, Softplus)
     assert (one.budget.alpha, one.budget.beta) == (1, 2)
     assert isinstance(
         two.budget, Softplus
@@ -159,8 +159,10 @@ def test_the_papers_recipe_is_as_printed() -> None:
         {"validation": float("nan")},
         {"lattices": ()},
         {"generator_rate": 0.0},
+        {"generator_steps": 4, "generator_epochs": 2},
+        {"shown": "blurred"},
     ],
 )
 def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ProblemError):
-        replace(TINY, **wrong)
+        TINY.changed(**wrong)

@@ -8,7 +8,7 @@ import pytest
 from paper.runs import alice_and_bob
 from sfumato.data.joint import Joint
 from sfumato.measure.exact import mutual_information
-from sfumato.solver.game import CrossEntropy, MutualInformation
+from sfumato.solver.game import ClassifierConfig, CrossEntropy, MutualInformation
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -61,8 +61,7 @@ def test_a_classifier_learns_on_either_payoff(payoff: Any) -> None:
     import jax
     import jax.numpy as jnp
 
-    from sfumato.nets import forward
-    from sfumato.solver.game.chance import first_net
+    from sfumato.nets import glorot
     from sfumato.solver.game.train import ADAM, fit_classifier
 
     random = np.random.default_rng(0)
@@ -71,24 +70,15 @@ def test_a_classifier_learns_on_either_payoff(payoff: Any) -> None:
         (random.normal(0.0, 0.1, (128, 2)) + np.asarray(user)[:, None]).astype(np.float32)
     )
     order = jnp.asarray(random.permuted(np.broadcast_to(np.arange(128), (60, 128)), axis=1))
-    first = first_net(random, (2, 8, 2))
+    first = glorot(jax.random.key(0), (2, 8, 2))
 
     def information(net: Any) -> float:
         return float(
-            MutualInformation()(
-                np.eye(2)[np.asarray(user)], jax.nn.log_softmax(forward(net, reports))
-            )
+            MutualInformation()(np.eye(2)[np.asarray(user)], jax.nn.log_softmax(net(reports)))
         )
 
+    config = ClassifierConfig(payoff=payoff, rate=0.02, batch=64)
     net, *_ = fit_classifier(
-        first,
-        ADAM.init(first),
-        reports,
-        user,
-        order,
-        payoff=payoff,
-        rate=0.02,
-        batch=64,
-        short=False,
+        config, first, ADAM.init(first), reports, user, order, short_batches=False
     )
     assert information(first) < 0.1 and information(net) > 0.6

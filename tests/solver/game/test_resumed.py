@@ -1,5 +1,5 @@
-"""The same seed gives the same mechanism, whether a game is left alone, stopped, or killed and gone
-on with."""
+"""The same seed gives the same mechanism, whether a game is left alone, stopped, or killed and
+resumed."""
 
 import os
 import shutil
@@ -41,7 +41,7 @@ def _stop_after(rounds: int) -> Callable[[dict[str, Any]], None]:
 
 
 @pytest.mark.parametrize("rounds", [0, 2])
-def test_a_game_gone_on_with_gives_the_very_mechanism_of_the_undisturbed_one(
+def test_a_resumed_game_gives_the_very_mechanism_of_the_undisturbed_one(
     rounds: int, undisturbed: Mechanism, tmp_path: Path
 ) -> None:
     kept = tmp_path / "checkpoint.npz"
@@ -103,7 +103,7 @@ def _killed(folder: Path, *, after: int) -> None:
         game.send_signal(signal.SIGKILL)
 
 
-def test_a_killed_game_gone_on_with_in_another_process_gives_the_same_mechanism(
+def test_a_killed_game_resumed_in_another_process_gives_the_same_mechanism(
     undisturbed: Mechanism, tmp_path: Path
 ) -> None:
     _killed(tmp_path, after=3)
@@ -140,7 +140,7 @@ def test_a_time_limit_stops_after_a_whole_round() -> None:
 
 
 def test_ctrl_c_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sfumato.solver.game import play as module
+    from sfumato.solver.game import training as module
 
     calls: list[int] = []
 
@@ -198,13 +198,14 @@ def test_what_a_kill_leaves_in_a_finished_run_folder_is_cleared(
     (folder / ".checkpoint.npz.x7_k2.part").write_bytes(b"half")
     if saved:
         shutil.copy(folder / ".checkpoint.npz.old", folder / "checkpoint.npz")
-    assert run(again, folder) == 0
+    more = () if again == "--resume" else ("--replace",)
+    assert run(again, folder, *more) == 0
     assert {path.name for path in folder.iterdir()} == names
     (folder / "of-checkpoint.npz.txt").write_text("not ours")
-    assert run(again, folder) == 2 and (folder / "of-checkpoint.npz.txt").exists()
+    assert run(again, folder, *more) == 2 and (folder / "of-checkpoint.npz.txt").exists()
 
 
-def test_a_run_on_the_command_line_is_gone_on_with(
+def test_a_run_on_the_command_line_is_resumed(
     run: Callable[..., int], capsys: pytest.CaptureFixture, tmp_path: Path
 ) -> None:
     assert run("--out", tmp_path / "whole") == 0

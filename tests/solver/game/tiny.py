@@ -8,19 +8,15 @@ from sfumato.data.grid import Region
 from sfumato.data.samples import Samples
 from sfumato.mechanism.base import Mechanism
 from sfumato.solver import Problem
-from sfumato.solver.game import Game
+from sfumato.solver.game import ClassifierConfig, Game, GeneratorConfig, LaplaceStart
 
 TINY = Game(
     rounds=4,
     turns=2,
     lattices=(0.0,),
-    pool=300,
-    classifier_hidden=(12,),
-    generator_hidden=(16,),
-    generator_batch=64,
-    seeds=2,
-    teaching_steps=60,
-    levels=16,
+    classifier=ClassifierConfig(hidden=(12,), reports=300),
+    generator=GeneratorConfig(hidden=(16,), batch=64, seeds=2, levels=16),
+    start=LaplaceStart(steps=60),
 )
 
 REGION = Region(centre=(0.0, 0.0), side_m=600.0)

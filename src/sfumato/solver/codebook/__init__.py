@@ -1,6 +1,5 @@
-"""A learned codebook: the solver's settings, its compiled learning, and the release within all
-limits."""
+"""A learned codebook: report places with a net for their chances, brought within every limit."""
 
-from sfumato.solver.codebook.settings import Codebook
+from sfumato.solver.codebook.solver import Codebook
 
 __all__ = ["Codebook"]

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from sfumato.nets import Net, forward
+from sfumato.nets import Net
 
 _CLIP = 1.0  # norm of a gradient
 _PENALTY = 10.0  # of the augmented multipliers
@@ -18,7 +18,7 @@ _FIRST, _LAST = 8.0, 250.0  # sharpness of the smoothed maximum, from first to l
 _INFORMATION_UNTIL, _SHARP_BY = 0.15, 0.7  # shares of the learning
 _PLACES_UNTIL = 0.5
 _LIMIT_PENALTY = 3.0
-_LESSON = 1.0  # weight of the divergence from the lesson
+_DISTILLATION = 1.0  # weight of the divergence from the teacher's law
 _LEAST = 1e-10  # below it a report counts as never sent: its posterior would have no finite slope
 _ADAM = optax.chain(optax.clip_by_global_norm(_CLIP), optax.scale_by_adam())
 
@@ -39,12 +39,13 @@ class State(NamedTuple):
     prices: Any
 
 
-class Scene(NamedTuple):
+class TrainingData(NamedTuple):
     """The data as arrays.  `truths` (n, 2) in units; `table` P(secret, truth); `height` its sums
     along the truths of each secret, scaled to 1; `gaps`, how far check-ins lie from each other, in
     units; for each budget what it charges truths and users for a unit of loss, and its limit; `cap`
     (infinite where there is none); `gains` (actions, secrets), the identity for the Bayes error;
-    `lesson` P(place | truth), the law to be taught, or None."""
+    `teacher_law` P(place | truth), to be
+    imitated, or None."""
 
     truths: Any
     table: Any
@@ -56,16 +57,16 @@ class Scene(NamedTuple):
     cap: Any
     gains: Any
     waves: Any
-    lesson: Any = None
+    teacher_law: Any = None
 
 
-class Plan(NamedTuple):
+class StaticConfig(NamedTuple):
     """What is fixed for the compiler."""
 
     loss: Callable | None  # None is the distance
     unit_m: float
     information: bool
-    doubt: float
+    resampled: float
     blend: float
     redraws: int
     per_user: int
@@ -89,49 +90,49 @@ def log_chances(weights: Weights, waves: Any, truths: Any, cap: Any) -> tuple[An
     distance = jnp.sqrt(
         ((truths[:, None, :] - weights.places[None, :, :]) ** 2).sum(axis=-1) + 1e-12
     )
-    scores = forward(weights.net, inputs) - jnp.exp(weights.slope) * distance
+    scores = weights.net(inputs) - jnp.exp(weights.slope) * distance
     return jax.nn.log_softmax(scores - 1e3 * jnp.maximum(distance / cap - 1, 0.0)), distance
 
 
 def leakage(table: Any, gains: Any, sharpness: Any, information: Any) -> Any:
     """A share of I(X;Z) in nats, the rest the smoothed g-vulnerability, of P(secret, report)."""
     column = jnp.maximum(table.sum(axis=0), _LEAST)
-    posterior = table / column
+    posterior = table / column[None, :]
     prior = table.sum(axis=1, keepdims=True) + _LEAST
     bits = (table * (jnp.log(posterior + _LEAST) - jnp.log(prior))).sum()
     worth = jax.scipy.special.logsumexp(sharpness * (gains @ posterior), axis=0) / sharpness
     return information * bits + (1 - information) * (column * worth).sum()
 
 
-@partial(jax.jit, static_argnames=("plan", "steps"))
+@partial(jax.jit, static_argnames=("config", "steps"))
 def learn(
     state: State,
-    scene: Scene,
+    data: TrainingData,
     key: Any,
     first: Any,
     share: tuple[Any, Any],
     *,
-    plan: Plan,
+    config: StaticConfig,
     steps: int,
 ) -> tuple[State, dict]:
-    """So many steps; `share` of the learning (or of the lesson) is done before and after them.
-    `first` numbers the first step."""
-    taught = scene.lesson is not None
+    """Take `steps` steps; `share` of the learning (or of the distillation) is done before and after
+    them.  `first` numbers the first step."""
+    distilling = data.teacher_law is not None
 
     def step(state: State, number: Any) -> tuple[State, dict]:
         done = share[0] + (share[1] - share[0]) * (number - first) / steps
-        rise = 1.0 if taught else jnp.clip(done / _SHARP_BY, 0.0, 1.0)
+        rise = 1.0 if distilling else jnp.clip(done / _SHARP_BY, 0.0, 1.0)
         sharpness = jnp.exp(jnp.log(_FIRST) + (jnp.log(_LAST) - jnp.log(_FIRST)) * rise)
-        early = 0.0 if taught else jnp.clip(1 - done / _INFORMATION_UNTIL, 0.0, 1.0)
-        information = 1.0 if plan.information else early * (1 - plan.blend) + plan.blend
-        draw = _drawn(scene, jax.random.fold_in(key, number), plan)
+        early = 0.0 if distilling else jnp.clip(1 - done / _INFORMATION_UNTIL, 0.0, 1.0)
+        information = 1.0 if config.information else early * (1 - config.blend) + config.blend
+        draw = _drawn(data, jax.random.fold_in(key, number), config)
         (_, notes), gradient = jax.value_and_grad(_cost, has_aux=True)(
-            state.weights, state.prices, scene, draw, (sharpness, information), plan
+            state.weights, state.prices, data, draw, (sharpness, information), config
         )
         change, moments = _ADAM.update(gradient, state.moments)
-        rate = plan.rate * (0.02 + 0.98 * 0.5 * (1 + jnp.cos(jnp.pi * done)))
+        rate = config.rate * (0.02 + 0.98 * 0.5 * (1 + jnp.cos(jnp.pi * done)))
         change = change._replace(
-            places=jnp.where((done < _PLACES_UNTIL) & (not taught), change.places, 0.0)
+            places=jnp.where((done < _PLACES_UNTIL) & (not distilling), change.places, 0.0)
         )
         weights = jax.tree.map(lambda weight, move: weight - rate * move, state.weights, change)
         prices = jnp.maximum(state.prices + _DUAL_RATE * _PENALTY * notes["over"], 0.0)
@@ -141,22 +142,22 @@ def learn(
     return state, jax.tree.map(lambda value: value[-1], notes)
 
 
-def _drawn(scene: Scene, key: Any, plan: Plan) -> dict:
+def _drawn(data: TrainingData, key: Any, config: StaticConfig) -> dict:
     """Rows of the data (all, or a fair draw), and the data drawn anew: some check-ins of each user,
     moved."""
     rows_key, pick_key, far_key, way_key, other_key = jax.random.split(key, 5)
-    users, count = scene.table.shape
-    if plan.rows < count:
-        mass = scene.table.sum(axis=0)
-        rows = jax.random.choice(rows_key, count, (plan.rows,), p=mass)
-        weight = 1 / (mass[rows] * plan.rows)
+    users, count = data.table.shape
+    if config.rows < count:
+        mass = data.table.sum(axis=0)
+        rows = jax.random.choice(rows_key, count, (config.rows,), p=mass)
+        weight = 1 / (mass[rows] * config.rows)
     else:
         rows, weight = jnp.arange(count), jnp.ones(count)
-    shape = (users, plan.redraws * plan.per_user)
-    picked = jax.vmap(jnp.searchsorted)(scene.height, jax.random.uniform(pick_key, shape))
-    far = scene.gaps[jax.random.randint(far_key, shape, 0, len(scene.gaps))]
+    shape = (users, config.redraws * config.per_user)
+    picked = jax.vmap(jnp.searchsorted)(data.height, jax.random.uniform(pick_key, shape))
+    far = data.gaps[jax.random.randint(far_key, shape, 0, len(data.gaps))]
     way = 2 * jnp.pi * jax.random.uniform(way_key, shape)
-    moved = scene.truths[jnp.minimum(picked, count - 1)] + jnp.stack(
+    moved = data.truths[jnp.minimum(picked, count - 1)] + jnp.stack(
         [far * jnp.cos(way), far * jnp.sin(way)], axis=-1
     )
     return {
@@ -168,80 +169,92 @@ def _drawn(scene: Scene, key: Any, plan: Plan) -> dict:
 
 
 def _cost(
-    weights: Weights, prices: Any, scene: Scene, draw: dict, how: tuple[Any, Any], plan: Plan
+    weights: Weights,
+    prices: Any,
+    data: TrainingData,
+    draw: dict,
+    smoothing: tuple[Any, Any],
+    config: StaticConfig,
 ) -> tuple[Any, dict]:
-    sharpness, information = how
+    sharpness, information = smoothing
     truths, table, charges = (
-        array[draw["rows"]] for array in (scene.truths, scene.table.T, scene.charges.T)
+        array[draw["rows"]] for array in (data.truths, data.table.T, data.charges.T)
     )
-    table, charges = table.T * draw["weight"], charges.T * draw["weight"]
-    logs, distance = log_chances(weights, scene.waves, truths, scene.cap)
+    weight = draw["weight"][None, :]
+    table, charges = table.T * weight, charges.T * weight
+    logs, distance = log_chances(weights, data.waves, truths, data.cap)
     chances = jnp.exp(logs)
-    told = table @ chances
-    leaked = leakage(told, scene.gains, sharpness, information)
-    spent = charges @ (chances * _loss(plan, truths, weights.places, distance)).sum(axis=1)
-    if plan.doubt > 0:
-        again, spent_again = _redrawn(weights, scene, draw["moved"], how, plan)
-        leaked = (1 - plan.doubt) * leaked + plan.doubt * again
-        spent = (1 - plan.doubt) * spent + plan.doubt * spent_again
-    over = spent / scene.limits - 1
+    joint = table @ chances
+    leaked = leakage(joint, data.gains, sharpness, information)
+    spent = charges @ (chances * _loss(config, truths, weights.places, distance)).sum(axis=1)
+    if config.resampled > 0:
+        again, spent_again = _redrawn(weights, data, draw["moved"], smoothing, config)
+        leaked = (1 - config.resampled) * leaked + config.resampled * again
+        spent = (1 - config.resampled) * spent + config.resampled * spent_again
+    over = spent / data.limits - 1
     pressed = prices + _PENALTY * over > 0
     held = jnp.where(
         pressed, prices * over + _PENALTY / 2 * over**2, -(prices**2) / (2 * _PENALTY)
     ).sum()
-    cost = leaked + held + _LIMIT_PENALTY * _beyond_limits(told, logs, truths, draw["other"], plan)
-    if scene.lesson is not None:
-        cost += _LESSON * _divergence(scene.lesson[draw["rows"]], logs, table.sum(axis=0))
+    cost = (
+        leaked + held + _LIMIT_PENALTY * _beyond_limits(joint, logs, truths, draw["other"], config)
+    )
+    if data.teacher_law is not None:
+        cost += _DISTILLATION * _divergence(data.teacher_law[draw["rows"]], logs, table.sum(axis=0))
     return cost, {"payoff": leaked, "over": over}
 
 
-def _divergence(lesson: Any, logs: Any, weight: Any) -> Any:
-    """Kullback and Leibler's, of the law from the lesson."""
-    told = jnp.log(jnp.maximum(lesson, 1e-30)) - jnp.maximum(logs, -60.0)
-    return weight @ (lesson * told).sum(axis=1)
+def _divergence(teacher: Any, logs: Any, weight: Any) -> Any:
+    """Kullback and Leibler's, of the law from the teacher's."""
+    ratio = jnp.log(jnp.maximum(teacher, 1e-30)) - jnp.maximum(logs, -60.0)
+    return weight @ (teacher * ratio).sum(axis=1)
 
 
 def _redrawn(
-    weights: Weights, scene: Scene, moved: Any, how: tuple[Any, Any], plan: Plan
+    weights: Weights,
+    data: TrainingData,
+    moved: Any,
+    smoothing: tuple[Any, Any],
+    config: StaticConfig,
 ) -> tuple[Any, Any]:
     """Leakage and spending on the data drawn anew, averaged over the redraws."""
-    users = scene.table.shape[0]
+    users = data.table.shape[0]
     places = len(weights.places)
     moved = moved.reshape(-1, 2)
-    logs, distance = log_chances(weights, scene.waves, moved, scene.cap)
+    logs, distance = log_chances(weights, data.waves, moved, data.cap)
     chances = jnp.exp(logs)
-    prior = scene.table.sum(axis=1)
-    by_draw = chances.reshape(users, plan.redraws, plan.per_user, places).mean(axis=2)
+    prior = data.table.sum(axis=1)
+    by_draw = chances.reshape(users, config.redraws, config.per_user, places).mean(axis=2)
     tables = jnp.moveaxis(by_draw * prior[:, None, None], 1, 0)
-    leaked = jax.vmap(lambda table: leakage(table, scene.gains, how[0], how[1]))(tables).mean()
+    leaked = jax.vmap(lambda table: leakage(table, data.gains, *smoothing))(tables).mean()
     cost = (
-        (chances * _loss(plan, moved, weights.places, distance))
+        (chances * _loss(config, moved, weights.places, distance))
         .sum(axis=1)
         .reshape(users, -1)
         .mean(axis=1)
     )
-    return leaked, scene.user_charges @ cost
+    return leaked, data.user_charges @ cost
 
 
-def _loss(plan: Plan, truths: Any, places: Any, distance: Any) -> Any:
-    if plan.loss is None:
-        return distance * plan.unit_m
-    return plan.loss(truths[:, None, :] * plan.unit_m, places[None, :, :] * plan.unit_m)
+def _loss(config: StaticConfig, truths: Any, places: Any, distance: Any) -> Any:
+    if config.loss is None:
+        return distance * config.unit_m
+    return config.loss(truths[:, None, :] * config.unit_m, places[None, :, :] * config.unit_m)
 
 
-def _beyond_limits(told: Any, logs: Any, truths: Any, other: Any, plan: Plan) -> Any:
+def _beyond_limits(joint: Any, logs: Any, truths: Any, other: Any, config: StaticConfig) -> Any:
     """How far the worst-case limits are exceeded, as a smooth penalty; 0 where none is set."""
     beyond = jnp.float32(0.0)
-    column = jnp.maximum(told.sum(axis=0), _LEAST)
-    highest = (told / column).max(axis=0)
-    if plan.max_posterior is not None:
-        beyond += (column * jnp.maximum(highest - 0.97 * plan.max_posterior, 0.0)).sum()
-    if plan.max_exposed is not None:
+    column = jnp.maximum(joint.sum(axis=0), _LEAST)
+    highest = (joint / column[None, :]).max(axis=0)
+    if config.max_posterior is not None:
+        beyond += (column * jnp.maximum(highest - 0.97 * config.max_posterior, 0.0)).sum()
+    if config.max_exposed is not None:
         beyond += jnp.maximum(
-            (column * jax.nn.sigmoid((highest - 0.88) * 50)).sum() - 0.9 * plan.max_exposed, 0.0
+            (column * jax.nn.sigmoid((highest - 0.88) * 50)).sum() - 0.9 * config.max_exposed, 0.0
         )
-    if plan.geo_epsilon is not None:
-        apart = jnp.sqrt(((truths - truths[other]) ** 2).sum(axis=1) + 1e-9) * plan.unit_m
+    if config.geo_epsilon is not None:
+        apart = jnp.sqrt(((truths - truths[other]) ** 2).sum(axis=1) + 1e-9) * config.unit_m
         ratio = jnp.abs(logs - logs[other]).max(axis=1) / apart
-        beyond += (jnp.maximum(ratio / plan.geo_epsilon - 0.95, 0.0) ** 2).mean()
+        beyond += (jnp.maximum(ratio / config.geo_epsilon - 0.95, 0.0) ** 2).mean()
     return beyond

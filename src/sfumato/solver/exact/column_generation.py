@@ -1,17 +1,24 @@
 """Exact optimum over many reports: solve over a few, price all, add those that pay, stop at a
 proven gap."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from sfumato.solver.deadline import NEVER, Deadline
 from sfumato.solver.exact.interior_point import Restricted, solve_restricted
+from sfumato.solver.exact.leakage_curves import (
+    Information,
+    Vulnerability,
+    information,
+    vulnerability,
+)
 from sfumato.solver.exact.pricing import Budgets, price, price_tight
-from sfumato.solver.exact.task import Task, check_feasible, nearest_reports, within_budgets
+from sfumato.solver.exact.task import Task, nearest_reports, repaired
 
-_ALL_AT_ONCE = 100_000  # pairs (truth, report) that one interior-point run takes without pricing
+_FEW_PAIRS = 100_000  # pairs (truth, report) that one interior-point run takes without pricing
 # the same where most truths are shared and reports are no more than truths: most are then used
 _MOST_PAIRS = 10_000_000
 _FEW_REPORTS = 100  # nearest reports join the first round where they are no more than this
@@ -49,12 +56,13 @@ class Optimum:
         return self.leakage - self.bound
 
 
-def solve(
+def generate_columns(
     task: Task,
     *,
     gap: float,
     first_reports: np.ndarray | None = None,
-    time_limit: float | None = None,
+    all_at_once: bool = True,
+    deadline: Deadline = NEVER,
     max_rounds: int = 40,
     progress: Callable[[str], None] = silent,
 ) -> Optimum:
@@ -65,17 +73,17 @@ def solve(
     Other arguments:
       first_reports: indices to begin with, such as a coarse subgrid or those of a neighbouring
       optimum; default every k-th.
-      time_limit: seconds, after which the best law so far and its proof come back, whatever their
-      gap.
-      progress: is told one line per round.
+      all_at_once: begin with all reports where they are few.
+      deadline: after it the best law so far and its proof come back, whatever their gap.
+      progress: is called with one line per round.
     Raises InfeasibleBudget with the smallest feasible budget.
     """
-    deadline = np.inf if time_limit is None else time.monotonic() + time_limit
     least, where = nearest_reports(task)
-    check_feasible(task, least)
+    task.check_feasible(least)
+    curve = partial(Information, prior=task.prior) if task.information else Vulnerability
     budgets = Budgets.of(task, least)
     truths = task.joint.shape[1]
-    active = _first(task, first_reports, budgets, where)
+    active = _first(task, first_reports, budgets, where, all_at_once)
     everything = len(active) == task.report_count
     touched, dropped = np.zeros((2, task.report_count), dtype=bool)
     best: tuple[float, np.ndarray, np.ndarray, float] | None = None
@@ -88,14 +96,10 @@ def solve(
             usable = allowed.any(axis=0)
             active, loss, allowed = active[usable], loss[:, usable], allowed[:, usable]
         problem = Restricted(task.weights, loss, budgets.charges, budgets.limits, allowed)
-        point = solve_restricted(
-            problem, prior=task.prior if task.information else None, gap=goal, deadline=deadline
-        )
-        nearest_law = np.zeros_like(loss)
-        nearest_law[np.arange(truths), loss.argmin(axis=1)] = 1.0
-        law = within_budgets(point.mechanism, loss, nearest_law, budgets.charges, budgets.limits)
+        point = solve_restricted(problem, curve=curve, gap=goal, deadline=deadline)
+        law = repaired(point.mechanism, loss, budgets.charges, budgets.limits)
         leakage = measured_leakage(task, law)
-        shares, bound, wanted = price(task, point, active, budgets)
+        shares, bound, wanted = price(task, point.shares, point.multipliers, active, budgets)
         touched[active] = True
         if best is None or leakage < best[0]:
             best = (leakage, law, active, float(task.truth_mass @ np.sum(law * loss, axis=1)))
@@ -106,7 +110,7 @@ def solve(
             f" {leakage:.6f}, own gap {point.leakage - point.bound:.1e}, bound {bound:.6f}"
         )
         missing = best[0] - proof[0]
-        if missing <= gap or everything or time.monotonic() > deadline:
+        if missing <= gap or everything or deadline.passed:
             break
         goal = max(min(goal, 0.15 * missing), 0.6 * gap)
         if (
@@ -153,15 +157,18 @@ def _proof_without_reports(task: Task, budgets: Budgets) -> tuple[float, np.ndar
 
 
 def _first(
-    task: Task, first_reports: np.ndarray | None, budgets: Budgets, where: np.ndarray
+    task: Task,
+    first_reports: np.ndarray | None,
+    budgets: Budgets,
+    where: np.ndarray,
+    all_at_once: bool,
 ) -> np.ndarray:
     """Reports of the first round: all if they are few, else the ones asked for and, where room is
     short, the nearest ones."""
     truths = task.joint.shape[1]
     shared = float(task.truth_mass[np.sum(task.joint > 0, axis=0) > 1].sum())
     most_used = task.report_count <= truths and shared > 0.5
-    few = _MOST_PAIRS if _ALL_AT_ONCE and most_used else _ALL_AT_ONCE
-    if truths * task.report_count <= few:
+    if all_at_once and truths * task.report_count <= (_MOST_PAIRS if most_used else _FEW_PAIRS):
         return np.arange(task.report_count)
     if first_reports is None:
         first_reports = np.arange(0, task.report_count, max(1, task.report_count // 150))
@@ -174,8 +181,4 @@ def _first(
 def measured_leakage(task: Task, law: np.ndarray) -> float:
     """Leakage of the law as it will be sampled: vulnerability, or I(X;Z) in nats."""
     joint_zx = law.T @ task.weights
-    if not task.information:
-        return float(joint_zx.max(axis=1).sum())
-    joint_zx = joint_zx[joint_zx.sum(axis=1) > 0]
-    ratio = joint_zx / (joint_zx.sum(axis=1, keepdims=True) * task.prior)
-    return float(np.sum(joint_zx * np.log(np.where(joint_zx > 0, ratio, 1.0))))
+    return information(joint_zx, task.prior) if task.information else vulnerability(joint_zx)

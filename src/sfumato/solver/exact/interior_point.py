@@ -11,11 +11,13 @@ matrix of size "guesses", so a step over a million (w,z) pairs costs a few matri
 iterate keeps the budgets. Barred pairs (a hard cap) stay at law 0 with reduced cost 1.
 """
 
-import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from sfumato.solver.deadline import NEVER, Deadline
 from sfumato.solver.exact.leakage_curves import Information, Vulnerability, longest_step
 from sfumato.solver.exact.newton_system import Pieces, smaller_side
 
@@ -24,6 +26,9 @@ _CORRECTORS = (
 )
 _START_ROUNDS = 200
 _IN_CACHE = 16_384  # pairs worked on at a time, so that what a step makes stays in the cache
+
+
+Curve = Callable[[np.ndarray, float], Vulnerability | Information]  # of P(report, secret), barrier
 
 
 @dataclass(frozen=True)
@@ -59,17 +64,17 @@ class Point:
 def solve_restricted(
     problem: Restricted,
     *,
-    prior: np.ndarray | None = None,
+    curve: Curve = Vulnerability,
     gap: float = 1e-9,
     max_steps: int = 400,
-    deadline: float = np.inf,
+    deadline: Deadline = NEVER,
 ) -> Point:
-    """Least leakage over the reports given: vulnerability, or information if `prior` is given.
+    """Least leakage over the reports given, for one of the two leakage curves.
 
-    Stops once leakage - bound <= gap, when rounding stops progress, or at the deadline (of
-    time.monotonic); the point says which gap was reached.
+    Stops once leakage - bound <= gap, when rounding stops progress, or at the deadline; the point
+    says which gap was reached.
     """
-    state = _State(problem, prior)
+    state = _State(problem, curve)
     best: Point | None = None
     stalled, share = 0, 0.5
     for step in range(max_steps):
@@ -78,10 +83,10 @@ def solve_restricted(
         if best is None or leakage - bound < best.leakage - best.bound:
             best = Point(state.law, state.leak.shares, state.multipliers, leakage, bound, step)
             stalled = 0
-        if best.leakage - best.bound <= gap or stalled > 25 or time.monotonic() > deadline:
+        if best.leakage - best.bound <= gap or stalled > 25 or deadline.passed:
             break
         together = state.complementarity()
-        if prior is not None and leakage - bound > 3 * together:
+        if state.leak.curved and leakage - bound > 3 * together:
             share = 0.9  # the scores have run ahead of the reduced costs: let them meet first
         try:
             state.factor()
@@ -133,18 +138,30 @@ def central_start(problem: Restricted) -> tuple[np.ndarray, float, np.ndarray]:
     raise ArithmeticError("no mechanism lies strictly inside the budgets")
 
 
-_Move = tuple[
-    np.ndarray, ...
-]  # changes of law, reduced costs, slacks, scores, spare budgets, multipliers, values
-_Bends = list[
-    np.ndarray
-]  # corrections of the products law x reduced, slack x scores, spare x multipliers
+class _Move(NamedTuple):
+    """Changes of everything that an iterate holds."""
+
+    law: np.ndarray
+    reduced: np.ndarray
+    slack: np.ndarray
+    scores: np.ndarray
+    spare: np.ndarray
+    multipliers: np.ndarray
+    values: np.ndarray
+
+
+class _Bends(NamedTuple):
+    """Corrections of the products law x reduced, slack x scores, spare x multipliers."""
+
+    law: np.ndarray
+    slack: np.ndarray
+    spare: np.ndarray
 
 
 class _State:
     """The iterate, and Newton's system at it."""
 
-    def __init__(self, problem: Restricted, prior: np.ndarray | None) -> None:
+    def __init__(self, problem: Restricted, curve: Curve) -> None:
         self.weights, self.charges, self.limits = problem.weights, problem.charges, problem.limits
         self.barred = None if problem.allowed is None or problem.allowed.all() else ~problem.allowed
         self.loss = (
@@ -155,13 +172,7 @@ class _State:
         barrier = float(self.joint_zx.max())
         self.multipliers = np.full(len(self.limits), sharpness * barrier)
         self.spare = self.limits - self._spent(self.law)
-        self.curved = prior is not None
-        self.leak: Vulnerability | Information
-        self.leak = (
-            Vulnerability(self.joint_zx, barrier)
-            if prior is None
-            else Information(self.joint_zx, prior)
-        )
+        self.leak = curve(self.joint_zx, barrier)
         cost = self._cost()
         self.values = cost.min(axis=1) - barrier * gaps
         self.reduced = self._blank(cost - self.values[:, None], 1.0)
@@ -191,7 +202,7 @@ class _State:
         """Leakage and bound of the iterate. Where the scores are curved, notes how far the reduced
         costs lag behind."""
         leakage = self.leak.leakage(self.joint_zx)
-        if not self.curved:
+        if not self.leak.curved:
             reduced = (
                 self.reduced if self.barred is None else np.where(self.barred, np.inf, self.reduced)
             )
@@ -232,14 +243,13 @@ class _State:
         )
 
     def _direction(self, target: float, bends: _Bends) -> _Move:
-        """Newton's direction towards products equal to `target` minus the bends; see `_Move` for
-        the order."""
+        """Newton's direction towards products equal to `target` minus the bends."""
         truths, guesses = self.weights.shape
         law, reduced = np.empty_like(self.law), np.empty_like(self.law)
         push, rows, spent = np.zeros((law.shape[1], guesses)), np.empty(truths), np.empty(truths)
         for block in self._blocks:  # what each pair aims at, kept in `law`
             aim = np.divide(
-                target - bends[0][block] if bends[0].ndim == 2 else target,
+                target - bends.law[block] if bends.law.ndim == 2 else target,
                 self.reduced[block],
                 out=law[block],
             )
@@ -253,8 +263,8 @@ class _State:
                 aim.sum(axis=1),
                 np.einsum("wz,wz->w", aim, self.loss[block]),
             )
-        spare_aim = target - self.spare * self.multipliers - bends[2]
-        bent = self._through(push + self.leak.pressure(target, bends[1]))
+        spare_aim = target - self.spare * self.multipliers - bends.spare
+        bent = self._through(push + self.leak.pressure(target, bends.slack))
         for block in self._blocks:
             weights, ratio = self.weights[block], self.ratio[block]
             rows[block] -= np.einsum("wa,wa->w", weights, ratio @ bent)
@@ -280,7 +290,8 @@ class _State:
             if self.drift is not None:
                 change += self.drift[block]
         spare = (spare_aim + self.spare * multipliers) / self.multipliers
-        return law, reduced, self.leak.direction(scores), scores, spare, -multipliers, values
+        slack = self.leak.direction(scores)
+        return _Move(law, reduced, slack, scores, spare, -multipliers, values)
 
     def _through(self, push: np.ndarray) -> np.ndarray:
         """F F' push, report by report."""
@@ -289,13 +300,13 @@ class _State:
         ]
 
     def _lengths(self, move: _Move) -> tuple[float, float]:
-        slack, scores = self.leak.longest(move[3], move[2])
-        primal = min(slack, longest_step(self.spare, move[4]))
-        dual = min(scores, longest_step(self.multipliers, move[5]))
+        slack, scores = self.leak.longest(move.scores, move.slack)
+        primal = min(slack, longest_step(self.spare, move.spare))
+        dual = min(scores, longest_step(self.multipliers, move.multipliers))
         for block in self._blocks:
-            primal = min(primal, longest_step(self.law[block], move[0][block]))
-            dual = min(dual, longest_step(self.reduced[block], move[1][block]))
-        return (min(primal, dual),) * 2 if self.curved else (primal, dual)
+            primal = min(primal, longest_step(self.law[block], move.law[block]))
+            dual = min(dual, longest_step(self.reduced[block], move.reduced[block]))
+        return (min(primal, dual),) * 2 if self.leak.curved else (primal, dual)
 
     def _bend(
         self, bend: np.ndarray, move: _Move, ahead: float, behind: float, target: float
@@ -303,8 +314,8 @@ class _State:
         """The bends of law x reduced after looking ahead along the move."""
         bent = np.empty_like(self.law)
         for block in self._blocks:
-            product = (self.law[block] + ahead * move[0][block]) * (
-                self.reduced[block] + behind * move[1][block]
+            product = (self.law[block] + ahead * move.law[block]) * (
+                self.reduced[block] + behind * move.reduced[block]
             )
             np.subtract(
                 bend[block] if bend.ndim == 2 else 0.0, _towards(product, target), out=bent[block]
@@ -314,32 +325,36 @@ class _State:
     def advance(self, target: float) -> float:
         """Move towards products equal to `target`; returns the shorter of the primal and dual step
         lengths."""
-        bends: _Bends = [np.zeros(1), np.zeros(1), np.zeros(1)]
+        bends = _Bends(np.zeros(1), np.zeros(1), np.zeros(1))
         move = self._direction(target, bends)
         primal, dual = self._lengths(move)
         for _ in range(_CORRECTORS):
             if min(primal, dual) > 0.9:
                 break
             ahead, behind = min(1.0, 1.5 * primal + 0.1), min(1.0, 1.5 * dual + 0.1)
-            slacks = (self.leak.slack + ahead * move[2]) * (self.leak.scores + behind * move[3])
-            spares = (self.spare + ahead * move[4]) * (self.multipliers + behind * move[5])
-            bends = [
-                self._bend(bends[0], move, ahead, behind, target),
-                bends[1] - _towards(slacks, target),
-                bends[2] - _towards(spares, target),
-            ]
+            slacks = (self.leak.slack + ahead * move.slack) * (
+                self.leak.scores + behind * move.scores
+            )
+            spares = (self.spare + ahead * move.spare) * (
+                self.multipliers + behind * move.multipliers
+            )
+            bends = _Bends(
+                self._bend(bends.law, move, ahead, behind, target),
+                bends.slack - _towards(slacks, target),
+                bends.spare - _towards(spares, target),
+            )
             other = self._direction(target, bends)
             lengths = self._lengths(other)
             if sum(lengths) < primal + dual + 0.05:
                 break
             move, (primal, dual) = other, lengths
-        self.law = self.law + primal * move[0]
+        self.law = self.law + primal * move.law
         self.joint_zx = self.law.T @ self.weights
-        self.reduced += dual * move[1]
-        self.spare = self.spare + primal * move[4]
-        self.multipliers = self.multipliers + dual * move[5]
-        self.values = self.values + dual * move[6]
-        self.leak.move(self.joint_zx, move[3], move[2], primal, dual)
+        self.reduced += dual * move.reduced
+        self.spare = self.spare + primal * move.spare
+        self.multipliers = self.multipliers + dual * move.multipliers
+        self.values = self.values + dual * move.values
+        self.leak.move(self.joint_zx, move.scores, move.slack, primal, dual)
         return min(primal, dual)
 
 

@@ -6,8 +6,22 @@ import numpy as np
 _TO_BOUNDARY = 0.95  # share of the way to the nearest wall that a step may go
 
 
+def vulnerability(joint_zx: np.ndarray) -> float:
+    """Sum over reports of the largest entry of J, reports x guesses."""
+    return float(joint_zx.max(axis=1).sum())
+
+
+def information(joint_zx: np.ndarray, prior: np.ndarray) -> float:
+    """I(X;Z) in nats of P(report, secret)."""
+    joint_zx = joint_zx[joint_zx.sum(axis=1) > 0]
+    ratio = joint_zx / (joint_zx.sum(axis=1, keepdims=True) * prior)
+    return float(np.sum(joint_zx * np.log(np.where(joint_zx > 0, ratio, 1.0))))
+
+
 class Vulnerability:
     """F(J) = max_a J(a): slacks r = t - J >= 0 against scores s >= 0 that sum to 1."""
+
+    curved = False
 
     def __init__(self, joint_zx: np.ndarray, barrier: float) -> None:
         reports, guesses = joint_zx.shape
@@ -61,18 +75,18 @@ class Vulnerability:
         """The scores as probability vectors, reports x guesses."""
         return self.scores
 
-    @staticmethod
-    def leakage(joint_zx: np.ndarray) -> float:
-        return float(joint_zx.max(axis=1).sum())
+    def leakage(self, joint_zx: np.ndarray) -> float:
+        return vulnerability(joint_zx)
 
 
 class Information:
     """F(J) = sum_a J(a) log( J(a) / (p(a) J) ): the scores are its gradient."""
 
+    curved = True
     pairs = 0
     slack = np.zeros(1)  # none of its own
 
-    def __init__(self, joint_zx: np.ndarray, prior: np.ndarray) -> None:
+    def __init__(self, joint_zx: np.ndarray, barrier: float, *, prior: np.ndarray) -> None:
         self._prior = prior
         self._see(joint_zx)
 
@@ -117,9 +131,7 @@ class Information:
         self._see(joint_zx)
 
     def leakage(self, joint_zx: np.ndarray) -> float:
-        total = joint_zx.sum(axis=1, keepdims=True) * self._prior
-        ratio = np.where(joint_zx > 0, joint_zx / total, 1.0)
-        return float(np.sum(joint_zx * np.log(ratio)))
+        return information(joint_zx, self._prior)
 
 
 def _orthogonal_to(vectors: np.ndarray) -> np.ndarray:

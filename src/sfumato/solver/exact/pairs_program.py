@@ -6,7 +6,8 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import coo_array, csc_array
 
-from sfumato.solver.exact.task import Task
+from sfumato.solver.deadline import NEVER, Deadline
+from sfumato.solver.exact.task import TINY, Task, mixing_share
 
 
 @dataclass(frozen=True)
@@ -32,10 +33,10 @@ class Answer:
     multipliers: np.ndarray
 
 
-def solve_pairs(task: Task, pairs: Pairs, *, time_limit: float = np.inf) -> Answer | None:
+def solve_pairs(task: Task, pairs: Pairs, *, deadline: Deadline = NEVER) -> Answer | None:
     """Least vulnerability of a law that makes only these pairs, by HiGHS; None if the time was too
     short."""
-    if time_limit <= 0:
+    if deadline.passed:
         return None
     weights = task.weights
     truths, guesses = weights.shape
@@ -68,7 +69,7 @@ def solve_pairs(task: Task, pairs: Pairs, *, time_limit: float = np.inf) -> Answ
         b_eq=np.ones(truths),
         bounds=np.stack([lowest, np.full(columns, np.inf)], axis=1),
         method="highs-ipm",
-        options={"time_limit": min(time_limit, 1e7)},
+        options={"time_limit": min(deadline.left, 1e7)},
     )
     if found.x is None or found.status != 0:
         return None
@@ -79,22 +80,18 @@ def solve_pairs(task: Task, pairs: Pairs, *, time_limit: float = np.inf) -> Answ
     )
 
 
-def within_limits(task: Task, pairs: Pairs, law: np.ndarray, nearest: np.ndarray) -> np.ndarray:
-    """The law with rows that sum to 1 and every budget kept, by mixing in as little of the nearest
-    reports as needed.
+def repaired_pairs(task: Task, pairs: Pairs, law: np.ndarray, nearest: np.ndarray) -> np.ndarray:
+    """`task.repaired` for a law over pairs, where rows may also be empty.
 
     nearest: the place of each truth's nearest report in the list of pairs.
     """
     charges, limits = task.budgets()
-    law = np.where(law > 1e-11, law, 0.0)
-    law[nearest] += np.bincount(pairs.truth, law) == 0  # rows that are still empty
+    law = np.where(law > TINY, law, 0.0)
+    law[nearest] += np.bincount(pairs.truth, law) == 0
     law = law / np.bincount(pairs.truth, law)[pairs.truth]
     spent = charges.T @ np.bincount(pairs.truth, law * pairs.loss)
-    floor = charges.T @ pairs.loss[nearest]
-    late = spent > limits
-    if late.any():
-        over = (spent - limits)[late] / np.maximum(spent - floor, 1e-300)[late]
-        share = min(1.0, float(over.max()) * (1 + 1e-12) + 1e-15)
+    share = mixing_share(spent, charges.T @ pairs.loss[nearest], limits)
+    if share > 0:
         law = (1 - share) * law
         law[nearest] += share
     return law

@@ -19,7 +19,8 @@ import numpy as np
 
 from sfumato.measure.cells import Cells
 from sfumato.mechanism.law import euclidean
-from sfumato.solver.exact.column_generation import silent, solve
+from sfumato.solver.deadline import NEVER, Deadline
+from sfumato.solver.exact.column_generation import generate_columns, silent
 from sfumato.solver.exact.pricing import cost_of, scores_for
 from sfumato.solver.exact.task import Task
 
@@ -121,7 +122,7 @@ def values_off_grid(
     first: np.ndarray,
     *,
     gap: float,
-    time_limit: float | None = None,
+    deadline: Deadline = NEVER,
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Each truth's least cost, the multipliers and the bound of the optimum over the middles of the
     cells and the truths' own places.
@@ -136,7 +137,8 @@ def values_off_grid(
 
     both = replace(task, loss_of=loss_of, report_count=len(places))
     some = len(centres_m) + np.arange(0, len(truths_m), max(1, len(truths_m) // _FIRST_TRUTHS))
-    found = solve(both, gap=gap, first_reports=np.concatenate([first, some]), time_limit=time_limit)
+    start = np.concatenate([first, some])
+    found = generate_columns(both, gap=gap, first_reports=start, deadline=deadline)
     prices, values = task.budgets()[0] @ found.multipliers, np.full(len(truths_m), np.inf)
     for chosen in both.chunks():
         np.minimum(

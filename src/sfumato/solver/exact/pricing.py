@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.solver.exact.interior_point import Point
 from sfumato.solver.exact.least_scores import least_scores
 from sfumato.solver.exact.task import Task
 
@@ -142,13 +141,16 @@ def _spread(task: Task, worst: np.ndarray, price_of_loss: float) -> np.ndarray:
 
 
 def price(
-    task: Task, point: Point, active: np.ndarray, budgets: Budgets
+    task: Task, own: np.ndarray, multipliers: np.ndarray, active: np.ndarray, budgets: Budgets
 ) -> tuple[np.ndarray, float, np.ndarray]:
-    """Shares at every report, the bound they prove, and the reports most worth adding."""
+    """Shares at every report, the bound they prove, and the reports most worth adding.
+
+    own: shares at the `active` reports.  multipliers: one per live budget.
+    """
     mass = task.truth_mass
-    price_of_loss = budgets.charges @ point.multipliers
+    price_of_loss = budgets.charges @ multipliers
     shares = np.empty((task.report_count, task.weights.shape[1]))
-    own = _positive(task, point.shares)
+    own = _positive(task, own)
     shares[active] = own
     loss = task.loss_of(active)
     values = cost_of(task, own, loss, price_of_loss, budgets.allowed(task, loss)).min(axis=1)
@@ -167,7 +169,7 @@ def price(
         worst[indices] = np.max((values[:, None] - cost) / mass[:, None], axis=0)
         floor = np.minimum(floor, cost.min(axis=1))
     wanted = _spread(task, worst, float(np.sum(price_of_loss)))
-    return shares, float(floor.sum() - point.multipliers @ budgets.limits), wanted
+    return shares, float(floor.sum() - multipliers @ budgets.limits), wanted
 
 
 def needs(

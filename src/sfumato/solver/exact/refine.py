@@ -9,16 +9,15 @@ join. Every bound is taken over all pairs and every leakage is measured on the l
 the merging does to places and losses can cost time, never truth.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sfumato.solver.exact.column_generation import Optimum, silent
-from sfumato.solver.exact.column_generation import solve as generate_columns
+from sfumato.solver.deadline import NEVER, Deadline
+from sfumato.solver.exact.column_generation import Optimum, generate_columns, silent
 from sfumato.solver.exact.grid_proof import GridProof
-from sfumato.solver.exact.pairs_program import Pairs, leakage_of, solve_pairs, within_limits
+from sfumato.solver.exact.pairs_program import Pairs, leakage_of, repaired_pairs, solve_pairs
 from sfumato.solver.exact.pricing import Budgets
 from sfumato.solver.exact.task import Task, nearest_reports
 
@@ -51,7 +50,7 @@ def solve_on_cells(
     *,
     gap: float,
     first_reports: np.ndarray | None = None,
-    time_limit: float | None = None,
+    deadline: Deadline = NEVER,
     progress: Callable[[str], None] = silent,
 ) -> Optimum:
     """The least leakage within the budgets, up to `gap`: from coarse to fine where that pays, else
@@ -59,21 +58,18 @@ def solve_on_cells(
     if worth_merging(task, places):
         coarse_task, coarse_places = merged(task, places)
         if _room(task) and _room(coarse_task):
-            half = None if time_limit is None else time_limit / 2
-            start = time.monotonic()
             coarse = solve_on_cells(
                 coarse_task,
                 coarse_places,
                 gap=_COARSE_SHARE * gap,
-                time_limit=half,
+                deadline=deadline.share(0.5),
                 progress=progress,
             )
-            left = None if time_limit is None else time_limit - (time.monotonic() - start)
             return refined(
-                task, places, coarse, coarse_places, gap=gap, time_limit=left, progress=progress
+                task, places, coarse, coarse_places, gap=gap, deadline=deadline, progress=progress
             )
     return generate_columns(
-        task, gap=gap, first_reports=first_reports, time_limit=time_limit, progress=progress
+        task, gap=gap, first_reports=first_reports, deadline=deadline, progress=progress
     )
 
 
@@ -106,11 +102,10 @@ def refined(
     coarse_places: Places,
     *,
     gap: float,
-    time_limit: float | None = None,
+    deadline: Deadline = NEVER,
     progress: Callable[[str], None] = silent,
 ) -> Optimum:
     """The optimum from that of the merged problem."""
-    deadline = np.inf if time_limit is None else time.monotonic() + time_limit
     least, where = nearest_reports(task)
     budgets = Budgets.of(task, least)
     scores = interpolated(coarse.scores, places, coarse_places)
@@ -125,10 +120,10 @@ def refined(
             task.report_count,
         )
         nearest = np.searchsorted(_key(pairs, task.report_count), nearest_keys)
-        answer = solve_pairs(task, pairs, time_limit=max(deadline - time.monotonic(), 0.0))
+        answer = solve_pairs(task, pairs, deadline=deadline)
         if answer is None and best is not None:
             break  # out of time
-        law = within_limits(
+        law = repaired_pairs(
             task, pairs, np.zeros(len(pairs)) if answer is None else answer.law, nearest
         )
         leakage = leakage_of(task, pairs, law)
@@ -137,7 +132,7 @@ def refined(
         if answer is None:
             break
         touched = max(touched, len(pairs))
-        if best[0] - proof.bound > gap and time.monotonic() < deadline:
+        if best[0] - proof.bound > gap and not deadline.passed:
             proof = proof.towards(
                 GridProof.fitted(task, budgets, answer.values, answer.multipliers)
             )
@@ -145,7 +140,7 @@ def refined(
             f"{len(where)} truths, round {round_number}: {len(pairs)} pairs, leakage {best[0]:.6f},"
             f" bound {proof.bound:.6f}"
         )
-        if best[0] - proof.bound <= gap or time.monotonic() > deadline:
+        if best[0] - proof.bound <= gap or deadline.passed:
             break
         used = law > 0
         used[nearest] = True

@@ -1,14 +1,15 @@
 """The question turned round: the least average loss that allows a wanted Bayes error."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sfumato.errors import ProblemError
-from sfumato.solver.exact.column_generation import measured_leakage, silent, solve
-from sfumato.solver.exact.task import InfeasibleBudget, Task, nearest_reports
+from sfumato.solver.deadline import NEVER, Deadline
+from sfumato.solver.exact.column_generation import generate_columns, measured_leakage, silent
+from sfumato.solver.exact.task import Task, nearest_reports
+from sfumato.solver.feasible import InfeasibleBudget
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ def min_loss_given_max_leakage(
     tolerance: float = 1e-3,
     gap: float | None = None,
     max_rounds: int = 30,
-    time_limit: float | None = None,
+    deadline: Deadline = NEVER,
     progress: Callable[[str], None] = silent,
 ) -> SmallestLoss:
     """Least average loss of a mechanism that leaks at most `leakage` (Bayes error b: leakage 1 -
@@ -39,7 +40,7 @@ def min_loss_given_max_leakage(
     tolerance: loss - loss_bound at the end, relative to the loss. At the very least leakage that
     exists the question is ill posed (a hair of leakage moves the loss a lot): the two may then stay
     further apart.
-    time_limit: seconds, after which the best so far comes back, with the two as far apart as they
+    deadline: after it the best so far comes back, with the two as far apart as they
     are. The least leakage is convex in the budget. Each solve at budget L gives a tangent, bound -
     lambda (L' - L), hence a loss that nobody can go below; mixing two laws on either side gives one
     that is reached.
@@ -47,16 +48,15 @@ def min_loss_given_max_leakage(
     if task.user_max_loss is not None:
         raise ProblemError("budgets per secret do not go with the smallest average loss")
     gap = max(1e-7, 1e-2 * tolerance) if gap is None else gap
-    deadline = None if time_limit is None else time.monotonic() + time_limit
     where = nearest_reports(task)[1]
     low = _law_of(task, np.unique(where), np.searchsorted(np.unique(where), where))
     if low.leakage <= leakage:
         return replace(low, loss_bound=low.loss)
-    high = _least_leaking(task, gap, time_limit)
+    high = _least_leaking(task, gap, deadline)
     if high.leakage > leakage + 1e-12:
-        if deadline is not None and time.monotonic() > deadline:
+        if deadline.passed:
             raise ProblemError(
-                f"{time_limit:g} s were too short to find a mechanism within the cap that leaks"
+                "the time limit was too short to find a mechanism within the cap that leaks"
                 f" {leakage:g}; allow more time"
             )
         raise InfeasibleBudget(
@@ -67,11 +67,10 @@ def min_loss_given_max_leakage(
     bound, budget = low.loss, mixed.loss
     tried: set[float] = set()
     for _ in range(max_rounds):
-        left = None if deadline is None else deadline - time.monotonic()
-        if left is not None and left <= 0:
+        if deadline.passed:
             break
         tried.add(budget)
-        found = solve(replace(task, max_loss=budget), gap=gap, time_limit=left)
+        found = generate_columns(replace(task, max_loss=budget), gap=gap, deadline=deadline)
         price = float(found.multipliers[0])
         if price > 0:
             bound = max(bound, budget + (found.bound - leakage) / price)
@@ -105,7 +104,7 @@ def _measure(task: Task, mechanism: np.ndarray, reports: np.ndarray) -> Smallest
     return SmallestLoss(mechanism, reports, loss, 0.0, measured_leakage(task, mechanism))
 
 
-def _least_leaking(task: Task, gap: float, time_limit: float | None) -> SmallestLoss:
+def _least_leaking(task: Task, gap: float, deadline: Deadline) -> SmallestLoss:
     """The cheapest single report; under a cap, the least leakage that the cap allows."""
     best, cheapest, top = 0, np.inf, 0.0
     for indices in task.chunks():
@@ -116,7 +115,7 @@ def _least_leaking(task: Task, gap: float, time_limit: float | None) -> Smallest
             cheapest, best = float(mean.min()), int(indices[mean.argmin()])
     if task.cap is None:
         return _law_of(task, np.array([best]), np.zeros(task.joint.shape[1], dtype=int))
-    found = solve(replace(task, max_loss=top + 1.0), gap=gap, time_limit=time_limit)
+    found = generate_columns(replace(task, max_loss=top + 1.0), gap=gap, deadline=deadline)
     return _measure(task, found.mechanism, found.reports)
 
 

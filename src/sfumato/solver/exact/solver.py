@@ -1,39 +1,52 @@
-"""The best mechanism on a grid, with its proof."""
+"""The best mechanism on a grid, with its proof; and the proof alone, for a problem that another
+solver answers."""
 
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.spatial import cKDTree
 
 from sfumato.data.categories import CategoricalData
-from sfumato.errors import ProblemError, SfumatoError
+from sfumato.data.samples import Samples
+from sfumato.errors import ProblemError, SfumatoError, arg
+from sfumato.measure.bound import bound_grid
 from sfumato.measure.cells import Cells, covers_hull
 from sfumato.measure.certificate import Certificate, PlaneProof, Proof, claim_of
 from sfumato.measure.objective import Gain
 from sfumato.mechanism.channel import Channel
 from sfumato.mechanism.law import euclidean, squared
-from sfumato.solver.exact.column_generation import Optimum
-from sfumato.solver.exact.column_generation import solve as generate_columns
+from sfumato.solver.deadline import NEVER, Deadline
+from sfumato.solver.exact.column_generation import Optimum, generate_columns, silent
 from sfumato.solver.exact.plane_proof import split_to_keep, split_until, values_off_grid
 from sfumato.solver.exact.refine import Places, solve_on_cells
 from sfumato.solver.exact.smallest_loss import min_loss_given_max_leakage
 from sfumato.solver.exact.task import Task
+from sfumato.solver.outcome import (
+    Checkpoint,
+    Ended,
+    Ending,
+    LossProved,
+    Outcome,
+    Progress,
+    Proved,
+)
 from sfumato.solver.problem import Problem
-from sfumato.solver.solution import Outcome
+from sfumato.solver.setting import setting
 
 _RELATIVE = 0.008  # of the leakage, for objectives that have no natural scale
-_PLANE_SLACK, _PLANE_SLACK_BITS = (
-    0.008,
-    0.009,
-)  # how far below the grid's bound the plane's may end: probability or gain; information
-# times that slack is what half a cell may be worth for such a solve: on coarser cells grid and
-# plane lie far apart anyway
+# how far below the grid's bound the plane's may end: probability or gain; information in bits
+_PLANE_SLACK, _PLANE_SLACK_BITS = 0.008, 0.009
+# times that slack is what half a cell may be worth for a solve off the grid: on coarser cells grid
+# and plane lie far apart anyway
 _FINE = 8
-_MOST_OFF_GRID = (
-    20_000_000  # pairs of truths and places up to which the plane gets a solve of its own
-)
+_MOST_OFF_GRID = 20_000_000  # pairs of truths and places up to which the plane gets its own solve
 _FIRST_REPORTS = 600  # reports that a solve over many begins with
+_PROOF_GAP = 2e-3  # of a proof for another solver's mechanism
+_PROOF_TRUTHS = 2500  # up to this number the program of such a proof has all of them
 
 
 @dataclass(frozen=True)
@@ -41,21 +54,31 @@ class Exact:
     """The mechanism that leaks least within the budgets, on reports at the cells of the grid, up to
     a proven gap.
 
-    `gap` is how far the leakage may stay above the bound: a probability for the Bayes objective;
-    for information also at most 0.8 % of the leakage.  `plane` proves a bound over the whole plane
-    as well. With a problem that asks for a Bayes error (`min_bayes_error`) it finds the smallest
-    loss instead.
+    With a problem that asks for a Bayes error (`min_bayes_error`) it finds the smallest loss.
     """
 
-    gap: float = 1e-3
-    plane: bool = True
+    gap: float = setting(
+        1e-3,
+        "How far the leakage may stay above the bound: a probability for the Bayes objective; for"
+        " information also at most 0.8 % of the leakage.",
+    )
+    plane: bool = setting(True, "Prove a bound over the whole plane as well.")
     name = "exact"
+    resumable = False
 
     def __post_init__(self) -> None:
         if not self.gap > 0:
-            raise ProblemError(f"the gap must be above 0; got {self.gap}")
+            raise ProblemError(f"{arg('gap')} must be above 0; got {self.gap}")
 
-    def solve(self, problem: Problem, *, seed: int, time_limit: float | None) -> Outcome:
+    def solve(
+        self,
+        problem: Problem,
+        *,
+        seed: int = 0,
+        deadline: Deadline = NEVER,
+        progress: Progress | None = None,
+        checkpoint: Checkpoint = None,
+    ) -> Outcome:
         """The optimum on the grid, then (for distances) a proof over the plane."""
         start = time.perf_counter()
         problem.check_feasible()
@@ -69,52 +92,52 @@ class Exact:
                 " reported; choose another"
             )
         if problem.min_bayes_error is not None:
-            return self._smallest_loss(problem, time_limit)
+            return self._smallest_loss(problem, deadline)
         history: list[dict[str, Any]] = []
-        task = task_of(problem)
-        optimum = best_within(problem, task, gap=self.gap, time_limit=time_limit, history=history)
-        on_grid = Proof(problem.reports, optimum.scores, optimum.multipliers)
-        left = None if time_limit is None else time_limit - (time.perf_counter() - start)
-        on_plane = None
-        if self.plane and problem.loss is euclidean and (left is None or left > 0):
-            on_plane = plane_proof(problem, task, optimum, time_limit=left)
+
+        def note(text: str) -> None:
+            history.append({"seconds": time.perf_counter() - start, "progress": text})
+            if progress is not None:
+                progress(history[-1])
+
+        optimum, certificate = _proved(
+            problem, gap=self.gap, plane=self.plane, deadline=deadline, progress=note
+        )
         channel = channel_of(problem, optimum.mechanism, optimum.reports)
         verify(problem, channel, claimed=optimum.leakage)
-        history.append(
-            {
-                "pairs": len(problem.places) * len(problem.reports),
-                "pairs_touched": optimum.pairs_touched,
-            }
+        pairs = len(problem.places) * len(problem.reports)
+        history.append({"pairs": pairs, "pairs_touched": optimum.pairs_touched})
+        unit = np.log(2) if problem.objective.name == "information" else 1.0
+        facts = Proved(
+            leakage=optimum.leakage / unit,
+            bound=optimum.bound / unit,
+            gap=optimum.gap / unit,
+            unit=problem.objective.unit,
+            reports=len(problem.reports),
         )
-        return Outcome(
-            channel,
-            _status(problem, optimum, late=time_limit is not None and optimum.gap > self.gap),
-            tuple(history),
-            Certificate.of(problem, on_grid, on_plane),
-        )
+        late = deadline.limited and optimum.gap > self.gap
+        return Outcome(channel, _ending(facts, late), tuple(history), certificate)
 
-    def _smallest_loss(self, problem: Problem, time_limit: float | None) -> Outcome:
+    def _smallest_loss(self, problem: Problem, deadline: Deadline) -> Outcome:
         assert problem.min_bayes_error is not None
         found = min_loss_given_max_leakage(
-            task_of(problem), 1 - problem.min_bayes_error, tolerance=self.gap, time_limit=time_limit
+            task_of(problem), 1 - problem.min_bayes_error, tolerance=self.gap, deadline=deadline
         )
         channel = channel_of(problem, found.mechanism, found.reports)
         verify(problem, channel, claimed=found.leakage)
-        late = time_limit is not None and found.loss - found.loss_bound > 2 * self.gap * max(
-            found.loss, 1.0
-        )
-        found_what = "Time limit: a loss" if late else "Smallest loss"
-        status = (
-            f"{found_what} for a Bayes error of {problem.min_bayes_error:g}: {found.loss:.2f}; no"
-            f" mechanism on this grid can have it below {found.loss_bound:.2f}."
-        )
-        return Outcome(channel, status)
+        wide = found.loss - found.loss_bound > 2 * self.gap * max(found.loss, 1.0)
+        facts = LossProved(problem.min_bayes_error, found.loss, found.loss_bound)
+        return Outcome(channel, _ending(facts, deadline.limited and wide))
 
 
-def task_of(problem: Problem) -> Task:
-    """The problem as arrays."""
+def _ending(facts: Proved | LossProved, late: bool) -> Ending:
+    return Ending(Ended.TIME_LIMIT if late else Ended.FINISHED, facts)
+
+
+def task_of(problem: Problem, reports: np.ndarray | None = None) -> Task:
+    """The problem as arrays, on its own reports or on others."""
     claim = claim_of(problem)
-    places, reports = problem.places, problem.reports
+    places, reports = problem.places, problem.reports if reports is None else reports
     return Task(
         joint=claim.joint,
         loss_of=lambda chosen: problem.loss(places[:, None, :], reports[None, chosen, :]),
@@ -129,24 +152,18 @@ def task_of(problem: Problem) -> Task:
 
 def best_within(
     problem: Problem,
-    task: Task,
     *,
     gap: float,
-    time_limit: float | None = None,
-    history: list[dict[str, Any]] | None = None,
+    deadline: Deadline = NEVER,
     first_reports: np.ndarray | None = None,
+    progress: Callable[[str], None] = silent,
 ) -> Optimum:
     """Solve to the gap; for information, again with a smaller one while the gap is too large a
     share of the leakage."""
-    start = time.perf_counter()
-
-    def note(text: str) -> None:
-        if history is not None:
-            history.append({"seconds": time.perf_counter() - start, "progress": text})
-
+    task = task_of(problem)
     if isinstance(problem.samples, CategoricalData):
         optimum = generate_columns(
-            task, gap=gap, first_reports=first_reports, time_limit=time_limit, progress=note
+            task, gap=gap, first_reports=first_reports, deadline=deadline, progress=progress
         )
     else:
         if first_reports is None and len(problem.reports) > _FIRST_REPORTS:
@@ -155,20 +172,71 @@ def best_within(
             problem.places, problem.reports, problem.grid.origin, problem.grid.cell_m, problem.loss
         )
         optimum = solve_on_cells(
-            task, places, gap=gap, first_reports=first_reports, time_limit=time_limit, progress=note
+            task, places, gap=gap, first_reports=first_reports, deadline=deadline, progress=progress
         )
-    wanted = _RELATIVE * optimum.leakage
-    if task.information and optimum.gap > max(wanted, 1e-7):
-        left = None if time_limit is None else time_limit - (time.perf_counter() - start)
-        if left is None or left > 0:
-            optimum = generate_columns(
-                task,
-                gap=max(wanted, 1e-7),
-                first_reports=optimum.reports,
-                time_limit=left,
-                progress=note,
-            )
+    wanted = max(_RELATIVE * optimum.leakage, 1e-7)
+    if task.information and optimum.gap > wanted and not deadline.passed:
+        optimum = generate_columns(
+            task, gap=wanted, first_reports=optimum.reports, deadline=deadline, progress=progress
+        )
     return optimum
+
+
+def _proved(
+    problem: Problem,
+    *,
+    gap: float,
+    plane: bool = True,
+    deadline: Deadline,
+    progress: Callable[[str], None] = silent,
+) -> tuple[Optimum, Certificate]:
+    """The optimum on the grid, and its certificate; with a proof for the plane where the loss is
+    the distance and time is left."""
+    optimum = best_within(problem, gap=gap, deadline=deadline, progress=progress)
+    on_plane = None
+    if plane and problem.loss is euclidean and not deadline.passed:
+        on_plane = plane_proof(problem, task_of(problem), optimum, deadline=deadline)
+    on_grid = Proof(problem.reports, optimum.scores, optimum.multipliers)
+    return optimum, Certificate.of(problem, on_grid, on_plane)
+
+
+def certificate_for(
+    problem: Problem, *, seed: int, deadline: Deadline = NEVER
+) -> Certificate | None:
+    """The bound that is proved in the time, for a problem that another solver answers; None where
+    there is no time at all."""
+    if deadline.passed:
+        return None
+    if len(problem.places) > _PROOF_TRUTHS:
+        return _from_a_draw(problem, seed=seed, deadline=deadline)
+    return _proved(problem, gap=_PROOF_GAP, deadline=deadline)[1]
+
+
+def _from_a_draw(problem: Problem, *, seed: int, deadline: Deadline) -> Certificate:
+    """Scores of a smaller program are scores all the same: the bound for all truths is worked out
+    with them, at its best price."""
+    assert isinstance(problem.samples, Samples)
+    random = np.random.default_rng((seed, 4))
+    each = max(1, _PROOF_TRUTHS // 2 // len(problem.samples.secrets))
+    rows = np.concatenate(
+        [
+            random.permutation(np.flatnonzero(problem.samples.secret == user))[:each]
+            for user in range(len(problem.samples.secrets))
+        ]
+    )
+    small = replace(problem, samples=problem.samples.take(np.sort(rows)))
+    optimum = best_within(small, gap=4 * _PROOF_GAP, deadline=deadline)
+    shares = optimum.scores[cKDTree(small.reports).query(problem.reports)[1]]
+    claim, loss_of = claim_of(problem), task_of(problem).loss_of
+    found = minimize_scalar(
+        lambda factor: -bound_grid(claim, shares, optimum.multipliers * factor, loss_of),
+        bounds=(0.8, 1.2),
+        method="bounded",
+        options={"maxiter": 6},
+    )
+    return Certificate.of(
+        problem, Proof(problem.reports, shares, optimum.multipliers * float(found.x))
+    )
 
 
 def _coarse(problem: Problem) -> np.ndarray:
@@ -179,11 +247,10 @@ def _coarse(problem: Problem) -> np.ndarray:
 
 
 def plane_proof(
-    problem: Problem, task: Task, optimum: Optimum, *, time_limit: float | None = None
+    problem: Problem, task: Task, optimum: Optimum, *, deadline: Deadline = NEVER
 ) -> PlaneProof | None:
     """Split the cells where the grid's bound is attained; where its values do not fit the plane,
     find values that do and split again."""
-    start = time.perf_counter()
     places, reports, half = problem.places, problem.reports, problem.grid.cell_m / 2
     cells = Cells.over(problem.grid, reports)
     if not covers_hull(places, cells):  # a cap on the distance leaves cells between the truths out
@@ -191,12 +258,11 @@ def plane_proof(
     slack = _PLANE_SLACK_BITS * float(np.log(2)) if task.information else _PLANE_SLACK
     goal = optimum.bound - slack
     found = split_until(task, places, cells, optimum.scores, optimum.multipliers, goal=goal)
-    left = None if time_limit is None else time_limit - (time.perf_counter() - start)
     small = task.cap is None and len(places) * (len(places) + len(reports)) <= _MOST_OFF_GRID
     fine = half * float(np.sum(task.budgets()[0] @ optimum.multipliers)) <= _FINE * slack
-    if found.bound < goal and small and fine and (left is None or left > 0):
+    if found.bound < goal and small and fine and not deadline.passed:
         values, multipliers, bound = values_off_grid(
-            task, places, reports, optimum.reports, gap=slack / 4, time_limit=left
+            task, places, reports, optimum.reports, gap=slack / 4, deadline=deadline
         )
         again = split_to_keep(
             task, places, cells, values, multipliers, slack=max(bound - goal, slack / 6)
@@ -242,14 +308,3 @@ def verify(problem: Problem, channel: Channel, *, claimed: float) -> None:
         faults.append(f"the leakage is {leakage:.9g}, not {claimed:.9g}")
     if faults:
         raise SfumatoError("the solver's law does not hold what it claims: " + "; ".join(faults))
-
-
-def _status(problem: Problem, optimum: Optimum, *, late: bool) -> str:
-    unit = np.log(2) if problem.objective.name == "information" else 1.0
-    word = {"bayes": "probability", "information": "bits"}.get(problem.objective.name, "gain")
-    leaks, least = optimum.leakage / unit, optimum.bound / unit
-    return (
-        f"{'Time limit: proved only to within' if late else 'Optimal within'}"
-        f" {optimum.gap / unit:.2g} ({word}): leaks {leaks:.4f}, no mechanism on these"
-        f" {len(problem.reports)} reports leaks less than {least:.4f}."
-    )

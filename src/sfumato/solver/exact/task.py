@@ -1,5 +1,5 @@
-"""The exact problem as arrays: joint table, losses in chunks, budgets; what is infeasible and
-why."""
+"""The exact problem as arrays: joint table, losses in chunks, budgets, and laws brought within
+them."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -7,11 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.errors import ProblemError
+from sfumato.solver.feasible import check_feasible
 
-
-class InfeasibleBudget(ProblemError):
-    """No mechanism on these reports keeps the budget; the message names the smallest that can be
-    kept."""
+TINY = 1e-11  # a chance below it is left out of a law
 
 
 @dataclass(frozen=True)
@@ -88,6 +86,23 @@ class Task:
         truths = self.joint.shape[1]
         return np.array(charges).reshape(-1, truths).T, np.array(limits, dtype=float)
 
+    def user_charges(self) -> np.ndarray:
+        """What each budget charges each secret for a unit of its loss, budgets x secrets."""
+        average = [] if self.max_loss is None else [self.prior]
+        own = [] if self.user_max_loss is None else list(np.diag(self.prior))
+        return np.reshape([*average, *own], (-1, len(self.joint)))
+
+    def check_feasible(self, least: np.ndarray) -> None:
+        """Raise InfeasibleBudget where the nearest reports, with the losses `least`, break a
+        budget."""
+        check_feasible(
+            self.joint,
+            least,
+            max_loss=self.max_loss,
+            user_max_loss=self.user_max_loss,
+            cap=self.cap,
+        )
+
     def chunks(self, size_limit: int = 4_000_000) -> Iterator[np.ndarray]:
         """Report indices in pieces, so that a loss table stays near 32 MB."""
         step = max(1, size_limit // self.joint.shape[1])
@@ -110,50 +125,25 @@ def nearest_reports(task: Task) -> tuple[np.ndarray, np.ndarray]:
     return least, where
 
 
-def check_feasible(task: Task, least: np.ndarray) -> None:
-    """Raise InfeasibleBudget, naming the smallest budget that these reports allow.
-
-    Each truth's nearest report is best for every budget at once, so each can be checked alone.
-    """
-    slack = 1 + 1e-12
-    if task.cap is not None and not least.max() <= task.cap * slack:
-        raise InfeasibleBudget(
-            f"cap {task.cap:g} is infeasible: a truth is {least.max():.6g} from its nearest report;"
-            f" the smallest feasible cap is {least.max():.6g}"
-        )
-    average = float(task.truth_mass @ least)
-    if task.max_loss is not None and not average <= task.max_loss * slack:
-        raise InfeasibleBudget(
-            f"max_loss {task.max_loss:g} is infeasible on these reports; the smallest feasible one"
-            f" is {average:.6g}"
-        )
-    if task.user_max_loss is not None:
-        each, limits = task.joint @ least / task.prior, np.asarray(task.user_max_loss)
-        late = np.flatnonzero(~(each <= limits * slack))
-        if len(late):
-            raise InfeasibleBudget(
-                "budgets infeasible on these reports for secrets "
-                + ", ".join(f"{x} ({limits[x]:g}; smallest feasible {each[x]:.6g})" for x in late)
-            )
+def mixing_share(spent: np.ndarray, floor: np.ndarray, limits: np.ndarray) -> float:
+    """The least share of the nearest reports, which spend `floor`, that brings what a law spends
+    within every limit."""
+    late = spent > limits
+    if not late.any():
+        return 0.0
+    over = (spent - limits)[late] / np.maximum(spent - floor, 1e-300)[late]
+    return min(1.0, float(over.max()) * (1 + 1e-12) + 1e-15)
 
 
-def within_budgets(
-    law: np.ndarray,
-    loss: np.ndarray,
-    nearest_law: np.ndarray,
-    charges: np.ndarray,
-    limits: np.ndarray,
+def repaired(
+    law: np.ndarray, loss: np.ndarray, charges: np.ndarray, limits: np.ndarray
 ) -> np.ndarray:
     """The law with rows that sum to 1 and every budget kept, by mixing in as little of the nearest
     reports as needed."""
-    law = np.where(law > 1e-11, law, 0.0)
+    nearest = np.zeros_like(loss)
+    nearest[np.arange(len(loss)), loss.argmin(axis=1)] = 1.0
+    law = np.where(law > TINY, law, 0.0)
     law /= law.sum(axis=1, keepdims=True)
     spent = charges.T @ np.sum(law * loss, axis=1)
-    floor = charges.T @ np.sum(nearest_law * loss, axis=1)
-    excess = spent - limits
-    if np.any(excess > 0):
-        late = excess > 0
-        room = np.maximum(spent - floor, 1e-300)[late]
-        share = min(1.0, float(np.max(excess[late] / room)) * (1 + 1e-12) + 1e-15)
-        law = (1 - share) * law + share * nearest_law
-    return law
+    share = mixing_share(spent, charges.T @ np.sum(nearest * loss, axis=1), limits)
+    return (1 - share) * law + share * nearest if share > 0 else law

@@ -38,7 +38,9 @@ class Candidate:
         levels: int,
     ) -> "Candidate":
         x, y = (float(number) for number in frame.centre)
-        layers = tuple((np.asarray(weights), np.asarray(bias)) for weights, bias in generator)
+        layers = tuple(
+            (np.asarray(layer.weights), np.asarray(layer.bias)) for layer in generator.layers
+        )
         net = GeneratorNet(layers, centre_m=(x, y), unit_m=float(frame.unit), levels=levels)
         return cls(net, cells, problem, learning)
 

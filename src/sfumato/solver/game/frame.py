@@ -19,16 +19,16 @@ class Frame(NamedTuple):
     spacing: Any
 
     def scale(self, metres: Any) -> Any:
-        return (metres - self.centre) / self.unit
+        return (metres - self.centre[None, :]) / self.unit
 
     def metres(self, scaled: Any) -> Any:
-        return scaled * self.unit + self.centre
+        return scaled * self.unit + self.centre[None, :]
 
     def snap(self, scaled: Any) -> Any:
         """The nearest point of the lattice; the gradient passes straight through."""
         point = (
-            self.anchor
-            + jnp.round((self.metres(scaled) - self.anchor) / self.spacing) * self.spacing
+            self.anchor[None, :]
+            + jnp.round((self.metres(scaled) - self.anchor[None, :]) / self.spacing) * self.spacing
         )
         return scaled + jax.lax.stop_gradient(self.scale(point) - scaled)
 

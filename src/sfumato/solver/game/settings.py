@@ -1,170 +1,173 @@
-"""The game of the paper's Algorithm 1, as a solver."""
+"""What a game is played with; `GameSettings.paper` is the paper's own recipe."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
-from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from sfumato.data.categories import CategoricalData
-from sfumato.errors import ProblemError
+from sfumato.errors import ProblemError, arg
 from sfumato.mechanism.generator import LEVELS
-from sfumato.solver.game.budget import Budget, Multiplier, Softplus
-from sfumato.solver.game.payoff import CrossEntropy, MutualInformation, Payoff
-from sfumato.solver.problem import Problem
-from sfumato.solver.solution import Outcome
+from sfumato.solver.game.payoff import (
+    Budget,
+    CrossEntropy,
+    Multiplier,
+    MutualInformation,
+    Payoff,
+    Softplus,
+)
+from sfumato.solver.setting import setting
 
 _PAPER_REGION = (0.0, 0.0, 3250.0)  # centre and half side, in metres
-_MUTUAL_INFORMATION = MutualInformation(root=True)
-_CROSS_ENTROPY = CrossEntropy()
-_MULTIPLIER = Multiplier()
+_SHOWN = ("exact", "snapped", "smeared")
 
 
 @dataclass(frozen=True)
-class Game:
-    """Generator against classifier: the paper's two nets and payoff, with a faster recipe.
-    `Game.paper` is the paper's own.
+class ClassifierConfig:
+    """The adversary's net and how it is fitted in each turn."""
 
-    Main arguments: `rounds`, and `turns` in each (a turn fits the classifier once and improves the
-    generator once); `payoff`, what the generator minimises; `budget`, how the loss budget is held
-    while learning.
+    hidden: tuple[int, ...] = setting((60, 100, 51), "Units of the hidden layers.")
+    reports: int = setting(13_824, "Reports that it learns from in a turn, at least.")
+    epochs: int = setting(1, "Passes over these reports per turn.")
+    batch: int = setting(512, "Reports per step.")
+    rate: float = setting(2e-3, "Learning rate of Adam.")
+    payoff: Payoff = setting(CrossEntropy(), "What it raises.")
+    restart: bool = setting(False, "Fit it from scratch in each turn.")
 
-    Other arguments: `lattices`, shares of the budget: for each, a game of its own is played whose
-    reports lie on a lattice that many metres wide (0 is the problem's grid), and the validation
-    data chooses between them; `validation`, the share of the training data that only chooses;
-    `pool`, reports the classifier learns from in a turn; `classifier_payoff`, what it raises;
-    `generator_steps` in a turn (rounded up to whole epochs) or `generator_epochs`; `fresh_moments`,
-    whether the generator's Adam begins anew each turn; `seeds` for each truth of a batch; `snap`,
-    whether both nets learn on reports moved to the lattice, and `smear`, whether the classifier
-    sees them anywhere in their cell; `fade`, whether the generator's rate falls to 0 over the
-    rounds; `start_loss_m`, the mean loss of the planar Laplace noise that is imitated first (the
-    budget unless set); `region_m`, the centre and half side that are scaled to [-1, 1] (else the
-    data's own spread); `levels`, see `GeneratorNet`; `calibrate`, bring the best round within the
-    budget; `best`, give the best round by validation rather than the last.
-    """
 
-    rounds: int = 20
-    turns: int = 10
-    lattices: tuple[float, ...] = (0.0, 0.43, 1.0)
-    payoff: Payoff = _MUTUAL_INFORMATION
-    budget: Budget = _MULTIPLIER
-    validation: float = 0.125
-    pool: int = 13_824
-    classifier_hidden: tuple[int, ...] = (60, 100, 51)
-    classifier_epochs: int = 1
-    classifier_batch: int = 512
-    classifier_rate: float = 2e-3
-    classifier_payoff: Payoff = _CROSS_ENTROPY
-    restart_classifier: bool = False
-    generator_hidden: tuple[int, ...] = (100, 100, 100)
-    generator_steps: int = 4
-    generator_epochs: int | None = None
-    generator_batch: int = 512
-    generator_rate: float = 1e-3
-    fresh_moments: bool = False
-    seeds: int = 4
-    snap: bool = True
-    smear: bool = True
-    fade: bool = True
-    short_batches: bool = False
-    start_loss_m: float | None = None
-    spiral_turns: float = 3.0
-    teaching_steps: int = 1000
-    region_m: tuple[float, float, float] | None = None
-    levels: int = LEVELS
-    calibrate: bool = True
-    best: bool = True
-    name = "game"
+@dataclass(frozen=True)
+class GeneratorConfig:
+    """The mechanism's net and how it is improved in each turn."""
+
+    hidden: tuple[int, ...] = setting((100, 100, 100), "Units of the hidden layers.")
+    steps: int | None = setting(
+        None, "Steps per turn, rounded up to whole epochs (4 unless `epochs` is set)."
+    )
+    epochs: int | None = setting(None, "Passes over the truths per turn, in place of `steps`.")
+    batch: int = setting(512, "Truths per step.")
+    rate: float = setting(1e-3, "Learning rate of Adam.")
+    seeds: int = setting(4, "Reports of each truth in a step.")
+    restart_adam: bool = setting(False, "Begin each turn with Adam's moments at 0.")
+    fade: bool = setting(True, "Let the rate fall to 0 over the rounds.")
+    levels: int = setting(LEVELS, "Different seeds of the released mechanism.")
+
+    def epochs_of(self, steps_per_epoch: int) -> int:
+        """Passes over the truths per turn."""
+        return self.epochs or -(-(self.steps or 4) // steps_per_epoch)
+
+
+@dataclass(frozen=True)
+class LaplaceStart:
+    """The planar Laplace noise that the generator imitates before the first round."""
+
+    loss_m: float | None = setting(None, "Its mean loss in metres; the budget unless set.")
+    turns: float = setting(3.0, "Turns of the spiral on which one seed draws the noise.")
+    steps: int = setting(1000, "Steps of imitation; 0 for none.")
+
+
+@dataclass(frozen=True)
+class GameSettings:
+    """Rounds, lattices, payoff and budget, and the settings of both nets."""
+
+    rounds: int = setting(20, "Rounds, each of `turns` turns.")
+    turns: int = setting(
+        10, "Turns per round: fit the classifier once, improve the generator once."
+    )
+    lattices: tuple[float, ...] = setting(
+        (0.0, 0.43, 1.0),
+        "Shares of the budget: for each, a game is played whose reports lie on a lattice of that"
+        " width (0 is the problem's grid), and the validation data chooses between them.",
+    )
+    validation: float = setting(0.125, "Share of the training data that only chooses.")
+    payoff: Payoff = setting(MutualInformation(root=True), "What the generator minimises.")
+    budget: Budget = setting(Multiplier(), "How the loss budget is held while learning.")
+    classifier: ClassifierConfig = setting(ClassifierConfig(), "The adversary.")
+    generator: GeneratorConfig = setting(GeneratorConfig(), "The mechanism.")
+    start: LaplaceStart = setting(LaplaceStart(), "What the generator imitates first.")
+    shown: Literal["exact", "snapped", "smeared"] = setting(
+        "smeared",
+        "How the nets see reports while learning: as they are, moved to the lattice, or (the"
+        " classifier) anywhere in the lattice's cell.",
+    )
+    short_batches: bool = setting(False, "Learn from the last, short batch of an epoch too.")
+    region_m: tuple[float, float, float] | None = setting(
+        None, "Centre and half side of the region scaled to [-1, 1]; the data's spread unless set."
+    )
+    calibrate: bool = setting(True, "Bring the released round within the budget.")
+    best: bool = setting(True, "Release the best round by validation data, not the last.")
 
     def __post_init__(self) -> None:
+        classifier, generator = self.classifier, self.generator
         counts = (
-            self.rounds,
-            self.turns,
-            self.pool,
-            self.classifier_epochs,
-            self.classifier_batch,
-            self.generator_batch,
-            self.seeds,
+            *(self.rounds, self.turns, classifier.reports, classifier.epochs, classifier.batch),
+            *(generator.batch, generator.seeds, generator.levels),
         )
-        if not (
-            all(count >= 1 for count in counts)
-            and self.levels >= 1
-            and self.lattices
-            and self.teaching_steps >= 0
-        ):
+        if not (all(count >= 1 for count in counts) and self.lattices and self.start.steps >= 0):
             raise ProblemError(
                 "a game needs rounds, turns, batches, epochs, seeds and levels of at least 1, and"
                 f" a lattice; got {self}"
             )
+        if generator.steps is not None and generator.epochs is not None:
+            raise ProblemError(
+                f"name the generator's {arg('steps')} or its {arg('epochs')} per turn, not both;"
+                f" got {generator.steps} and {generator.epochs}"
+            )
         if not (
-            (self.generator_epochs or self.generator_steps) >= 1
-            and self.classifier_rate > 0
-            and self.generator_rate > 0
+            all(n is None or n >= 1 for n in (generator.steps, generator.epochs))
+            and classifier.rate > 0
+            and generator.rate > 0
         ):
             raise ProblemError(f"both nets must learn: steps and rates above 0; got {self}")
         if not (0 < self.validation < 1 and all(share >= 0 for share in self.lattices)):
             raise ProblemError(
-                "validation is a share between 0 and 1, lattices are shares from 0 up; got"
-                f" {self.validation}, {self.lattices}"
+                f"{arg('validation')} is a share between 0 and 1, {arg('lattices')} are shares from"
+                f" 0 up; got {self.validation}, {self.lattices}"
             )
+        if self.shown not in _SHOWN:
+            raise ProblemError(f"{arg('shown')} is one of {', '.join(_SHOWN)}; got '{self.shown}'")
+
+    def changed(self, **changes: Any) -> Any:
+        """The same game with some settings changed; a part's setting is named after the part, as in
+        `classifier_epochs`, `generator_rate` or `start_steps`."""
+        parts: dict[str, dict[str, Any]] = {"classifier": {}, "generator": {}, "start": {}}
+        own = {}
+        for name, value in changes.items():
+            part, _, setting_of_part = name.partition("_")
+            if part in parts and setting_of_part:
+                parts[part][setting_of_part] = value
+            else:
+                own[name] = value
+        nested = {name: replace(getattr(self, name), **new) for name, new in parts.items() if new}
+        return replace(self, **nested, **own)
 
     @classmethod
-    def paper(cls, experiment: int) -> "Game":
+    def paper(cls, experiment: int) -> Any:
         """The paper's recipe.  What it does not print is ours: see paper/deviations.md, "The
         game"."""
         if experiment not in (1, 2, 3, 4):
             raise ProblemError(f"the paper has experiments 1 to 4; got {experiment}")
         half_m = {1: 100, 2: 60, 3: 400, 4: 180}[experiment]  # epsilon = ln 2 / half_m
         max_loss_m = {1: 270, 2: 173, 3: 1150, 4: 518}[experiment]
+        one_report = experiment < 3  # per location; ten for Gowalla
         return cls(
             rounds=25 if experiment == 2 else 150,
             turns=1,
             lattices=(0.0,),
+            validation=0.1,
             payoff=MutualInformation(),
             budget=Softplus(unit=1 / max_loss_m),
-            validation=0.1,
-            pool=1 if experiment < 3 else 4430,  # one report a location; ten for Gowalla
-            classifier_epochs=3000,
-            classifier_rate=1e-3,
-            restart_classifier=True,
-            generator_epochs=100 if experiment == 1 else 30,
-            generator_batch=128 if experiment == 1 else 512,
-            generator_rate=1e-4,
-            fresh_moments=True,
-            seeds=1 if experiment < 3 else 10,
-            snap=False,
-            fade=False,
+            classifier=ClassifierConfig(
+                reports=1 if one_report else 4430, epochs=3000, rate=1e-3, restart=True
+            ),
+            generator=GeneratorConfig(
+                epochs=100 if experiment == 1 else 30,
+                batch=128 if experiment == 1 else 512,
+                rate=1e-4,
+                seeds=1 if one_report else 10,
+                restart_adam=True,
+                fade=False,
+            ),
+            start=LaplaceStart(loss_m=2 * half_m / log(2), turns=6.0, steps=5000),
+            shown="exact",
             short_batches=True,
-            start_loss_m=2 * half_m / log(2),
-            spiral_turns=6.0,
-            teaching_steps=5000,
             region_m=_PAPER_REGION,
             calibrate=False,
-        )
-
-    def solve(
-        self,
-        problem: Problem,
-        *,
-        seed: int,
-        time_limit: float | None,
-        progress: Callable[[dict[str, Any]], None] | None = None,
-        checkpoint: Path | None = None,
-    ) -> Outcome:
-        """Play; keep the best round by validation data; bring it within the budget on the training
-        data.
-
-        With `checkpoint` every round is written to that file; if it exists the game goes on from
-        there, to the very mechanism that it would have found undisturbed.
-        """
-        if isinstance(problem.samples, CategoricalData):
-            raise ProblemError(
-                f"{problem.samples.name} holds words; the game learns on places: use the exact"
-                " solver"
-            )
-        from sfumato.solver.game.play import Match
-
-        problem.check_feasible()
-        return Match(self, problem, seed).play(
-            time_limit=time_limit, progress=progress, checkpoint=checkpoint
         )

@@ -1,22 +1,201 @@
-"""The compiled loops of the game: fit the classifier, improve the generator.
+"""One round of Algorithm 1, compiled once: fit the classifier, improve the generator, turn by turn.
 
 Every function is pure: arrays and random numbers in, arrays out, fixed shapes, no Python per step.
-The classifier learns from a pool of reports that is drawn once while the generator stands still.
+The classifier learns from reports that are drawn once while the generator stands still.
 """
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 
-from sfumato.nets import Net, forward
-from sfumato.solver.game.budget import Budget
+from sfumato.nets import Net
+from sfumato.solver.game.draws import HELD_COPIES, Draws, draws_of_round, stratified
 from sfumato.solver.game.frame import Frame
-from sfumato.solver.game.payoff import CrossEntropy, Payoff
+from sfumato.solver.game.payoff import CrossEntropy
+from sfumato.solver.game.settings import ClassifierConfig, GameSettings, LaplaceStart
 
 ADAM = optax.scale_by_adam(eps=1e-7)  # Keras's epsilon: the paper used TensorFlow and Keras
+
+# Settings that a round does not depend on, made equal so that they do not compile it again.
+_NOT_IN_A_ROUND: dict[str, Any] = {
+    "rounds": 1,
+    "lattices": (0.0,),
+    "validation": 0.5,
+    "start": LaplaceStart(),
+    "calibrate": True,
+    "best": True,
+}
+
+
+class Players(NamedTuple):
+    """All that changes from round to round: both nets, Adam's moments, the price of loss."""
+
+    generator: Net
+    generator_moments: Any
+    price: Any
+    classifier: Net
+    classifier_moments: Any
+
+
+class TrainingData(NamedTuple):
+    """What stays: scaled truths with their users for learning and for validation, the frame, the
+    budget."""
+
+    truth: Any
+    user: Any
+    held_truth: Any
+    held_user: Any
+    frame: Frame
+    max_loss: Any
+
+
+def play_round(
+    game: GameSettings,
+    loss: Callable,
+    random: np.random.Generator,
+    players: Players,
+    base: Net,
+    data: TrainingData,
+    fade: float,
+) -> tuple[Players, dict[str, Any]]:
+    """`game.turns` turns; returns notes of the last.  `base` is the classifier of a fresh start."""
+    draws = draws_of_round(game, random, count=len(data.user))
+    held = stratified(random, (HELD_COPIES, len(data.held_user)), axis=0)
+    static = replace(game, **_NOT_IN_A_ROUND, generator=replace(game.generator, levels=1))
+    return _round(static, loss, players, base, data, draws, held, np.float32(fade))
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _round(
+    game: GameSettings,
+    loss: Callable,
+    players: Players,
+    base: Net,
+    data: TrainingData,
+    draws: Draws,
+    held: Any,
+    fade: Any,
+) -> tuple[Players, dict[str, Any]]:
+    def turn(players: Players, now: Draws) -> tuple[Players, Any]:
+        reports = draw_reports(game, players.generator, data.truth, now.pool, data.frame)
+        if now.pool_smear is not None:
+            reports = data.frame.show(reports, now.pool_smear.reshape(2, -1))
+        classifier, classifier_moments, accuracy = fit_classifier(
+            game.classifier,
+            *((base, ADAM.init(base)) if game.classifier.restart else players[3:]),
+            reports,
+            jnp.tile(data.user, now.pool.shape[0]),
+            now.pool_order,
+            short_batches=game.short_batches,
+        )
+        unseen = draw_reports(game, players.generator, data.held_truth, held, data.frame)
+        guesses = jnp.argmax(classifier(unseen), axis=1)
+        generator, generator_moments, price, (payoff, spent) = improve_generator(
+            game, players, data, now, against=classifier, loss=loss, fade=fade
+        )
+        notes = {
+            "payoff": payoff,
+            "loss": spent,
+            "accuracy_train": accuracy,
+            "accuracy_validation": (guesses == jnp.tile(data.held_user, HELD_COPIES)).mean(),
+        }
+        return Players(generator, generator_moments, price, classifier, classifier_moments), notes
+
+    players, notes = jax.lax.scan(turn, players, draws)
+    return players, {name: value[-1] for name, value in notes.items()}
+
+
+def fit_classifier(
+    config: ClassifierConfig,
+    classifier: Net,
+    moments: Any,
+    reports: Any,
+    user: Any,
+    order: Any,
+    *,
+    short_batches: bool,
+) -> tuple[Net, Any, Any]:
+    """Raise the payoff (cross entropy's is -CE).  Returns the net, Adam's moments, and the accuracy
+    over the last epoch."""
+
+    def cost(net: Net, reports: Any, user: Any) -> tuple[Any, Any]:
+        scores = net(reports)
+        right = (jnp.argmax(scores, axis=1) == user).mean()
+        if isinstance(config.payoff, CrossEntropy):
+            return optax.softmax_cross_entropy_with_integer_labels(scores, user).mean(), right
+        targets = jax.nn.one_hot(user, scores.shape[1])
+        return -config.payoff(targets, jax.nn.log_softmax(scores)), right
+
+    def step(carry: Any, items: tuple, _: Any) -> tuple[Any, Any]:
+        net, moments = carry
+        gradient, right = jax.grad(cost, has_aux=True)(net, *items)
+        return adam_step(net, moments, gradient, config.rate), right
+
+    (net, moments), accuracy = over_epochs(
+        step,
+        (classifier, moments),
+        (reports, user),
+        order,
+        None,
+        batch=config.batch,
+        short=short_batches,
+    )
+    return net, moments, accuracy
+
+
+def improve_generator(
+    game: GameSettings,
+    players: Players,
+    data: TrainingData,
+    draws: Draws,
+    *,
+    against: Net,
+    loss: Callable,
+    fade: Any,
+) -> tuple[Net, Any, Any, Any]:
+    """Train the generator through the frozen classifier on payoff and budget.
+
+    Each truth of a batch is used with all its seeds.  Returns the net, Adam's moments, the price of
+    loss, and (payoff, loss) over the last epoch.
+    """
+    users, frame = against.layers[-1].bias.shape[0], data.frame
+
+    def cost(net: Net, price: Any, truth: Any, user: Any, chance: Any) -> tuple[Any, Any]:
+        seed, smear = chance
+        copies = seed.shape[0]
+        report = draw_reports(game, net, truth, seed, frame)
+        shown = report if smear is None else frame.show(report, smear.reshape(2, -1))
+        targets = jax.nn.one_hot(jnp.tile(user, copies), users)
+        leak = game.payoff(targets, jax.nn.log_softmax(against(shown)))
+        truth = jnp.tile(truth, (copies, 1))
+        spent = smooth_loss(loss, frame.metres(truth), frame.metres(report)).mean()
+        descent = game.payoff.descent(leak)
+        return game.budget.objective(descent, spent / data.max_loss, price, fade), (leak, spent)
+
+    def step(carry: Any, items: tuple, chance: Any) -> tuple[Any, Any]:
+        net, moments, price = carry
+        gradient, notes = jax.grad(cost, has_aux=True)(net, price, *items, chance)
+        net, moments = adam_step(net, moments, gradient, game.generator.rate * fade)
+        return (net, moments, game.budget.next_price(price, notes[1] / data.max_loss)), notes
+
+    net, fresh = players.generator, game.generator.restart_adam
+    moments = ADAM.init(net) if fresh else players.generator_moments
+    carry, notes = over_epochs(
+        step,
+        (net, moments, players.price),
+        (data.truth, data.user),
+        draws.order,
+        (draws.seeds, draws.smear),
+        batch=game.generator.batch,
+        short=game.short_batches,
+    )
+    return *carry, notes
 
 
 def adam_step(net: Net, moments: Any, gradient: Net, rate: Any) -> tuple[Net, Any]:
@@ -27,7 +206,14 @@ def adam_step(net: Net, moments: Any, gradient: Net, rate: Any) -> tuple[Net, An
 
 def generate(generator: Net, truth: Any, seed: Any) -> Any:
     """Scaled reports for scaled truths (n, 2) and seeds (n,)."""
-    return forward(generator, jnp.concatenate([truth, seed[:, None]], axis=1))
+    return generator(jnp.concatenate([truth, seed[:, None]], axis=1))
+
+
+def draw_reports(game: GameSettings, generator: Net, truth: Any, seeds: Any, frame: Frame) -> Any:
+    """Scaled reports of every truth, one for each row of seeds (copies, truths); on the lattice
+    unless reports are shown exact."""
+    reports = generate(generator, jnp.tile(truth, (seeds.shape[0], 1)), seeds.reshape(-1))
+    return reports if game.shown == "exact" else frame.snap(reports)
 
 
 def over_epochs(
@@ -60,101 +246,6 @@ def over_epochs(
 
     carry, notes = jax.lax.scan(epoch, carry, (order, extra))
     return carry, jax.tree.map(lambda value: value[-1], notes)
-
-
-def fit_classifier(
-    classifier: Net,
-    moments: Any,
-    reports: Any,
-    user: Any,
-    order: Any,
-    *,
-    payoff: Payoff,
-    rate: Any,
-    batch: int,
-    short: bool,
-) -> tuple[Net, Any, Any]:
-    """Raise the payoff (cross entropy's is -CE).  Returns the net, Adam's moments, and the accuracy
-    over the last epoch."""
-
-    def cost(net: Net, reports: Any, user: Any) -> tuple[Any, Any]:
-        scores = forward(net, reports)
-        right = (jnp.argmax(scores, axis=1) == user).mean()
-        if isinstance(payoff, CrossEntropy):
-            return optax.softmax_cross_entropy_with_integer_labels(scores, user).mean(), right
-        return -payoff(jax.nn.one_hot(user, scores.shape[1]), jax.nn.log_softmax(scores)), right
-
-    def step(carry: Any, items: tuple, _: Any) -> tuple[Any, Any]:
-        net, moments = carry
-        gradient, right = jax.grad(cost, has_aux=True)(net, *items)
-        return adam_step(net, moments, gradient, rate), right
-
-    (net, moments), accuracy = over_epochs(
-        step, (classifier, moments), (reports, user), order, None, batch=batch, short=short
-    )
-    return net, moments, accuracy
-
-
-def improve_generator(
-    generator: Net,
-    moments: Any,
-    price: Any,
-    *,
-    against: Net,
-    truth: Any,
-    user: Any,
-    order: Any,
-    seeds: Any,
-    smear: Any,
-    snap: bool,
-    frame: Frame,
-    payoff: Payoff,
-    budget: Budget,
-    loss: Callable,
-    max_loss: Any,
-    rate: Any,
-    thrift: Any,
-    batch: int,
-    short: bool,
-) -> tuple[Net, Any, Any, Any]:
-    """Train the generator through the frozen classifier on payoff and budget.
-
-    Each truth of a batch is used with all its `seeds`; with `snap` its reports lie on the lattice.
-    Returns the net, Adam's moments, the price of loss, and (payoff, loss) over the last epoch.
-    """
-    users = against[-1][1].shape[0]
-
-    def cost(net: Net, price: Any, truth: Any, user: Any, chance: Any) -> tuple[Any, Any]:
-        seed, smear = chance
-        copies = seed.shape[0]
-        truth = jnp.tile(truth, (copies, 1))
-        report = generate(net, truth, seed.reshape(-1))
-        report = frame.snap(report) if snap else report
-        shown = report if smear is None else frame.show(report, smear.reshape(2, -1))
-        targets = jax.nn.one_hot(jnp.tile(user, copies), users)
-        leak = payoff(targets, jax.nn.log_softmax(forward(against, shown)))
-        spent = smooth_loss(loss, frame.metres(truth), frame.metres(report)).mean()
-        return budget.objective(payoff.descent(leak), spent / max_loss, price, thrift), (
-            leak,
-            spent,
-        )
-
-    def step(carry: Any, items: tuple, chance: Any) -> tuple[Any, Any]:
-        net, moments, price = carry
-        gradient, notes = jax.grad(cost, has_aux=True)(net, price, *items, chance)
-        net, moments = adam_step(net, moments, gradient, rate)
-        return (net, moments, budget.next_price(price, notes[1] / max_loss)), notes
-
-    carry, notes = over_epochs(
-        step,
-        (generator, moments, price),
-        (truth, user),
-        order,
-        (seeds, smear),
-        batch=batch,
-        short=short,
-    )
-    return *carry, notes
 
 
 def smooth_loss(loss: Callable, truth: Any, report: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The lesson of a codebook: the best law on its places, and a net that is taught it."""
+"""Distillation: the optimal law on a codebook's places, and a net that is taught it."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,14 +10,14 @@ from sfumato.data.samples import Samples
 from sfumato.data.synthetic import four_corners
 from sfumato.errors import ProblemError
 from sfumato.solver import Codebook, Exact, Problem
-from sfumato.solver.codebook.lesson import best_law
+from sfumato.solver.codebook.distillation import optimal_law
 from sfumato.study.solution import Solution
 from sfumato.study.solve import solve
 
 ALONE = Codebook(
-    places=24, steps=400, hidden=(32,), waves=16, wave_scale=8.0, doubt=0.0, certify=False
+    places=24, steps=400, hidden=(32,), waves=16, wave_scale=8.0, resampled_share=0.0, certify=False
 )
-TAUGHT = replace(ALONE, lesson=0.5)
+TAUGHT = replace(ALONE, distillation=0.5)
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def taught(problem: Problem) -> Solution:
 
 
 def test_on_all_cells_it_is_the_exact_optimum(problem: Problem) -> None:
-    law = best_law(problem, problem.reports)
+    law = optimal_law(problem, problem.reports)
     assert law is not None
     np.testing.assert_allclose(law.sum(axis=1), 1)
     best = solve(problem, Exact(plane=False))
@@ -45,14 +45,14 @@ def test_on_all_cells_it_is_the_exact_optimum(problem: Problem) -> None:
 
 
 def test_places_that_coincide_share_evenly(problem: Problem) -> None:
-    law = best_law(problem, np.vstack([problem.reports, problem.reports[:5]]))
+    law = optimal_law(problem, np.vstack([problem.reports, problem.reports[:5]]))
     assert law is not None
     np.testing.assert_allclose(law[:, :5], law[:, -5:])
     np.testing.assert_allclose(law.sum(axis=1), 1)
 
 
 def test_no_law_where_the_places_are_too_far(problem: Problem) -> None:
-    assert best_law(problem, np.array([[9000.0, 9000.0], [9100.0, 9000.0]])) is None
+    assert optimal_law(problem, np.array([[9000.0, 9000.0], [9100.0, 9000.0]])) is None
 
 
 def test_a_taught_net_leaks_less_within_the_budget(problem: Problem, taught: Solution) -> None:
@@ -61,7 +61,7 @@ def test_a_taught_net_leaks_less_within_the_budget(problem: Problem, taught: Sol
     assert taught.loss <= 173
 
 
-def test_stopped_within_the_lesson_and_resumed_it_is_the_undisturbed_one(
+def test_stopped_within_the_distillation_and_resumed_it_is_the_undisturbed_one(
     problem: Problem, taught: Solution, tmp_path: Path
 ) -> None:
     class Enough(Exception):
@@ -78,11 +78,11 @@ def test_stopped_within_the_lesson_and_resumed_it_is_the_undisturbed_one(
         np.testing.assert_array_equal(array, again.mechanism.arrays()[name])
 
 
-def test_without_time_there_is_no_lesson_and_a_resumed_run_has_it(
+def test_without_time_there_is_no_distillation_and_a_resumed_run_has_it(
     problem: Problem, tmp_path: Path
 ) -> None:
     found = solve(problem, TAUGHT, seed=0, time_limit=0.01, checkpoint=tmp_path / "kept.npz")
-    assert "without a lesson" in found.status
+    assert found.ending.resumable and "without distillation" in found.status
     assert found.loss <= 173
     done = [
         line["done"]
@@ -91,7 +91,7 @@ def test_without_time_there_is_no_lesson_and_a_resumed_run_has_it(
     assert done == sorted(done) and done[-1] == pytest.approx(1) and len(done) > len(found.history)
 
 
-def test_a_lesson_that_cannot_be_given_is_told(problem: Problem) -> None:
+def test_distillation_without_a_law_to_teach_says_so(problem: Problem) -> None:
     tight = Problem(problem.samples, max_loss=60, cell_m=100)
     assert (
         "no law on these places keeps the budgets"
@@ -99,8 +99,8 @@ def test_a_lesson_that_cannot_be_given_is_told(problem: Problem) -> None:
     )
 
 
-def test_a_lesson_knows_no_worst_case_limits() -> None:
+def test_distillation_knows_no_worst_case_limits() -> None:
     with pytest.raises(ProblemError, match="knows no worst-case limits"):
-        Codebook(lesson=0.4, max_posterior=0.8)
+        Codebook(distillation=0.4, max_posterior=0.8)
     with pytest.raises(ProblemError, match="below 1"):
-        Codebook(lesson=1.0)
+        Codebook(distillation=1.0)

@@ -5,50 +5,42 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
 from sfumato.nets import Net
-from sfumato.solver.game.chance import stratified
-from sfumato.solver.game.train import adam_step, generate
+from sfumato.solver.game.draws import stratified
+from sfumato.solver.game.settings import LaplaceStart
+from sfumato.solver.game.train import ADAM, adam_step, generate
 
 _RATE = 3e-3
 _BATCH = 512
 
 
-def no_moments(net: Net) -> Any:
-    """Adam before its first step."""
-    zeros = jax.tree.map(np.zeros_like, net)
-    return optax.ScaleByAdamState(np.zeros((), np.int32), zeros, zeros)
-
-
-def teach_laplace(
+def imitate_laplace(
     random: np.random.Generator,
     generator: Net,
     truth: np.ndarray,
+    start: LaplaceStart,
     *,
     mean_loss: float,
-    turns: float,
-    steps: int,
 ) -> Net:
     """Regress the generator on truth + noise(seed), all in scaled units.
 
     Truths are the data's own, spread by a quarter of the noise so that the net is right around them
     too.
     """
+    steps = start.steps
     begin = truth[random.integers(0, len(truth), (steps, _BATCH))]
     begin = begin + 0.25 * mean_loss * random.standard_normal(begin.shape, dtype=np.float32)
     seed = stratified(random, (steps, _BATCH), axis=1)
-    target = begin + laplace_spiral(seed, mean_loss=mean_loss, turns=turns)
+    target = begin + laplace_spiral(seed, mean_loss=mean_loss, turns=start.turns)
     rate = _RATE * 0.5 * (1 + np.cos(np.pi * np.arange(steps) / steps))
     return _regress(
-        generator,
-        no_moments(generator),
-        *(np.asarray(part, np.float32) for part in (begin, seed, target, rate)),
+        generator, *(np.asarray(part, np.float32) for part in (begin, seed, target, rate))
     )
 
 
 @jax.jit
-def _regress(generator: Net, moments: Any, begin: Any, seed: Any, target: Any, rate: Any) -> Net:
+def _regress(generator: Net, begin: Any, seed: Any, target: Any, rate: Any) -> Net:
     def step(carry: Any, item: Any) -> tuple[Any, None]:
         begin, seed, target, rate = item
         gradient = jax.grad(
@@ -56,8 +48,9 @@ def _regress(generator: Net, moments: Any, begin: Any, seed: Any, target: Any, r
         )(carry[0])
         return adam_step(carry[0], carry[1], gradient, rate), None
 
-    (generator, _), _ = jax.lax.scan(step, (generator, moments), (begin, seed, target, rate))
-    return jax.tree.map(jnp.asarray, generator)
+    first = jax.tree.map(jnp.asarray, generator)
+    (generator, _), _ = jax.lax.scan(step, (first, ADAM.init(first)), (begin, seed, target, rate))
+    return generator
 
 
 def laplace_spiral(seed: np.ndarray, *, mean_loss: float, turns: float) -> np.ndarray:

@@ -13,7 +13,7 @@ from sfumato.measure.objective import Gain, Information
 from sfumato.measure.worst import geo_indistinguishability
 from sfumato.mechanism.law import squared
 from sfumato.solver import Codebook, Coin, Problem
-from sfumato.solver.codebook.school import School
+from sfumato.solver.outcome import Ended
 from sfumato.study.solution import Solution
 from sfumato.study.solve import solve
 
@@ -141,24 +141,21 @@ def test_limits_that_cannot_be_kept_are_named(problem: Problem) -> None:
         solve(replace(problem, max_loss=60), replace(SMALL, max_posterior=0.26), seed=0)
 
 
-def test_the_time_of_compiling_does_not_hurry_what_follows() -> None:
-    """The first part took 8 s, mostly to compile; 12 s are left for 19 parts.  Later parts are
-    taken at their word."""
-    school = School.__new__(School)
-    assert school._until(1, 0.05, [8.0], 12.0) < 0.2
-    assert school._until(2, 0.1, [8.0, 6.0], 12.0) == pytest.approx(0.1 + 0.9 / 2)
-    assert school._until(1, 0.05, [8.0], -1.0) == 1
-
-
 def test_a_time_limit_ends_early_with_the_budget_held(problem: Problem) -> None:
     found = solve(problem, replace(SMALL, steps=40_000), seed=0, time_limit=1.0)
     assert found.loss <= 173
-    assert "Time limit" in found.status
+    assert found.ending.ended is Ended.TIME_LIMIT and "Time limit" in found.status
 
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"places": 1}, {"doubt": 1.5}, {"max_posterior": 0.0}, {"geo_epsilon": -1.0}, {"hidden": ()}],
+    [
+        {"places": 1},
+        {"resampled_share": 1.5},
+        {"max_posterior": 0.0},
+        {"geo_epsilon": -1.0},
+        {"hidden": ()},
+    ],
 )
 def test_settings_out_of_range_are_refused(wrong: dict) -> None:
     with pytest.raises(ProblemError):

@@ -1,0 +1,111 @@
+"""How a solve ended, in a sentence."""
+
+from sfumato.show import text
+from sfumato.solver.outcome import (
+    Calibrated,
+    Distillation,
+    Ended,
+    Ending,
+    Learned,
+    LimitsCost,
+    LossProved,
+    Played,
+    Proved,
+    TruthShare,
+)
+
+
+@text.register
+def ending_sentence(ending: Ending) -> str:
+    """One sentence, or a few: why the solver stopped and what it can say of what it found."""
+    if ending.exceeded is not None:
+        loss, budget = ending.exceeded
+        return f"Loss bound exceeded: {loss:.2f} m over {budget:g} m."
+    late = ending.ended is Ended.TIME_LIMIT
+    match ending.facts:
+        case Calibrated(loss=None, budget=budget, cell_m=cell_m):
+            return (
+                f"No noise fits {budget:g} m on {cell_m:g} m cells; the truth's cell is reported."
+            )
+        case Calibrated(loss=float(loss), budget=budget, exact=exact):
+            return (
+                f"{'Calibrated' if exact else 'Within the budget'}: {loss:.2f} m of {budget:g} m."
+            )
+        case TruthShare(share=share):
+            return f"The truth is reported {share:.1%} of the time."
+        case Proved() as facts:
+            return (
+                f"{'Time limit: proved only to within' if late else 'Optimal within'}"
+                f" {facts.gap:.2g} ({facts.unit}): leaks {facts.leakage:.4f}, no mechanism on these"
+                f" {facts.reports} reports leaks less than {facts.bound:.4f}."
+            )
+        case LossProved() as facts:
+            return (
+                f"{'Time limit: a loss' if late else 'Smallest loss'} for a Bayes error of"
+                f" {facts.bayes_error:g}: {facts.loss:.2f}; no mechanism on this grid can have it"
+                f" below {facts.bound:.2f}."
+            )
+        case Learned() as facts:
+            return _learned(ending.ended, facts)
+        case Played() as facts:
+            return _played(ending.ended, facts)
+    return {
+        Ended.FINISHED: "Finished.",
+        Ended.TIME_LIMIT: "Time limit: the best so far.",
+        Ended.STOPPED: "Stopped by hand: the best so far.",
+    }[ending.ended]
+
+
+def _learned(ended: Ended, facts: Learned) -> str:
+    done = f"earned in {facts.steps} steps"
+    if ended is Ended.STOPPED:
+        start = f"Stopped by hand at {facts.share:.0%} of the learning"
+    elif facts.distillation is Distillation.NO_TIME:
+        start = f"Time limit: l{done}, without distillation"
+    elif ended is Ended.TIME_LIMIT:
+        start = f"Time limit: l{done} of {facts.all_steps}"
+    elif facts.distillation is Distillation.NO_LAW:
+        start = f"L{done} without distillation: no law on these places keeps the budgets"
+    elif facts.distillation is Distillation.TOO_MANY_PLACES:
+        start = f"L{done} without distillation: there are more than {facts.most_places} places"
+    else:
+        start = f"L{done}"
+    parts = [f"{start}; the proof was stopped by hand." if facts.proof_stopped else f"{start}."]
+    if facts.keep > 0:
+        parts.append(_kept(facts.keep))
+    if facts.loss is not None:
+        parts.append(f"It spends {facts.loss:.1f} m of the {facts.budget:g} m.")
+    if facts.limits is not None:
+        parts += _limits(facts.limits)
+    return "  ".join(parts)
+
+
+def _limits(cost: LimitsCost) -> list[str]:
+    parts = [
+        f"The worst-case limits cost {cost.bayes_error_without - cost.bayes_error:.4f} of Bayes"
+        f" error ({cost.bayes_error_without:.4f} to {cost.bayes_error:.4f},"
+        f" {cost.loss_without:.1f} m to {cost.loss:.1f} m) beside the same net without them."
+    ]
+    if cost.geo_epsilon is not None:
+        parts.append(
+            f"Geo-indistinguishable to {cost.geo_epsilon:.4g} per metre at the data's points"
+            f" (exact); at least {cost.geo_epsilon_region:.4g} over the region (its worst pair"
+            f" among {cost.lattice_points} places of a lattice)."
+        )
+    return parts
+
+
+def _played(ended: Ended, facts: Played) -> str:
+    rounds = f"{facts.rounds} of {facts.all_rounds} rounds"
+    start = {
+        Ended.FINISHED: "Played all rounds",
+        Ended.TIME_LIMIT: f"Time limit: {rounds}",
+        Ended.STOPPED: f"Stopped by hand: {rounds}",
+    }[ended]
+    why = "was the best on validation data" if facts.by_validation else "is the last"
+    sentence = f"{start}; round {facts.released_round} on a lattice of {facts.lattice_m:g} m {why}."
+    return f"{sentence}  {_kept(facts.keep)}" if facts.keep > 0 else sentence
+
+
+def _kept(share: float) -> str:
+    return f"The truth's cell is reported {share:.2%} of the time to keep the budget."

@@ -1,0 +1,232 @@
+"""From a learned law to one that keeps every limit on the training data, checked as it will be
+sampled."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from sfumato.errors import ProblemError, arg
+from sfumato.measure.exact import bayes_error
+from sfumato.measure.worst import EXPOSED, exposed, geo_indistinguishability, worst_report
+from sfumato.mechanism.codebook import CodebookNet, Scores
+from sfumato.mechanism.law import Law
+from sfumato.solver.codebook.settings import CodebookSettings
+from sfumato.solver.outcome import LimitsCost
+from sfumato.solver.problem import Problem
+
+_HALVINGS = 40
+_STEEPEST = 200.0  # slope times the budget beyond which only the nearest place is left
+_MOST_PAIRS = 2000  # truths up to which every pair is compared for geo-indistinguishability
+_SOFTER = 21  # how many ways from the net as learned to the bare distance are tried
+_SIDE = 30  # of the lattice on which geo-indistinguishability over the region is measured
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A mechanism with its law on the training data, computed once; `scores` are the net's outputs,
+    which candidates of other slopes share."""
+
+    mechanism: CodebookNet
+    problem: Problem
+    scores: Scores
+
+    @classmethod
+    def of(cls, mechanism: CodebookNet, problem: Problem) -> "Candidate":
+        return cls(mechanism, problem, mechanism.scores(problem.places))
+
+    def at(self, *, slope: float | None = None, keep: float | None = None) -> "Candidate":
+        """The same net with another slope or another chance to keep the truth's cell."""
+        now = self.mechanism
+        changed = replace(
+            now,
+            slope=now.slope if slope is None else slope,
+            keep=now.keep if keep is None else keep,
+        )
+        return replace(self, mechanism=changed)
+
+    @cached_property
+    def law(self) -> Law:
+        rows = self.mechanism.rows(self.problem.places, self.scores)
+        return Law.of_rows(self.problem.joint, rows, loss=self.problem.loss)
+
+    @cached_property
+    def leakage(self) -> float:
+        return self.problem.objective.leakage(self.law.joint)
+
+    @property
+    def keeps_budgets(self) -> bool:
+        problem = self.problem
+        if problem.max_loss is not None and self.law.loss > problem.max_loss:
+            return False
+        limits = problem.user_limits
+        return limits is None or bool(np.all(self.law.loss_of <= limits))
+
+    @cached_property
+    def geo_epsilon(self) -> float:
+        """Geo-indistinguishability per metre at the data's points, every pair of them."""
+        places = self.problem.places
+        if len(places) > _MOST_PAIRS:
+            raise ProblemError(
+                f"geo-indistinguishability is checked on at most {_MOST_PAIRS} places; got"
+                f" {len(places)}: select fewer check-ins"
+            )
+        return geo_indistinguishability(self.mechanism.rows(places, self.scores).matrix, places)
+
+
+@dataclass(frozen=True, eq=False)
+class Calibrated:
+    """A mechanism within its limits, its loss where that is well below the budget, and what the
+    worst-case limits cost."""
+
+    mechanism: CodebookNet
+    loss: float | None
+    limits: LimitsCost | None
+
+
+def calibrated(learned: CodebookNet, problem: Problem, limits: CodebookSettings) -> Calibrated:
+    """Meet the budgets by the slope (and, if the places are too few, by keeping the truth's cell),
+    then the worst-case limits."""
+    plain = best = within_budgets(Candidate.of(learned, problem))
+    for _ in learned.places:
+        if limits.geo_epsilon is not None:
+            best = _smoothed(best, limits.geo_epsilon)
+        worst = _worst_places(best, limits)
+        if not len(worst):
+            break
+        best = within_budgets(Candidate.of(_without(best.mechanism, worst), problem))
+    limited = (limits.max_posterior, limits.max_exposed, limits.geo_epsilon) != (None,) * 3
+    if limited:
+        _check(best, limits)
+    below = problem.max_loss is not None and best.law.loss < 0.98 * problem.max_loss
+    return Calibrated(
+        best.mechanism,
+        best.law.loss if below else None,
+        _cost(best, plain, limits) if limited else None,
+    )
+
+
+def within_budgets(learned: Candidate) -> Candidate:
+    """The slope that spends the budgets on the training data, unless the slope as learned keeps
+    them and leaks less."""
+    if learned.problem.max_loss is None and learned.problem.user_max_loss is None:
+        return learned
+    spent = _spending(learned)
+    return learned if learned.keeps_budgets and learned.leakage <= spent.leakage else spent
+
+
+def _spending(learned: Candidate) -> Candidate:
+    """The least steep slope that keeps all budgets; the loss falls as the slope rises.  Where none
+    does, the truth's own cell is reported as often as needed: each loss is linear in that chance.
+    """
+    scale, slope = learned.problem.scale_m, learned.mechanism.slope
+    low, high = slope - 2 / scale, slope + _STEEPEST / scale
+    steepest = learned.at(slope=high)
+    if not steepest.keeps_budgets:
+        return _least(lambda keep: steepest.at(keep=keep), 0.0, 1.0)
+    low = max(low, 0.0) if high > 0 else low
+    flattest = learned.at(slope=low)
+    if flattest.keeps_budgets:
+        return flattest
+    return _least(lambda slope: learned.at(slope=slope), low, high)
+
+
+def _least(candidate: Callable[[float], Candidate], low: float, high: float) -> Candidate:
+    """The candidate of the least number that keeps the budgets, by bisection; that of `high`
+    does."""
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if candidate(middle).keeps_budgets else (middle, high)
+    return candidate(high)
+
+
+def _worst_places(best: Candidate, limits: CodebookSettings) -> np.ndarray:
+    """The places to give up next: those that break the limit on the posterior; of the exposed ones
+    the most telling."""
+    if limits.max_posterior is None and limits.max_exposed is None:
+        return np.array([], dtype=int)
+    joint = best.law.joint
+    assert joint.places is not None
+    highest = joint.posterior.max(axis=0)
+    broken = np.zeros(len(highest), dtype=bool)
+    if limits.max_posterior is not None:
+        broken |= highest > limits.max_posterior
+    if limits.max_exposed is not None and exposed(joint) > limits.max_exposed:
+        broken |= highest >= max(EXPOSED, float(np.quantile(highest[highest > EXPOSED], 0.5)))
+    telling = {tuple(place) for place in joint.places[broken]}
+    return np.flatnonzero([tuple(place) in telling for place in best.mechanism.places])
+
+
+def _without(mechanism: CodebookNet, worst: np.ndarray) -> CodebookNet:
+    left = np.setdiff1d(np.arange(len(mechanism.places)), worst)
+    if len(left) < 2:
+        raise ProblemError(
+            "no mechanism of this codebook keeps the worst-case limits; allow a larger posterior,"
+            " share or budget"
+        )
+    weights, bias = mechanism.layers[-1]
+    return replace(
+        mechanism,
+        places=mechanism.places[left],
+        layers=(*mechanism.layers[:-1], (weights[:, left], bias[left])),
+        keep=0.0,
+    )
+
+
+def _smoothed(loud: Candidate, epsilon: float) -> Candidate:
+    """The net with smaller outputs, at the slope that the budgets then need, until the law is
+    geo-indistinguishable enough."""
+    mechanism = loud.mechanism
+    weights, bias = mechanism.layers[-1]
+    least = np.inf
+    for factor in np.linspace(1, 0, _SOFTER).astype(np.float32):
+        layers = (*mechanism.layers[:-1], (weights * factor, bias * factor))
+        quiet = replace(mechanism, layers=layers, keep=0.0)
+        softer = within_budgets(Candidate.of(quiet, loud.problem))
+        if softer.geo_epsilon <= epsilon:
+            return softer
+        least = min(least, softer.geo_epsilon)
+    raise ProblemError(
+        f"no law of this codebook within the budgets is {epsilon:g} per metre geo-indistinguishable"
+        f" at the data's points; the smallest found is {least:.4g}: raise {arg('geo_epsilon')} or"
+        " the budget"
+    )
+
+
+def _check(best: Candidate, limits: CodebookSettings) -> None:
+    """Look at the finished law; say what cannot be held, and by how much."""
+    joint, faults = best.law.joint, []
+    if not best.keeps_budgets:
+        faults.append(f"the smallest loss found within the other limits is {best.law.loss:.4g} m")
+    if limits.max_posterior is not None and worst_report(joint) > limits.max_posterior:
+        faults.append(f"some report still gives a posterior of {worst_report(joint):.3f}")
+    if limits.max_exposed is not None and exposed(joint) > limits.max_exposed:
+        faults.append(f"{exposed(joint):.2%} of reports are still exposed")
+    if limits.geo_epsilon is not None and best.geo_epsilon > limits.geo_epsilon * (1 + 1e-9):
+        faults.append(f"the law is {best.geo_epsilon:.4g} per metre geo-indistinguishable")
+    if faults:
+        raise ProblemError(
+            "these limits cannot all be kept by this codebook: "
+            + "; ".join(faults)
+            + "; loosen a limit or raise the budget"
+        )
+
+
+def _cost(best: Candidate, plain: Candidate, limits: CodebookSettings) -> LimitsCost:
+    """Beside the same net without the limits."""
+    before, after = plain.law, best.law
+    cost = LimitsCost(bayes_error(before.joint), bayes_error(after.joint), before.loss, after.loss)
+    if limits.geo_epsilon is None:
+        return cost
+    region = best.problem.region
+    assert region is not None
+    axis = (np.arange(_SIDE) + 0.5) / _SIDE - 0.5
+    lattice = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2) * region.side_m
+    lattice = lattice + np.array(region.centre)
+    return replace(
+        cost,
+        geo_epsilon=best.geo_epsilon,
+        geo_epsilon_region=geo_indistinguishability(best.mechanism.rows(lattice).matrix, lattice),
+        lattice_points=_SIDE * _SIDE,
+    )

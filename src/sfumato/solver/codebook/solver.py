@@ -1,0 +1,71 @@
+"""Learned report places with a net for their chances, as a solver."""
+
+from dataclasses import dataclass
+
+from sfumato.data.categories import CategoricalData
+from sfumato.errors import ProblemError, arg
+from sfumato.mechanism.law import euclidean
+from sfumato.solver.codebook.settings import CodebookSettings
+from sfumato.solver.deadline import NEVER, Deadline
+from sfumato.solver.outcome import Checkpoint, Outcome, Progress
+from sfumato.solver.problem import Problem
+
+
+@dataclass(frozen=True)
+class Codebook(CodebookSettings):
+    """Learn finitely many report places and a net that gives the chance of each at any truth.
+
+    The law of such a mechanism is known, so its leakage is computed and lowered directly, with no
+    classifier in between: I(X;Z) first, then the problem's own objective, smoothed less and less.
+    """
+
+    name = "codebook"
+    resumable = True
+
+    def solve(
+        self,
+        problem: Problem,
+        *,
+        seed: int = 0,
+        deadline: Deadline = NEVER,
+        progress: Progress | None = None,
+        checkpoint: Checkpoint = None,
+    ) -> Outcome:
+        """Learn, bring the law within every limit on the training data, prove a bound."""
+        self._check(problem)
+        problem.check_feasible()
+        from sfumato.solver.codebook.training import CodebookTraining  # JAX: only where it learns
+
+        return CodebookTraining(self, problem, seed).run(deadline, progress, checkpoint)
+
+    def _check(self, problem: Problem) -> None:
+        """Refuse at once what no learning can give."""
+        if isinstance(problem.samples, CategoricalData):
+            raise ProblemError(
+                f"{problem.samples.name} holds words; a codebook is learned on places: use the"
+                " exact solver"
+            )
+        if problem.min_bayes_error is not None:
+            raise ProblemError(
+                f"{arg('min_bayes_error')} asks for the smallest loss; use the exact solver"
+            )
+        largest = float(problem.joint.prior.max())
+        if self.max_posterior is not None and self.max_posterior < largest:
+            raise ProblemError(
+                f"{arg('max_posterior')} is below the largest share of a user, {largest:.3f}, which"
+                " is known without any report"
+            )
+        if problem.max_distance is None:
+            return
+        if problem.loss is not euclidean:
+            raise ProblemError(
+                "a codebook keeps a cap on the distance only where the loss is the distance; use"
+                " the exact solver"
+            )
+        half = problem.grid.cell_m / 2**0.5
+        if problem.max_distance < half:
+            raise ProblemError(
+                f"a cap of {problem.max_distance:g} m is less than half the diagonal of a cell"
+                f" ({half:.3g} m), so that some places of the plane could not be answered; make the"
+                " cells smaller or use the exact solver"
+            )

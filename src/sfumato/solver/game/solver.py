@@ -1,0 +1,42 @@
+"""The game of the paper's Algorithm 1, as a solver."""
+
+from dataclasses import dataclass
+
+from sfumato.data.categories import CategoricalData
+from sfumato.errors import ProblemError
+from sfumato.solver.deadline import NEVER, Deadline
+from sfumato.solver.game.settings import GameSettings
+from sfumato.solver.outcome import Checkpoint, Outcome, Progress
+from sfumato.solver.problem import Problem
+
+
+@dataclass(frozen=True)
+class Game(GameSettings):
+    """Generator against classifier: the paper's two nets and payoff, with a faster recipe.
+
+    `Game.paper` is the paper's own.
+    """
+
+    name = "game"
+    resumable = True
+
+    def solve(
+        self,
+        problem: Problem,
+        *,
+        seed: int = 0,
+        deadline: Deadline = NEVER,
+        progress: Progress | None = None,
+        checkpoint: Checkpoint = None,
+    ) -> Outcome:
+        """Play; choose the best round by validation data; bring it within the budget on the
+        training data."""
+        if isinstance(problem.samples, CategoricalData):
+            raise ProblemError(
+                f"{problem.samples.name} holds words; the game learns on places: use the exact"
+                " solver"
+            )
+        problem.check_feasible()
+        from sfumato.solver.game.training import GameTraining  # JAX: only where it learns
+
+        return GameTraining(self, problem, seed).run(deadline, progress, checkpoint)

@@ -1,0 +1,173 @@
+"""What a solver is, and what it gives back: a mechanism, and how the solve ended as a value (its
+sentence is made in `sfumato.render.endings`)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any, Protocol
+
+from sfumato.measure.certificate import Certificate
+from sfumato.mechanism.base import Mechanism
+from sfumato.solver.deadline import Deadline
+from sfumato.solver.problem import Problem
+
+Progress = Callable[[dict[str, Any]], None]  # called with a record of each round or step
+Checkpoint = Path | None  # the file of a resumable solver's state
+
+
+class Ended(Enum):
+    """Why a solve came to its end; the values stand in run.json under "ended"."""
+
+    FINISHED = "finished"
+    TIME_LIMIT = "time limit"
+    STOPPED = "stopped"  # by hand
+
+
+class Distillation(Enum):
+    """What became of the distillation that a codebook was asked for."""
+
+    DONE = "done"
+    NO_TIME = "no time"
+    TOO_MANY_PLACES = "too many places"
+    NO_LAW = "no law"  # no law on the report places keeps the budgets
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """Noise was scaled to a budget, both in metres; `loss` is None where no noise fits."""
+
+    loss: float | None
+    budget: float
+    cell_m: float
+    exact: bool = True
+
+
+@dataclass(frozen=True)
+class TruthShare:
+    """The truth is reported with this chance."""
+
+    share: float
+
+
+@dataclass(frozen=True)
+class Proved:
+    """The leakage that was reached and the bound that no mechanism on `reports` reports goes below,
+    in `unit`."""
+
+    leakage: float
+    bound: float
+    gap: float
+    unit: str
+    reports: int
+
+
+@dataclass(frozen=True)
+class LossProved:
+    """The smallest loss found for a Bayes error, and the loss that no mechanism goes below."""
+
+    bayes_error: float
+    loss: float
+    bound: float
+
+
+@dataclass(frozen=True)
+class LimitsCost:
+    """What worst-case limits cost: Bayes error and loss without and with them; geo-epsilon per
+    metre at the data's points and (at least) over the region, where it was asked for."""
+
+    bayes_error_without: float
+    bayes_error: float
+    loss_without: float
+    loss: float
+    geo_epsilon: float | None = None
+    geo_epsilon_region: float | None = None
+    lattice_points: int = 0
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A codebook: `steps` of `all_steps` done, `share` of the schedule; how the law was brought
+    within its limits.
+
+    `keep` is the chance that the truth's own cell is reported; `loss` is set where it stays well
+    below `budget`.
+    """
+
+    steps: int
+    all_steps: int
+    share: float
+    distillation: Distillation
+    most_places: int
+    keep: float
+    loss: float | None
+    budget: float | None
+    limits: LimitsCost | None
+    proof_stopped: bool = False
+
+
+@dataclass(frozen=True)
+class Played:
+    """A game: `rounds` of `all_rounds`, the round and lattice that were released, and the chance
+    that the truth's own cell is reported."""
+
+    rounds: int
+    all_rounds: int
+    released_round: int
+    lattice_m: float
+    by_validation: bool
+    keep: float
+
+
+Facts = Calibrated | TruthShare | Proved | LossProved | Learned | Played
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a solve ended.
+
+    `facts` is what the solver knows of it; `resumable`, whether a checkpoint holds learning that
+    can be resumed; `exceeded`, the measured loss and the budget where the first is above the
+    second.
+    """
+
+    ended: Ended = Ended.FINISHED
+    facts: Facts | None = None
+    resumable: bool = False
+    exceeded: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A solver's mechanism, how the solve ended, its history and its proof."""
+
+    mechanism: Mechanism
+    ending: Ending = Ending()
+    history: tuple[dict[str, Any], ...] = field(default=())
+    certificate: Certificate | None = None
+
+
+class Solver(Protocol):
+    """A frozen dataclass of settings that can solve a problem."""
+
+    @property
+    def name(self) -> str:
+        """The word for it on the command line and in tables."""
+        ...
+
+    @property
+    def resumable(self) -> bool:
+        """Whether it keeps a checkpoint, from which a stopped solve is resumed."""
+        ...
+
+    def solve(
+        self,
+        problem: Problem,
+        *,
+        seed: int,
+        deadline: Deadline,
+        progress: Progress | None,
+        checkpoint: Checkpoint,
+    ) -> Outcome:
+        """Find a mechanism; never look at anything but the problem."""
+        ...

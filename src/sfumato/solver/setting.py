@@ -1,0 +1,17 @@
+"""A setting of a solver, documented once: where it stands."""
+
+from dataclasses import field
+from typing import Any
+
+
+def setting(default: Any, text: str) -> Any:
+    """A dataclass field with its default and its help text, which the command line shows too.
+
+    >>> from dataclasses import dataclass, fields
+    >>> @dataclass(frozen=True)
+    ... class Example:
+    ...     rounds: int = setting(20, "How many rounds are played.")
+    >>> fields(Example)[0].metadata["help"]
+    'How many rounds are played.'
+    """
+    return field(default=default, metadata={"help": text})
