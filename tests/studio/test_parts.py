@@ -12,7 +12,7 @@ import pytest
 from sfumato.data.joint import Joint
 from sfumato.data.recipe import Recipe
 from sfumato.data.samples import Samples
-from sfumato.errors import ProblemError
+from sfumato.errors import FileError, ProblemError
 from sfumato.files import plain
 from sfumato.measure.exact import bayes_error
 from sfumato.solver import Coin, Exact, Problem
@@ -109,10 +109,10 @@ def test_a_table_that_could_not_be_written_leaves_the_last_one(
 
     def full(target: IO[bytes], **arrays: object) -> None:
         target.write(b"half")
-        raise OSError("the disk is full")
+        raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("numpy.savez", full)
-    with pytest.raises(OSError, match="full"):
+    with pytest.raises(FileError, match="No space left"):
         preview.save_table(coin_run, Joint(np.ones((1, 1)), places=np.zeros((1, 2))))
     assert (
         preview.table_path(coin_run).read_bytes() == before

@@ -121,7 +121,7 @@ def test_what_makes_no_sense_is_a_sentence(studio: Served, tmp_path: Path) -> No
         page.ask("file?name=one.csv", body=b"user,lat,lon\na,48,2\na,48.001,2\n")
         assert "nobody to be confused with" in page.refused("data", {"source": "file"})
         page.ask("file?name=wide.csv", body=b"user,lat,lon\na,48,2\nb,10,40\n")
-        assert "under Region" in page.refused("data", {"source": "file"})
+        assert "the field Region" in page.refused("data", {"source": "file"})
         page.ask("file?name=torn.parquet", body=b"PAR1 and then nothing")
         assert "torn.parquet" in page.refused("data", {"source": "file"})
         assert "no usable name" in page.refused("file?name=..", body=b"x")

@@ -84,7 +84,7 @@ class Studio:
             try:
                 return await answer(request)
             except SfumatoError as error:
-                return JSONResponse({"error": in_page(str(error))}, status_code=400)
+                return JSONResponse({"error": in_page(error)}, status_code=400)
             except TooLarge as error:
                 return too_large(error.args[0])
             except ClientDisconnect:

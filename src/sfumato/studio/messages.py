@@ -1,18 +1,19 @@
 """Sentences of the library as the page says them."""
 
-_IN_PAGE = {
-    "select a smaller area with --square LAT,LON,METRES": "choose a smaller area under Region",
-    "with --top-users": "under Users",
-    "--square": "Region",
-}
+from sfumato.errors import SfumatoError
+
+_FIELDS = {"square": "Region", "top_users": "Users", "max_loss": "Budget", "cell_m": "Cell"}
 
 
-def in_page(sentence: str) -> str:
-    """The same sentence where it names options of the command line that the page has fields for.
+def in_page(error: Exception) -> str:
+    """An error's sentence, with the page's own fields in place of arguments.
 
-    >>> in_page("ask for fewer, or keep only more frequent users with --top-users")
-    'ask for fewer, or keep only more frequent users under Users'
+    >>> from sfumato.errors import arg
+    >>> in_page(SfumatoError(f"select a smaller area with {arg('square')}"))
+    'select a smaller area with the field Region'
     """
-    for option, field in _IN_PAGE.items():
-        sentence = sentence.replace(option, field)
-    return sentence
+    if not isinstance(error, SfumatoError):
+        return str(error)
+    return error.sentence(
+        lambda name: f"the field {_FIELDS[name]}" if name in _FIELDS else name.replace("_", " ")
+    )

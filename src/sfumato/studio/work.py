@@ -56,7 +56,7 @@ def main() -> None:
         if stopping.is_set():  # an import that is interrupted may say anything
             tell({"kind": "stopped", "error": _STOPPED})
         elif isinstance(error, (SfumatoError, OSError)):
-            tell({"kind": "failed", "error": in_page(str(error))})
+            tell({"kind": "failed", "error": in_page(error)})
         else:
             tell(
                 {
