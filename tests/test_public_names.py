@@ -17,7 +17,7 @@ NAMES = [(sf, name) for name in sf.__all__] + [
 # They read or write folders of a run, or take long; the guides run them.
 SHOWN_IN_GUIDES = {
     *("Codebook", "Coin", "Exact", "Game", "Laplace", "frontier"),
-    *("export", "sanitize", "compare", "Entry", "Contender", "certify", "Certificate"),
+    *("export", "sanitize", "compare", "Contender", "Contender", "certify", "Certificate"),
     *("load_certificate", "load_bundle", "Release"),
 }
 

@@ -20,9 +20,6 @@ from sfumato.measure.certificate import Certificate as Certificate
 from sfumato.measure.estimate import Estimate as Estimate
 from sfumato.measure.judge import judge as judge
 from sfumato.mechanism.base import Mechanism as Mechanism
-from sfumato.report.certified import certify_run as certify_run
-from sfumato.report.compare import Entry as Entry
-from sfumato.report.compare import compare as compare
 from sfumato.solver import Codebook as Codebook
 from sfumato.solver import Coin as Coin
 from sfumato.solver import Exact as Exact
@@ -30,6 +27,9 @@ from sfumato.solver import Game as Game
 from sfumato.solver import Laplace as Laplace
 from sfumato.solver import Problem as Problem
 from sfumato.solver.frontier import frontier as frontier
+from sfumato.study.certify import certify_run as certify_run
+from sfumato.study.compare import Contender as Contender
+from sfumato.study.compare import compare as compare
 from sfumato.study.folder import load_run as load_run
 from sfumato.study.leave_one_out import leave_one_out as leave_one_out
 from sfumato.study.solution import Solution as Solution

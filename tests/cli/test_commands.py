@@ -12,7 +12,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.cli import _COMMANDS
-from sfumato.report.compare import _posterior
+from sfumato.render.text import posterior
 
 KEYS = {
     "max_loss",
@@ -244,7 +244,7 @@ def test_learning_stopped_by_hand_is_kept_and_says_how_to_go_on(sfumato, tmp_pat
 
 
 def test_a_worst_report_that_is_not_certain_does_not_read_as_certain():
-    assert [_posterior(value) for value in (0.917, 0.9949, 0.998, 1 - 1e-9, 1.0)] == [
+    assert [posterior(value) for value in (0.917, 0.9949, 0.998, 1 - 1e-9, 1.0)] == [
         "0.92",
         "0.99",
         ">0.99",

@@ -17,9 +17,9 @@ from sfumato.mechanism.base import load_mechanism
 from sfumato.mechanism.laplace import PlanarLaplace
 from sfumato.mechanism.simple import Coin
 from sfumato.mechanism.wrap import Snapped
-from sfumato.report.compare import compare
 from sfumato.solver import Coin as CoinSolver
 from sfumato.solver import Problem
+from sfumato.study.compare import compare
 from sfumato.study.solve import solve
 
 SINGAPORE = (1.3521, 103.8198)

@@ -23,7 +23,7 @@ from sfumato.render.figures import (
     swatch,
     window_of,
 )
-from sfumato.report.trade_off import TradeOff, trade_off
+from sfumato.study.trade_off import TradeOff, trade_off
 
 
 def _written_words(address: str) -> list[str]:

@@ -23,13 +23,12 @@ from sfumato.render.html import (
     described,
     interval,
     listed,
-    over_by,
     rendered,
     report_html,
     shown,
 )
 from sfumato.render.names import printable
-from sfumato.report.compare import Comparison, Entry, Row, compare
+from sfumato.study.compare import Compared, Comparison, Contender, compare
 
 _VOID = {"meta", "img", "br", "hr", "link", "input"}
 _HOSTILE = (
@@ -104,15 +103,17 @@ def _samples(users: int, *, names: tuple[str, ...] = (), name: str = "some users
     )
 
 
-def _entries() -> list[Entry]:
+def _entries() -> list[Contender]:
     history = tuple(
         {"round": number, "payoff": 1 / (1 + number), "loss": 90.0, "accuracy_train": None}
         for number in range(3)
     )
     noise = sf.mechanism.Function(lambda truth, random: truth + random.normal(0, 80, truth.shape))
     return [
-        Entry("coarse", sf.mechanism.Snapped(sf.mechanism.Identity(), sf.Grid(cell_m=200)), 100.0),
-        Entry("noise & more", noise, 120.0, seed=3, status="Stopped.", history=history),
+        Contender(
+            "coarse", sf.mechanism.Snapped(sf.mechanism.Identity(), sf.Grid(cell_m=200)), 100.0
+        ),
+        Contender("noise & more", noise, 120.0, seed=3, status="Stopped.", history=history),
     ]
 
 
@@ -139,15 +140,17 @@ def _assert_self_contained(page: str, checker: _Checker) -> None:
     assert len(page.encode()) < 2_000_000
 
 
-def _row(name: str, *, loss: float, error: float, exposed: float, max_loss: float = 100.0) -> Row:
+def _row(
+    name: str, *, loss: float, error: float, exposed: float, max_loss: float = 100.0
+) -> Compared:
     """A row with the figures wanted."""
-    row = compare([Entry(name, sf.mechanism.Identity(), max_loss)], on=_samples(2)).rows[0]
+    row = compare([Contender(name, sf.mechanism.Identity(), max_loss)], on=_samples(2)).rows[0]
     figures = {"loss": loss, "bayes_error": error, "exposed": exposed}
     exact = {key: sf.Estimate.exact(value) for key, value in figures.items()}
-    return replace(row, measured=replace(row.measured, **exact), over_grids=())
+    return replace(row, measured=replace(row.measured, **exact, over_grids=()))
 
 
-def _page_of(*rows: Row) -> _Checker:
+def _page_of(*rows: Compared) -> _Checker:
     on = _samples(2)
     return _checked(report_html(Comparison(on=on, train=None, rows=rows, region=None)))
 
@@ -191,7 +194,7 @@ def test_the_same_comparison_gives_the_same_bytes(tmp_path: Path) -> None:
 
 def _named(names: tuple[str, ...], *, data: str, mechanism: str) -> Comparison:
     on = _samples(len(names), names=names, name=data)
-    entries = [Entry(mechanism, sf.mechanism.Identity(), 100.0, status=mechanism), *_entries()]
+    entries = [Contender(mechanism, sf.mechanism.Identity(), 100.0, status=mechanism), *_entries()]
     return compare(entries, on=on, train=_samples(len(names), names=names), hits=20)
 
 
@@ -252,7 +255,7 @@ def test_the_least_exposed_is_named_only_where_it_exposes_far_less() -> None:
 
 def test_errors_within_each_others_intervals_are_said_not_to_be_told_apart() -> None:
     noise = sf.mechanism.Function(lambda truth, random: truth + random.normal(0, 300, truth.shape))
-    entries = [Entry("one", noise, 900.0), Entry("two", noise, 900.0)]
+    entries = [Contender("one", noise, 900.0), Contender("two", noise, 900.0)]
     compared = compare(entries, on=_samples(3), hits=5)
     (group,) = best_within_budgets(compared.rows)
     assert {group.best, *group.close} == set(compared.rows)
@@ -272,7 +275,7 @@ def test_a_loss_that_is_not_known_is_said_and_wins_nothing(tmp_path: Path) -> No
     on = _samples(2)
     grid = sf.Grid(cell_m=25)
     measured = judge_reports(on.secret, on.truth, grid, names=on.secrets)
-    row = Row(Entry("recorded", sf.mechanism.Recorded(on.truth, on.truth)), measured, over_grids=())
+    row = Compared(Contender("recorded", sf.mechanism.Recorded(on.truth, on.truth)), measured)
     region = sf.data.Region.around(on.truth, margin_m=100)
     page, checker = _written(
         Comparison(on=on, train=None, rows=(row,), region=region), tmp_path / "page.html"
@@ -284,7 +287,7 @@ def test_a_loss_that_is_not_known_is_said_and_wins_nothing(tmp_path: Path) -> No
 
 def test_infinite_geo_indistinguishability_is_shown_as_infinite(tmp_path: Path) -> None:
     _, checker = _written(
-        compare([Entry("identity", sf.mechanism.Identity(), 10.0)], on=_samples(2)),
+        compare([Contender("identity", sf.mechanism.Identity(), 10.0)], on=_samples(2)),
         tmp_path / "page.html",
     )
     assert "∞no guarantee" in checker.text
@@ -292,8 +295,8 @@ def test_infinite_geo_indistinguishability_is_shown_as_infinite(tmp_path: Path) 
 
 def test_who_breaks_the_budget_does_not_win(tmp_path: Path) -> None:
     entries = [
-        Entry("far", sf.mechanism.constant((0.0, 0.0)), 5.0),
-        Entry("near", sf.mechanism.Snapped(sf.mechanism.Identity(), sf.Grid(cell_m=5)), 5.0),
+        Contender("far", sf.mechanism.constant((0.0, 0.0)), 5.0),
+        Contender("near", sf.mechanism.Snapped(sf.mechanism.Identity(), sf.Grid(cell_m=5)), 5.0),
     ]
     _, checker = _written(compare(entries, on=_samples(3)), tmp_path / "page.html")
     assert (
@@ -315,7 +318,7 @@ def test_all_over_the_budget_is_said() -> None:
 def test_reports_beyond_the_window_are_counted(tmp_path: Path) -> None:
     on = _samples(2)
     _, checker = _written(
-        compare([Entry("away", sf.mechanism.constant((9e6, 0.0)), 50.0)], on=on),
+        compare([Contender("away", sf.mechanism.constant((9e6, 0.0)), 50.0)], on=on),
         tmp_path / "page.html",
     )
     assert (
@@ -345,7 +348,7 @@ def test_of_very_many_users_those_who_are_easiest_to_guess_are_listed(
     grid = sf.Grid(cell_m=200)
     checker = _checked(
         report_html(
-            compare([Entry("a", sf.mechanism.Snapped(sf.mechanism.Identity(), grid))], on=on)
+            compare([Contender("a", sf.mechanism.Snapped(sf.mechanism.Identity(), grid))], on=on)
         )
     )
     assert "The 1 of 4 users who are easiest to guess." in checker.text
@@ -377,8 +380,8 @@ def test_small_amounts_do_not_read_zero_and_names_make_a_list() -> None:
 
 
 def test_a_loss_at_its_budget_is_not_over_it() -> None:
-    assert over_by(_row("at", loss=100, error=0.1, exposed=0.0)) == 0
-    assert over_by(_row("over", loss=101, error=0.1, exposed=0.0)) == pytest.approx(1)
+    assert _row("at", loss=100, error=0.1, exposed=0.0).over_by == 0
+    assert _row("over", loss=101, error=0.1, exposed=0.0).over_by == pytest.approx(1)
 
 
 def test_a_description_holds_no_address_in_memory() -> None:
@@ -407,7 +410,7 @@ def test_many_mechanisms_and_users_stay_below_two_megabytes(tmp_path: Path) -> N
         for by in range(100, 180, 10)
     ]
     comparison = compare(
-        [Entry(f"noise {number}", mechanism) for number, mechanism in enumerate(noise)],
+        [Contender(f"noise {number}", mechanism) for number, mechanism in enumerate(noise)],
         on=on,
         hits=1,
     )

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.report.compare import Comparison, Entry
 from sfumato.show import html
 from sfumato.solver.frontier import Frontier
+from sfumato.study.compare import Comparison, Contender
 
 _AWAY = np.array([71234.5, -83456.7])  # places whose numbers come from nowhere else
 _NAMES = ("<script>alert(1)</script>", "\x1b[31mBen")
@@ -28,7 +28,8 @@ def solution() -> sf.Solution:
 @pytest.fixture(scope="module")
 def comparison(solution: sf.Solution) -> Comparison:
     return sf.compare(
-        [solution, Entry("<i>away</i>", sf.mechanism.constant(tuple(_AWAY)), 5.0)], on=_samples()
+        [solution, Contender("<i>away</i>", sf.mechanism.constant(tuple(_AWAY)), 5.0)],
+        on=_samples(),
     )
 
 

@@ -11,9 +11,9 @@ from sfumato.data.grid import Region
 from sfumato.data.synthetic import four_corners
 from sfumato.errors import ProblemError
 from sfumato.measure.certificate import bound_on_the_grid
-from sfumato.report.trade_off import Placed, trade_off
 from sfumato.solver.exact import best_within
 from sfumato.solver.frontier import Curve, frontier
+from sfumato.study.trade_off import Placed, trade_off
 from tests.solver.three_users import on_square
 
 

@@ -9,7 +9,7 @@ import click
 from sfumato.cli.options import as_json, print_json, working
 
 if TYPE_CHECKING:
-    from sfumato.report.certified import Certified
+    from sfumato.study.certify import Certified
 
 _EVERY_S = 5
 _EXAMPLE = "\b\nExample: sfumato certify runs/coin"
@@ -46,7 +46,7 @@ def command(
     Works the run's certificate out again from the data alone.  A run that has none gets one: the
     exact solver finds it, the checker checks it, and it is kept in the run folder.
     """
-    from sfumato.report.certified import certify_run
+    from sfumato.study.certify import certify_run
 
     with working(f"certifying {folder}"):
         found = certify_run(folder, other=other, source=source, gap=gap)
@@ -54,7 +54,7 @@ def command(
     if as_json:
         print_json(found.as_dict() | ({} if second is None else {"again": second}))
         return
-    click.echo(found.sentence)
+    click.echo(str(found))
     if second is not None:
         plane = "" if second["bound_plane"] is None else f" / {second['bound_plane']:.4f}"
         click.echo(
@@ -76,7 +76,7 @@ def _again(found: "Certified", folder: Path) -> dict[str, Any]:
             left = (said - start) * (1 - share) / share
             click.echo(f"rational arithmetic: {share:.0%}, about {left:.0f} s left", err=True)
 
-    second = check_again(folder / "certificate.npz", found.problem, found.bounds, progress=tell)
+    second = check_again(folder / "certificate.npz", found.problem, found.gap.bounds, progress=tell)
     return {
         "bound_grid": float(second.grid),
         "bound_plane": None if second.plane is None else float(second.plane),

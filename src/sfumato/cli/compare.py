@@ -24,7 +24,7 @@ _EXAMPLE = "\b\nExample: sfumato compare runs/laplace runs/coin --html report.ht
     type=click.IntRange(min=1),
     default=500,
     show_default=True,
-    help="Reports a truth, where the law is not known.",
+    help="Reports per truth, where the law is not known.",
 )
 @click.option("--seed", type=SEEDS, default=0, metavar="N", help="Seed of sampled reports.")
 @click.option(
@@ -36,7 +36,7 @@ _EXAMPLE = "\b\nExample: sfumato compare runs/laplace runs/coin --html report.ht
 @click.option(
     "--leave-one-out",
     is_flag=True,
-    help="Also solve again without each user and judge everybody: one solve a user and run.",
+    help="Also solve again without each user and judge everybody: one solve per user and run.",
 )
 @as_json
 def command(
@@ -54,12 +54,13 @@ def command(
     --data. A file of pairs (truth_x, truth_y, report_x, report_y in metres) is a mechanism too.
     """
     from sfumato.mechanism.custom import Recorded
-    from sfumato.report.compare import Entry, compare
-    from sfumato.report.measured import data_of_runs
+    from sfumato.study.compare import Contender, compare
     from sfumato.study.folder import Run, load_run
+    from sfumato.study.measure import data_of_runs
 
     loaded = [
-        Entry(path.stem, Recorded.read(path)) if path.is_file() else load_run(path) for path in runs
+        Contender(path.stem, Recorded.read(path)) if path.is_file() else load_run(path)
+        for path in runs
     ]
     known = [item for item in loaded if isinstance(item, Run)]
     for run in known[1:]:

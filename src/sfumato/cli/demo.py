@@ -29,8 +29,8 @@ def command(out: Path, as_json: bool) -> None:
 
     require("learn", "report", bring="learn,report")
     from sfumato.data.recipe import Recipe
-    from sfumato.report.compare import compare
     from sfumato.solver import Codebook, Coin, Exact, Laplace, Problem
+    from sfumato.study.compare import compare
     from sfumato.study.solve import Kept, solve_and_save
 
     recipe = Recipe("four-corners")

@@ -73,7 +73,7 @@ def command(
     """The proven best trade-off between loss and leakage, with Laplace, the coin and runs placed on
     it."""
     from sfumato.render.figures import check_figure, draw_frontier
-    from sfumato.report.trade_off import trade_off
+    from sfumato.study.trade_off import trade_off
 
     if figure is not None:
         check_figure(figure)

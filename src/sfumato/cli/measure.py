@@ -1,6 +1,7 @@
 """sfumato measure"""
 
 import time
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,6 @@ from typing import Any
 import click
 
 from sfumato.cli.options import SEEDS, Counts, as_json, grid_options, print_json, say_notes, working
-from sfumato.errors import FileError
 
 _EXAMPLE = "\b\nExample: sfumato measure runs/coin --cell-m 100"
 _ATTACKS = ("cells", "neighbours", "neural")
@@ -16,9 +16,7 @@ _ATTACKS = ("cells", "neighbours", "neural")
 
 @click.command("measure", epilog=_EXAMPLE)
 @click.argument("target", metavar="RUN|REPORTS.csv", type=click.Path(path_type=Path))
-@click.option(
-    "--data", "source", metavar="DATA", help="Judge on all of this data instead of the run's own."
-)
+@click.option("--data", metavar="DATA", help="Judge on all of this data instead of the run's own.")
 @click.option(
     "--secret", metavar="COLUMN", help="Column of the secret, for a file of reports or for --data."
 )
@@ -33,7 +31,7 @@ _ATTACKS = ("cells", "neighbours", "neural")
     "--hits",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Reports a truth, where the law is not known [default: 500].",
+    help="Reports per truth, where the law is not known [default: 500].",
 )
 @click.option(
     "--attack",
@@ -52,9 +50,9 @@ _ATTACKS = ("cells", "neighbours", "neural")
 )
 @click.option(
     "--reports-per-user",
-    "reports",
     type=Counts(),
-    help="Also the Bayes error when so many reports of one user are seen.",
+    default=(),
+    help="Also the Bayes error when n reports of one user are seen.",
 )
 @click.option(
     "--sticky-cell-m",
@@ -65,25 +63,16 @@ _ATTACKS = ("cells", "neighbours", "neural")
 @click.option(
     "--leave-one-out",
     is_flag=True,
-    help="Also solve again without each user and judge everybody: one solve a user.",
+    help="Also solve again without each user and judge everybody: one solve per user.",
 )
 @click.option(
     "--keep",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Keep the runs of --leave-one-out here, and go on from them.",
+    help="Keep the runs of --leave-one-out here, and resume from them.",
 )
 @as_json
-def command(
-    target: Path,
-    source: str | None,
-    as_json: bool,
-    reports: tuple[int, ...],
-    sticky_cell_m: float | None,
-    leave_one_out: bool,
-    keep: Path | None,
-    **options: Any,
-) -> None:
+def command(target: Path, as_json: bool, **options: Any) -> None:
     """Measure the loss and the leakage of a run, or of any reports in a CSV file.
 
     A file of reports needs a column for the secret and the report's place (latitude and longitude,
@@ -93,21 +82,14 @@ def command(
     run, other shares of the users and what the mechanism's file tells about its training points are
     printed as well.
     """
-    from sfumato.report.further import Asked
-    from sfumato.report.measured import measure_reports, measure_run
-    from sfumato.report.summary import measured_text
+    from sfumato.study.measure import Extras, measure
 
     start = time.perf_counter()
-    if not target.exists():
-        raise FileError(f"there is no {target}; expected a run folder, or a file of reports")
     with working(f"measuring {target}") as tell:
-        asked = Asked(reports or (), sticky_cell_m, leave_one_out, keep, tell)
-        measured = measure_run if target.is_dir() else measure_reports
-        result = measured(target, source=source, asked=asked, **options)
-    say_notes(result.notes)
+        extras = Extras(**{part.name: options.pop(part.name) for part in fields(Extras)})
+        measured = measure(target, extras=extras, progress=tell, **options)
+    say_notes(measured.notes)
     if as_json:
-        print_json({**result.as_dict(), "seconds": time.perf_counter() - start})
+        print_json({**measured.as_dict(), "seconds": time.perf_counter() - start})
     else:
-        click.echo(measured_text(result.name, result.judged, max_loss=result.max_loss))
-        if result.extra_text:
-            click.echo(result.extra_text)
+        click.echo(str(measured))

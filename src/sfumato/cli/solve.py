@@ -115,10 +115,10 @@ def command(
     """
     from sfumato.cli.options import for_each
     from sfumato.measure.objective import objective_named
-    from sfumato.report.gaps import gaps_of
-    from sfumato.report.summary import measured_text
+    from sfumato.render.text import kept_text, proved_text
     from sfumato.solver import SOLVERS, Problem
     from sfumato.solver.outcome import Ended
+    from sfumato.study.certify import gaps_of
     from sfumato.study.folder import check_target
     from sfumato.study.solve import solve_and_save
 
@@ -158,23 +158,11 @@ def command(
     if as_json:
         print_json({**kept.as_dict(), "run": str(out)})
     else:
-        click.echo(
-            measured_text(
-                solution.name,
-                {"training data": solution.measured, "test data": kept.test},
-                max_loss=max_loss,
-            )
-        )
-        click.echo(f"{solution.status}  {solution.seconds:.1f} s.  Written to {out}")
-        gap = (
-            gaps_of([solution], None)[0] if solver == "codebook" else None
-        )  # the exact solver's status has it
+        click.echo(kept_text(kept))
+        # the exact solver's status has it
+        gap = gaps_of([solution], None)[0] if solver == "codebook" else None
         if gap is not None:
-            click.echo(
-                f"On training data it leaks {gap.leakage:.4f} ({problem.objective.unit}); no"
-                " mechanism on this grid within the budgets leaks less than"
-                f" {max(gap.bounds.grid, 0.0):.4f} (proved)."
-            )
+            click.echo(proved_text(gap, problem))
         if solution.ending.ended is Ended.STOPPED and solution.ending.resumable:
             click.echo(
                 f"hint: the same command with --resume {out} in place of --out resumes it",

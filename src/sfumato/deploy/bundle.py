@@ -18,7 +18,7 @@ from sfumato.errors import FileError, SfumatoError
 from sfumato.files import folder_beside, plain
 from sfumato.mechanism.base import Mechanism
 from sfumato.randomness import uniforms
-from sfumato.report.certified import certify_run
+from sfumato.study.certify import certify_run
 from sfumato.study.folder import Run, load_run
 from sfumato.version import __version__
 

@@ -1,6 +1,7 @@
 """Everything that is said of one mechanism on one set of data."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from sfumato.measure.worst import (
     worst_report,
 )
 from sfumato.mechanism.base import Mechanism
-from sfumato.mechanism.law import Law, Loss, euclidean
+from sfumato.mechanism.law import Law, Loss, euclidean, merge_on_grid
 
 _MOST_PAIRS = (
     2e9  # pairs of truths times reports beyond which geo-indistinguishability is not computed
@@ -58,7 +59,7 @@ class Judgement:
     `learnt_error` is the error of the adversary who learnt the best guesses on other (training)
     data. `geo_epsilon` is the geo-indistinguishability per metre at these points, None where it was
     not computed. `joint` is P(secret, report), measured or computed; `outside` the share of reports
-    outside the region.
+    outside the region; `over_grids` are Bayes errors on other grids, where they were asked for.
 
     >>> from sfumato.data.synthetic import four_corners
     >>> from sfumato.mechanism.simple import Identity
@@ -76,6 +77,7 @@ class Judgement:
     joint: Joint
     learnt_error: Estimate | None = None
     geo_epsilon: float | None = None
+    over_grids: tuple[Estimate, ...] = ()
 
     def __repr__(self) -> str:
         return (
@@ -109,6 +111,7 @@ def judge(
     region: Region | None = None,
     fitted_on: Samples | CategoricalData | None = None,
     sampled_on: Grid | None = None,
+    over: Sequence[Grid] = (),
 ) -> Judgement:
     """Judge a mechanism on data: exactly where its law is known, from `hits` samples a truth where
     not.
@@ -118,7 +121,8 @@ def judge(
     `sampled_on` is the grid to fall back to where the law is not known or too large to work out;
     `fitted_on` is training data for the adversary of `learnt_error`.  Data on another
     plane than the mechanism's (or, where it knows none, than that of `fitted_on`) are brought to
-    it.
+    it.  `over` are grids on which the Bayes error of the same law, or of the same reports, is
+    measured as well.
 
     >>> from sfumato.data.synthetic import four_corners
     >>> from sfumato.mechanism.simple import constant
@@ -134,9 +138,11 @@ def judge(
         other = (
             None if fitted_on is None else mechanism.law(fitted_on.joint(), grid=grid, loss=loss)
         )
-        return judge_law(
+        judged = judge_law(
             law, region=region, fitted_on=other, geo_epsilon=geo_epsilon_at(mechanism, samples)
         )
+        errors = tuple(judge_law(merge_on_grid(law, cells)).bayes_error for cells in over)
+        return replace(judged, over_grids=errors)
     grid = sampled_on if grid is None else grid
     if grid is None:
         raise ProblemError(
@@ -149,7 +155,7 @@ def judge(
         if fitted_on is None
         else draw_reports(mechanism, fitted_on, hits=hits, seed=seed + 1, loss=loss)[:2]
     )
-    return judge_reports(
+    judged = judge_reports(
         secret,
         reports,
         grid,
@@ -160,6 +166,11 @@ def judge(
         learnt_on=learnt,
         learnt_names=None if fitted_on is None else fitted_on.secrets,
     )
+    count = len(samples.secrets)
+    errors = tuple(
+        estimate_bayes_error(secret, reports, cells, secrets=count, hits=hits) for cells in over
+    )
+    return replace(judged, over_grids=errors)
 
 
 def geo_epsilon_at(mechanism: Mechanism, samples: Samples | CategoricalData) -> float | None:

@@ -23,7 +23,7 @@ from sfumato.errors import FileError
 from sfumato.files import written_beside
 from sfumato.measure.estimate import Estimate
 from sfumato.render.names import printable
-from sfumato.report.trade_off import Placed, TradeOff
+from sfumato.study.trade_off import Placed, TradeOff
 
 # The colours of Okabe and Ito that stand out on white; 7 colours and 8 markers share no factor, so
 # 56 users differ.
@@ -325,12 +325,14 @@ def draw_frontier(trade_off: TradeOff, path: Path) -> None:
             "bayes_error",
             1 - bayes.reached_at(budgets),
             1 - bayes.bound_at(budgets),
+            bayes.proved_anything,
         ),
         (
             "information, bits (lower is more private)",
             "information_bits",
             bits.reached_at(budgets),
             bits.bound_at(budgets),
+            bits.proved_anything,
         ),
     )
     cells = f"{found.problem.grid.cell_m:g} m cells"
@@ -339,13 +341,15 @@ def draw_frontier(trade_off: TradeOff, path: Path) -> None:
         figure = Figure(figsize=(10, 4.8), layout="constrained")
         figure.suptitle(_short(found.problem.samples.name, most=80), fontsize=11)
         stack = figure.subplots(1, 2)
-        for axes, (label, key, reached, bound) in zip(stack, panels, strict=True):
+        for axes, (label, key, reached, bound, proved) in zip(stack, panels, strict=True):
             axes.plot(
                 budgets,
                 bound,
                 color=COLOURS[0],
-                linewidth=2,
-                label=f"proved: nothing on {cells} passes this",
+                linewidth=2 if proved else 0.5,
+                label=f"proved: nothing on {cells} passes this"
+                if proved
+                else "a blind guess: nothing proved yet",
             )
             axes.plot(
                 budgets,
@@ -368,8 +372,15 @@ def draw_frontier(trade_off: TradeOff, path: Path) -> None:
                 _place(axes, [one for one in trade_off.placed if one.name == name], key, number)
             axes.set(xlabel="expected loss, metres", ylabel=label)
             _plain(axes)
-        handles, labels = stack[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+        # what is proved for one panel may not be for the other: each label once
+        named = {
+            label: handle
+            for axes in stack
+            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+        }
+        figure.legend(
+            named.values(), named.keys(), loc="outside lower center", ncols=3, frameon=False
+        )
         with written_beside(path) as beside:
             figure.savefig(beside, format=path.suffix.lower().removeprefix("."), dpi=150)
 

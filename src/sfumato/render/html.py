@@ -26,9 +26,9 @@ from sfumato.mechanism.law import squared
 from sfumato.randomness import generator
 from sfumato.render import figures
 from sfumato.render.names import printable
-from sfumato.report.compare import Comparison, Row
-from sfumato.report.others import LEFT_OUT_HEADS, left_out_rows
+from sfumato.render.text import LEFT_OUT_HEADS, left_out_rows, shown
 from sfumato.show import page
+from sfumato.study.compare import Compared, Comparison
 from sfumato.study.record import versions
 
 PICTURE_SEED = 0
@@ -58,11 +58,11 @@ def report_html(comparison: Comparison) -> str:
     blind, entropy = float(1 - prior.max()), float(-np.sum(prior * np.log2(prior)))
     groups = best_within_budgets(rows)
     curves = [
-        (row, figures.history_figure(row.entry.history, row.entry.max_loss, unit=unit(row)))
+        (row, figures.history_figure(row.contender.history, row.contender.max_loss, unit=unit(row)))
         for row in rows
-        if row.entry.history
+        if row.contender.history
     ]
-    estimates = (e for row in rows for e in (row.measured.bayes_error, *row.over_grids))
+    estimates = (e for row in rows for e in (row.measured.bayes_error, *row.measured.over_grids))
     return rendered(
         "report.html.j2",
         on=on,
@@ -110,7 +110,6 @@ def environment() -> Environment:
         interval=interval,
         listed=listed,
         loss_unit=loss_unit,
-        over_by=over_by,
         percent=lambda share, digits=1: f"{share:.{digits}%}",
         share=lambda share: f"{share:.1%}" if share >= 0.001 else f"{100 * share:.1g}%",
         shown=shown,
@@ -123,11 +122,6 @@ def environment() -> Environment:
 
 def _finalized(value: object) -> object:
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def shown(estimate: Estimate, form: str = "{:.3f}") -> str:
-    """A number; estimates are marked."""
-    return f"{'≈' if estimate.kind == 'estimate' else ''}{form.format(estimate.value)}"
 
 
 def interval(estimate: Estimate, form: str = "{:.3f}") -> str:
@@ -149,9 +143,9 @@ def listed(names: Iterable[str], most: int = 12) -> str:
     return given[0] if len(given) == 1 else f"{', '.join(given[:-1])} and {given[-1]}"
 
 
-def unit(row: Row) -> str:
+def unit(row: Compared) -> str:
     """The unit of a row's loss."""
-    return "m²" if row.entry.loss is squared else "m"
+    return "m²" if row.contender.loss is squared else "m"
 
 
 def loss_unit(loss: object) -> str:
@@ -168,13 +162,6 @@ def amount(value: float) -> str:
     return f"{value:.1f}" if abs(value) >= 0.1 else f"{value:.2g}"
 
 
-def over_by(row: Row) -> float:
-    """How far the measured loss lies over the budget; 0 where it keeps it, has none, or is not
-    known."""
-    limit, loss = row.entry.max_loss, row.measured.loss
-    return loss.value - limit if limit is not None and loss.low > limit * (1 + 1e-9) else 0.0
-
-
 @dataclass(frozen=True, eq=False)
 class BestWithin:
     """Mechanisms of one budget: who kept it, and who of those hides the senders best.
@@ -184,12 +171,12 @@ class BestWithin:
     """
 
     budget: float | None
-    rows: tuple[Row, ...]
-    kept: tuple[Row, ...]
-    over: tuple[Row, ...]
-    best: Row | None = None
-    close: tuple[Row, ...] = ()
-    less_exposed: Row | None = None
+    rows: tuple[Compared, ...]
+    kept: tuple[Compared, ...]
+    over: tuple[Compared, ...]
+    best: Compared | None = None
+    close: tuple[Compared, ...] = ()
+    less_exposed: Compared | None = None
 
     @property
     def unknown(self) -> bool:
@@ -197,17 +184,17 @@ class BestWithin:
         return all(isnan(row.measured.loss.value) for row in self.rows)
 
 
-def best_within_budgets(rows: Sequence[Row]) -> list[BestWithin]:
+def best_within_budgets(rows: Sequence[Compared]) -> list[BestWithin]:
     """For each budget, the mechanism with the largest Bayes error among those that keep it."""
-    budgets = dict.fromkeys(row.entry.max_loss for row in rows)
+    budgets = dict.fromkeys(row.contender.max_loss for row in rows)
     return [
-        _best_within(tuple(row for row in rows if row.entry.max_loss == budget), budget)
+        _best_within(tuple(row for row in rows if row.contender.max_loss == budget), budget)
         for budget in budgets
     ]
 
 
-def _best_within(rows: tuple[Row, ...], budget: float | None) -> BestWithin:
-    over = tuple(row for row in rows if over_by(row) > 0)
+def _best_within(rows: tuple[Compared, ...], budget: float | None) -> BestWithin:
+    over = tuple(row for row in rows if row.over_by > 0)
     kept = tuple(row for row in rows if row not in over and not isnan(row.measured.loss.value))
     if not kept:
         return BestWithin(budget, rows, kept, over)
@@ -219,13 +206,13 @@ def _best_within(rows: tuple[Row, ...], budget: float | None) -> BestWithin:
     return BestWithin(budget, rows, kept, over, best, close, least if less else None)
 
 
-def _on_the_same_cells(rows: Sequence[Row]) -> dict[Row, Estimate]:
+def _on_the_same_cells(rows: Sequence[Compared]) -> dict[Compared, Estimate]:
     """Bayes errors that can be compared: as measured, or on the finest common grid where the cells
     differ."""
     if len({row.measured.bayes_error.cell_m for row in rows}) > 1 and all(
-        row.over_grids for row in rows
+        row.measured.over_grids for row in rows
     ):
-        return {row: row.over_grids[0] for row in rows}
+        return {row: row.measured.over_grids[0] for row in rows}
     return {row: row.measured.bayes_error for row in rows}
 
 
@@ -253,18 +240,18 @@ class Pictures:
     seed: int = PICTURE_SEED
 
 
-def _pictures(rows: Sequence[Row], on: Samples) -> Pictures:
+def _pictures(rows: Sequence[Compared], on: Samples) -> Pictures:
     most = max(1, min(_MOST_POINTS, _ALL_POINTS // (len(rows) + 1)))
     chosen = generator(PICTURE_SEED).permutation(len(on))[:most]
     again = max(1, min(_FEW_POINTS, most) // len(chosen))
     truth, secret = on.truth[chosen], on.secret[chosen]
-    budgets = [row.entry.max_loss for row in rows if row.entry.max_loss is not None]
+    budgets = [row.contender.max_loss for row in rows if row.contender.max_loss is not None]
     window = figures.window_of(on.truth, min(budgets, default=0.0))
     dpi = round(min(150.0, 150 * (6 / (len(rows) + 1)) ** 0.5))
     pictures = []
     for row in rows:
         truths, secrets = np.repeat(truth, again, axis=0), np.repeat(secret, again)
-        reports = row.entry.mechanism.sample(truths, seed=PICTURE_SEED)
+        reports = row.contender.mechanism.sample(truths, seed=PICTURE_SEED)
         mixed = generator(PICTURE_SEED).permutation(len(reports))
         drawn = figures.points_figure(reports[mixed], secrets[mixed], window, behind=truth, dpi=dpi)
         pictures.append(_picture(drawn, reports, window))
@@ -281,9 +268,9 @@ def _picture(address: str, reports: np.ndarray, window: Region) -> Picture:
     return Picture(address, len(reports), beyond, crowd)
 
 
-def _charts(rows: Sequence[Row], blind: float, entropy: float) -> dict[str, str]:
-    names = [row.entry.name for row in rows]
-    grids = [row.over_grids for row in rows]
+def _charts(rows: Sequence[Compared], blind: float, entropy: float) -> dict[str, str]:
+    names = [row.contender.name for row in rows]
+    grids = [row.measured.over_grids for row in rows]
     return {
         "grids": figures.grids_figure(names, grids, blind) if any(grids) else "",
         "information": figures.bars_figure(
@@ -314,7 +301,7 @@ class User:
     found: tuple[PerUser | None, ...]
 
 
-def _users(rows: Sequence[Row], on: Samples) -> list[User]:
+def _users(rows: Sequence[Compared], on: Samples) -> list[User]:
     """All users or, where they are many, those who are easiest to guess."""
     found = [{user.name: user for user in row.measured.per_user} for row in rows]
     users = [
@@ -351,7 +338,7 @@ class Worst:
     dearest: Extreme | None
 
 
-def _worst(row: Row) -> Worst:
+def _worst(row: Compared) -> Worst:
     joint, worst = row.measured.joint, row.measured.worst_report
     top = joint.posterior >= worst - 1e-9
     return Worst(
@@ -364,7 +351,7 @@ def _worst(row: Row) -> Worst:
     )
 
 
-def _extreme(row: Row, figure: Callable[[PerUser], float], *, sign: int = 1) -> Extreme | None:
+def _extreme(row: Compared, figure: Callable[[PerUser], float], *, sign: int = 1) -> Extreme | None:
     known = [user for user in row.measured.per_user if isfinite(figure(user))]
     if not known:
         return None
@@ -381,7 +368,7 @@ class LeftOutTable:
     lines: list[list[str]]
 
 
-def _left_out(row: Row) -> list[LeftOutTable]:
+def _left_out(row: Compared) -> list[LeftOutTable]:
     labels = dict.fromkeys(label for one in row.left_out for label in one.judged)
     return [
         LeftOutTable(label, left_out_rows(row.left_out, label, row.measured)) for label in labels

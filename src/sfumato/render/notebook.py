@@ -4,9 +4,9 @@ from sfumato.data.categories import CategoricalData
 from sfumato.data.samples import Samples, Split
 from sfumato.measure.certificate import Certificate
 from sfumato.render.html import environment
-from sfumato.report.compare import Comparison
 from sfumato.show import html
 from sfumato.solver.frontier import Frontier
+from sfumato.study.compare import Comparison
 from sfumato.study.solution import Solution
 
 # the macro of notebook.html.j2 for each class

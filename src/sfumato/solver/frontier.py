@@ -56,6 +56,11 @@ class Curve:
         return np.interp(budgets, self.budgets[order], self.reached[order])
 
     @property
+    def proved_anything(self) -> bool:
+        """Whether a solve ended: without one the bound is only what a blind guess leaks."""
+        return len(self.tangents) > 1
+
+    @property
     def gap(self) -> float:
         """The widest place of the bracket."""
         return float(np.max(self.reached - self.bound))
@@ -68,6 +73,10 @@ class Frontier(InNotebooks):
     problem: Problem
     bayes: Curve
     information: Curve
+
+    def __repr__(self) -> str:
+        low, high = self.budgets.min(), self.budgets.max()
+        return f"<Frontier at {len(self.budgets)} budgets from {low:g} to {high:g} m>"
 
     @property
     def budgets(self) -> np.ndarray:
@@ -94,6 +103,10 @@ class Frontier(InNotebooks):
         return {
             "points": points,
             "gap": {"bayes_error": self.bayes.gap, "information_bits": self.information.gap},
+            "proved_anything": {
+                "bayes_error": self.bayes.proved_anything,
+                "information_bits": self.information.proved_anything,
+            },
             "cell_m": self.problem.grid.cell_m,
             "data_hash": self.problem.samples.hash,
             "solves": self.bayes.solves + self.information.solves,

@@ -155,7 +155,7 @@ def solve_task(task: dict[str, Any], tell: Tell) -> None:
 def compare_task(task: dict[str, Any], tell: Tell) -> None:
     """Judge runs side by side on the same data and write the report."""
     from sfumato.data.recipe import Recipe
-    from sfumato.report.compare import compare
+    from sfumato.study.compare import compare
     from sfumato.study.folder import load_run
 
     split = replace(Recipe.from_dict(task["recipe"]), source=task["source"]).load()

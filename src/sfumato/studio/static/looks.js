@@ -1,4 +1,4 @@
-// The colour and the marker of a user: the same as in the report (sfumato.report.figures).
+// The colour and the marker of a user: the same as in the report (sfumato.render.figures).
 
 export const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#000000"];
 export const MARKERS = ["o", "s", "^", "D", "v", "P", "X", "<"];

@@ -1,4 +1,4 @@
-"""The frontier as a table, with other mechanisms placed on it."""
+"""The frontier, with other mechanisms placed on it."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from sfumato import show
 from sfumato.data.categories import CategoricalData
 from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError
 from sfumato.measure.exact import bayes_error, mutual_information
-from sfumato.report.measured import check_planes
-from sfumato.report.table import text_table
 from sfumato.solver.baselines import Coin, Laplace
 from sfumato.solver.frontier import Frontier, frontier
 from sfumato.solver.problem import Problem
 from sfumato.study.folder import Run, load_run
+from sfumato.study.measure import check_planes
 from sfumato.study.solve import solve
 
 _LAPLACE_POINTS = 6
@@ -46,44 +46,11 @@ class TradeOff:
     placed: tuple[Placed, ...]
 
     def __str__(self) -> str:
-        found = self.frontier
-        lines = [
-            [
-                f"{budget:g}",
-                f"{1 - found.bayes.reached[at]:.4f}",
-                f"{1 - found.bayes.bound[at]:.4f}",
-                f"{found.information.reached[at]:.4f}",
-                f"{found.information.bound[at]:.4f}",
-            ]
-            for at, budget in enumerate(found.budgets)
-        ]
-        curve = text_table(
-            ["max loss m", "Bayes error ↑", "at most", "info bits ↓", "at least"], lines
-        )
-        others = []
-        for one in self.placed:
-            about = "" if one.kind == "exact" else "≈"
-            others.append(
-                [
-                    one.name,
-                    f"{one.loss:.1f}",
-                    f"{about}{one.bayes_error:.4f}",
-                    f"{about}{one.information_bits:.4f}",
-                ]
-            )
-        proved = (
-            f"proved to {found.bayes.gap:.4f} (Bayes error) and {found.information.gap:.4f} bits"
-        )
-        notes = f"reports on {found.problem.grid.cell_m:g} m cells; {proved}"
-        if any(one.kind != "exact" for one in self.placed):
-            notes += "; ≈ estimated from samples"
-        beyond = (
-            f"\n{', '.join(self.beyond)}: above the curve somewhere, with reports that are not on"
-            " these cells"
-            if self.beyond
-            else ""
-        )
-        return f"{curve}\n{notes}\n\n{text_table(['mechanism', 'loss m', 'Bayes error ↑', 'info bits ↓'], others)}{beyond}"
+        return show.text(self)
+
+    def __repr__(self) -> str:
+        names = ", ".join(dict.fromkeys(place.name for place in self.placed))
+        return f"<TradeOff at {len(self.frontier.budgets)} budgets, with {names}>"
 
     @property
     def beyond(self) -> tuple[str, ...]:
@@ -121,7 +88,9 @@ def trade_off(
 ) -> TradeOff:
     """Prove the frontier and place Laplace, the coin and runs on it."""
     if isinstance(data, CategoricalData):
-        raise ProblemError("a frontier is drawn for places; for words solve at each budget instead")
+        raise ProblemError(
+            "a frontier is drawn for places; for categories solve at each budget instead"
+        )
     if not first < last:
         raise ProblemError(
             f"the budgets run from {first:g} to {last:g} m; expected the first below the last"

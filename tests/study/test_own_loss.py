@@ -12,9 +12,9 @@ from sfumato.data.joint import Joint
 from sfumato.data.recipe import Recipe
 from sfumato.errors import FileError, ProblemError
 from sfumato.mechanism.law import Loss, euclidean, squared
-from sfumato.report.compare import compare
-from sfumato.report.measured import measure_run
+from sfumato.study.compare import compare
 from sfumato.study.folder import Run
+from sfumato.study.measure import measure
 from sfumato.study.question import problem_of
 
 RECIPE = Recipe("four-corners", per_user=(6, 0))
@@ -32,8 +32,7 @@ def _run(folder: Path, loss: Loss, max_loss: float) -> Run:
 
 
 def _measure(folder: Path) -> dict[str, object]:
-    nothing = dict.fromkeys(("source", "secret", "lat", "lon", "cell_m", "cells", "hits", "gain"))
-    return measure_run(folder, **nothing, attacks=(), seed=0).as_dict()  # type: ignore[arg-type]
+    return measure(folder).as_dict()
 
 
 def test_a_loss_that_was_not_saved_is_refused(tmp_path: Path) -> None:
@@ -65,6 +64,6 @@ def test_a_run_on_words_beside_one_on_places_is_refused(tmp_path: Path) -> None:
     sf.solve(sf.Problem(words, max_loss=0.25), sf.Exact()).save(tmp_path / "words")
     runs = [sf.load_run(tmp_path / "words"), _run(tmp_path / "places", euclidean, 173)]
     for on in (words, RECIPE.load().train):
-        with pytest.raises(ProblemError, match="words and on places cannot be compared"):
+        with pytest.raises(ProblemError, match="categories and on places cannot be compared"):
             compare(runs, on=on)
     assert compare(runs[:1], on=words).rows[0].measured.loss.value == pytest.approx(0.25, abs=1e-3)

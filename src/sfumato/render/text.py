@@ -1,0 +1,486 @@
+"""Values as text for a terminal: every table and every sentence that a command prints.
+
+Estimates are marked by `shown` alone, loss over the budget by `over_mark` alone, and a bound that
+is only the blind guess reads `NOTHING_PROVED`.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import isnan
+
+from sfumato import show
+from sfumato.data.categories import CategoricalData
+from sfumato.measure.estimate import Estimate
+from sfumato.measure.judge import Judgement, PerUser
+from sfumato.measure.membership import Membership
+from sfumato.measure.prior import Priors, UnderPrior
+from sfumato.measure.repeated import Repeated
+from sfumato.measure.tables import TABLE_MEASURES
+from sfumato.render.names import printable
+from sfumato.solver.problem import Problem
+from sfumato.study.certify import Certified, Gap
+from sfumato.study.compare import Compared, Comparison
+from sfumato.study.leave_one_out import LeftOutUser, user_of
+from sfumato.study.measure import Attack, Measured
+from sfumato.study.solve import Kept
+from sfumato.study.trade_off import TradeOff
+
+NOTHING_PROVED = "nothing proved yet"
+_MOST_USERS = 20
+
+
+def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns padded to their widest cell; the first is flush left, the rest flush right.
+
+    >>> print(text_table(["a", "b"], [["x", "10"]]))
+    a   b
+    x  10
+    """
+    lines = [[printable(cell) for cell in line] for line in (header, *rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if column == 0 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def mark(kind: str) -> str:
+    """The sign before a figure that was estimated from samples."""
+    return "≈" if kind == "estimate" else ""
+
+
+def shown(estimate: Estimate, form: str = "{:.3f}", *, interval: bool = False) -> str:
+    """A number; estimates are marked, with their interval where that is asked for.
+
+    >>> shown(Estimate.exact(0.25)), shown(Estimate(0.25, 0.2, 0.3, "estimate"), interval=True)
+    ('0.250', '≈0.250 [0.200, 0.300]')
+    """
+    if isnan(estimate.value):
+        return "not known"
+    text = mark(estimate.kind) + form.format(estimate.value)
+    if not interval or estimate.kind != "estimate":
+        return text
+    return f"{text} [{form.format(estimate.low)}, {form.format(estimate.high)}]"
+
+
+def over_mark(row: Compared) -> str:
+    """A mark beside a loss that is over its budget."""
+    return "!" if row.over_by > 0 else ""
+
+
+def posterior(value: float) -> str:
+    """Two digits; what is not certain does not read 1.00."""
+    return ">0.99" if 0.995 <= value < 1 - 1e-12 else f"{value:.2f}"
+
+
+# One mechanism -----------------------------------------------------------------------------------
+
+
+def judged_text(
+    name: str, judged: Mapping[str, Judgement], *, max_loss: float | None = None
+) -> str:
+    """A table of figures, one column per data set, and one of figures per user for the first."""
+    columns = list(judged.values())
+    first, label = columns[0], next(iter(judged))
+    budget = "" if max_loss is None else f" (budget {max_loss:g})"
+    cell_m = first.bayes_error.cell_m
+    cells = "own reports" if cell_m is None else f"{cell_m:g} m cells"
+    lines = [
+        [f"loss, metres{budget}", *[shown(j.loss, "{:.1f}", interval=True) for j in columns]],
+        [f"Bayes error ↑ ({cells})", *[shown(j.bayes_error, interval=True) for j in columns]],
+        ["information, bits ↓", *[shown(j.information_bits, interval=True) for j in columns]],
+        ["exposed reports ↓", *[shown(j.exposed, "{:.1%}") for j in columns]],
+        ["worst report ↓", *[f"{mark(j.exposed.kind)}{j.worst_report:.3f}" for j in columns]],
+        ["reports outside the region", *[f"{j.outside:.2%}" for j in columns]],
+    ]
+    if any(j.learnt_error is not None for j in columns):
+        errors = [
+            "-" if j.learnt_error is None else shown(j.learnt_error, interval=True) for j in columns
+        ]
+        lines.append(["error of guesses learnt on training data ↑", *errors])
+    if any(j.geo_epsilon is not None for j in columns):
+        epsilons = [
+            "-" if j.geo_epsilon is None else f"{j.geo_epsilon:.4g}".replace("inf", "infinite")
+            for j in columns
+        ]
+        lines.append(["geo-indistinguishability, per metre ↓", *epsilons])
+    users = list(first.per_user)
+    hidden = max(0, len(users) - _MOST_USERS)
+    if hidden:
+        users = sorted(users, key=lambda user: (user.error, -user.exposed))[:_MOST_USERS]
+    per_user = text_table(
+        [f"user, {label}", "loss m", "error ↑", "exposed ↓"],
+        [[user.name, *_figures_of(user)] for user in users],
+    )
+    more = f"\n… and {hidden} users who are easier to hide" if hidden else ""
+    return f"{text_table([name, *judged], lines)}\n\n{per_user}{more}"
+
+
+_USER_FORMS = {"loss": "{:.1f}", "error": "{:.3f}", "exposed": "{:.1%}"}
+
+
+def _figures_of(user: PerUser | None) -> list[str]:
+    """Loss, error and exposure of one user; a dash for what is not known."""
+    values = [(form, None if user is None else getattr(user, p)) for p, form in _USER_FORMS.items()]
+    return ["-" if value is None or isnan(value) else form.format(value) for form, value in values]
+
+
+@show.text.register
+def measured_text(measured: Measured) -> str:
+    """The figures, other measures of the same table, and what else was asked for."""
+    label = next(iter(measured.judged))
+    parts = [
+        judged_text(measured.name, measured.judged, max_loss=measured.max_loss)
+        + f"\n{_tables_text(measured)}"
+    ]
+    if measured.attacks:
+        parts.append(_attacks_text(measured.attacks))
+    if measured.priors is not None:
+        parts.append(priors_text(measured.priors[label], label))
+    if measured.membership is not None:
+        parts.append(membership_text(measured.membership))
+    if measured.membership_of_certificate is not None:
+        parts.append(membership_text(measured.membership_of_certificate, file="the certificate"))
+    parts += [repeated_text(many, name) for name, many in measured.repeated.items()]
+    for name in dict.fromkeys(name for user in measured.left_out for name in user.judged):
+        parts.append(left_out_text(measured.left_out, name, measured.judged[name]))
+    return "\n\n".join(parts)
+
+
+def _tables_text(measured: Measured) -> str:
+    about, values = mark(measured.first.bayes_error.kind), measured.tables
+    said = [
+        f"{measure.words} {about}{value:.3f} {measure.unit}".rstrip()
+        for measure in TABLE_MEASURES
+        if (value := values[measure.key]) is not None
+    ]
+    text = "\n" + ", ".join(said)
+    if measured.gain is not None:
+        gain, value = measured.gain
+        text += f"\ng-vulnerability ({gain}) {about}{value:.3f}"
+    return text
+
+
+def _attacks_text(attacks: Sequence[Attack]) -> str:
+    lines = [
+        [attack.name, *[f"{s.accuracy:.3f} / {s.f1:.3f}" for s in attack.scores.values()]]
+        for attack in attacks
+    ]
+    return text_table(["adversary: accuracy / F1", *attacks[0].scores], lines)
+
+
+def kept_text(kept: Kept) -> str:
+    """What `solve` prints: figures, how it ended, what is proved."""
+    solution = kept.solution
+    judged = {"training data": solution.measured}
+    if kept.test is not None:
+        judged["test data"] = kept.test
+    table = judged_text(solution.name, judged, max_loss=solution.problem.max_loss)
+    return f"{table}\n{solution.status}  {solution.seconds:.1f} s.  Written to {kept.folder}"
+
+
+def proved_text(gap: Gap, problem: Problem) -> str:
+    """What is proved of a learned mechanism, in a sentence."""
+    leaks = f"On training data it leaks {gap.leakage:.4f} ({problem.objective.unit})"
+    if not gap.says_something(gap.bounds.grid) and not gap.leakage <= gap.blind:
+        return f"{leaks}; {NOTHING_PROVED} of how little a mechanism can leak."
+    return (
+        f"{leaks}; no mechanism on this grid within the budgets leaks less than"
+        f" {max(gap.bounds.grid, 0.0):.4f} (proved)."
+    )
+
+
+# Other users, repeated reports -------------------------------------------------------------------
+
+
+def repeated_text(many: Repeated, label: str) -> str:
+    """Bayes errors on one set of data: one column per number of reports and one for endlessly
+    many, one row per way of sending them."""
+    same = len(many.counts) + 1
+    rows = [
+        ["one place, a new draw for each", *map(shown, many.fresh), shown(many.endless)],
+        ["one place and period, the first report kept", *[shown(many.first)] * same],
+    ]
+    if many.middle is not None:
+        answered = f"the middle of its {many.sticky_cell_m:g} m cell answered"
+        rows.append([f"one place and period, {answered}", *[shown(many.middle)] * same])
+        periods = map(shown, many.middle_periods or ())
+        rows.append(["one place, a new period for each, middles answered", *periods, "-"])
+    rows.append(["another place of the user for each", *map(shown, many.places), "-"])
+    if many.middle_places is not None:
+        places = map(shown, many.middle_places)
+        rows.append(["another place of the user for each, middles answered", *places, "-"])
+    head = [f"Bayes error ↑ by number of reports seen, {label}", *map(str, many.counts), "endless"]
+    return f"{text_table(head, rows)}\n{' '.join(_repeated_notes(many))}"
+
+
+def _repeated_notes(many: Repeated) -> list[str]:
+    """How the figures were got, what keeping costs, and what it leaves open."""
+    groups = (many.fresh, many.places, many.middle_periods, many.middle_places)
+    drawn = [error for several in groups for error in several or () if error.kind == "estimate"]
+    notes = []
+    if drawn:
+        wide = max(max(error.high - error.value, error.value - error.low) for error in drawn)
+        least = min(error.hits or 0 for error in drawn)
+        notes.append(
+            f"≈ from at least {least} lists of reports drawn from the law: unbiased, given the law,"
+            f" and within {wide:.3f} (95 %)."
+        )
+    if many.middle_loss is not None:
+        notes.append(f"Answering middles costs {many.middle_loss:.1f} m on average.")
+    notes.append(
+        "Keeping reports does not cover other periods and other places: each brings a report of"
+        " its own."
+    )
+    return notes
+
+
+def priors_text(priors: Priors | None, label: str) -> str:
+    """Loss and leakage under other shares of the users."""
+    if priors is None:
+        return "Other shares of the users: not computed, the figures are estimated from samples."
+    chosen = {
+        "as in the data": priors.given,
+        "equal": priors.equal,
+        f"{priors.easiest.name} twice (least error)": priors.easiest,
+        f"{priors.dearest.name} twice (most loss)": priors.dearest,
+    }
+    heads = ["loss m", "Bayes error ↑", "a blind guess", "info bits ↓"]
+    lines = [[name, *_under(under)] for name, under in chosen.items()]
+    return (
+        f"{text_table([f'shares of the users, {label}', *heads], lines)}\n"
+        f"Whatever the shares: the best guess is right at most {priors.capacity:.2f} times as often"
+        f" as a blind one, and the loss is at most {priors.largest_loss:.1f} m."
+    )
+
+
+def _under(under: UnderPrior) -> list[str]:
+    return [
+        f"{under.loss:.1f}",
+        f"{under.bayes_error.value:.3f}",
+        f"{under.blind:.3f}",
+        f"{under.information_bits.value:.3f}",
+    ]
+
+
+LEFT_OUT_HEADS = (
+    "loss m",
+    "Bayes error ↑",
+    *("user's loss m", "in training", "user's error ↑", "in training"),
+    *("user exposed ↓", "in training"),
+)
+
+
+def left_out_rows(users: Sequence[LeftOutUser], label: str, trained: Judgement) -> list[list[str]]:
+    """One row for the mechanism that saw everybody, then one per user left out: all users'
+    figures, the user's, and what they were."""
+
+    def everybody(judged: Judgement) -> list[str]:
+        loss = "-" if isnan(judged.loss.value) else shown(judged.loss, "{:.1f}")
+        return [loss, shown(judged.bayes_error)]
+
+    rows = [["nobody", *everybody(trained), *["-"] * 6]]
+    for user in users:
+        pairs = zip(
+            _figures_of(user.of_user(label)), _figures_of(user_of(trained, user.user)), strict=True
+        )
+        own = [figure for pair in pairs for figure in pair]
+        rows.append([user.user, *everybody(user.judged[label]), *own])
+    return rows
+
+
+def left_out_text(
+    users: Sequence[LeftOutUser], label: str, trained: Judgement, *, name: str = ""
+) -> str:
+    """What leaving each user out of training did, on one set of data."""
+    head = f"{name and f'{name}: '}left out of training, {label}"
+    return text_table([head, *LEFT_OUT_HEADS], left_out_rows(users, label, trained))
+
+
+def membership_text(found: Membership, *, file: str = "the file") -> str:
+    """What the file of the mechanism, or of the certificate, tells about its training points."""
+    if not found.scores:
+        return f"what {file} tells about its training points: {found.verdict}"
+    lines = [[name, shown(auc, interval=True)] for name, auc in found.scores.items()]
+    head = f"is a place a training point? {found.points} against {found.points} held out"
+    return f"{text_table([head, 'AUC (0.5 is a toss)'], lines)}\n{found.verdict}"
+
+
+def file_tells(found: Membership | None) -> str:
+    """What a file tells about its training points, in a few words."""
+    if found is not None and found.listed:
+        return f"lists {found.listed:.0%} of its training points"
+    if found is None or found.telling is None:
+        return "not tested"
+    return shown(found.telling[1], interval=True)
+
+
+# Several mechanisms ------------------------------------------------------------------------------
+
+
+@show.text.register
+def comparison_text(comparison: Comparison) -> str:
+    """Two tables, one row per mechanism, and one more per mechanism whose users were left out."""
+    on, rows = comparison.on, comparison.rows
+    categories = isinstance(on, CategoricalData)
+    header = [
+        *("mechanism", "loss" if categories else "loss m", "Bayes error ↑", "info bits ↓"),
+        *("exposed ↓", "worst report ↓", "learnt error ↑", "gap ↓", "cell m"),
+    ]
+    lines = [_compared_line(row, "{:.3f}" if categories else "{:.1f}") for row in rows]
+    counted = f"truths and {len(on.secrets)} secrets"
+    if not categories:
+        counted = f"check-ins of {len(on.secrets)} users"
+    notes = f"on {on.name}: {len(on)} {counted}; guessing blindly errs {comparison.blind_error:.3f}"
+    marks = "≈ estimated from samples, otherwise computed from the mechanism's law"
+    gaps = [row.gap for row in rows if row.gap is not None]
+    if any(gap.proved_anything for gap in gaps):
+        marks += (
+            "; gap: leakage on the training data above what no mechanism can go below (proved;"
+            " for reports off the grid, on the plane)"
+        )
+    if any(not gap.proved_anything for gap in gaps):
+        marks += f"; gap -: {NOTHING_PROVED}"
+    if any(map(over_mark, rows)):
+        marks += "; ! over its budget here"
+    heads = [
+        *("other users than these", "error, equal shares ↑", "error, one user twice ↑"),
+        *("loss, one user twice ↓", "its file tells"),
+    ]
+    others = text_table(heads, [_other_users_line(row) for row in rows])
+    parts = [
+        f"{text_table(header, lines)}\n{printable(notes)}\n{marks}",
+        f"{others}\none user twice: the user whose doubling is worst; its file tells: how well"
+        " anyone with the file tells training points from held-out ones (AUC, 0.5 is a toss)",
+    ]
+    for row in rows:
+        for label in dict.fromkeys(label for user in row.left_out for label in user.judged):
+            parts.append(left_out_text(row.left_out, label, row.measured, name=row.name))
+    return "\n\n".join(parts)
+
+
+def _compared_line(row: Compared, loss_form: str) -> list[str]:
+    found, gap = row.measured, row.gap
+    proved = gap is not None and gap.proved_anything and gap.value is not None
+    return [
+        row.name,
+        shown(found.loss, loss_form) + over_mark(row),
+        shown(found.bayes_error),
+        shown(found.information_bits),
+        shown(found.exposed, "{:.1%}"),
+        f"{mark(found.exposed.kind)}{posterior(found.worst_report)}",
+        "-" if found.learnt_error is None else shown(found.learnt_error),
+        f"{gap.value:.3f}" if gap is not None and proved else "-",
+        "own" if found.bayes_error.cell_m is None else f"{found.bayes_error.cell_m:g}",
+    ]
+
+
+def _other_users_line(row: Compared) -> list[str]:
+    shares, priors = ["not computed"] * 3, row.priors
+    if priors is not None:
+        easiest, dearest = priors.easiest, priors.dearest
+        shares = [
+            f"{priors.equal.bayes_error.value:.3f}",
+            f"{easiest.bayes_error.value:.3f} ({easiest.name})",
+            f"{dearest.loss:.1f} ({dearest.name})",
+        ]
+    return [row.name, *shares, file_tells(row.membership)]
+
+
+# Proofs ------------------------------------------------------------------------------------------
+
+
+@show.text.register
+def certified_text(certified: Certified) -> str:
+    """One sentence, and a second one where only the plane's bound holds."""
+    problem, gap = certified.problem, certified.gap
+    unit = " bits" if problem.objective.unit == "bits" else ""
+    leaks = f"This mechanism leaks {gap.leakage:.4f}{unit} (exact, on its own reports)"
+    if not gap.proved_anything:
+        return (
+            f"{leaks}; {NOTHING_PROVED} of how little a mechanism within {_budget(problem)} can"
+            f" leak: the bound is what a blind guess leaks, {gap.blind:.4f}{unit}."
+        )
+    grid, plane = gap.bounds.grid, gap.bounds.plane
+    where = (
+        "makes these reports"
+        if problem.region is None
+        else f"reports on this {problem.grid.cell_m:g} m grid"
+    )
+    text = (
+        f"{leaks}; no mechanism within {_budget(problem)} that {where} can leak less than"
+        f" {max(grid, 0.0):.4f}{unit}"
+    )
+    gaps = f"{gap.leakage - grid:.4f}"
+    if plane is not None:
+        text += f"; anywhere on the plane, less than {max(plane, 0.0):.4f}{unit}"
+        gaps += f" / {gap.leakage - plane:.4f}"
+    text += f"; gap {gaps}."
+    if gap.bounds.all_cells is not None and gap.bounds.cells < gap.bounds.all_cells:
+        text += (
+            f" Of the grid's {gap.bounds.all_cells} cells the {gap.bounds.cells} about the truths'"
+            " hull were looked at; the bound on the grid holds for reports there."
+        )
+    if gap.on_grid:
+        return text
+    return f"{text} It does not report on that grid, so only what holds on the plane holds for it."
+
+
+def _budget(problem: Problem) -> str:
+    unit = "" if problem.region is None else " m"
+    parts = [] if problem.max_loss is None else [f"{problem.max_loss:g}{unit}"]
+    if problem.user_max_loss is not None:
+        parts.append("the budgets per user")
+    if problem.max_distance is not None:
+        parts.append(f"{problem.max_distance:g}{unit} at most")
+    return " and ".join(parts)
+
+
+@show.text.register
+def trade_off_text(trade_off: TradeOff) -> str:
+    """The proven curve as a table, and the mechanisms beside it."""
+    found = trade_off.frontier
+    bayes, bits = found.bayes, found.information
+    at_most = [f"{1 - bound:.4f}" if bayes.proved_anything else "-" for bound in bayes.bound]
+    at_least = [f"{bound:.4f}" if bits.proved_anything else "-" for bound in bits.bound]
+    lines = [
+        [
+            f"{budget:g}",
+            f"{1 - bayes.reached[at]:.4f}",
+            at_most[at],
+            f"{bits.reached[at]:.4f}",
+            at_least[at],
+        ]
+        for at, budget in enumerate(found.budgets)
+    ]
+    curve = text_table(["max loss m", "Bayes error ↑", "at most", "info bits ↓", "at least"], lines)
+    placed = [
+        [
+            place.name,
+            f"{place.loss:.1f}",
+            f"{mark(place.kind)}{place.bayes_error:.4f}",
+            f"{mark(place.kind)}{place.information_bits:.4f}",
+        ]
+        for place in trade_off.placed
+    ]
+    proved = " and ".join(
+        f"{curve.gap:.4f} {name}" if curve.proved_anything else f"{NOTHING_PROVED} {name}"
+        for curve, name in ((bayes, "(Bayes error)"), (bits, "bits"))
+    )
+    if not bayes.proved_anything and not bits.proved_anything:
+        proved = NOTHING_PROVED
+    elif bayes.proved_anything:
+        proved = f"proved to {proved}"
+    notes = f"reports on {found.problem.grid.cell_m:g} m cells; {proved}"
+    if any(place.kind != "exact" for place in trade_off.placed):
+        notes += "; ≈ estimated from samples"
+    others = text_table(["mechanism", "loss m", "Bayes error ↑", "info bits ↓"], placed)
+    beyond = ""
+    if trade_off.beyond:
+        beyond = (
+            f"\n{', '.join(map(printable, trade_off.beyond))}: above the curve somewhere, with"
+            " reports that are not on these cells"
+        )
+    return f"{curve}\n{notes}\n\n{others}{beyond}"

@@ -1,1 +1,0 @@
-"""Tables, figures, the HTML report and run folders."""

@@ -1,0 +1,221 @@
+"""How far a mechanism is from the best that can exist, with proof."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from sfumato import show
+from sfumato.data.categories import CategoricalData
+from sfumato.data.joint import Joint
+from sfumato.data.recipe import Recipe
+from sfumato.data.samples import Samples
+from sfumato.errors import DataError, ProblemError, arg
+from sfumato.measure.certificate import Bounds, Certificate, load_certificate, refuse_above
+from sfumato.mechanism.law import Law
+from sfumato.solver.exact import Exact
+from sfumato.solver.problem import Problem
+from sfumato.study.folder import CERTIFICATE, Run, load_run
+from sfumato.study.question import problem_of
+from sfumato.study.solution import Solution
+
+_SLACK = 1e-9
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A leakage on the training data beside what no mechanism within the budget can go below.
+
+    `blind` is the leakage of reporting nothing.  A bound that is no more needs no proof.
+    """
+
+    objective: str
+    leakage: float
+    bounds: Bounds
+    on_grid: bool
+    blind: float
+
+    @classmethod
+    def of(cls, problem: Problem, law: Law, bounds: Bounds) -> "Gap":
+        """The gap of a mechanism with this law on the problem's data."""
+        nothing = Joint(problem.joint.prior[:, None], secrets=problem.joint.secrets)
+        return cls(
+            problem.objective.name,
+            problem.objective.leakage(law.joint),
+            bounds,
+            problem.names_cells(law.joint),
+            problem.objective.leakage(nothing),
+        )
+
+    @property
+    def bound(self) -> float | None:
+        """The bound that holds for this mechanism: the grid's for reports on the grid, the plane's
+        for others (None where it was not proved)."""
+        return self.bounds.grid if self.on_grid else self.bounds.plane
+
+    @property
+    def value(self) -> float | None:
+        """Leakage less the bound that holds for this mechanism."""
+        return None if self.bound is None else self.leakage - self.bound
+
+    @property
+    def proved_anything(self) -> bool:
+        """Whether the bound says more than that a blind guess is possible (or the mechanism leaks
+        no more than that)."""
+        bounds = (self.bounds.grid, self.bounds.plane)
+        return self.leakage <= self.blind + _SLACK or any(map(self.says_something, bounds))
+
+    def says_something(self, bound: float | None) -> bool:
+        """Whether a bound is more than the leakage of reporting nothing."""
+        return bound is not None and bound > self.blind + _SLACK
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "objective": self.objective,
+            "leakage": self.leakage,
+            "bound_grid": self.bounds.grid,
+            "bound_plane": self.bounds.plane,
+            "gap": self.value,
+            "reports_on_grid": self.on_grid,
+            "proved_anything": self.proved_anything,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Certified:
+    """A run's gap, worked out again from the data.  Prints as a sentence."""
+
+    run: Run
+    problem: Problem
+    gap: Gap
+    made_now: bool
+
+    def __str__(self) -> str:
+        return show.text(self)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON; leakage, bounds and gaps in the objective's unit."""
+        plane, problem = self.gap.bounds.plane, self.problem
+        budgets = problem.user_max_loss
+        return {
+            "kind": "exact",
+            **self.gap.as_dict(),
+            "gap_plane": None if plane is None else self.gap.leakage - plane,
+            "unit": problem.objective.unit,
+            "max_loss": problem.max_loss,
+            "user_max_loss": None if budgets is None else dict(budgets),
+            "max_distance": problem.max_distance,
+            "data_hash": problem.samples.hash,
+            "cells_checked": self.gap.bounds.cells,
+            "cells_of_grid": self.gap.bounds.all_cells,
+            "sentence": str(self),
+        }
+
+
+def certify_run(
+    folder: Path, *, other: Path | None = None, source: str | None = None, gap: float = 1e-3
+) -> Certified:
+    """Check a run's certificate against its data; make one where there is none."""
+    if not (gap > 0 and isfinite(gap)):
+        raise ProblemError(f"the {arg('gap')} must be above 0 and finite; got {gap}")
+    run = load_run(folder)
+    problem = problem_of(run, _recipe(run, source).data()[0])
+    if problem.min_bayes_error is not None:
+        raise ProblemError(
+            "this run asked for the smallest loss, and its status says what is proved; certify a"
+            " run with a budget"
+        )
+    path = (folder if other is None else other) / CERTIFICATE
+    made_now = other is None and not path.exists()
+    certificate = _new_certificate(problem, gap) if made_now else load_certificate(path)
+    bounds = certificate.bound(problem)
+    if made_now:
+        certificate.save(path)
+    law = run.mechanism.law(problem.joint, loss=problem.loss)
+    if law is None:
+        law = run.mechanism.law(problem.joint, grid=problem.grid, loss=problem.loss)
+    if law is None:
+        raise ProblemError(
+            "the law of this run's mechanism is not known, so its leakage can only be estimated",
+            hint="sfumato measure",
+        )
+    found = Gap.of(problem, law, bounds)
+    if found.bound is not None and _keeps_budgets(problem, law):
+        refuse_above(found.bound, found.leakage)
+    return Certified(run, problem, found, made_now)
+
+
+def _keeps_budgets(problem: Problem, law: Law) -> bool:
+    """Whether it is known that the run's own mechanism is within the budgets."""
+    return (
+        problem.max_distance is None
+        and law.missing == 0
+        and (problem.max_loss is None or law.loss <= problem.max_loss)
+        and (problem.user_limits is None or bool((law.loss_of <= problem.user_limits).all()))
+    )
+
+
+def _recipe(run: Run, source: str | None) -> Recipe:
+    """How the run's data was got, with the file where it lies now."""
+    if run.recipe is None:
+        if source is None:
+            raise DataError(
+                f"{run.folder} does not say where its data is; name it", hint=f"{arg('data')} FILE"
+            )
+        return Recipe(source)
+    return run.recipe if source is None else replace(run.recipe, source=source)
+
+
+def _new_certificate(problem: Problem, gap: float) -> Certificate:
+    found = Exact(gap=gap).solve(problem, seed=0)
+    assert found.certificate is not None
+    return found.certificate
+
+
+def gaps_of(items: Sequence[object], train: Samples | CategoricalData | None) -> list[Gap | None]:
+    """A gap for each solution or run whose problem one of them carries a certificate for."""
+    problems = [problem_behind(item, train) for item in items]
+    proved: dict[tuple[Any, ...], Bounds] = {}
+    for item, problem in zip(items, problems, strict=True):
+        certificate = item.certificate if isinstance(item, (Solution, Run)) else None
+        if problem is not None and certificate is not None:
+            bounds, known = certificate.bound(problem), proved.get(_key(problem))
+            proved[_key(problem)] = bounds if known is None else known.or_better(bounds)
+    return [
+        None if problem is None else _gap(item, problem, proved.get(_key(problem)))
+        for item, problem in zip(items, problems, strict=True)
+    ]
+
+
+def _gap(item: object, problem: Problem, bounds: Bounds | None) -> Gap | None:
+    if bounds is None or not isinstance(item, (Solution, Run)):
+        return None
+    law = item.mechanism.law(problem.joint, loss=problem.loss)
+    return None if law is None else Gap.of(problem, law, bounds)
+
+
+def problem_behind(item: object, train: Samples | CategoricalData | None) -> Problem | None:
+    """The problem that a solution or a run of this training data answers; None for anything
+    else."""
+    if isinstance(item, Solution):
+        return item.problem
+    if isinstance(item, Run) and train is not None and train.hash == item.record.data.hash:
+        return problem_of(item, train)
+    return None
+
+
+def _key(problem: Problem) -> tuple[Any, ...]:
+    """What a certificate is for; categories' losses are in the hash of their data."""
+    limits = None if problem.user_limits is None else tuple(problem.user_limits)
+    loss = None if isinstance(problem.samples, CategoricalData) else problem.loss
+    return (
+        problem.samples.hash,
+        problem.objective.name,
+        problem.max_loss,
+        limits,
+        problem.max_distance,
+        problem.released_on,
+        loss,
+    )

@@ -1,0 +1,271 @@
+"""Mechanisms side by side, on the same data, each with its loss beside its leakage."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from sfumato import show
+from sfumato.data.categories import CategoricalData
+from sfumato.data.grid import Grid, Region
+from sfumato.data.plane import Plane
+from sfumato.data.samples import Samples
+from sfumato.errors import ProblemError, arg
+from sfumato.files import write_text
+from sfumato.measure.judge import Judgement, judge
+from sfumato.measure.membership import Membership, membership_test
+from sfumato.measure.prior import Priors, under_priors
+from sfumato.mechanism.base import Mechanism
+from sfumato.mechanism.law import Loss, euclidean
+from sfumato.show import InNotebooks
+from sfumato.solver.problem import Problem
+from sfumato.study.certify import Gap, gaps_of, problem_behind
+from sfumato.study.folder import Run
+from sfumato.study.leave_one_out import LeftOutUser
+from sfumato.study.leave_one_out import leave_one_out as solve_without_each
+from sfumato.study.question import loss_of, seed_of, solver_of
+from sfumato.study.record import versions
+from sfumato.study.solution import Solution
+
+GRIDS_M = (25.0, 50.0, 100.0, 500.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Contender:
+    """A mechanism to compare: its name, where it came from, what to judge it on."""
+
+    name: str
+    mechanism: Mechanism
+    max_loss: float | None = None
+    grid: Grid | None = None
+    region: Region | None = None
+    loss: Loss = euclidean
+    seed: int | None = None
+    status: str = ""
+    history: tuple[dict[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """A contender, measured."""
+
+    contender: Contender
+    measured: Judgement
+    gap: Gap | None = None
+    membership: Membership | None = None
+    left_out: tuple[LeftOutUser, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<{self.contender.name}: {self.measured!r}>"
+
+    @property
+    def name(self) -> str:
+        """The contender's name."""
+        return self.contender.name
+
+    @property
+    def over_by(self) -> float:
+        """How far the measured loss lies over the budget; 0 where it keeps it, has none, or is not
+        known."""
+        limit, loss = self.contender.max_loss, self.measured.loss
+        return loss.value - limit if limit is not None and loss.low > limit * (1 + 1e-9) else 0.0
+
+    @cached_property
+    def priors(self) -> Priors | None:
+        """The figures under other shares of the users."""
+        return under_priors(self.measured)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "name": self.name,
+            "max_loss": self.contender.max_loss,
+            "seed": self.contender.seed,
+            "status": self.contender.status,
+            **self.measured.as_dict(),
+            "bayes_error_over_grids": [error.as_dict() for error in self.measured.over_grids],
+            "proved_on_training_data": None if self.gap is None else self.gap.as_dict(),
+            "other_shares": None if self.priors is None else self.priors.as_dict(),
+            "membership": None if self.membership is None else self.membership.as_dict(),
+            "left_out": [user.as_dict() for user in self.left_out],
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison(InNotebooks):
+    """Mechanisms judged on the same samples.  Prints as a table; `html` writes the report."""
+
+    on: Samples | CategoricalData
+    train: Samples | CategoricalData | None
+    rows: tuple[Compared, ...]
+    region: Region | None
+
+    def __str__(self) -> str:
+        return show.text(self)
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {', '.join(row.name for row in self.rows)}>"
+
+    @property
+    def blind_error(self) -> float:
+        """The error of a guess that has not seen the report."""
+        return 1 - float(self.on.joint().prior.max())
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "on": {
+                "name": self.on.name,
+                "rows": len(self.on),
+                "users": list(self.on.secrets),
+                "hash": self.on.hash,
+            },
+            "mechanisms": [row.as_dict() for row in self.rows],
+            "versions": versions(),
+        }
+
+    def html(self, path: str | Path) -> None:
+        """Write one self-contained HTML file.  It contains true locations, and says so."""
+        write_text(path, show.page(self))
+
+
+def compare(
+    solutions: Iterable[Solution | Run | Contender],
+    *,
+    on: Samples | CategoricalData | None = None,
+    train: Samples | CategoricalData | None = None,
+    hits: int = 500,
+    seed: int = 0,
+    leave_one_out: bool = False,
+    progress: Callable[[str], None] | None = None,
+) -> Comparison:
+    """Judge solutions, runs or mechanisms of your own on the same samples.
+
+    Main arguments: `on`, the data to judge on (test data, usually); for solutions it is their
+    training data unless said.  Other arguments: `train`, the data that the learning adversary
+    learns from; `leave_one_out`, solve again without each user (one solve per user and
+    solution, told to `progress`) and judge everybody on `on`.
+    """
+    given = list(solutions)
+    if not given:
+        raise ProblemError("nothing to compare; expected at least one solution or run")
+    first = next((item.problem.samples for item in given if isinstance(item, Solution)), None)
+    train = first if train is None else train
+    on = train if on is None else on
+    if on is None:
+        raise ProblemError("say what to compare on: compare(..., on=data.test)")
+    if any(_on_categories(item) != isinstance(on, CategoricalData) for item in given):
+        raise ProblemError(
+            "mechanisms on categories and on places cannot be compared with each other; compare"
+            " each kind by itself"
+        )
+    plane = _common_plane(given, on if train is None else train)
+    on, train = on.on_plane(plane), None if train is None else train.on_plane(plane)
+    contenders = [_contender(item, on) for item in given]
+    regions = [contender.region for contender in contenders if contender.region is not None]
+    region = next(iter(regions), None) or on.region
+    if region is None and isinstance(on, Samples):
+        region = Region.around(on.truth, margin_m=500)
+    grids = [] if region is None else [Grid.over(region, cell_m=cell_m) for cell_m in GRIDS_M]
+    fitted_on = None if train is None or train.hash == on.hash else train
+    rows = []
+    for item, contender, gap in zip(given, contenders, gaps_of(given, train), strict=True):
+        measured = judge(
+            contender.mechanism,
+            on,
+            loss=contender.loss,
+            region=region,
+            fitted_on=fitted_on,
+            sampled_on=contender.grid or next(iter(grids), None),
+            hits=hits,
+            seed=seed,
+            over=grids,
+        )
+        problem, membership = problem_behind(item, train), None
+        if isinstance(on, Samples) and isinstance(fitted_on, Samples) and problem is not None:
+            membership = membership_test(
+                contender.mechanism, fitted_on, on, loss=contender.loss, seed=seed
+            )
+        left_out: tuple[LeftOutUser, ...] = ()
+        if leave_one_out and isinstance(item, (Run, Solution)):
+            left_out = _left_out(item, problem, on, hits, progress)
+        rows.append(Compared(contender, measured, gap, membership, left_out))
+    return Comparison(on=on, train=train, rows=tuple(rows), region=region)
+
+
+def _left_out(
+    item: Solution | Run,
+    problem: Problem | None,
+    on: Samples | CategoricalData,
+    hits: int,
+    progress: Callable[[str], None] | None,
+) -> tuple[LeftOutUser, ...]:
+    """Everybody on `on`, by the mechanisms that each saw all users but one."""
+    if problem is None or isinstance(on, CategoricalData):
+        raise ProblemError(
+            f"{item.name}: users can be left out of places alone, and of the data that the run was"
+            f" made from, without {arg('data')}"
+        )
+    solver, seed = (
+        (item.solver, item.seed) if isinstance(item, Solution) else (solver_of(item), seed_of(item))
+    )
+    tell = None if progress is None else lambda text: progress(f"{item.name}: {text}")
+    return solve_without_each(
+        problem, solver, on={on.name: on}, seed=seed, hits=hits, progress=tell
+    )
+
+
+def _common_plane(
+    given: list[Solution | Run | Contender], data: Samples | CategoricalData
+) -> Plane | None:
+    """The plane that the mechanisms were made on; the data's, where none of them knows its own."""
+    planes = {
+        item.mechanism.plane
+        for item in given
+        if item.mechanism.plane is not None or not isinstance(item, Contender)
+    }
+    if len(planes) > 1:
+        raise ProblemError(
+            "the mechanisms lie on planes with different centres; solve them on the same data, or"
+            " on data brought to one plane with on_plane"
+        )
+    return planes.pop() if planes else data.plane
+
+
+def _on_categories(item: Solution | Run | Contender) -> bool:
+    return (
+        not isinstance(item, Contender)
+        and (item if isinstance(item, Run) else item.problem).region is None
+    )
+
+
+def _contender(item: Solution | Run | Contender, on: Samples | CategoricalData) -> Contender:
+    if isinstance(item, Contender):
+        return item
+    if isinstance(item, Run):
+        seed, status = item.record.seed, item.record.status
+        return Contender(
+            item.name,
+            item.mechanism,
+            item.max_loss,
+            item.grid,
+            item.region,
+            loss_of(item, on),
+            seed,
+            status,
+            item.history,
+        )
+    problem = item.problem
+    grid = None if problem.region is None else problem.grid
+    return Contender(
+        item.name,
+        item.mechanism,
+        problem.max_loss,
+        grid,
+        problem.region,
+        problem.loss,
+        item.seed,
+        item.status,
+        item.history,
+    )

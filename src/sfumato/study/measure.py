@@ -1,0 +1,512 @@
+"""Measure a run, a file of reports or a file of recorded pairs: loss and leakage, and what else is
+asked for."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato import show
+from sfumato.adversary.base import Adversary, Score, score
+from sfumato.adversary.cells import Cells
+from sfumato.adversary.neighbours import Neighbours, bayes_error_bound
+from sfumato.adversary.neural import Neural
+from sfumato.data.categories import CategoricalData
+from sfumato.data.grid import STICKY_CELL_M, Grid, Region
+from sfumato.data.plane import Plane
+from sfumato.data.read import numbers, read_checkins, read_table
+from sfumato.data.recipe import Recipe
+from sfumato.data.samples import Samples
+from sfumato.errors import DataError, FileError, ProblemError, arg
+from sfumato.measure.exact import g_vulnerability
+from sfumato.measure.gains import named
+from sfumato.measure.judge import Judgement, draw_reports, judge, judge_reports
+from sfumato.measure.membership import (
+    Membership,
+    certificate_membership,
+    membership_test,
+)
+from sfumato.measure.prior import Priors, under_priors
+from sfumato.measure.repeated import Repeated, repeated_reports
+from sfumato.measure.tables import table_measures
+from sfumato.mechanism.base import Mechanism
+from sfumato.mechanism.custom import Recorded
+from sfumato.mechanism.law import euclidean
+from sfumato.solver.problem import CELL_M
+from sfumato.study.folder import Run, load_run
+from sfumato.study.leave_one_out import LeftOutUser, leave_one_out
+from sfumato.study.question import loss_of, problem_of, seed_of, solver_of
+
+ATTACKS = ("cells", "neighbours", "neural")
+TRAINING, TEST = "training data", "test data"
+_VALIDATION = 0.2
+_HITS = 500
+_ATTACK_HITS = 10
+
+Reports = dict[str, tuple[np.ndarray, np.ndarray]]  # by part: places, and who sent them
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extras:
+    """What to measure besides loss and leakage.
+
+    `attacks` are adversaries to train; `gain` names a g-vulnerability.  Of a run alone:
+    `reports_per_user`, how many reports of one user an adversary sees (empty for none), with
+    `sticky_cell_m`, the cell within which a report is kept; `leave_one_out`, solve again without
+    each user, with `keep`, a folder for those runs.
+    """
+
+    attacks: tuple[str, ...] = ()
+    gain: str | None = None
+    reports_per_user: tuple[int, ...] = ()
+    sticky_cell_m: float | None = None
+    leave_one_out: bool = False
+    keep: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.sticky_cell_m is not None and not self.reports_per_user:
+            raise ProblemError(
+                f"{arg('sticky_cell_m')} says what a place is for repeated reports; it goes with"
+                f" {arg('reports_per_user')}"
+            )
+        if self.sticky_cell_m is not None and not 0 < self.sticky_cell_m < float("inf"):
+            raise ProblemError(
+                "the cell within which a report is kept must be above 0 metres; got"
+                f" {self.sticky_cell_m}"
+            )
+        if self.keep is not None and not self.leave_one_out:
+            raise ProblemError(
+                f"{arg('keep')} is the folder of runs of users left out; it goes with"
+                f" {arg('leave_one_out')}"
+            )
+
+    @property
+    def of_a_run(self) -> bool:
+        """Whether something was asked for that only a run can answer."""
+        return bool(self.reports_per_user) or self.leave_one_out
+
+
+NOTHING_MORE = Extras()
+
+
+@dataclass(frozen=True)
+class Attack:
+    """An adversary that learnt from reports: its score on each part of the data, and for the
+    nearest neighbour the Bayes error that its error proves."""
+
+    name: str
+    scores: Mapping[str, Score]
+    bound: float | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        parts = {part: {"accuracy": s.accuracy, "f1": s.f1} for part, s in self.scores.items()}
+        bound = {} if self.bound is None else {"nearest_neighbour_bound": self.bound}
+        return {"adversary": self.name, **parts, **bound}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Measured:
+    """Judgements of one mechanism (or file) by data set, the first one leading, and the extras.
+
+    `priors` is None for a file, whose law is not known.  Prints as tables.
+    """
+
+    name: str
+    judged: Mapping[str, Judgement]
+    max_loss: float | None = None
+    status: str = ""
+    notes: tuple[str, ...] = ()
+    gain: tuple[str, float] | None = None
+    attacks: tuple[Attack, ...] = ()
+    priors: Mapping[str, Priors | None] | None = None
+    membership: Membership | None = None
+    membership_of_certificate: Membership | None = None
+    repeated: Mapping[str, Repeated] = field(default_factory=dict)
+    left_out: tuple[LeftOutUser, ...] = ()
+
+    def __str__(self) -> str:
+        return show.text(self)
+
+    def __repr__(self) -> str:
+        return f"<Measured {self.name}: {self.first!r}>"
+
+    @property
+    def first(self) -> Judgement:
+        """The judgement that leads."""
+        return next(iter(self.judged.values()))
+
+    @property
+    def exact(self) -> bool:
+        """Whether the figures were computed from a law, not estimated from samples."""
+        return self.first.bayes_error.kind == "exact"
+
+    @property
+    def tables(self) -> dict[str, float | None]:
+        """Other measures of P(secret, report) (`sfumato.measure.tables`)."""
+        return table_measures(self.first.joint, exact=self.exact)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: the first data set's figures at the top, the test data's under "test"."""
+        label = next(iter(self.judged))
+        test = None if label == TEST else self.judged.get(TEST)
+        document: dict[str, Any] = {
+            "name": self.name,
+            "on": label,
+            "max_loss": self.max_loss,
+            **self.first.as_dict(),
+            "status": self.status,
+            "test": None if test is None else test.as_dict(),
+            "kind_of_these": self.first.bayes_error.kind,
+            **self.tables,
+        }
+        if self.gain is not None:
+            document["g_vulnerability"] = {"gain": self.gain[0], "value": self.gain[1]}
+        if self.attacks:
+            document["adversaries"] = [attack.as_dict() for attack in self.attacks]
+        if self.priors is not None:
+            document["other_shares"] = {
+                name: None if priors is None else priors.as_dict()
+                for name, priors in self.priors.items()
+            }
+        if self.membership is not None:
+            document["membership"] = self.membership.as_dict()
+        if self.membership_of_certificate is not None:
+            document["membership_of_certificate"] = self.membership_of_certificate.as_dict()
+        if self.repeated:
+            document["repeated"] = {name: many.as_dict() for name, many in self.repeated.items()}
+        if self.left_out:
+            document["left_out"] = [user.as_dict() for user in self.left_out]
+        return document
+
+
+def measure(
+    target: Path,
+    *,
+    data: str | None = None,
+    secret: str | None = None,
+    lat: str | None = None,
+    lon: str | None = None,
+    cell_m: float | None = None,
+    cells: int | None = None,
+    hits: int | None = None,
+    seed: int = 0,
+    extras: Extras = NOTHING_MORE,
+    progress: Callable[[str], None] | None = None,
+) -> Measured:
+    """Judge a run folder, a file of reports or, with `data`, a file of recorded pairs.
+
+    Main arguments: `target`; `data`, what to judge on in place of the run's own, with its columns
+    `secret`, `lat` and `lon`.  Other arguments: `cell_m` or `cells`, the grid that reports are
+    merged on; `hits`, reports per truth where the law is not known; `seed` of these and of the
+    adversaries; `extras`.
+    """
+    if not target.exists():
+        raise FileError(f"there is no {target}; expected a run folder, or a file of reports")
+    draws = _HITS if hits is None else hits
+    columns: dict[str, Any] = {"secret": secret, "lat": lat, "lon": lon}
+    if target.is_dir():
+        if data is None and any(columns.values()):
+            raise ProblemError(
+                f"{arg('secret')}, {arg('lat')} and {arg('lon')} are for a file of reports or for"
+                f" {arg('data')}; a run knows its own columns"
+            )
+        run = load_run(target)
+        first, test = data_of(run, source=data, **columns)
+        return _of_run(run, first, test, data is None, cell_m, cells, draws, seed, extras, progress)
+    if extras.of_a_run:
+        raise ProblemError(
+            f"{target.name} holds reports; repeated reports and users left out are measured of a"
+            " run, whose law is known"
+        )
+    side = CELL_M if cell_m is None and cells is None else cell_m
+    if data is not None:
+        samples = Recipe(data, **columns).load().all
+        return _of_pairs(target, samples, side, cells, draws, seed, extras)
+    if hits is not None:
+        raise ProblemError(
+            f"{target.name} holds reports that were drawn already; leave {arg('hits')} out, or"
+            f" judge pairs on other data with {arg('data')}"
+        )
+    return _of_reports(target, read_checkins(target, **columns), side, cells, seed, extras)
+
+
+def _of_run(
+    run: Run,
+    first: Samples | CategoricalData,
+    test: Samples | None,
+    own_data: bool,
+    cell_m: float | None,
+    cells: int | None,
+    hits: int,
+    seed: int,
+    extras: Extras,
+    progress: Callable[[str], None] | None,
+) -> Measured:
+    if isinstance(first, CategoricalData) and (
+        cell_m is not None or cells is not None or extras.attacks
+    ):
+        raise ProblemError(
+            "cells and trained adversaries are for places; categories are judged as they are"
+        )
+    loss, mechanism = loss_of(run, first), run.mechanism
+    grid = (
+        None
+        if run.region is None or (cell_m is None and cells is None)
+        else Grid.over(run.region, cell_m=cell_m, cells=cells)
+    )
+    if grid is None and mechanism.law(first.joint(), loss=loss) is None:
+        grid = run.grid
+    parts: dict[str, Samples | CategoricalData] = {TRAINING if own_data else first.name: first}
+    if test is not None:
+        parts[TEST] = test
+    judged = {
+        label: judge(
+            mechanism,
+            part,
+            grid=grid,
+            hits=hits,
+            seed=seed,
+            region=run.region,
+            loss=loss,
+            fitted_on=None if part is first else first,
+        )
+        for label, part in parts.items()
+    }
+    attacks: tuple[Attack, ...] = ()
+    where = grid or run.grid
+    if extras.attacks and isinstance(first, Samples) and where is not None:
+        drawn = _drawn(mechanism, first, test, seed=seed)
+        attacks = _attacks(extras.attacks, drawn, len(first.secrets), where, seed=seed)
+    membership = of_certificate = None
+    if own_data and isinstance(first, Samples) and test is not None:
+        membership = membership_test(mechanism, first, test, grid=grid, loss=loss, seed=seed)
+        if run.certificate is not None:
+            of_certificate = certificate_membership(run.certificate, first, test, seed=seed)
+    repeated = {
+        label: repeated_reports(
+            mechanism,
+            part,
+            extras.reports_per_user,
+            sticky_cell_m=STICKY_CELL_M if extras.sticky_cell_m is None else extras.sticky_cell_m,
+            grid=grid,
+            region=run.region,
+            loss=loss,
+            seed=seed,
+        )
+        for label, part in (parts.items() if extras.reports_per_user else ())
+    }
+    left_out: tuple[LeftOutUser, ...] = ()
+    if extras.leave_one_out:
+        if not own_data:
+            raise ProblemError(
+                f"users are left out of the run's own training data; {arg('leave_one_out')} does"
+                f" not go with {arg('data')}"
+            )
+        left_out = leave_one_out(
+            problem_of(run, first),
+            solver_of(run),
+            on={label: part for label, part in parts.items() if isinstance(part, Samples)},
+            seed=seed_of(run),
+            grid=grid,
+            hits=hits,
+            keep=extras.keep,
+            progress=progress,
+        )
+    return Measured(
+        name=run.name,
+        judged=judged,
+        max_loss=run.max_loss,
+        status=run.record.status,
+        notes=first.notes,
+        gain=_gain(next(iter(judged.values())), extras.gain),
+        attacks=attacks,
+        priors={label: under_priors(one) for label, one in judged.items()},
+        membership=membership,
+        membership_of_certificate=of_certificate,
+        repeated=repeated,
+        left_out=left_out,
+    )
+
+
+def _of_reports(
+    path: Path, reports: Samples, side: float | None, cells: int | None, seed: int, extras: Extras
+) -> Measured:
+    """Reports that somebody drew."""
+    if (reports.counts > 0).sum() < 2:
+        raise ProblemError(
+            f"{reports.name} holds one user; expected at least two: there is nobody to be confused"
+            " with"
+        )
+    grid = Grid.over(Region.around(reports.truth), cell_m=side, cells=cells)
+    judged = judge_reports(
+        reports.secret, reports.truth, grid, names=reports.secrets, cost=_costs(path, reports)
+    )
+    attacks: tuple[Attack, ...] = ()
+    if extras.attacks:
+        rest, test = reports.carve(_VALIDATION, seed=seed)
+        kept, validation = rest.carve(_VALIDATION, seed=seed + 1)
+        parts = {"train": kept, "validation": validation, "test": test}
+        drawn = {part: (samples.truth, samples.secret) for part, samples in parts.items()}
+        attacks = _attacks(extras.attacks, drawn, len(reports.secrets), grid, seed=seed)
+    return Measured(
+        name=path.name,
+        judged={path.name: judged},
+        status="Measured from the file's reports.",
+        notes=(
+            *reports.notes,
+            "one report per row; the Bayes error errs low with few reports per cell",
+        ),
+        gain=_gain(judged, extras.gain),
+        attacks=attacks,
+    )
+
+
+def _of_pairs(
+    path: Path,
+    samples: Samples,
+    side: float | None,
+    cells: int | None,
+    hits: int,
+    seed: int,
+    extras: Extras,
+) -> Measured:
+    """Recorded (truth, report) pairs as a mechanism, on other data."""
+    recorded = Recorded.read(path)
+    region = samples.region or Region.around(np.vstack([samples.truth, recorded.reports]))
+    grid = Grid.over(region, cell_m=side, cells=cells)
+    judged = judge(recorded, samples, grid=grid, hits=hits, seed=seed, region=region)
+    attacks: tuple[Attack, ...] = ()
+    if extras.attacks:
+        drawn = _drawn(recorded, samples, None, seed=seed)
+        attacks = _attacks(extras.attacks, drawn, len(samples.secrets), grid, seed=seed)
+    return Measured(
+        name=path.name,
+        judged={samples.name: judged},
+        status="Measured from recorded pairs.",
+        notes=samples.notes,
+        gain=_gain(judged, extras.gain),
+        attacks=attacks,
+    )
+
+
+def data_of_runs(
+    runs: list[Run], *, source: str | None
+) -> tuple[Samples | CategoricalData, Samples | CategoricalData | None]:
+    """What to judge runs on, and the training data of the first, where it can be read again."""
+    if not runs:
+        if source is None:
+            raise DataError(
+                "recorded pairs do not say what to judge them on; name the data",
+                hint=f"{arg('data')} DATA",
+            )
+        return Recipe(source).load().all, None
+    check_planes([run.record.data.plane for run in runs], [str(run.folder) for run in runs])
+    train, test = data_of(runs[0], source=source)
+    if source is not None:
+        return train, None
+    return (train if test is None else test), train
+
+
+def check_planes(planes: list[Plane | None], names: list[str]) -> None:
+    """Refuse to put mechanisms of different planes side by side: the same metres would mean other
+    places."""
+    for plane, name in zip(planes, names, strict=True):
+        if plane != planes[0]:
+            raise DataError(
+                f"{name} and {names[0]} lie on planes with different centres; solve both with the"
+                f" same {arg('square')}"
+            )
+
+
+def data_of(
+    run: Run,
+    *,
+    source: str | None,
+    secret: str | None = None,
+    lat: str | None = None,
+    lon: str | None = None,
+) -> tuple[Samples | CategoricalData, Samples | None]:
+    """Training and test data of a run, or all of another file as the first."""
+    if source is not None:
+        if run.recipe is not None and run.recipe.losses is not None:
+            raise DataError(
+                f"a run on categories is judged on its own table; {arg('data')} is for places"
+            )
+        given = Recipe(source, secret=secret, lat=lat, lon=lon).load().all
+        return given.on_plane(run.mechanism.plane), None
+    hint = f"{arg('data')} FILE"
+    if run.recipe is None:
+        raise DataError(f"{run.folder} does not say where its data is; name it", hint=hint)
+    train, test = run.recipe.data()
+    if train.hash != run.record.data.hash:
+        raise DataError(
+            f"the data of {run.folder} has changed since the run was made; name other data or solve"
+            " again",
+            hint=hint,
+        )
+    return train, test
+
+
+def _costs(path: Path, reports: Samples) -> np.ndarray | None:
+    """The loss of each report where the file also holds truths in plane metres."""
+    table = read_table(path)
+    if not {"truth_x", "truth_y"} <= set(table.column_names):
+        return None
+    if reports.plane is not None:
+        raise DataError(
+            f"{path.name} gives truths in metres but reports in degrees; expected both in metres"
+        )
+    truths = np.stack(
+        [numbers(table[name], source=path.name, column=name) for name in ("truth_x", "truth_y")],
+        axis=1,
+    )
+    if not np.all(np.isfinite(truths)):
+        raise DataError(
+            f"{path.name}: a truth is not two finite numbers of metres; remove or repair the row"
+        )
+    return euclidean(truths, reports.truth)
+
+
+def _gain(judged: Judgement, gain: str | None) -> tuple[str, float] | None:
+    if gain is None:
+        return None
+    return gain, g_vulnerability(judged.joint, named(gain, judged.joint.secrets))
+
+
+def _drawn(mechanism: Mechanism, first: Samples, test: Samples | None, *, seed: int) -> Reports:
+    """Reports and their senders: to train adversaries on, to try them on, and of the test data
+    where there is any."""
+    kept, validation = first.carve(_VALIDATION, seed=seed)
+    parts = {"train": kept, "validation": validation} | ({} if test is None else {"test": test})
+    return {
+        part: draw_reports(mechanism, samples, hits=_ATTACK_HITS, seed=seed + number)[:2]
+        for number, (part, samples) in enumerate(parts.items())
+    }
+
+
+def _attacks(
+    names: tuple[str, ...], drawn: Reports, secrets: int, grid: Grid, *, seed: int
+) -> tuple[Attack, ...]:
+    """Train adversaries on training reports and score them on each part."""
+    made: dict[str, Adversary] = dict(
+        zip(ATTACKS, (Cells(grid), Neighbours(), Neural()), strict=True)
+    )
+    reports, senders = drawn["train"]
+    attacks = []
+    for name in names:
+        attacker = made[name].fit(senders, reports, secrets=secrets, seed=seed)
+        scores = {
+            part: score(attacker, who, where, secrets=secrets)
+            for part, (where, who) in drawn.items()
+        }
+        bound = None
+        if name == "neighbours":
+            nearest = Neighbours(k=1).fit(senders, reports, secrets=secrets)
+            where, who = drawn["validation"]
+            error = 1 - score(nearest, who, where, secrets=secrets).accuracy
+            bound = bayes_error_bound(error, secrets=secrets)
+        attacks.append(Attack(name, scores, bound))
+    return tuple(attacks)
