@@ -1,6 +1,6 @@
 """Measures of a table P(secret, report) that stand beside the main figures: one line per measure.
 
-`sfumato measure` and `compare --json` show each of them.  To add one, write its function and add
+`sfumato measure` shows each of them, as text and as JSON.  To add one, write its function and add
 its line here.
 """
 
