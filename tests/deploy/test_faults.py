@@ -14,6 +14,7 @@ import pytest
 from pyarrow import parquet
 
 import sfumato as sf
+from sfumato.deploy.chance import read_or_make_key
 from sfumato.deploy.sanitize import sanitize
 from sfumato.errors import FileError
 from sfumato.files import write_text
@@ -168,6 +169,22 @@ def _checkpoint() -> Scenario:
     return Scenario(before, job, look, lambda folder, state: job(folder))
 
 
+def _key() -> Scenario:
+    """The key of a job that keeps reports."""
+
+    def job(folder: Path) -> None:
+        read_or_make_key(folder / "out.key")
+
+    def look(folder: Path) -> str:
+        if not (folder / "out.key").exists():
+            return "none"
+        assert (folder / "out.key").stat().st_mode & 0o777 == 0o600, "others can read the key"
+        assert len(bytes.fromhex((folder / "out.key").read_text())) == 32, "half a key"
+        return "new"
+
+    return Scenario(lambda folder: None, job, look, lambda folder, state: job(folder))
+
+
 def _all(name: str, inputs: Path, runs: Path, hidden: bool) -> tuple[list[str], list[str]]:
     """In another process: every point of a scenario."""
     inputs.mkdir()
@@ -176,6 +193,7 @@ def _all(name: str, inputs: Path, runs: Path, hidden: bool) -> tuple[list[str], 
         "run": lambda: _run(again=False),
         "run again": lambda: _run(again=True),
         "checkpoint": _checkpoint,
+        "key": _key,
     }
     scenario = kinds[name]() if name in kinds else _one(name, inputs, runs)
     return run_all(scenario, hidden=hidden)
@@ -186,7 +204,7 @@ def _all(name: str, inputs: Path, runs: Path, hidden: bool) -> tuple[list[str], 
 def test_every_fault_ends_in_the_old_state_the_new_state_or_one_sentence(
     name: str, hidden: bool, runs: Path, tmp_path: Path, record_property: Callable[..., None]
 ) -> None:
-    """Seven jobs in two ways, each with a full disk, an error and a kill at every single point."""
+    """Eight jobs in two ways, each with a full disk, an error and a kill at every single point."""
     with ProcessPoolExecutor(1, mp_context=_SERVER) as process:
         points, problems = process.submit(_all, name, tmp_path / "in", runs, hidden).result()
     record_property("points", len(points))

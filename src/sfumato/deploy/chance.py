@@ -17,6 +17,7 @@ import numpy as np
 
 from sfumato.data.grid import STICKY_CELL_M, Grid
 from sfumato.errors import DataError, FileError
+from sfumato.files import clear_drafts, written_beside
 from sfumato.randomness import uniforms
 
 PERIODS = {"hour": 3600, "day": 86_400, "week": 7 * 86_400, "forever": None}
@@ -216,21 +217,17 @@ def key_fingerprint(key: bytes) -> str:
 def read_or_make_key(path: Path) -> bytes:
     """The key in a file; a file that is not there is made, readable by its owner alone, and never
     overwritten."""
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
+    clear_drafts(path)
+    if path.exists():
         return read_key(path)
-    except OSError as error:
-        raise FileError(
-            f"cannot make a key at {path}: {error.strerror}; name a file in a folder that can be"
-            " written"
-        ) from None
     key = os.urandom(_KEY_BYTES)
-    with os.fdopen(handle, "w", encoding="ascii") as target:
-        os.fchmod(target.fileno(), 0o600)
-        target.write(key.hex() + "\n")
-        target.flush()
-        os.fsync(target.fileno())
+    try:
+        with written_beside(path, replaces=False, private=True) as beside:
+            beside.write_text(key.hex() + "\n", encoding="ascii")
+    except FileError:
+        if path.exists():  # another process has made one meanwhile
+            return read_key(path)
+        raise
     return key
 
 
