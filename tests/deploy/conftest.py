@@ -61,5 +61,5 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     coin = sf.solve(problem, sf.Coin())
     for name, mechanism in given.items():
         measured = judge(mechanism, problem.samples, region=problem.region, sampled_on=problem.grid)
-        replace(coin, mechanism=mechanism, measured=measured, status="Given.").save(folder / name)
+        replace(coin, mechanism=mechanism, measured=measured).save(folder / name)
     return folder
