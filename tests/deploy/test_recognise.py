@@ -213,6 +213,32 @@ INNOCENT = {
 }
 
 
+COARSER = {
+    "rounded to 100 m": [f"{a:.3f}" for a, _ in PLACES],
+    "cell of a grid": [f"cell {int(a * 2000)} x {int(b * 2000)}" for a, b in PLACES],
+    "military grid": [
+        f"31UDQ{48000 + (b - 2.34) * 73000:05.0f}{11000 + (a - 48.85) * 111200:05.0f}"
+        for a, b in PLACES
+    ],
+    "steps from the row before": np.diff(LATITUDE, prepend=LATITUDE[0]).round(6),
+    "steps to the row after, in metres": (np.diff(LATITUDE, append=LATITUDE[-1]) * 111_200).round(
+        1
+    ),
+    "persian digits": [
+        f"{a:.6f}".translate({48 + n: 0x6F0 + n for n in range(10)}) for a, _ in PLACES
+    ],
+    "wide digits in a text": [
+        f"at {a:.5f} {b:.5f}".translate({48 + n: 0xFF10 + n for n in range(10)}) for a, b in PLACES
+    ],
+}
+
+
+@pytest.mark.parametrize("kind", COARSER)
+def test_a_copy_that_is_coarse_stepwise_or_in_other_digits_is_refused(runs, tmp_path, kind):
+    latitude, longitude = LATITUDE.round(5), LONGITUDE.round(5)
+    _refused(runs, tmp_path, pa.table({"lat": latitude, "lon": longitude, "a": COARSER[kind]}))
+
+
 @pytest.mark.parametrize("kind", INNOCENT)
 def test_an_innocent_table_passes(runs, tmp_path, kind):
     table = pa.table({"lat": LATITUDE, "lon": LONGITUDE, "a": INNOCENT[kind]})

@@ -201,3 +201,20 @@ def test_truths_of_other_rows_are_found_across_small_row_groups(runs, tmp_path):
     source = write_parquet(tmp_path / "in.parquet", table, row_group_size=1)
     with pytest.raises(DataError, match="'a'"):
         sanitize(runs / "laplace", source, tmp_path / "out.parquet")
+
+
+def test_a_place_of_four_decimals_in_one_note_of_thousands_is_found(runs, tmp_path):
+    """Too few digits for either coordinate alone, and in too few rows to call the column a copy."""
+    rows = 3_000
+    random = np.random.default_rng(6)
+    latitude = (48.857 + random.uniform(-0.01, 0.01, rows)).round(5)
+    longitude = (2.347 + random.uniform(-0.01, 0.01, rows)).round(5)
+    notes = [f"visit {row}, 12.3456 paid" for row in range(rows)]
+    table = {"lat": latitude, "lon": longitude, "a": notes}
+    source = write_parquet(tmp_path / "in.parquet", pa.table(table))
+    assert sanitize(runs / "laplace", source, tmp_path / "out.parquet")["rows_out"] == rows
+    notes[1_777] = f"we met at {longitude[1_777]:.4f} {latitude[1_777]:.4f}"
+    source = write_parquet(tmp_path / "told.parquet", pa.table(table))
+    with pytest.raises(DataError, match="true coordinates stand in other columns, 'a'"):
+        sanitize(runs / "laplace", source, tmp_path / "told-out.parquet")
+    assert not (tmp_path / "told-out.parquet").exists()

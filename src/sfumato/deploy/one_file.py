@@ -357,6 +357,11 @@ def _refuse_telling(
         second[rows],
         degrees=release.plane is not None,
         cell_m=release.grid.cell_m,
+        around=tuple(
+            axis[np.clip(rows + step, 0, len(block) - 1)]
+            for step in (-1, 1)
+            for axis in (first, second)
+        ),
     )
     tally.betraying = sorted({*tally.betraying, *(name for name in found if name in policy.keep)})
     refused = [f"'{name}' ({how})" for name, how in found.items() if name not in policy.keep]

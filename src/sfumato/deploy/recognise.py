@@ -2,12 +2,14 @@
 
 Each column is looked at in some rows of each block.  A value is decoded in every way that fits its
 shape, and what comes out is set beside the truth of its row; numbers are also tried as a linear
-function of the coordinates, and values that repeat as names of places.
+function of the coordinates, rounded or not, and of those of the rows before and after, and values
+that repeat as names of places.
 """
 
 import base64
 import binascii
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -26,11 +28,15 @@ _AGREE = 0.95  # share of repeated values that go with one place
 _FEW = 20  # repeated rows below which nothing is said of values that go with a place
 _LINEAR_ROWS = 10  # rows and distinct values below which nothing is said of a line
 _LINEAR_REST = 1e-3  # of the spread, left over by a line through the coordinates
+_ROUNDED_REST = 0.3  # of the step between values, where they are rounded: even rounding leaves 0.29
+_ROUNDED_ROWS = 40  # rows below which nothing is said of rounded values and of neighbouring rows
+_ROUNDED_VALUES = 6  # distinct values, likewise
 _LONGEST = 2_000  # letters or bytes of a value that are looked at
 _MOST_NUMBERS = 16  # numbers of a text that are looked at
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _COMMA = re.compile(r"[0-9]+,[0-9]+")
 _WHOLE = re.compile(r"\s*[+-]?[0-9]+(?:[.,][0-9]+)?(?:[eE][+-]?[0-9]+)?\s*")
+_HALVES = re.compile(r".*?((?:[0-9]{2}){3,7})")
 _HEX = re.compile(r"(?:0x|\\x)?((?:[0-9a-fA-F]{2}){8,})")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{11,}={0,2}")
 
@@ -43,6 +49,7 @@ class _Truths:
     second: np.ndarray
     same: float
     degrees: bool
+    around: tuple[np.ndarray, ...] = ()  # coordinates of the rows before and after, if known
 
     def copies(self, rows: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Which values equal the first and which the second coordinate of their row, but for the
@@ -70,14 +77,20 @@ def telling(
     *,
     degrees: bool,
     cell_m: float,
+    around: tuple[np.ndarray, ...] = (),
 ) -> dict[str, str]:
     """Columns whose values tell the place, each with how.
 
-    `degrees` says in which unit the coordinates are, `cell_m` how fine the run is.
+    `degrees` says in which unit the coordinates are, `cell_m` how fine the run is; `around` are the
+    coordinates of the rows before and after.
     """
     known = np.flatnonzero(np.isfinite(first) & np.isfinite(second))
     same = _SAME_PLACE_DEGREES if degrees else min(_SAME_PLACE_M, cell_m)
-    truths = _Truths(first[known], second[known], same, degrees)
+    near = tuple(
+        np.where(np.isfinite(axis), axis, own)[known]
+        for axis, own in zip(around, (first, second) * 2, strict=False)
+    )
+    truths = _Truths(first[known], second[known], same, degrees, near)
     found = {}
     for name, values in columns.items():
         chosen = [values[row] for row in known.tolist()]
@@ -117,9 +130,17 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
             yield from _leaves(item, f"{path}.{place}")
     elif isinstance(value, str):
         if value.strip():
-            yield path, value[:_LONGEST]
+            yield path, _plain_digits(value[:_LONGEST])
     elif isinstance(value, (bytes, int, float, Decimal)) and not isinstance(value, bool):
         yield path, value
+
+
+def _plain_digits(text: str) -> str:
+    """A text with the digits of all scripts as 0 to 9."""
+    if text.isascii():
+        return text
+    digits = (str(unicodedata.decimal(letter, letter)) for letter in text)
+    return "".join(digits).replace("\u066b", ".")
 
 
 def _of_leaves(rows: np.ndarray, leaves: list[Any], truths: _Truths) -> str | None:
@@ -196,7 +217,12 @@ def _of_numbers(rows: np.ndarray, values: np.ndarray, truths: _Truths) -> str | 
             return how
     if _of_other_rows(values, truths):
         return "coordinates of other rows"
-    return "a linear function of the coordinates" if _linear(rows, values, truths) else None
+    if _linear(rows, values, (truths.first, truths.second)):
+        return "a linear function of the coordinates"
+    near = (truths.first, truths.second, *truths.around)
+    if truths.around and len(rows) >= _ROUNDED_ROWS and _linear(rows, values, near):
+        return "differences of coordinates from row to row"
+    return None
 
 
 def _of_other_rows(values: np.ndarray, truths: _Truths) -> bool:
@@ -212,13 +238,14 @@ def _of_other_rows(values: np.ndarray, truths: _Truths) -> bool:
     return False
 
 
-def _linear(rows: np.ndarray, values: np.ndarray, truths: _Truths) -> bool:
-    """Whether values are nearly a + b first + c second, for most rows."""
+def _linear(rows: np.ndarray, values: np.ndarray, along: tuple[np.ndarray, ...]) -> bool:
+    """Whether values are nearly a + b first + c second, for most rows; also if they are rounded, as
+    the numbers of the cells of a grid are."""
     known = np.isfinite(values)
     rows, values = rows[known], values[known]
-    if len(rows) < _LINEAR_ROWS or len(np.unique(values)) < _LINEAR_ROWS:
+    if len(rows) < _LINEAR_ROWS or len(np.unique(values)) < _ROUNDED_VALUES:
         return False
-    axes = [truths.first[rows], truths.second[rows]]
+    axes = [axis[rows] for axis in along]
     axes = [(axis - axis.mean()) / (axis.std() or 1.0) for axis in axes]
     design = np.stack([np.ones(len(rows)), *axes], axis=1)
     some = np.arange(len(rows))
@@ -227,9 +254,13 @@ def _linear(rows: np.ndarray, values: np.ndarray, truths: _Truths) -> bool:
         rest = np.abs(values - design @ line)
         some = np.argsort(rest, kind="stable")[: max(_LINEAR_ROWS, (len(rows) * 3) // 4)]
     spread = float((design[some] @ line).std())
-    if not spread > 0 or len(np.unique(values[some])) < _LINEAR_ROWS:
+    distinct = np.unique(values[some])
+    if not spread > 0 or len(distinct) < _ROUNDED_VALUES:
         return False
-    return bool(np.sqrt(np.mean(rest[some] ** 2)) <= _LINEAR_REST * spread)
+    off = float(np.sqrt(np.mean(rest[some] ** 2)))
+    if len(rows) >= _ROUNDED_ROWS and off <= _ROUNDED_REST * float(np.diff(distinct).min()):
+        return True
+    return len(distinct) >= _LINEAR_ROWS and off <= _LINEAR_REST * spread
 
 
 # Texts and codes ---------------------------------------------------------------------------------
@@ -277,11 +308,32 @@ def _numbers_within(texts: list[tuple[int, str]], count: int, truths: _Truths) -
     usual = lengths.most_common(1)[0][0]
     if 1 < usual <= _MOST_NUMBERS:
         alike = [(row, numbers) for row, numbers in per_row if len(numbers) == usual]
-        rows = np.array([row for row, _ in alike])
-        for place in range(usual):
-            if _linear(rows, np.array([numbers[place] for _, numbers in alike]), truths):
-                return "a linear function of the coordinates in its text"
+        if _any_linear(alike, truths):
+            return "a linear function of the coordinates in its text"
+    halves = [(row, _halves(text)) for row, text in texts]
+    halves = [(row, numbers) for row, numbers in halves if numbers]
+    if len(halves) >= 0.8 * count and _any_linear(halves, truths):
+        return "a linear function of the coordinates in half of its digits"
     return None
+
+
+def _any_linear(alike: list[tuple[int, list[float]]], truths: _Truths) -> bool:
+    """Whether the first numbers of all rows, or the second, and so on, are on a line."""
+    rows = np.array([row for row, _ in alike])
+    return any(
+        _linear(rows, np.array(values), (truths.first, truths.second))
+        for values in zip(*(numbers for _, numbers in alike), strict=True)
+    )
+
+
+def _halves(text: str) -> list[float]:
+    """The two halves of the digits that a text ends with, as references to a grid of metres have
+    them."""
+    found = _HALVES.fullmatch(text.strip())
+    if not found or len(found[1]) > 14:
+        return []
+    middle = len(found[1]) // 2
+    return [float(found[1][:middle]), float(found[1][middle:])]
 
 
 def _numbers(text: str) -> list[float]:

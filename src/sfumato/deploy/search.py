@@ -18,6 +18,7 @@ _DIGITS = 7  # significant digits that must agree: a random number of such a col
 _BY_CHANCE = 2e-6  # per row, of such numbers
 _SURE_DIGITS = 10  # with so many, it is no chance
 _UNLIKELY = 1e-3  # a number of agreements with truths of other rows that chance seldom reaches
+_PAIR_DEGREES = 1e-4  # to which both coordinates in one text must agree: chance does not do that
 _FINE = 1e7  # to which these must agree: a centimetre
 _SCALES = (1.0, 1e6, 1e7)  # degrees, and whole numbers of microdegrees and of tenths of them
 
@@ -27,7 +28,8 @@ class Searched:
 
     A number of a row is set beside that row's own truth, to seven significant digits, as degrees
     and as millionths and ten-millionths of a degree; exact doubles beside all truths of the block.
-    Truths that are written with fewer digits look like any number and are not looked for here.
+    Both coordinates in one text are found from four decimals on.  A single one that is written with
+    fewer digits looks like any number and is not looked for here.
     """
 
     def __init__(self, *, degrees: bool, packed: bool) -> None:
@@ -98,6 +100,7 @@ class Searched:
             return
         found: list[int] = []
         numbers: list[float] = []
+        in_text: list[bool] = []
         for row, value in _values(column, packed=self._packed):
             for part in _leaves(value):
                 if isinstance(part, bytes):
@@ -107,8 +110,28 @@ class Searched:
                 for number in _numbers(part) if isinstance(part, str) else (part,):
                     found.append(row)
                     numbers.append(number)
+                    in_text.append(isinstance(part, str))
         if found:
-            self._numbers(name, np.array(found), np.array(numbers), first, second)
+            rows, values = np.array(found), np.array(numbers)
+            self._numbers(name, rows, values, first, second)
+            self._pairs(name, rows[in_text], values[in_text], first, second)
+
+    def _pairs(
+        self,
+        name: str,
+        rows: np.ndarray,
+        values: np.ndarray,
+        first: np.ndarray,
+        second: np.ndarray,
+    ) -> None:
+        """Rows whose text holds both coordinates, in degrees."""
+        if len(self._scales) == 1:
+            return
+        one, two = (
+            rows[np.abs(np.abs(values) - np.abs(truth[rows])) <= _PAIR_DEGREES]
+            for truth in (first, second)
+        )
+        self._hit(self._sure, name, np.intersect1d(one, two))
 
     def _numbers(
         self,
