@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from sfumato.solver.exact import solver as optimum
 from sfumato.solver.exact.plane_proof import split_to_keep, split_until
+from sfumato.study.folder import load_run
 
 KEYS = {"leakage", "bound_grid", "bound_plane", "gap", "objective", "max_loss", "data_hash"}
 EXACT = ("--solver", "exact", "--cell-m", 70)
@@ -413,3 +415,20 @@ def test_a_frontier_that_cannot_be_is_refused(
     monkeypatch.chdir(tmp_path)
     ended = sfumato("frontier", places, *arguments, "--points", 2, "--cell-m", 70)
     assert ended.code == 2 and reason in ended.err
+
+
+def test_a_mechanism_over_the_budget_that_its_record_names_is_called_so(sfumato, places, tmp_path):
+    """The record is rewritten, checksum and all, for a smaller budget: its gap would look better
+    than any mechanism's can be."""
+    run = tmp_path / "run"
+    solved = sfumato("solve", places, "--max-loss", 90, "--solver", "coin", "--out", run)
+    assert solved.code == 0, solved.err
+    honest = sfumato("certify", run, "--gap", 0.05, "--json")
+    assert honest.document["within_budgets"] is True and "over its own" not in honest.out
+    (run / "certificate.npz").unlink()
+    replace(load_run(run).record, max_loss=40.0).write(run / "run.json")
+    ended = sfumato("certify", run, "--gap", 0.05, "--json")
+    assert ended.code == 0, ended.err
+    assert ended.document["within_budgets"] is False
+    assert ended.document["loss"] == pytest.approx(90, abs=0.5)
+    assert "It is over its own budget (its average loss is 9" in ended.document["sentence"]

@@ -226,6 +226,7 @@ def _proved(run: Run) -> dict[str, Any]:
             "gap",
             "gap_plane",
             "reports_on_grid",
+            "within_budgets",
         )
     }
 

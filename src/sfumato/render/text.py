@@ -394,7 +394,7 @@ def _other_users_line(row: Compared) -> list[str]:
 
 @show.text.register
 def certified_text(certified: Certified) -> str:
-    """One sentence, and a second one where only the plane's bound holds."""
+    """One sentence, and more where only the plane's bound holds or the budget is not kept."""
     problem, gap = certified.problem, certified.gap
     unit = " bits" if problem.objective.unit == "bits" else ""
     leaks = f"This mechanism leaks {gap.leakage:.4f}{unit} (exact, on its own reports)"
@@ -423,9 +423,14 @@ def certified_text(certified: Certified) -> str:
             f" Of the grid's {gap.bounds.all_cells} cells the {gap.bounds.cells} about the truths'"
             " hull were looked at; the bound on the grid holds for reports there."
         )
-    if gap.on_grid:
-        return text
-    return f"{text} It does not report on that grid, so only what holds on the plane holds for it."
+    if not gap.on_grid:
+        text += " It does not report on that grid, so only what holds on the plane holds for it."
+    if not gap.within_budgets:
+        text += (
+            f" It is over its own budget (its average loss is {gap.loss:.4g}), so its gap says"
+            " nothing about how good it is."
+        )
+    return text
 
 
 def _budget(problem: Problem) -> str:

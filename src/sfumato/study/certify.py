@@ -21,13 +21,15 @@ from sfumato.study.question import problem_of
 from sfumato.study.solution import Solution
 
 _SLACK = 1e-9
+_ROUNDING = 1e-6  # of a budget
 
 
 @dataclass(frozen=True)
 class Gap:
     """A leakage on the training data beside what no mechanism within the budget can go below.
 
-    `blind` is the leakage of reporting nothing.  A bound that is no more needs no proof.
+    `blind` is the leakage of reporting nothing.  A bound that is no more needs no proof.  The gap
+    of a mechanism that is not `within_budgets` says nothing about how good it is.
     """
 
     objective: str
@@ -35,6 +37,8 @@ class Gap:
     bounds: Bounds
     on_grid: bool
     blind: float
+    loss: float
+    within_budgets: bool
 
     @classmethod
     def of(cls, problem: Problem, law: Law, bounds: Bounds) -> "Gap":
@@ -46,6 +50,8 @@ class Gap:
             bounds,
             problem.names_cells(law.joint),
             problem.objective.leakage(nothing),
+            law.loss,
+            not _over_budgets(problem, law),
         )
 
     @property
@@ -80,6 +86,8 @@ class Gap:
             "gap": self.value,
             "reports_on_grid": self.on_grid,
             "proved_anything": self.proved_anything,
+            "loss": self.loss,
+            "within_budgets": self.within_budgets,
         }
 
 
@@ -155,6 +163,15 @@ def _keeps_budgets(problem: Problem, law: Law) -> bool:
         and (problem.max_loss is None or law.loss <= problem.max_loss)
         and (problem.user_limits is None or bool((law.loss_of <= problem.user_limits).all()))
     )
+
+
+def _over_budgets(problem: Problem, law: Law) -> bool:
+    """Whether average losses are above the budgets by more than rounding; a record from somebody
+    else may name budgets that its mechanism never kept."""
+    over = problem.max_loss is not None and law.loss > problem.max_loss * (1 + _ROUNDING)
+    if problem.user_limits is not None:
+        over |= bool((law.loss_of > problem.user_limits * (1 + _ROUNDING)).any())
+    return over
 
 
 def _recipe(run: Run, source: str | None) -> Recipe:
