@@ -17,7 +17,7 @@ from scipy.sparse import csc_matrix
 from sfumato.data.samples import Samples
 from sfumato.data.synthetic import four_corners
 from sfumato.measure.bound import Claim, bound_grid
-from sfumato.mechanism.law import euclidean
+from sfumato.mechanism.loss import euclidean
 from sfumato.solver.exact.refine import Places, solve_on_cells
 from sfumato.solver.exact.task import Task
 from sfumato.solver.problem import Problem

@@ -25,7 +25,7 @@ from sfumato.measure.estimate import estimate_bayes_error
 from sfumato.measure.judge import judge
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.generator import GeneratorNet
-from sfumato.mechanism.law import euclidean
+from sfumato.mechanism.loss import euclidean
 from sfumato.mechanism.wrap import Snapped
 from sfumato.solver import Coin, Game, Laplace, Problem
 from sfumato.solver.game.candidate import Candidate

@@ -27,7 +27,8 @@ from paper.tables import compared, finished, say
 from sfumato.files import write_json
 from sfumato.measure.estimate import estimate_bayes_error
 from sfumato.measure.exact import bayes_error
-from sfumato.mechanism.law import euclidean, merge_on_grid
+from sfumato.mechanism.law import merge_on_grid
+from sfumato.mechanism.loss import euclidean
 
 Key = tuple[str, str, int, int]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sfumato.data.samples import Samples
-from sfumato.mechanism.law import squared
+from sfumato.mechanism.loss import squared
 from sfumato.solver import Exact, Laplace, Problem
 from sfumato.study.solve import solve
 

@@ -11,7 +11,9 @@ import pytest
 
 import sfumato as sf
 from sfumato.mechanism import base
+from sfumato.mechanism.loss import LOSSES, LossTraits
 from sfumato.solver import SOLVERS
+from sfumato.study.question import loss_of
 from tests.mechanism.registry import MECHANISMS, SAMPLES, TRUTHS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/guides/extend.md"
@@ -24,12 +26,14 @@ def added() -> Iterator[dict[str, Any]]:
         "__name__": "followed",
         "MECHANISMS": dict(MECHANISMS),
         "SOLVERS": SOLVERS,
-        "LOSSES": {},
+        "LOSSES": LOSSES,
+        "LossTraits": LossTraits,
     }
     for block in re.findall(r"^```python\n(.*?)^```", PAGE.read_text("utf-8"), re.M | re.S):
         exec(compile(block, str(PAGE), "exec"), names)
     yield names
     SOLVERS.pop("coin-on-grid", None)
+    LOSSES.pop("blocks", None)
     base._KINDS.pop("jump", None)
 
 
@@ -74,11 +78,15 @@ def test_the_solver_solves_a_problem_and_its_run_is_read_again(
     assert sf.load_run(tmp_path / "run").mechanism.kind == "snapped"
 
 
-def test_the_loss_is_kept_within_its_budget(added: dict[str, Any]) -> None:
+def test_the_loss_is_kept_within_its_budget_and_its_run_is_judged_by_it(
+    added: dict[str, Any], tmp_path: Path
+) -> None:
     few = sf.four_corners(seed=0).train.split(10).train
     blocks = added["blocks"]
     solution = sf.solve(sf.Problem(few, max_loss=150, loss=blocks, cells=65), sf.Coin())
-    assert solution.loss <= 150 * (1 + 1e-9) and added["LOSSES"]["blocks"] is blocks
+    assert solution.loss <= 150 * (1 + 1e-9)
+    solution.save(tmp_path / "run")
+    assert loss_of(sf.load_run(tmp_path / "run"), few) is blocks
     assert blocks(np.zeros(2), np.array([30.0, -40.0])) == 70
 
 

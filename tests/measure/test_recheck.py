@@ -21,7 +21,7 @@ from sfumato.measure.certificate import (
 )
 from sfumato.measure.objective import Gain, Information
 from sfumato.measure.recheck import _SCORE, RecheckError, _log, recheck
-from sfumato.mechanism.law import euclidean, squared
+from sfumato.mechanism.loss import euclidean, squared
 from sfumato.solver import Exact, Problem
 from sfumato.study.solve import solve
 from tests.measure.test_certificate import problem_of, three_users

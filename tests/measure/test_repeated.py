@@ -27,7 +27,8 @@ from sfumato.measure.repeated import (
 from sfumato.mechanism.channel import Channel
 from sfumato.mechanism.custom import Function
 from sfumato.mechanism.laplace import PlanarLaplace
-from sfumato.mechanism.law import ReportRows, euclidean
+from sfumato.mechanism.law import ReportRows
+from sfumato.mechanism.loss import euclidean
 from sfumato.mechanism.rows import RowsOnDemand, on_demand
 from sfumato.mechanism.simple import Coin, Identity, constant
 from sfumato.mechanism.wrap import Snapped

@@ -10,7 +10,8 @@ from sfumato.data.joint import Joint
 from sfumato.errors import MechanismError
 from sfumato.measure.worst import geo_indistinguishability
 from sfumato.mechanism.laplace import PlanarLaplace
-from sfumato.mechanism.law import Law, merge_on_grid, squared
+from sfumato.mechanism.law import Law, merge_on_grid
+from sfumato.mechanism.loss import squared
 
 EPSILON = 2 / 173
 N = 40_000

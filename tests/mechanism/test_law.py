@@ -8,7 +8,7 @@ from sfumato.data.joint import Joint
 from sfumato.errors import MechanismError
 from sfumato.measure.estimate import count_hits
 from sfumato.mechanism.base import Mechanism
-from sfumato.mechanism.law import euclidean
+from sfumato.mechanism.loss import euclidean
 from tests.mechanism.registry import GRID, MECHANISMS, SAMPLES, law_of
 
 HITS = 16_000  # reports a check-in, 80,000 in all

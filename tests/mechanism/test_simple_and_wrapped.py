@@ -13,7 +13,8 @@ from sfumato.errors import MechanismError
 from sfumato.measure.exact import bayes_error, mutual_information
 from sfumato.mechanism.channel import Channel
 from sfumato.mechanism.custom import Function, Recorded
-from sfumato.mechanism.law import Law, squared
+from sfumato.mechanism.law import Law
+from sfumato.mechanism.loss import squared
 from sfumato.mechanism.simple import Coin, Identity, constant
 from sfumato.mechanism.wrap import Clamped, Remapped, Snapped
 

@@ -1,5 +1,7 @@
 """Problems, and the baselines that every other mechanism is compared with."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ from sfumato.data.grid import Region
 from sfumato.data.samples import Samples
 from sfumato.data.synthetic import four_corners
 from sfumato.errors import ProblemError
-from sfumato.mechanism.law import euclidean
+from sfumato.mechanism.loss import euclidean, squared
 from sfumato.solver import SOLVERS, Coin, Laplace, Problem
 from sfumato.solver.baselines import cheapest_place
 from sfumato.study.solve import solve
@@ -136,3 +138,12 @@ def test_the_coin_beats_laplace_on_four_corners_at_equal_loss() -> None:
 def test_a_time_limit_that_is_none_is_refused() -> None:
     with pytest.raises(ProblemError, match="time limit must be above 0 seconds"):
         solve(Problem(DATA, max_loss=173), Coin(), time_limit=0)
+
+
+def test_the_default_region_is_widened_by_a_distance_whatever_the_unit_of_the_loss() -> None:
+    bare = replace(DATA, region=None)
+    sides = [
+        Problem(bare, max_loss=budget, loss=loss).grid.region.side_m  # type: ignore[union-attr]
+        for loss, budget in ((euclidean, 200.0), (squared, 200.0**2))
+    ]
+    assert sides[0] == sides[1]

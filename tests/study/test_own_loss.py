@@ -11,7 +11,7 @@ from sfumato.data.categories import CategoricalData
 from sfumato.data.joint import Joint
 from sfumato.data.recipe import Recipe
 from sfumato.errors import FileError, ProblemError
-from sfumato.mechanism.law import Loss, euclidean, squared
+from sfumato.mechanism.loss import Loss, euclidean, squared
 from sfumato.study.compare import compare
 from sfumato.study.folder import Run
 from sfumato.study.measure import measure

@@ -1,5 +1,6 @@
 """sfumato solve"""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from sfumato.cli.options import (
     selection,
     working,
 )
+from sfumato.mechanism.loss import LOSSES, traits_of
 
 _EXAMPLE = "\b\nExample: sfumato solve four-corners --max-loss 173 --out runs/learned"
 _SOLVERS = ("codebook", "exact", "game", "coin", "laplace")
@@ -35,6 +37,11 @@ _LEARNED = ("codebook", "game")
         "For words in place of places: a CSV of truth, report, loss; DATA is secret, truth,"
         " probability."
     ),
+)
+@click.option(
+    "--loss",
+    type=click.Choice(list(LOSSES)),
+    help="What a report costs; budgets are in its unit [default: euclidean, in metres].",
 )
 @click.option(
     "--max-loss", type=float, metavar="METRES", help="The budget: metres off, on average."
@@ -93,6 +100,7 @@ _LEARNED = ("codebook", "game")
 def command(
     source: str,
     losses: str | None,
+    loss: str | None,
     max_loss: float | None,
     user_max_loss: dict[str, float] | None,
     max_distance: float | None,
@@ -114,6 +122,7 @@ def command(
     Without --per-user all of DATA is training data (four-corners brings its own split).
     """
     from sfumato.cli.options import for_each
+    from sfumato.data.categories import CategoricalData
     from sfumato.measure.objective import objective_named
     from sfumato.render.text import kept_text, proved_text
     from sfumato.solver import SOLVERS, Problem
@@ -129,9 +138,12 @@ def command(
     recipe = recipe_of(source, options, losses=losses)
     data, held_out = recipe.data()
     say_notes(data.notes)
+    if loss is not None and isinstance(data, CategoricalData):
+        raise click.UsageError("--loss is for places; the losses of words are in their table")
     problem = Problem(
         data,
         max_loss=max_loss,
+        loss=LOSSES[loss or "euclidean"].function,
         cell_m=cell_m,
         cells=cells,
         user_max_loss=None if user_max_loss is None else for_each(user_max_loss, data.secrets),
@@ -148,7 +160,7 @@ def command(
             test=held_out,
             seed=seed,
             time_limit=time_limit,
-            progress=_say_round,
+            progress=partial(_say_round, unit=traits_of(problem.loss).unit),
             resume=resume is not None,
             replace=replace,
         )
@@ -185,13 +197,13 @@ def _target(out: Path | None, resume: Path | None, solver: str) -> Path:
     return target
 
 
-def _say_round(line: dict[str, Any]) -> None:
+def _say_round(line: dict[str, Any], *, unit: str) -> None:
     """One round of a game, or one part of a codebook's learning, on stderr."""
     if "progress" in line:  # the exact solver's rounds are for the run's history
         return
     if "done" in line:
         text = (
-            f"{line['done']:.0%} learned: loss {line['loss']:.1f} m, Bayes error"
+            f"{line['done']:.0%} learned: loss {line['loss']:.1f} {unit}, Bayes error"
             f" {line['bayes_error']:.4f}, "
         )
         click.echo(f"{text}{line['information_bits']:.4f} bits on training data", err=True)
@@ -200,7 +212,7 @@ def _say_round(line: dict[str, Any]) -> None:
         return
     click.echo(
         f"round {line['round'] + 1}, lattice {line['lattice_m']:g} m: payoff {line['payoff']:.4f},"
-        f" loss {line['loss']:.1f} m, adversary right {line['accuracy_train']:.3f} /"
+        f" loss {line['loss']:.1f} {unit}, adversary right {line['accuracy_train']:.3f} /"
         f" {line['accuracy_validation']:.3f} (training / validation), validation Bayes error"
         f" {line['validation_bayes_error']:.3f}",
         err=True,

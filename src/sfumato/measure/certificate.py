@@ -21,7 +21,7 @@ from sfumato.measure.bound import CertificateError, Claim, bound_grid, bound_pla
 from sfumato.measure.cells import MOST_LEVELS, Cells
 from sfumato.measure.objective import Gain, Objective
 from sfumato.measure.recheck import Question, Rechecked, recheck
-from sfumato.mechanism.law import Loss, euclidean, squared
+from sfumato.mechanism.loss import Loss, traits_of
 from sfumato.show import InNotebooks
 
 _FORMAT, _FORMER = "sfumato certificate 2", "sfumato certificate 1"
@@ -177,7 +177,7 @@ class Certificate(InNotebooks):
         self._check(problem)
         on_grid, cells = bound_on_the_grid(problem, self.on_grid)
         plane = None
-        if self.on_plane is not None and problem.loss is euclidean:
+        if self.on_plane is not None and traits_of(problem.loss).is_distance:
             proof = self.on_plane
             plane = bound_plane(
                 claim_of(problem), proof.shares, proof.multipliers, problem.places, proof.cells
@@ -326,9 +326,8 @@ def question_of(problem: Claimed) -> Question:
     """The same as `claim_of`, for the second checker: plain numbers only."""
     claim, reports, truths = claim_of(problem), reports_checked(problem), problem.places
     limits, gains = problem.user_limits, claim.gains
-    known = (
-        "distance" if problem.loss is euclidean else "square" if problem.loss is squared else None
-    )
+    traits = traits_of(problem.loss)
+    known = {1: "distance", 2: "square"}.get(traits.power or 0)
 
     def losses(number: int) -> list[float]:
         return [float(loss) for loss in problem.loss(truths, reports[None, number])]
@@ -344,7 +343,7 @@ def question_of(problem: Claimed) -> Question:
         reports=reports.tolist(),
         loss=known or losses,
         nearest=lambda places: _nearest(np.array(places), reports).tolist(),
-        plane=problem.loss is euclidean,
+        plane=traits.is_distance,
     )
 
 
@@ -415,8 +414,9 @@ def known_leakages(problem: Claimed) -> tuple[float, float]:
         return problem.objective.leakage(Joint(parts / parts.sum(), secrets=joint.secrets))
 
     on_grid = leakage(problem.loss(truths, reports[nearest]), moved)
-    on_plane = leakage(np.zeros(len(truths)), joint.table) if problem.loss is euclidean else np.inf
-    return on_grid, on_plane
+    if not traits_of(problem.loss).is_distance:
+        return on_grid, np.inf
+    return on_grid, leakage(np.zeros(len(truths)), joint.table)
 
 
 def _chance(

@@ -30,7 +30,8 @@ from sfumato.measure.worst import (
     worst_report,
 )
 from sfumato.mechanism.base import Mechanism
-from sfumato.mechanism.law import Law, Loss, euclidean, merge_on_grid
+from sfumato.mechanism.law import Law, merge_on_grid
+from sfumato.mechanism.loss import Loss, euclidean
 
 _MOST_PAIRS = (
     2e9  # pairs of truths times reports beyond which geo-indistinguishability is not computed

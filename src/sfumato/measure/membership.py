@@ -19,7 +19,7 @@ from sfumato.errors import ProblemError
 from sfumato.measure.certificate import Certificate
 from sfumato.measure.estimate import Estimate, wilson
 from sfumato.mechanism.base import Mechanism
-from sfumato.mechanism.law import Loss, euclidean
+from sfumato.mechanism.loss import Loss, euclidean
 from sfumato.randomness import generator
 
 _FEWEST = 10  # points on either side

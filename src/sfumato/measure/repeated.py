@@ -19,7 +19,7 @@ from sfumato.files import array_hash
 from sfumato.measure.estimate import Estimate, estimate_mean, wilson
 from sfumato.measure.exact import bayes_error
 from sfumato.mechanism.base import Mechanism
-from sfumato.mechanism.law import Loss, euclidean
+from sfumato.mechanism.loss import Loss, euclidean
 from sfumato.mechanism.rows import RowsOnDemand, rows_of_secrets
 from sfumato.randomness import generator
 

@@ -8,8 +8,8 @@ from sfumato.mechanism.generator import GeneratorNet as GeneratorNet
 from sfumato.mechanism.laplace import PlanarLaplace as PlanarLaplace
 from sfumato.mechanism.law import Law as Law
 from sfumato.mechanism.law import ReportRows as ReportRows
-from sfumato.mechanism.law import euclidean as euclidean
-from sfumato.mechanism.law import squared as squared
+from sfumato.mechanism.loss import euclidean as euclidean
+from sfumato.mechanism.loss import squared as squared
 from sfumato.mechanism.simple import Coin as Coin
 from sfumato.mechanism.simple import Identity as Identity
 from sfumato.mechanism.simple import constant as constant

@@ -15,7 +15,8 @@ from sfumato.data.joint import Joint
 from sfumato.data.plane import Plane, looks_like_degrees
 from sfumato.errors import FileError, MechanismError, SfumatoError
 from sfumato.files import read_arrays, written_beside
-from sfumato.mechanism.law import Law, Loss, ReportRows, euclidean, merge_on_grid
+from sfumato.mechanism.law import Law, ReportRows, merge_on_grid
+from sfumato.mechanism.loss import Loss, euclidean
 from sfumato.mechanism.rows import RowsOnDemand, on_demand
 from sfumato.randomness import uniforms
 

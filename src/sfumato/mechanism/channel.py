@@ -8,7 +8,8 @@ from scipy.spatial import cKDTree
 
 from sfumato.errors import MechanismError
 from sfumato.mechanism.base import Mechanism
-from sfumato.mechanism.law import ReportRows, euclidean
+from sfumato.mechanism.law import ReportRows
+from sfumato.mechanism.loss import euclidean
 
 _SAME_M = 1e-6  # truths this close are the same place
 

@@ -10,7 +10,8 @@ from sfumato.data.grid import Grid
 from sfumato.data.joint import Joint
 from sfumato.errors import MechanismError, ProblemError
 from sfumato.mechanism.base import Mechanism
-from sfumato.mechanism.law import Law, Loss, euclidean
+from sfumato.mechanism.law import Law
+from sfumato.mechanism.loss import Loss, euclidean, traits_of
 from sfumato.mechanism.rows import MOST_ENTRIES, RowsOnDemand
 
 _TAIL = 1e-6  # probability left outside the window over which cells are summed
@@ -93,7 +94,7 @@ class PlanarLaplace(Mechanism):
 
     def law(self, joint: Joint, *, grid: Grid | None = None, loss: Loss = euclidean) -> Law | None:
         """P(secret, cell) over a grid; the loss is that of the unmerged reports, 2/epsilon."""
-        if grid is None or loss is not euclidean:
+        if grid is None or not traits_of(loss).is_distance:
             return None
         law = self.law_of_cells(joint, grid, loss=loss)
         if law is None:
@@ -120,7 +121,7 @@ class PlanarLaplace(Mechanism):
         if float(shape[0]) * float(shape[1]) * len(joint.secrets) > _WIDEST_WINDOW:
             return None
         centres = None
-        if loss is not euclidean:
+        if not traits_of(loss).is_distance:
             across, up = (
                 grid.centre_of(low + np.arange(shape[axis])[:, None])[:, axis] for axis in (0, 1)
             )

@@ -1,6 +1,5 @@
 """The law of a mechanism on given data: P(secret, report) and the loss, with no sampling."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -8,28 +7,7 @@ from scipy import sparse
 
 from sfumato.data.grid import Grid, Region
 from sfumato.data.joint import Joint
-
-Loss = Callable[[np.ndarray, np.ndarray], np.ndarray]
-
-
-def euclidean(truth: np.ndarray, report: np.ndarray) -> np.ndarray:
-    """Distance in metres between truths and reports, over the last axis.
-
-    Written without a library's own functions, so that it works on NumPy and on JAX arrays alike.
-
-    >>> float(euclidean(np.array([0.0, 0.0]), np.array([3.0, 4.0])))
-    5.0
-    """
-    return ((truth[..., 0] - report[..., 0]) ** 2 + (truth[..., 1] - report[..., 1]) ** 2) ** 0.5
-
-
-def squared(truth: np.ndarray, report: np.ndarray) -> np.ndarray:
-    """Squared distance in square metres.
-
-    >>> float(squared(np.array([0.0, 0.0]), np.array([3.0, 4.0])))
-    25.0
-    """
-    return (truth[..., 0] - report[..., 0]) ** 2 + (truth[..., 1] - report[..., 1]) ** 2
+from sfumato.mechanism.loss import Loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +50,7 @@ class Law:
     probability read off it is off by at most that.  `cell_m` is the side of the cells that reports
     were merged into, None for the mechanism's own reports.
 
+    >>> from sfumato.mechanism.loss import euclidean
     >>> joint = Joint(np.eye(2) / 2, places=np.array([[0.0, 0.0], [100.0, 0.0]]))
     >>> rows = ReportRows(sparse.csr_matrix([[0.5, 0.5], [0.0, 1.0]]), joint.places)
     >>> Law.of_rows(joint, rows, loss=euclidean).loss

@@ -13,7 +13,8 @@ from sfumato.data.joint import Joint
 from sfumato.data.plane import Plane
 from sfumato.errors import MechanismError
 from sfumato.mechanism.base import Mechanism, inner_arrays, inner_mechanism
-from sfumato.mechanism.law import Law, Loss, ReportRows, euclidean, merge_on_grid, merged_places
+from sfumato.mechanism.law import Law, ReportRows, merge_on_grid, merged_places
+from sfumato.mechanism.loss import Loss, euclidean
 from sfumato.mechanism.rows import RowsOnDemand
 
 

@@ -22,11 +22,11 @@ from sfumato.errors import ProblemError
 from sfumato.measure.estimate import Estimate
 from sfumato.measure.judge import PerUser
 from sfumato.mechanism.base import Mechanism
-from sfumato.mechanism.law import squared
+from sfumato.mechanism.loss import Loss, traits_of
 from sfumato.randomness import generator
 from sfumato.render import figures
 from sfumato.render.names import printable
-from sfumato.render.text import LEFT_OUT_HEADS, left_out_rows, shown
+from sfumato.render.text import left_out_heads, left_out_rows, shown, unit_of
 from sfumato.show import page
 from sfumato.study.compare import Compared, Comparison
 from sfumato.study.record import versions
@@ -58,7 +58,12 @@ def report_html(comparison: Comparison) -> str:
     blind, entropy = float(1 - prior.max()), float(-np.sum(prior * np.log2(prior)))
     groups = best_within_budgets(rows)
     curves = [
-        (row, figures.history_figure(row.contender.history, row.contender.max_loss, unit=unit(row)))
+        (
+            row,
+            figures.history_figure(
+                row.contender.history, row.contender.max_loss, unit=unit_of(row)
+            ),
+        )
         for row in rows
         if row.contender.history
     ]
@@ -79,7 +84,7 @@ def report_html(comparison: Comparison) -> str:
         users=_users(rows, on),
         worst=[_worst(row) for row in rows],
         left_out=[(row, part) for row in rows for part in _left_out(row)],
-        left_out_heads=LEFT_OUT_HEADS,
+        left_out_heads=left_out_heads,
         curves=[(row, curve) for row, curve in curves if curve is not None],
         hits=sorted({e.hits for e in estimates if e.hits is not None}),
         versions=versions(),
@@ -114,7 +119,7 @@ def environment() -> Environment:
         share=lambda share: f"{share:.1%}" if share >= 0.001 else f"{100 * share:.1g}%",
         shown=shown,
         swatch=figures.swatch,
-        unit=unit,
+        unit=unit_of,
         zip=zip,
     )
     return environment
@@ -143,14 +148,9 @@ def listed(names: Iterable[str], most: int = 12) -> str:
     return given[0] if len(given) == 1 else f"{', '.join(given[:-1])} and {given[-1]}"
 
 
-def unit(row: Compared) -> str:
-    """The unit of a row's loss."""
-    return "m²" if row.contender.loss is squared else "m"
-
-
-def loss_unit(loss: object) -> str:
+def loss_unit(loss: Loss) -> str:
     """A loss's unit, to stand behind a number; a table of losses has none."""
-    return "" if isinstance(loss, LossMatrix) else "\u00a0m²" if loss is squared else "\u00a0m"
+    return "" if isinstance(loss, LossMatrix) else f"\u00a0{traits_of(loss).unit}"
 
 
 def amount(value: float) -> str:

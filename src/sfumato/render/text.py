@@ -15,6 +15,7 @@ from sfumato.measure.membership import Membership
 from sfumato.measure.prior import Priors, UnderPrior
 from sfumato.measure.repeated import Repeated
 from sfumato.measure.tables import TABLE_MEASURES
+from sfumato.mechanism.loss import traits_of
 from sfumato.render.names import printable
 from sfumato.solver.problem import Problem
 from sfumato.study.certify import Certified, Gap
@@ -70,6 +71,11 @@ def over_mark(row: Compared) -> str:
     return "!" if row.over_by > 0 else ""
 
 
+def unit_of(row: Compared) -> str:
+    """The unit of a row's loss."""
+    return traits_of(row.contender.loss).unit
+
+
 def posterior(value: float) -> str:
     """Two digits; what is not certain does not read 1.00."""
     return ">0.99" if 0.995 <= value < 1 - 1e-12 else f"{value:.2f}"
@@ -79,7 +85,7 @@ def posterior(value: float) -> str:
 
 
 def judged_text(
-    name: str, judged: Mapping[str, Judgement], *, max_loss: float | None = None
+    name: str, judged: Mapping[str, Judgement], *, max_loss: float | None = None, unit: str = "m"
 ) -> str:
     """A table of figures, one column per data set, and one of figures per user for the first."""
     columns = list(judged.values())
@@ -88,7 +94,10 @@ def judged_text(
     cell_m = first.bayes_error.cell_m
     cells = "own reports" if cell_m is None else f"{cell_m:g} m cells"
     lines = [
-        [f"loss, metres{budget}", *[shown(j.loss, "{:.1f}", interval=True) for j in columns]],
+        [
+            f"loss, {'metres' if unit == 'm' else unit}{budget}",
+            *[shown(j.loss, "{:.1f}", interval=True) for j in columns],
+        ],
         [f"Bayes error ↑ ({cells})", *[shown(j.bayes_error, interval=True) for j in columns]],
         ["information, bits ↓", *[shown(j.information_bits, interval=True) for j in columns]],
         ["exposed reports ↓", *[shown(j.exposed, "{:.1%}") for j in columns]],
@@ -111,7 +120,7 @@ def judged_text(
     if hidden:
         users = sorted(users, key=lambda user: (user.error, -user.exposed))[:_MOST_USERS]
     per_user = text_table(
-        [f"user, {label}", "loss m", "error ↑", "exposed ↓"],
+        [f"user, {label}", f"loss {unit}", "error ↑", "exposed ↓"],
         [[user.name, *_figures_of(user)] for user in users],
     )
     more = f"\n… and {hidden} users who are easier to hide" if hidden else ""
@@ -130,22 +139,23 @@ def _figures_of(user: PerUser | None) -> list[str]:
 @show.text.register
 def measured_text(measured: Measured) -> str:
     """The figures, other measures of the same table, and what else was asked for."""
-    label = next(iter(measured.judged))
+    label, unit = next(iter(measured.judged)), measured.loss_unit
     parts = [
-        judged_text(measured.name, measured.judged, max_loss=measured.max_loss)
+        judged_text(measured.name, measured.judged, max_loss=measured.max_loss, unit=unit)
         + f"\n{_tables_text(measured)}"
     ]
     if measured.attacks:
         parts.append(_attacks_text(measured.attacks))
     if measured.priors is not None:
-        parts.append(priors_text(measured.priors[label], label))
+        parts.append(priors_text(measured.priors[label], label, unit=unit))
     if measured.membership is not None:
         parts.append(membership_text(measured.membership))
     if measured.membership_of_certificate is not None:
         parts.append(membership_text(measured.membership_of_certificate, file="the certificate"))
-    parts += [repeated_text(many, name) for name, many in measured.repeated.items()]
+    parts += [repeated_text(many, name, unit=unit) for name, many in measured.repeated.items()]
     for name in dict.fromkeys(name for user in measured.left_out for name in user.judged):
-        parts.append(left_out_text(measured.left_out, name, measured.judged[name]))
+        judged = measured.judged[name]
+        parts.append(left_out_text(measured.left_out, name, judged, unit=unit))
     return "\n\n".join(parts)
 
 
@@ -177,7 +187,9 @@ def kept_text(kept: Kept) -> str:
     judged = {"training data": solution.measured}
     if kept.test is not None:
         judged["test data"] = kept.test
-    table = judged_text(solution.name, judged, max_loss=solution.problem.max_loss)
+    problem = solution.problem
+    unit = traits_of(problem.loss).unit
+    table = judged_text(solution.name, judged, max_loss=problem.max_loss, unit=unit)
     return f"{table}\n{solution.status}  {solution.seconds:.1f} s.  Written to {kept.folder}"
 
 
@@ -195,7 +207,7 @@ def proved_text(gap: Gap, problem: Problem) -> str:
 # Other users, repeated reports -------------------------------------------------------------------
 
 
-def repeated_text(many: Repeated, label: str) -> str:
+def repeated_text(many: Repeated, label: str, *, unit: str = "m") -> str:
     """Bayes errors on one set of data: one column per number of reports and one for endlessly
     many, one row per way of sending them."""
     same = len(many.counts) + 1
@@ -213,10 +225,10 @@ def repeated_text(many: Repeated, label: str) -> str:
         places = map(shown, many.middle_places)
         rows.append(["another place of the user for each, middles answered", *places, "-"])
     head = [f"Bayes error ↑ by number of reports seen, {label}", *map(str, many.counts), "endless"]
-    return f"{text_table(head, rows)}\n{' '.join(_repeated_notes(many))}"
+    return f"{text_table(head, rows)}\n{' '.join(_repeated_notes(many, unit))}"
 
 
-def _repeated_notes(many: Repeated) -> list[str]:
+def _repeated_notes(many: Repeated, unit: str) -> list[str]:
     """How the figures were got, what keeping costs, and what it leaves open."""
     groups = (many.fresh, many.places, many.middle_periods, many.middle_places)
     drawn = [error for several in groups for error in several or () if error.kind == "estimate"]
@@ -229,7 +241,7 @@ def _repeated_notes(many: Repeated) -> list[str]:
             f" and within {wide:.3f} (95 %)."
         )
     if many.middle_loss is not None:
-        notes.append(f"Answering middles costs {many.middle_loss:.1f} m on average.")
+        notes.append(f"Answering middles costs {many.middle_loss:.1f} {unit} on average.")
     notes.append(
         "Keeping reports does not cover other periods and other places: each brings a report of"
         " its own."
@@ -237,7 +249,7 @@ def _repeated_notes(many: Repeated) -> list[str]:
     return notes
 
 
-def priors_text(priors: Priors | None, label: str) -> str:
+def priors_text(priors: Priors | None, label: str, *, unit: str = "m") -> str:
     """Loss and leakage under other shares of the users."""
     if priors is None:
         return "Other shares of the users: not computed, the figures are estimated from samples."
@@ -247,12 +259,12 @@ def priors_text(priors: Priors | None, label: str) -> str:
         f"{priors.easiest.name} twice (least error)": priors.easiest,
         f"{priors.dearest.name} twice (most loss)": priors.dearest,
     }
-    heads = ["loss m", "Bayes error ↑", "a blind guess", "info bits ↓"]
+    heads = [f"loss {unit}", "Bayes error ↑", "a blind guess", "info bits ↓"]
     lines = [[name, *_under(under)] for name, under in chosen.items()]
     return (
         f"{text_table([f'shares of the users, {label}', *heads], lines)}\n"
         f"Whatever the shares: the best guess is right at most {priors.capacity:.2f} times as often"
-        f" as a blind one, and the loss is at most {priors.largest_loss:.1f} m."
+        f" as a blind one, and the loss is at most {priors.largest_loss:.1f} {unit}."
     )
 
 
@@ -265,12 +277,13 @@ def _under(under: UnderPrior) -> list[str]:
     ]
 
 
-LEFT_OUT_HEADS = (
-    "loss m",
-    "Bayes error ↑",
-    *("user's loss m", "in training", "user's error ↑", "in training"),
-    *("user exposed ↓", "in training"),
-)
+def left_out_heads(unit: str = "m") -> list[str]:
+    """The columns' heads of `left_out_rows`, with the loss's unit."""
+    return [
+        *(f"loss {unit}", "Bayes error ↑"),
+        *(f"user's loss {unit}", "in training", "user's error ↑", "in training"),
+        *("user exposed ↓", "in training"),
+    ]
 
 
 def left_out_rows(users: Sequence[LeftOutUser], label: str, trained: Judgement) -> list[list[str]]:
@@ -292,11 +305,11 @@ def left_out_rows(users: Sequence[LeftOutUser], label: str, trained: Judgement) 
 
 
 def left_out_text(
-    users: Sequence[LeftOutUser], label: str, trained: Judgement, *, name: str = ""
+    users: Sequence[LeftOutUser], label: str, trained: Judgement, *, name: str = "", unit: str = "m"
 ) -> str:
     """What leaving each user out of training did, on one set of data."""
     head = f"{name and f'{name}: '}left out of training, {label}"
-    return text_table([head, *LEFT_OUT_HEADS], left_out_rows(users, label, trained))
+    return text_table([head, *left_out_heads(unit)], left_out_rows(users, label, trained))
 
 
 def membership_text(found: Membership, *, file: str = "the file") -> str:
@@ -325,11 +338,16 @@ def comparison_text(comparison: Comparison) -> str:
     """Two tables, one row per mechanism, and one more per mechanism whose users were left out."""
     on, rows = comparison.on, comparison.rows
     categories = isinstance(on, CategoricalData)
+    units = {"" if categories else unit_of(row) for row in rows}
+    unit = units.pop() if len(units) == 1 else None  # else each row says its own
     header = [
-        *("mechanism", "loss" if categories else "loss m", "Bayes error ↑", "info bits ↓"),
+        *("mechanism", f"loss {unit or ''}".rstrip(), "Bayes error ↑", "info bits ↓"),
         *("exposed ↓", "worst report ↓", "learnt error ↑", "gap ↓", "cell m"),
     ]
-    lines = [_compared_line(row, "{:.3f}" if categories else "{:.1f}") for row in rows]
+    form = "{:.3f}" if categories else "{:.1f}"
+    lines = [
+        _compared_line(row, form if unit is not None else f"{form} {unit_of(row)}") for row in rows
+    ]
     counted = f"truths and {len(on.secrets)} secrets"
     if not categories:
         counted = f"check-ins of {len(on.secrets)} users"
@@ -357,7 +375,9 @@ def comparison_text(comparison: Comparison) -> str:
     ]
     for row in rows:
         for label in dict.fromkeys(label for user in row.left_out for label in user.judged):
-            parts.append(left_out_text(row.left_out, label, row.measured, name=row.name))
+            parts.append(
+                left_out_text(row.left_out, label, row.measured, name=row.name, unit=unit_of(row))
+            )
     return "\n\n".join(parts)
 
 
@@ -434,7 +454,7 @@ def certified_text(certified: Certified) -> str:
 
 
 def _budget(problem: Problem) -> str:
-    unit = "" if problem.region is None else " m"
+    unit = "" if problem.region is None else f" {traits_of(problem.loss).unit}"
     parts = [] if problem.max_loss is None else [f"{problem.max_loss:g}{unit}"]
     if problem.user_max_loss is not None:
         parts.append("the budgets per user")

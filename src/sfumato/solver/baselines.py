@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from sfumato.data.categories import CategoricalData
 from sfumato.errors import ProblemError
 from sfumato.mechanism.laplace import PlanarLaplace
-from sfumato.mechanism.law import euclidean
+from sfumato.mechanism.loss import traits_of
 from sfumato.mechanism.simple import Coin as CoinMechanism
 from sfumato.mechanism.simple import Identity
 from sfumato.mechanism.wrap import Snapped
@@ -54,7 +54,8 @@ class Laplace:
         # loss: solve 2/epsilon + side^2 epsilon/24 = budget to start, then correct by what is
         # measured.
         bend = problem.grid.cell_m**2 / 24
-        start = budget if problem.loss is euclidean else problem.scale_m
+        distance = traits_of(problem.loss).is_distance
+        start = budget if distance else problem.scale_m
         root = np.sqrt(max(0.0, start**2 - 8 * bend))
         epsilon = 4 / (start + root) * (1 + _CLOSE / 2)
         power, before = (
@@ -68,7 +69,7 @@ class Laplace:
                 facts = Calibrated(loss, budget, problem.grid.cell_m)
                 return Outcome(mechanism, Ending(facts=facts))
             here = (np.log(epsilon), np.log(max(loss, 1e-300)))
-            if problem.loss is not euclidean and tried and here[0] != before[0]:
+            if not distance and tried and here[0] != before[0]:
                 power = float(np.clip(-(here[1] - before[1]) / (here[0] - before[0]), 0.3, 4.0))
             before = here
             epsilon *= (loss / (budget * (1 - _CLOSE / 2))) ** (1 / power)

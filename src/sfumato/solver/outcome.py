@@ -128,13 +128,14 @@ class Ending:
 
     `facts` is what the solver knows of it; `resumable`, whether a checkpoint holds learning that
     can be resumed; `exceeded`, the measured loss and the budget where the first is above the
-    second.
+    second; `loss_unit`, the unit of every loss among these.
     """
 
     ended: Ended = Ended.FINISHED
     facts: Facts | None = None
     resumable: bool = False
     exceeded: tuple[float, float] | None = None
+    loss_unit: str = "m"
 
 
 @dataclass(frozen=True, eq=False)

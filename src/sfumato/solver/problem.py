@@ -13,7 +13,7 @@ from sfumato.data.joint import Joint
 from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError
 from sfumato.measure.objective import Bayes, Objective
-from sfumato.mechanism.law import Loss, euclidean, squared
+from sfumato.mechanism.loss import Loss, euclidean, traits_of
 from sfumato.solver.feasible import check_feasible
 
 CELL_M = 25.0
@@ -69,7 +69,7 @@ class Problem:
                 raise ProblemError(
                     f"{self.samples.name} holds words, not places; it takes no cells and no region"
                 )
-            if self.loss is euclidean:
+            if traits_of(self.loss).is_distance:  # not set: a table has its own
                 object.__setattr__(self, "loss", self.samples.loss)
             return
         if self.region is None:
@@ -78,9 +78,10 @@ class Problem:
                 self.max_distance or 0.0,
                 *(self.user_max_loss or {}).values(),
             ]
-            margin = (
-                self.max_loss if self.max_loss is not None else min(max(budgets), _WIDEST_MARGIN_M)
-            )
+            traits = traits_of(self.loss)
+            margin = traits.distance(max(budgets) if self.max_loss is None else self.max_loss)
+            if self.max_loss is None:
+                margin = min(margin, _WIDEST_MARGIN_M)
             object.__setattr__(
                 self,
                 "region",
@@ -191,7 +192,7 @@ class Problem:
     def loss_is_distance(self) -> bool:
         """Whether the loss grows with the distance, so that reports outside the truths' hull cannot
         help."""
-        return self.loss in (euclidean, squared)
+        return traits_of(self.loss).grows_with_distance
 
     @cached_property
     def reports(self) -> np.ndarray:
@@ -231,8 +232,7 @@ class Problem:
     def cap_as_distance(self) -> float:
         """How far off a report within the cap can lie, in metres, with a little to spare."""
         assert self.max_distance is not None
-        far = self.max_distance if self.loss is euclidean else self.max_distance**0.5
-        return far * (1 + 1e-9) + 1e-9
+        return traits_of(self.loss).distance(self.max_distance) * (1 + 1e-9) + 1e-9
 
     @cached_property
     def nearest_losses(self) -> np.ndarray:
@@ -259,7 +259,7 @@ class Problem:
             cap=self.max_distance,
             names=tuple(self.samples.secrets),
             on="these reports" if words else f"{self.grid.cell_m:g} m cells",
-            unit="" if words else " m",
+            unit="" if words else f" {traits_of(self.loss).unit}",
             advice="raise it" if words else "raise the budget or make the cells smaller",
         )
 
@@ -272,8 +272,7 @@ class Problem:
             for budget in (self.max_loss, self.max_distance, *(self.user_max_loss or {}).values())
             if budget is not None
         ]
-        smallest = min(budgets)
-        return max(smallest if self.loss is not squared else smallest**0.5, self.grid.cell_m)
+        return max(traits_of(self.loss).distance(min(budgets)), self.grid.cell_m)
 
     @property
     def average_budget(self) -> float:

@@ -12,7 +12,7 @@ from scipy.spatial import cKDTree
 from sfumato.data.recipe import Recipe
 from sfumato.data.samples import Samples
 from sfumato.measure.objective import Bayes, Information
-from sfumato.mechanism.law import euclidean
+from sfumato.mechanism.loss import euclidean
 from sfumato.solver.baselines import cheapest_place
 from sfumato.solver.deadline import Deadline
 from sfumato.solver.exact import best_within

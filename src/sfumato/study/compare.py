@@ -17,7 +17,7 @@ from sfumato.measure.judge import Judgement, judge
 from sfumato.measure.membership import Membership, membership_test
 from sfumato.measure.prior import Priors, under_priors
 from sfumato.mechanism.base import Mechanism
-from sfumato.mechanism.law import Loss, euclidean
+from sfumato.mechanism.loss import Loss, euclidean
 from sfumato.show import InNotebooks
 from sfumato.solver.problem import Problem
 from sfumato.study.certify import Gap, gaps_of, problem_behind

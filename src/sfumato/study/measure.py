@@ -33,7 +33,7 @@ from sfumato.measure.repeated import Repeated, repeated_reports
 from sfumato.measure.tables import table_measures
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.custom import Recorded
-from sfumato.mechanism.law import euclidean
+from sfumato.mechanism.loss import euclidean, traits_of
 from sfumato.solver.problem import CELL_M
 from sfumato.study.folder import Run, load_run
 from sfumato.study.leave_one_out import LeftOutUser, leave_one_out
@@ -117,6 +117,7 @@ class Measured:
     name: str
     judged: Mapping[str, Judgement]
     max_loss: float | None = None
+    loss_unit: str = "m"
     status: str = ""
     notes: tuple[str, ...] = ()
     gain: tuple[str, float] | None = None
@@ -319,6 +320,7 @@ def _of_run(
         name=run.name,
         judged=judged,
         max_loss=run.max_loss,
+        loss_unit=traits_of(loss).unit,
         status=run.record.status,
         notes=first.notes,
         gain=_gain(next(iter(judged.values())), extras.gain),

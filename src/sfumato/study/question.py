@@ -9,13 +9,11 @@ from sfumato.data.samples import Samples
 from sfumato.errors import DataError, FileError, SfumatoError, arg
 from sfumato.files import plain
 from sfumato.measure.objective import objective_named
-from sfumato.mechanism.law import Loss, euclidean, squared
+from sfumato.mechanism.loss import LOSSES, Loss
 from sfumato.solver import SOLVERS
 from sfumato.solver.outcome import Solver
 from sfumato.solver.problem import Problem
 from sfumato.study.folder import Run
-
-_LOSSES: dict[str, Loss] = {"euclidean": euclidean, "squared": squared}
 
 
 def question(problem: Problem, solver: Solver, seed: int) -> dict[str, Any]:
@@ -48,9 +46,9 @@ def loss_of(run: Run, data: Samples | CategoricalData) -> Loss:
     """The loss that a run was made with; one that is not ours is not in the folder, and no other
     stands in for it."""
     name = run.record.loss_function
-    known: dict[str, Loss] = (
-        {data.loss.__name__: data.loss} if isinstance(data, CategoricalData) else _LOSSES
-    )
+    known: dict[str, Loss] = {name: traits.function for name, traits in LOSSES.items()}
+    if isinstance(data, CategoricalData):
+        known = {data.loss.__name__: data.loss}
     if name not in known:
         raise FileError(
             f"{run.folder} used a loss function of its own ('{name}'), which is not in the run"

@@ -12,6 +12,7 @@ from sfumato.data.samples import Samples
 from sfumato.errors import MechanismError, ProblemError, arg
 from sfumato.measure.certificate import Certificate
 from sfumato.measure.judge import Judgement, judge
+from sfumato.mechanism.loss import traits_of
 from sfumato.solver.deadline import Deadline
 from sfumato.solver.outcome import Progress, Solver
 from sfumato.solver.problem import Problem
@@ -61,7 +62,7 @@ def solve(
         region=problem.region,
         sampled_on=problem.released_on,
     )
-    ending = outcome.ending
+    ending = changed(outcome.ending, loss_unit=traits_of(problem.loss).unit)
     if problem.max_loss is not None and measured.loss.low > problem.max_loss * (1 + 1e-9):
         ending = changed(ending, exceeded=(measured.loss.value, problem.max_loss))
     return Solution(

@@ -11,7 +11,7 @@ from sfumato.errors import ProblemError
 from sfumato.measure.exact import bayes_error, mutual_information
 from sfumato.measure.objective import Gain, Information
 from sfumato.measure.worst import geo_indistinguishability
-from sfumato.mechanism.law import squared
+from sfumato.mechanism.loss import squared
 from sfumato.solver import Codebook, Coin, Problem
 from sfumato.solver.outcome import Ended
 from sfumato.study.solution import Solution

@@ -11,7 +11,7 @@ from benchmarks.exact_tasks import common, distances
 from sfumato.data.grid import Region
 from sfumato.data.samples import Samples
 from sfumato.measure.bound import Claim, bound_grid
-from sfumato.mechanism.law import euclidean
+from sfumato.mechanism.loss import euclidean
 from sfumato.solver import Exact, Problem
 from sfumato.solver.deadline import Deadline
 from sfumato.solver.exact import refine

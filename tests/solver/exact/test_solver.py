@@ -12,7 +12,7 @@ from sfumato.measure.exact import bayes_error
 from sfumato.measure.judge import judge
 from sfumato.measure.objective import Bayes, Gain, Information, Objective
 from sfumato.mechanism.channel import Channel
-from sfumato.mechanism.law import euclidean
+from sfumato.mechanism.loss import euclidean
 from sfumato.solver import Coin, Exact, Laplace, Problem
 from sfumato.solver.exact.solver import verify
 from sfumato.study.solve import solve

@@ -12,7 +12,7 @@ from sfumato.data.categories import CategoricalData
 from sfumato.data.samples import Samples, Split
 from sfumato.errors import ProblemError
 from sfumato.mechanism.base import Mechanism
-from sfumato.mechanism.law import squared
+from sfumato.mechanism.loss import squared
 from sfumato.solver import Exact, Problem
 from sfumato.solver.game import Game, Softplus
 from sfumato.study.solve import solve
@@ -125,7 +125,7 @@ def test_a_report_at_the_truth_has_a_loss_and_no_slope() -> None:
     import jax
     import jax.numpy as jnp
 
-    from sfumato.mechanism.law import euclidean
+    from sfumato.mechanism.loss import euclidean
     from sfumato.solver.game.train import smooth_loss
 
     truth = jnp.array([[0.0, 0.0], [0.0, 0.0]])

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sfumato.data.categories import CategoricalData
 from sfumato.errors import ProblemError, arg
-from sfumato.mechanism.law import euclidean
+from sfumato.mechanism.loss import traits_of
 from sfumato.solver.codebook.settings import CodebookSettings
 from sfumato.solver.deadline import NEVER, Deadline
 from sfumato.solver.outcome import Checkpoint, Outcome, Progress
@@ -57,7 +57,7 @@ class Codebook(CodebookSettings):
             )
         if problem.max_distance is None:
             return
-        if problem.loss is not euclidean:
+        if not traits_of(problem.loss).is_distance:
             raise ProblemError(
                 "a codebook keeps a cap on the distance only where the loss is the distance; use"
                 " the exact solver"

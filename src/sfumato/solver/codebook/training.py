@@ -13,7 +13,7 @@ from sfumato.errors import ProblemError
 from sfumato.measure.exact import bayes_error, mutual_information
 from sfumato.measure.objective import Gain
 from sfumato.mechanism.codebook import CodebookNet
-from sfumato.mechanism.law import euclidean
+from sfumato.mechanism.loss import traits_of
 from sfumato.nets import Layer, glorot
 from sfumato.solver.codebook.calibrate import calibrated
 from sfumato.solver.codebook.distillation import MOST_TRUTHS, optimal_law
@@ -158,6 +158,7 @@ class CodebookTraining:
     def mechanism(self, state: State) -> CodebookNet:
         """The state as it would be used, before the limits."""
         layers = state.weights.net.layers
+        distance = traits_of(self.problem.loss).is_distance
         return CodebookNet(
             places=np.asarray(state.weights.places, float) * self.unit_m + self.centre,
             layers=tuple((np.asarray(layer.weights), np.asarray(layer.bias)) for layer in layers),
@@ -166,7 +167,7 @@ class CodebookTraining:
             centre_m=(float(self.centre[0]), float(self.centre[1])),
             unit_m=self.unit_m,
             slope=float(np.exp(state.weights.slope)) / self.unit_m,
-            max_distance=self.problem.max_distance if self.problem.loss is euclidean else None,
+            max_distance=self.problem.max_distance if distance else None,
         )
 
     def _on_the_grid(self, state: State) -> State:
@@ -225,7 +226,7 @@ class CodebookTraining:
         )
         per_user = int(np.clip(round(share * most), _FEWEST, _MOST))
         return StaticConfig(
-            loss=None if problem.loss is euclidean else problem.loss,
+            loss=None if traits_of(problem.loss).is_distance else problem.loss,
             unit_m=self.unit_m,
             information=problem.objective.name == "information",
             resampled=resampled if settings.resampled_share is None else settings.resampled_share,

@@ -18,7 +18,7 @@ from functools import reduce
 import numpy as np
 
 from sfumato.measure.cells import Cells
-from sfumato.mechanism.law import euclidean
+from sfumato.mechanism.loss import euclidean
 from sfumato.solver.deadline import NEVER, Deadline
 from sfumato.solver.exact.column_generation import generate_columns, silent
 from sfumato.solver.exact.pricing import cost_of, scores_for

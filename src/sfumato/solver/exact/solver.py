@@ -18,7 +18,7 @@ from sfumato.measure.cells import Cells, covers_hull
 from sfumato.measure.certificate import Certificate, PlaneProof, Proof, claim_of
 from sfumato.measure.objective import Gain
 from sfumato.mechanism.channel import Channel
-from sfumato.mechanism.law import euclidean, squared
+from sfumato.mechanism.loss import traits_of
 from sfumato.solver.deadline import NEVER, Deadline
 from sfumato.solver.exact.column_generation import Optimum, generate_columns, silent
 from sfumato.solver.exact.plane_proof import split_to_keep, split_until, values_off_grid
@@ -194,7 +194,7 @@ def _proved(
     the distance and time is left."""
     optimum = best_within(problem, gap=gap, deadline=deadline, progress=progress)
     on_plane = None
-    if plane and problem.loss is euclidean and not deadline.passed:
+    if plane and traits_of(problem.loss).is_distance and not deadline.passed:
         on_plane = plane_proof(problem, task_of(problem), optimum, deadline=deadline)
     on_grid = Proof(problem.reports, optimum.scores, optimum.multipliers)
     return optimum, Certificate.of(problem, on_grid, on_plane)
@@ -276,11 +276,9 @@ def channel_of(problem: Problem, mechanism: np.ndarray, reports: np.ndarray) -> 
     refused."""
     if isinstance(problem.samples, CategoricalData):
         return Channel(problem.places, problem.reports[reports], mechanism)
-    cap = problem.max_distance
-    if cap is not None and problem.loss is squared:
-        cap = cap**0.5
-    elif problem.loss is not euclidean:
-        cap = None
+    cap, traits = problem.max_distance, traits_of(problem.loss)
+    if cap is not None:
+        cap = traits.distance(cap) if traits.grows_with_distance else None
     return Channel(
         problem.places, problem.reports[reports], mechanism, nearest=True, max_distance=cap
     )
