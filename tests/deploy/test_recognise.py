@@ -265,3 +265,17 @@ def test_codes_are_decoded_as_their_makers_say():
     assert box is not None and (box.latitude, box.longitude) == (38.5, -120.2)
     assert codes.is_h3("8928308280fffff") and codes.is_h3("617700169958293503")
     assert not codes.is_h3("8928308280ffff0") and not codes.is_h3("123456789012345678")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_times_and_counters_on_a_nearly_straight_way_pass(runs, tmp_path, seed):
+    random = np.random.default_rng(seed)
+    bend = np.cumsum(random.normal(0, 0.01, ROWS))
+    columns = {
+        "lat": (48.857 + np.cumsum(1e-4 * np.cos(bend))).round(5),
+        "lon": (2.347 + np.cumsum(1e-4 * np.sin(bend)) + random.normal(0, 2e-5, ROWS)).round(5),
+        "battery": 100 - np.arange(ROWS) // 7,
+        "order": [f"A{10_000_000 + row * 3 // 2}" for row in range(ROWS)],
+    }
+    source = write_parquet(tmp_path / "in.parquet", pa.table(columns))
+    assert sanitize(runs / "laplace", source, tmp_path / "out.parquet")["rows_out"] == ROWS

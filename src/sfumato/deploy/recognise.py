@@ -220,7 +220,8 @@ def _of_numbers(rows: np.ndarray, values: np.ndarray, truths: _Truths) -> str | 
     if _linear(rows, values, (truths.first, truths.second)):
         return "a linear function of the coordinates"
     near = (truths.first, truths.second, *truths.around)
-    if truths.around and len(rows) >= _ROUNDED_ROWS and _linear(rows, values, near):
+    enough = truths.around and len(rows) >= _ROUNDED_ROWS and not _in_order(values)
+    if enough and _linear(rows, values, near):
         return "differences of coordinates from row to row"
     return None
 
@@ -258,9 +259,17 @@ def _linear(rows: np.ndarray, values: np.ndarray, along: tuple[np.ndarray, ...])
     if not spread > 0 or len(distinct) < _ROUNDED_VALUES:
         return False
     off = float(np.sqrt(np.mean(rest[some] ** 2)))
-    if len(rows) >= _ROUNDED_ROWS and off <= _ROUNDED_REST * float(np.diff(distinct).min()):
+    rounded = off <= _ROUNDED_REST * float(np.diff(distinct).min())
+    if rounded and len(rows) >= _ROUNDED_ROWS and not _in_order(values):
         return True
     return len(distinct) >= _LINEAR_ROWS and off <= _LINEAR_REST * spread
+
+
+def _in_order(values: np.ndarray) -> bool:
+    """Whether values only rise or only fall, as times do: on a straight way they look like
+    places."""
+    steps = np.diff(values)
+    return bool(np.all(steps >= 0) or np.all(steps <= 0))
 
 
 # Texts and codes ---------------------------------------------------------------------------------
