@@ -60,7 +60,7 @@ def some_certificate(problem: Problem, seed: int = 0, *, plane: bool = True) -> 
     columns = (
         len(problem.joint.secrets)
         if not isinstance(problem.objective, Gain)
-        else len(problem.objective.matrix(problem.joint.secrets))
+        else len(problem.objective.gains(problem.joint.secrets))
     )
     budgets = (problem.max_loss is not None) + (
         0 if problem.user_limits is None else len(problem.user_limits)

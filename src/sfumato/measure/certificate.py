@@ -19,7 +19,7 @@ from sfumato.errors import FileError
 from sfumato.files import read_arrays, written_beside
 from sfumato.measure.bound import CertificateError, Claim, bound_grid, bound_plane
 from sfumato.measure.cells import MOST_LEVELS, Cells
-from sfumato.measure.objective import Gain, Objective
+from sfumato.measure.objective import Objective, blind_leakage
 from sfumato.measure.recheck import Question, Rechecked, recheck
 from sfumato.mechanism.loss import Loss, traits_of
 from sfumato.show import InNotebooks
@@ -48,7 +48,6 @@ _MOST_NAMED = 12  # budgets of users in a sentence
 _MOST_USERS = 1_000_000
 _MOST_KNOWN = 256  # reports that are tried as the place for all
 _MOST_PAIRS = 4e8  # truths times cells up to which all cells of the region are checked
-_LN2 = float(np.log(2))
 
 
 class Claimed(Protocol):
@@ -182,12 +181,10 @@ class Certificate(InNotebooks):
             plane = bound_plane(
                 claim_of(problem), proof.shares, proof.multipliers, problem.places, proof.cells
             )
-        unit = _LN2 if problem.objective.name == "information" else 1.0
+        unit = problem.objective.nats
         # Whatever is reported, the blind guess is there; and what holds on the plane holds on the
         # grid.
-        blind = problem.objective.leakage(
-            Joint(problem.joint.prior[:, None], secrets=problem.joint.secrets)
-        )
+        blind = blind_leakage(problem.objective, problem.joint)
         blind -= 1e-12 * (1 + abs(blind))  # room for the rounding of whoever it is held against
         plane = None if plane is None else max(_in_unit(plane, unit), blind)
         grid = max(_in_unit(on_grid, unit), blind, -np.inf if plane is None else plane)
@@ -283,13 +280,10 @@ def load_certificate(path: str | Path) -> Certificate:
 
 def claim_of(problem: Claimed) -> Claim:
     """The claim that a bound is about, as plain arrays."""
-    objective = problem.objective
-    kind = objective.name if objective.name in ("bayes", "information") else "gain"
-    gains = objective.matrix(problem.joint.secrets) if isinstance(objective, Gain) else None
     return Claim(
         joint=problem.joint.table,
-        objective=kind,
-        gains=gains,
+        objective=problem.objective.scores,
+        gains=problem.objective.gains(problem.joint.secrets),
         max_loss=problem.max_loss,
         user_max_loss=problem.user_limits,
         cap=problem.max_distance,

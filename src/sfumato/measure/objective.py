@@ -1,7 +1,7 @@
 """What is to be kept small: one leakage among several, as an object."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -24,6 +24,24 @@ class Objective(Protocol):
         """What the number is counted in."""
         ...
 
+    @property
+    def nats(self) -> float:
+        """What one unit is in solvers and proofs, which count information in nats."""
+        ...
+
+    @property
+    def scores(self) -> str:
+        """The scores that prove a bound on it: bayes, information or gain."""
+        ...
+
+    def gains(self, secrets: tuple[str, ...]) -> np.ndarray | None:
+        """Its gain matrix, one row per action and one column per secret; None where it has none."""
+        ...
+
+    def shown(self, leakage: Any) -> Any:
+        """The figure that people read: the Bayes error for Bayes, the leakage itself otherwise."""
+        ...
+
     def leakage(self, joint: Joint) -> float:
         """The leakage of a table P(secret, report)."""
         ...
@@ -37,8 +55,17 @@ class Bayes:
     0.25
     """
 
-    name = "bayes"
+    name = scores = "bayes"
     unit = "probability"
+    nats = 1.0
+
+    def gains(self, secrets: tuple[str, ...]) -> np.ndarray | None:
+        """None: the guess is the secret itself."""
+        return None
+
+    def shown(self, leakage: Any) -> Any:
+        """B = 1 - V."""
+        return 1 - leakage
 
     def leakage(self, joint: Joint) -> float:
         """sum_z max_x J(x,z)."""
@@ -53,8 +80,17 @@ class Information:
     1.0
     """
 
-    name = "information"
+    name = scores = "information"
     unit = "bits"
+    nats = float(np.log(2))
+
+    def gains(self, secrets: tuple[str, ...]) -> np.ndarray | None:
+        """None: nothing is guessed."""
+        return None
+
+    def shown(self, leakage: Any) -> Any:
+        """Bits."""
+        return leakage
 
     def leakage(self, joint: Joint) -> float:
         """I(X;Z) in bits."""
@@ -71,23 +107,36 @@ class Gain:
     """
 
     name: str
-    unit = "gain"
+    unit = scores = "gain"
+    nats = 1.0
 
-    def matrix(self, secrets: tuple[str, ...]) -> np.ndarray:
-        """The gain as a matrix: a row an action, a column a secret."""
+    def gains(self, secrets: tuple[str, ...]) -> np.ndarray:
+        """The gain as a matrix: one row per action, one column per secret."""
         return named(self.name, secrets)
+
+    def shown(self, leakage: Any) -> Any:
+        """The gain."""
+        return leakage
 
     def leakage(self, joint: Joint) -> float:
         """sum_z max_a sum_x g(a,x) J(x,z)."""
-        return g_vulnerability(joint, self.matrix(joint.secrets))
+        return g_vulnerability(joint, self.gains(joint.secrets))
+
+
+def blind_leakage(objective: Objective, joint: Joint) -> float:
+    """The leakage of reports that say nothing: no mechanism leaks less.
+
+    >>> blind_leakage(Bayes(), Joint.uniform(secrets=4, places=2))
+    0.25
+    """
+    return objective.leakage(Joint(joint.prior[:, None], secrets=joint.secrets))
 
 
 def objective_named(name: str, secrets: tuple[str, ...]) -> Objective:
     """bayes, information, or the name of a gain."""
-    if name == "bayes":
-        return Bayes()
-    if name == "information":
-        return Information()
+    for objective in (Bayes(), Information()):
+        if name == objective.name:
+            return objective
     try:
         named(name, secrets)
     except ProblemError as error:

@@ -13,15 +13,13 @@ import numpy as np
 
 from sfumato.errors import ProblemError
 from sfumato.measure.certificate import Proof, bound_on_the_grid
-from sfumato.measure.objective import Bayes, Information, Objective
+from sfumato.measure.objective import Bayes, Information, Objective, blind_leakage
 from sfumato.mechanism.simple import Identity, constant
 from sfumato.mechanism.wrap import Snapped
 from sfumato.show import InNotebooks
 from sfumato.solver.deadline import Deadline
 from sfumato.solver.exact import best_within
 from sfumato.solver.problem import Problem
-
-_LN2 = float(np.log(2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,9 +155,9 @@ def _curve(
     progress: Callable[[str], None],
     watch: Callable[[Curve], None],
 ) -> Curve:
-    unit = _LN2 if objective.name == "information" else 1.0
+    unit = objective.nats
     points = _ends(problem, objective)
-    tangents = [(float(problem.joint.prior.max()) if objective.name == "bayes" else 0.0, 0.0)]
+    tangents = [(max(blind_leakage(objective, problem.joint), 0.0), 0.0)]
     reports: np.ndarray | None = None
     solved: set[float] = set()
     while True:

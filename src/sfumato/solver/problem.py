@@ -114,7 +114,7 @@ class Problem:
                     "min_bayes_error asks for the smallest loss; it does not go with max_loss or"
                     " user_max_loss"
                 )
-            if self.objective.name != "bayes":
+            if self.objective != BAYES:
                 raise ProblemError(
                     f"min_bayes_error goes with the objective bayes; got {self.objective.name}"
                 )

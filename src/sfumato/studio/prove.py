@@ -25,7 +25,6 @@ _STEPS = 48
 _NICE = (1, 2, 2.5, 5, 10)
 _GAP = 0.01
 _REFINED_GAP = 0.003
-_LN2 = float(np.log(2))
 
 Tell = Callable[[dict[str, Any]], None]
 
@@ -94,9 +93,7 @@ def budgets_of(problem: Problem) -> np.ndarray:
 
 def curve_as_dict(curve: Curve) -> dict[str, Any]:
     """Bayes errors or bits: reached by some mechanism, and what none on the cells can pass."""
-    reached, bound = curve.reached, curve.bound
-    if curve.objective.name == "bayes":
-        reached, bound = 1 - reached, 1 - bound
+    reached, bound = curve.objective.shown(curve.reached), curve.objective.shown(curve.bound)
     return {"budgets": curve.budgets, "reached": reached, "bound": bound, "solves": curve.solves}
 
 
@@ -119,11 +116,11 @@ def refined(
                 f" {problem.smallest_loss:.4g} m"
             ),
         }
-    for objective, unit in ((Bayes(), 1.0), (Information(), _LN2)):
+    for objective in (Bayes(), Information()):
         asked_problem = replace(problem, objective=objective)
         key = (objective.name, problem.grid.cell_m)
         start = np.unique(cKDTree(problem.reports).query(warm[key])[1]) if key in warm else None
-        gap = _REFINED_GAP * unit
+        gap = _REFINED_GAP * objective.nats
         optimum = best_within(
             asked_problem,
             gap=gap,
@@ -131,8 +128,6 @@ def refined(
             first_reports=start,
         )
         warm[key] = problem.reports[optimum.reports]
-        values = [optimum.leakage / unit, optimum.bound / unit]
-        answer[objective.name] = (
-            [1 - value for value in values] if objective.name == "bayes" else values
-        )
+        values = [optimum.leakage / objective.nats, optimum.bound / objective.nats]
+        answer[objective.name] = [objective.shown(value) for value in values]
     return answer

@@ -8,11 +8,11 @@ from typing import Any
 
 from sfumato import show
 from sfumato.data.categories import CategoricalData
-from sfumato.data.joint import Joint
 from sfumato.data.recipe import Recipe
 from sfumato.data.samples import Samples
 from sfumato.errors import DataError, ProblemError, arg
 from sfumato.measure.certificate import Bounds, Certificate, load_certificate, refuse_above
+from sfumato.measure.objective import blind_leakage
 from sfumato.mechanism.law import Law
 from sfumato.solver.exact import Exact
 from sfumato.solver.problem import Problem
@@ -43,13 +43,12 @@ class Gap:
     @classmethod
     def of(cls, problem: Problem, law: Law, bounds: Bounds) -> "Gap":
         """The gap of a mechanism with this law on the problem's data."""
-        nothing = Joint(problem.joint.prior[:, None], secrets=problem.joint.secrets)
         return cls(
             problem.objective.name,
             problem.objective.leakage(law.joint),
             bounds,
             problem.names_cells(law.joint),
-            problem.objective.leakage(nothing),
+            blind_leakage(problem.objective, problem.joint),
             law.loss,
             not _over_budgets(problem, law),
         )

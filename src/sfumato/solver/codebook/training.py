@@ -208,7 +208,7 @@ class CodebookTraining:
             limits=np.maximum(limits, 1e-9),
             cap=problem.cap_as_distance / self.unit_m if capped else np.inf,
             gains=(
-                problem.objective.matrix(problem.joint.secrets)
+                problem.objective.gains(problem.joint.secrets)
                 if isinstance(problem.objective, Gain)
                 else np.eye(len(task.joint))
             ),
@@ -228,7 +228,7 @@ class CodebookTraining:
         return StaticConfig(
             loss=None if traits_of(problem.loss).is_distance else problem.loss,
             unit_m=self.unit_m,
-            information=problem.objective.name == "information",
+            information=problem.objective.scores == "information",
             resampled=resampled if settings.resampled_share is None else settings.resampled_share,
             blend=settings.blend,
             redraws=max(settings.redraws, min(_MOST // per_user, 12)),

@@ -84,7 +84,7 @@ class Exact:
         problem.check_feasible()
         if (
             isinstance(problem.objective, Gain)
-            and len(problem.objective.matrix(problem.joint.secrets)) < 2
+            and len(problem.objective.gains(problem.joint.secrets)) < 2
         ):
             users = len(problem.joint.secrets)
             raise ProblemError(
@@ -107,7 +107,7 @@ class Exact:
         verify(problem, channel, claimed=optimum.leakage)
         pairs = len(problem.places) * len(problem.reports)
         history.append({"pairs": pairs, "pairs_touched": optimum.pairs_touched})
-        unit = np.log(2) if problem.objective.name == "information" else 1.0
+        unit = problem.objective.nats
         facts = Proved(
             leakage=optimum.leakage / unit,
             bound=optimum.bound / unit,
@@ -146,7 +146,7 @@ def task_of(problem: Problem, reports: np.ndarray | None = None) -> Task:
         user_max_loss=claim.user_max_loss,
         cap=claim.cap,
         gains=claim.gains,
-        information=claim.objective == "information",
+        information=problem.objective.scores == "information",
     )
 
 
@@ -255,7 +255,7 @@ def plane_proof(
     cells = Cells.over(problem.grid, reports)
     if not covers_hull(places, cells):  # a cap on the distance leaves cells between the truths out
         return None
-    slack = _PLANE_SLACK_BITS * float(np.log(2)) if task.information else _PLANE_SLACK
+    slack = _PLANE_SLACK_BITS * problem.objective.nats if task.information else _PLANE_SLACK
     goal = optimum.bound - slack
     found = split_until(task, places, cells, optimum.scores, optimum.multipliers, goal=goal)
     small = task.cap is None and len(places) * (len(places) + len(reports)) <= _MOST_OFF_GRID
@@ -289,9 +289,7 @@ def verify(problem: Problem, channel: Channel, *, claimed: float) -> None:
     are checked by the channel.)"""
     law = channel.law(problem.joint, loss=problem.loss)
     assert law is not None
-    leakage = problem.objective.leakage(law.joint) * (
-        np.log(2) if problem.objective.name == "information" else 1.0
-    )
+    leakage = problem.objective.leakage(law.joint) * problem.objective.nats
     faults = []
     if problem.max_loss is not None and law.loss > problem.max_loss * (1 + 1e-9):
         faults.append(f"the loss is {law.loss:.9g} over {problem.max_loss:g}")
