@@ -459,12 +459,12 @@ def test_known_mechanisms_leak_no_less_than_the_optimum(
 
 def test_files_that_tell_places_of_the_data_are_their_owners_alone(tmp_path: Path) -> None:
     from sfumato.mechanism.simple import Coin
-    from sfumato.solver.game import checkpoint
+    from sfumato.solver import learner
 
     problem = problem_of()
     some_certificate(problem).save(tmp_path / "certificate.npz")
     Channel.identity(problem.places).save(tmp_path / "channel.npz")
-    checkpoint.save(tmp_path / "checkpoint.npz", {"a": np.zeros(2)}, of="x", notes={})
+    learner.save(tmp_path / "checkpoint.npz", {"a": np.zeros(2)}, [], of="x")
     Coin(keep=0.5, place=(1.0, 2.0)).save(tmp_path / "coin.npz")
     modes = {path.stem: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
     assert modes["certificate"] == modes["channel"] == modes["checkpoint"] == 0o600

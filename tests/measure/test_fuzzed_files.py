@@ -19,7 +19,7 @@ from sfumato.errors import FileError, SfumatoError
 from sfumato.measure.certificate import load_certificate
 from sfumato.measure.recheck import recheck
 from sfumato.mechanism.base import Mechanism, load_mechanism
-from sfumato.solver.game import checkpoint
+from sfumato.solver import learner
 from tests.measure.test_certificate import problem_of, some_certificate
 from tests.measure.test_forged_certificates import (
     Arrays,
@@ -157,18 +157,18 @@ def test_a_changed_checkpoint_is_one_or_a_sentence(
     change: Callable[[Arrays], None], folder: Path
 ) -> None:
     path = folder / "checkpoint.npz"
-    checkpoint.save(path, TREE, of="this game", notes={"history": []})
+    learner.save(path, TREE, [], of="this game")
     held = held_by(lambda _: None, path)
     change(held)
     write(path, held)
     try:
-        tree, notes = checkpoint.load(path, TREE, of="this game")
+        tree, history = learner.load(path, TREE, of="this game")
     except FileError:
         return
     assert {name: (leaf.shape, leaf.dtype) for name, leaf in tree.items()} == {
         name: (leaf.shape, leaf.dtype) for name, leaf in TREE.items()
     }
-    assert isinstance(notes, dict)
+    assert isinstance(history, list)
 
 
 @settings(max_examples=EXAMPLES)

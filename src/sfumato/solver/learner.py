@@ -105,10 +105,11 @@ def _hashed(training: Training[Any]) -> str:
 
 
 def save(path: Path, state: Any, history: History, *, of: str) -> None:
-    """Write a checkpoint; a killed job leaves the last whole one.  Nothing is pickled."""
+    """Write a checkpoint; a killed job leaves the last whole one.  Nothing is pickled.  What is
+    learned may tell training places: the file is its owner's alone."""
     leaves = io.BytesIO()
     eqx.tree_serialise_leaves(leaves, state)
-    with written_beside(path) as beside, beside.open("wb") as target:
+    with written_beside(path, private=True) as beside, beside.open("wb") as target:
         np.savez(
             target,
             allow_pickle=False,
