@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from sfumato.cli.codebook import codebook_options, codebook_settings
 from sfumato.cli.options import (
     SEEDS,
     UserBudgets,
@@ -19,11 +18,11 @@ from sfumato.cli.options import (
     selection,
     working,
 )
+from sfumato.cli.settings import solver_from, solver_options
 from sfumato.mechanism.loss import LOSSES, traits_of
+from sfumato.solver import DEFAULT, SOLVERS, Problem
 
 _EXAMPLE = "\b\nExample: sfumato solve four-corners --max-loss 173 --out runs/learned"
-_SOLVERS = ("codebook", "exact", "game", "coin", "laplace")
-_LEARNED = ("codebook", "game")
 
 
 @click.command("solve", epilog=_EXAMPLE)
@@ -71,10 +70,10 @@ _LEARNED = ("codebook", "game")
 )
 @click.option(
     "--solver",
-    type=click.Choice(_SOLVERS),
+    type=click.Choice(list(SOLVERS)),
     help="How: codebook unless set; exact for words and for --min-bayes-error.",
 )
-@codebook_options
+@solver_options
 @grid_options
 @click.option("--seed", type=SEEDS, default=0, metavar="N", help="Seed of the solver.")
 @click.option(
@@ -125,14 +124,13 @@ def command(
     from sfumato.data.categories import CategoricalData
     from sfumato.measure.objective import objective_named
     from sfumato.render.text import kept_text, proved_text
-    from sfumato.solver import SOLVERS, Problem
     from sfumato.solver.outcome import Ended
     from sfumato.study.certify import gaps_of
     from sfumato.study.folder import check_target
     from sfumato.study.solve import solve_and_save
 
-    solver = solver or ("codebook" if losses is None and min_bayes_error is None else "exact")
-    settings = codebook_settings(options, solver)
+    solver = solver or (DEFAULT if losses is None and min_bayes_error is None else "exact")
+    chosen = solver_from(options, solver)
     out = _target(out, resume, solver)
     check_target(out, replace=replace or resume is not None)
     recipe = recipe_of(source, options, losses=losses)
@@ -154,7 +152,7 @@ def command(
     with working(f"solving with {solver}: {data.described}"):
         kept = solve_and_save(
             problem,
-            SOLVERS[solver](**settings),
+            chosen,
             out,
             recipe=recipe,
             test=held_out,
@@ -187,10 +185,9 @@ def _target(out: Path | None, resume: Path | None, solver: str) -> Path:
         raise click.UsageError(
             "name the run folder once: --out for a new run, --resume to resume one"
         )
-    if resume is not None and solver not in _LEARNED:
-        raise click.UsageError(
-            f"only the codebook and the game can be resumed; got --solver {solver}"
-        )
+    if resume is not None and not SOLVERS[solver].resumable:
+        able = " and ".join(f"the {name}" for name, one in SOLVERS.items() if one.resumable)
+        raise click.UsageError(f"only {able} can be resumed; got --solver {solver}")
     target = out or resume
     if target is None:
         raise click.UsageError("Missing option '--out'.")

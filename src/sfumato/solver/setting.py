@@ -4,14 +4,16 @@ from dataclasses import field
 from typing import Any
 
 
-def setting(default: Any, text: str) -> Any:
-    """A dataclass field with its default and its help text, which the command line shows too.
+def setting(default: Any, text: str, *, option: str | None = None) -> Any:
+    """A dataclass field with its default and its help text.
+
+    `option` makes it an option of `sfumato solve`: the word for its value in the help.
 
     >>> from dataclasses import dataclass, fields
     >>> @dataclass(frozen=True)
     ... class Example:
-    ...     rounds: int = setting(20, "How many rounds are played.")
+    ...     rounds: int = setting(20, "How many rounds are played.", option="N")
     >>> fields(Example)[0].metadata["help"]
     'How many rounds are played.'
     """
-    return field(default=default, metadata={"help": text})
+    return field(default=default, metadata={"help": text, "option": option})

@@ -19,26 +19,30 @@ CLOSEST = {
 class CodebookSettings:
     """Places, steps, limits and the net; see the fields."""
 
-    places: int = setting(128, "How many report places there are.")
-    steps: int = setting(1500, "Steps of learning.")
+    places: int = setting(128, "How many report places there are.", option="N")
+    steps: int = setting(1500, "Steps of learning.", option="N")
     resampled_share: float | None = setting(
         None,
         "Share of the objective that is judged on resampled training data, moved about as far as"
         " check-ins lie from each other: 0 comes closest to the bound on the training data, more"
         " holds better for new check-ins (0.5 unless set, 0.7 where no user has 200 check-ins).",
+        option="SHARE",
     )
     blend: float = setting(
-        0.0, "Share of mutual information in what is lowered besides the objective."
+        0.0, "Share of mutual information in what is lowered besides the objective.", option="SHARE"
     )
     max_posterior: float | None = setting(
         None,
         "The largest posterior that any single report may give any user, on the training data.",
+        option="P",
     )
     max_exposed: float | None = setting(
-        None, "The largest share of reports that may leave one user above 90 % posterior."
+        None,
+        "The largest share of reports that may leave one user above 90 % posterior.",
+        option="SHARE",
     )
     geo_epsilon: float | None = setting(
-        None, "Geo-indistinguishability per metre, at most, at the data's points."
+        None, "Geo-indistinguishability per metre, at most, at the data's points.", option="E"
     )
     hidden: tuple[int, ...] = setting((64, 64), "Units of the net's hidden layers.")
     waves: int = setting(64, "Sines and cosines of the truth that the net sees.")
@@ -50,7 +54,7 @@ class CodebookSettings:
         "Share of the steps, at the end, in which the net is taught the optimal law on its places,"
         " as the exact solver finds it for the training data.",
     )
-    certify: bool = setting(True, "Prove a bound as well.")
+    certify: bool = setting(True, "Prove a bound as well.", option="flag")
 
     def __post_init__(self) -> None:
         if not (

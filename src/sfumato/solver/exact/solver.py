@@ -61,8 +61,9 @@ class Exact:
         1e-3,
         "How far the leakage may stay above the bound: a probability for the Bayes objective; for"
         " information also at most 0.8 % of the leakage.",
+        option="GAP",
     )
-    plane: bool = setting(True, "Prove a bound over the whole plane as well.")
+    plane: bool = setting(True, "Prove a bound over the whole plane as well.", option="flag")
     name = "exact"
     resumable = False
 

@@ -67,16 +67,18 @@ class LaplaceStart:
 class GameSettings:
     """Rounds, lattices, payoff and budget, and the settings of both nets."""
 
-    rounds: int = setting(20, "Rounds, each of `turns` turns.")
+    rounds: int = setting(20, "Rounds, each of `turns` turns.", option="N")
     turns: int = setting(
-        10, "Turns per round: fit the classifier once, improve the generator once."
+        10, "Turns per round: fit the classifier once, improve the generator once.", option="N"
     )
     lattices: tuple[float, ...] = setting(
         (0.0, 0.43, 1.0),
         "Shares of the budget: for each, a game is played whose reports lie on a lattice of that"
         " width (0 is the problem's grid), and the validation data chooses between them.",
     )
-    validation: float = setting(0.125, "Share of the training data that only chooses.")
+    validation: float = setting(
+        0.125, "Share of the training data that only chooses.", option="SHARE"
+    )
     payoff: Payoff = setting(MutualInformation(root=True), "What the generator minimises.")
     budget: Budget = setting(Multiplier(), "How the loss budget is held while learning.")
     classifier: ClassifierConfig = setting(ClassifierConfig(), "The adversary.")
