@@ -79,7 +79,7 @@ def test_a_mechanism_that_lists_true_locations_is_refused_unless_told(runs, tmp_
         export(runs / "channel", tmp_path / "dist")
     assert (
         refused.value.hint is not None
-        and "--reveal-truths" in refused.value.hint
+        and "reveal_truths" in refused.value.hint
         and not (tmp_path / "dist").exists()
     )
     assert export(runs / "channel", tmp_path / "dist", reveal_truths=True)["holds_true_locations"]

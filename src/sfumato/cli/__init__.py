@@ -3,7 +3,6 @@
 import difflib
 import io
 import os
-import re
 import signal
 import sys
 import threading
@@ -96,7 +95,7 @@ def main() -> None:
             hint=hint,
         )
     except SfumatoError as error:
-        _stop(printable(_as_typed(error.sentence(_option))), hint=error.hint_in(_option))
+        _stop(printable(error.sentence(_option)), hint=error.hint_in(_option))
     except ImportError as error:
         missing = missing_extra(error)
         if missing is None:
@@ -132,19 +131,6 @@ def _option(name: str) -> str:
         if name == param.name or f"--{name.replace('_', '-')}" in param.opts:
             return max(param.opts, key=len)
     return name
-
-
-def _as_typed(sentence: str) -> str:
-    """The sentence with the command's own options in place of arguments of Python: --max-loss, not
-    max_loss.  What is quoted is data."""
-    named = next((word for word in sys.argv[1:] if word in _COMMANDS), None)
-    command = None if named is None else cli.get_command(click.Context(cli), named)
-    for option in [] if command is None else command.params:
-        if option.name is not None and "_" in option.name and isinstance(option, click.Option):
-            sentence = re.sub(
-                rf"(?<![\w'./-]){option.name}(?![\w'/-]|\.\w)", max(option.opts, key=len), sentence
-            )
-    return sentence
 
 
 def _stop(sentence: str, *, hint: str | None = None, code: int = 2) -> None:

@@ -75,7 +75,10 @@ class Grid:
     ) -> None:
         if side_m is None and cells is None:
             if cell_m is None:
-                raise ProblemError("a grid needs cell_m, or side_m with cells; got neither")
+                raise ProblemError(
+                    f"a grid needs {arg('cell_m')}, or {arg('side_m')} with {arg('cells')}; got"
+                    " neither"
+                )
             if centre is not None:
                 raise ProblemError(
                     f"an endless grid has no middle; name a corner of its cells as {arg('corner')}"
@@ -84,7 +87,7 @@ class Grid:
         elif side_m is not None and cells is not None and cell_m is None:
             if not (isinstance(cells, (int, np.integer)) and cells >= 1):
                 raise ProblemError(
-                    f"cells must be a whole number of at least 1 per side; got {cells}"
+                    f"{arg('cells')} must be a whole number of at least 1 per side; got {cells}"
                 )
             if corner is not None:
                 raise ProblemError(
@@ -95,7 +98,10 @@ class Grid:
             cell_m = region.side_m / cells
             origin = (region.centre[0] - region.side_m / 2, region.centre[1] - region.side_m / 2)
         else:
-            raise ProblemError("name a grid by cell_m alone, or by side_m and cells together")
+            raise ProblemError(
+                f"name a grid by {arg('cell_m')} alone, or by {arg('side_m')} and {arg('cells')}"
+                " together"
+            )
         if not (cell_m > 0 and np.isfinite(cell_m)):
             raise ProblemError(f"the side of a cell must be above 0 metres; got {cell_m}")
         object.__setattr__(self, "cell_m", float(cell_m))

@@ -14,7 +14,7 @@ from sfumato.deploy.graphs import graph_of
 from sfumato.deploy.onnx_file import OPSET
 from sfumato.deploy.release import Release, release
 from sfumato.deploy.web_files import web_files
-from sfumato.errors import FileError, SfumatoError
+from sfumato.errors import FileError, SfumatoError, arg
 from sfumato.files import folder_beside, plain
 from sfumato.mechanism.base import Mechanism
 from sfumato.randomness import uniforms
@@ -57,7 +57,7 @@ def export(
         raise FileError(
             f"the mechanism of {loaded.folder} lists true locations of its data, and a bundle is"
             " handed out; nothing was written",
-            hint="--reveal-truths exports it all the same",
+            hint=f"{arg('reveal_truths')} exports it all the same",
         )
     if folder.exists():
         raise FileError(f"{folder} exists; name a new folder for the bundle")
@@ -82,7 +82,7 @@ def export(
         if len(data) > MOST_BYTES:
             raise FileError(
                 f"{name} would be {len(data)} bytes and a device reads at most {MOST_BYTES};"
-                " nothing was written: solve with larger cells (--cell-m) or a smaller net"
+                " nothing was written: solve with larger cells or a smaller net"
             )
     with folder_beside(folder) as beside:
         for name, data in stored.items():

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from sfumato.data.read import USUAL
-from sfumato.errors import DataError
+from sfumato.errors import DataError, arg
 
 _TIMES = ("time", "timestamp", "datetime", "date", "created_at", "utc")
 _LIKE_A_PLACE = re.compile(r"[0-9][.,][0-9]{4}|[0-9]{9}")
@@ -47,17 +47,17 @@ def find_columns(
 ) -> Columns:
     """By the names given, or the usual ones."""
     first, second = ("lat", "lon") if degrees else ("x", "y")
-    options = {"lat": "--lat", "lon": "--lon", "x": "--lat", "y": "--lon"}
+    options = {"lat": "lat", "lon": "lon", "x": "lat", "y": "lon"}
     found = Columns(
         first=_one(names, lat, USUAL[first], source=source, what=first, option=options[first]),
         second=_one(names, lon, USUAL[second], source=source, what=second, option=options[second]),
         user=(
-            _one(names, user, USUAL["secret"], source=source, what="user", option="--secret")
+            _one(names, user, USUAL["secret"], source=source, what="user", option="secret")
             if asks_user
             else None
         ),
         time=(
-            _one(names, time, _TIMES, source=source, what="time", option="--time")
+            _one(names, time, _TIMES, source=source, what="time", option="time")
             if asks_time
             else None
         ),
@@ -90,12 +90,12 @@ def _one(
         if not matches:
             raise DataError(
                 f"{source} has no column for {what}; expected one named {' or '.join(usual[:3])}",
-                hint=f"name it with {option}",
+                hint=f"name it with {arg(option)}",
             )
     if len(matches) > 1 and (given is not None or what not in ("user", "time")):
         raise DataError(
             f"{source} has several columns for {what}; expected one",
-            hint=f"say which with {option}",
+            hint=f"say which with {arg(option)}",
         )
     return matches[0]
 

@@ -301,7 +301,7 @@ def _all_blocks(
         table.path.name,
         tally.rows_in,
         "say what to do with them",
-        hint="--outside drop, laplace or clamp; sfumato sanitize -h explains",
+        hint=f"{arg('outside')} drop, laplace or clamp; sfumato sanitize -h explains",
     )
     return tally
 

@@ -11,7 +11,7 @@ from sfumato.data.categories import CategoricalData
 from sfumato.data.grid import Grid, Region
 from sfumato.data.joint import Joint
 from sfumato.data.samples import Samples
-from sfumato.errors import ProblemError
+from sfumato.errors import ProblemError, arg
 from sfumato.measure.objective import Bayes, Objective
 from sfumato.mechanism.loss import Loss, euclidean, traits_of
 from sfumato.solver.feasible import check_feasible
@@ -63,7 +63,9 @@ class Problem:
                 " two: there is nobody to be confused with"
             )
         if self.cell_m is not None and self.cells is not None:
-            raise ProblemError("name the grid by cell_m or by cells, not by both")
+            raise ProblemError(
+                f"name the grid by {arg('cell_m')} or by {arg('cells')}, not by both"
+            )
         if isinstance(self.samples, CategoricalData):
             if self.cell_m is not None or self.cells is not None or self.region is not None:
                 raise ProblemError(
@@ -111,28 +113,32 @@ class Problem:
         if self.min_bayes_error is not None:
             if self.max_loss is not None or self.user_max_loss is not None:
                 raise ProblemError(
-                    "min_bayes_error asks for the smallest loss; it does not go with max_loss or"
-                    " user_max_loss"
+                    f"{arg('min_bayes_error')} asks for the smallest loss; it does not go with"
+                    f" {arg('max_loss')} or {arg('user_max_loss')}"
                 )
             if self.objective != BAYES:
                 raise ProblemError(
-                    f"min_bayes_error goes with the objective bayes; got {self.objective.name}"
+                    f"{arg('min_bayes_error')} goes with the objective bayes; got"
+                    f" {self.objective.name}"
                 )
             if not 0 < self.min_bayes_error < 1:
                 raise ProblemError(
-                    f"min_bayes_error lies between 0 and 1; got {self.min_bayes_error}"
+                    f"{arg('min_bayes_error')} lies between 0 and 1; got {self.min_bayes_error}"
                 )
         elif not budgets:
             raise ProblemError(
-                "a problem needs a budget: max_loss, user_max_loss or max_distance; got none"
+                f"a problem needs a budget: {arg('max_loss')}, {arg('user_max_loss')} or"
+                f" {arg('max_distance')}; got none"
             )
         if self.max_loss is not None and not (self.max_loss > 0 and np.isfinite(self.max_loss)):
-            raise ProblemError(f"max_loss must be above 0 metres and finite; got {self.max_loss}")
+            raise ProblemError(
+                f"{arg('max_loss')} must be above 0 metres and finite; got {self.max_loss}"
+            )
         if self.max_distance is not None and not (
             self.max_distance > 0 and np.isfinite(self.max_distance)
         ):
             raise ProblemError(
-                f"max_distance must be above 0 metres and finite; got {self.max_distance}"
+                f"{arg('max_distance')} must be above 0 metres and finite; got {self.max_distance}"
             )
         if self.user_max_loss is not None:
             if set(self.user_max_loss) != set(self.samples.secrets):
@@ -279,8 +285,8 @@ class Problem:
         """The average budget, for solvers that know no other."""
         if self.max_loss is None or self.user_max_loss is not None or self.max_distance is not None:
             raise ProblemError(
-                "this solver keeps one average budget (max_loss) and no other; use the exact solver"
-                " for the rest"
+                f"this solver keeps one average budget ({arg('max_loss')}) and no other; use the"
+                " exact solver for the rest"
             )
         return self.max_loss
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.errors import ProblemError
+from sfumato.errors import ProblemError, arg
 from sfumato.solver.feasible import check_feasible
 
 TINY = 1e-11  # a chance below it is left out of a law
@@ -48,12 +48,14 @@ class Task:
             raise ProblemError("gains belong to the vulnerability; information takes none")
         for name, budget in (("max_loss", self.max_loss), ("cap", self.cap)):
             if budget is not None and not budget >= 0:
-                raise ProblemError(f"{name} must be at least 0; got {budget}")
+                raise ProblemError(f"{arg(name)} must be at least 0; got {budget}")
         limits = self.user_max_loss
         if limits is not None and not (
             np.shape(limits) == (len(self.joint),) and np.all(np.asarray(limits) >= 0)
         ):
-            raise ProblemError(f"user_max_loss needs {len(self.joint)} numbers, each at least 0")
+            raise ProblemError(
+                f"{arg('user_max_loss')} needs {len(self.joint)} numbers, each at least 0"
+            )
 
     @property
     def prior(self) -> np.ndarray:
