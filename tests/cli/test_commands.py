@@ -233,7 +233,7 @@ def test_solve_says_where_the_data_lie_so_that_swapped_columns_show(sfumato, tmp
 
 
 def test_learning_stopped_by_hand_is_kept_and_says_how_to_go_on(sfumato, tmp_path, monkeypatch):
-    def stop(line):
+    def stop(line, *, unit):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("sfumato.cli.solve._say_round", stop)
