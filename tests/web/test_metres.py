@@ -70,4 +70,4 @@ def test_export(run, tmp_path):
 
 def test_the_service_speaks_degrees(run):
     ended = CliRunner().invoke(cli.cli, ["serve", str(run), "--port", "0"])
-    assert "plane metres" in str(ended.exception)
+    assert ended.exit_code == 2 and "plane metres" in ended.output

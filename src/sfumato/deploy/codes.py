@@ -2,15 +2,14 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import atan, atan2, degrees, floor, hypot, pi, sinh
+from typing import NamedTuple
 
 EARTH_M = 6378137.0  # the sphere of Web Mercator
 _SLACK = 1.01  # of half a box: a place on its edge belongs to either
 
 
-@dataclass(frozen=True)
-class Box:
+class Box(NamedTuple):
     """The middle of a box of the Earth and its half sides, in degrees."""
 
     latitude: float
@@ -28,21 +27,26 @@ class Box:
 
 
 _GEOHASH = re.compile(r"[0-9b-hjkmnp-z]{5,12}")
-_GEOHASH_LETTERS = "0123456789bcdefghjkmnpqrstuvwxyz"
+_GEOHASH_DIGITS = str.maketrans(
+    "0123456789bcdefghjkmnpqrstuvwxyz", "0123456789abcdefghijklmnopqrstuv"
+)
 
 
 def geohash(text: str) -> Box | None:
     """A geohash of at least five letters (5 km)."""
-    if not _GEOHASH.fullmatch(text.lower()):
+    text = text.lower()
+    if not _GEOHASH.fullmatch(text):
         return None
-    sides = [[-180.0, 180.0], [-90.0, 90.0]]
-    for number, bit in enumerate(
-        bit for letter in text.lower() for bit in f"{_GEOHASH_LETTERS.index(letter):05b}"
-    ):
-        side = sides[number % 2]
-        side[bit == "0"] = sum(side) / 2
-    (west, east), (south, north) = sides
-    return Box((south + north) / 2, (west + east) / 2, (north - south) / 2, (east - west) / 2)
+    number = int(text.translate(_GEOHASH_DIGITS), 32)  # Python's letters for the digits of base 32
+    bits = f"{number:0{5 * len(text)}b}"
+    across, up = bits[::2], bits[1::2]
+    half_width, half_height = 180.0 / 2 ** len(across), 90.0 / 2 ** len(up)
+    return Box(
+        (2 * int(up, 2) + 1) * half_height - 90,
+        (2 * int(across, 2) + 1) * half_width - 180,
+        half_height,
+        half_width,
+    )
 
 
 _LOCATOR = re.compile(r"[A-Ra-r]{2}[0-9]{2}[A-Xa-x]{2}(?:[0-9]{2}(?:[A-Xa-x]{2})?)?")

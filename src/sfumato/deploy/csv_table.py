@@ -310,11 +310,7 @@ def _records(
     held: list[str] = []
     quotes = size = 0
     row, usual_end = (0 if header else 1), None
-    while True:
-        with readable(path):
-            line = source.readline(_LONGEST_RECORD)
-        if not line:
-            break
+    for line in _lines(source, path):
         held.append(line)
         size += len(line)
         quotes += line.count('"')
@@ -347,6 +343,12 @@ def _records(
         held, quotes, size = [], 0, 0
     if held:
         raise _quote_refusal(path, row)
+
+
+def _lines(source: IO[str], path: Path) -> Iterator[str]:
+    with readable(path):
+        while line := source.readline(_LONGEST_RECORD):
+            yield line
 
 
 def _quote_refusal(path: Path, row: int) -> DataError:

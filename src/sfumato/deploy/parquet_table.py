@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,11 +14,13 @@ from sfumato.deploy.columns import check_header
 from sfumato.deploy.search import plain_values, remade
 from sfumato.deploy.timestamps import readable, seconds_of
 from sfumato.deploy.verify import Noted, Written, digest_of, read_back_parquet
-from sfumato.errors import DataError
+from sfumato.errors import DataError, arg
 
 BLOCK_ROWS = 65_536
 _MOST_ROWS_A_GROUP = 1 << 20
 _BUFFER = 1 << 20
+MOST_BLOCK_BYTES = 1 << 30  # of a block's values that have no fixed size, when they are unpacked
+_STEP_ROWS = 1_024  # rows that are unpacked at once to learn their size
 _KIND = "a Parquet file"
 _FIELD_NUMBER = b"PARQUET:field_id"
 
@@ -113,6 +116,7 @@ class ParquetTable:
     def blocks(self, *, without: tuple[str, ...] = ()) -> Iterator[ParquetBlock]:
         """All rows, in order."""
         kept = [name for name in self.names if name not in without]
+        self._refuse_huge(kept)
         with readable(self.path, _KIND):
             batches = self._file.iter_batches(
                 batch_size=BLOCK_ROWS, columns=kept, use_threads=False
@@ -124,6 +128,25 @@ class ParquetTable:
                     return
                 batch.validate()
             yield ParquetBlock(batch.select(kept), source=self.path.name)
+
+    def _refuse_huge(self, kept: list[str]) -> None:
+        """Refuse a file with a block too large for memory: a text that repeats is stored once, so
+        the size of the file and its footer say nothing of it."""
+        loose = [name for name in kept if not _is_fixed(self._schema.field(name).type)]
+        if not loose:
+            return
+        sizes: deque[int] = deque(maxlen=BLOCK_ROWS // _STEP_ROWS)
+        with readable(self.path, _KIND):
+            for step in self._file.iter_batches(
+                batch_size=_STEP_ROWS, columns=loose, use_threads=False
+            ):
+                sizes.append(sum(_unpacked_bytes(column) for column in step.columns))
+                if sum(sizes) > MOST_BLOCK_BYTES:
+                    raise DataError(
+                        f"{self.path.name} unpacks to more than {MOST_BLOCK_BYTES:,} bytes in"
+                        f" {BLOCK_ROWS:,} rows, too many to hold in memory; leave its columns of"
+                        f" long values out with {arg('drop')}"
+                    )
 
     @contextmanager
     def sink(
@@ -204,6 +227,21 @@ def _is_number(kind: Any) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_float32(kind) or pa.types.is_float64(kind) or pa.types.is_decimal(kind))
+
+
+def _is_fixed(kind: Any) -> bool:
+    """Whether all values of a type have the same small size."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind))
+
+
+def _unpacked_bytes(column: Any) -> int:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return int(column.nbytes)
 
 
 def _compact(column: Any) -> Any:

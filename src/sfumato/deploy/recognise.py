@@ -278,19 +278,18 @@ def _in_order(values: np.ndarray) -> bool:
 def _of_codes(texts: list[tuple[int, str]], count: int, truths: _Truths) -> str | None:
     enough = max(1, _CODES * count)
     if truths.degrees:
+        first, second = truths.first.tolist(), truths.second.tolist()
+        bare = [(row, text.strip()) for row, text in texts]
         for how, decode in codes.DECODERS.items():
             hits = 0
-            for row, text in texts:
-                box = decode(text.strip())
-                hits += box is not None and box.holds(truths.first[row], truths.second[row])
+            for row, text in bare:
+                box = decode(text)
+                hits += box is not None and box.holds(first[row], second[row])
             if hits >= enough:
                 return how
-        if sum(codes.is_h3(text) for _, text in texts) >= max(1, 0.5 * count):
+        if sum(codes.is_h3(text) for _, text in bare) >= max(1, 0.5 * count):
             return "the id of an H3 cell"
-        hits = sum(
-            codes.is_plus_code(text.strip(), truths.first[row], truths.second[row])
-            for row, text in texts
-        )
+        hits = sum(codes.is_plus_code(text, first[row], second[row]) for row, text in bare)
         if hits >= enough:
             return "the place as a plus code"
     return _numbers_within(texts, count, truths)

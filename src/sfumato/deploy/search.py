@@ -4,7 +4,8 @@ import re
 import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from math import lgamma, log
+from functools import cached_property
+from math import isfinite, lgamma, log
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ _SURE_DIGITS = 10  # with so many, it is no chance
 _UNLIKELY = 1e-3  # a number of agreements with truths of other rows that chance seldom reaches
 _PAIR_DEGREES = 1e-4  # to which both coordinates in one text must agree: chance does not do that
 _FINE = 1e7  # to which these must agree: a centimetre
+_FEW = 16  # values that are looked for one by one, without sorting the truths
 _SCALES = (1.0, 1e6, 1e7)  # degrees, and whole numbers of microdegrees and of tenths of them
 
 
@@ -41,8 +43,7 @@ class Searched:
         self._named = np.empty(0)  # numbers in the header or footer
         self._true = np.empty(0, dtype=bool)  # which of them are truths
         self._out = np.empty(0, dtype=bool)  # which of them are in rows that go out
-        self._block = np.empty(0)
-        self._fine: list[np.ndarray] = []
+        self._block: tuple[_Truths, _Truths] = (_Truths(np.empty(0)), _Truths(np.empty(0)))
         self._others: defaultdict[str, int] = defaultdict(int)
         self._expected: defaultdict[str, float] = defaultdict(float)
 
@@ -61,9 +62,9 @@ class Searched:
 
     def truths(self, first: np.ndarray, second: np.ndarray) -> None:
         """All true coordinates of a block, also of rows that do not go out."""
-        self._block = np.concatenate([_long(first), _long(second)])
-        self._true |= self._marked(self._block)
-        self._fine = [_fine(np.abs(values)) for values in (first, second)]
+        self._block = (_Truths(first), _Truths(second))
+        for values in (first, second):
+            self._true |= self._marked(values, _long)
 
     def released(self, column: Any) -> None:
         """A column in which a truth may go out: a footer may say its smallest and largest
@@ -83,13 +84,19 @@ class Searched:
             )
         self._out |= self._marked(values)
 
-    def _marked(self, values: np.ndarray) -> np.ndarray:
-        """Which numbers of the header or footer are among some values."""
+    def _marked(
+        self, values: np.ndarray, only: Callable[[np.ndarray], np.ndarray] | None = None
+    ) -> np.ndarray:
+        """Which numbers of the header or footer are among some values, or those of them that `only`
+        gives back."""
         found = np.zeros(len(self._named), dtype=bool)
+        if not len(self._named):
+            return found
         low, high = _range(values)
         some = np.flatnonzero((self._named >= low) & (self._named <= high))
         if len(some):
-            found[some] = np.isin(self._named[some], values[np.isin(values, self._named[some])])
+            hits = values[np.isin(values, self._named[some])]
+            found[some] = np.isin(self._named[some], hits if only is None else only(hits))
         return found
 
     def column(self, name: str, column: Any, first: np.ndarray, second: np.ndarray) -> None:
@@ -142,9 +149,9 @@ class Searched:
         second: np.ndarray,
     ) -> None:
         values = np.abs(values)
-        for truth, fine in zip((first, second), self._fine, strict=True):
+        for truth, block in zip((first, second), self._block, strict=True):
             own = np.abs(truth)
-            self._other_rows(name, values, fine)
+            self._other_rows(name, values, block)
             low, high = _range(own)
             for scale in self._scales:
                 near = np.flatnonzero((values >= low * scale - 1) & (values <= high * scale + 1))
@@ -157,25 +164,33 @@ class Searched:
                     likely = off <= unit * 10.0 ** (1 - _DIGITS) / 2
                     sure = off <= unit * 10.0 ** (1 - _SURE_DIGITS) / 2
                     sure &= _has_digits(mine, _SURE_DIGITS)
-                    sure |= np.isin(there, np.abs(self._block))
+                    long = np.flatnonzero(_has_digits(there, _SURE_DIGITS))
+                    for every in self._block:
+                        sure[long] |= every.hold(there[long])
                     self._hit(self._sure, name, rows[near[sure]])
                 else:
                     likely = (off <= 1.0) & (mine * scale >= 10.0 ** (_DIGITS - 1))
                 likely &= _has_digits(mine, _DIGITS)
                 self._hit(self._likely, name, rows[near[likely]])
 
-    def _other_rows(self, name: str, values: np.ndarray, fine: np.ndarray) -> None:
+    def _other_rows(self, name: str, values: np.ndarray, truths: "_Truths") -> None:
         """Count values that agree with the truth of any row, and how many would by chance if they
         were spread evenly over their range."""
-        low, high = _range(fine)
+        lowest, highest = (np.floor(edge * _FINE) - 2 for edge in truths.range)
         for scale in (_FINE, 1.0) if self._scales[-1] == _FINE else (_FINE,):
             scaled = values * scale
-            some = scaled[(scaled >= low - 1) & (scaled <= high + 1)]
+            some = scaled[(scaled >= lowest) & (scaled <= highest + 4)]
+            if not len(some):
+                continue
+            low, high = _range(truths.fine)
+            some = some[(some >= low - 1) & (some <= high + 1)]
             if not len(some):
                 continue
             start, end = _range(scaled)
-            self._others[name] += int(np.isin(np.round(some), fine).sum())
-            self._expected[name] += len(values) * len(fine) / max(end - start, high - low, 1e4)
+            self._others[name] += int(_among(np.round(some), truths.fine).sum())
+            self._expected[name] += (
+                len(values) * len(truths.fine) / max(end - start, high - low, 1e4)
+            )
 
     def _hit(self, counts: defaultdict[str, int], name: str, rows: np.ndarray) -> None:
         if len(rows):
@@ -202,6 +217,49 @@ class Searched:
                 " written",
                 hint=f"leave a column out with {arg('drop')}, or let it pass with {arg('keep')}",
             )
+
+
+class _Truths:
+    """One true coordinate of all rows of a block, but for the sign.  What costs a sort is made when
+    a column first asks for it."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self._values = values
+
+    @cached_property
+    def size(self) -> np.ndarray:
+        """Their absolute values."""
+        return np.abs(self._values)
+
+    @cached_property
+    def range(self) -> tuple[float, float]:
+        """The smallest and the largest."""
+        return _range(self.size)
+
+    @cached_property
+    def fine(self) -> np.ndarray:
+        """Different numbers in ten-millionths, cut and rounded, of those that have so many
+        digits; sorted."""
+        scaled = self.size[_has_digits(self.size, _DIGITS + 1)] * _FINE
+        return np.unique(np.concatenate([np.floor(scaled), np.round(scaled)]))
+
+    @cached_property
+    def _sorted(self) -> np.ndarray:
+        return np.sort(self.size)
+
+    def hold(self, values: np.ndarray) -> np.ndarray:
+        """Which values are among them, to the last digit."""
+        if len(values) <= _FEW:
+            return np.array([bool((self.size == value).any()) for value in values], dtype=bool)
+        return _among(values, self._sorted)
+
+
+def _among(values: np.ndarray, ordered: np.ndarray) -> np.ndarray:
+    """Which values are among others that are sorted."""
+    if not len(ordered):
+        return np.zeros(len(values), dtype=bool)
+    places = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
+    return np.asarray(ordered[places] == values)
 
 
 def floats(column: Any) -> np.ndarray:
@@ -380,12 +438,10 @@ def _unlikely(count: int, expected: float) -> bool:
     return count * log(expected) - lgamma(count + 1) < log(_UNLIKELY)
 
 
-def _fine(values: np.ndarray) -> np.ndarray:
-    """Different numbers in ten-millionths, cut and rounded, of those that have so many digits."""
-    scaled = values[_has_digits(values, _DIGITS + 1)] * _FINE
-    return np.unique(np.concatenate([np.floor(scaled), np.round(scaled)]))
-
-
 def _range(values: np.ndarray) -> tuple[float, float]:
+    if len(values):
+        low, high = float(values.min()), float(values.max())  # NaN where one is among them
+        if isfinite(low) and isfinite(high):
+            return low, high
     known = values[np.isfinite(values)]
     return float(known.min(initial=np.inf)), float(known.max(initial=-np.inf))
