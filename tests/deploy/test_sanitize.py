@@ -362,14 +362,14 @@ def test_a_parquet_file_of_long_texts_stored_once_is_refused_before_it_fills_mem
     """300 rows of one text of 10,000 letters: some kB in the file, 3 MB when unpacked."""
     notes = pa.array(["x" * 10_000] * 300)
     table = checkins(300)
-    table = table.append_column("note", notes.dictionary_encode() if coded else notes)
-    write_parquet(table, tmp_path / "in.parquet")
+    table = table.append_column("essay", notes.dictionary_encode() if coded else notes)
+    write_parquet(tmp_path / "in.parquet", table)
     assert (tmp_path / "in.parquet").stat().st_size < 100_000
-    policy = Policy(keep=("user",))
+    policy = Policy(keep=("who",))
     sanitize(runs / "laplace", tmp_path / "in.parquet", tmp_path / "a.parquet", policy=policy)
     monkeypatch.setattr("sfumato.deploy.parquet_table.MOST_BLOCK_BYTES", 2_000_000)
     with pytest.raises(DataError, match="unpacks to more than 2,000,000 bytes in 65,536 rows"):
         sanitize(runs / "laplace", tmp_path / "in.parquet", tmp_path / "b.parquet", policy=policy)
     assert not (tmp_path / "b.parquet").exists()
-    policy = Policy(keep=("user",), drop=("note",))
+    policy = Policy(keep=("who",), drop=("essay",))
     sanitize(runs / "laplace", tmp_path / "in.parquet", tmp_path / "b.parquet", policy=policy)

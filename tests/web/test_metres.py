@@ -68,6 +68,8 @@ def test_export(run, tmp_path):
     assert found["report"].keys() == {"x", "y", "accuracy"} and "x and y" in found["degrees"]
 
 
-def test_the_service_speaks_degrees(run):
-    ended = CliRunner().invoke(cli.cli, ["serve", str(run), "--port", "0"])
-    assert ended.exit_code == 2 and "plane metres" in ended.output
+def test_the_service_speaks_degrees(run, tmp_path):
+    tokens = str(tmp_path / "tokens")
+    words = ["serve", str(run), "--port", "0", "--token-file", tokens]
+    ended = CliRunner().invoke(cli.cli, words)
+    assert "plane metres" in str(ended.exception)
