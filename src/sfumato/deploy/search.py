@@ -94,6 +94,8 @@ class Searched:
             return found
         low, high = _range(values)
         some = np.flatnonzero((self._named >= low) & (self._named <= high))
+        if len(some) > _FEW and np.array_equal(values, np.floor(values)):
+            some = some[self._named[some] == np.floor(self._named[some])]  # no other is among them
         if len(some):
             hits = values[np.isin(values, self._named[some])]
             found[some] = np.isin(self._named[some], hits if only is None else only(hits))
