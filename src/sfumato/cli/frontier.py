@@ -47,7 +47,7 @@ _EXAMPLE = "\b\nExample: sfumato frontier four-corners --from 100 --to 250 --poi
     "--time-limit",
     type=float,
     metavar="S",
-    help="Stop after so many seconds with what is proved so far.",
+    help="Stop after S seconds with what is proved so far.",
 )
 @click.option(
     "--figure",

@@ -33,7 +33,7 @@ _EXAMPLE = "\b\nExample: sfumato solve four-corners --max-loss 173 --out runs/le
     "--losses",
     metavar="FILE",
     help=(
-        "For words in place of places: a CSV of truth, report, loss; DATA is secret, truth,"
+        "For categories in place of places: a CSV of truth, report, loss; DATA is secret, truth,"
         " probability."
     ),
 )
@@ -71,7 +71,7 @@ _EXAMPLE = "\b\nExample: sfumato solve four-corners --max-loss 173 --out runs/le
 @click.option(
     "--solver",
     type=click.Choice(list(SOLVERS)),
-    help="How: codebook unless set; exact for words and for --min-bayes-error.",
+    help="How: codebook unless set; exact for categories and for --min-bayes-error.",
 )
 @solver_options
 @grid_options
@@ -81,7 +81,7 @@ _EXAMPLE = "\b\nExample: sfumato solve four-corners --max-loss 173 --out runs/le
     type=float,
     metavar="S",
     help=(
-        "Stop learning or solving after so many seconds with the best so far; compiling and"
+        "Stop learning or solving after S seconds with the best so far; compiling and"
         " measuring come on top."
     ),
 )
