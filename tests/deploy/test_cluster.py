@@ -17,7 +17,7 @@ from pyarrow import parquet
 
 from sfumato.deploy.chance import Sticky
 from sfumato.deploy.cluster import ClusterError, _order, _tally, _work, on_cluster
-from sfumato.deploy.one_file import sanitize_part
+from sfumato.deploy.one_file import Policy, sanitize_part
 from sfumato.deploy.sanitize import sanitize
 from sfumato.errors import DataError, FileError
 from tests.deploy.tables import checkins, write_parquet
@@ -94,7 +94,8 @@ def _hashes(folder: Path) -> dict[str, str]:
 @pytest.mark.slow
 def test_two_workers_one_killed_in_the_middle(runs, parts, tmp_path):
     chance = Sticky(KEY, "day")
-    alone = sanitize(runs / "laplace", parts, tmp_path / "alone", chance=chance)
+    policy = Policy(user="who", keep=("who",))
+    alone = sanitize(runs / "laplace", parts, tmp_path / "alone", chance=chance, policy=policy)
     done: list[int] = []
     with _cluster(tmp_path) as (address, workers):
 
@@ -108,6 +109,7 @@ def test_two_workers_one_killed_in_the_middle(runs, parts, tmp_path):
             parts,
             tmp_path / "cluster",
             chance=chance,
+            policy=policy,
             progress=progress,
             runner=on_cluster(address),
         )
