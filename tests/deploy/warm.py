@@ -15,15 +15,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-
-def _always(solver: Any) -> Any:
-    """A stand-in for a solver's class that gives this solver, whatever is asked."""
-    made = lambda **settings: solver  # noqa: E731
-    made.resumable = solver.resumable
-    made.__dataclass_fields__ = type(solver).__dataclass_fields__
-    return made
 
 
 def _serve() -> None:
@@ -37,10 +28,10 @@ def _serve() -> None:
     import sfumato.solver.game.training
     import sfumato.study.solve  # noqa: F401
     from sfumato.solver import SOLVERS, Codebook
-    from tests.solver.game.tiny import TINY
+    from tests.solver.game.tiny import TINY, always
 
     small = Codebook(places=12, steps=48, hidden=(8,), waves=4, certify=False)
-    SOLVERS["game"], SOLVERS["codebook"] = _always(replace(TINY, rounds=3)), _always(small)
+    SOLVERS["game"], SOLVERS["codebook"] = always(replace(TINY, rounds=3)), always(small)
     warnings.simplefilter("ignore")  # JAX warns of forks; none of its threads runs yet
     print("ready", flush=True)
     for line in sys.stdin:

@@ -18,7 +18,7 @@ from sfumato.errors import FileError
 from sfumato.mechanism.base import Mechanism, load_mechanism
 from sfumato.solver import SOLVERS
 from sfumato.study.solve import solve
-from tests.solver.game.tiny import TINY, same, tiny_problem
+from tests.solver.game.tiny import TINY, always, same, tiny_problem
 
 
 def test_the_same_seed_gives_the_same_mechanism_and_another_seed_another(
@@ -70,7 +70,7 @@ def test_a_checkpoint_of_another_game_is_refused(tmp_path: Path) -> None:
 
 _CHILD = """
 import sys
-from tests.solver.game.tiny import TINY, tiny_problem
+from tests.solver.game.tiny import TINY, always, tiny_problem
 from sfumato.study.solve import solve
 def say(line):
     print(line["round"], flush=True)
@@ -161,7 +161,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     """A game of three rounds on the command line; its exit code."""
     from sfumato import cli
 
-    monkeypatch.setitem(SOLVERS, "game", lambda: replace(TINY, lattices=(1.0,), rounds=3))
+    monkeypatch.setitem(SOLVERS, "game", always(replace(TINY, lattices=(1.0,), rounds=3)))
 
     def ended(*more: object) -> int:
         monkeypatch.setattr(

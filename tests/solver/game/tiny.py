@@ -40,3 +40,11 @@ def same(one: Mechanism, other: Mechanism) -> bool:
     return left.keys() == right.keys() and all(
         np.array_equal(left[name], right[name]) for name in left
     )
+
+
+def always(solver: Any) -> Any:
+    """A stand-in for a solver's class that gives this solver, whatever is asked."""
+    made = lambda **settings: solver  # noqa: E731
+    made.resumable = solver.resumable
+    made.__dataclass_fields__ = type(solver).__dataclass_fields__
+    return made
