@@ -13,8 +13,8 @@ from sfumato.version import __version__ as __version__
 __getattr__, __all__ = lazy(__name__, __file__)
 
 show.worded_by(lambda: import_module("sfumato.render.text"))
-show.worded_by(lambda: import_module("sfumato.render.notebook"))
 show.worded_by(lambda: import_module("sfumato.render.endings"))
+show.worded_by(lambda: import_module("sfumato.render.notebook"))
 
 
 def __dir__() -> list[str]:

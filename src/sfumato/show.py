@@ -2,7 +2,8 @@
 
 A class that can be shown calls `text`, `html` or `page` on itself; `sfumato.render` registers what
 each answers, per class (`html.register`).  Which modules do so stands in `sfumato/__init__.py`
-(`worded_by`); they are imported when something is shown for the first time.
+(`worded_by`); they are imported one after the other, until one knows the value: a terminal table
+needs none of what pages need.
 """
 
 from collections.abc import Callable
@@ -13,7 +14,7 @@ _waiting: list[Callable[[], object]] = []
 
 
 def worded_by(load: Callable[[], object]) -> None:
-    """Call `load`, which registers, before the first value is shown."""
+    """Call `load`, which registers, before a value is shown that nobody knows yet."""
     _waiting.append(load)
 
 
@@ -36,7 +37,7 @@ def page(value: object) -> str:
 
 
 def _registered(show: Any, value: object) -> str:
-    while _waiting:
+    while show.dispatch(type(value)) is show.dispatch(object) and _waiting:
         _waiting.pop(0)()
     if show.dispatch(type(value)) is show.dispatch(object):
         raise TypeError(f"nothing says how to show a {type(value).__name__}")

@@ -256,7 +256,7 @@ def _take(page: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         cli.main()
     assert not left.value.code
     again = load_run(tmp_path / command[command.index("--out") + 1])
-    assert again.record["mechanism_hash"] == taken.record["mechanism_hash"]
+    assert again.record.mechanism_hash == taken.record.mechanism_hash
 
 
 def test_empty_panels_say_what_comes_first(page: Any) -> None:
