@@ -33,7 +33,7 @@ _TIMES = 200
 
 
 def on_few(mechanism: Mechanism, samples: Samples, each: int, *, seed: int) -> list[float]:
-    """The Bayes error on so many check-ins of each user, drawn without putting back, again and
+    """The Bayes error on n check-ins of each user, drawn without putting back, again and
     again."""
     random = np.random.default_rng((seed, 20))
     found = []

@@ -110,10 +110,10 @@ if __name__ == "__main__":
     parser.add_argument(
         "--classifier-epochs",
         type=int,
-        help="stop each classifier after so many epochs (the paper's recipe has 3000)",
+        help="stop each classifier after N epochs (the paper's recipe has 3000)",
     )
     parser.add_argument(
-        "--seconds", type=float, help="stop each game after so many seconds, at the end of a round"
+        "--seconds", type=float, help="stop each game after N seconds, at the end of a round"
     )
     parser.add_argument(
         "--again", action="store_true", help="play again what an earlier run has saved"

@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"[0-9]{1,10}[.,][0-9]{4,}|[0-9]{7,}")
 _DIGITS = 7  # significant digits that must agree: a random number of such a column agrees once in
 # some million rows
 _BY_CHANCE = 2e-6  # per row, of such numbers
-_SURE_DIGITS = 10  # with so many, it is no chance
+_SURE_DIGITS = 10  # with this number of digits it is no chance
 _UNLIKELY = 1e-3  # a number of agreements with truths of other rows that chance seldom reaches
 _PAIR_DEGREES = 1e-4  # to which both coordinates in one text must agree: chance does not do that
 _FINE = 1e7  # to which these must agree: a centimetre
@@ -240,7 +240,7 @@ class _Truths:
 
     @cached_property
     def fine(self) -> np.ndarray:
-        """Different numbers in ten-millionths, cut and rounded, of those that have so many
+        """Different numbers in ten-millionths, cut and rounded, of those that have as many
         digits; sorted."""
         scaled = self.size[_has_digits(self.size, _DIGITS + 1)] * _FINE
         return np.unique(np.concatenate([np.floor(scaled), np.round(scaled)]))
@@ -423,7 +423,7 @@ def _size(values: np.ndarray) -> np.ndarray:
 
 
 def _has_digits(values: np.ndarray, digits: int) -> np.ndarray:
-    """Which numbers need so many significant digits to be written."""
+    """Which numbers need `digits` significant digits to be written."""
     scaled = values * 10.0 ** (digits - 2 - _size(values))
     with np.errstate(invalid="ignore"):
         needs: np.ndarray = np.abs(scaled - np.round(scaled)) > 1e-6
