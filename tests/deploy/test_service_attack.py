@@ -1,6 +1,5 @@
 """Somebody has seen a kept report and may ask the service: they do not find the cell behind it."""
 
-import asyncio
 import json
 from dataclasses import replace
 from typing import Any
@@ -14,6 +13,7 @@ from sfumato.deploy.clients import Clients
 from sfumato.deploy.release import Release, release
 from sfumato.deploy.service import MOST_PLACES, MOST_POINTS, Settings, service
 from sfumato.errors import ProblemError
+from tests import coroutines
 
 TRUTH = (48.8571, 2.3472)
 CLIENTS = Clients({"phone": "p" * 32, "site": "s" * 32})
@@ -54,7 +54,7 @@ class Asker:
         async def send(message: dict[str, Any]) -> None:
             sent.append(message)
 
-        asyncio.run(self.app(scope, receive, send))
+        coroutines.run(self.app(scope, receive, send))
         return sent[0]["status"], json.loads(b"".join(part.get("body", b"") for part in sent[1:]))
 
     def report(self, place: tuple[float, float]) -> Any:

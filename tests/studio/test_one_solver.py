@@ -11,6 +11,7 @@ from sfumato.data.recipe import Recipe
 from sfumato.errors import ProblemError
 from sfumato.studio import session as sessions
 from sfumato.studio.session import PageRun, Session
+from tests import coroutines
 
 TASK = {
     "solver": "coin",
@@ -73,7 +74,7 @@ def test_of_two_solvers_asked_for_at_once_one_starts(page: Session) -> None:
         await page.close()
         assert _at_work() == 0
 
-    asyncio.run(both())
+    coroutines.run(both())
 
 
 def test_a_page_that_is_closed_or_gets_other_data_ends_the_job_that_is_starting(
@@ -90,4 +91,4 @@ def test_a_page_that_is_closed_or_gets_other_data_ends_the_job_that_is_starting(
         with pytest.raises(ProblemError, match="closed"):
             await page.compare([])
 
-    asyncio.run(one_after_the_other())
+    coroutines.run(one_after_the_other())
