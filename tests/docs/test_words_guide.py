@@ -37,6 +37,7 @@ def test_the_commands_of_the_guide_print_what_it_shows(
         re.search(r"A blind guess errs ([\d.]+) of", _GUIDE),
         re.search(r"answers ([\d.]+) bands", _GUIDE),
     )
+    assert "metres" not in printed and " m " not in printed
     assert blind is not None and f"guessing blindly errs {blind[1]}" in printed
     assert (
         smallest is not None

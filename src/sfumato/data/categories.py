@@ -18,14 +18,15 @@ from sfumato.show import InNotebooks
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LossMatrix:
-    """A loss that is looked up: `matrix` has a row a truth and a column a report.
+    """A loss that is looked up: `matrix` has one row per truth and one column per report.
 
     Truth k and report k are written as the place (k, 0), so that every mechanism and measure that
-    works on places works on words too.
+    works on places works on categories too.
     """
 
     matrix: np.ndarray
     __name__ = "loss matrix"
+    unit = ""  # whatever its table counts
 
     def __call__(self, truth: np.ndarray, report: np.ndarray) -> np.ndarray:
         return self.matrix[

@@ -66,10 +66,10 @@ LOSSES: dict[str, LossTraits] = {
 
 
 def traits_of(loss: Loss) -> LossTraits:
-    """What is known of a loss; of a function that is not in `LOSSES`, nothing.
+    """What is known of a loss; of a function that is not in `LOSSES`, its `unit` if it has one.
 
     >>> traits_of(lambda truth, report: abs(truth - report)[..., 0]).grows_with_distance
     False
     """
     known = (traits for traits in LOSSES.values() if traits.function is loss)
-    return next(known, LossTraits(loss))
+    return next(known, LossTraits(loss, getattr(loss, "unit", "m")))

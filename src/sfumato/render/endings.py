@@ -18,20 +18,20 @@ from sfumato.solver.outcome import (
 @text.register
 def ending_sentence(ending: Ending) -> str:
     """One sentence, or a few: why the solver stopped and what it can say of what it found."""
-    unit = ending.loss_unit
+    unit = ending.loss_unit and f" {ending.loss_unit}"
     if ending.exceeded is not None:
         loss, budget = ending.exceeded
-        return f"Loss bound exceeded: {loss:.2f} {unit} over {budget:g} {unit}."
+        return f"Loss bound exceeded: {loss:.2f}{unit} over {budget:g}{unit}."
     late = ending.ended is Ended.TIME_LIMIT
     match ending.facts:
         case Calibrated(loss=None, budget=budget, cell_m=cell_m):
             return (
-                f"No noise fits {budget:g} {unit} on {cell_m:g} m cells; the truth's cell is"
+                f"No noise fits {budget:g}{unit} on {cell_m:g} m cells; the truth's cell is"
                 " reported."
             )
         case Calibrated(loss=float(loss), budget=budget, exact=exact):
             found = "Calibrated" if exact else "Within the budget"
-            return f"{found}: {loss:.2f} {unit} of {budget:g} {unit}."
+            return f"{found}: {loss:.2f}{unit} of {budget:g}{unit}."
         case TruthShare(share=share):
             return f"The truth is reported {share:.1%} of the time."
         case Proved() as facts:
@@ -75,7 +75,7 @@ def _learned(ended: Ended, facts: Learned, unit: str) -> str:
     if facts.keep > 0:
         parts.append(_kept(facts.keep))
     if facts.loss is not None:
-        parts.append(f"It spends {facts.loss:.1f} {unit} of the {facts.budget:g} {unit}.")
+        parts.append(f"It spends {facts.loss:.1f}{unit} of the {facts.budget:g}{unit}.")
     if facts.limits is not None:
         parts += _limits(facts.limits, unit)
     return "  ".join(parts)
@@ -85,7 +85,7 @@ def _limits(cost: LimitsCost, unit: str) -> list[str]:
     parts = [
         f"The worst-case limits cost {cost.bayes_error_without - cost.bayes_error:.4f} of Bayes"
         f" error ({cost.bayes_error_without:.4f} to {cost.bayes_error:.4f},"
-        f" {cost.loss_without:.1f} {unit} to {cost.loss:.1f} {unit}) beside the same net without"
+        f" {cost.loss_without:.1f}{unit} to {cost.loss:.1f}{unit}) beside the same net without"
         " them."
     ]
     if cost.geo_epsilon is not None:

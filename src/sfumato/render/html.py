@@ -15,18 +15,17 @@ import numpy as np
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from sfumato.data.categories import CategoricalData, LossMatrix
+from sfumato.data.categories import CategoricalData
 from sfumato.data.grid import Grid, Region
 from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError
 from sfumato.measure.estimate import Estimate
 from sfumato.measure.judge import PerUser
 from sfumato.mechanism.base import Mechanism
-from sfumato.mechanism.loss import Loss, traits_of
 from sfumato.randomness import generator
 from sfumato.render import figures
 from sfumato.render.names import printable
-from sfumato.render.text import left_out_heads, left_out_rows, shown, unit_of
+from sfumato.render.text import left_out_heads, left_out_rows, shown
 from sfumato.show import page
 from sfumato.study.compare import Compared, Comparison
 from sfumato.study.record import versions
@@ -61,7 +60,7 @@ def report_html(comparison: Comparison) -> str:
         (
             row,
             figures.history_figure(
-                row.contender.history, row.contender.max_loss, unit=unit_of(row)
+                row.contender.history, row.contender.max_loss, unit=row.loss_unit
             ),
         )
         for row in rows
@@ -114,12 +113,10 @@ def environment() -> Environment:
         described=described,
         interval=interval,
         listed=listed,
-        loss_unit=loss_unit,
         percent=lambda share, digits=1: f"{share:.{digits}%}",
         share=lambda share: f"{share:.1%}" if share >= 0.001 else f"{100 * share:.1g}%",
         shown=shown,
         swatch=figures.swatch,
-        unit=unit_of,
         zip=zip,
     )
     return environment
@@ -146,11 +143,6 @@ def listed(names: Iterable[str], most: int = 12) -> str:
     if len(given) > most:
         return f"{', '.join(given[:most])} and {len(given) - most} more"
     return given[0] if len(given) == 1 else f"{', '.join(given[:-1])} and {given[-1]}"
-
-
-def loss_unit(loss: Loss) -> str:
-    """A loss's unit, to stand behind a number; a table of losses has none."""
-    return "" if isinstance(loss, LossMatrix) else f"\u00a0{traits_of(loss).unit}"
 
 
 def amount(value: float) -> str:

@@ -66,14 +66,14 @@ def shown(estimate: Estimate, form: str = "{:.3f}", *, interval: bool = False) -
     return f"{text} [{form.format(estimate.low)}, {form.format(estimate.high)}]"
 
 
+def in_unit(value: str, unit: str) -> str:
+    """A value with its unit behind it; a table of losses has none."""
+    return f"{value} {unit}".rstrip()
+
+
 def over_mark(row: Compared) -> str:
     """A mark beside a loss that is over its budget."""
     return "!" if row.over_by > 0 else ""
-
-
-def unit_of(row: Compared) -> str:
-    """The unit of a row's loss."""
-    return traits_of(row.contender.loss).unit
 
 
 def posterior(value: float) -> str:
@@ -91,11 +91,12 @@ def judged_text(
     columns = list(judged.values())
     first, label = columns[0], next(iter(judged))
     budget = "" if max_loss is None else f" (budget {max_loss:g})"
+    long_unit = "metres" if unit == "m" else unit
     cell_m = first.bayes_error.cell_m
     cells = "own reports" if cell_m is None else f"{cell_m:g} m cells"
     lines = [
         [
-            f"loss, {'metres' if unit == 'm' else unit}{budget}",
+            f"loss{unit and f', {long_unit}'}{budget}",
             *[shown(j.loss, "{:.1f}", interval=True) for j in columns],
         ],
         [f"Bayes error ↑ ({cells})", *[shown(j.bayes_error, interval=True) for j in columns]],
@@ -120,7 +121,7 @@ def judged_text(
     if hidden:
         users = sorted(users, key=lambda user: (user.error, -user.exposed))[:_MOST_USERS]
     per_user = text_table(
-        [f"user, {label}", f"loss {unit}", "error ↑", "exposed ↓"],
+        [f"user, {label}", in_unit("loss", unit), "error ↑", "exposed ↓"],
         [[user.name, *_figures_of(user)] for user in users],
     )
     more = f"\n… and {hidden} users who are easier to hide" if hidden else ""
@@ -241,7 +242,9 @@ def _repeated_notes(many: Repeated, unit: str) -> list[str]:
             f" and within {wide:.3f} (95 %)."
         )
     if many.middle_loss is not None:
-        notes.append(f"Answering middles costs {many.middle_loss:.1f} {unit} on average.")
+        notes.append(
+            f"Answering middles costs {in_unit(f'{many.middle_loss:.1f}', unit)} on average."
+        )
     notes.append(
         "Keeping reports does not cover other periods and other places: each brings a report of"
         " its own."
@@ -259,12 +262,13 @@ def priors_text(priors: Priors | None, label: str, *, unit: str = "m") -> str:
         f"{priors.easiest.name} twice (least error)": priors.easiest,
         f"{priors.dearest.name} twice (most loss)": priors.dearest,
     }
-    heads = [f"loss {unit}", "Bayes error ↑", "a blind guess", "info bits ↓"]
+    heads = [in_unit("loss", unit), "Bayes error ↑", "a blind guess", "info bits ↓"]
     lines = [[name, *_under(under)] for name, under in chosen.items()]
     return (
         f"{text_table([f'shares of the users, {label}', *heads], lines)}\n"
         f"Whatever the shares: the best guess is right at most {priors.capacity:.2f} times as often"
-        f" as a blind one, and the loss is at most {priors.largest_loss:.1f} {unit}."
+        f" as a blind one, and the loss is at most"
+        f" {in_unit(f'{priors.largest_loss:.1f}', unit)}."
     )
 
 
@@ -280,8 +284,8 @@ def _under(under: UnderPrior) -> list[str]:
 def left_out_heads(unit: str = "m") -> list[str]:
     """The columns' heads of `left_out_rows`, with the loss's unit."""
     return [
-        *(f"loss {unit}", "Bayes error ↑"),
-        *(f"user's loss {unit}", "in training", "user's error ↑", "in training"),
+        *(in_unit("loss", unit), "Bayes error ↑"),
+        *(in_unit("user's loss", unit), "in training", "user's error ↑", "in training"),
         *("user exposed ↓", "in training"),
     ]
 
@@ -338,15 +342,15 @@ def comparison_text(comparison: Comparison) -> str:
     """Two tables, one row per mechanism, and one more per mechanism whose users were left out."""
     on, rows = comparison.on, comparison.rows
     categories = isinstance(on, CategoricalData)
-    units = {"" if categories else unit_of(row) for row in rows}
+    units = {row.loss_unit for row in rows}
     unit = units.pop() if len(units) == 1 else None  # else each row says its own
     header = [
-        *("mechanism", f"loss {unit or ''}".rstrip(), "Bayes error ↑", "info bits ↓"),
+        *("mechanism", in_unit("loss", unit or ""), "Bayes error ↑", "info bits ↓"),
         *("exposed ↓", "worst report ↓", "learnt error ↑", "gap ↓", "cell m"),
     ]
     form = "{:.3f}" if categories else "{:.1f}"
     lines = [
-        _compared_line(row, form if unit is not None else f"{form} {unit_of(row)}") for row in rows
+        _compared_line(row, form if unit is not None else f"{form} {row.loss_unit}") for row in rows
     ]
     counted = f"truths and {len(on.secrets)} secrets"
     if not categories:
@@ -376,7 +380,7 @@ def comparison_text(comparison: Comparison) -> str:
     for row in rows:
         for label in dict.fromkeys(label for user in row.left_out for label in user.judged):
             parts.append(
-                left_out_text(row.left_out, label, row.measured, name=row.name, unit=unit_of(row))
+                left_out_text(row.left_out, label, row.measured, name=row.name, unit=row.loss_unit)
             )
     return "\n\n".join(parts)
 
@@ -454,12 +458,12 @@ def certified_text(certified: Certified) -> str:
 
 
 def _budget(problem: Problem) -> str:
-    unit = "" if problem.region is None else f" {traits_of(problem.loss).unit}"
-    parts = [] if problem.max_loss is None else [f"{problem.max_loss:g}{unit}"]
+    unit = traits_of(problem.loss).unit
+    parts = [] if problem.max_loss is None else [in_unit(f"{problem.max_loss:g}", unit)]
     if problem.user_max_loss is not None:
         parts.append("the budgets per user")
     if problem.max_distance is not None:
-        parts.append(f"{problem.max_distance:g}{unit} at most")
+        parts.append(f"{in_unit(f'{problem.max_distance:g}', unit)} at most")
     return " and ".join(parts)
 
 

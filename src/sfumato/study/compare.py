@@ -17,7 +17,7 @@ from sfumato.measure.judge import Judgement, judge
 from sfumato.measure.membership import Membership, membership_test
 from sfumato.measure.prior import Priors, under_priors
 from sfumato.mechanism.base import Mechanism
-from sfumato.mechanism.loss import Loss, euclidean
+from sfumato.mechanism.loss import Loss, euclidean, traits_of
 from sfumato.show import InNotebooks
 from sfumato.solver.problem import Problem
 from sfumato.study.certify import Gap, gaps_of, problem_behind
@@ -63,6 +63,11 @@ class Compared:
     def name(self) -> str:
         """The contender's name."""
         return self.contender.name
+
+    @property
+    def loss_unit(self) -> str:
+        """The unit of its loss and of its budget; empty for a table of losses."""
+        return traits_of(self.contender.loss).unit
 
     @property
     def over_by(self) -> float:
