@@ -49,3 +49,12 @@ def test_an_unknown_loss_and_a_loss_for_words_are_refused(sfumato, tmp_path):
     ended = sfumato(*words, "--loss", "euclidean", "--out", tmp_path / "run")
     assert ended.code == 2 and "--loss is for places" in ended.err
     assert not (tmp_path / "run").exists()
+
+
+def test_a_frontier_of_a_squared_loss_has_budgets_in_square_metres(sfumato):
+    asked = ("frontier", "four-corners", "--loss", "squared", "--per-user", 10, "--cell-m", 200)
+    ended = sfumato(*asked, "--from", 40_000, "--to", 60_000, "--points", 2, "--gap", 0.1)
+    assert ended.code == 0 and "max loss m²" in ended.out and "loss m²" in ended.out
+    assert "at 40000 m²" in ended.err
+    ended = sfumato(*asked, "--from", 1, "--to", 60_000, "--points", 2)
+    assert ended.code == 2 and "1 m²" in ended.err

@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 
 import sfumato as sf
+from sfumato.data.recipe import Recipe
+from sfumato.measure.tables import TABLE_MEASURES, TableMeasure
 from sfumato.mechanism import base
 from sfumato.mechanism.loss import LOSSES, LossTraits
 from sfumato.solver import SOLVERS
+from sfumato.study.measure import measure
 from sfumato.study.question import loss_of
 from tests.mechanism.registry import MECHANISMS, SAMPLES, TRUTHS
 
@@ -28,12 +31,15 @@ def added() -> Iterator[dict[str, Any]]:
         "SOLVERS": SOLVERS,
         "LOSSES": LOSSES,
         "LossTraits": LossTraits,
+        "TABLE_MEASURES": TABLE_MEASURES,
+        "TableMeasure": TableMeasure,
     }
     for block in re.findall(r"^```python\n(.*?)^```", PAGE.read_text("utf-8"), re.M | re.S):
         exec(compile(block, str(PAGE), "exec"), names)
     yield names
     SOLVERS.pop("coin-on-grid", None)
     LOSSES.pop("blocks", None)
+    TABLE_MEASURES.pop("expected_guesses", None)
     base._KINDS.pop("jump", None)
 
 
@@ -98,3 +104,21 @@ def test_the_measure_computes_what_its_example_says(added: dict[str, Any]) -> No
     assert runner.failures == 0
     told = sf.judge(sf.mechanism.Identity(), sf.four_corners(seed=0).test)
     assert guesses(told.joint) == pytest.approx(1.0)
+
+
+def test_the_measure_stands_in_measure_compare_and_the_report(
+    added: dict[str, Any], tmp_path: Path
+) -> None:
+    data = sf.four_corners(seed=0)
+    solution = sf.solve(sf.Problem(data.train, max_loss=173), sf.Coin())
+    solution.save(tmp_path / "run", recipe=Recipe("four-corners"))
+    guesses = added["expected_guesses"]
+    measured = measure(tmp_path / "run")
+    assert measured.as_dict()["expected_guesses"] == guesses(solution.measured.joint)
+    assert f"guesses needed {guesses(solution.measured.joint):.3f}" in str(measured)
+    compared = sf.compare([solution], on=data.test)
+    value = guesses(compared.rows[0].measured.joint)
+    assert compared.as_dict()["mechanisms"][0]["expected_guesses"] == value
+    assert "guesses needed ↑" in str(compared) and f"{value:.3f}" in str(compared)
+    compared.html(tmp_path / "report.html")
+    assert "guesses needed ↑" in (tmp_path / "report.html").read_text("utf-8")

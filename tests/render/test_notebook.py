@@ -1,6 +1,7 @@
 """What a notebook shows of a value holds its figures and none of the data's coordinates."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ import sfumato as sf
 from sfumato.show import html
 from sfumato.solver.frontier import Frontier
 from sfumato.study.compare import Comparison, Contender
+from sfumato.study.measure import Measured
+from sfumato.study.trade_off import Placed, TradeOff
 
 _AWAY = np.array([71234.5, -83456.7])  # places whose numbers come from nowhere else
 _NAMES = ("<script>alert(1)</script>", "\x1b[31mBen")
@@ -39,7 +42,10 @@ def values(solution: sf.Solution, comparison: Comparison) -> list[object]:
     certificate = solution.certificate
     assert certificate is not None
     split = sf.Split(_samples(), _samples())
-    return [_samples(), split, solution, comparison, frontier, certificate]
+    measured = Measured(name="<u>run</u>", judged={"training data": solution.measured})
+    placed = Placed("<i>run</i>", 100.0, 0.2, 0.3)
+    beside = TradeOff(frontier, (placed, replace(placed, loss=400.0, kind="estimate")))
+    return [_samples(), split, solution, comparison, frontier, certificate, measured, beside]
 
 
 def test_no_coordinate_is_shown(values: list[object]) -> None:
@@ -102,3 +108,22 @@ def test_a_frontier_shows_what_is_reached_and_what_none_passes(values: list[obje
 def test_a_certificate_says_for_whom_it_holds(solution: sf.Solution) -> None:
     shown = html(solution.certificate)
     assert "150 on average" in shown and "reports on its grid and anywhere on the plane" in shown
+
+
+def test_what_was_measured_shows_one_column_per_data_set(solution: sf.Solution) -> None:
+    judged = {"training data": solution.measured, "test data": solution.measured}
+    shown = html(Measured(name="run", judged=judged, max_loss=150.0))
+    assert re.findall(r'<th scope="col">(.+?)</th>', shown) == ["figure", *judged]
+    assert _cells(shown)[:2] == [f"{solution.loss:.1f}\u00a0m (budget 150\u00a0m)"] * 2
+    assert _cells(shown)[2] == f"{solution.measured.bayes_error.value:.3f}"
+
+
+def test_a_trade_off_shows_mechanisms_beside_what_none_passes_at_their_loss(
+    values: list[object],
+) -> None:
+    trade_off = values[7]
+    assert isinstance(trade_off, TradeOff)
+    first, second = (_cells(line) for line in html(trade_off).split("<tr>")[2:])
+    bound = 1 - trade_off.frontier.bayes.bound_at(np.array([100.0]))[0]
+    assert first[:3] == ["100.0", "0.2000", f"{bound:.4f}"]
+    assert second[0] == "400.0" and second[1].startswith("≈") and second[2] == second[4] == "–"

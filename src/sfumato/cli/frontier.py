@@ -8,6 +8,7 @@ import click
 from sfumato.cli.options import (
     as_json,
     grid_options,
+    loss_option,
     print_json,
     recipe_of,
     region,
@@ -24,14 +25,13 @@ _EXAMPLE = "\b\nExample: sfumato frontier four-corners --from 100 --to 250 --poi
 @selection
 @region
 @click.option(
-    "--from", "first", type=float, required=True, metavar="METRES", help="The smallest budget."
+    "--from", "first", type=float, required=True, metavar="LOSS", help="The smallest budget."
 )
-@click.option(
-    "--to", "last", type=float, required=True, metavar="METRES", help="The largest budget."
-)
+@click.option("--to", "last", type=float, required=True, metavar="LOSS", help="The largest budget.")
 @click.option(
     "--points", type=click.IntRange(min=2), default=20, show_default=True, help="How many budgets."
 )
+@loss_option
 @grid_options
 @click.option(
     "--gap", type=float, default=0.005, show_default=True, help="How tight the curve is proved."
@@ -63,6 +63,7 @@ def command(
     points: int,
     cell_m: float | None,
     cells: int | None,
+    loss: str | None,
     gap: float,
     runs: tuple[Path, ...],
     time_limit: float | None,
@@ -72,6 +73,7 @@ def command(
 ) -> None:
     """The proven best trade-off between loss and leakage, with Laplace, the coin and runs placed on
     it."""
+    from sfumato.mechanism.loss import LOSSES
     from sfumato.render.figures import check_figure, draw_frontier
     from sfumato.study.trade_off import trade_off
 
@@ -89,6 +91,7 @@ def command(
             cell_m=cell_m,
             cells=cells,
             gap=gap,
+            loss=LOSSES[loss or "euclidean"].function,
             runs=runs,
             time_limit=time_limit,
             progress=tell,

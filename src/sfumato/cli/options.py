@@ -230,6 +230,17 @@ def grid_options(command: Callable[..., Any], *, default: str = "25") -> Callabl
     return decorated
 
 
+def loss_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The loss, by its name."""
+    from sfumato.mechanism.loss import LOSSES
+
+    return click.option(
+        "--loss",
+        type=click.Choice(list(LOSSES)),
+        help="What a report costs; budgets are in its unit [default: euclidean, in metres].",
+    )(command)
+
+
 region = click.option(
     "--region",
     type=Place(),

@@ -11,6 +11,7 @@ from sfumato.cli.options import (
     UserBudgets,
     as_json,
     grid_options,
+    loss_option,
     print_json,
     recipe_of,
     region,
@@ -37,11 +38,7 @@ _EXAMPLE = "\b\nExample: sfumato solve four-corners --max-loss 173 --out runs/le
         " probability."
     ),
 )
-@click.option(
-    "--loss",
-    type=click.Choice(list(LOSSES)),
-    help="What a report costs; budgets are in its unit [default: euclidean, in metres].",
-)
+@loss_option
 @click.option(
     "--max-loss", type=float, metavar="METRES", help="The budget: metres off, on average."
 )

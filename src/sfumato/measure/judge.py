@@ -22,6 +22,7 @@ from sfumato.measure.estimate import (
     wilson,
 )
 from sfumato.measure.exact import bayes_error, error_of_guess, mutual_information
+from sfumato.measure.tables import TABLE_MEASURES
 from sfumato.measure.worst import (
     error_per_secret,
     exposed,
@@ -85,6 +86,15 @@ class Judgement:
             f"<Judgement: loss {self.loss.value:.4g}, Bayes error {self.bayes_error.value:.3f},"
             f" {self.information_bits.value:.3f} bits, {self.exposed.value:.1%} exposed>"
         )
+
+    @property
+    def tables(self) -> dict[str, float | None]:
+        """The measures of `TABLE_MEASURES`; None for what needs an exact table and has none."""
+        sampled = self.bayes_error.kind != "exact"
+        return {
+            key: None if measure.exact_only and sampled else measure.of(self.joint)
+            for key, measure in TABLE_MEASURES.items()
+        }
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: lengths in metres, information in bits."""

@@ -1,7 +1,7 @@
 """Measures of a table P(secret, report) that stand beside the main figures: one line per measure.
 
-`sfumato measure` shows each of them, as text and as JSON.  To add one, write its function and add
-its line here.
+`sfumato measure` and `sfumato compare` show each of them, as text and as JSON.  To add one, write
+its function and add its line here.
 """
 
 from collections.abc import Callable
@@ -13,30 +13,32 @@ from sfumato.measure.exact import conditional_entropy, min_entropy_leakage, sant
 
 @dataclass(frozen=True)
 class TableMeasure:
-    """A figure of P(secret, report): its name in JSON, in words, its unit and how to compute it.
+    """How to compute a figure of P(secret, report), its name in words, its unit and which way is
+    more private (↑ or ↓).
 
     A measure that is `exact_only` says nothing about a table that was counted from samples.
     """
 
-    key: str
+    of: Callable[[Joint], float]
     words: str
     unit: str
-    of: Callable[[Joint], float]
+    private: str
     exact_only: bool = False
 
+    @property
+    def head(self) -> str:
+        """The head of its column."""
+        return f"{self.words}{self.unit and f', {self.unit}'} {self.private}"
 
-TABLE_MEASURES = (
-    TableMeasure("conditional_entropy_bits", "remaining uncertainty", "bits", conditional_entropy),
-    TableMeasure("min_entropy_leakage_bits", "min-entropy leakage", "bits", min_entropy_leakage),
-    TableMeasure(  # of a table of hits it would bound nothing
-        "santhi_vardy_bound", "Bayes error at most", "(Santhi and Vardy)", santhi_vardy_bound, True
+
+TABLE_MEASURES: dict[str, TableMeasure] = {  # by name in JSON
+    "conditional_entropy_bits": TableMeasure(
+        conditional_entropy, "remaining uncertainty", "bits", "↑"
     ),
-)
-
-
-def table_measures(joint: Joint, *, exact: bool) -> dict[str, float | None]:
-    """All of them for one table, by key; None for what needs an exact table and has none."""
-    return {
-        measure.key: None if measure.exact_only and not exact else measure.of(joint)
-        for measure in TABLE_MEASURES
-    }
+    "min_entropy_leakage_bits": TableMeasure(
+        min_entropy_leakage, "min-entropy leakage", "bits", "↓"
+    ),
+    "santhi_vardy_bound": TableMeasure(  # of a table of hits it would bound nothing
+        santhi_vardy_bound, "Santhi and Vardy's bound on the Bayes error", "", "↑", exact_only=True
+    ),
+}

@@ -335,7 +335,7 @@ def draw_frontier(trade_off: TradeOff, path: Path) -> None:
             bits.proved_anything,
         ),
     )
-    cells = f"{found.problem.grid.cell_m:g} m cells"
+    cells, unit = f"{found.problem.grid.cell_m:g} m cells", found.loss_unit
     names = list(dict.fromkeys(one.name for one in trade_off.placed))
     with rc_context(_STYLE):
         figure = Figure(figsize=(10, 4.8), layout="constrained")
@@ -370,7 +370,7 @@ def draw_frontier(trade_off: TradeOff, path: Path) -> None:
             )
             for number, name in enumerate(names):
                 _place(axes, [one for one in trade_off.placed if one.name == name], key, number)
-            axes.set(xlabel="expected loss, metres", ylabel=label)
+            axes.set(xlabel=f"expected loss, {'metres' if unit == 'm' else unit}", ylabel=label)
             _plain(axes)
         # what is proved for one panel may not be for the other: each label once
         named = {

@@ -21,11 +21,12 @@ from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError
 from sfumato.measure.estimate import Estimate
 from sfumato.measure.judge import PerUser
+from sfumato.measure.tables import TABLE_MEASURES
 from sfumato.mechanism.base import Mechanism
 from sfumato.randomness import generator
 from sfumato.render import figures
 from sfumato.render.names import printable
-from sfumato.render.text import left_out_heads, left_out_rows, shown
+from sfumato.render.text import left_out_heads, left_out_rows, mark, shown, tables_line
 from sfumato.show import page
 from sfumato.study.compare import Compared, Comparison
 from sfumato.study.record import versions
@@ -85,6 +86,8 @@ def report_html(comparison: Comparison) -> str:
         left_out=[(row, part) for row in rows for part in _left_out(row)],
         left_out_heads=left_out_heads,
         curves=[(row, curve) for row, curve in curves if curve is not None],
+        measures=[measure.head for measure in TABLE_MEASURES.values()],
+        tables=map(tables_line, rows),
         hits=sorted({e.hits for e in estimates if e.hits is not None}),
         versions=versions(),
     )
@@ -115,6 +118,7 @@ def environment() -> Environment:
         listed=listed,
         percent=lambda share, digits=1: f"{share:.{digits}%}",
         share=lambda share: f"{share:.1%}" if share >= 0.001 else f"{100 * share:.1g}%",
+        mark=mark,
         shown=shown,
         swatch=figures.swatch,
         zip=zip,

@@ -7,7 +7,9 @@ from sfumato.render.html import environment
 from sfumato.show import html
 from sfumato.solver.frontier import Frontier
 from sfumato.study.compare import Comparison
+from sfumato.study.measure import Measured
 from sfumato.study.solution import Solution
+from sfumato.study.trade_off import TradeOff
 
 # the macro of notebook.html.j2 for each class
 _TABLES: dict[type, str] = {
@@ -16,7 +18,9 @@ _TABLES: dict[type, str] = {
     CategoricalData: "categories",
     Solution: "solution",
     Comparison: "comparison",
+    Measured: "measured",
     Frontier: "frontier",
+    TradeOff: "trade_off",
     Certificate: "certificate",
 }
 

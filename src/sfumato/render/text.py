@@ -161,11 +161,11 @@ def measured_text(measured: Measured) -> str:
 
 
 def _tables_text(measured: Measured) -> str:
-    about, values = mark(measured.first.bayes_error.kind), measured.tables
+    about, values = mark(measured.first.bayes_error.kind), measured.first.tables
     said = [
-        f"{measure.words} {about}{value:.3f} {measure.unit}".rstrip()
-        for measure in TABLE_MEASURES
-        if (value := values[measure.key]) is not None
+        in_unit(f"{measure.words} {about}{value:.3f}", measure.unit)
+        for key, measure in TABLE_MEASURES.items()
+        if (value := values[key]) is not None
     ]
     text = "\n" + ", ".join(said)
     if measured.gain is not None:
@@ -339,7 +339,8 @@ def file_tells(found: Membership | None) -> str:
 
 @show.text.register
 def comparison_text(comparison: Comparison) -> str:
-    """Two tables, one row per mechanism, and one more per mechanism whose users were left out."""
+    """Three tables, one row per mechanism, and one more per mechanism whose users were left
+    out."""
     on, rows = comparison.on, comparison.rows
     categories = isinstance(on, CategoricalData)
     units = {row.loss_unit for row in rows}
@@ -367,6 +368,8 @@ def comparison_text(comparison: Comparison) -> str:
         marks += f"; gap -: {NOTHING_PROVED}"
     if any(map(over_mark, rows)):
         marks += "; ! over its budget here"
+    measures = [measure.head for measure in TABLE_MEASURES.values()]
+    tables = text_table(["other measures", *measures], [tables_line(row) for row in rows])
     heads = [
         *("other users than these", "error, equal shares ↑", "error, one user twice ↑"),
         *("loss, one user twice ↓", "its file tells"),
@@ -374,6 +377,7 @@ def comparison_text(comparison: Comparison) -> str:
     others = text_table(heads, [_other_users_line(row) for row in rows])
     parts = [
         f"{text_table(header, lines)}\n{printable(notes)}\n{marks}",
+        tables,
         f"{others}\none user twice: the user whose doubling is worst; its file tells: how well"
         " anyone with the file tells training points from held-out ones (AUC, 0.5 is a toss)",
     ]
@@ -399,6 +403,13 @@ def _compared_line(row: Compared, loss_form: str) -> list[str]:
         f"{gap.value:.3f}" if gap is not None and proved else "-",
         "own" if found.bayes_error.cell_m is None else f"{found.bayes_error.cell_m:g}",
     ]
+
+
+def tables_line(row: Compared) -> list[str]:
+    """A mechanism's name and what the measures of `TABLE_MEASURES` say of it."""
+    about = mark(row.measured.bayes_error.kind)
+    values = row.measured.tables.values()
+    return [row.name, *("-" if value is None else f"{about}{value:.3f}" for value in values)]
 
 
 def _other_users_line(row: Compared) -> list[str]:
@@ -470,7 +481,7 @@ def _budget(problem: Problem) -> str:
 @show.text.register
 def trade_off_text(trade_off: TradeOff) -> str:
     """The proven curve as a table, and the mechanisms beside it."""
-    found = trade_off.frontier
+    found, unit = trade_off.frontier, trade_off.loss_unit
     bayes, bits = found.bayes, found.information
     at_most = [f"{1 - bound:.4f}" if bayes.proved_anything else "-" for bound in bayes.bound]
     at_least = [f"{bound:.4f}" if bits.proved_anything else "-" for bound in bits.bound]
@@ -484,7 +495,9 @@ def trade_off_text(trade_off: TradeOff) -> str:
         ]
         for at, budget in enumerate(found.budgets)
     ]
-    curve = text_table(["max loss m", "Bayes error ↑", "at most", "info bits ↓", "at least"], lines)
+    curve = text_table(
+        [f"max loss {unit}", "Bayes error ↑", "at most", "info bits ↓", "at least"], lines
+    )
     placed = [
         [
             place.name,
@@ -505,7 +518,7 @@ def trade_off_text(trade_off: TradeOff) -> str:
     notes = f"reports on {found.problem.grid.cell_m:g} m cells; {proved}"
     if any(place.kind != "exact" for place in trade_off.placed):
         notes += "; ≈ estimated from samples"
-    others = text_table(["mechanism", "loss m", "Bayes error ↑", "info bits ↓"], placed)
+    others = text_table(["mechanism", f"loss {unit}", "Bayes error ↑", "info bits ↓"], placed)
     beyond = ""
     if trade_off.beyond:
         beyond = (

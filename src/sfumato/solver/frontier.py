@@ -14,6 +14,7 @@ import numpy as np
 from sfumato.errors import ProblemError
 from sfumato.measure.certificate import Proof, bound_on_the_grid
 from sfumato.measure.objective import Bayes, Information, Objective, blind_leakage
+from sfumato.mechanism.loss import traits_of
 from sfumato.mechanism.simple import Identity, constant
 from sfumato.mechanism.wrap import Snapped
 from sfumato.show import InNotebooks
@@ -74,11 +75,18 @@ class Frontier(InNotebooks):
 
     def __repr__(self) -> str:
         low, high = self.budgets.min(), self.budgets.max()
-        return f"<Frontier at {len(self.budgets)} budgets from {low:g} to {high:g} m>"
+        return (
+            f"<Frontier at {len(self.budgets)} budgets from {low:g} to {high:g} {self.loss_unit}>"
+        )
+
+    @property
+    def loss_unit(self) -> str:
+        """The unit of the budgets."""
+        return traits_of(self.problem.loss).unit
 
     @property
     def budgets(self) -> np.ndarray:
-        """The budgets, in metres."""
+        """The budgets, in the unit of the problem's loss."""
         return self.bayes.budgets
 
     def as_dict(self) -> dict[str, object]:
@@ -129,14 +137,14 @@ def frontier(
     deadline = Deadline.after(time_limit)
     budgets = np.asarray(budgets, dtype=float)
     if budgets.ndim != 1 or not len(budgets) or not np.all((budgets > 0) & np.isfinite(budgets)):
-        raise ProblemError("a frontier needs budgets above 0 metres, all finite")
+        raise ProblemError("a frontier needs budgets above 0, all finite")
     if not gap > 0:
         raise ProblemError(f"the gap must be above 0; got {gap}")
-    smallest = problem.smallest_loss
+    smallest, unit = problem.smallest_loss, traits_of(problem.loss).unit
     if not budgets.min() >= smallest:
         raise ProblemError(
-            f"the smallest budget asked for is {budgets.min():g} m; on this grid no mechanism stays"
-            f" below {smallest:.4g} m: start higher or make the cells smaller"
+            f"the smallest budget asked for is {budgets.min():g} {unit}; on this grid no mechanism"
+            f" stays below {smallest:.4g} {unit}: start higher or make the cells smaller"
         )
     curves = [
         _curve(problem, objective, budgets, gap=gap, deadline=end, progress=progress, watch=watch)
@@ -188,8 +196,8 @@ def _curve(
         tangents.append((proven / unit + price * budget, -price))
         points.append((optimum.loss, optimum.leakage / unit))
         progress(
-            f"{objective.name} at {budget:g} m: {optimum.leakage / unit:.4f}, at least"
-            f" {proven / unit:.4f}"
+            f"{objective.name} at {budget:g} {traits_of(problem.loss).unit}:"
+            f" {optimum.leakage / unit:.4f}, at least {proven / unit:.4f}"
         )
     return curve
 

@@ -89,6 +89,7 @@ class Compared:
             "seed": self.contender.seed,
             "status": self.contender.status,
             **self.measured.as_dict(),
+            **self.measured.tables,
             "bayes_error_over_grids": [error.as_dict() for error in self.measured.over_grids],
             "proved_on_training_data": None if self.gap is None else self.gap.as_dict(),
             "other_shares": None if self.priors is None else self.priors.as_dict(),

@@ -30,10 +30,10 @@ from sfumato.measure.membership import (
 )
 from sfumato.measure.prior import Priors, under_priors
 from sfumato.measure.repeated import Repeated, repeated_reports
-from sfumato.measure.tables import table_measures
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.custom import Recorded
 from sfumato.mechanism.loss import euclidean, traits_of
+from sfumato.show import InNotebooks
 from sfumato.solver.problem import CELL_M
 from sfumato.study.folder import Run, load_run
 from sfumato.study.leave_one_out import LeftOutUser, leave_one_out
@@ -108,7 +108,7 @@ class Attack:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Measured:
+class Measured(InNotebooks):
     """Judgements of one mechanism (or file) by data set, the first one leading, and the extras.
 
     `priors` is None for a file, whose law is not known.  Prints as tables.
@@ -139,16 +139,6 @@ class Measured:
         """The judgement that leads."""
         return next(iter(self.judged.values()))
 
-    @property
-    def exact(self) -> bool:
-        """Whether the figures were computed from a law, not estimated from samples."""
-        return self.first.bayes_error.kind == "exact"
-
-    @property
-    def tables(self) -> dict[str, float | None]:
-        """Other measures of P(secret, report) (`sfumato.measure.tables`)."""
-        return table_measures(self.first.joint, exact=self.exact)
-
     def as_dict(self) -> dict[str, Any]:
         """For JSON: the first data set's figures at the top, the test data's under "test"."""
         label = next(iter(self.judged))
@@ -161,7 +151,7 @@ class Measured:
             "status": self.status,
             "test": None if test is None else test.as_dict(),
             "kind_of_these": self.first.bayes_error.kind,
-            **self.tables,
+            **self.first.tables,
         }
         if self.gain is not None:
             document["g_vulnerability"] = {"gain": self.gain[0], "value": self.gain[1]}

@@ -12,6 +12,8 @@ from sfumato.data.categories import CategoricalData
 from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError
 from sfumato.measure.exact import bayes_error, mutual_information
+from sfumato.mechanism.loss import Loss, euclidean
+from sfumato.show import InNotebooks
 from sfumato.solver.baselines import Coin, Laplace
 from sfumato.solver.frontier import Frontier, frontier
 from sfumato.solver.problem import Problem
@@ -39,7 +41,7 @@ class Placed:
 
 
 @dataclass(frozen=True, eq=False)
-class TradeOff:
+class TradeOff(InNotebooks):
     """The proven curve and the mechanisms beside it."""
 
     frontier: Frontier
@@ -48,25 +50,45 @@ class TradeOff:
     def __str__(self) -> str:
         return show.text(self)
 
+    @property
+    def loss_unit(self) -> str:
+        """The unit of losses and budgets."""
+        return self.frontier.loss_unit
+
     def __repr__(self) -> str:
         names = ", ".join(dict.fromkeys(place.name for place in self.placed))
         return f"<TradeOff at {len(self.frontier.budgets)} budgets, with {names}>"
 
     @property
+    def beside_the_bounds(self) -> list[tuple[Placed, float | None, float | None]]:
+        """Each mechanism, the largest Bayes error and the least information that are possible on
+        the cells at its loss; None where nothing is proved, or not of budgets such as its loss."""
+        budgets, bayes, bits = self.frontier.budgets, self.frontier.bayes, self.frontier.information
+        losses = np.array([one.loss for one in self.placed])
+        within = (budgets.min() <= losses) & (losses <= budgets.max())
+        errors, least = 1 - bayes.bound_at(losses), bits.bound_at(losses)
+        return [
+            (
+                one,
+                float(errors[at]) if within[at] and bayes.proved_anything else None,
+                float(least[at]) if within[at] and bits.proved_anything else None,
+            )
+            for at, one in enumerate(self.placed)
+        ]
+
+    @property
     def beyond(self) -> tuple[str, ...]:
         """Who passes what is proved for reports on the cells: only what reports elsewhere can."""
-        budgets, bayes, bits = self.frontier.budgets, self.frontier.bayes, self.frontier.information
-        within = [
-            one
-            for one in self.placed
-            if one.kind == "exact" and budgets.min() <= one.loss <= budgets.max()
-        ]
-        at = np.array([one.loss for one in within])
-        more = [1 - one.bayes_error for one in within] < bayes.bound_at(at) - _ROUNDING
-        more |= [one.information_bits for one in within] < bits.bound_at(at) - _ROUNDING
-        return tuple(
-            dict.fromkeys(one.name for one, passed in zip(within, more, strict=True) if passed)
+        passed = (
+            one.name
+            for one, error, bits in self.beside_the_bounds
+            if one.kind == "exact"
+            and (
+                (error is not None and one.bayes_error > error + _ROUNDING)
+                or (bits is not None and one.information_bits < bits - _ROUNDING)
+            )
         )
+        return tuple(dict.fromkeys(passed))
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -82,20 +104,24 @@ def trade_off(
     cell_m: float | None,
     cells: int | None,
     gap: float,
+    loss: Loss = euclidean,
     runs: tuple[Path, ...] = (),
     time_limit: float | None = None,
     progress: Callable[[str], None] = lambda text: None,
 ) -> TradeOff:
-    """Prove the frontier and place Laplace, the coin and runs on it."""
+    """Prove the frontier and place Laplace, the coin and runs on it.
+
+    `first` and `last` are budgets in the unit of `loss`.
+    """
     if isinstance(data, CategoricalData):
         raise ProblemError(
             "a frontier is drawn for places; for categories solve at each budget instead"
         )
     if not first < last:
         raise ProblemError(
-            f"the budgets run from {first:g} to {last:g} m; expected the first below the last"
+            f"the budgets run from {first:g} to {last:g}; expected the first below the last"
         )
-    problem = Problem(data, max_loss=last, cell_m=cell_m, cells=cells)
+    problem = Problem(data, max_loss=last, cell_m=cell_m, cells=cells, loss=loss)
     budgets = np.linspace(first, last, points)
     loaded = [load_run(folder) for folder in runs]
     check_planes(
@@ -112,7 +138,7 @@ def trade_off(
         (Laplace(), budgets[:: max(1, -(-points // _LAPLACE_POINTS))]),
     ):
         for budget in chosen:
-            progress(f"{solver.name} at {budget:g} m")
+            progress(f"{solver.name} at {budget:g} {found.loss_unit}")
             measured = solve(replace(problem, max_loss=float(budget)), solver).measured
             figures = (
                 measured.loss.value,
