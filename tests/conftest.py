@@ -15,9 +15,10 @@ from tests.requirements import wanting
 settings.register_profile("fixed", max_examples=40, derandomize=True, deadline=None, database=None)
 settings.load_profile("fixed")
 
-# Strict JAX, read when it is first imported: no silent broadcasting over a new axis, no key used
-# twice.  (Strict dtypes are left out: Optax's own Adam raises a float to a whole number.)
+# Strict JAX, read when it is first imported: no silent broadcasting over a new axis, no silent
+# change of dtype, no key used twice.
 os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
+os.environ.setdefault("JAX_NUMPY_DTYPE_PROMOTION", "strict")
 os.environ.setdefault("JAX_DEBUG_KEY_REUSE", "true")
 
 _ROOT = Path(__file__).resolve().parent.parent

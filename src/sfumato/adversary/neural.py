@@ -1,7 +1,6 @@
 """The paper's adversary: a small neural classifier trained on cross entropy."""
 
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,7 +44,7 @@ class Neural(Adversary):
         import jax
         import jax.numpy as jnp
 
-        from sfumato.nets import glorot
+        from sfumato.nets import fit_classifier, glorot
 
         centre = reports.mean(axis=0)
         scale = max(float(np.abs(reports - centre).max()), 1e-9)
@@ -53,7 +52,7 @@ class Neural(Adversary):
         start, shuffle = jax.random.split(jax.random.key(seed))
         net = glorot(start, (2, *self.hidden, secrets))
         batch = min(self.batch, len(reports))
-        net = _train(
+        net = fit_classifier(
             net,
             shuffle,
             inputs,
@@ -80,60 +79,3 @@ class NeuralAttacker(Attacker):
         scores = self.net(jnp.asarray((reports - self.centre) / self.scale, dtype=jnp.float32))
         chances = np.asarray(jax.nn.softmax(scores), dtype=float)
         return chances / chances.sum(axis=1, keepdims=True)
-
-
-def _train(
-    net: Any,
-    key: Any,
-    inputs: Any,
-    secret: Any,
-    *,
-    epochs: int,
-    batch: int,
-    rate: float = field(repr=False),
-) -> Any:
-    return _compiled()(net, key, inputs, secret, epochs=epochs, batch=batch, rate=rate)
-
-
-def _compiled() -> Any:
-    """The training loop, traced once per shape; JAX is imported only when a net is trained."""
-    global _LOOP
-    if _LOOP is None:
-        import jax
-        import optax
-
-        @partial(jax.jit, static_argnames=("epochs", "batch"))
-        def loop(
-            net: Any, key: Any, inputs: Any, secret: Any, *, epochs: int, batch: int, rate: float
-        ) -> Any:
-            optimiser = optax.adam(rate)
-            steps = len(inputs) // batch
-
-            def step(state: Any, rows: Any) -> Any:
-                net, moments = state
-
-                def cost(net: Any) -> Any:
-                    scores = net(inputs[rows])
-                    return optax.softmax_cross_entropy_with_integer_labels(
-                        scores, secret[rows]
-                    ).mean()
-
-                change, moments = optimiser.update(jax.grad(cost)(net), moments)
-                return (optax.apply_updates(net, change), moments), None
-
-            def epoch(state: Any, key: Any) -> Any:
-                rows = jax.random.permutation(key, len(inputs))[: steps * batch].reshape(
-                    steps, batch
-                )
-                return jax.lax.scan(step, state, rows)
-
-            (net, _), _ = jax.lax.scan(
-                epoch, (net, optimiser.init(net)), jax.random.split(key, epochs)
-            )
-            return net
-
-        _LOOP = loop
-    return _LOOP
-
-
-_LOOP: Any = None

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from sfumato.nets import Net
+from sfumato.nets import Net, mixing_dtypes
 
 _CLIP = 1.0  # norm of a gradient
 _PENALTY = 10.0  # of the augmented multipliers
@@ -20,7 +20,7 @@ _PLACES_UNTIL = 0.5
 _LIMIT_PENALTY = 3.0
 _DISTILLATION = 1.0  # weight of the divergence from the teacher's law
 _LEAST = 1e-10  # below it a report counts as never sent: its posterior would have no finite slope
-_ADAM = optax.chain(optax.clip_by_global_norm(_CLIP), optax.scale_by_adam())
+_ADAM = mixing_dtypes(optax.chain(optax.clip_by_global_norm(_CLIP), optax.scale_by_adam()))
 
 
 class Weights(NamedTuple):
@@ -120,7 +120,7 @@ def learn(
     distilling = data.teacher_law is not None
 
     def step(state: State, number: Any) -> tuple[State, dict]:
-        done = share[0] + (share[1] - share[0]) * (number - first) / steps
+        done = share[0] + (share[1] - share[0]) * jnp.float32(number - first) / steps
         rise = 1.0 if distilling else jnp.clip(done / _SHARP_BY, 0.0, 1.0)
         sharpness = jnp.exp(jnp.log(_FIRST) + (jnp.log(_LAST) - jnp.log(_FIRST)) * rise)
         early = 0.0 if distilling else jnp.clip(1 - done / _INFORMATION_UNTIL, 0.0, 1.0)

@@ -14,13 +14,14 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from sfumato.nets import Net
+from sfumato.nets import Net, mixing_dtypes
 from sfumato.solver.game.draws import HELD_COPIES, Draws, draws_of_round, stratified
 from sfumato.solver.game.frame import Frame
 from sfumato.solver.game.payoff import CrossEntropy
 from sfumato.solver.game.settings import ClassifierConfig, GameSettings, LaplaceStart
 
-ADAM = optax.scale_by_adam(eps=1e-7)  # Keras's epsilon: the paper used TensorFlow and Keras
+# Keras's epsilon: the paper used TensorFlow and Keras
+ADAM = mixing_dtypes(optax.scale_by_adam(eps=1e-7))
 
 # Settings that a round does not depend on, made equal so that they do not compile it again.
 _NOT_IN_A_ROUND: dict[str, Any] = {
