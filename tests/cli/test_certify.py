@@ -3,14 +3,12 @@
 import json
 import shutil
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sfumato.solver.exact import solver as optimum
-from sfumato.solver.exact.plane_proof import split_to_keep, split_until
+from sfumato.solver.exact import plane_proof
 from sfumato.study.folder import load_run
 
 KEYS = {"leakage", "bound_grid", "bound_plane", "gap", "objective", "max_loss", "data_hash"}
@@ -21,8 +19,7 @@ EXACT = ("--solver", "exact", "--cell-m", 70)
 def short_plane_proofs(monkeypatch):
     """Two rounds of splitting: on cells as coarse as these more would not come close, and take
     minutes."""
-    monkeypatch.setattr(optimum, "split_until", partial(split_until, max_rounds=2))
-    monkeypatch.setattr(optimum, "split_to_keep", partial(split_to_keep, max_rounds=2))
+    monkeypatch.setattr(plane_proof, "_MAX_ROUNDS", 2)
 
 
 @pytest.fixture

@@ -28,8 +28,7 @@ from sfumato.measure.certificate import (
 from sfumato.measure.objective import Bayes, Gain, Information, Objective
 from sfumato.mechanism.channel import Channel
 from sfumato.solver import Exact, Problem
-from sfumato.solver.exact import best_within, task_of
-from sfumato.solver.exact.plane_proof import split_until
+from sfumato.solver.exact import best_within, plane_proof, task_of
 from sfumato.study.solve import solve
 
 OBJECTIVES: tuple[Objective, ...] = (Bayes(), Information(), Gain("guess-or-pass"))
@@ -335,18 +334,15 @@ def test_the_bound_over_all_cells_is_at_most_the_bound_over_the_listed_ones() ->
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=lambda one: one.name)
-def test_the_plane_bound_is_below_the_grid_bound_is_below_the_leakage(objective: Objective) -> None:
+def test_the_plane_bound_is_below_the_grid_bound_is_below_the_leakage(
+    objective: Objective, monkeypatch: pytest.MonkeyPatch
+) -> None:
     problem = problem_of(objective=objective, cell_m=50.0, region=Region((100.0, 80.0), 500.0))
-    task = task_of(problem)
+    monkeypatch.setattr(plane_proof, "_MAX_ROUNDS", 2)
     optimum = best_within(problem, gap=1e-4)
-    cells = split_until(
-        task,
-        problem.places,
-        Cells.over(problem.grid, problem.reports),
-        optimum.scores,
-        optimum.multipliers,
-        goal=optimum.bound,
-        max_rounds=2,
+    on_cells = plane_proof.OnCells(task_of(problem), problem.places, optimum.multipliers)
+    cells = plane_proof.split_until(
+        on_cells, Cells.over(problem.grid, problem.reports), optimum.scores, goal=optimum.bound
     )
     on_plane = PlaneProof(cells.cells, cells.scores, cells.multipliers)
     whole = Certificate.of(

@@ -6,7 +6,7 @@ from sfumato.data.grid import Grid
 from sfumato.measure.bound import Claim, bound_plane
 from sfumato.measure.cells import Cells
 from sfumato.solver.exact.column_generation import generate_columns
-from sfumato.solver.exact.plane_proof import split_to_keep, split_until, values_off_grid
+from sfumato.solver.exact.plane_proof import OnCells, split_to_keep, split_until, values_off_grid
 from tests.solver.exact.programs import scattered, task_of
 
 GRID = Grid(side_m=100.0, cells=10, centre=(50.0, 50.0))
@@ -21,14 +21,9 @@ def test_splitting_cells_brings_the_plane_near_the_grid_and_the_checker_agrees(
     best = generate_columns(task, gap=1e-6)
     claim = Claim(joint, "information" if information else "bayes", max_loss=25.0)
     rough = bound_plane(claim, best.scores, best.multipliers, truths, Cells.over(GRID, centres))
-    proof = split_until(
-        task,
-        truths,
-        Cells.over(GRID, centres),
-        best.scores,
-        best.multipliers,
-        goal=best.bound - 0.01,
-    )
+    on_cells = OnCells(task, truths, best.multipliers)
+    cells = Cells.over(GRID, centres)
+    proof = split_until(on_cells, cells, best.scores, goal=best.bound - 0.01)
     fine = bound_plane(claim, proof.scores, proof.multipliers, truths, proof.cells)
     assert fine == pytest.approx(proof.bound, abs=1e-9)
     assert rough <= fine <= best.bound
@@ -46,18 +41,11 @@ def test_values_that_fit_the_plane_prove_more_than_the_grids_own(information: bo
     assert (
         best.leakage > blind and bound <= best.leakage
     )  # more reports to choose from than the grid has
-    proof = split_to_keep(
-        task, truths, Cells.over(GRID, centres), values, multipliers, slack=0.01, max_rounds=6
-    )
+    cells = Cells.over(GRID, centres)
+    proof = split_to_keep(OnCells(task, truths, multipliers), cells, values, slack=0.01)
     checked_bound = bound_plane(claim, proof.scores, proof.multipliers, truths, proof.cells)
     assert proof.bound <= checked_bound + 1e-9
     assert bound - 0.01 - 1e-9 <= checked_bound <= bound + 1e-4
-    before = split_until(
-        task,
-        truths,
-        Cells.over(GRID, centres),
-        best.scores,
-        best.multipliers,
-        goal=best.bound - 0.01,
-    )
+    on_grid = OnCells(task, truths, best.multipliers)
+    before = split_until(on_grid, cells, best.scores, goal=best.bound - 0.01)
     assert checked_bound > before.bound

@@ -82,7 +82,6 @@ def generate_columns(
     task.check_feasible(least)
     curve = partial(Information, prior=task.prior) if task.information else Vulnerability
     budgets = Budgets.of(task, least)
-    truths = task.joint.shape[1]
     active = _first(task, first_reports, budgets, where, all_at_once)
     everything = len(active) == task.report_count
     touched, dropped = np.zeros((2, task.report_count), dtype=bool)
@@ -91,7 +90,7 @@ def generate_columns(
     goal = 0.9 * gap if everything else max(0.6 * gap, 0.02)
     for round_number in range(1, max_rounds + 1):
         loss = task.loss_of(active)
-        allowed = budgets.allowed(task, loss)
+        allowed = budgets.allowed(loss)
         if allowed is not None:  # reports that no truth may make
             usable = allowed.any(axis=0)
             active, loss, allowed = active[usable], loss[:, usable], allowed[:, usable]
@@ -113,10 +112,8 @@ def generate_columns(
         if missing <= gap or everything or deadline.passed:
             break
         goal = max(min(goal, 0.15 * missing), 0.6 * gap)
-        if (
-            missing > 8 * gap
-            # dropped at most once, and only early: without mass it may still pin the scores
-        ):
+        # dropped at most once, and only early: without mass it may still pin the scores
+        if missing > 8 * gap:
             idle = active[task.truth_mass @ law < 0.3 / len(active)]
             idle = idle[~dropped[idle]]
             dropped[idle] = True
@@ -133,15 +130,9 @@ def generate_columns(
     leakage, law, active, mean_loss = best
     used = law.sum(axis=0) > 0
     return Optimum(
-        law[:, used],
-        active[used],
-        shares,
-        multipliers,
-        leakage,
-        bound,
-        mean_loss,
-        round_number,
-        truths * int(touched.sum()),
+        *(law[:, used], active[used], shares, multipliers, leakage, bound, mean_loss),
+        rounds=round_number,
+        pairs_touched=task.joint.shape[1] * int(touched.sum()),
     )
 
 

@@ -21,12 +21,10 @@ from sfumato.solver.deadline import NEVER, Deadline
 from sfumato.solver.exact.leakage_curves import Information, Vulnerability, longest_step
 from sfumato.solver.exact.newton_system import Pieces, smaller_side
 
-_CORRECTORS = (
-    3  # extra solves per factorisation that pull outliers back to the central path (Gondzio 1996)
-)
+# extra solves per factorisation that pull outliers back to the central path (Gondzio 1996)
+_CORRECTORS = 3
 _START_ROUNDS = 200
 _IN_CACHE = 16_384  # pairs worked on at a time, so that what a step makes stays in the cache
-
 
 Curve = Callable[[np.ndarray, float], Vulnerability | Information]  # of P(report, secret), barrier
 
@@ -52,9 +50,7 @@ class Point:
     given."""
 
     mechanism: np.ndarray  # truths x reports
-    shares: (
-        np.ndarray
-    )  # reports x guesses, probability vectors: the scores, or the posteriors of information
+    shares: np.ndarray  # reports x guesses, probability vectors: scores, or the posteriors
     multipliers: np.ndarray  # one per budget
     leakage: float
     bound: float
@@ -92,10 +88,8 @@ def solve_restricted(
             state.factor()
         except np.linalg.LinAlgError:
             break
-        shortest = state.advance(share * together / state.pairs)
-        share *= (
-            0.5 if shortest > 0.7 else 1.0 if shortest > 0.3 else 1.5 if shortest > 0.1 else 3.0
-        )
+        short = state.advance(share * together / state.pairs)
+        share *= 0.5 if short > 0.7 else 1.0 if short > 0.3 else 1.5 if short > 0.1 else 3.0
         share = min(0.9, max(0.05, share))
     assert best is not None
     return best
@@ -108,9 +102,9 @@ def central_start(problem: Restricted) -> tuple[np.ndarray, float, np.ndarray]:
     Reduced costs k c (d - d_min + width) then make every product the same: a point on the central
     path.
     """
-    over = (
-        problem.loss if problem.allowed is None else np.where(problem.allowed, problem.loss, np.inf)
-    )
+    over = loss = problem.loss
+    if problem.allowed is not None:
+        over, loss = np.where(problem.allowed, loss, np.inf), np.where(problem.allowed, loss, 0.0)
     least = over.min(axis=1)
     over = over - least[:, None]
     if not problem.charges.shape[1]:
@@ -119,7 +113,6 @@ def central_start(problem: Restricted) -> tuple[np.ndarray, float, np.ndarray]:
     charge = problem.charges.sum(axis=1)
     floor = problem.charges.T @ least
     room = problem.limits - floor
-    loss = problem.loss if problem.allowed is None else np.where(problem.allowed, problem.loss, 0.0)
     free = charge == 0  # truths that no live budget touches
     charge = np.where(free, charge[~free].min(initial=1.0), charge)
     sharpness = over.shape[1] / charge.mean() / float(np.min(room / problem.charges.sum(axis=0)))
@@ -164,9 +157,9 @@ class _State:
     def __init__(self, problem: Restricted, curve: Curve) -> None:
         self.weights, self.charges, self.limits = problem.weights, problem.charges, problem.limits
         self.barred = None if problem.allowed is None or problem.allowed.all() else ~problem.allowed
-        self.loss = (
-            problem.loss if self.barred is None else np.where(self.barred, 0.0, problem.loss)
-        )
+        self.loss = problem.loss
+        if self.barred is not None:
+            self.loss = np.where(self.barred, 0.0, problem.loss)
         self.law, sharpness, gaps = central_start(problem)
         self.joint_zx = self.law.T @ self.weights
         barrier = float(self.joint_zx.max())
@@ -203,12 +196,11 @@ class _State:
         costs lag behind."""
         leakage = self.leak.leakage(self.joint_zx)
         if not self.leak.curved:
-            reduced = (
-                self.reduced if self.barred is None else np.where(self.barred, np.inf, self.reduced)
-            )
-            return leakage, float(
-                np.sum(self.values + reduced.min(axis=1)) - self.multipliers @ self.limits
-            )
+            reduced = self.reduced
+            if self.barred is not None:
+                reduced = np.where(self.barred, np.inf, reduced)
+            floor = np.sum(self.values + reduced.min(axis=1))
+            return leakage, float(floor - self.multipliers @ self.limits)
         cost = self._cost()
         bound = float(cost.min(axis=1).sum() - self.multipliers @ self.limits)
         cost -= self.values[:, None]
@@ -227,19 +219,12 @@ class _State:
         self.ratio = self.law / self.reduced
         curvature = np.empty((self.law.shape[1], guesses, guesses))
         rows, columns = self._upper
-        curvature[:, rows, columns] = curvature[:, columns, rows] = (
-            self._pair_weights @ self.ratio
-        ).T
+        products = (self._pair_weights @ self.ratio).T
+        curvature[:, rows, columns] = curvature[:, columns, rows] = products
         self.small = self.leak.factor(curvature)
+        corner = self.spare / self.multipliers
         self.dense = smaller_side(
-            Pieces(
-                self.ratio,
-                self.loss,
-                self.weights,
-                self.small,
-                self.charges,
-                self.spare / self.multipliers,
-            )
+            Pieces(self.ratio, self.loss, self.weights, self.small, self.charges, corner)
         )
 
     def _direction(self, target: float, bends: _Bends) -> _Move:
@@ -248,33 +233,26 @@ class _State:
         law, reduced = np.empty_like(self.law), np.empty_like(self.law)
         push, rows, spent = np.zeros((law.shape[1], guesses)), np.empty(truths), np.empty(truths)
         for block in self._blocks:  # what each pair aims at, kept in `law`
-            aim = np.divide(
-                target - bends.law[block] if bends.law.ndim == 2 else target,
-                self.reduced[block],
-                out=law[block],
-            )
+            wanted = target - bends.law[block] if bends.law.ndim == 2 else target
+            aim = np.divide(wanted, self.reduced[block], out=law[block])
             aim -= self.law[block]
             if self.drift is not None:
                 aim -= self.ratio[block] * self.drift[block]
             if self.barred is not None:
                 aim[self.barred[block]] = 0.0
             push += aim.T @ self.weights[block]
-            rows[block], spent[block] = (
-                aim.sum(axis=1),
-                np.einsum("wz,wz->w", aim, self.loss[block]),
-            )
+            rows[block] = aim.sum(axis=1)
+            spent[block] = np.einsum("wz,wz->w", aim, self.loss[block])
         spare_aim = target - self.spare * self.multipliers - bends.spare
         bent = self._through(push + self.leak.pressure(target, bends.slack))
         for block in self._blocks:
             weights, ratio = self.weights[block], self.ratio[block]
             rows[block] -= np.einsum("wa,wa->w", weights, ratio @ bent)
             spent[block] -= np.einsum("wa,wa->w", weights, (ratio * self.loss[block]) @ bent)
-        right = [
-            -rows - (self.law.sum(axis=1) - 1.0),
-            -self.charges.T @ spent - spare_aim / self.multipliers,
-        ]
-        right[1] += self.limits - self._spent(self.law) - self.spare
-        values, multipliers = np.split(self.dense.solve(np.concatenate(right)), [truths])
+        right = -self.charges.T @ spent - spare_aim / self.multipliers
+        right += self.limits - self._spent(self.law) - self.spare
+        right = np.concatenate([-rows - (self.law.sum(axis=1) - 1.0), right])
+        values, multipliers = np.split(self.dense.solve(right), [truths])
         price = self.charges @ multipliers
         push = np.zeros_like(push)
         for block in self._blocks:
@@ -295,9 +273,8 @@ class _State:
 
     def _through(self, push: np.ndarray) -> np.ndarray:
         """F F' push, report by report."""
-        return np.matmul(self.small, np.matmul(self.small.transpose(0, 2, 1), push[:, :, None]))[
-            :, :, 0
-        ]
+        inner = np.matmul(self.small.transpose(0, 2, 1), push[:, :, None])
+        return np.matmul(self.small, inner)[:, :, 0]
 
     def _lengths(self, move: _Move) -> tuple[float, float]:
         slack, scores = self.leak.longest(move.scores, move.slack)
@@ -314,12 +291,10 @@ class _State:
         """The bends of law x reduced after looking ahead along the move."""
         bent = np.empty_like(self.law)
         for block in self._blocks:
-            product = (self.law[block] + ahead * move.law[block]) * (
-                self.reduced[block] + behind * move.reduced[block]
-            )
-            np.subtract(
-                bend[block] if bend.ndim == 2 else 0.0, _towards(product, target), out=bent[block]
-            )
+            product = self.law[block] + ahead * move.law[block]
+            product *= self.reduced[block] + behind * move.reduced[block]
+            before = bend[block] if bend.ndim == 2 else 0.0
+            np.subtract(before, _towards(product, target), out=bent[block])
         return bent
 
     def advance(self, target: float) -> float:
@@ -332,16 +307,14 @@ class _State:
             if min(primal, dual) > 0.9:
                 break
             ahead, behind = min(1.0, 1.5 * primal + 0.1), min(1.0, 1.5 * dual + 0.1)
-            slacks = (self.leak.slack + ahead * move.slack) * (
-                self.leak.scores + behind * move.scores
-            )
-            spares = (self.spare + ahead * move.spare) * (
-                self.multipliers + behind * move.multipliers
-            )
+            slacks = self.leak.slack + ahead * move.slack
+            spares = self.spare + ahead * move.spare
+            scores = self.leak.scores + behind * move.scores
+            prices = self.multipliers + behind * move.multipliers
             bends = _Bends(
                 self._bend(bends.law, move, ahead, behind, target),
-                bends.slack - _towards(slacks, target),
-                bends.spare - _towards(spares, target),
+                bends.slack - _towards(slacks * scores, target),
+                bends.spare - _towards(spares * prices, target),
             )
             other = self._direction(target, bends)
             lengths = self._lengths(other)
@@ -354,7 +327,8 @@ class _State:
         self.spare = self.spare + primal * move.spare
         self.multipliers = self.multipliers + dual * move.multipliers
         self.values = self.values + dual * move.values
-        self.leak.move(self.joint_zx, move.scores, move.slack, primal, dual)
+        scores, slack = self.leak.scores + dual * move.scores, self.leak.slack + primal * move.slack
+        self.leak.move(self.joint_zx, scores, slack)
         return min(primal, dual)
 
 

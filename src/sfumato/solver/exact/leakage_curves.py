@@ -56,17 +56,9 @@ class Vulnerability:
     def longest(self, change: np.ndarray, slack_change: np.ndarray) -> tuple[float, float]:
         return longest_step(self.slack, slack_change), longest_step(self.scores, change)
 
-    def move(
-        self,
-        joint_zx: np.ndarray,
-        change: np.ndarray,
-        slack_change: np.ndarray,
-        primal: float,
-        dual: float,
-    ) -> None:
-        self.scores = self.scores + dual * change
-        self.scores /= self.scores.sum(axis=1, keepdims=True)
-        slack = self.slack + primal * slack_change
+    def move(self, joint_zx: np.ndarray, scores: np.ndarray, slack: np.ndarray) -> None:
+        """To the law's new table, and to new scores and slacks up to rounding."""
+        self.scores = scores / scores.sum(axis=1, keepdims=True)
         top = (slack + joint_zx).mean(axis=1, keepdims=True)  # remove the drift of rounding
         self.slack = np.maximum(top - joint_zx, 1e-3 * slack)
 
@@ -120,14 +112,7 @@ class Information:
     def longest(self, change: np.ndarray, slack_change: np.ndarray) -> tuple[float, float]:
         return 1.0, 1.0
 
-    def move(
-        self,
-        joint_zx: np.ndarray,
-        change: np.ndarray,
-        slack_change: np.ndarray,
-        primal: float,
-        dual: float,
-    ) -> None:
+    def move(self, joint_zx: np.ndarray, scores: np.ndarray, slack: np.ndarray) -> None:
         self._see(joint_zx)
 
     def leakage(self, joint_zx: np.ndarray) -> float:
@@ -145,7 +130,6 @@ def _orthogonal_to(vectors: np.ndarray) -> np.ndarray:
 def longest_step(value: np.ndarray, change: np.ndarray) -> float:
     """Largest step in [0, 1] that keeps value + step * change at or above 0."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        worst = np.fmax.reduce(
-            np.ravel(-change / value), initial=0.0
-        )  # 0/0, a barred pair, is skipped
+        # 0/0, a barred pair, is skipped
+        worst = np.fmax.reduce(np.ravel(-change / value), initial=0.0)
     return min(1.0, _TO_BOUNDARY / worst) if worst > 0 else 1.0

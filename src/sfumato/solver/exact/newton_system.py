@@ -13,12 +13,8 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.blas import dsyrk, dtrsm
 
-_SHIFTS = (
-    1e-14,
-    1e-12,
-    1e-10,
-    1e-8,
-)  # added to the unit diagonal, in turn, until the factor exists
+# added to the unit diagonal, in turn, until the factor exists
+_SHIFTS = 1e-14, 1e-12, 1e-10, 1e-8
 
 
 @dataclass(frozen=True)
@@ -116,9 +112,8 @@ class ReportSide:
 def smaller_side(pieces: Pieces) -> TruthSide | ReportSide:
     """The system on the side that costs less."""
     truths, reports = pieces.ratio.shape
-    return (
-        ReportSide(pieces) if 1.2 * reports * pieces.small.shape[2] < truths else TruthSide(pieces)
-    )
+    few_reports = 1.2 * reports * pieces.small.shape[2] < truths
+    return ReportSide(pieces) if few_reports else TruthSide(pieces)
 
 
 def _moments(pieces: Pieces) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -4,21 +4,26 @@ bound over all reports.
 A report z is worth nothing to the optimum if some scores s_z make every truth's cost at z at least
 that truth's value u_w. If each truth has one owner x the least such scores are
 s(x) = max over truths of x of [ v_w - lambda d(w,z) ]_+  (information: c(x) = p(x) max exp(...)),
-and they exist iff they sum to at most 1. Shared truths need a tiny program per report
-(least_scores).
+and they exist iff they sum to at most 1. Shared truths need a tiny convex program per report, many
+at once (`least_scores`): given what each truth needs at z, find scores with
+P(.|w) . s_z >= need(w,z) - theta  for all w and the least theta. theta <= 0 proves that z cannot
+help.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.solver.exact.least_scores import least_scores
 from sfumato.solver.exact.task import Task
 
 _BATCH = (100, 400)  # reports added per round, at least and at most; between them 1 % of all
 # of the prior in each posterior: keeps its logarithm finite and costs at most this much of the
 # bound
 _MIX = 1e-11
+_PRECISION = 1e-5  # theta is found to about this; what is missed only loosens the bound
+
+Allowed = Callable[[np.ndarray], np.ndarray | None]  # a loss table -> which pairs, None for all
 
 
 @dataclass(frozen=True)
@@ -30,21 +35,21 @@ class Budgets:
     limits: np.ndarray
     live: np.ndarray  # which budgets leave room
     tight: np.ndarray  # which truths have no choice
+    cap: float | None
 
     @classmethod
     def of(cls, task: Task, least: np.ndarray) -> "Budgets":
         charges, limits = task.budgets()
         floor = charges.T @ least
         live = limits - floor > 1e-9 * np.maximum(floor, 1e-3 * charges.sum(axis=0))
-        return cls(
-            least, charges[:, live], limits[live], live, np.any(charges[:, ~live] > 0, axis=1)
-        )
+        tight = np.any(charges[:, ~live] > 0, axis=1)
+        return cls(least, charges[:, live], limits[live], live, tight, task.cap)
 
-    def allowed(self, task: Task, loss: np.ndarray) -> np.ndarray | None:
+    def allowed(self, loss: np.ndarray) -> np.ndarray | None:
         """Pairs that the cap and the tight budgets leave; None when all are."""
         allowed = None
-        if task.cap is not None:
-            allowed = loss <= np.maximum(task.cap, self.least)[:, None] * (1 + 1e-12)
+        if self.cap is not None:
+            allowed = loss <= np.maximum(self.cap, self.least)[:, None] * (1 + 1e-12)
         if self.tight.any():
             nearest = loss <= (self.least * (1 + 1e-9) + 1e-12)[:, None]
             allowed = np.where(self.tight[:, None], nearest, True if allowed is None else allowed)
@@ -57,12 +62,8 @@ class Budgets:
         near = task.loss_of(active).min(axis=1)
         if task.cap is not None and not np.all(near <= task.cap):
             return False
-        return bool(
-            np.all(
-                self.limits - self.charges.T @ near
-                >= 0.5 * (self.limits - self.charges.T @ self.least)
-            )
-        )
+        room = self.limits - self.charges.T @ self.least
+        return bool(np.all(self.limits - self.charges.T @ near >= 0.5 * room))
 
 
 def price_tight(
@@ -76,30 +77,15 @@ def price_tight(
     """
     charges = task.budgets()[0]
     tight_charge = charges[:, ~budgets.live].sum(axis=1)
-    values, needed = np.full(len(tight_charge), np.inf), 0.0
-    for final in (False, True):
-        for indices in task.chunks():
-            loss = task.loss_of(indices)
-            cost = cost_of(task, shares[indices], loss, charges @ multipliers, None)
-            allowed = budgets.allowed(task, loss)
-            assert allowed is not None
-            if not final:
-                values = np.minimum(values, np.where(allowed, cost, np.inf).min(axis=1))
-                continue
-            barred = ~allowed & budgets.tight[:, None]
-            if task.cap is not None:
-                barred &= loss <= task.cap * (1 + 1e-12)
-            rows, columns = np.nonzero(barred)
-            short = values[rows] - cost[rows, columns]
-            needed = max(
-                needed,
-                float(
-                    np.max(
-                        short / (tight_charge[rows] * (loss[rows, columns] - budgets.least[rows])),
-                        initial=0.0,
-                    )
-                ),
-            )
+    prices = charges @ multipliers
+    values, needed = least_costs(task, shares, prices, budgets.allowed), 0.0
+    for _, loss, cost in costs(task, shares, prices, task.within_cap):
+        allowed = budgets.allowed(loss)
+        assert allowed is not None
+        rows, columns = np.nonzero(~allowed & budgets.tight[:, None] & np.isfinite(cost))
+        dearer = tight_charge[rows] * (loss[rows, columns] - budgets.least[rows])
+        short = (values[rows] - cost[rows, columns]) / dearer
+        needed = max(needed, float(np.max(short, initial=0.0)))
     best = (-np.inf, multipliers)
     for size in needed * 10.0 ** np.arange(0, -7, -1):
         trial = multipliers.copy()
@@ -111,14 +97,35 @@ def price_tight(
 def whole_bound(task: Task, shares: np.ndarray, multipliers: np.ndarray) -> float:
     """The bound that shares and multipliers prove over all reports."""
     charges, limits = task.budgets()
-    floor = np.full(len(charges), np.inf)
-    for indices in task.chunks():
-        loss = task.loss_of(indices)
-        allowed = None if task.cap is None else loss <= task.cap * (1 + 1e-12)
-        floor = np.minimum(
-            floor, cost_of(task, shares[indices], loss, charges @ multipliers, allowed).min(axis=1)
-        )
+    floor = least_costs(task, shares, charges @ multipliers, task.within_cap)
     return float(floor.sum() - multipliers @ limits)
+
+
+def costs(
+    task: Task,
+    shares: np.ndarray,
+    prices: np.ndarray,
+    allowed: Allowed,
+    size_limit: int = 4_000_000,
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Reports in pieces, with the loss and the cost of every truth at them."""
+    for indices in task.chunks(size_limit):
+        loss = task.loss_of(indices)
+        yield indices, loss, cost_of(task, shares[indices], loss, prices, allowed(loss))
+
+
+def least_costs(
+    task: Task,
+    shares: np.ndarray,
+    prices: np.ndarray,
+    allowed: Allowed,
+    size_limit: int = 4_000_000,
+) -> np.ndarray:
+    """The least cost of each truth over all reports."""
+    floor = np.full(len(prices), np.inf)
+    for _, _, cost in costs(task, shares, prices, allowed, size_limit):
+        np.minimum(floor, cost.min(axis=1), out=floor)
+    return floor
 
 
 def _spread(task: Task, worst: np.ndarray, price_of_loss: float) -> np.ndarray:
@@ -153,7 +160,7 @@ def price(
     own = _positive(task, own)
     shares[active] = own
     loss = task.loss_of(active)
-    values = cost_of(task, own, loss, price_of_loss, budgets.allowed(task, loss)).min(axis=1)
+    values = cost_of(task, own, loss, price_of_loss, budgets.allowed(loss)).min(axis=1)
     is_active = np.zeros(task.report_count, dtype=bool)
     is_active[active] = True
     floor, worst = values.copy(), np.zeros(task.report_count)
@@ -162,7 +169,7 @@ def price(
         if not len(indices):
             continue
         loss = task.loss_of(indices)
-        allowed = budgets.allowed(task, loss)
+        allowed = budgets.allowed(loss)
         found = scores_for(task, needs(task, values, price_of_loss, loss, budgets))
         cost = cost_of(task, found, loss, price_of_loss, allowed)
         shares[indices] = found
@@ -178,7 +185,7 @@ def needs(
     """What the scores at each report must give each truth so that it keeps its value; -inf where
     the pair is barred."""
     need = (values[:, None] - price_of_loss[:, None] * loss) / task.truth_mass[:, None]
-    allowed = budgets.allowed(task, loss)
+    allowed = budgets.allowed(loss)
     if allowed is not None:
         need[~allowed] = -np.inf
     return need
@@ -220,3 +227,81 @@ def cost_of(
     if allowed is not None:
         cost[~allowed] = np.inf
     return cost
+
+
+def least_scores(
+    conditional: np.ndarray, need: np.ndarray, prior: np.ndarray | None = None
+) -> np.ndarray:
+    """Scores, reports x guesses: mixture weights; with `prior`, the c of scores log(c / prior).
+
+    conditional: truths x guesses, G(w,a) / p(w).  need: truths x reports, -inf where a pair is
+    barred.  Truths with the same P(.|w) count once, by their largest need.
+    """
+    rows, member = np.unique(np.round(conditional, 12), axis=0, return_inverse=True)
+    member = member.ravel()
+    order = np.argsort(member, kind="stable")
+    starts = np.flatnonzero(np.diff(member[order], prepend=-1))
+    asked = np.maximum.reduceat(need[order], starts, axis=0).T  # reports x groups
+    asked = np.where(np.isneginf(asked), -1e6, asked)
+    reports, guesses = len(asked), rows.shape[1]
+    scores = np.tile(np.full(guesses, 1.0 / guesses) if prior is None else prior, (reports, 1))
+    theta = np.max(asked - _value(scores, rows, prior), axis=1) + 1.0
+    weight = 4.0
+    limit = (len(rows) + guesses) / _PRECISION
+    while weight < limit:
+        weight = min(weight * 6.0, limit)
+        for _ in range(4):
+            scores, theta = _newton(scores, theta, rows, asked, prior, weight)
+    return scores / scores.sum(axis=1, keepdims=True)
+
+
+def _value(scores: np.ndarray, rows: np.ndarray, prior: np.ndarray | None) -> np.ndarray:
+    """What the scores give each group of truths, reports x groups."""
+    return scores @ rows.T if prior is None else np.log(scores / prior) @ rows.T
+
+
+def _newton(
+    scores: np.ndarray,
+    theta: np.ndarray,
+    rows: np.ndarray,
+    asked: np.ndarray,
+    prior: np.ndarray | None,
+    weight: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """One damped Newton step on weight * theta - sum log(slack) - sum log(scores), with scores
+    summing to 1."""
+    reports, guesses = scores.shape
+    slack = theta[:, None] - asked + _value(scores, rows, prior)
+    inverse = 1.0 / slack
+    slope = rows[None, :, :] if prior is None else rows[None, :, :] / scores[:, None, :]
+    pull = slope * inverse[:, :, None]
+    system = np.zeros((reports, guesses + 2, guesses + 2))
+    system[:, :guesses, :guesses] = pull.transpose(0, 2, 1) @ pull
+    diagonal = 1.0 / scores**2
+    if prior is not None:
+        diagonal = diagonal + (inverse @ rows) / scores**2
+    system[:, np.arange(guesses), np.arange(guesses)] += diagonal
+    cross = np.einsum("zga,zg->za", pull, inverse)
+    system[:, :guesses, guesses] = system[:, guesses, :guesses] = cross
+    system[:, guesses, guesses] = np.sum(inverse**2, axis=1)
+    system[:, :guesses, guesses + 1] = system[:, guesses + 1, :guesses] = 1.0
+    right = np.zeros((reports, guesses + 2))
+    right[:, :guesses] = pull.sum(axis=1) + 1.0 / scores
+    right[:, guesses] = inverse.sum(axis=1) - weight
+    right[:, guesses + 1] = 1.0 - scores.sum(axis=1)
+    move = np.linalg.solve(system, right[:, :, None])[:, :, 0]
+    change, theta_change = move[:, :guesses], move[:, guesses]
+    step = np.minimum(1.0, 0.9 / np.maximum(np.max(-change / scores, axis=1), 1e-9))
+    for _ in range(40):  # slack is concave in the scores: halve until inside
+        ahead = scores + step[:, None] * change
+        bad = np.any(
+            (theta + step * theta_change)[:, None] - asked + _value(ahead, rows, prior)
+            <= 0.05 * slack,
+            axis=1,
+        )
+        if not bad.any():
+            break
+        step = np.where(bad, 0.6 * step, step)
+    else:
+        step = np.where(bad, 0.0, step)
+    return scores + step[:, None] * change, theta + step * theta_change

@@ -1,15 +1,16 @@
 """The question turned round: the least average loss that allows a wanted Bayes error."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sfumato.errors import ProblemError
 from sfumato.solver.deadline import NEVER, Deadline
-from sfumato.solver.exact.column_generation import generate_columns, measured_leakage, silent
+from sfumato.solver.exact.column_generation import generate_columns, measured_leakage
 from sfumato.solver.exact.task import Task, nearest_reports
 from sfumato.solver.feasible import InfeasibleBudget
+
+_MAX_ROUNDS = 30
 
 
 @dataclass(frozen=True)
@@ -28,10 +29,7 @@ def min_loss_given_max_leakage(
     leakage: float,
     *,
     tolerance: float = 1e-3,
-    gap: float | None = None,
-    max_rounds: int = 30,
     deadline: Deadline = NEVER,
-    progress: Callable[[str], None] = silent,
 ) -> SmallestLoss:
     """Least average loss of a mechanism that leaks at most `leakage` (Bayes error b: leakage 1 -
     b).
@@ -40,14 +38,15 @@ def min_loss_given_max_leakage(
     tolerance: loss - loss_bound at the end, relative to the loss. At the very least leakage that
     exists the question is ill posed (a hair of leakage moves the loss a lot): the two may then stay
     further apart.
-    deadline: after it the best so far comes back, with the two as far apart as they
-    are. The least leakage is convex in the budget. Each solve at budget L gives a tangent, bound -
+    deadline: after it the best so far comes back, with the two as far apart as they are.
+
+    The least leakage is convex in the budget. Each solve at budget L gives a tangent, bound -
     lambda (L' - L), hence a loss that nobody can go below; mixing two laws on either side gives one
     that is reached.
     """
     if task.user_max_loss is not None:
         raise ProblemError("budgets per secret do not go with the smallest average loss")
-    gap = max(1e-7, 1e-2 * tolerance) if gap is None else gap
+    gap = max(1e-7, 1e-2 * tolerance)
     where = nearest_reports(task)[1]
     low = _law_of(task, np.unique(where), np.searchsorted(np.unique(where), where))
     if low.leakage <= leakage:
@@ -66,7 +65,7 @@ def min_loss_given_max_leakage(
     mixed = _mix(task, low, high, leakage)
     bound, budget = low.loss, mixed.loss
     tried: set[float] = set()
-    for _ in range(max_rounds):
+    for _ in range(_MAX_ROUNDS):
         if deadline.passed:
             break
         tried.add(budget)
@@ -81,7 +80,6 @@ def min_loss_given_max_leakage(
             low = law
         other = high if low.leakage <= leakage else _mix(task, low, high, leakage)
         mixed = min(mixed, other, high, key=lambda one: one.loss)
-        progress(f"budget {budget:.6g}: loss between {bound:.6g} and {mixed.loss:.6g}")
         if mixed.loss - bound <= tolerance * mixed.loss:
             break
         untried = [one for one in (bound, 0.5 * (bound + mixed.loss)) if one not in tried]

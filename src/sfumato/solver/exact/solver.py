@@ -21,7 +21,7 @@ from sfumato.mechanism.channel import Channel
 from sfumato.mechanism.loss import traits_of
 from sfumato.solver.deadline import NEVER, Deadline
 from sfumato.solver.exact.column_generation import Optimum, generate_columns, silent
-from sfumato.solver.exact.plane_proof import split_to_keep, split_until, values_off_grid
+from sfumato.solver.exact.plane_proof import OnCells, split_to_keep, split_until, values_off_grid
 from sfumato.solver.exact.refine import Places, solve_on_cells
 from sfumato.solver.exact.smallest_loss import min_loss_given_max_leakage
 from sfumato.solver.exact.task import Task
@@ -196,7 +196,7 @@ def _proved(
     optimum = best_within(problem, gap=gap, deadline=deadline, progress=progress)
     on_plane = None
     if plane and traits_of(problem.loss).is_distance and not deadline.passed:
-        on_plane = plane_proof(problem, task_of(problem), optimum, deadline=deadline)
+        on_plane = _plane_proof(problem, optimum, deadline)
     on_grid = Proof(problem.reports, optimum.scores, optimum.multipliers)
     return optimum, Certificate.of(problem, on_grid, on_plane)
 
@@ -247,29 +247,26 @@ def _coarse(problem: Problem) -> np.ndarray:
     return np.flatnonzero(np.all(index % step == 0, axis=1))
 
 
-def plane_proof(
-    problem: Problem, task: Task, optimum: Optimum, *, deadline: Deadline = NEVER
-) -> PlaneProof | None:
+def _plane_proof(problem: Problem, optimum: Optimum, deadline: Deadline) -> PlaneProof | None:
     """Split the cells where the grid's bound is attained; where its values do not fit the plane,
     find values that do and split again."""
-    places, reports, half = problem.places, problem.reports, problem.grid.cell_m / 2
+    task, places, reports = task_of(problem), problem.places, problem.reports
     cells = Cells.over(problem.grid, reports)
     if not covers_hull(places, cells):  # a cap on the distance leaves cells between the truths out
         return None
     slack = _PLANE_SLACK_BITS * problem.objective.nats if task.information else _PLANE_SLACK
     goal = optimum.bound - slack
-    found = split_until(task, places, cells, optimum.scores, optimum.multipliers, goal=goal)
+    best = split_until(OnCells(task, places, optimum.multipliers), cells, optimum.scores, goal=goal)
     small = task.cap is None and len(places) * (len(places) + len(reports)) <= _MOST_OFF_GRID
-    fine = half * float(np.sum(task.budgets()[0] @ optimum.multipliers)) <= _FINE * slack
-    if found.bound < goal and small and fine and not deadline.passed:
+    half_cell = problem.grid.cell_m / 2 * float(np.sum(task.budgets()[0] @ optimum.multipliers))
+    if best.bound < goal and small and half_cell <= _FINE * slack and not deadline.passed:
         values, multipliers, bound = values_off_grid(
             task, places, reports, optimum.reports, gap=slack / 4, deadline=deadline
         )
-        again = split_to_keep(
-            task, places, cells, values, multipliers, slack=max(bound - goal, slack / 6)
-        )
-        found = max(found, again, key=lambda one: one.bound)
-    return PlaneProof(found.cells, found.scores, found.multipliers)
+        off_grid = OnCells(task, places, multipliers)
+        again = split_to_keep(off_grid, cells, values, slack=max(bound - goal, slack / 6))
+        best = max(best, again, key=lambda one: one.bound)
+    return PlaneProof(best.cells, best.scores, best.multipliers)
 
 
 def channel_of(problem: Problem, mechanism: np.ndarray, reports: np.ndarray) -> Channel:

@@ -94,6 +94,10 @@ class Task:
         own = [] if self.user_max_loss is None else list(np.diag(self.prior))
         return np.reshape([*average, *own], (-1, len(self.joint)))
 
+    def within_cap(self, loss: np.ndarray) -> np.ndarray | None:
+        """Which pairs of a loss table the cap allows; None when all are."""
+        return None if self.cap is None else loss <= self.cap * (1 + 1e-12)
+
     def check_feasible(self, least: np.ndarray) -> None:
         """Raise InfeasibleBudget where the nearest reports, with the losses `least`, break a
         budget."""
