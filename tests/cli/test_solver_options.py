@@ -1,32 +1,47 @@
 """Options of `sfumato solve` that only one solver knows: made from its settings."""
 
 import json
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 
 import pytest
 
 from sfumato.solver import SOLVERS
+from sfumato.solver.game import Game
+from sfumato.study.folder import load_run
+from sfumato.study.question import solver_of
+
+
+def offered(settings, part=""):
+    """The flag and the field of each setting that is an option, those of parts included."""
+    for field in fields(settings):
+        if field.metadata.get("option"):
+            yield f"--{part}{field.name}".replace("_", "-"), field
+        if is_dataclass(field.default):
+            yield from offered(field.default, f"{part}{field.name}-")
+
 
 OFFERED = [
-    (solver, field)
+    (solver, flag, field)
     for solver, settings in SOLVERS.items()
-    for field in fields(settings)
-    if field.metadata.get("option")
+    for flag, field in offered(settings)
 ]
+VALUES = {"hidden": "8,8", "lattices": "0,0.5", "shown": "exact"}
 
 
 def test_the_help_of_an_option_is_the_documentation_of_its_field(sfumato):
     text = "".join(sfumato("solve", "-h").out.split())  # however its lines are broken
-    assert {solver for solver, _ in OFFERED} == {"codebook", "exact", "game"}
-    for solver, field in OFFERED:
+    assert {solver for solver, _, _ in OFFERED} == {"codebook", "exact", "game"}
+    assert {"--classifier-epochs", "--generator-seeds"} <= {flag for _, flag, _ in OFFERED}
+    for solver, _, field in OFFERED:
         said = "".join(field.metadata["help"].split())
         assert f"{said[1:]}({solver})" in text
 
 
-@pytest.mark.parametrize(("solver", "field"), OFFERED, ids=lambda one: getattr(one, "name", one))
-def test_an_option_of_one_solver_is_refused_for_another(sfumato, tmp_path, solver, field):
-    flag = f"--{field.name.replace('_', '-')}"
-    given = (f"--no-{flag[2:]}",) if field.default is True else (flag, 1)
+@pytest.mark.parametrize(("solver", "flag", "field"), OFFERED, ids=lambda one: str(one)[:20])
+def test_an_option_of_one_solver_is_refused_for_another(sfumato, tmp_path, solver, flag, field):
+    given = (f"--no-{flag[2:]}",) if field.default is True else (flag, VALUES.get(field.name, 1))
+    if field.default is False:
+        given = (flag,)
     ended = sfumato(
         *("solve", "four-corners", "--max-loss", 173, "--solver", "coin", *given),
         *("--out", tmp_path / "run"),
@@ -55,6 +70,29 @@ def test_a_setting_that_makes_no_sense_is_refused_by_its_flag(sfumato, tmp_path,
     )
     assert ended.code == 2 and given[-2] in ended.err
     assert not (tmp_path / "run").exists()
+
+
+def test_options_of_the_games_nets_reach_it_and_its_record(sfumato, tmp_path):
+    ended = sfumato(
+        *("solve", "four-corners", "--per-user", "30+10", "--max-loss", 173, "--solver", "game"),
+        *("--rounds", 1, "--turns", 1, "--lattices", "0", "--shown", "snapped"),
+        *("--classifier-hidden", "8", "--classifier-reports", 100, "--generator-hidden", "8,8"),
+        *("--generator-seeds", 2, "--generator-levels", 4, "--out", tmp_path / "run"),
+    )
+    assert ended.code == 0, ended.err
+    game = Game(rounds=1, turns=1, lattices=(0.0,), shown="snapped").changed(
+        classifier_hidden=(8,), classifier_reports=100, generator_hidden=(8, 8),
+        generator_seeds=2, generator_levels=4,
+    )  # fmt: skip
+    assert solver_of(load_run(tmp_path / "run")) == game
+
+
+def test_numbers_that_are_none_are_refused(sfumato, tmp_path):
+    ended = sfumato(
+        *("solve", "four-corners", "--max-loss", 173, "--solver", "game"),
+        *("--generator-hidden", "8;8", "--out", tmp_path / "run"),
+    )
+    assert ended.code == 2 and "'8;8' is not whole numbers with commas" in ended.err
 
 
 def test_closest_is_passed_on(sfumato, tmp_path):

@@ -1,45 +1,88 @@
 """Settings of solvers as options: made from the fields of their dataclasses, where each is
 documented."""
 
-from collections.abc import Callable
-from dataclasses import Field, fields
+from collections.abc import Callable, Iterator
+from dataclasses import Field, fields, is_dataclass
 from types import NoneType
-from typing import Any, get_args
+from typing import Any, Literal, get_args, get_origin
 
 import click
 
 from sfumato.solver import SOLVERS
 
 
+class Numbers(click.ParamType):
+    """N,N,...: numbers with commas between them."""
+
+    name = "N,N,..."
+
+    def __init__(self, kind: type[int] | type[float]) -> None:
+        self.kind = kind
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[float, ...]:
+        try:
+            return tuple(self.kind(part) for part in str(value).split(","))
+        except ValueError:
+            kind = "whole numbers" if self.kind is int else "numbers"
+            self.fail(f"'{value}' is not {kind} with commas, as 60,100", param, ctx)
+
+
+def _settings(settings: Any) -> Iterator[tuple[str, Field[Any]]]:
+    """The settings that are options, by name; those of a part carry its name in front."""
+    for field in fields(settings):
+        if field.metadata.get("option"):
+            yield field.name, field
+        if is_dataclass(field.default):
+            for name, inner in _settings(field.default):
+                yield f"{field.name}_{name}", inner
+
+
 def _offered() -> dict[str, dict[str, Field[Any]]]:
     """The settings that are options, by name and by solver."""
     found: dict[str, dict[str, Field[Any]]] = {}
     for solver, settings in SOLVERS.items():
-        for field in fields(settings):
-            if field.metadata.get("option"):
-                found.setdefault(field.name, {})[solver] = field
+        for name, field in _settings(settings):
+            found.setdefault(name, {})[solver] = field
     return found
 
 
-def _flag(field: Field[Any]) -> str:
+def _flag(name: str, field: Field[Any]) -> str:
     """A setting that is on unless set is switched off by its option."""
-    return f"--{'no-' if field.default is True else ''}{field.name.replace('_', '-')}"
+    return f"--{'no-' if field.default is True else ''}{name.replace('_', '-')}"
 
 
-def _option(solvers: dict[str, Field[Any]]) -> Any:
+def _type(kind: Any) -> Any:
+    """What click reads a setting of this type as."""
+    if get_origin(kind) is Literal:
+        return click.Choice(get_args(kind))
+    if get_origin(kind) is tuple:
+        return Numbers(get_args(kind)[0])
+    kind = next(one for one in get_args(kind) or (kind,) if one is not NoneType)
+    return click.IntRange(min=1) if kind is int else kind
+
+
+def _shown(default: Any) -> str:
+    if isinstance(default, tuple):
+        return ",".join(f"{number:g}" for number in default)
+    return default if isinstance(default, str) else f"{default:g}"
+
+
+def _option(name: str, solvers: dict[str, Field[Any]]) -> Any:
     field = next(iter(solvers.values()))
     text = f"{field.metadata['help']} ({', '.join(solvers)})"
     if isinstance(field.default, bool):
         off = f"Do not {text[0].lower()}{text[1:]}" if field.default else text
         return click.option(
-            _flag(field), field.name, flag_value=not field.default, default=None, help=off
+            _flag(name, field), name, flag_value=not field.default, default=None, help=off
         )
-    kind = next(kind for kind in get_args(field.type) or (field.type,) if kind is not NoneType)
+    kind = _type(field.type)
     return click.option(
-        _flag(field),
-        type=click.IntRange(min=1) if kind is int else kind,
-        metavar=field.metadata["option"],
-        help=text if field.default is None else f"{text} [default: {field.default:g}]",
+        _flag(name, field),
+        type=kind,
+        metavar=None if isinstance(kind, click.Choice) else field.metadata["option"],
+        help=text if field.default is None else f"{text} [default: {_shown(field.default)}]",
     )
 
 
@@ -50,23 +93,26 @@ def solver_options(command: Callable[..., Any]) -> Callable[..., Any]:
         is_flag=True,
         help="Come close to the bound on DATA; hides new check-ins less. (codebook)",
     )(command)
-    for solvers in reversed(_offered().values()):
-        command = _option(solvers)(command)
+    for name, solvers in reversed(_offered().items()):
+        command = _option(name, solvers)(command)
     return command
 
 
 def solver_from(options: dict[str, Any], solver: str) -> Any:
     """Take the settings out of the options and make the solver; refuse those of another one."""
-    closest, given = options.pop("closest"), {}
+    closest = options.pop("closest")
+    given: dict[str, Any] = {}
+    of_parts: dict[str, Any] = {}
     for name, solvers in _offered().items():
         value = options.pop(name)
         if value is None:
             continue
         if solver not in solvers:
-            _refuse(_flag(next(iter(solvers.values()))), " or ".join(solvers), solver)
-        given[name] = value
+            _refuse(_flag(name, next(iter(solvers.values()))), " or ".join(solvers), solver)
+        (given if name == solvers[solver].name else of_parts)[name] = value
     if not closest:
-        return SOLVERS[solver](**given)
+        made = SOLVERS[solver](**given)
+        return made.changed(**of_parts) if of_parts else made
     if solver != "codebook":
         _refuse("--closest", "codebook", solver)
     return SOLVERS[solver].closest(**given)

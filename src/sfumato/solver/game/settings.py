@@ -24,30 +24,40 @@ _SHOWN = ("exact", "snapped", "smeared")
 class ClassifierConfig:
     """The adversary's net and how it is fitted in each turn."""
 
-    hidden: tuple[int, ...] = setting((60, 100, 51), "Units of the hidden layers.")
-    reports: int = setting(13_824, "Reports that it learns from in a turn, at least.")
-    epochs: int = setting(1, "Passes over these reports per turn.")
-    batch: int = setting(512, "Reports per step.")
-    rate: float = setting(2e-3, "Learning rate of Adam.")
+    hidden: tuple[int, ...] = setting(
+        (60, 100, 51), "Units of the classifier's hidden layers.", option="N,N,..."
+    )
+    reports: int = setting(
+        13_824, "Reports that the classifier learns from in a turn, at least.", option="N"
+    )
+    epochs: int = setting(1, "Passes of the classifier over these reports per turn.", option="N")
+    batch: int = setting(512, "Reports per step of the classifier.", option="N")
+    rate: float = setting(2e-3, "Learning rate of the classifier's Adam.", option="RATE")
     payoff: Payoff = setting(CrossEntropy(), "What it raises.")
-    restart: bool = setting(False, "Fit it from scratch in each turn.")
+    restart: bool = setting(False, "Fit the classifier from scratch in each turn.", option="flag")
 
 
 @dataclass(frozen=True)
 class GeneratorConfig:
     """The mechanism's net and how it is improved in each turn."""
 
-    hidden: tuple[int, ...] = setting((100, 100, 100), "Units of the hidden layers.")
-    steps: int | None = setting(
-        None, "Steps per turn, rounded up to whole epochs (4 unless `epochs` is set)."
+    hidden: tuple[int, ...] = setting(
+        (100, 100, 100), "Units of the generator's hidden layers.", option="N,N,..."
     )
-    epochs: int | None = setting(None, "Passes over the truths per turn, in place of `steps`.")
-    batch: int = setting(512, "Truths per step.")
-    rate: float = setting(1e-3, "Learning rate of Adam.")
-    seeds: int = setting(4, "Reports of each truth in a step.")
+    steps: int | None = setting(
+        None,
+        "Steps of the generator per turn, rounded up to whole epochs (4 unless epochs are set).",
+        option="N",
+    )
+    epochs: int | None = setting(
+        None, "Passes of the generator over the truths per turn, in place of steps.", option="N"
+    )
+    batch: int = setting(512, "Truths per step of the generator.", option="N")
+    rate: float = setting(1e-3, "Learning rate of the generator's Adam.", option="RATE")
+    seeds: int = setting(4, "Reports of each truth in a step of the generator.", option="N")
     restart_adam: bool = setting(False, "Begin each turn with Adam's moments at 0.")
     fade: bool = setting(True, "Let the rate fall to 0 over the rounds.")
-    levels: int = setting(LEVELS, "Different seeds of the released mechanism.")
+    levels: int = setting(LEVELS, "Different seeds of the released mechanism.", option="N")
 
     def epochs_of(self, steps_per_epoch: int) -> int:
         """Passes over the truths per turn."""
@@ -58,7 +68,12 @@ class GeneratorConfig:
 class LaplaceStart:
     """The planar Laplace noise that the generator imitates before the first round."""
 
-    loss_m: float | None = setting(None, "Its mean loss in metres; the budget unless set.")
+    loss_m: float | None = setting(
+        None,
+        "Mean loss in metres of the noise that the generator imitates first; the budget unless"
+        " set.",
+        option="METRES",
+    )
     turns: float = setting(3.0, "Turns of the spiral on which one seed draws the noise.")
     steps: int = setting(1000, "Steps of imitation; 0 for none.")
 
@@ -75,6 +90,7 @@ class GameSettings:
         (0.0, 0.43, 1.0),
         "Shares of the budget: for each, a game is played whose reports lie on a lattice of that"
         " width (0 is the problem's grid), and the validation data chooses between them.",
+        option="SHARE,SHARE,...",
     )
     validation: float = setting(
         0.125, "Share of the training data that only chooses.", option="SHARE"
@@ -88,12 +104,13 @@ class GameSettings:
         "smeared",
         "How the nets see reports while learning: as they are, moved to the lattice, or (the"
         " classifier) anywhere in the lattice's cell.",
+        option="HOW",
     )
     short_batches: bool = setting(False, "Learn from the last, short batch of an epoch too.")
     region_m: tuple[float, float, float] | None = setting(
         None, "Centre and half side of the region scaled to [-1, 1]; the data's spread unless set."
     )
-    calibrate: bool = setting(True, "Bring the released round within the budget.")
+    calibrate: bool = setting(True, "Bring the released round within the budget.", option="flag")
     best: bool = setting(True, "Release the best round by validation data, not the last.")
 
     def __post_init__(self) -> None:
@@ -109,7 +126,7 @@ class GameSettings:
             )
         if generator.steps is not None and generator.epochs is not None:
             raise ProblemError(
-                f"name the generator's {arg('steps')} or its {arg('epochs')} per turn, not both;"
+                f"name {arg('generator_steps')} or {arg('generator_epochs')} per turn, not both;"
                 f" got {generator.steps} and {generator.epochs}"
             )
         if not (
