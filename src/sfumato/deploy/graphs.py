@@ -1,4 +1,4 @@
-"""A mechanism as an ONNX graph: one function a kind, in float64 and in the order of the Python
+"""A mechanism as an ONNX graph: one function per kind, in float64 and in the order of the Python
 code.
 
 Standard operators only; the random numbers are an input.  The page's interpreter (`web/onnx.js`)
@@ -113,14 +113,24 @@ def layers(graph: Graph, values: str, net: Any) -> str:
     return values
 
 
+def _scaled(
+    graph: Graph, mechanism: GeneratorNet | CodebookNet, truth: str
+) -> tuple[np.ndarray, str]:
+    """The centre of a net's frame, and truths as the net sees them."""
+    centre = np.array([mechanism.centre_m], dtype=float)
+    return centre, graph.add("Div", graph.add("Sub", truth, centre), mechanism.unit_m)
+
+
+def _beyond(graph: Graph, number: str, keep: float) -> str:
+    """Where in [keep, 1) a number lies, as a share."""
+    return graph.add("Div", graph.add("Sub", number, keep), max(1 - keep, 2.0**-53))
+
+
 def _generator(graph: Graph, mechanism: GeneratorNet, truth: str, chance: str) -> str:
     seed = graph.column(chance, 0)
     kept = graph.add("Less", seed, mechanism.keep)
     if mechanism.keep:
-        moved = graph.add(
-            "Div", graph.add("Sub", seed, mechanism.keep), max(1 - mechanism.keep, 2.0**-53)
-        )
-        seed = graph.add("Where", kept, 0.0, moved)
+        seed = graph.add("Where", kept, 0.0, _beyond(graph, seed, mechanism.keep))
     if mechanism.levels is not None:
         level = graph.add(
             "Min",
@@ -128,8 +138,7 @@ def _generator(graph: Graph, mechanism: GeneratorNet, truth: str, chance: str) -
             mechanism.levels - 1.0,
         )
         seed = graph.add("Div", graph.add("Add", level, 0.5), float(mechanism.levels))
-    centre = np.array([mechanism.centre_m], dtype=float)
-    scaled = graph.add("Div", graph.add("Sub", truth, centre), mechanism.unit_m)
+    centre, scaled = _scaled(graph, mechanism, truth)
     values = layers(graph, graph.add("Concat", scaled, seed, axis=1), mechanism.layers)
     report = graph.add("Add", graph.add("Mul", values, mechanism.unit_m), centre)
     return graph.add("Where", kept, truth, report) if mechanism.keep else report
@@ -154,7 +163,7 @@ def _clamped(graph: Graph, mechanism: Clamped, truth: str, chance: str) -> str:
 
 
 def squared_distances(graph: Graph, points: str, places: np.ndarray) -> str:
-    """From each row's point to each of some places: a column a place."""
+    """From each row's point to each of some places: one column per place."""
     across = graph.add("Sub", graph.column(points, 0), places[None, :, 0])
     up = graph.add("Sub", graph.column(points, 1), places[None, :, 1])
     return graph.add("Add", graph.add("Mul", across, across), graph.add("Mul", up, up))
@@ -165,23 +174,23 @@ def drawn(graph: Graph, law: str, chance: str, places: np.ndarray) -> str:
     heights = graph.add("CumSum", law, graph.constant(np.array(1)))
     passed = graph.add("Cast", graph.add("LessOrEqual", heights, graph.column(chance, 0)), to=7)
     count = graph.add("ReduceSum", passed, np.array([1]), keepdims=0)
-    index = graph.add("Min", count, np.array(len(places) - 1))
-    return graph.add(
-        "Gather", graph.constant(np.ascontiguousarray(places, dtype=float)), index, axis=0
-    )
+    return _rows(graph, places, graph.add("Min", count, np.array(len(places) - 1)))
+
+
+def _rows(graph: Graph, table: np.ndarray, index: str) -> str:
+    """Rows of a table, by their numbers."""
+    constant = graph.constant(np.ascontiguousarray(table, dtype=float))
+    return graph.add("Gather", constant, index, axis=0)
+
+
+def _nearest(graph: Graph, points: str, places: np.ndarray) -> str:
+    """The number of the place that is nearest to each point."""
+    return graph.add("ArgMin", squared_distances(graph, points, places), axis=1, keepdims=0)
 
 
 def _remapped(graph: Graph, mechanism: Remapped, truth: str, chance: str) -> str:
     inner = build(graph, mechanism.inner, truth, chance)
-    nearest = graph.add(
-        "ArgMin", squared_distances(graph, inner, mechanism.seen), axis=1, keepdims=0
-    )
-    return graph.add(
-        "Gather",
-        graph.constant(np.ascontiguousarray(mechanism.better, dtype=float)),
-        nearest,
-        axis=0,
-    )
+    return _rows(graph, mechanism.better, _nearest(graph, inner, mechanism.seen))
 
 
 def _channel(graph: Graph, mechanism: Channel, truth: str, chance: str) -> str:
@@ -194,11 +203,9 @@ def _channel(graph: Graph, mechanism: Channel, truth: str, chance: str) -> str:
         )
     matrix = np.asarray(mechanism.matrix.todense())
     own = np.sqrt(((mechanism.truths[:, None, :] - mechanism.reports[None, :, :]) ** 2).sum(axis=2))
-    row = graph.add("ArgMin", squared_distances(graph, truth, mechanism.truths), axis=1, keepdims=0)
-    law = graph.add("Gather", graph.constant(matrix), row, axis=0)
-    wanted = graph.add(
-        "Gather", graph.constant((matrix * own).sum(axis=1, keepdims=True)), row, axis=0
-    )
+    row = _nearest(graph, truth, mechanism.truths)
+    law = _rows(graph, matrix, row)
+    wanted = _rows(graph, (matrix * own).sum(axis=1, keepdims=True), row)
     distance = graph.add("Sqrt", squared_distances(graph, truth, mechanism.reports))
     closest = graph.add("ReduceMin", distance, axes=[1], keepdims=1)
     cost = graph.add("ReduceSum", graph.add("Mul", law, distance), np.array([1]), keepdims=1)
@@ -215,11 +222,7 @@ def _channel(graph: Graph, mechanism: Channel, truth: str, chance: str) -> str:
 
 def _codebook(graph: Graph, mechanism: CodebookNet, truth: str, chance: str) -> str:
     """In float64, where Python works in float32: chances differ by about one part in a million."""
-    scaled = graph.add(
-        "Div",
-        graph.add("Sub", truth, np.array([mechanism.centre_m], dtype=float)),
-        mechanism.unit_m,
-    )
+    _, scaled = _scaled(graph, mechanism, truth)
     angle = graph.add("MatMul", scaled, graph.constant(mechanism.waves))
     inputs = (
         graph.add("Concat", scaled, graph.add("Sin", angle), graph.add("Cos", angle), axis=1)
@@ -242,9 +245,7 @@ def _codebook(graph: Graph, mechanism: CodebookNet, truth: str, chance: str) -> 
     weights = graph.add("Exp", graph.add("Sub", values, highest))
     total = graph.add("ReduceSum", weights, np.array([1]), keepdims=1)
     first = graph.column(chance, 0)
-    share = graph.add(
-        "Div", graph.add("Sub", first, mechanism.keep), max(1 - mechanism.keep, 2.0**-53)
-    )
+    share = _beyond(graph, first, mechanism.keep)
     share = graph.add("Min", graph.add("Max", share, 0.0), 1 - 2.0**-52)
     report = drawn(graph, weights, graph.add("Mul", share, total), mechanism.places)
     own = _snap(graph, truth, mechanism.grid)
