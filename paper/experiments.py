@@ -101,7 +101,7 @@ def shown(data: Split, split: str) -> Samples:
 
 
 def grid(cells: int) -> Grid:
-    """The paper's grid: so many cells a side over its region."""
+    """The paper's grid: n cells per side over its region."""
     return Grid.over(PAPER_REGION, cells=cells)
 
 

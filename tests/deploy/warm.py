@@ -73,7 +73,7 @@ class Warm:
         self._process, self.log = process, log
 
     def run(self, *words: object, stop: int | None = None, after: float = 0.0) -> int:
-        """Run a command, and send it the signal `stop` after so many seconds; its exit code."""
+        """Run a command, and send it the signal `stop` `after` seconds; its exit code."""
         assert self._process.stdin is not None and self._process.stdout is not None
         order = {"words": [str(word) for word in words], "log": str(self.log)}
         order |= {"stop": stop, "after": after}

@@ -23,7 +23,7 @@ from sfumato.randomness import uniforms
 PERIODS = {"hour": 3600, "day": 86_400, "week": 7 * 86_400, "forever": None}
 _KEY_BYTES = 32
 _NAME_BYTES = 10  # of a pseudonym: two among a million users agree with a chance of 4e-13
-_MOST_DRAWS = 8  # a hash of 64 bytes gives so many numbers
+_MOST_DRAWS = 8  # numbers that a hash of 64 bytes gives
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What leaves a run: its mechanism, on its plane, with reports written to so many decimals."""
+"""What leaves a run: its mechanism, on its plane, with the decimals of its reports."""
 
 import io
 from dataclasses import dataclass

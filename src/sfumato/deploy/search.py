@@ -436,7 +436,7 @@ def _long(values: np.ndarray) -> np.ndarray:
 
 
 def _unlikely(count: int, expected: float) -> bool:
-    """Whether chance seldom gives so many: P(N >= k) is at most e^k / k! for a mean of e."""
+    """Whether chance seldom gives this count: P(N >= k) is at most e^k / k! for a mean of e."""
     return count * log(expected) - lgamma(count + 1) < log(_UNLIKELY)
 
 

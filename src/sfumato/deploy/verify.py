@@ -22,7 +22,7 @@ _CSV_BYTES = 1 << 22  # four times the longest row that is read
 
 @dataclass(frozen=True)
 class Written:
-    """What is written of a table: its columns of coordinates with so many decimals, and `user`
+    """What is written of a table: its columns of coordinates with their decimals, and `user`
     where its names are replaced; the columns `without` are left out.
 
     `passing` are columns in which a true coordinate may stand, because somebody said so.

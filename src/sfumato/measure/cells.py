@@ -17,7 +17,7 @@ import numpy as np
 from sfumato.data.grid import Grid
 from sfumato.errors import SfumatoError
 
-MOST_LEVELS = 30  # two times so many bits fit a whole number of 64
+MOST_LEVELS = 30  # twice this number of bits fits a whole number of 64
 MOST_M = 1e8  # twice the way round the Earth, and more
 _LEAST_M = 1e-6
 _UNIT = 2.0**-53

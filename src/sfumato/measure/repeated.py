@@ -176,7 +176,7 @@ def _middle_loss(before: Joint, of_truth: np.ndarray, law: RowsOnDemand, loss: L
 
 
 def endless_bayes_error(before: Joint, law: RowsOnDemand) -> float:
-    """The Bayes error once the reports are so many that the truth's row of the law is known.
+    """The Bayes error in the limit of many reports, where the truth's row of the law is known.
 
     1 - sum over distinct rows of max_x P(x, truths with that row).  No number of reports goes below
     it. Exact, up to chances closer than 1e-12, which count as one.
@@ -238,7 +238,7 @@ def _mean_of_draws(errors: np.ndarray, within: float) -> Estimate:
 
 
 def _by_all_lists(before: Joint, law: RowsOnDemand, count: int) -> float | None:
-    """Exactly, over all lists of so many reports up to their order; None where these are too
+    """Exactly, over all lists of `count` reports up to their order; None where these are too
     many."""
     reports = len(law.places)
     ways = comb(reports + count - 1, count)

@@ -30,7 +30,7 @@ class GeneratorNet(Mechanism):
     reports are scaled as (metres - `centre_m`) / `unit_m`.
 
     Other arguments: `levels`, how many values the seed takes.  The uniform number is rounded to the
-    middle of one of so many equal parts of [0, 1), so the net draws among `levels` equally likely
+    middle of one of `levels` equal parts of [0, 1), so the net draws among `levels` equally likely
     reports of each truth and its law is known, not estimated.  None leaves the seed as it is (the
     paper's net): no finite law. `keep` is the chance that the truth itself is reported; it brings a
     net that costs too much within a budget.

@@ -111,7 +111,7 @@ class PlanarLaplace(Mechanism):
     def law_of_cells(self, joint: Joint, grid: Grid, *, loss: Loss = euclidean) -> Law | None:
         """P(secret, cell) and the loss of reporting the middle of the cell that the noise falls in.
 
-        None when there are so many truths and cells that sampling is the better way.
+        None where truths and cells are too many, and sampling is the better way.
         """
         assert joint.places is not None
         side = np.ptp(joint.places, axis=0).max() + 2 * self._reach(grid)
@@ -264,7 +264,7 @@ def _middles(grid: Grid, low: np.ndarray, shape: np.ndarray) -> np.ndarray:
 
 
 def _between(edges: list[np.ndarray], step: int) -> np.ndarray:
-    """How far the middles between every so many edges, across and up, are from the origin."""
+    """How far the middles between every n-th edges, across and up, are from the origin."""
     across, up = ((edge[step::step] + edge[:-step:step]) ** 2 / 4 for edge in edges)
     distance = across[:, None] + up[None, :]
     return np.sqrt(distance, out=distance)
