@@ -23,6 +23,13 @@ def test_a_budget_that_is_none_is_refused(budget: float) -> None:
         Problem(DATA, max_loss=budget)
 
 
+def test_a_budget_is_refused_in_the_unit_of_its_loss() -> None:
+    with pytest.raises(ProblemError, match="max_loss must be above 0 m² and finite; got -1"):
+        Problem(DATA, max_loss=-1, loss=squared)
+    with pytest.raises(ProblemError, match="budget of user blue must be above 0 m² and finite"):
+        Problem(DATA, user_max_loss=dict.fromkeys(DATA.secrets, 0.0), loss=squared)
+
+
 def test_a_budget_that_no_mechanism_on_the_grid_can_keep_is_refused_with_the_smallest_that_some_can() -> (
     None
 ):

@@ -17,12 +17,11 @@ from sfumato.mechanism.loss import Loss, euclidean, traits_of
 from sfumato.solver.feasible import check_feasible
 
 CELL_M = 25.0
-_FEW_CELLS = 2500  # up to so many cells all are kept, inside the truths' hull or not
+_FEW_CELLS = 2500  # up to this number all cells are kept, inside the truths' hull or not
 BAYES = Bayes()
 _RING = 1  # cells about the hull that are kept as well
-_WIDEST_MARGIN_M = (
-    1000.0  # how far the default region reaches beyond the data when no average budget is set
-)
+# how far the default region reaches beyond the data when no average budget is set
+_WIDEST_MARGIN_M = 1000.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,6 +54,8 @@ class Problem:
     min_bayes_error: float | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.samples, CategoricalData) and traits_of(self.loss).is_distance:
+            object.__setattr__(self, "loss", self.samples.loss)  # not set: a table has its own
         self._check_budgets()
         present = int((self.joint.prior > 0).sum())
         if present < 2:
@@ -71,24 +72,9 @@ class Problem:
                 raise ProblemError(
                     f"{self.samples.name} holds words, not places; it takes no cells and no region"
                 )
-            if traits_of(self.loss).is_distance:  # not set: a table has its own
-                object.__setattr__(self, "loss", self.samples.loss)
             return
         if self.region is None:
-            budgets = [
-                self.max_loss or 0.0,
-                self.max_distance or 0.0,
-                *(self.user_max_loss or {}).values(),
-            ]
-            traits = traits_of(self.loss)
-            margin = traits.distance(max(budgets) if self.max_loss is None else self.max_loss)
-            if self.max_loss is None:
-                margin = min(margin, _WIDEST_MARGIN_M)
-            object.__setattr__(
-                self,
-                "region",
-                self.samples.region or Region.around(self.samples.truth, margin_m=margin),
-            )
+            object.__setattr__(self, "region", self.samples.region or self._widened())
         assert self.region is not None
         outside = int((~self.region.contains(self.samples.truth)).sum())
         if outside:
@@ -105,11 +91,6 @@ class Problem:
         return f"<Problem {self.samples.name!r}: {', '.join(asked)}, {self.objective.name}>"
 
     def _check_budgets(self) -> None:
-        budgets = [
-            budget
-            for budget in (self.max_loss, self.user_max_loss, self.max_distance)
-            if budget is not None
-        ]
         if self.min_bayes_error is not None:
             if self.max_loss is not None or self.user_max_loss is not None:
                 raise ProblemError(
@@ -125,33 +106,29 @@ class Problem:
                 raise ProblemError(
                     f"{arg('min_bayes_error')} lies between 0 and 1; got {self.min_bayes_error}"
                 )
-        elif not budgets:
+        elif (self.max_loss, self.user_max_loss, self.max_distance) == (None, None, None):
             raise ProblemError(
                 f"a problem needs a budget: {arg('max_loss')}, {arg('user_max_loss')} or"
                 f" {arg('max_distance')}; got none"
             )
-        if self.max_loss is not None and not (self.max_loss > 0 and np.isfinite(self.max_loss)):
+        self._check_above_0(arg("max_loss"), self.max_loss)
+        self._check_above_0(arg("max_distance"), self.max_distance)
+        if self.user_max_loss is None:
+            return
+        odd = sorted(set(self.user_max_loss) ^ set(self.samples.secrets))
+        if odd:
             raise ProblemError(
-                f"{arg('max_loss')} must be above 0 metres and finite; got {self.max_loss}"
+                f"budgets per user need one for each user and no other; '{odd[0]}' is in one list"
+                " only"
             )
-        if self.max_distance is not None and not (
-            self.max_distance > 0 and np.isfinite(self.max_distance)
-        ):
-            raise ProblemError(
-                f"{arg('max_distance')} must be above 0 metres and finite; got {self.max_distance}"
-            )
-        if self.user_max_loss is not None:
-            if set(self.user_max_loss) != set(self.samples.secrets):
-                odd = sorted(set(self.user_max_loss) ^ set(self.samples.secrets))
-                raise ProblemError(
-                    f"budgets per user need one for each user and no other; '{odd[0]}' is in one"
-                    " list only"
-                )
-            for name, budget in self.user_max_loss.items():
-                if not (budget > 0 and np.isfinite(budget)):
-                    raise ProblemError(
-                        f"the budget of user {name} must be above 0 metres and finite; got {budget}"
-                    )
+        for name, budget in self.user_max_loss.items():
+            self._check_above_0(f"the budget of user {name}", budget)
+
+    def _check_above_0(self, name: str, budget: float | None) -> None:
+        if budget is not None and not (budget > 0 and np.isfinite(budget)):
+            unit = traits_of(self.loss).unit
+            zero = "0 metres" if unit == "m" else f"0 {unit}".rstrip()
+            raise ProblemError(f"{name} must be above {zero} and finite; got {budget}")
 
     @cached_property
     def joint(self) -> Joint:
@@ -214,10 +191,8 @@ class Problem:
         count = self.grid.cells_per_side or 0
         if not self.loss_is_distance or count * count <= _FEW_CELLS:
             return self.grid.centres()
-        if (
-            self.max_distance is not None
+        if self.max_distance is not None:
             # a report moved onto the hull may break the cap: keep all cells within it
-        ):
             centres = self.grid.centres()
             return centres[cKDTree(self.places).query(centres)[0] <= self.cap_as_distance]
         low, high = np.clip(
@@ -270,15 +245,26 @@ class Problem:
         )
 
     @property
+    def _budgets(self) -> list[float]:
+        """Every budget that is set."""
+        budgets = (self.max_loss, self.max_distance, *(self.user_max_loss or {}).values())
+        return [budget for budget in budgets if budget is not None]
+
+    def _widened(self) -> Region:
+        """The data's bounding square, widened by the budget on every side."""
+        assert isinstance(self.samples, Samples)
+        distance = traits_of(self.loss).distance
+        if self.max_loss is not None:
+            margin = distance(self.max_loss)
+        else:
+            margin = min(distance(max(self._budgets, default=0.0)), _WIDEST_MARGIN_M)
+        return Region.around(self.samples.truth, margin_m=margin)
+
+    @property
     def scale_m(self) -> float:
         """The smallest budget as a distance, but no less than a cell: the scale that reports spread
         over."""
-        budgets = [
-            budget
-            for budget in (self.max_loss, self.max_distance, *(self.user_max_loss or {}).values())
-            if budget is not None
-        ]
-        return max(traits_of(self.loss).distance(min(budgets)), self.grid.cell_m)
+        return max(traits_of(self.loss).distance(min(self._budgets)), self.grid.cell_m)
 
     @property
     def average_budget(self) -> float:
@@ -296,14 +282,11 @@ def _meets_hull(centres: np.ndarray, half_m: float, truths: np.ndarray) -> np.nd
     cell outside."""
     try:
         edges = ConvexHull(truths).equations
-    except (
-        QhullError,
-        ValueError,
-    ):  # fewer than three truths, or all on a line: the bounding box stands in
+    except (QhullError, ValueError):
+        # fewer than three truths, or all on a line: the bounding box stands in
         return np.ones(len(centres), dtype=bool)
     inside = np.ones(len(centres), dtype=bool)
     for across, up, offset in edges:
-        inside &= (
-            centres @ np.array([across, up]) + offset <= half_m * (abs(across) + abs(up)) + 1e-9
-        )
+        reach = half_m * (abs(across) + abs(up)) + 1e-9
+        inside &= centres @ np.array([across, up]) + offset <= reach
     return inside
