@@ -12,15 +12,7 @@ from sfumato.mechanism.loss import traits_of
 from sfumato.mechanism.simple import Coin as CoinMechanism
 from sfumato.mechanism.simple import Identity
 from sfumato.mechanism.wrap import Snapped
-from sfumato.solver.deadline import NEVER, Deadline
-from sfumato.solver.outcome import (
-    Calibrated,
-    Checkpoint,
-    Ending,
-    Outcome,
-    Progress,
-    TruthShare,
-)
+from sfumato.solver.outcome import Calibrated, Conditions, Ending, Outcome, TruthShare
 from sfumato.solver.problem import Problem
 
 _CLOSE = 1e-4  # how far below the budget a calibrated loss may end, relatively
@@ -36,35 +28,24 @@ class Laplace:
     name = "laplace"
     resumable = False
 
-    def solve(
-        self,
-        problem: Problem,
-        *,
-        seed: int = 0,
-        deadline: Deadline = NEVER,
-        progress: Progress | None = None,
-        checkpoint: Checkpoint = None,
-    ) -> Outcome:
+    def solve(self, problem: Problem, how: Conditions) -> Outcome:
         """Shrink the noise until the snapped reports keep the budget: snapping adds a little
         loss."""
         budget = problem.average_budget
         problem.check_feasible()
         # Snapping spreads a report over a cell, which adds side^2/24 E[1/r] = side^2 epsilon/24 to
-        # the
-        # loss: solve 2/epsilon + side^2 epsilon/24 = budget to start, then correct by what is
+        # the loss: solve 2/epsilon + side^2 epsilon/24 = budget to start, then correct by what is
         # measured.
         bend = problem.grid.cell_m**2 / 24
         distance = traits_of(problem.loss).is_distance
         start = budget if distance else problem.scale_m
         root = np.sqrt(max(0.0, start**2 - 8 * bend))
         epsilon = 4 / (start + root) * (1 + _CLOSE / 2)
-        power, before = (
-            1.0,
-            (0.0, 0.0),
-        )  # the loss goes with epsilon to this power, upside down: 1 for the distance
+        # the loss goes with epsilon to this power, upside down: 1 for the distance
+        power, before = 1.0, (0.0, 0.0)
         for tried in range(_TRIES):
             mechanism = Snapped(PlanarLaplace(epsilon), problem.grid)
-            loss = _loss_of(mechanism, problem, seed=seed)
+            loss = _loss_of(mechanism, problem, seed=how.seed)
             if budget * (1 - _CLOSE) <= loss <= budget:
                 facts = Calibrated(loss, budget, problem.grid.cell_m)
                 return Outcome(mechanism, Ending(facts=facts))
@@ -76,7 +57,7 @@ class Laplace:
         if loss <= budget:
             facts = Calibrated(loss, budget, problem.grid.cell_m, exact=False)
             return Outcome(mechanism, Ending(facts=facts))
-        # On cells much wider than the budget the loss no longer follows epsilon; report the cell
+        # On cells much wider than the budget the loss no longer follows epsilon: report the cell
         # itself.
         mechanism = Snapped(Identity(), problem.grid)
         return Outcome(mechanism, Ending(facts=Calibrated(None, budget, problem.grid.cell_m)))
@@ -102,15 +83,7 @@ class Coin:
     name = "coin"
     resumable = False
 
-    def solve(
-        self,
-        problem: Problem,
-        *,
-        seed: int = 0,
-        deadline: Deadline = NEVER,
-        progress: Progress | None = None,
-        checkpoint: Checkpoint = None,
-    ) -> Outcome:
+    def solve(self, problem: Problem, how: Conditions) -> Outcome:
         """The loss is linear in p, so p has a closed form."""
         budget = problem.average_budget
         if isinstance(problem.samples, CategoricalData):

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from sfumato.measure.certificate import Certificate
 from sfumato.mechanism.base import Mechanism
-from sfumato.solver.deadline import Deadline
+from sfumato.solver.deadline import NEVER, Deadline
 from sfumato.solver.problem import Problem
 
 Progress = Callable[[dict[str, Any]], None]  # called with a record of each round or step
@@ -148,6 +148,17 @@ class Outcome:
     certificate: Certificate | None = None
 
 
+@dataclass(frozen=True)
+class Conditions:
+    """What a solve is given besides its problem: a seed, when to stop, whom to call with a record
+    of each round, and the file of a resumable solver's state."""
+
+    seed: int = 0
+    deadline: Deadline = NEVER
+    progress: Progress | None = None
+    checkpoint: Checkpoint = None
+
+
 class Solver(Protocol):
     """A frozen dataclass of settings that can solve a problem."""
 
@@ -161,14 +172,6 @@ class Solver(Protocol):
         """Whether it keeps a checkpoint, from which a stopped solve is resumed."""
         ...
 
-    def solve(
-        self,
-        problem: Problem,
-        *,
-        seed: int,
-        deadline: Deadline,
-        progress: Progress | None,
-        checkpoint: Checkpoint,
-    ) -> Outcome:
+    def solve(self, problem: Problem, how: Conditions) -> Outcome:
         """Find a mechanism; never look at anything but the problem."""
         ...

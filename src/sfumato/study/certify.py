@@ -15,6 +15,7 @@ from sfumato.measure.certificate import Bounds, Certificate, load_certificate, r
 from sfumato.measure.objective import blind_leakage
 from sfumato.mechanism.law import Law
 from sfumato.solver.exact import Exact
+from sfumato.solver.outcome import Conditions
 from sfumato.solver.problem import Problem
 from sfumato.study.folder import CERTIFICATE, Run, load_run
 from sfumato.study.question import problem_of
@@ -185,7 +186,7 @@ def _recipe(run: Run, source: str | None) -> Recipe:
 
 
 def _new_certificate(problem: Problem, gap: float) -> Certificate:
-    found = Exact(gap=gap).solve(problem, seed=0)
+    found = Exact(gap=gap).solve(problem, Conditions())
     assert found.certificate is not None
     return found.certificate
 

@@ -14,7 +14,7 @@ from sfumato.measure.certificate import Certificate
 from sfumato.measure.judge import Judgement, judge
 from sfumato.mechanism.loss import traits_of
 from sfumato.solver.deadline import Deadline
-from sfumato.solver.outcome import Progress, Solver
+from sfumato.solver.outcome import Conditions, Progress, Solver
 from sfumato.solver.problem import Problem
 from sfumato.study.folder import check_target, checkpoint_in, claimed
 from sfumato.study.solution import Solution
@@ -45,14 +45,9 @@ def solve(
             f"the solver '{solver.name}' keeps no checkpoint and cannot be resumed; leave"
             f" {arg('checkpoint')} out"
         )
+    checkpoint = None if checkpoint is None else Path(checkpoint)
     deadline, start = Deadline.after(time_limit), time.perf_counter()
-    outcome = solver.solve(
-        problem,
-        seed=seed,
-        deadline=deadline,
-        progress=progress,
-        checkpoint=None if checkpoint is None else Path(checkpoint),
-    )
+    outcome = solver.solve(problem, Conditions(seed, deadline, progress, checkpoint))
     seconds = time.perf_counter() - start
     mechanism = outcome.mechanism.on_plane(problem.samples.plane)
     measured = judge(

@@ -15,6 +15,7 @@ from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.loss import squared
 from sfumato.solver import Exact, Problem
 from sfumato.solver.game import Game, Softplus
+from sfumato.solver.outcome import Conditions
 from sfumato.study.solve import solve
 from tests.solver.game.tiny import REGION, TINY, same, samples, tiny_problem
 
@@ -41,7 +42,7 @@ def test_a_budget_below_what_the_grid_allows_is_refused_and_a_table_of_words_too
     problem = tiny_problem()
     object.__setattr__(problem, "samples", words)
     with pytest.raises(ProblemError, match="the game learns on places"):
-        TINY.solve(problem, seed=0)
+        TINY.solve(problem, Conditions())
 
 
 def test_validation_data_chooses_the_round_and_teaches_nothing(undisturbed: Mechanism) -> None:

@@ -6,8 +6,7 @@ from sfumato.data.categories import CategoricalData
 from sfumato.errors import ProblemError, arg
 from sfumato.mechanism.loss import traits_of
 from sfumato.solver.codebook.settings import CodebookSettings
-from sfumato.solver.deadline import NEVER, Deadline
-from sfumato.solver.outcome import Checkpoint, Outcome, Progress
+from sfumato.solver.outcome import Conditions, Outcome
 from sfumato.solver.problem import Problem
 
 
@@ -22,21 +21,14 @@ class Codebook(CodebookSettings):
     name = "codebook"
     resumable = True
 
-    def solve(
-        self,
-        problem: Problem,
-        *,
-        seed: int = 0,
-        deadline: Deadline = NEVER,
-        progress: Progress | None = None,
-        checkpoint: Checkpoint = None,
-    ) -> Outcome:
+    def solve(self, problem: Problem, how: Conditions) -> Outcome:
         """Learn, bring the law within every limit on the training data, prove a bound."""
         self._check(problem)
         problem.check_feasible()
         from sfumato.solver.codebook.training import CodebookTraining  # JAX: only where it learns
 
-        return CodebookTraining(self, problem, seed).run(deadline, progress, checkpoint)
+        training = CodebookTraining(self, problem, how.seed)
+        return training.run(how.deadline, how.progress, how.checkpoint)
 
     def _check(self, problem: Problem) -> None:
         """Refuse at once what no learning can give."""

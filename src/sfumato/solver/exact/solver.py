@@ -25,15 +25,7 @@ from sfumato.solver.exact.plane_proof import OnCells, split_to_keep, split_until
 from sfumato.solver.exact.refine import Places, solve_on_cells
 from sfumato.solver.exact.smallest_loss import min_loss_given_max_leakage
 from sfumato.solver.exact.task import Task
-from sfumato.solver.outcome import (
-    Checkpoint,
-    Ended,
-    Ending,
-    LossProved,
-    Outcome,
-    Progress,
-    Proved,
-)
+from sfumato.solver.outcome import Conditions, Ended, Ending, LossProved, Outcome, Proved
 from sfumato.solver.problem import Problem
 from sfumato.solver.setting import setting
 
@@ -71,52 +63,37 @@ class Exact:
         if not self.gap > 0:
             raise ProblemError(f"{arg('gap')} must be above 0; got {self.gap}")
 
-    def solve(
-        self,
-        problem: Problem,
-        *,
-        seed: int = 0,
-        deadline: Deadline = NEVER,
-        progress: Progress | None = None,
-        checkpoint: Checkpoint = None,
-    ) -> Outcome:
+    def solve(self, problem: Problem, how: Conditions) -> Outcome:
         """The optimum on the grid, then (for distances) a proof over the plane."""
         start = time.perf_counter()
         problem.check_feasible()
-        if (
-            isinstance(problem.objective, Gain)
-            and len(problem.objective.gains(problem.joint.secrets)) < 2
-        ):
-            users = len(problem.joint.secrets)
+        objective, secrets = problem.objective, problem.joint.secrets
+        if isinstance(objective, Gain) and len(objective.gains(secrets)) < 2:
             raise ProblemError(
-                f"with {users} users '{problem.objective.name}' leaks the same whatever is"
+                f"with {len(secrets)} users '{objective.name}' leaks the same whatever is"
                 " reported; choose another"
             )
         if problem.min_bayes_error is not None:
-            return self._smallest_loss(problem, deadline)
+            return self._smallest_loss(problem, how.deadline)
         history: list[dict[str, Any]] = []
 
         def note(text: str) -> None:
             history.append({"seconds": time.perf_counter() - start, "progress": text})
-            if progress is not None:
-                progress(history[-1])
+            if how.progress is not None:
+                how.progress(history[-1])
 
         optimum, certificate = _proved(
-            problem, gap=self.gap, plane=self.plane, deadline=deadline, progress=note
+            problem, gap=self.gap, plane=self.plane, deadline=how.deadline, progress=note
         )
         channel = channel_of(problem, optimum.mechanism, optimum.reports)
         verify(problem, channel, claimed=optimum.leakage)
         pairs = len(problem.places) * len(problem.reports)
         history.append({"pairs": pairs, "pairs_touched": optimum.pairs_touched})
-        unit = problem.objective.nats
-        facts = Proved(
-            leakage=optimum.leakage / unit,
-            bound=optimum.bound / unit,
-            gap=optimum.gap / unit,
-            unit=problem.objective.unit,
-            reports=len(problem.reports),
+        leakage, bound, gap = (
+            value / objective.nats for value in (optimum.leakage, optimum.bound, optimum.gap)
         )
-        late = deadline.limited and optimum.gap > self.gap
+        facts = Proved(leakage, bound, gap, objective.unit, len(problem.reports))
+        late = how.deadline.limited and optimum.gap > self.gap
         return Outcome(channel, _ending(facts, late), tuple(history), certificate)
 
     def _smallest_loss(self, problem: Problem, deadline: Deadline) -> Outcome:

@@ -7,9 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from sfumato.nets import Net
-from sfumato.solver.game.draws import stratified
 from sfumato.solver.game.settings import LaplaceStart
-from sfumato.solver.game.train import ADAM, adam_step, generate
+from sfumato.solver.game.train import ADAM, adam_step, generate, stratified
 
 _RATE = 3e-3
 _BATCH = 512

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 from sfumato.data.categories import CategoricalData
 from sfumato.errors import ProblemError
-from sfumato.solver.deadline import NEVER, Deadline
 from sfumato.solver.game.settings import GameSettings
-from sfumato.solver.outcome import Checkpoint, Outcome, Progress
+from sfumato.solver.outcome import Conditions, Outcome
 from sfumato.solver.problem import Problem
 
 
@@ -20,15 +19,7 @@ class Game(GameSettings):
     name = "game"
     resumable = True
 
-    def solve(
-        self,
-        problem: Problem,
-        *,
-        seed: int = 0,
-        deadline: Deadline = NEVER,
-        progress: Progress | None = None,
-        checkpoint: Checkpoint = None,
-    ) -> Outcome:
+    def solve(self, problem: Problem, how: Conditions) -> Outcome:
         """Play; choose the best round by validation data; bring it within the budget on the
         training data."""
         if isinstance(problem.samples, CategoricalData):
@@ -39,4 +30,4 @@ class Game(GameSettings):
         problem.check_feasible()
         from sfumato.solver.game.training import GameTraining  # JAX: only where it learns
 
-        return GameTraining(self, problem, seed).run(deadline, progress, checkpoint)
+        return GameTraining(self, problem, how.seed).run(how)

@@ -2,11 +2,16 @@
 
 Every function is pure: arrays and random numbers in, arrays out, fixed shapes, no Python per step.
 The classifier learns from reports that are drawn once while the generator stands still.
+
+The random numbers of a round are drawn before it.  They come from NumPy, by (seed, lattice, round),
+so that a resumed game draws what the undisturbed one would have drawn; and a program without a
+random generator inside compiles several times faster.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from math import ceil
 from typing import Any, NamedTuple
 
 import jax
@@ -15,13 +20,14 @@ import numpy as np
 import optax
 
 from sfumato.nets import Net, mixing_dtypes
-from sfumato.solver.game.draws import HELD_COPIES, Draws, draws_of_round, stratified
 from sfumato.solver.game.frame import Frame
 from sfumato.solver.game.payoff import CrossEntropy
 from sfumato.solver.game.settings import ClassifierConfig, GameSettings, LaplaceStart
 
 # Keras's epsilon: the paper used TensorFlow and Keras
 ADAM = mixing_dtypes(optax.scale_by_adam(eps=1e-7))
+
+_HELD_COPIES = 16  # reports of each validation truth for the classifier's accuracy
 
 # Settings that a round does not depend on, made equal so that they do not compile it again.
 _NOT_IN_A_ROUND: dict[str, Any] = {
@@ -56,6 +62,18 @@ class TrainingData(NamedTuple):
     max_loss: Any
 
 
+class Draws(NamedTuple):
+    """What each turn of a round needs; the first axis is the turn.  The last two are None unless
+    reports are shown smeared."""
+
+    pool: Any  # seeds of the classifier's reports (turns, copies, truths)
+    pool_order: Any  # how its epochs read them (turns, epochs, copies * truths)
+    order: Any  # how an epoch of the generator reads the truths (turns, epochs, truths)
+    seeds: Any  # seeds of its steps (turns, epochs, steps, seeds, batch)
+    pool_smear: Any  # where in its cell such a report is shown (turns, 2, copies, truths)
+    smear: Any  # the same for the generator's steps (turns, epochs, steps, 2, seeds, batch)
+
+
 def play_round(
     game: GameSettings,
     loss: Callable,
@@ -67,7 +85,7 @@ def play_round(
 ) -> tuple[Players, dict[str, Any]]:
     """`game.turns` turns; returns notes of the last.  `base` is the classifier of a fresh start."""
     draws = draws_of_round(game, random, count=len(data.user))
-    held = stratified(random, (HELD_COPIES, len(data.held_user)), axis=0)
+    held = stratified(random, (_HELD_COPIES, len(data.held_user)), axis=0)
     static = replace(game, **_NOT_IN_A_ROUND, generator=replace(game.generator, levels=1))
     return _round(static, loss, players, base, data, draws, held, np.float32(fade))
 
@@ -104,7 +122,7 @@ def _round(
             "payoff": payoff,
             "loss": spent,
             "accuracy_train": accuracy,
-            "accuracy_validation": (guesses == jnp.tile(data.held_user, HELD_COPIES)).mean(),
+            "accuracy_validation": (guesses == jnp.tile(data.held_user, _HELD_COPIES)).mean(),
         }
         return Players(generator, generator_moments, price, classifier, classifier_moments), notes
 
@@ -255,3 +273,36 @@ def smooth_loss(loss: Callable, truth: Any, report: Any) -> Any:
     same = (truth == report).all(axis=-1)
     elsewhere = jnp.where(same[:, None], report + 1.0, report)
     return jnp.where(same, loss(truth, jax.lax.stop_gradient(report)), loss(truth, elsewhere))
+
+
+def draws_of_round(game: GameSettings, random: np.random.Generator, *, count: int) -> Draws:
+    """Stratified seeds and permutations for `count` truths."""
+    turns, generator = game.turns, game.generator
+    copies = ceil(game.classifier.reports / count)
+    batch = min(generator.batch, count)
+    steps = ceil(count / batch)
+    epochs = generator.epochs_of(steps)
+    pool = stratified(random, (turns, copies, count), axis=1)
+    pool_order = _orders(random, turns, game.classifier.epochs, copies * count)
+    order = _orders(random, turns, epochs, count)
+    seeds = stratified(random, (turns, epochs, steps, generator.seeds, batch), axis=3)
+    if game.shown != "smeared":
+        return Draws(pool, pool_order, order, seeds, None, None)
+    pool_smear = random.random((turns, 2, copies, count), dtype=np.float32)
+    shape = (turns, epochs, steps, 2, generator.seeds, batch)
+    return Draws(pool, pool_order, order, seeds, pool_smear, random.random(shape, dtype=np.float32))
+
+
+def stratified(random: np.random.Generator, shape: tuple[int, ...], *, axis: int) -> np.ndarray:
+    """Numbers on [0, 1): along `axis`, one in each of as many equal parts."""
+    parts = shape[axis]
+    floor = np.arange(parts, dtype=np.float32).reshape(
+        [-1 if place == axis else 1 for place in range(len(shape))]
+    )
+    return (floor + random.random(shape, dtype=np.float32)) / np.float32(parts)
+
+
+def _orders(random: np.random.Generator, turns: int, epochs: int, count: int) -> np.ndarray:
+    return random.permuted(
+        np.broadcast_to(np.arange(count, dtype=np.int32), (turns, epochs, count)), axis=2
+    )

@@ -10,14 +10,13 @@ from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError
 from sfumato.mechanism.base import Mechanism
 from sfumato.nets import Net, glorot_net
-from sfumato.solver.deadline import Deadline
 from sfumato.solver.game.candidate import Candidate
 from sfumato.solver.game.frame import frame_of, wide_cells
 from sfumato.solver.game.pretrain import imitate_laplace
 from sfumato.solver.game.settings import GameSettings
 from sfumato.solver.game.train import ADAM, Players, TrainingData, play_round
 from sfumato.solver.learner import Clock, History, Round, train
-from sfumato.solver.outcome import Checkpoint, Ended, Ending, Outcome, Played, Progress
+from sfumato.solver.outcome import Conditions, Ended, Ending, Outcome, Played
 from sfumato.solver.problem import Problem
 
 
@@ -51,9 +50,11 @@ class GameTraining:
         self.cells = tuple(dict.fromkeys(widths))
         self.data = [self._data(cells) for cells in self.cells]
 
-    def run(self, deadline: Deadline, progress: Progress | None, checkpoint: Checkpoint) -> Outcome:
+    def run(self, how: Conditions) -> Outcome:
         """Algorithm 1 of the paper, for each lattice; then the best round, within the budget."""
-        trained = train(self, deadline=deadline, progress=progress, checkpoint=checkpoint)
+        trained = train(
+            self, deadline=how.deadline, progress=how.progress, checkpoint=how.checkpoint
+        )
         state, history = trained.state, trained.history
         candidate = self.candidate(state.best, state.lattice)
         if self.game.calibrate:
