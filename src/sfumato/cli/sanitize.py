@@ -79,6 +79,11 @@ _SHOWN = 5  # skipped files named in a note; the record names all
     help="The key of --sticky and --pseudonym; made with mode 600 if it is not there.",
 )
 @click.option(
+    "--over-budget",
+    is_flag=True,
+    help="Write the table although its reports cost more than the run's budget.",
+)
+@click.option(
     "--cluster",
     metavar="ADDRESS",
     help="Do the parts of a folder on this dask cluster (pip install 'sfumato[cluster]').",
@@ -99,6 +104,7 @@ def command(
     sticky: str | None,
     sticky_cell_m: float | None,
     key: Path | None,
+    over_budget: bool,
     cluster: str | None,
     as_json: bool,
 ) -> None:
@@ -113,6 +119,9 @@ def command(
     Rows outside the mechanism's region: refuse (the default) writes nothing and says how many; drop
     leaves them out; laplace gives them planar Laplace noise of the same budget; clamp moves them to
     the region's edge first.
+
+    A table whose reports cost more than the run's budget, by more than chance explains, is not
+    written: its places are unlike those that the run was made for.  --over-budget writes it.
     """
     one_thread()
     from sfumato.data.grid import STICKY_CELL_M
@@ -147,6 +156,7 @@ def command(
         keep=keep,
         pseudonym=names,
         outside=outside,  # type: ignore[arg-type]
+        over_budget=over_budget,
     )
     with rows_per_second() as progress:
         record = sanitize(
@@ -166,15 +176,14 @@ def command(
     loss = record["loss_of_this_table"]
     click.echo(
         f"{target}: {record['rows_out']} of {record['rows_in']} rows"
-        + ("" if loss is None else f", {loss:g} m off on average")
+        + ("" if loss is None else f", {loss:g} {record['loss_unit']} off on average")
     )
-    limit = record["mechanism"]["max_loss"]
     if record["loss_over_budget"]:
         say_notes(
             (
                 (
-                    f"that is more than the run's budget of {limit:g} m: these places are unlike"
-                    " those that it was fitted to"
+                    "that is more than the run's budget allows: these places are unlike those that"
+                    " it was made for"
                 ),
             )
         )

@@ -96,7 +96,7 @@ def _tally(future: Any, progress: Callable[[int], None] | None) -> Tally:
         raise _KINDS.get(outcome.get("kind", ""), SfumatoError)(
             outcome["error"], hint=outcome["hint"]
         )
-    tally = Tally(**outcome)
+    tally = Tally.from_dict(outcome)
     if progress is not None:
         progress(tally.rows_in)
     return tally

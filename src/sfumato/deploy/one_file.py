@@ -15,6 +15,7 @@ from sfumato.deploy.parquet_table import ParquetTable
 from sfumato.deploy.protect import Outside, protect
 from sfumato.deploy.recognise import telling
 from sfumato.deploy.release import Release
+from sfumato.deploy.spent import Ledger
 from sfumato.deploy.verify import Noted, Written
 from sfumato.errors import DataError, arg
 from sfumato.files import file_hash, written_beside
@@ -30,7 +31,8 @@ class Policy:
     """What is asked for beside the mechanism.
 
     `drop` are columns to leave out; `keep` are columns to let pass although they name the user or
-    tell the place; `pseudonym` gives users new names.
+    tell the place; `pseudonym` gives users new names; `over_budget` lets a table pass whose reports
+    cost more than the run's budget.
     """
 
     lat: str | None = None
@@ -41,11 +43,14 @@ class Policy:
     keep: tuple[str, ...] = ()
     pseudonym: Pseudonym | None = None
     outside: Outside = "refuse"
+    over_budget: bool = False
 
     def words(self) -> dict[str, Any]:
-        """Plain values that tell one policy from another, without a key."""
+        """Plain values that tell policies apart by what they write, without a key."""
         named = None if self.pseudonym is None else self.pseudonym.words()
-        return {**asdict(replace(self, pseudonym=None)), "pseudonym": named}
+        words = {**asdict(replace(self, pseudonym=None)), "pseudonym": named}
+        del words["over_budget"]  # it decides whether the file gets its name, not what is in it
+        return words
 
 
 @dataclass
@@ -56,29 +61,25 @@ class Tally:
     rows_out: int = 0
     without_place: int = 0
     outside: int = 0
-    loss_sum: float = 0.0
-    loss_squares: float = 0.0
-    loss_rows: int = 0
+    losses: Ledger = field(default_factory=Ledger)
     betraying: list[str] = field(default_factory=list)
     source_hash: str = ""  # of the part that was read
 
     def add(self, other: "Tally") -> None:
         """Take another file's counts in."""
-        for name in (
-            "rows_in",
-            "rows_out",
-            "without_place",
-            "outside",
-            "loss_sum",
-            "loss_squares",
-            "loss_rows",
-        ):
+        for name in ("rows_in", "rows_out", "without_place", "outside"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.losses.join(other.losses)
         self.betraying = sorted({*self.betraying, *other.betraying})
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return asdict(self)
+        return {**vars(self), "losses": self.losses.as_dict()}
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> "Tally":
+        """Build what `as_dict` took apart."""
+        return cls(**{**stored, "losses": Ledger.from_dict(stored["losses"])})
 
 
 class Block(Protocol):
@@ -262,6 +263,9 @@ def _all_blocks(
         Refused("no possible coordinates"),
     )
     needed = {columns.user, columns.time} - {None}
+    known = _users_with_budgets(release, policy, table.names)
+    if known is not None:
+        needed |= {known.column}
     early = tuple(name for name in policy.drop if name not in needed)
     for block in table.blocks(without=early):
         first, second = block.numbers(columns.first), block.numbers(columns.second)
@@ -283,9 +287,12 @@ def _all_blocks(
         tally.rows_out += len(block) if keep is None else int(keep.sum())
         tally.without_place += 0 if found.missing is None else int(found.missing.sum())
         tally.outside += 0 if found.outside is None else int(found.outside.sum())
-        tally.loss_sum += found.loss_sum
-        tally.loss_squares += found.loss_squares
-        tally.loss_rows += found.loss_rows
+        counted = found.counted
+        tally.losses.add(
+            found.draw[counted],
+            found.cost[counted],
+            None if known is None else known.of(block)[counted],
+        )
         if not (refused.count or bad.count):
             named = None if policy.pseudonym is None else policy.pseudonym.of(rows)
             sink.write(block, found.first, found.second, keep, named)
@@ -304,6 +311,31 @@ def _all_blocks(
         hint=f"{arg('outside')} drop, laplace or clamp; sfumato sanitize -h explains",
     )
     return tally
+
+
+@dataclass(frozen=True)
+class _UsersWithBudgets:
+    """The column that names users, and the numbers of those who have budgets of their own."""
+
+    column: str
+    numbers: dict[str, int]
+
+    def of(self, block: Block) -> np.ndarray:
+        """The number of each row's user, -1 for others."""
+        names = block.values(self.column, np.arange(len(block)))
+        return np.array([self.numbers.get(str(name), -1) for name in names], dtype=np.int64)
+
+
+def _users_with_budgets(
+    release: Release, policy: Policy, names: list[str]
+) -> _UsersWithBudgets | None:
+    """None where nobody has a budget, or where the table does not say who its rows are of."""
+    column = next(iter(users(names, policy.user)), None) if policy.user is None else policy.user
+    if not release.budget.user_max_loss or column is None:
+        return None
+    return _UsersWithBudgets(
+        column, {user: number for number, user in enumerate(release.budget.user_max_loss)}
+    )
 
 
 @dataclass

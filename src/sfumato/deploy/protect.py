@@ -10,6 +10,7 @@ from sfumato.data.plane import METRES_A_DEGREE
 from sfumato.deploy.chance import Chance, Rows, Secure, Sticky
 from sfumato.deploy.coordinates import clamped, laplace_outside, truths
 from sfumato.deploy.release import Release
+from sfumato.deploy.spent import draws_of
 from sfumato.errors import DataError, arg
 from sfumato.mechanism.base import Mechanism
 
@@ -20,21 +21,25 @@ POLICIES: tuple[Outside, ...] = ("refuse", "drop", "laplace", "clamp")
 @dataclass(frozen=True)
 class Protected:
     """Written coordinates, NaN where a row had no place, and which rows are set apart (None for
-    none)."""
+    none).
+
+    `cost` is the loss of each report and `draw` a number that rows of the same draw share, for the
+    rows that are `counted`: those with a place in the region.
+    """
 
     first: np.ndarray
     second: np.ndarray
     missing: np.ndarray | None
     impossible: np.ndarray | None
     outside: np.ndarray | None
-    loss_sum: float
-    loss_squares: float = 0.0
+    cost: np.ndarray
+    draw: np.ndarray
 
     @property
-    def loss_rows(self) -> int:
-        """How many rows `loss_sum` is over: those with a place in the region."""
+    def counted(self) -> np.ndarray | slice:
+        """The rows that have a loss."""
         apart = [mask for mask in (self.missing, self.impossible, self.outside) if mask is not None]
-        return len(self.first) - (int(np.logical_or.reduce(apart).sum()) if apart else 0)
+        return ~np.logical_or.reduce(apart) if apart else slice(None)
 
 
 def protect(
@@ -74,22 +79,19 @@ def protect(
         apart.append(found.outside)
     for mask in apart:
         across[mask] = up[mask] = np.nan
-        distance[mask] = 0.0
-    if found.outside is not None:
-        distance[found.outside] = 0.0
-        if outside == "laplace":
-            mask = found.outside
-            across[mask], up[mask] = _laplace(
-                release, first[mask], second[mask], source, who.take(mask)
-            )
+    if found.outside is not None and outside == "laplace":
+        mask = found.outside
+        across[mask], up[mask] = _laplace(
+            release, first[mask], second[mask], source, who.take(mask)
+        )
     return Protected(
         across,
         up,
         found.missing,
         found.impossible,
         found.outside,
-        float(distance.sum()),
-        float(distance @ distance),
+        release.budget.costs(distance),
+        draws_of(numbers),
     )
 
 

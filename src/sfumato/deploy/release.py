@@ -1,7 +1,8 @@
 """What leaves a run: its mechanism, on its plane, with the decimals of its reports."""
 
 import io
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from math import ceil, log10
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from sfumato.data.grid import Grid, Region
 from sfumato.data.plane import METRES_A_DEGREE, Plane
+from sfumato.deploy.spent import Budget
 from sfumato.errors import FileError
 from sfumato.mechanism.base import Mechanism, mechanism_from_arrays
 from sfumato.mechanism.wrap import Snapped
@@ -22,7 +24,8 @@ class Release:
     """A mechanism as it is used: on a plane (None for data in metres), in a region, with its
     reports on a grid.
 
-    `figures` holds what the run measured (budget, loss, leakage), no place.
+    `figures` holds what the run measured (budget, loss, leakage), no place and no user; `budget`
+    is what its reports may cost.
     """
 
     mechanism: Mechanism
@@ -30,6 +33,7 @@ class Release:
     region: Region
     grid: Grid
     figures: dict[str, Any]
+    budget: Budget = field(default_factory=Budget)
 
     @property
     def decimals(self) -> int:
@@ -68,6 +72,7 @@ class Release:
             "region": [*self.region.centre, self.region.side_m],
             "grid": self.grid.as_dict(),
             "figures": self.figures,
+            "budget": self.budget.as_dict(),
         }
 
     @classmethod
@@ -82,6 +87,7 @@ class Release:
             region=Region(centre=(x, y), side_m=side),
             grid=Grid.from_dict(rest["grid"]),
             figures=rest["figures"],
+            budget=Budget(**rest["budget"]),
         )
 
 
@@ -116,7 +122,26 @@ def release(run: Run) -> Release:
         ) from None
     if not loss > 0 and run.max_loss is None:
         figures["max_loss"] = run.grid.cell_m
-    return Release(mechanism, run.record.data.plane, run.region, run.grid, figures)
+    return Release(mechanism, run.record.data.plane, run.region, run.grid, figures, budget_of(run))
+
+
+def budget_of(run: Run) -> Budget:
+    """What the run's reports may cost, with the interval of its own estimate for check-ins to
+    come."""
+    loss = (to_come(run) or {}).get("loss") or {}
+    within = max(0.0, float(loss.get("high", 0.0)) - float(loss.get("value", 0.0)))
+    return Budget(
+        max_loss=run.max_loss,
+        user_max_loss=dict(run.record.user_max_loss or {}),
+        loss_function=run.record.loss_function,
+        within=within,
+    )
+
+
+def to_come(run: Run) -> Mapping[str, Any] | None:
+    """What the run's record says to expect of check-ins to come; None where it says nothing."""
+    found: Mapping[str, Any] | None = getattr(run.record, "to_come", None)
+    return found
 
 
 def _ends_on_a_grid(mechanism: Mechanism) -> bool:

@@ -21,7 +21,7 @@ from sfumato.deploy.one_file import (
     sanitize_part,
 )
 from sfumato.deploy.release import Release, release
-from sfumato.errors import DataError, FileError
+from sfumato.errors import DataError, FileError, arg
 from sfumato.files import (
     clear_drafts,
     file_hash,
@@ -180,6 +180,7 @@ def _sanitize_one(job: _Job) -> dict[str, Any]:
     record: dict[str, Any] = {}
 
     def write_record(tally: Tally) -> None:
+        _stop_over_budget(job, tally)
         record.update(_record(job.released, job.chance, job.policy, {job.source.name: tally}, []))
         write_json(job.record, record)
 
@@ -281,6 +282,7 @@ def _sanitize_folder(
             tallies[task.name] = tally
         _clear_leftovers(parts)
         ordered = {name: tallies[name] for name in names}
+        _stop_over_budget(job, _together(ordered))
         record = _record(job.released, job.chance, job.policy, ordered, skipped) | {
             "job": _mark(settings, {name: tally.source_hash for name, tally in ordered.items()})
         }
@@ -312,7 +314,7 @@ def _resumed(job: _Job, names: list[str], settings: str, work: Path) -> dict[str
     for name in names:
         note = work / "done" / _note(name)
         if note.exists() and (work / "parts" / name).exists():
-            tallies[name] = Tally(**read_json(note, what="note of a finished part")["tally"])
+            tallies[name] = _tally(note)
     noted = any((work / "done").glob("*.json"))
     if not noted or not any(path.is_file() for path in (work / "parts").rglob("*")):
         shutil.rmtree(work, ignore_errors=True)  # nothing was done, or all of it and handed over
@@ -327,6 +329,15 @@ def _resumed(job: _Job, names: list[str], settings: str, work: Path) -> dict[str
         )
     _clear_leftovers(work / "parts")
     return tallies
+
+
+def _tally(note: Path) -> Tally:
+    try:
+        return Tally.from_dict(read_json(note, what="note of a finished part")["tally"])
+    except (KeyError, TypeError, ValueError):
+        raise FileError(
+            f"{note.parent.parent} holds a stopped job of another version; remove the folder"
+        ) from None
 
 
 def _clear_leftovers(parts: Path) -> None:
@@ -360,10 +371,10 @@ def _record(
     released: Release, chance: Chance, policy: Policy, parts: dict[str, Tally], skipped: list[str]
 ) -> dict[str, Any]:
     """What was done.  It holds no place: no region, no plane, no row."""
-    whole = Tally()
-    for tally in parts.values():
-        whole.add(tally)
-    enough = whole.loss_rows >= _ENOUGH_ROWS
+    whole = _together(parts)
+    spent = whole.losses.whole
+    enough = spent.count >= _ENOUGH_ROWS
+    over = whole.losses.against(released.budget)
     return {
         "format": FORMAT,
         "sfumato": __version__,
@@ -378,8 +389,9 @@ def _record(
         "columns_that_tell_the_place": whole.betraying,
         "chance": chance.words(),
         "decimals": released.decimals,
-        "loss_of_this_table": round(whole.loss_sum / whole.loss_rows, 1) if enough else None,
-        "loss_over_budget": enough and _over_budget(whole, released.figures["max_loss"]),
+        "loss_of_this_table": round(spent.mean, 1) if enough else None,
+        "loss_unit": released.budget.unit,
+        "loss_over_budget": enough and (over.passed or bool(over)),
         "parts": {
             name: {"rows_in": tally.rows_in, "rows_out": tally.rows_out}
             for name, tally in parts.items()
@@ -388,10 +400,34 @@ def _record(
     }
 
 
-def _over_budget(tally: Tally, max_loss: float | None) -> bool:
-    """Whether the mean loss is above the budget by more than chance: four standard errors."""
-    if max_loss is None:
-        return False
-    mean = tally.loss_sum / tally.loss_rows
-    variance = max(0.0, tally.loss_squares / tally.loss_rows - mean * mean)
-    return bool(mean > max_loss + 4 * (variance / tally.loss_rows) ** 0.5)
+def _together(parts: dict[str, Tally]) -> Tally:
+    whole = Tally()
+    for tally in parts.values():
+        whole.add(tally)
+    return whole
+
+
+def _stop_over_budget(job: _Job, whole: Tally) -> None:
+    """Refuse a table whose reports cost more than the run's budgets by more than chance explains,
+    unless it is wanted all the same.  Of a short table no figure is said: it would tell about
+    single rows."""
+    budget, spent = job.released.budget, whole.losses.whole
+    over = whole.losses.against(budget)
+    if job.policy.over_budget or not over:
+        return
+    what = []
+    if over.whole:
+        limit = f"budget of {budget.max_loss:g} {budget.unit}"
+        what.append(
+            f"its reports would be {spent.mean:,.0f} {budget.unit} off on average, over the {limit}"
+            if spent.count >= _ENOUGH_ROWS
+            else f"its reports would be over the {limit}"
+        )
+    if over.users:
+        what.append(f"{over.users} user(s) would be over budgets of their own")
+    raise DataError(
+        f"{job.source.name}: {', and '.join(what)}, by more than chance explains; nothing was"
+        " written",
+        hint="these places are unlike those that the run was made for: solve with data like them,"
+        f" or write them all the same with {arg('over_budget')}",
+    )
