@@ -15,7 +15,7 @@ def offered(settings, part=""):
     """The flag and the field of each setting that is an option, those of parts included."""
     for field in fields(settings):
         if field.metadata.get("option"):
-            yield f"--{part}{field.name}".replace("_", "-"), field
+            yield field.metadata["flag"] or f"--{part}{field.name}".replace("_", "-"), field
         if is_dataclass(field.default):
             yield from offered(field.default, f"{part}{field.name}-")
 
@@ -25,7 +25,7 @@ OFFERED = [
     for solver, settings in SOLVERS.items()
     for flag, field in offered(settings)
 ]
-VALUES = {"hidden": "8,8", "lattices": "0,0.5", "shown": "exact"}
+VALUES = {"hidden": "8,8", "lattices": "0,0.5", "shown": "exact", "made_for": "new"}
 
 
 def test_the_help_of_an_option_is_the_documentation_of_its_field(sfumato):
@@ -95,44 +95,20 @@ def test_numbers_that_are_none_are_refused(sfumato, tmp_path):
     assert ended.code == 2 and "'8;8' is not whole numbers with commas" in ended.err
 
 
-def test_closest_is_passed_on(sfumato, tmp_path):
+def test_a_confidence_is_not_asked_of_these_check_ins(sfumato, tmp_path):
     ended = sfumato(
-        "solve",
-        "four-corners",
-        "--max-loss",
-        173,
-        "--closest",
-        "--max-posterior",
-        0.5,
-        "--out",
-        tmp_path / "run",
+        *("solve", "four-corners", "--max-loss", 173, "--for", "these", "--confidence", 0.95),
+        *("--out", tmp_path / "run"),
     )
     assert ended.code == 2
-    assert "knows no worst-case limits" in ended.err
+    assert "--confidence is about check-ins to come" in ended.err
     assert not (tmp_path / "run").exists()
-
-
-def test_options_of_the_codebook_are_refused_for_others(sfumato, tmp_path):
-    for option in (("--closest",), ("--resampled-share", "0.2")):
-        ended = sfumato(
-            "solve",
-            "four-corners",
-            "--max-loss",
-            173,
-            "--solver",
-            "exact",
-            *option,
-            "--out",
-            tmp_path / "run",
-        )
-        assert ended.code == 2
-        assert f"{option[0]} is an option of --solver codebook; got --solver exact" in ended.err
 
 
 def test_a_refused_run_leaves_the_checkpoint_of_the_last_one(sfumato, tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "checkpoint.npz").write_bytes(b"of an earlier run")
-    for refused in (("--max-posterior", 0.1), ("--closest", "--max-posterior", 0.5)):
+    for refused in (("--max-posterior", 0.1), ("--for", "these", "--confidence", 0.9)):
         ended = sfumato(
             "solve", "four-corners", "--max-loss", 173, *refused, "--out", tmp_path / "run"
         )

@@ -50,7 +50,8 @@ def _offered() -> dict[str, dict[str, Field[Any]]]:
 
 def _flag(name: str, field: Field[Any]) -> str:
     """A setting that is on unless set is switched off by its option."""
-    return f"--{'no-' if field.default is True else ''}{name.replace('_', '-')}"
+    named: str | None = field.metadata["flag"]
+    return named or f"--{'no-' if field.default is True else ''}{name.replace('_', '-')}"
 
 
 def _type(kind: Any) -> Any:
@@ -80,6 +81,7 @@ def _option(name: str, solvers: dict[str, Field[Any]]) -> Any:
     kind = _type(field.type)
     return click.option(
         _flag(name, field),
+        name,
         type=kind,
         metavar=None if isinstance(kind, click.Choice) else field.metadata["option"],
         help=text if field.default is None else f"{text} [default: {_shown(field.default)}]",
@@ -87,12 +89,7 @@ def _option(name: str, solvers: dict[str, Field[Any]]) -> Any:
 
 
 def solver_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add every setting that a solver offers, and the codebook's `--closest`."""
-    command = click.option(
-        "--closest",
-        is_flag=True,
-        help="Come close to the bound on DATA; hides new check-ins less. (codebook)",
-    )(command)
+    """Add every setting that a solver offers."""
     for name, solvers in reversed(_offered().items()):
         command = _option(name, solvers)(command)
     return command
@@ -100,7 +97,6 @@ def solver_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def solver_from(options: dict[str, Any], solver: str) -> Any:
     """Take the settings out of the options and make the solver; refuse those of another one."""
-    closest = options.pop("closest")
     given: dict[str, Any] = {}
     of_parts: dict[str, Any] = {}
     for name, solvers in _offered().items():
@@ -110,12 +106,8 @@ def solver_from(options: dict[str, Any], solver: str) -> Any:
         if solver not in solvers:
             _refuse(_flag(name, next(iter(solvers.values()))), " or ".join(solvers), solver)
         (given if name == solvers[solver].name else of_parts)[name] = value
-    if not closest:
-        made = SOLVERS[solver](**given)
-        return made.changed(**of_parts) if of_parts else made
-    if solver != "codebook":
-        _refuse("--closest", "codebook", solver)
-    return SOLVERS[solver].closest(**given)
+    made = SOLVERS[solver](**given)
+    return made.changed(**of_parts) if of_parts else made
 
 
 def _refuse(flag: str, owner: str, solver: str) -> None:

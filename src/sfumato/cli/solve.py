@@ -195,6 +195,9 @@ def _say_round(line: dict[str, Any], *, unit: str) -> None:
     """One round of a game, or one part of a codebook's learning, on stderr."""
     if "progress" in line:  # the exact solver's rounds are for the run's history
         return
+    if "folds" in line:
+        click.echo(f"{line['done']:.0%} of {line['folds']} folds cross-fitted", err=True)
+        return
     if "done" in line:
         text = (
             f"{line['done']:.0%} learned: loss {line['loss']:.1f} {unit}, Bayes error"

@@ -22,6 +22,12 @@ class ReportRows:
     matrix: sparse.csr_matrix = field(repr=False)
     places: np.ndarray = field(repr=False)
 
+    def losses(self, truth: np.ndarray, loss: Loss) -> np.ndarray:
+        """The expected loss of each row, where `truth` holds the truths of the rows."""
+        flat = self.matrix.tocoo()
+        cost = loss(truth[flat.row], self.places[flat.col]) * flat.data
+        return np.bincount(flat.row, weights=cost, minlength=self.matrix.shape[0])
+
     def distinct(self) -> "ReportRows":
         """The same law with each report place listed once."""
         places, column = np.unique(self.places, axis=0, return_inverse=True)
@@ -67,9 +73,7 @@ class Law:
     def of_rows(cls, joint: Joint, rows: ReportRows, *, loss: Loss) -> "Law":
         """Push P(secret, truth) through finitely many reports, listing each report place once."""
         assert joint.places is not None
-        flat = rows.matrix.tocoo()
-        cost = loss(joint.places[flat.row], rows.places[flat.col]) * flat.data
-        cost_of_truth = np.bincount(flat.row, weights=cost, minlength=rows.matrix.shape[0])
+        cost_of_truth = rows.losses(joint.places, loss)
         merged = rows.distinct()
         table = (merged.matrix.T @ joint.table.T).T
         return cls(

@@ -72,6 +72,12 @@ def _learned(ended: Ended, facts: Learned, unit: str) -> str:
     else:
         start = f"L{done}"
     parts = [f"{start}; the proof was stopped by hand." if facts.proof_stopped else f"{start}."]
+    if facts.instead is not None:
+        parts.append(
+            f"On check-ins to come {facts.instead} hides better than what was learned, so it is"
+            " returned."
+        )
+        return "  ".join(parts)
     if facts.keep > 0:
         parts.append(_kept(facts.keep))
     if facts.loss is not None:

@@ -12,6 +12,7 @@ from sfumato.data.categories import CategoricalData
 from sfumato.measure.estimate import Estimate
 from sfumato.measure.judge import Judgement, PerUser
 from sfumato.measure.membership import Membership
+from sfumato.measure.outlook import Outlook
 from sfumato.measure.prior import Priors, UnderPrior
 from sfumato.measure.repeated import Repeated
 from sfumato.measure.tables import TABLE_MEASURES
@@ -187,11 +188,30 @@ def kept_text(kept: Kept) -> str:
     solution = kept.solution
     judged = {"training data": solution.measured}
     if kept.test is not None:
-        judged["test data"] = kept.test
+        judged = {"test data": kept.test, **judged}
     problem = solution.problem
     unit = traits_of(problem.loss).unit
     table = judged_text(solution.name, judged, max_loss=problem.max_loss, unit=unit)
+    if solution.outlook is not None:
+        table = f"{outlook_text(solution.outlook, unit=unit)}\n\n{table}"
     return f"{table}\n{solution.status}  {solution.seconds:.1f} s.  Written to {kept.folder}"
+
+
+def outlook_text(outlook: Outlook, *, unit: str = "m") -> str:
+    """What to expect of check-ins to come: figures with their intervals, and what simple mechanisms
+    have there."""
+    rows = [
+        [in_unit("loss", unit and f"({unit})"), shown(outlook.loss, "{:.1f}", interval=True)],
+        ["Bayes error ↑", shown(outlook.bayes_error, interval=True)],
+        ["information, bits ↓", shown(outlook.information_bits, interval=True)],
+        ["exposed reports ↓", shown(outlook.exposed, "{:.1%}", interval=True)],
+    ]
+    data = f"{outlook.checkins:,} check-ins"
+    where = f"{outlook.folds} folds of {data}" if outlook.folds else f"{data} held out"
+    table = text_table(["on check-ins to come", f"{outlook.confidence:.0%} interval"], rows)
+    beside = ", ".join(f"{name} {leakage:.3f}" for name, leakage in outlook.baselines.items())
+    others = f"  Leakage there {outlook.leakage:.3f}; {beside}." if beside else ""
+    return f"{table}\nMeasured on {where}, each by a mechanism made without it.{others}"
 
 
 def proved_text(gap: Gap, problem: Problem) -> str:

@@ -33,14 +33,8 @@ class Laplace:
         loss."""
         budget = problem.average_budget
         problem.check_feasible()
-        # Snapping spreads a report over a cell, which adds side^2/24 E[1/r] = side^2 epsilon/24 to
-        # the loss: solve 2/epsilon + side^2 epsilon/24 = budget to start, then correct by what is
-        # measured.
-        bend = problem.grid.cell_m**2 / 24
         distance = traits_of(problem.loss).is_distance
-        start = budget if distance else problem.scale_m
-        root = np.sqrt(max(0.0, start**2 - 8 * bend))
-        epsilon = 4 / (start + root) * (1 + _CLOSE / 2)
+        epsilon = first_epsilon(problem)
         # the loss goes with epsilon to this power, upside down: 1 for the distance
         power, before = 1.0, (0.0, 0.0)
         for tried in range(_TRIES):
@@ -61,6 +55,19 @@ class Laplace:
         # itself.
         mechanism = Snapped(Identity(), problem.grid)
         return Outcome(mechanism, Ending(facts=Calibrated(None, budget, problem.grid.cell_m)))
+
+
+def first_epsilon(problem: Problem) -> float:
+    """The epsilon per metre whose snapped noise costs about the budget.
+
+    Snapping spreads a report over a cell, which adds side^2/24 E[1/r] = side^2 epsilon/24 to the
+    loss: the solution of 2/epsilon + side^2 epsilon/24 = budget, a hair more.
+    """
+    bend = problem.grid.cell_m**2 / 24
+    distance = traits_of(problem.loss).is_distance
+    start = problem.average_budget if distance else problem.scale_m
+    root = np.sqrt(max(0.0, start**2 - 8 * bend))
+    return float(4 / (start + root) * (1 + _CLOSE / 2))
 
 
 def _loss_of(mechanism: Snapped, problem: Problem, *, seed: int) -> float:

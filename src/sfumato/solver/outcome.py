@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from sfumato.measure.certificate import Certificate
+from sfumato.measure.outlook import Outlook
 from sfumato.mechanism.base import Mechanism
 from sfumato.solver.deadline import NEVER, Deadline
 from sfumato.solver.problem import Problem
@@ -91,7 +92,8 @@ class Learned:
     within its limits.
 
     `keep` is the chance that the truth's own cell is reported; `loss` is set where it stays well
-    below `budget`.
+    below `budget`; `instead` names the baseline that was returned because it hides check-ins to
+    come better.
     """
 
     steps: int
@@ -104,6 +106,7 @@ class Learned:
     budget: float | None
     limits: LimitsCost | None
     proof_stopped: bool = False
+    instead: str | None = None
 
 
 @dataclass(frozen=True)
@@ -140,12 +143,14 @@ class Ending:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """A solver's mechanism, how the solve ended, its history and its proof."""
+    """A solver's mechanism, how the solve ended, its history, its proof, and what to expect of
+    check-ins to come."""
 
     mechanism: Mechanism
     ending: Ending = Ending()
     history: tuple[dict[str, Any], ...] = field(default=())
     certificate: Certificate | None = None
+    outlook: Outlook | None = None
 
 
 @dataclass(frozen=True)

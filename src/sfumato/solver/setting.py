@@ -4,10 +4,17 @@ from dataclasses import field
 from typing import Any
 
 
-def setting(default: Any, text: str, *, option: str | None = None) -> Any:
+def setting(
+    default: Any,
+    text: str,
+    *,
+    option: str | None = None,
+    flag: str | None = None,
+) -> Any:
     """A dataclass field with its default and its help text.
 
-    `option` makes it an option of `sfumato solve`: the word for its value in the help.
+    `option` makes it an option of `sfumato solve`: the word for its value in the help.  `flag` is
+    the option's name where it is not the field's.
 
     >>> from dataclasses import dataclass, fields
     >>> @dataclass(frozen=True)
@@ -16,4 +23,4 @@ def setting(default: Any, text: str, *, option: str | None = None) -> Any:
     >>> fields(Example)[0].metadata["help"]
     'How many rounds are played.'
     """
-    return field(default=default, metadata={"help": text, "option": option})
+    return field(default=default, metadata={"help": text, "option": option, "flag": flag})

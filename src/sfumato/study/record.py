@@ -20,6 +20,7 @@ from sfumato.data.plane import Plane
 from sfumato.data.recipe import Recipe
 from sfumato.errors import FileError
 from sfumato.files import plain, read_json, write_json
+from sfumato.measure.outlook import Outlook
 from sfumato.version import __version__
 
 FORMAT = "sfumato run 1"
@@ -51,7 +52,7 @@ class DataRecord:
 @dataclass(frozen=True, kw_only=True)
 class RunRecord:
     """Everything that run.json says.  `region` and `grid` are None for categories; `train` and
-    `test` are judgements as JSON has them."""
+    `test` are judgements as JSON has them; `to_come` is what to expect of check-ins to come."""
 
     solver: str
     settings: Mapping[str, Any]
@@ -71,6 +72,7 @@ class RunRecord:
     seconds: float | None
     train: Mapping[str, Any]
     test: Mapping[str, Any] | None
+    to_come: Outlook | None = None
     versions: Mapping[str, str] = field(default_factory=versions)
 
     def write(self, path: Path) -> None:
@@ -110,6 +112,7 @@ class RunRecord:
         parts |= {
             "format": FORMAT,
             "region": None if region is None else asdict(region),
+            "to_come": None if self.to_come is None else self.to_come.as_dict(),
             "grid": None if self.grid is None else self.grid.as_dict(),
             "data": {
                 "name": data.name,
@@ -126,6 +129,7 @@ class RunRecord:
     def _of(cls, document: Mapping[str, Any]) -> "RunRecord":
         """From JSON; what older runs did not write is what they did without asking."""
         data, region, grid = document["data"], document["region"], document["grid"]
+        to_come = document.get("to_come")
         plane, recipe = data.get("plane"), data.get("recipe")
         record = cls(
             solver=document["solver"],
@@ -153,6 +157,7 @@ class RunRecord:
             seconds=document.get("seconds"),
             train=document.get("train") or {},
             test=document.get("test"),
+            to_come=None if to_come is None else Outlook.from_dict(to_come),
             versions=document.get("versions") or {},
         )
         texts = (record.solver, record.loss_function, record.data.hash, record.status, record.ended)
@@ -167,7 +172,7 @@ _KEYS = (
     "format",
     *("solver", "settings", "seed", "objective", "max_loss", "user_max_loss", "max_distance"),
     *("min_bayes_error", "loss_function", "region", "grid", "data", "mechanism_hash", "status"),
-    *("ended", "seconds", "train", "test", "versions"),
+    *("ended", "seconds", "train", "test", "to_come", "versions"),
 )
 _NEEDED = {"solver", "max_loss", "region", "grid", "data", "mechanism_hash", "status"}
 

@@ -7,6 +7,7 @@ from typing import Any
 from sfumato.data.recipe import Recipe
 from sfumato.measure.certificate import Certificate
 from sfumato.measure.judge import Judgement
+from sfumato.measure.outlook import Outlook
 from sfumato.mechanism.base import Mechanism
 from sfumato.show import InNotebooks, text
 from sfumato.solver.outcome import Ending, Solver
@@ -18,8 +19,8 @@ from sfumato.study.record import DataRecord, RunRecord
 
 @dataclass(frozen=True, eq=False)
 class Solution(InNotebooks):
-    """A mechanism with the problem that it answers and what it was measured to do on the training
-    data.
+    """A mechanism with the problem that it answers, what it was measured to do on the training
+    data, and `outlook`, what to expect of it on check-ins to come, where the solver cross-fits.
 
     >>> from sfumato.data.synthetic import four_corners
     >>> from sfumato.solver.problem import Problem
@@ -40,6 +41,7 @@ class Solution(InNotebooks):
     seconds: float
     history: tuple[dict[str, Any], ...] = field(default=())
     certificate: Certificate | None = None
+    outlook: Outlook | None = None
 
     def __repr__(self) -> str:
         return (
@@ -92,6 +94,7 @@ class Solution(InNotebooks):
             seconds=self.seconds,
             train=self.measured.as_dict(),
             test=None if test is None else test.as_dict(),
+            to_come=self.outlook,
         )
         save_run(
             folder,
@@ -111,6 +114,7 @@ class Solution(InNotebooks):
             "objective": self.problem.objective.name,
             "leakage": self.leakage,
             **self.measured.as_dict(),
+            "to_come": None if self.outlook is None else self.outlook.as_dict(),
             "status": self.status,
             "ended": self.ending.ended.value,
             "seconds": self.seconds,

@@ -70,6 +70,7 @@ def solve(
         seconds,
         outcome.history,
         outcome.certificate,
+        outcome.outlook,
     )
 
 

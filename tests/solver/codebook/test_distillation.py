@@ -15,7 +15,13 @@ from sfumato.study.solution import Solution
 from sfumato.study.solve import solve
 
 ALONE = Codebook(
-    places=24, steps=400, hidden=(32,), waves=16, wave_scale=8.0, resampled_share=0.0, certify=False
+    made_for="these",
+    places=24,
+    steps=400,
+    hidden=(32,),
+    waves=16,
+    distillation=0.0,
+    certify=False,
 )
 TAUGHT = replace(ALONE, distillation=0.5)
 

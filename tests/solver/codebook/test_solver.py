@@ -17,7 +17,17 @@ from sfumato.solver.outcome import Ended
 from sfumato.study.solution import Solution
 from sfumato.study.solve import solve
 
-SMALL = Codebook(places=24, steps=200, hidden=(32,), waves=8, certify=False)
+SMALL = Codebook(
+    made_for="these",
+    places=24,
+    steps=200,
+    hidden=(32,),
+    waves=8,
+    wave_scale=4.0,
+    resampled_share=0.7,
+    distillation=0.0,
+    certify=False,
+)
 
 
 @pytest.fixture(scope="module")
@@ -155,6 +165,9 @@ def test_a_time_limit_ends_early_with_the_budget_held(problem: Problem) -> None:
         {"max_posterior": 0.0},
         {"geo_epsilon": -1.0},
         {"hidden": ()},
+        {"made_for": "me"},
+        {"confidence": 1.0},
+        {"confidence": 0.95, "made_for": "these"},
     ],
 )
 def test_settings_out_of_range_are_refused(wrong: dict) -> None:

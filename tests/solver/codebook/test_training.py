@@ -8,7 +8,7 @@ import pytest
 from sfumato.data.joint import Joint
 from sfumato.measure.exact import bayes_error, mutual_information
 from sfumato.solver.codebook.learn import leakage
-from sfumato.solver.codebook.training import _until
+from sfumato.solver.codebook.training import PARTS, until
 from sfumato.solver.deadline import Deadline
 from sfumato.solver.learner import Clock
 
@@ -31,13 +31,13 @@ def _clock(took: list[float], left: float) -> Any:
 def test_the_time_of_compiling_does_not_hurry_what_follows() -> None:
     """The first part took 8 s, mostly to compile; 12 s are left for 19 parts.  Later parts are
     taken at their word."""
-    assert _until(1, 0.05, _clock([8.0], 12.0)) < 0.2
-    assert _until(2, 0.1, _clock([8.0, 6.0], 12.0)) == pytest.approx(0.1 + 0.9 / 2)
-    assert _until(1, 0.05, _clock([8.0], -1.0)) == 1
+    assert until(1, 0.05, _clock([8.0], 12.0), PARTS) < 0.2
+    assert until(2, 0.1, _clock([8.0, 6.0], 12.0), PARTS) == pytest.approx(0.1 + 0.9 / 2)
+    assert until(1, 0.05, _clock([8.0], -1.0), PARTS) == 1
 
 
 def test_without_a_time_limit_all_parts_are_even() -> None:
-    assert _until(3, 0.15, Clock(Deadline(), [100.0] * 3)) == pytest.approx(0.2)
+    assert until(3, 0.15, Clock(Deadline(), [100.0] * 3), PARTS) == pytest.approx(0.2)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -96,14 +96,13 @@ def calibrated(learned: CodebookNet, problem: Problem, limits: CodebookSettings)
         if not len(worst):
             break
         best = within_budgets(Candidate.of(_without(best.mechanism, worst), problem))
-    limited = (limits.max_posterior, limits.max_exposed, limits.geo_epsilon) != (None,) * 3
-    if limited:
+    if limits.limited:
         _check(best, limits)
     below = problem.max_loss is not None and best.law.loss < 0.98 * problem.max_loss
     return Calibrated(
         best.mechanism,
         best.law.loss if below else None,
-        _cost(best, plain, limits) if limited else None,
+        _cost(best, plain, limits) if limits.limited else None,
     )
 
 

@@ -44,8 +44,7 @@ class TrainingData(NamedTuple):
     along the truths of each secret, scaled to 1; `gaps`, how far check-ins lie from each other, in
     units; for each budget what it charges truths and users for a unit of loss, and its limit; `cap`
     (infinite where there is none); `gains` (actions, secrets), the identity for the Bayes error;
-    `teacher_law` P(place | truth), to be
-    imitated, or None."""
+    `unit_m`, a unit in metres; `teacher_law` P(place | truth), to be imitated, or None."""
 
     truths: Any
     table: Any
@@ -57,6 +56,7 @@ class TrainingData(NamedTuple):
     cap: Any
     gains: Any
     waves: Any
+    unit_m: Any
     teacher_law: Any = None
 
 
@@ -64,7 +64,6 @@ class StaticConfig(NamedTuple):
     """What is fixed for the compiler."""
 
     loss: Callable | None  # None is the distance
-    unit_m: float
     information: bool
     resampled: float
     blend: float
@@ -142,6 +141,25 @@ def learn(
     return state, jax.tree.map(lambda value: value[-1], notes)
 
 
+@partial(jax.jit, static_argnames=("config", "steps"))
+def learn_folds(
+    states: State,
+    data: TrainingData,
+    key: Any,
+    first: Any,
+    share: tuple[Any, Any],
+    *,
+    config: StaticConfig,
+    steps: int,
+) -> State:
+    """The same steps for several nets at once; every array has the fold as its first axis."""
+
+    def one(state: State, fold: TrainingData) -> State:
+        return learn(state, fold, key, first, share, config=config, steps=steps)[0]
+
+    return jax.vmap(one)(states, data)
+
+
 def _drawn(data: TrainingData, key: Any, config: StaticConfig) -> dict:
     """Rows of the data (all, or a fair draw), and the data drawn anew: some check-ins of each user,
     moved."""
@@ -186,7 +204,9 @@ def _cost(
     chances = jnp.exp(logs)
     joint = table @ chances
     leaked = leakage(joint, data.gains, sharpness, information)
-    spent = charges @ (chances * _loss(config, truths, weights.places, distance)).sum(axis=1)
+    spent = charges @ (chances * _loss(config, data.unit_m, truths, weights.places, distance)).sum(
+        axis=1
+    )
     if config.resampled > 0:
         again, spent_again = _redrawn(weights, data, draw["moved"], smoothing, config)
         leaked = (1 - config.resampled) * leaked + config.resampled * again
@@ -197,7 +217,9 @@ def _cost(
         pressed, prices * over + _PENALTY / 2 * over**2, -(prices**2) / (2 * _PENALTY)
     ).sum()
     cost = (
-        leaked + held + _LIMIT_PENALTY * _beyond_limits(joint, logs, truths, draw["other"], config)
+        leaked
+        + held
+        + _LIMIT_PENALTY * _beyond_limits(joint, logs, truths * data.unit_m, draw["other"], config)
     )
     if data.teacher_law is not None:
         cost += _DISTILLATION * _divergence(data.teacher_law[draw["rows"]], logs, table.sum(axis=0))
@@ -228,7 +250,7 @@ def _redrawn(
     tables = jnp.moveaxis(by_draw * prior[:, None, None], 1, 0)
     leaked = jax.vmap(lambda table: leakage(table, data.gains, *smoothing))(tables).mean()
     cost = (
-        (chances * _loss(config, moved, weights.places, distance))
+        (chances * _loss(config, data.unit_m, moved, weights.places, distance))
         .sum(axis=1)
         .reshape(users, -1)
         .mean(axis=1)
@@ -236,10 +258,10 @@ def _redrawn(
     return leaked, data.user_charges @ cost
 
 
-def _loss(config: StaticConfig, truths: Any, places: Any, distance: Any) -> Any:
+def _loss(config: StaticConfig, unit_m: Any, truths: Any, places: Any, distance: Any) -> Any:
     if config.loss is None:
-        return distance * config.unit_m
-    return config.loss(truths[:, None, :] * config.unit_m, places[None, :, :] * config.unit_m)
+        return distance * unit_m
+    return config.loss(truths[:, None, :] * unit_m, places[None, :, :] * unit_m)
 
 
 def _beyond_limits(joint: Any, logs: Any, truths: Any, other: Any, config: StaticConfig) -> Any:
@@ -254,7 +276,7 @@ def _beyond_limits(joint: Any, logs: Any, truths: Any, other: Any, config: Stati
             (column * jax.nn.sigmoid((highest - 0.88) * 50)).sum() - 0.9 * config.max_exposed, 0.0
         )
     if config.geo_epsilon is not None:
-        apart = jnp.sqrt(((truths - truths[other]) ** 2).sum(axis=1) + 1e-9) * config.unit_m
+        apart = jnp.sqrt(((truths - truths[other]) ** 2).sum(axis=1) + 1e-9)
         ratio = jnp.abs(logs - logs[other]).max(axis=1) / apart
         beyond += (jnp.maximum(ratio / config.geo_epsilon - 0.95, 0.0) ** 2).mean()
     return beyond

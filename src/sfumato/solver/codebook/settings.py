@@ -1,32 +1,59 @@
 """What a codebook is learned with."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal, NamedTuple
 
+import numpy as np
+
+from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError, arg
+from sfumato.solver.problem import Problem
 from sfumato.solver.setting import setting
 
-CLOSEST = {
-    "resampled_share": 0.0,
-    "places": 256,
-    "wave_scale": 8.0,
-    "steps": 5000,
-    "distillation": 0.4,
-}
+NEW, THESE = "new", "these"
+_STEPS = 1500
+_FEWEST_PLACES, _MOST_PLACES = 128, 1024
+_PLACES_PER_SQUARE = 1.0  # report places per square of the budget's side that holds a check-in
+_WAVE_SCALE, _USUAL_SPREAD = 4.0, 4.0  # the waves of data that spreads over four budgets
+_FEW = 200  # check-ins of the largest user
+_RESAMPLED, _RESAMPLED_OF_FEW = 0.5, 0.7
+
+
+class Capacity(NamedTuple):
+    """The settings that may be left open, none of them open; see `CodebookSettings`."""
+
+    places: int
+    steps: int
+    wave_scale: float
+    resampled_share: float
+    distillation: float
 
 
 @dataclass(frozen=True)
 class CodebookSettings:
     """Places, steps, limits and the net; see the fields."""
 
-    places: int = setting(128, "How many report places there are.", option="N")
-    steps: int = setting(1500, "Steps of learning.", option="N")
+    made_for: Literal["new", "these"] = setting(
+        NEW,
+        "Whom the budget and the hiding are for: the check-ins to come (new), or the given ones"
+        " alone (these), which are then hidden as close to the bound as can be.",
+        option="WHOM",
+        flag="--for",
+    )
+    confidence: float | None = setting(
+        None,
+        "Keep the budgets on check-ins to come with this confidence, such as 0.95; unless set they"
+        " are kept in expectation.",
+        option="P",
+    )
+    places: int | None = setting(
+        None, "How many report places there are; unless set, by area, budget and data.", option="N"
+    )
+    steps: int | None = setting(None, "Steps of learning.", option="N")
     resampled_share: float | None = setting(
         None,
         "Share of the objective that is judged on resampled training data, moved about as far as"
-        " check-ins lie from each other: 0 comes closest to the bound on the training data, more"
-        " holds better for new check-ins (0.5 unless set, 0.7 where no user has 200 check-ins).",
-        option="SHARE",
+        " check-ins lie from each other; unless set, by what the mechanism is for.",
     )
     blend: float = setting(
         0.0, "Share of mutual information in what is lowered besides the objective.", option="SHARE"
@@ -46,20 +73,31 @@ class CodebookSettings:
     )
     hidden: tuple[int, ...] = setting((64, 64), "Units of the net's hidden layers.")
     waves: int = setting(64, "Sines and cosines of the truth that the net sees.")
-    wave_scale: float = setting(4.0, "How fast the waves are; more makes a finer net.")
+    wave_scale: float | None = setting(None, "How fast the waves are; more makes a finer net.")
     rate: float = setting(3e-3, "Learning rate of Adam.")
     redraws: int = setting(4, "Resampled data sets per step, at least.")
-    distillation: float = setting(
-        0.0,
+    distillation: float | None = setting(
+        None,
         "Share of the steps, at the end, in which the net is taught the optimal law on its places,"
         " as the exact solver finds it for the training data.",
     )
     certify: bool = setting(True, "Prove a bound as well.", option="flag")
 
     def __post_init__(self) -> None:
+        if self.made_for not in (NEW, THESE):
+            raise ProblemError(f"{arg('made_for')} is {NEW} or {THESE}; got {self.made_for!r}")
+        if self.confidence is not None and not 0.5 <= self.confidence < 1:
+            raise ProblemError(
+                f"{arg('confidence')} is at least 0.5 and below 1; got {self.confidence}"
+            )
+        if self.confidence is not None and self.made_for == THESE:
+            raise ProblemError(
+                f"{arg('confidence')} is about check-ins to come; leave it out where the mechanism"
+                " is made for these alone"
+            )
         if not (
-            self.places >= 2
-            and self.steps >= 1
+            (self.places is None or self.places >= 2)
+            and (self.steps is None or self.steps >= 1)
             and self.waves >= 1
             and self.redraws >= 1
             and self.rate > 0
@@ -75,8 +113,7 @@ class CodebookSettings:
             least_ok = value is None or (value > 0 if name == "max_posterior" else value >= 0)
             if not (least_ok and (value is None or value <= 1)):
                 raise ProblemError(f"{arg(name)} is a share between 0 and 1; got {value}")
-        limited = (self.max_posterior, self.max_exposed, self.geo_epsilon) != (None, None, None)
-        if self.distillation == 1 or (self.distillation and limited):
+        if self.distillation == 1 or (self.distillation and self.limited):
             raise ProblemError(
                 f"{arg('distillation')} is a share below 1 of the steps and knows no worst-case"
                 " limits; leave one out"
@@ -84,11 +121,35 @@ class CodebookSettings:
         if self.geo_epsilon is not None and not self.geo_epsilon > 0:
             raise ProblemError(f"{arg('geo_epsilon')} is above 0 per metre; got {self.geo_epsilon}")
 
-    @classmethod
-    def closest(cls, **changes: Any) -> Any:
-        """Settings that come closest to the bound on the training data: no resampling, a finer net,
-        more places, distillation.
+    @property
+    def limited(self) -> bool:
+        """Whether a worst-case limit is set."""
+        return (self.max_posterior, self.max_exposed, self.geo_epsilon) != (None, None, None)
 
-        They fit the very check-ins that they were given; the default holds better for others.
+    def capacity(self, problem: Problem) -> Capacity:
+        """What was left open, as this problem needs it.
+
+        The report places and the waves follow from how many squares of the budget's side hold a
+        check-in, and from how far the check-ins spread in units of the budget.
         """
-        return cls(**{**CLOSEST, **changes})
+        if self.made_for == THESE:
+            found = Capacity(256, 5000, 8.0, 0.0, 0.0 if self.limited else 0.4)
+        else:
+            squares = np.unique(np.floor(problem.places / problem.scale_m), axis=0)
+            spread = np.sqrt(problem.places.var(axis=0).mean()) / problem.scale_m
+            places = np.clip(_PLACES_PER_SQUARE * len(squares), _FEWEST_PLACES, _MOST_PLACES)
+            assert isinstance(problem.samples, Samples)
+            found = Capacity(
+                places=int(places),
+                steps=_STEPS,
+                wave_scale=_WAVE_SCALE * max(1.0, float(spread) / _USUAL_SPREAD),
+                resampled_share=_RESAMPLED_OF_FEW if few(problem.samples) else _RESAMPLED,
+                distillation=0.0,
+            )
+        given = {name: getattr(self, name) for name in found._fields}
+        return found._replace(**{name: v for name, v in given.items() if v is not None})
+
+
+def few(samples: Samples) -> bool:
+    """Whether no user has many check-ins; then they are trusted less."""
+    return int(samples.counts.max()) < _FEW

@@ -25,10 +25,9 @@ class Codebook(CodebookSettings):
         """Learn, bring the law within every limit on the training data, prove a bound."""
         self._check(problem)
         problem.check_feasible()
-        from sfumato.solver.codebook.training import CodebookTraining  # JAX: only where it learns
+        from sfumato.solver.codebook.run import run  # JAX: only where it learns
 
-        training = CodebookTraining(self, problem, how.seed)
-        return training.run(how.deadline, how.progress, how.checkpoint)
+        return run(self, problem, how)
 
     def _check(self, problem: Problem) -> None:
         """Refuse at once what no learning can give."""

@@ -15,7 +15,6 @@ from sfumato.measure.objective import Gain
 from sfumato.mechanism.codebook import CodebookNet
 from sfumato.mechanism.loss import traits_of
 from sfumato.nets import Layer, glorot
-from sfumato.solver.codebook.calibrate import calibrated
 from sfumato.solver.codebook.distillation import MOST_TRUTHS, optimal_law
 from sfumato.solver.codebook.learn import (
     State,
@@ -24,110 +23,70 @@ from sfumato.solver.codebook.learn import (
     first_state,
     learn,
 )
-from sfumato.solver.codebook.settings import CodebookSettings
+from sfumato.solver.codebook.settings import Capacity, CodebookSettings, few
 from sfumato.solver.deadline import Deadline
-from sfumato.solver.exact import certificate_for, task_of
-from sfumato.solver.learner import Clock, History, Round, train
-from sfumato.solver.outcome import (
-    Checkpoint,
-    Distillation,
-    Ended,
-    Ending,
-    Learned,
-    Outcome,
-    Progress,
-)
+from sfumato.solver.exact import task_of
+from sfumato.solver.learner import Clock, History, Round
+from sfumato.solver.outcome import Distillation, Ended
 from sfumato.solver.problem import Problem
 
-_PARTS = 20  # of the learning: a line of history and a checkpoint after each
-_ROWS = 2048  # truths that a step looks at
-_FEW = 200  # check-ins of the largest user; below that number they are trusted less
-_RESAMPLED, _RESAMPLED_OF_FEW = 0.5, 0.7
+PARTS = 20  # of the learning: a line of history and a checkpoint after each
+_WORK = 2**18  # truths times places that a step looks at, and as many redrawn ones
+_FEWEST_ROWS = 256
 _REDRAWN, _REDRAWN_OF_FEW = 1 / 5, 1 / 16  # share of a user's check-ins in a redraw
 _FEWEST, _MOST = 4, 64
-_FOR_THE_PROOF = 0.2  # of a time limit
 _UNCOMPILED = 0.2  # guess of the first part's time that was not compiling
 _LAST_LAYER = 0.3  # of Glorot's width: begin near the same chances for all
-_END = 1 - 1e-9
+END = 1 - 1e-9
 
 
 class CodebookTraining:
     """One codebook on one problem: a `Training` of the learner's loop."""
 
-    def __init__(self, settings: CodebookSettings, problem: Problem, seed: int) -> None:
+    def __init__(
+        self, settings: CodebookSettings, problem: Problem, seed: int, *, capacity: Capacity
+    ) -> None:
         assert isinstance(problem.samples, Samples)
         self.settings, self.problem, self.seed = settings, problem, seed
+        self.capacity = capacity
         self.samples = problem.samples
         mass = problem.joint.place_probability
         self.centre = mass @ problem.places
         spread = np.sqrt(mass @ ((problem.places - self.centre) ** 2).mean(axis=1))
         self.unit_m = float(max(spread, problem.grid.cell_m))
-        self.part_steps = max(1, settings.steps // _PARTS)
+        self.part_steps = max(1, capacity.steps // PARTS)
         small = len(problem.places) <= MOST_TRUTHS
-        self.alone = 1 - settings.distillation if small else 1.0  # the share without distillation
+        self.alone = 1 - capacity.distillation if small else 1.0  # the share without distillation
         self.distillation = (
             Distillation.DONE
-            if small or not settings.distillation
+            if small or not capacity.distillation
             else Distillation.TOO_MANY_PLACES
         )
         self._with_teacher: TrainingData | None = None
-
-    def run(self, deadline: Deadline, progress: Progress | None, checkpoint: Checkpoint) -> Outcome:
-        """All parts, or as many as the time allows; then the limits and the proof."""
-        before_proof = deadline.share(1 - _FOR_THE_PROOF * self.settings.certify)
-        trained = train(self, deadline=before_proof, progress=progress, checkpoint=checkpoint)
-        learned = self.mechanism(self._on_the_grid(trained.state))
-        # the middles of cells to the last bit
-        learned = replace(learned, places=self.problem.grid.snap(learned.places))
-        released = calibrated(learned, self.problem, self.settings)
-        certificate, proof_stopped = None, False
-        if self.settings.certify:
-            try:
-                certificate = certificate_for(
-                    self.problem, seed=self.seed, deadline=deadline.no_sooner_than(1.0)
-                )
-            except KeyboardInterrupt:
-                proof_stopped = True
-        done = trained.history[-1]["done"]
-        facts = Learned(
-            steps=len(trained.history) * self.part_steps,
-            all_steps=_PARTS * self.part_steps,
-            share=done,
-            distillation=self.distillation,
-            most_places=MOST_TRUTHS,
-            keep=released.mechanism.keep,
-            loss=released.loss,
-            budget=self.problem.max_loss,
-            limits=released.limits,
-            proof_stopped=proof_stopped,
-        )
-        resumable = trained.ended is not Ended.FINISHED and done < _END
-        ending = Ending(trained.ended, facts, resumable=resumable)
-        return Outcome(released.mechanism, ending, tuple(trained.history), certificate)
 
     def next_round(self, state: State, history: History, clock: Clock) -> Round[State] | Ended:
         """One of twenty parts, or what the clock demands; at the end of them distillation, if it is
         asked for and can be."""
         done, part = (history[-1]["done"] if history else 0.0), len(history)
-        if done >= _END:
-            return Ended.FINISHED if part >= _PARTS else Ended.TIME_LIMIT
-        until = _until(part, done, clock)
+        if done >= END:
+            return Ended.FINISHED if part >= PARTS else Ended.TIME_LIMIT
+        end = until(part, done, clock, PARTS)
         if done < self.alone - 1e-9:
-            until = min(until, self.alone)
-            if done < self.alone / 2 <= until + 1e-9:
-                state = self._on_the_grid(state)
-            data, share = self.data, (done / self.alone, until / self.alone)
+            end = min(end, self.alone)
+            if done < self.alone / 2 <= end + 1e-9:
+                state = self.snapped(state)
+            data, share = self.data, (done / self.alone, end / self.alone)
         elif clock.took and clock.deadline.left < clock.took[0]:
             self.distillation = Distillation.NO_TIME
             return Ended.TIME_LIMIT
         else:
-            state = self._on_the_grid(state)
+            state = self.snapped(state)
             teacher = self._teacher(state, clock.deadline)
             if teacher is None:
                 self.distillation = Distillation.NO_LAW
                 return Ended.FINISHED
             rest = 1 - self.alone
-            data, share = teacher, ((done - self.alone) / rest, (until - self.alone) / rest)
+            data, share = teacher, ((done - self.alone) / rest, (end - self.alone) / rest)
         state, notes = learn(
             state,
             data,
@@ -139,7 +98,7 @@ class CodebookTraining:
         )
         if not all(bool(jnp.all(jnp.isfinite(leaf))) for leaf in jax.tree.leaves(state)):
             raise ProblemError(
-                f"learning ran into numbers that are not finite at {until:.0%}; lower the rate or"
+                f"learning ran into numbers that are not finite at {end:.0%}; lower the rate or"
                 " raise the budget"
             )
         mechanism = self.mechanism(state)
@@ -147,7 +106,7 @@ class CodebookTraining:
         assert law is not None
         line = {
             "round": part,
-            "done": until,
+            "done": end,
             "payoff": float(notes["payoff"]),
             "loss": law.loss,
             "bayes_error": bayes_error(law.joint),
@@ -170,7 +129,12 @@ class CodebookTraining:
             max_distance=self.problem.max_distance if distance else None,
         )
 
-    def _on_the_grid(self, state: State) -> State:
+    def on_the_grid(self, state: State) -> CodebookNet:
+        """The state as a mechanism that reports the middles of cells, to the last bit."""
+        learned = self.mechanism(self.snapped(state))
+        return replace(learned, places=self.problem.grid.snap(learned.places))
+
+    def snapped(self, state: State) -> State:
         """Move the places to the middles of cells: what is released lies on the problem's grid."""
         places = np.asarray(state.weights.places, float) * self.unit_m + self.centre
         region = self.problem.region
@@ -196,7 +160,7 @@ class CodebookTraining:
         charges, limits = task.budgets()
         samples = (self.samples.truth - self.centre) / self.unit_m
         random = np.random.default_rng((self.seed, 2))
-        pace = np.geomspace(0.3, 3.0, self.settings.waves) * self.settings.wave_scale
+        pace = np.geomspace(0.3, 3.0, self.settings.waves) * self.capacity.wave_scale
         capped = problem.max_distance is not None
         arrays = TrainingData(
             truths=(problem.places - self.centre) / self.unit_m,
@@ -213,6 +177,7 @@ class CodebookTraining:
                 else np.eye(len(task.joint))
             ),
             waves=random.normal(size=(2, self.settings.waves)) * pace,
+            unit_m=self.unit_m,
         )
         return jax.tree.map(lambda array: jnp.asarray(array, jnp.float32), arrays)
 
@@ -221,19 +186,24 @@ class CodebookTraining:
         """What is fixed for the compiler."""
         settings, problem = self.settings, self.problem
         most = int(self.samples.counts.max())
-        share, resampled = (
-            (_REDRAWN_OF_FEW, _RESAMPLED_OF_FEW) if most < _FEW else (_REDRAWN, _RESAMPLED)
-        )
+        share = _REDRAWN_OF_FEW if few(self.samples) else _REDRAWN
+        rows = max(_FEWEST_ROWS, _WORK // self.capacity.places)
+        redraws = settings.redraws
         per_user = int(np.clip(round(share * most), _FEWEST, _MOST))
+        each = rows // len(self.samples.secrets)  # redrawn check-ins of a user in a step
+        if redraws * per_user > each:  # many users or places
+            redraws = min(redraws, 2)
+            per_user = max(_FEWEST, min(per_user, each // redraws))
+        else:
+            redraws = max(redraws, min(_MOST // per_user, 12, each // per_user))
         return StaticConfig(
             loss=None if traits_of(problem.loss).is_distance else problem.loss,
-            unit_m=self.unit_m,
             information=problem.objective.scores == "information",
-            resampled=resampled if settings.resampled_share is None else settings.resampled_share,
+            resampled=self.capacity.resampled_share,
             blend=settings.blend,
-            redraws=max(settings.redraws, min(_MOST // per_user, 12)),
+            redraws=redraws,
             per_user=per_user,
-            rows=min(_ROWS, len(problem.places)),
+            rows=min(rows, len(problem.places)),
             rate=settings.rate,
             max_posterior=settings.max_posterior,
             max_exposed=settings.max_exposed,
@@ -246,7 +216,7 @@ class CodebookTraining:
         random = np.random.default_rng((self.seed, 3))
         truths = np.asarray(self.data.truths, float)
         mass = self.problem.joint.place_probability
-        count = self.settings.places
+        count = self.capacity.places
         drawn = truths[random.choice(len(truths), size=(count - count // 2, 3), p=mass)]
         between = (drawn * random.dirichlet([1, 1, 1], size=len(drawn))[..., None]).sum(axis=1)
         at = truths[random.choice(len(truths), size=count // 2, replace=len(truths) < count // 2)]
@@ -262,19 +232,21 @@ class CodebookTraining:
         """What a checkpoint must agree with."""
         problem = self.problem
         budgets = (problem.max_loss, problem.user_max_loss, problem.max_distance, problem.objective)
-        settings = f"{self.settings!r} {self.config._replace(loss=None)!r} {self.seed}"
+        settings = (
+            f"{self.settings!r} {self.capacity!r} {self.config._replace(loss=None)!r} {self.seed}"
+        )
         return (
             f"{settings} {budgets!r} {problem.loss.__name__} {problem.grid.as_dict()}"
             f" {problem.samples.hash}"
         )
 
 
-def _until(part: int, done: float, clock: Clock) -> float:
+def until(part: int, done: float, clock: Clock, parts: int) -> float:
     """The share of the learning that the next part ends at: its even share, or what the clock
     demands."""
-    even = abs(done - part / _PARTS) < 1e-9  # else a clock has hurried it, now or before
-    until = (part + 1) / _PARTS if even else done + 1 / _PARTS
+    even = abs(done - part / parts) < 1e-9  # else a clock has hurried it, now or before
+    end = (part + 1) / parts if even else done + 1 / parts
     if clock.deadline.limited and clock.took:
         seconds = clock.took[-1] if len(clock.took) > 1 else clock.took[0] * _UNCOMPILED
-        until = max(until, done + (1 - done) * seconds / max(clock.deadline.left, 1e-9))
-    return min(1.0, until)
+        end = max(end, done + (1 - done) * seconds / max(clock.deadline.left, 1e-9))
+    return min(1.0, end)

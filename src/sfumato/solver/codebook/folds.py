@@ -1,0 +1,350 @@
+"""Cross-fitting: nets learned without a part of the check-ins, judged on that part.
+
+The training data is cut into folds.  For each fold a net is learned on the others, with fewer
+steps; its loss on the fold is what check-ins to come would cost.  From that follows the training
+budget that makes the loss on check-ins to come the one that was asked for.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy import stats
+
+from sfumato.data.grid import Grid
+from sfumato.data.samples import Samples
+from sfumato.errors import ProblemError, arg
+from sfumato.measure.estimate import Estimate
+from sfumato.measure.judge import judge_law
+from sfumato.measure.outlook import Outlook
+from sfumato.mechanism.base import Mechanism
+from sfumato.mechanism.laplace import PlanarLaplace
+from sfumato.solver.baselines import Coin, Laplace, first_epsilon
+from sfumato.solver.codebook.calibrate import Candidate, within_budgets
+from sfumato.solver.codebook.learn import State, TrainingData, learn_folds
+from sfumato.solver.codebook.settings import Capacity, CodebookSettings
+from sfumato.solver.codebook.training import CodebookTraining, until
+from sfumato.solver.learner import Clock, History, Round
+from sfumato.solver.outcome import Conditions, Ended
+from sfumato.solver.problem import Problem
+
+FOLDS = 4
+SHARE_OF_STEPS = 0.5  # a fold's net takes this share of the steps: four of them cost twice one
+_PARTS = 10
+_ROUNDS = 8  # of the search for the training budgets
+_LEAST_SCALE = 0.05
+_CELLS_PER_BUDGET = 6  # noise is compared on cells of this part of the budget
+_CLOSE = 1e-3
+_END = 1 - 1e-9
+
+
+def fold_of_each(samples: Samples, folds: int, *, seed: int) -> np.ndarray:
+    """The fold of each check-in: every user's are dealt out evenly, in an order drawn by seed."""
+    counts = samples.counts
+    if len(samples) < folds or (counts[counts > 0] < 2).any():
+        few = [name for name, count in zip(samples.secrets, counts, strict=True) if count == 1]
+        found = f"user {few[0]} has one" if few else f"{samples.name} has {len(samples)}"
+        raise ProblemError(
+            f"{found}; a budget for check-ins to come needs two check-ins of every user and"
+            f" {folds} in all: leave such users out with {arg('top_users')}, or solve for these"
+            f" check-ins alone with {arg('made_for')}"
+        )
+    random = np.random.default_rng((seed, 4))
+    fold = np.empty(len(samples), dtype=int)
+    start = 0
+    for secret in np.flatnonzero(counts):
+        rows = random.permutation(np.flatnonzero(samples.secret == secret))
+        fold[rows] = (start + np.arange(len(rows))) % folds
+        start += len(rows)
+    return fold
+
+
+Tree = TypeVar("Tree", State, TrainingData)
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """A part of the check-ins, and the learning of a net on the rest."""
+
+    held: Samples
+    training: CodebookTraining
+
+    def net(self, state: State) -> Candidate:
+        """The net on the grid, before any budget."""
+        mechanism = self.training.on_the_grid(state)
+        return Candidate.of(mechanism, self.training.problem)
+
+
+class FoldsTraining:
+    """The nets of all folds at once: a `Training` of the learner's loop, whose state has the fold
+    as the first axis of every array."""
+
+    def __init__(
+        self, settings: CodebookSettings, problem: Problem, seed: int, *, capacity: Capacity
+    ) -> None:
+        assert isinstance(problem.samples, Samples)
+        self.problem, self.seed = problem, seed
+        samples = problem.samples
+        fold = fold_of_each(samples, FOLDS, seed=seed)
+        self.part_steps = max(1, round(capacity.steps * SHARE_OF_STEPS / _PARTS))
+        self.folds = [
+            Fold(
+                samples.take(fold == number),
+                CodebookTraining(
+                    settings,
+                    replace(problem, samples=samples.take(fold != number)),
+                    seed,
+                    capacity=capacity,
+                ),
+            )
+            for number in range(FOLDS)
+        ]
+
+    def identity(self) -> str:
+        return " ".join(fold.training.identity() for fold in self.folds)
+
+    def first(self) -> State:
+        return _stacked([fold.training.first() for fold in self.folds])
+
+    def next_round(self, state: State, history: History, clock: Clock) -> Round[State] | Ended:
+        """One of ten parts, or what the clock demands."""
+        done, part = (history[-1]["done"] if history else 0.0), len(history)
+        if done >= _END:
+            return Ended.FINISHED if part >= _PARTS else Ended.TIME_LIMIT
+        end = until(part, done, clock, _PARTS)
+        if done < 0.5 <= end + 1e-9:
+            state = self._snapped(state)
+        state = learn_folds(
+            state,
+            self.data,
+            jax.random.key(self.seed),
+            part * self.part_steps,
+            (done, end),
+            config=self.folds[0].training.config._replace(rows=self._rows),
+            steps=self.part_steps,
+        )
+        mechanism = self.folds[0].training.mechanism(_unstacked(state)[0])
+        return Round(state, [({"round": part, "done": end, "folds": FOLDS}, mechanism)])
+
+    def _snapped(self, state: State) -> State:
+        pairs = zip(self.folds, _unstacked(state), strict=True)
+        return _stacked([fold.training.snapped(one) for fold, one in pairs])
+
+    @property
+    def _rows(self) -> int:
+        return min(self.data.truths.shape[1], max(f.training.config.rows for f in self.folds))
+
+    @cached_property
+    def data(self) -> TrainingData:
+        """The folds' arrays, padded to one shape by truths of no weight."""
+        parts = [fold.training.data for fold in self.folds]
+        truths = max(len(part.truths) for part in parts)
+        gaps = min(len(part.gaps) for part in parts)
+        return _stacked([_padded(part, truths, gaps) for part in parts])
+
+    def fitted(self, state: State, *, confidence: float | None) -> "CrossFitted":
+        """The budgets on training data that keep those asked for on check-ins to come."""
+        states = _unstacked(self._snapped(state))
+        learned = [fold.net(one) for fold, one in zip(self.folds, states, strict=True)]
+        scale = np.ones(len(self._limits))
+        for _ in range(_ROUNDS):
+            within = [
+                within_budgets(replace(net, problem=scaled(net.problem, scale))) for net in learned
+            ]
+            ratio = self._spent(within, confidence) / self._limits
+            if np.all((ratio <= 1 + _CLOSE) & ((ratio >= 1 - _CLOSE) | (scale >= 1))):
+                break
+            scale = np.clip(scale / ratio, _LEAST_SCALE, 1.0)
+        nets = OnFolds(tuple(one.mechanism for one in within))
+        return CrossFitted(self.problem, tuple(self.folds), scale, nets)
+
+    @cached_property
+    def _limits(self) -> np.ndarray:
+        average = [] if self.problem.max_loss is None else [self.problem.max_loss]
+        users = self.problem.user_limits
+        return np.array([*average, *([] if users is None else users)], dtype=float)
+
+    def _spent(self, nets: Sequence[Candidate], confidence: float | None) -> np.ndarray:
+        """What each budget is charged on the check-ins of the folds: the mean, or with a
+        confidence Student's upper limit for it."""
+        costs = []
+        for net, fold in zip(nets, self.folds, strict=True):
+            rows = net.mechanism.rows(fold.held.truth)
+            costs.append(rows.losses(fold.held.truth, self.problem.loss))
+        cost = np.concatenate(costs)
+        secret = np.concatenate([fold.held.secret for fold in self.folds])
+        groups = [] if self.problem.max_loss is None else [cost]
+        if self.problem.user_max_loss is not None:
+            groups += [cost[secret == user] for user in range(len(self.problem.samples.secrets))]
+        return np.array([_upper(group, confidence) for group in groups])
+
+
+@dataclass(frozen=True, eq=False)
+class OnFolds:
+    """Mechanisms for the folds, each made without the check-ins of its fold; `grid` merges reports
+    where there are too many."""
+
+    mechanisms: tuple[Mechanism, ...]
+    grid: Grid | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Baseline:
+    """A simple solver; the factor that is applied to its budget on training data; its mechanisms
+    for the folds."""
+
+    name: str
+    solver: Laplace | Coin
+    scale: float
+    made: OnFolds
+
+    def solve(self, problem: Problem, *, seed: int) -> Mechanism:
+        """Its mechanism for all the data."""
+        within = scaled(problem, np.array([self.scale]))
+        return self.solver.solve(within, Conditions(seed=seed)).mechanism
+
+
+@dataclass(frozen=True, eq=False)
+class CrossFitted:
+    """For each budget the factor that is applied on training data, and the nets of the folds at
+    those budgets."""
+
+    problem: Problem
+    folds: tuple[Fold, ...]
+    scale: np.ndarray
+    nets: OnFolds
+
+    def baselines(self, confidence: float | None) -> "list[Baseline]":
+        """Planar Laplace and the coin at the same budget, on the same folds; none where a budget
+        is set that they do not keep."""
+        problem = self.problem
+        if problem.max_loss is None or len(self.scale) > 1 or problem.max_distance is not None:
+            return []
+        noise = PlanarLaplace(first_epsilon(problem))
+        coarse = Grid(cell_m=max(problem.grid.cell_m, problem.scale_m / _CELLS_PER_BUDGET))
+        spent = _upper(np.concatenate(self._costs(self._coins(1.0))), confidence)
+        scale = min(1.0, problem.max_loss / spent)
+        return [
+            Baseline("planar Laplace", Laplace(), 1.0, OnFolds((noise,) * len(self.folds), coarse)),
+            Baseline("the coin", Coin(), scale, OnFolds(self._coins(scale))),
+        ]
+
+    def _coins(self, scale: float) -> tuple[Mechanism, ...]:
+        problems = [scaled(fold.training.problem, np.array([scale])) for fold in self.folds]
+        return tuple(Coin().solve(problem, Conditions()).mechanism for problem in problems)
+
+    def _costs(self, mechanisms: Sequence[Mechanism]) -> list[np.ndarray]:
+        """The expected loss of each check-in under the mechanism that did not see it; noise costs
+        the same everywhere."""
+        costs = []
+        for mechanism, fold in zip(mechanisms, self.folds, strict=True):
+            rows = mechanism.rows(fold.held.truth)
+            costs.append(
+                np.full(len(fold.held), self.problem.max_loss)
+                if rows is None
+                else rows.losses(fold.held.truth, self.problem.loss)
+            )
+        return costs
+
+    def outlook(self, made: OnFolds, *, confidence: float) -> Outlook | None:
+        """Loss and leakage on the folds, each by the mechanism that did not see it; None where a
+        law is too large to be computed.
+
+        The Bayes error of a fold is that of its own check-ins, whose law the adversary knows: with
+        few of them it is low, which is the safe side.  The upper end of its interval is the error
+        of the guesses learned on the other folds.
+        """
+        loss = self.problem.loss
+        judged, leaks, costs = [], [], self._costs(made.mechanisms)
+        for mechanism, fold in zip(made.mechanisms, self.folds, strict=True):
+            held = mechanism.law(fold.held.joint(), loss=loss, grid=made.grid)
+            known = mechanism.law(fold.training.problem.joint, loss=loss, grid=made.grid)
+            if held is None or known is None:
+                return None
+            judged.append(judge_law(held, fitted_on=known))
+            leaks.append(self.problem.objective.leakage(held.joint))
+        cost = np.concatenate(costs)
+        weights = np.array([len(part) for part in costs]) / len(cost)
+        tail = float(stats.t.ppf((1 + confidence) / 2, len(costs) - 1))
+
+        def mean(values: list[float]) -> tuple[float, float]:
+            """And how far off it may be, by the spread over the folds."""
+            spread = float(np.std(values, ddof=1)) / len(values) ** 0.5
+            return float(weights @ values), tail * spread
+
+        error, off = mean([one.bayes_error.value for one in judged])
+        guessed, guessed_off = mean([one.learnt_error.value for one in judged if one.learnt_error])
+        metres, half = float(cost.mean()), _half_width(cost, confidence)
+        return Outlook(
+            loss=Estimate(metres, metres - half, metres + half, "estimate"),
+            bayes_error=Estimate(
+                error,
+                max(0.0, error - off),
+                min(1.0, max(error, guessed) + max(off, guessed_off)),
+                "estimate",
+                errs="low with few check-ins",
+            ),
+            information_bits=_around(*mean([one.information_bits.value for one in judged])),
+            exposed=_around(*mean([one.exposed.value for one in judged])),
+            leakage=float(weights @ leaks),
+            checkins=len(cost),
+            folds=len(costs),
+            confidence=confidence,
+        )
+
+
+def scaled(problem: Problem, scale: np.ndarray) -> Problem:
+    """The problem with every budget times its factor."""
+    factors = list(scale)
+    average = None if problem.max_loss is None else problem.max_loss * factors.pop(0)
+    users = problem.user_max_loss
+    if users is not None:
+        names = zip(problem.samples.secrets, factors, strict=True)
+        users = {name: users[name] * factor for name, factor in names}
+    return replace(problem, max_loss=average, user_max_loss=users)
+
+
+def _around(value: float, off: float) -> Estimate:
+    return Estimate(
+        value, max(0.0, value - off), value + off, "estimate", errs="high with few check-ins"
+    )
+
+
+def _upper(cost: np.ndarray, confidence: float | None) -> float:
+    mean = float(cost.mean())
+    if confidence is None or len(cost) < 2:
+        return mean
+    spread = float(cost.std(ddof=1)) / len(cost) ** 0.5
+    return mean + float(stats.t.ppf(confidence, len(cost) - 1)) * spread
+
+
+def _half_width(cost: np.ndarray, confidence: float) -> float:
+    if len(cost) < 2:
+        return float("inf")
+    return _upper(cost, (1 + confidence) / 2) - float(cost.mean())
+
+
+def _stacked(trees: Sequence[Tree]) -> Tree:
+    stacked: Tree = jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
+    return stacked
+
+
+def _unstacked(state: State) -> list[State]:
+    return [jax.tree.map(lambda leaf, row=row: leaf[row], state) for row in range(FOLDS)]
+
+
+def _padded(data: TrainingData, truths: int, gaps: int) -> TrainingData:
+    more = truths - len(data.truths)
+    columns = ((0, 0), (0, more))
+    quantiles = (np.arange(gaps) + 0.5) / gaps
+    return data._replace(
+        truths=jnp.concatenate([data.truths, jnp.repeat(data.truths[-1:], more, axis=0)]),
+        table=jnp.pad(data.table, columns),
+        height=jnp.pad(data.height, columns, constant_values=1.0),
+        charges=jnp.pad(data.charges, columns),
+        gaps=jnp.quantile(data.gaps, jnp.asarray(quantiles, jnp.float32)),
+    )

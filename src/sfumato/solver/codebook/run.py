@@ -1,0 +1,172 @@
+"""A codebook from the first step to the mechanism that is released: cross-fitted budgets, learning,
+limits, the better baseline, the proof."""
+
+import time
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from sfumato.measure.outlook import Outlook
+from sfumato.mechanism.base import Mechanism
+from sfumato.solver.codebook.calibrate import calibrated
+from sfumato.solver.codebook.distillation import MOST_TRUTHS
+from sfumato.solver.codebook.folds import Baseline, CrossFitted, FoldsTraining, scaled
+from sfumato.solver.codebook.learn import State
+from sfumato.solver.codebook.settings import NEW, CodebookSettings
+from sfumato.solver.codebook.training import END, PARTS, CodebookTraining
+from sfumato.solver.deadline import Deadline
+from sfumato.solver.exact import certificate_for
+from sfumato.solver.learner import Clock, History, Round, train
+from sfumato.solver.outcome import Conditions, Ended, Ending, Learned, Outcome
+from sfumato.solver.problem import Problem
+
+_FOR_THE_PROOF = 0.2  # of a time limit
+_FOR_THE_FOLDS = 0.6  # of the time for learning
+_CONFIDENCE = 0.95  # of the intervals, where no other is asked for
+
+
+class States(NamedTuple):
+    """Of the nets of the folds, and of the net that is released."""
+
+    folds: State
+    net: State
+
+
+class CrossFittedTraining:
+    """First the folds, then the net, within the budgets that the folds ask for."""
+
+    def __init__(self, settings: CodebookSettings, problem: Problem, seed: int) -> None:
+        self.settings, self.problem, self.seed = settings, problem, seed
+        self.capacity = settings.capacity(problem)
+        self.folds = FoldsTraining(settings, problem, seed, capacity=self.capacity)
+        self._clocks: dict[str, Clock] = {}
+        self._fitted: CrossFitted | None = None
+
+    def identity(self) -> str:
+        return f"{self._start.identity()} {self.folds.identity()}"
+
+    def first(self) -> States:
+        return States(self.folds.first(), self._start.first())
+
+    @cached_property
+    def _start(self) -> CodebookTraining:
+        return self._training(self.problem)
+
+    @cached_property
+    def net(self) -> CodebookTraining:
+        """The learning of the net that is released; once the folds are fitted."""
+        assert self._fitted is not None
+        return self._training(scaled(self.problem, self._fitted.scale))
+
+    def _training(self, problem: Problem) -> CodebookTraining:
+        return CodebookTraining(self.settings, problem, self.seed, capacity=self.capacity)
+
+    def fitted(self, states: States) -> CrossFitted:
+        """What the folds say, computed once."""
+        if self._fitted is None:
+            self._fitted = self.folds.fitted(states.folds, confidence=self.settings.confidence)
+        return self._fitted
+
+    def next_round(self, states: States, history: History, clock: Clock) -> Round[States] | Ended:
+        own = self._clock("folds", clock.deadline.share(_FOR_THE_FOLDS))
+        start = time.perf_counter()
+        result = self.folds.next_round(states.folds, of_folds(history), own)
+        if not isinstance(result, Ended):
+            own.took.append(time.perf_counter() - start)
+            return Round(states._replace(folds=result.state), result.lines)
+        self.fitted(states)
+        own = self._clock("net", clock.deadline)
+        start = time.perf_counter()
+        played = self.net.next_round(states.net, of_net(history), own)
+        if isinstance(played, Ended):
+            return played
+        own.took.append(time.perf_counter() - start)
+        return Round(states._replace(net=played.state), played.lines)
+
+    def _clock(self, name: str, deadline: Deadline) -> Clock:
+        return self._clocks.setdefault(name, Clock(deadline))
+
+
+def of_folds(history: History) -> History:
+    """The lines of the folds' learning."""
+    return [line for line in history if "folds" in line]
+
+
+def of_net(history: History) -> History:
+    """The lines of the released net's learning."""
+    return [line for line in history if "folds" not in line]
+
+
+def run(settings: CodebookSettings, problem: Problem, how: Conditions) -> Outcome:
+    """All parts, or as many as the time allows; then the limits and the proof."""
+    seed, deadline = how.seed, how.deadline
+    before_proof = deadline.share(1 - _FOR_THE_PROOF * settings.certify)
+    options: Any = {
+        "deadline": before_proof,
+        "progress": how.progress,
+        "checkpoint": how.checkpoint,
+    }
+    fitted: CrossFitted | None = None
+    if settings.made_for == NEW:
+        both = CrossFittedTraining(settings, problem, seed)
+        new = train(both, **options)
+        if not of_net(new.history):
+            raise KeyboardInterrupt  # the checkpoint has what was done of the folds
+        fitted, training, state = both.fitted(new.state), both.net, new.state.net
+        lines, ended = new.history, new.ended
+    else:
+        capacity = settings.capacity(problem)
+        training = CodebookTraining(settings, problem, seed, capacity=capacity)
+        these = train(training, **options)
+        state, lines, ended = these.state, these.history, these.ended
+    released = calibrated(training.on_the_grid(state), training.problem, settings)
+    mechanism: Mechanism = released.mechanism
+    outlook, better = None, None
+    if fitted is not None:
+        outlook, better = _best_on_folds(fitted, settings)
+        if better is not None:
+            mechanism = better.solve(problem, seed=seed)
+    certificate, proof_stopped = None, False
+    if settings.certify:
+        try:
+            certificate = certificate_for(problem, seed=seed, deadline=deadline.no_sooner_than(1.0))
+        except KeyboardInterrupt:
+            proof_stopped = True
+    history = of_net(lines)
+    done = history[-1]["done"]
+    facts = Learned(
+        steps=len(history) * training.part_steps,
+        all_steps=PARTS * training.part_steps,
+        share=done,
+        distillation=training.distillation,
+        most_places=MOST_TRUTHS,
+        keep=released.mechanism.keep,
+        loss=released.loss,
+        budget=problem.max_loss,
+        limits=released.limits,
+        proof_stopped=proof_stopped,
+        instead=None if better is None else better.name,
+    )
+    resumable = ended is not Ended.FINISHED and done < END
+    ending = Ending(ended, facts, resumable=resumable)
+    return Outcome(mechanism, ending, tuple(lines), certificate, outlook)
+
+
+def _best_on_folds(
+    fitted: CrossFitted, settings: CodebookSettings
+) -> tuple[Outlook, Baseline | None]:
+    """What to expect of check-ins to come; and the baseline that hides better there, if any.
+    Neither baseline keeps worst-case limits."""
+    confidence = settings.confidence or _CONFIDENCE
+    outlook = fitted.outlook(fitted.nets, confidence=confidence)
+    assert outlook is not None
+    best: Baseline | None = None
+    leaks = {}
+    for baseline in [] if settings.limited else fitted.baselines(settings.confidence):
+        other = fitted.outlook(baseline.made, confidence=confidence)
+        if other is None:
+            continue
+        leaks[baseline.name] = other.leakage
+        if other.leakage < outlook.leakage:
+            outlook, best = other, baseline
+    return replace(outlook, baselines=leaks), best

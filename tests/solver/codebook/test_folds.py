@@ -1,0 +1,138 @@
+"""Budgets for check-ins to come: folds, cross-fitted nets, and the better baseline."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sfumato.data.samples import Samples
+from sfumato.data.synthetic import four_corners
+from sfumato.errors import ProblemError
+from sfumato.measure.outlook import Outlook
+from sfumato.mechanism.codebook import CodebookNet
+from sfumato.mechanism.simple import Coin
+from sfumato.solver import Codebook, Problem
+from sfumato.solver.codebook.folds import FOLDS, FoldsTraining, fold_of_each
+from sfumato.solver.deadline import NEVER
+from sfumato.solver.learner import train
+from sfumato.study.solution import Solution
+from sfumato.study.solve import solve
+
+SMALL = Codebook(places=24, steps=400, hidden=(32,), waves=8, certify=False)
+
+
+@pytest.fixture(scope="module")
+def samples() -> Samples:
+    data = four_corners(seed=0).train
+    rows = np.concatenate([np.flatnonzero(data.secret == user)[:30] for user in range(4)])
+    return data.take(rows)
+
+
+@pytest.fixture(scope="module")
+def problem(samples: Samples) -> Problem:
+    return Problem(samples, max_loss=100)
+
+
+@pytest.fixture(scope="module")
+def solution(problem: Problem) -> Solution:
+    return solve(problem, SMALL, seed=0)
+
+
+def test_every_user_is_dealt_out_evenly(samples: Samples) -> None:
+    fold = fold_of_each(samples, FOLDS, seed=3)
+    counts = np.array(
+        [np.bincount(fold[samples.secret == user], minlength=FOLDS) for user in range(4)]
+    )
+    assert np.ptp(counts, axis=1).max() <= 1
+    assert np.ptp(counts.sum(axis=0)) <= 1
+    assert not np.array_equal(fold, fold_of_each(samples, FOLDS, seed=4))
+
+
+def test_the_budget_is_that_of_check_ins_that_no_net_saw(
+    problem: Problem, solution: Solution
+) -> None:
+    outlook = solution.outlook
+    assert isinstance(outlook, Outlook) and outlook.folds == FOLDS
+    assert outlook.checkins == len(problem.samples)
+    assert outlook.loss.value <= 100 * 1.002
+    assert outlook.loss.value >= 98 or solution.loss >= 98
+    assert solution.loss <= 100
+    assert outlook.loss.low < outlook.loss.value < outlook.loss.high
+    assert outlook.bayes_error.low <= outlook.bayes_error.value <= outlook.bayes_error.high
+
+
+def test_what_is_returned_hides_no_less_than_the_baselines(solution: Solution) -> None:
+    outlook = solution.outlook
+    assert outlook is not None
+    assert set(outlook.baselines) == {"planar Laplace", "the coin"}
+    assert outlook.leakage <= min(outlook.baselines.values())
+
+
+def test_a_net_that_learned_nothing_gives_way_to_a_baseline(problem: Problem) -> None:
+    found = solve(problem, replace(SMALL, steps=1, places=3), seed=0)
+    assert not isinstance(found.mechanism, CodebookNet)
+    assert "hides better than what was learned" in found.status
+    assert found.outlook is not None
+    assert found.outlook.leakage == min(found.outlook.baselines.values())
+    assert isinstance(found.mechanism, Coin) or found.loss == pytest.approx(100, rel=1e-3)
+
+
+def test_a_confidence_costs_loss(problem: Problem) -> None:
+    training = FoldsTraining(SMALL, problem, 0, capacity=SMALL.capacity(problem))
+    state = train(training, deadline=NEVER, progress=None, checkpoint=None).state
+    mean, sure = (training.fitted(state, confidence=level) for level in (None, 0.95))
+    losses = []
+    for fitted in (mean, sure):
+        outlook = fitted.outlook(fitted.nets, confidence=0.9)
+        assert outlook is not None
+        losses.append(outlook.loss)
+    assert sure.scale[0] < mean.scale[0] <= 1
+    assert losses[0].value == pytest.approx(100, rel=0.01)
+    assert losses[1].high == pytest.approx(100, rel=0.01)  # one-sided 95 % is two-sided 90 %
+
+
+def test_budgets_per_user_hold_on_the_folds(samples: Samples) -> None:
+    names = samples.secrets
+    budgets = dict(zip(names, (80.0, 120.0, 160.0, 200.0), strict=True))
+    found = solve(Problem(samples, user_max_loss=budgets), replace(SMALL, steps=800), seed=1)
+    assert found.outlook is not None and not found.outlook.baselines
+    assert found.outlook.loss.value <= 140 * 1.01
+    law = found.mechanism.law(found.problem.joint)
+    assert law is not None
+    assert np.all(law.loss_of <= np.array([budgets[name] for name in names]) * (1 + 1e-9))
+
+
+def test_stopped_between_folds_and_net_it_resumes_to_the_same(
+    problem: Problem, solution: Solution, tmp_path: Path
+) -> None:
+    checkpoint = tmp_path / "checkpoint.npz"
+    for where in ("folds", "net"):
+
+        class Enough(Exception):
+            pass
+
+        def stop(line: dict, *, where: str = where, enough: type = Enough) -> None:
+            if line["round"] == 3 and ("folds" in line) == (where == "folds"):
+                raise enough
+
+        with pytest.raises(Enough):
+            solve(problem, SMALL, seed=0, progress=stop, checkpoint=checkpoint)
+    again = solve(problem, SMALL, seed=0, checkpoint=checkpoint)
+    for name, array in solution.mechanism.arrays().items():
+        np.testing.assert_array_equal(array, again.mechanism.arrays()[name])
+
+
+def test_a_time_limit_leaves_time_for_the_net(problem: Problem) -> None:
+    found = solve(problem, replace(SMALL, steps=40_000), seed=0, time_limit=2.0)
+    assert found.loss <= 100 and found.outlook is not None
+
+
+def test_too_few_check_ins_are_refused(samples: Samples) -> None:
+    one = np.arange(91)  # the last user has one
+    with pytest.raises(ProblemError, match="has one; a budget for check-ins to come"):
+        solve(Problem(samples.take(one), max_loss=100), SMALL)
+    found = solve(
+        Problem(samples.take(one), max_loss=100), replace(SMALL, made_for="these", steps=20)
+    )
+    assert found.outlook is None
