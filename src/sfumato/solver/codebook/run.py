@@ -123,7 +123,7 @@ def run(settings: CodebookSettings, problem: Problem, how: Conditions) -> Outcom
     mechanism: Mechanism = released.mechanism
     outlook, better = None, None
     if fitted is not None:
-        outlook, better = _best_on_folds(fitted, settings)
+        outlook, better = best_on_folds(fitted, settings)
         if better is not None:
             mechanism = better.solve(problem, seed=seed)
     certificate, proof_stopped = None, False
@@ -152,7 +152,7 @@ def run(settings: CodebookSettings, problem: Problem, how: Conditions) -> Outcom
     return Outcome(mechanism, ending, tuple(lines), certificate, outlook)
 
 
-def _best_on_folds(
+def best_on_folds(
     fitted: CrossFitted, settings: CodebookSettings
 ) -> tuple[Outlook, Baseline | None]:
     """What to expect of check-ins to come; and the baseline that hides better there, if any.
