@@ -23,6 +23,7 @@ from paper.runs import (
     precision,
     readings,
     ten_users,
+    to_come,
 )
 from paper.runs import columns as of_codebook_and_coin
 from paper.tables import say
@@ -191,6 +192,11 @@ def steps(seeds: tuple[int, ...] = SEEDS, *, quick: bool = False) -> list[Step]:
         for kind in draws.KINDS
         for seed in draws.DRAWS
     ]
+    ahead = [
+        {"setting": name, "draw": number, "settings": to_come.SOLVER}
+        for name, setting in to_come.SETTINGS.items()
+        for number in setting.draws
+    ]
     games = sum(count for _, _, count in ablation.games().values())
     return [
         *found,
@@ -201,6 +207,12 @@ def steps(seeds: tuple[int, ...] = SEEDS, *, quick: bool = False) -> list[Step]:
             lambda folder: learned.main(folder, seeds),
         ),
         Step("overlap", 15.0 * len(weights), _with_rows("overlap.json", weights), overlap.main),
+        Step(
+            "check-ins to come",
+            70.0 * len(ahead),
+            _with_rows("to_come.json", ahead),
+            lambda folder: to_come.main(folder),
+        ),
         Step("further draws", 25.0 * len(further), _with_rows("draws.json", further), draws.main),
         *(_game("paper", number, seed) for number in (2, 1, 4, 3) for seed in seeds),
         Step("cross entropy", 1500, _further_seeds, cross_entropy.main),

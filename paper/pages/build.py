@@ -30,6 +30,7 @@ from paper.pages import (
     readers,
     readings,
     summary_figures,
+    to_come,
     whole,
 )
 from paper.tables import say
@@ -50,6 +51,7 @@ PAGES: dict[
     "learned.md": (("learned.json", "optimum.json", "draws.json"), learned.page),
     "game.md": (("alice_and_bob.json",), game.page),
     "overlap.md": (("overlap.json",), overlap.page),
+    "to_come.md": (("to_come.json",), to_come.page),
     "README.md": (
         (
             "laplace.json",

@@ -83,6 +83,7 @@ def _settings() -> dict[str, Setting]:
 
 
 SETTINGS = _settings()
+SOLVER = repr(Codebook(certify=False))
 
 
 def draw(name: str, number: int) -> dict[str, Any]:
@@ -127,8 +128,9 @@ def draw(name: str, number: int) -> dict[str, Any]:
     coarse = Grid(cell_m=max(problem.grid.cell_m, setting.budget / 6))
     coin = solve(problem, Coin()).mechanism
     return {
+        "setting": name,
         "draw": number,
-        "settings": repr(Codebook(certify=False)),
+        "settings": SOLVER,
         "budget_m": setting.budget,
         "checkins": {"train": len(data.train), "test": len(data.test)},
         **rows,
@@ -146,17 +148,19 @@ def _figures(mechanism: Mechanism, samples: Samples, grid: Grid | None = None) -
     return {"loss_m": law.loss, "bayes_error": bayes_error(law.joint)}
 
 
-def main(names: list[str], folder: Path = RESULTS / "to_come") -> None:
+def main(folder: Path = RESULTS, names: tuple[str, ...] = tuple(SETTINGS)) -> None:
     """What the folder does not hold yet."""
-    folder.mkdir(exist_ok=True)
-    for name in names:
-        path = folder / f"{name}.json"
-        todo = {(number,): partial(draw, name, number) for number in SETTINGS[name].draws}
-        known = saved(path, repr(Codebook(certify=False)), "draw")
-        fill(path, f"python -m paper.runs.to_come {name}", todo, known)
+    path = folder / "to_come.json"
+    todo = {
+        (name, number): partial(draw, name, number)
+        for name in names
+        for number in SETTINGS[name].draws
+    }
+    known = saved(path, SOLVER, "setting", "draw")
+    fill(path, "python -m paper.runs.to_come", todo, known)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m paper.runs.to_come", description=__doc__)
     parser.add_argument("settings", nargs="*", choices=[[], *SETTINGS], metavar="SETTING")
-    main(parser.parse_args().settings or list(SETTINGS))
+    main(names=tuple(parser.parse_args().settings or SETTINGS))

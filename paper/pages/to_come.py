@@ -1,0 +1,108 @@
+"""to_come.md, made from to_come.json.
+
+python -m paper.pages.to_come
+"""
+
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from paper.experiments import RESULTS
+from paper.pages.template import filled
+from paper.runs.to_come import SETTINGS
+from paper.tables import table
+from sfumato.files import read_json, write_text
+
+_NAMES = {
+    "experiment": "experiment",
+    "stockholm": "Stockholm",
+    "san-francisco": "San Francisco",
+    "city": "city",
+}
+
+
+def _name(setting: str) -> str:
+    """san-francisco-20-518 as "San Francisco, 20 users"."""
+    start = next(key for key in _NAMES if setting.startswith(key))
+    rest = setting.removeprefix(f"{start}-").split("-")
+    if start == "experiment":
+        return f"experiment {rest[0]}"
+    return f"{_NAMES[start]}, {rest[0]} users" if len(rest) > 1 else _NAMES[start]
+
+
+def _spent(rows: list[dict[str, Any]], kind: str) -> str:
+    ratios = [row[kind]["test"]["loss_m"] / row["budget_m"] for row in rows]
+    return f"{fmean(ratios):.3f} ({min(ratios):.2f} to {max(ratios):.2f})"
+
+
+def _error(rows: list[dict[str, Any]], *path: str) -> str:
+    values = []
+    for row in rows:
+        value = row
+        for key in path:
+            value = value[key]
+        values.append(float(value))  # type: ignore[arg-type]
+    return f"{fmean(values):.3f} ({min(values):.3f} to {max(values):.3f})"
+
+
+def _line(setting: str, rows: list[dict[str, Any]], kind: str) -> list[str]:
+    above = sum(row[kind]["test"]["loss_m"] > row["budget_m"] for row in rows)
+    other = sum(row[kind]["returned"] != "codebook" for row in rows)
+    best = sum(
+        row[kind]["test"]["bayes_error"]
+        >= max(row["laplace_test"]["bayes_error"], row["coin_test"]["bayes_error"])
+        for row in rows
+    )
+    return [
+        _name(setting),
+        f"{rows[0]['budget_m']:g}",
+        f"{len(rows)} of {len(SETTINGS[setting].draws)}",
+        _spent(rows, kind),
+        str(above),
+        _error(rows, kind, "test", "bayes_error"),
+        _error(rows, kind, "cross_fitted", "bayes_error", "value"),
+        _error(rows, "laplace_test", "bayes_error"),
+        _error(rows, "coin_test", "bayes_error"),
+        f"{best}",
+        f"{other}",
+    ]
+
+
+def page(folder: Path = RESULTS) -> str:
+    """Every setting that was run."""
+    rows = read_json(folder / "to_come.json", what="results on check-ins to come")["rows"]
+    groups = {
+        name: [row for row in rows if row["setting"] == name]
+        for name in SETTINGS
+        if any(row["setting"] == name for row in rows)
+    }
+    heads = [
+        "data",
+        "budget, m",
+        "draws",
+        "held-out loss / budget",
+        "above",
+        "held-out B ↑",
+        "estimate of B",
+        "planar Laplace B",
+        "coin B",
+        "best of the three",
+        "returned",
+    ]
+    fourth = groups.get("experiment-4", [])
+    reached = _error(fourth, "expected", "test", "bayes_error") if fourth else "not run"
+    spent = _spent(fourth, "expected") if fourth else "not run"
+    goal = (
+        f"Draws 20 to 43 of experiment 4: {reached} at {spent} of the budget; 0.585 at a mean of at"
+        " most 1.00 was wanted."
+    )
+    return filled(
+        "to_come.md",
+        expected=table(heads, [_line(*group, "expected") for group in groups.items()]),
+        confident=table(heads, [_line(*group, "confident") for group in groups.items()]),
+        goal=goal,
+    )
+
+
+if __name__ == "__main__":
+    write_text(RESULTS / "to_come.md", page())
