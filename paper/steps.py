@@ -211,7 +211,7 @@ def steps(seeds: tuple[int, ...] = SEEDS, *, quick: bool = False) -> list[Step]:
             "check-ins to come",
             70.0 * len(ahead),
             _with_rows("to_come.json", ahead),
-            lambda folder: to_come.main(folder),
+            to_come.main,
         ),
         Step("further draws", 25.0 * len(further), _with_rows("draws.json", further), draws.main),
         *(_game("paper", number, seed) for number in (2, 1, 4, 3) for seed in seeds),

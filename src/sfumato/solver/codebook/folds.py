@@ -37,7 +37,10 @@ SHARE_OF_STEPS = 0.5  # a fold's net takes this share of the steps: four of them
 _PARTS = 10
 _ROUNDS = 8  # of the search for the training budgets
 _LEAST_SCALE = 0.05
-_CELLS_PER_BUDGET = 6  # noise is compared on cells of this part of the budget
+_CELLS_PER_BUDGET = (6, 4, 3, 2)  # noise is compared on cells of such a part of the budget
+_MOST_CELLS = 2e7  # times users
+_MOST_TERMS = 2e9  # cells times truths, about twenty seconds
+_REACH = 20  # budgets that noise reaches, on both sides together
 _CLOSE = 1e-3
 _END = 1 - 1e-9
 
@@ -225,11 +228,15 @@ class CrossFitted:
         if problem.max_loss is None or len(self.scale) > 1 or problem.max_distance is not None:
             return []
         noise = PlanarLaplace(first_epsilon(problem))
-        coarse = Grid(cell_m=max(problem.grid.cell_m, problem.scale_m / _CELLS_PER_BUDGET))
         spent = _upper(np.concatenate(self._costs(self._coins(1.0))), confidence)
         scale = min(1.0, problem.max_loss / spent)
         return [
-            Baseline("planar Laplace", Laplace(), 1.0, OnFolds((noise,) * len(self.folds), coarse)),
+            Baseline(
+                "planar Laplace",
+                Laplace(),
+                1.0,
+                OnFolds((noise,) * len(self.folds), _coarse(problem)),
+            ),
             Baseline("the coin", Coin(), scale, OnFolds(self._coins(scale))),
         ]
 
@@ -250,9 +257,19 @@ class CrossFitted:
             )
         return costs
 
-    def outlook(self, made: OnFolds, *, confidence: float) -> Outlook | None:
-        """Loss and leakage on the folds, each by the mechanism that did not see it; None where a
-        law is too large to be computed.
+    def leakage(self, made: OnFolds) -> float | None:
+        """The objective on the folds, averaged over the check-ins; None where a law is too large to
+        be computed."""
+        total = 0.0
+        for mechanism, fold in zip(made.mechanisms, self.folds, strict=True):
+            law = mechanism.law(fold.held.joint(), loss=self.problem.loss, grid=made.grid)
+            if law is None:
+                return None
+            total += len(fold.held) * self.problem.objective.leakage(law.joint)
+        return total / sum(len(fold.held) for fold in self.folds)
+
+    def outlook(self, made: OnFolds, *, confidence: float) -> Outlook:
+        """Loss and leakage on the folds, each by the mechanism that did not see it.
 
         The Bayes error of a fold is that of its own check-ins, whose law the adversary knows: with
         few of them it is low, which is the safe side.  The upper end of its interval is the error
@@ -263,8 +280,7 @@ class CrossFitted:
         for mechanism, fold in zip(made.mechanisms, self.folds, strict=True):
             held = mechanism.law(fold.held.joint(), loss=loss, grid=made.grid)
             known = mechanism.law(fold.training.problem.joint, loss=loss, grid=made.grid)
-            if held is None or known is None:
-                return None
+            assert held is not None and known is not None
             judged.append(judge_law(held, fitted_on=known))
             leaks.append(self.problem.objective.leakage(held.joint))
         cost = np.concatenate(costs)
@@ -306,6 +322,19 @@ def scaled(problem: Problem, scale: np.ndarray) -> Problem:
         names = zip(problem.samples.secrets, factors, strict=True)
         users = {name: users[name] * factor for name, factor in names}
     return replace(problem, max_loss=average, user_max_loss=users)
+
+
+def _coarse(problem: Problem) -> Grid:
+    """Cells to compare noise on: a sixth of the budget, more where there would be too many.  Merged
+    reports leak less, which favours the noise."""
+    extent = float(np.ptp(problem.places, axis=0).max()) + _REACH * problem.scale_m
+    for parts in _CELLS_PER_BUDGET:
+        cell_m = max(problem.grid.cell_m, problem.scale_m / parts)
+        cells = (extent / cell_m) ** 2
+        few = cells * len(problem.samples.secrets) <= _MOST_CELLS
+        if few and cells * len(problem.places) <= _MOST_TERMS:
+            break
+    return Grid(cell_m=cell_m)
 
 
 def _around(value: float, off: float) -> Estimate:

@@ -158,15 +158,15 @@ def best_on_folds(
     """What to expect of check-ins to come; and the baseline that hides better there, if any.
     Neither baseline keeps worst-case limits."""
     confidence = settings.confidence or _CONFIDENCE
-    outlook = fitted.outlook(fitted.nets, confidence=confidence)
-    assert outlook is not None
+    made, least = fitted.nets, fitted.leakage(fitted.nets)
+    assert least is not None
     best: Baseline | None = None
     leaks = {}
     for baseline in [] if settings.limited else fitted.baselines(settings.confidence):
-        other = fitted.outlook(baseline.made, confidence=confidence)
-        if other is None:
+        leakage = fitted.leakage(baseline.made)
+        if leakage is None:  # too many cells: nothing to compare with
             continue
-        leaks[baseline.name] = other.leakage
-        if other.leakage < outlook.leakage:
-            outlook, best = other, baseline
-    return replace(outlook, baselines=leaks), best
+        leaks[baseline.name] = leakage
+        if leakage < least:
+            least, made, best = leakage, baseline.made, baseline
+    return replace(fitted.outlook(made, confidence=confidence), baselines=leaks), best
