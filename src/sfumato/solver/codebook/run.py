@@ -169,4 +169,5 @@ def best_on_folds(
         leaks[baseline.name] = leakage
         if leakage < least:
             least, made, best = leakage, baseline.made, baseline
-    return replace(fitted.outlook(made, confidence=confidence), baselines=leaks), best
+    outlook = fitted.outlook(made, confidence=confidence)
+    return replace(outlook, leakage=least, baselines=leaks), best
