@@ -15,15 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.solver.exact.task import (
-    Charges,
-    Limits,
-    PerPair,
-    PerTruth,
-    Shares,
-    Task,
-    Weights,
-)
+from sfumato.solver.exact.task import Charges, Limits, PerPair, PerTruth, Shares, Task, Weights
 
 _BATCH = (100, 400)  # reports added per round, at least and at most; between them 1 % of all
 # of the prior in each posterior: keeps its logarithm finite and costs at most this much of the
@@ -110,11 +102,7 @@ def whole_bound(task: Task, shares: Shares, multipliers: Limits) -> float:
 
 
 def costs(
-    task: Task,
-    shares: Shares,
-    prices: PerTruth,
-    allowed: Allowed,
-    size_limit: int = 4_000_000,
+    task: Task, shares: Shares, prices: PerTruth, allowed: Allowed, size_limit: int = 4_000_000
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Reports in pieces, with the loss and the cost of every truth at them."""
     for indices in task.chunks(size_limit):
@@ -123,11 +111,7 @@ def costs(
 
 
 def least_costs(
-    task: Task,
-    shares: Shares,
-    prices: PerTruth,
-    allowed: Allowed,
-    size_limit: int = 4_000_000,
+    task: Task, shares: Shares, prices: PerTruth, allowed: Allowed, size_limit: int = 4_000_000
 ) -> np.ndarray:
     """The least cost of each truth over all reports."""
     floor = np.full(len(prices), np.inf)
@@ -223,11 +207,7 @@ def _positive(task: Task, shares: np.ndarray) -> np.ndarray:
 
 
 def cost_of(
-    task: Task,
-    shares: Shares,
-    loss: PerPair,
-    price_of_loss: PerTruth,
-    allowed: PerPair | None,
+    task: Task, shares: Shares, loss: PerPair, price_of_loss: PerTruth, allowed: PerPair | None
 ) -> PerPair:
     """sum_x p(x,w) s_z(x) + price times loss, truths x reports; infinite where not allowed."""
     cost = task.weights @ (np.log(shares / task.prior) if task.information else shares).T
