@@ -9,6 +9,7 @@ import pytest
 from hypothesis import settings
 
 from sfumato.errors import SfumatoError
+from tests import shapes
 from tests.requirements import wanting
 
 # Fixed examples, no clock (a busy machine is not a bug) and no files left behind.
@@ -20,6 +21,7 @@ settings.load_profile("fixed")
 os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
 os.environ.setdefault("JAX_NUMPY_DTYPE_PROMOTION", "strict")
 os.environ.setdefault("JAX_DEBUG_KEY_REUSE", "true")
+shapes.switch_on()
 
 _ROOT = Path(__file__).resolve().parent.parent
 _WANT = "real data is absent"

@@ -32,6 +32,7 @@ from sfumato.study.compare import Contender as Contender
 from sfumato.study.compare import compare as compare
 from sfumato.study.folder import load_run as load_run
 from sfumato.study.leave_one_out import leave_one_out as leave_one_out
+from sfumato.study.population import certify_to_come as certify_to_come
 from sfumato.study.solution import Solution as Solution
 from sfumato.study.solve import solve as solve
 from sfumato.version import __version__ as __version__

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from math import sqrt
-from typing import Any
+from typing import Annotated, Any
 
 import equinox as eqx
 import jax
@@ -15,8 +15,8 @@ import optax
 class Layer(eqx.Module):
     """Weights (inputs, outputs) and bias (outputs)."""
 
-    weights: Any
-    bias: Any
+    weights: Annotated[Any, "inputs outputs"]
+    bias: Annotated[Any, "outputs"]
 
 
 class Net(eqx.Module):
@@ -24,7 +24,7 @@ class Net(eqx.Module):
 
     layers: tuple[Layer, ...]
 
-    def __call__(self, inputs: Any) -> Any:
+    def __call__(self, inputs: Annotated[Any, "rows inputs"]) -> Annotated[Any, "rows outputs"]:
         for layer in self.layers[:-1]:
             inputs = jax.nn.relu(inputs @ layer.weights + layer.bias[None, :])
         return inputs @ self.layers[-1].weights + self.layers[-1].bias[None, :]
@@ -65,7 +65,14 @@ def mixing_dtypes(optimiser: optax.GradientTransformation) -> optax.GradientTran
 
 @partial(jax.jit, static_argnames=("epochs", "batch"))
 def fit_classifier(
-    net: Net, key: Any, inputs: Any, labels: Any, *, epochs: int, batch: int, rate: float
+    net: Net,
+    key: Any,
+    inputs: Annotated[Any, "rows inputs"],
+    labels: Annotated[Any, "rows"],
+    *,
+    epochs: int,
+    batch: int,
+    rate: float,
 ) -> Net:
     """Lower the cross entropy by Adam, over whole batches of each epoch's own order."""
     optimiser = mixing_dtypes(optax.adam(rate))

@@ -28,12 +28,13 @@ def places(tmp_path):
     return _three_users(tmp_path / "three.csv", seed=5)
 
 
-def _three_users(path, seed):
+def _three_users(path, seed, each=15):
     rng = np.random.default_rng(seed)
     rows = ["user,x,y"]
     for user, centre in (("anna", (0, 0)), ("ben", (250, 0)), ("cleo", (120, 220))):
         rows += [
-            f"{user},{centre[0] + x:.1f},{centre[1] + y:.1f}" for x, y in rng.normal(0, 60, (15, 2))
+            f"{user},{centre[0] + x:.1f},{centre[1] + y:.1f}"
+            for x, y in rng.normal(0, 60, (each, 2))
         ]
     path.write_text("\n".join(rows) + "\n")
     return path
@@ -211,11 +212,55 @@ def test_a_cut_certificate_and_changed_data_are_refused(sfumato, places, tmp_pat
     kept.write_bytes(whole)
     moved = shutil.move(places, tmp_path / "moved.csv")
     assert sfumato("certify", tmp_path / "run").code == 2
-    assert sfumato("certify", tmp_path / "run", "--data", moved).code == 0
+    assert sfumato("certify", tmp_path / "run", "--train", moved).code == 0
     ended = sfumato(
-        "certify", tmp_path / "run", "--data", _three_users(tmp_path / "new.csv", seed=7)
+        "certify", tmp_path / "run", "--train", _three_users(tmp_path / "new.csv", seed=7)
     )
     assert ended.code == 2 and "its hash differs" in ended.err
+
+
+def test_a_run_is_certified_for_check_ins_to_come(sfumato, places, tmp_path):
+    run = tmp_path / "run"
+    sfumato("solve", places, "--max-loss", 90, *EXACT, "--out", run)
+    held = _three_users(tmp_path / "held.csv", seed=6, each=150)
+    ended = sfumato("certify", run, "--data", held, "--json")
+    assert ended.code == 0, ended.err
+    found = ended.document
+    assert found["kind"] == "population" and found["checkins"] == 450 and found["left_out"] == 0
+    assert found["bayes_error_at_least"] < found["best_bayes_error_at_most"] < 2 / 3
+    assert found["loss"]["low"] < found["loss"]["value"] < found["loss"]["high"]
+    said = sfumato("certify", run, "--data", held, "--confidence", 0.8).out
+    assert said.startswith("On check-ins to come, with 80 % confidence (by 450 held-out check-ins")
+    held.write_text(held.read_text() + "dora,10,10\n")
+    noted = sfumato("certify", run, "--data", held)
+    assert noted.code == 0 and "1 check-ins of users that the run does not know" in noted.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--data", "three.csv"], "is the data that"),
+        (["--data", "part.csv"], "10 of 10 held-out check-ins are training check-ins"),
+        (["--data", "test"], "has no test part"),
+        (["--data", "absent.csv"], "there is no file"),
+        (["--data", "others.csv"], "holds none of the 3 users"),
+        (["--data", "held.csv", "--confidence", 95], "--confidence lies between 0 and 1"),
+        (["--data", "held.csv", "--again"], "does not go with --data"),
+        (["--confidence", 0.9], "goes with --data"),
+    ],
+)
+def test_what_proves_nothing_about_check_ins_to_come_is_refused(
+    sfumato, places, tmp_path, monkeypatch, arguments, reason
+):
+    monkeypatch.chdir(tmp_path)
+    sfumato("solve", places, "--max-loss", 90, "--cell-m", 70, "--solver", "coin", "--out", "run")
+    lines = places.read_text().splitlines()
+    Path("part.csv").write_text("\n".join([lines[0], *lines[2:42:4]]) + "\n")
+    Path("others.csv").write_text("user,x,y\ndora,1,2\ndora,3,5\nemil,7,9\n")
+    _three_users(Path("held.csv"), seed=6)
+    ended = sfumato("certify", "run", *arguments)
+    assert ended.code == 2 and reason in ended.err and ended.out == ""
+    assert not Path("run/certificate.npz").exists()
 
 
 def test_information_is_certified_in_bits(sfumato, places, tmp_path):

@@ -30,7 +30,7 @@ VALUES = {"hidden": "8,8", "lattices": "0,0.5", "shown": "exact", "made_for": "n
 
 def test_the_help_of_an_option_is_the_documentation_of_its_field(sfumato):
     text = "".join(sfumato("solve", "-h").out.split())  # however its lines are broken
-    assert {solver for solver, _, _ in OFFERED} == {"codebook", "exact", "game"}
+    assert {solver for solver, _, _ in OFFERED} >= {"codebook", "exact", "game"}
     assert {"--classifier-epochs", "--generator-seeds"} <= {flag for _, flag, _ in OFFERED}
     for solver, _, field in OFFERED:
         said = "".join(field.metadata["help"].split())

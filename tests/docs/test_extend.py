@@ -1,5 +1,6 @@
 """The guide to extending sfumato, followed: a mechanism, a solver, a loss and a measure."""
 
+import ast
 import doctest
 import re
 from collections.abc import Iterator
@@ -11,13 +12,15 @@ import pytest
 
 import sfumato as sf
 from sfumato.data.recipe import Recipe
+from sfumato.deploy.graphs import graph_of
+from sfumato.errors import MechanismError
 from sfumato.measure.tables import TABLE_MEASURES, TableMeasure
 from sfumato.mechanism import base
 from sfumato.mechanism.loss import LOSSES, LossTraits
 from sfumato.solver import SOLVERS
 from sfumato.study.measure import measure
 from sfumato.study.question import loss_of
-from tests.mechanism.registry import MECHANISMS, SAMPLES, TRUTHS
+from tests.mechanism.registry import MECHANISMS, NOT_EXPORTED, SAMPLES, TRUTHS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/guides/extend.md"
 
@@ -28,6 +31,7 @@ def added() -> Iterator[dict[str, Any]]:
     names: dict[str, Any] = {
         "__name__": "followed",
         "MECHANISMS": dict(MECHANISMS),
+        "NOT_EXPORTED": set(NOT_EXPORTED),
         "SOLVERS": SOLVERS,
         "LOSSES": LOSSES,
         "LossTraits": LossTraits,
@@ -58,6 +62,26 @@ def test_the_page_shows_all_six_additions() -> None:
         assert (PAGE.parents[2] / path).exists(), path
 
 
+def test_the_code_of_the_page_is_typed_as_the_package_is() -> None:
+    """Copied as it stands, it passes mypy's rule that every function says its types."""
+    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text("utf-8"), re.M | re.S)
+    functions = [
+        node
+        for block in blocks
+        for node in ast.walk(ast.parse(block))
+        if isinstance(node, ast.FunctionDef)
+    ]
+    assert len(functions) >= 7
+    for function in functions:
+        given = [*function.args.args, *function.args.kwonlyargs, function.args.kwarg]
+        untyped = [
+            part.arg
+            for part in given
+            if part and part.annotation is None and part.arg not in ("self", "cls")
+        ]
+        assert function.returns is not None and not untyped, (function.name, untyped)
+
+
 def test_the_mechanism_keeps_the_contract_and_is_saved_and_judged_exactly(
     added: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -70,6 +94,11 @@ def test_the_mechanism_keeps_the_contract_and_is_saved_and_judged_exactly(
     found = sf.judge(jump, SAMPLES)
     assert found.loss.kind == "exact" and found.loss.value == pytest.approx(60.0)
     assert not jump.lists_truths and not len(jump.places_in_file())
+    assert added["NOT_EXPORTED"] == NOT_EXPORTED | {jump.kind}
+    with pytest.raises(MechanismError, match="'jump' cannot be exported"):
+        graph_of(jump)
+    data = sf.four_corners(seed=0).test
+    assert sf.judge(jump, data).bayes_error.value == pytest.approx(0.0, abs=1e-9)
 
 
 def test_the_solver_solves_a_problem_and_its_run_is_read_again(

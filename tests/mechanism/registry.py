@@ -96,6 +96,7 @@ MECHANISMS: dict[str, Callable[[], Mechanism]] = {
 }
 FIXED = {"identity", "constant", "identity channel"}  # one report a truth
 UNSAVABLE = {"function"}  # code is not data
+NOT_EXPORTED = {"function", "recorded"}  # kinds without operators for devices
 
 
 def law_of(mechanism: Mechanism, joint: Joint) -> Law | None:

@@ -10,7 +10,7 @@ from sfumato.errors import MechanismError
 from sfumato.mechanism import base
 from sfumato.mechanism.base import Mechanism, kinds
 from sfumato.mechanism.wrap import Snapped
-from tests.mechanism.registry import FIXED, GRID, MECHANISMS, SAMPLES, TRUTHS, law_of
+from tests.mechanism.registry import FIXED, GRID, MECHANISMS, NOT_EXPORTED, SAMPLES, TRUTHS, law_of
 
 MANY = np.tile(TRUTHS, (50, 1))
 
@@ -119,7 +119,7 @@ def test_every_kind_is_in_the_registry_and_exported_or_known_not_to_be() -> None
     """One line in the tests' registry for each kind of the package, one in the export's."""
     ours = {name: kind for name, kind in kinds().items() if kind.__module__.startswith("sfumato.")}
     assert {make().kind for make in MECHANISMS.values()} == set(ours)
-    assert {kind.kind for kind in BUILDERS} == set(ours) - {"function", "recorded"}
+    assert {kind.kind for kind in BUILDERS} == set(ours) - NOT_EXPORTED
 
 
 def test_a_file_is_taken_to_list_truths_unless_its_kind_says_no() -> None:

@@ -92,9 +92,10 @@ def test_every_control_has_a_name_and_the_panels_work_from_the_keyboard(page: An
     page.get_by_text("18 check-ins of 3 users", exact=False).first.wait_for()
     tab = page.get_by_role("tab", name="Data")
     tab.focus()
-    names = ["Data", "Solve", "Compare", "Attack", "Take away"]
-    for name in names:
-        assert page.get_by_role("tab", name=name).get_attribute("aria-selected") == "true"
+    tabs = page.get_by_role("tab").all()
+    assert len(tabs) >= 5
+    for shown in tabs:
+        assert shown.get_attribute("aria-selected") == "true"
         assert page.evaluate(_NAMELESS) == []
         page.keyboard.press("ArrowRight")
     assert page.get_by_role("tab", name="Data").get_attribute("aria-selected") == "true"
@@ -139,9 +140,9 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(
     page.goto(studio.address)
     page.get_by_role("button", name="small.csv").click()
     page.get_by_text("18 check-ins of 3 users", exact=False).first.wait_for()
-    for name in ("Data", "Solve", "Compare", "Attack", "Take away"):
-        page.get_by_role("tab", name=name).click()
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
+    for tab in page.get_by_role("tab").all():
+        tab.click()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, tab.inner_text()
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     light = sum(int(number) for number in re.findall(r"\d+", ground)[:3]) > 380
     assert light == (scheme == "light")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import as_json, print_json, working
+from sfumato.cli.options import SEEDS, as_json, print_json, say_notes, working
 
 if TYPE_CHECKING:
     from sfumato.study.certify import Certified
@@ -24,7 +24,25 @@ _EXAMPLE = "\b\nExample: sfumato certify runs/coin"
     type=click.Path(path_type=Path),
     help="Use the certificate of this run on the same data.",
 )
-@click.option("--data", "source", metavar="DATA", help="Where the run's data is now, if it moved.")
+@click.option(
+    "--data",
+    "held",
+    metavar="HELD-OUT",
+    help="Say what holds for check-ins to come, by these, which the run was made without; 'test' is"
+    " the test part of the run's data.",
+)
+@click.option(
+    "--confidence",
+    type=float,
+    metavar="C",
+    help="How surely it is to hold for check-ins to come [default: 0.95].",
+)
+@click.option(
+    "--data-seed", type=SEEDS, metavar="S", help="Seed of --data, for four-corners [default: 0]."
+)
+@click.option(
+    "--train", "train", metavar="DATA", help="Where the run's own data is now, if it moved."
+)
 @click.option(
     "--gap",
     type=float,
@@ -39,17 +57,34 @@ _EXAMPLE = "\b\nExample: sfumato certify runs/coin"
 )
 @as_json
 def command(
-    folder: Path, other: Path | None, source: str | None, gap: float, again: bool, as_json: bool
+    folder: Path,
+    other: Path | None,
+    held: str | None,
+    confidence: float | None,
+    data_seed: int | None,
+    train: str | None,
+    gap: float,
+    again: bool,
+    as_json: bool,
 ) -> None:
     """Say how far a run's mechanism is from the best that can exist, and prove it.
 
     Works the run's certificate out again from the data alone.  A run that has none gets one: the
     exact solver finds it, the checker checks it, and it is kept in the run folder.
+
+    With --data it says, with a confidence, what holds for check-ins to come: how well this
+    mechanism hides at least, what it costs, and what no mechanism within the budget goes beyond.
     """
     from sfumato.study.certify import certify_run
 
+    if held is not None:
+        _to_come(folder, held, other, train, gap, confidence, data_seed, again, as_json)
+        return
+    if confidence is not None or data_seed is not None:
+        given = "--confidence" if confidence is not None else "--data-seed"
+        raise click.UsageError(f"{given} goes with --data, which names held-out check-ins")
     with working(f"certifying {folder}"):
-        found = certify_run(folder, other=other, source=source, gap=gap)
+        found = certify_run(folder, other=other, source=train, gap=gap)
     second = _again(found, folder if other is None else other) if again else None
     if as_json:
         print_json(found.as_dict() | ({} if second is None else {"again": second}))
@@ -61,6 +96,40 @@ def command(
             f"In rational arithmetic: {second['bound_grid']:.4f}{plane}, by a second checker in"
             f" {second['seconds']:.1f} s."
         )
+
+
+def _to_come(
+    folder: Path,
+    held: str,
+    other: Path | None,
+    train: str | None,
+    gap: float,
+    confidence: float | None,
+    data_seed: int | None,
+    again: bool,
+    as_json: bool,
+) -> None:
+    """What holds for check-ins to come."""
+    from sfumato.study.population import certify_to_come
+
+    if again:
+        raise click.UsageError("--again checks the certificate itself; it does not go with --data")
+    with working(f"certifying {folder} for check-ins to come"):
+        found = certify_to_come(
+            folder,
+            held,
+            confidence=0.95 if confidence is None else confidence,
+            other=other,
+            train=train,
+            data_seed=data_seed or 0,
+            gap=gap,
+        )
+    if found.left_out:
+        say_notes((f"{found.left_out} check-ins of users that the run does not know are left out",))
+    if as_json:
+        print_json(found.as_dict())
+    else:
+        click.echo(str(found))
 
 
 def _again(found: "Certified", folder: Path) -> dict[str, Any]:

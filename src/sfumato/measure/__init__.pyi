@@ -9,8 +9,10 @@ from sfumato.measure.membership import membership_test as membership_test
 from sfumato.measure.objective import Bayes as Bayes
 from sfumato.measure.objective import Gain as Gain
 from sfumato.measure.objective import Information as Information
+from sfumato.measure.population import PopulationCertificate as PopulationCertificate
 from sfumato.measure.prior import under_priors as under_priors
 from sfumato.measure.repeated import repeated_reports as repeated_reports
+from sfumato.measure.to_come import figures_to_come as figures_to_come
 from sfumato.measure.worst import exposed as exposed
 from sfumato.measure.worst import geo_indistinguishability as geo_indistinguishability
 from sfumato.measure.worst import worst_report as worst_report

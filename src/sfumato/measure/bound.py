@@ -35,7 +35,7 @@ from numpy.typing import ArrayLike
 
 from sfumato.measure.cells import Cells, CertificateError, covers_hull
 
-__all__ = ["CertificateError", "Claim", "bound_grid", "bound_plane", "score_costs"]
+__all__ = ["CertificateError", "Claim", "bound_grid", "bound_plane", "least_costs", "score_costs"]
 
 _PAIRS_AT_ONCE = 2_000_000
 _UNIT = 2.0**-53
@@ -172,16 +172,14 @@ def score_costs(claim: Claim, given: ArrayLike) -> tuple[np.ndarray, float]:
     return costs, float(np.abs(scores).max())
 
 
-def bound_grid(
+def least_costs(
     claim: Claim,
     shares: ArrayLike,
     multipliers: ArrayLike,
     loss_of: Callable[[np.ndarray], np.ndarray],
-) -> float:
-    """Least leakage of any mechanism within the budgets on the reports that `loss_of` knows.
-
-    loss_of: report indices -> losses, truths x len(indices). Unit: probability, gain, or nats.
-    """
+) -> tuple[np.ndarray, float, float]:
+    """Per truth min_z [ sum_x p(x,w) s_z(x) + price(w) d(w,z) ], infinite where the cap leaves no
+    report; what the budgets pay back; and the largest size of a score."""
     prices, paid = claim.prices(multipliers)
     truths = claim.joint.shape[1]
     shares = np.asarray(shares, dtype=float)
@@ -197,6 +195,20 @@ def bound_grid(
         costs, size = score_costs(claim, shares[indices])
         largest = max(largest, size)
         least = np.minimum(least, _cheapest(claim, costs, prices, loss))
+    return least, paid, largest
+
+
+def bound_grid(
+    claim: Claim,
+    shares: ArrayLike,
+    multipliers: ArrayLike,
+    loss_of: Callable[[np.ndarray], np.ndarray],
+) -> float:
+    """Least leakage of any mechanism within the budgets on the reports that `loss_of` knows.
+
+    loss_of: report indices -> losses, truths x len(indices). Unit: probability, gain, or nats.
+    """
+    least, paid, largest = least_costs(claim, shares, multipliers, loss_of)
     if np.any(np.isposinf(least)):
         raise CertificateError("the cap leaves some truth without a report: no mechanism exists")
     if np.any(np.isneginf(least)):  # a posterior of 0: nothing is proved

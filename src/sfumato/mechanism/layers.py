@@ -2,6 +2,7 @@
 number."""
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 
@@ -41,7 +42,9 @@ def check_frame(centre_m: tuple[float, float], unit_m: float) -> None:
         )
 
 
-def forward(layers: Sequence[tuple[np.ndarray, np.ndarray]], values: np.ndarray) -> np.ndarray:
+def forward(
+    layers: Sequence[tuple[np.ndarray, np.ndarray]], values: Annotated[np.ndarray, "rows inputs"]
+) -> Annotated[np.ndarray, "rows outputs"]:
     """ReLU between layers, nothing after the last; as precise as what is given."""
     for weights, bias in layers[:-1]:
         values = values @ weights

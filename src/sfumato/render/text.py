@@ -13,6 +13,7 @@ from sfumato.measure.estimate import Estimate
 from sfumato.measure.judge import Judgement, PerUser
 from sfumato.measure.membership import Membership
 from sfumato.measure.outlook import Outlook
+from sfumato.measure.population import USEFUL, PopulationCertificate
 from sfumato.measure.prior import Priors, UnderPrior
 from sfumato.measure.repeated import Repeated
 from sfumato.measure.tables import TABLE_MEASURES
@@ -496,6 +497,73 @@ def _budget(problem: Problem) -> str:
     if problem.max_distance is not None:
         parts.append(f"{in_unit(f'{problem.max_distance:g}', unit)} at most")
     return " and ".join(parts)
+
+
+@show.text.register
+def population_text(proved: PopulationCertificate) -> str:
+    """What holds for check-ins to come: this mechanism, every other, and how narrow it is."""
+    bayes, unit = proved.objective == "bayes", proved.loss_unit
+    bits = " bits" if proved.unit == "bits" else ""
+    reached, possible = proved.shown
+    least, loss = proved.least, proved.loss
+    budget = [] if proved.max_loss is None else [f"{proved.max_loss:g} {unit}".rstrip()]
+    budget += ["the budgets per user"] if proved.user_budgets else []
+    if proved.max_distance is not None:
+        budget.append(f"{proved.max_distance:g} {unit} at most")
+    parts = [
+        f"On check-ins to come, with {100 * proved.confidence:g} % confidence (by"
+        f" {proved.checkins:,} held-out check-ins of {proved.users} users, their shares"
+        f" {proved.shares}):"
+    ]
+    if reached is None:
+        parts.append("this mechanism's law is not finite, so nothing is proved of its leakage;")
+    elif bayes:
+        parts.append(f"this mechanism has a Bayes error of at least {max(reached, 0.0):.4f}")
+    else:
+        parts.append(f"this mechanism leaks at most {reached:.4f}{bits}")
+    parts.append(
+        f"{'its' if reached is None else 'and a'} loss {'is ' if reached is None else 'of '}"
+        f"{loss.low:.1f} to {loss.high:.1f} {unit}".rstrip()
+        + ";"
+    )
+    kinds = [(f"reports on this {proved.cell_m:g} m grid", proved.least_grid)]
+    if proved.least_plane is not None:
+        kinds.append(("reports anywhere on the plane", proved.least_plane))
+    said = [
+        f"{where}: {'at most' if bayes else 'at least'}"
+        f" {1 - bound if bayes else max(bound, 0.0):.4f}{bits}"
+        for where, bound in kinds
+        if bound > proved.blind + 1e-9
+    ]
+    every = f"of every mechanism within {' and '.join(budget)}, even one that knows its user,"
+    if said:
+        parts.append(f"{every} {'; '.join(said)}.")
+    else:
+        parts.append(f"{NOTHING_PROVED} {every[:-1]}.")
+    text = " ".join(parts)
+    if proved.bracket is not None and least is not None and possible is not None and said:
+        low, high = proved.bracket
+        what = "Bayes error" if bayes else "leakage"
+        text += (
+            f" The best {what} at a loss of {proved.at_loss:.1f} {unit}".rstrip()
+            + f" lies within {low:.4f} and {high:.4f}, {high - low:.4f} apart."
+        )
+        enough = proved.needed() if bayes else None
+        if enough is not None:
+            text += f" About {enough:,} check-ins would bring that to {USEFUL:g}."
+    if proved.above:
+        text += (
+            f" {proved.above} of them cost more than {proved.farthest:.0f} {unit}".rstrip()
+            + " and count as that in the loss."
+        )
+    if proved.all_cells is not None and proved.cells < proved.all_cells:
+        text += (
+            f" Of the grid's {proved.all_cells} cells the {proved.cells} about the truths' hull"
+            " were looked at."
+        )
+    if proved.mixed:
+        text += f" {proved.mixed:.0%} of the prior is mixed into the posteriors of the proof."
+    return text
 
 
 @show.text.register

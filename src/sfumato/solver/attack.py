@@ -6,6 +6,7 @@ from scipy.optimize import minimize_scalar
 from sfumato.adversary.base import Attacker
 from sfumato.measure.bound import bound_grid
 from sfumato.measure.certificate import Certificate, Proof, claim_of
+from sfumato.solver.exact import task_of
 from sfumato.solver.problem import Problem
 
 _SHARPNESS = (0.25, 0.5, 1.0, 2.0, 4.0, 16.0)
@@ -22,8 +23,8 @@ def certificate_from_attacker(problem: Problem, attacker: Attacker) -> Certifica
     about the mechanism; the exact solver's certificate does.
     """
     budget = problem.average_budget
-    claim = claim_of(problem)
-    places, reports, prior = problem.places, problem.reports, problem.joint.prior
+    claim, loss_of = claim_of(problem), task_of(problem).loss_of
+    reports, prior = problem.reports, problem.joint.prior
     posterior = attacker.posterior(reports)
     blind = prior if claim.objective == "information" else np.eye(len(prior))[prior.argmax()]
     best = (
@@ -40,8 +41,7 @@ def certificate_from_attacker(problem: Problem, attacker: Attacker) -> Certifica
                 shares = (1 - 1e-6) * shares + 1e-6 * prior
 
             def lost(price: float, shares: np.ndarray = shares) -> float:
-                loss = lambda chosen: problem.loss(places[:, None, :], reports[None, chosen, :])  # noqa: E731
-                return -bound_grid(claim, shares, np.array([price]), loss)
+                return -bound_grid(claim, shares, np.array([price]), loss_of)
 
             found = minimize_scalar(
                 lost, bounds=(0.0, 4 / budget), method="bounded", options={"maxiter": 25}

@@ -129,7 +129,7 @@ def certify_run(
     if not (gap > 0 and isfinite(gap)):
         raise ProblemError(f"the {arg('gap')} must be above 0 and finite; got {gap}")
     run = load_run(folder)
-    problem = problem_of(run, _recipe(run, source).data()[0])
+    problem = problem_of(run, recipe_of_run(run, source).data()[0], option="train")
     if problem.min_bayes_error is not None:
         raise ProblemError(
             "this run asked for the smallest loss, and its status says what is proved; certify a"
@@ -137,7 +137,7 @@ def certify_run(
         )
     path = (folder if other is None else other) / CERTIFICATE
     made_now = other is None and not path.exists()
-    certificate = _new_certificate(problem, gap) if made_now else load_certificate(path)
+    certificate = new_certificate(problem, gap) if made_now else load_certificate(path)
     bounds = certificate.bound(problem)
     if made_now:
         certificate.save(path)
@@ -174,18 +174,19 @@ def _over_budgets(problem: Problem, law: Law) -> bool:
     return over
 
 
-def _recipe(run: Run, source: str | None) -> Recipe:
+def recipe_of_run(run: Run, source: str | None) -> Recipe:
     """How the run's data was got, with the file where it lies now."""
     if run.recipe is None:
         if source is None:
             raise DataError(
-                f"{run.folder} does not say where its data is; name it", hint=f"{arg('data')} FILE"
+                f"{run.folder} does not say where its data is; name it", hint=f"{arg('train')} FILE"
             )
         return Recipe(source)
     return run.recipe if source is None else replace(run.recipe, source=source)
 
 
-def _new_certificate(problem: Problem, gap: float) -> Certificate:
+def new_certificate(problem: Problem, gap: float) -> Certificate:
+    """The exact solver's certificate for a problem."""
     found = Exact(gap=gap).solve(problem, Conditions())
     assert found.certificate is not None
     return found.certificate

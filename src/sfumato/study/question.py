@@ -57,13 +57,14 @@ def loss_of(run: Run, data: Samples | CategoricalData) -> Loss:
     return known[name]
 
 
-def problem_of(run: Run, data: Samples | CategoricalData) -> Problem:
-    """The problem that a run answered, put together again from its record and its data."""
+def problem_of(run: Run, data: Samples | CategoricalData, *, option: str = "data") -> Problem:
+    """The problem that a run answered, put together again from its record and its data; `option` is
+    the argument that names the data."""
     record = run.record
     if data.hash != record.data.hash:
         raise DataError(
             f"{data.name} is not the data that {run.folder} was made from (its hash differs); name"
-            f" the right file with {arg('data')}"
+            f" the right file with {arg(option)}"
         )
     grid, whole = record.grid, False
     # A grid named by its cells covers the region exactly; one named by a cell's side may reach

@@ -3,7 +3,7 @@ Python per step."""
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -82,7 +82,12 @@ def first_state(net: Net, places: Any, slope: float, budgets: int) -> State:
     return State(weights, _ADAM.init(weights), jnp.full(budgets, 0.5, jnp.float32))
 
 
-def log_chances(weights: Weights, waves: Any, truths: Any, cap: Any) -> tuple[Any, Any]:
+def log_chances(
+    weights: Weights,
+    waves: Annotated[Any, "2 waves"],
+    truths: Annotated[Any, "truths 2"],
+    cap: Any,
+) -> tuple[Annotated[Any, "truths places"], Annotated[Any, "truths places"]]:
     """log P(place | truth) and the distances, in units."""
     angle = truths @ waves
     inputs = jnp.concatenate([truths, jnp.sin(angle), jnp.cos(angle)], axis=1)
@@ -93,7 +98,12 @@ def log_chances(weights: Weights, waves: Any, truths: Any, cap: Any) -> tuple[An
     return jax.nn.log_softmax(scores - 1e3 * jnp.maximum(distance / cap - 1, 0.0)), distance
 
 
-def leakage(table: Any, gains: Any, sharpness: Any, information: Any) -> Any:
+def leakage(
+    table: Annotated[Any, "secrets reports"],
+    gains: Annotated[Any, "actions secrets"],
+    sharpness: Any,
+    information: Any,
+) -> Annotated[Any, ""]:
     """A share of I(X;Z) in nats, the rest the smoothed g-vulnerability, of P(secret, report)."""
     column = jnp.maximum(table.sum(axis=0), _LEAST)
     posterior = table / column[None, :]

@@ -20,6 +20,7 @@ import numpy as np
 from sfumato.solver.deadline import NEVER, Deadline
 from sfumato.solver.exact.leakage_curves import Information, Vulnerability, longest_step
 from sfumato.solver.exact.newton_system import Pieces, smaller_side
+from sfumato.solver.exact.task import Charges, Limits, PerPair, PerTruth, Shares, Weights
 
 # extra solves per factorisation that pull outliers back to the central path (Gondzio 1996)
 _CORRECTORS = 3
@@ -37,11 +38,11 @@ class Restricted:
     limits: L, one per budget.  allowed: truths x reports, or None when every pair is.
     """
 
-    weights: np.ndarray
-    loss: np.ndarray
-    charges: np.ndarray
-    limits: np.ndarray
-    allowed: np.ndarray | None = None
+    weights: Weights
+    loss: PerPair
+    charges: Charges
+    limits: Limits
+    allowed: PerPair | None = None
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,9 @@ class Point:
     """What the solver found: a law, its prices and the two sides of the gap over the reports
     given."""
 
-    mechanism: np.ndarray  # truths x reports
-    shares: np.ndarray  # reports x guesses, probability vectors: scores, or the posteriors
-    multipliers: np.ndarray  # one per budget
+    mechanism: PerPair
+    shares: Shares  # probability vectors: the scores, or the posteriors of information
+    multipliers: Limits
     leakage: float
     bound: float
     steps: int
@@ -95,7 +96,7 @@ def solve_restricted(
     return best
 
 
-def central_start(problem: Restricted) -> tuple[np.ndarray, float, np.ndarray]:
+def central_start(problem: Restricted) -> tuple[PerPair, float, PerTruth]:
     """A law strictly inside the budgets, M = 1 / (k c(w) (d - d_min + width_w)), with k and the
     gaps k c width.
 

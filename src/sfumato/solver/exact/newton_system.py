@@ -8,10 +8,13 @@ follows by Woodbury's identity.
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.blas import dsyrk, dtrsm
+
+from sfumato.solver.exact.task import Charges, Limits, PerPair, Weights
 
 # added to the unit diagonal, in turn, until the factor exists
 _SHIFTS = 1e-14, 1e-12, 1e-10, 1e-8
@@ -27,12 +30,12 @@ class Pieces:
     corner: what the budgets' own slacks add to their diagonal.
     """
 
-    ratio: np.ndarray
-    loss: np.ndarray
-    weights: np.ndarray
-    small: np.ndarray
-    charges: np.ndarray
-    corner: np.ndarray
+    ratio: PerPair
+    loss: PerPair
+    weights: Weights
+    small: Annotated[np.ndarray, "reports guesses guesses-1"]
+    charges: Charges
+    corner: Limits
 
     def slab(self, column: int, out: np.ndarray) -> None:
         """One slab of A, (truths + budgets) x reports, for one column of the small factors."""

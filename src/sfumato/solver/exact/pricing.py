@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.solver.exact.task import Task
+from sfumato.solver.exact.task import Charges, Limits, PerPair, PerTruth, Shares, Task, Weights
 
 _BATCH = (100, 400)  # reports added per round, at least and at most; between them 1 % of all
 # of the prior in each posterior: keeps its logarithm finite and costs at most this much of the
@@ -30,11 +30,11 @@ Allowed = Callable[[np.ndarray], np.ndarray | None]  # a loss table -> which pai
 class Budgets:
     """The budgets that leave room, and the truths that the others bind to their nearest report."""
 
-    least: np.ndarray  # least loss of each truth
-    charges: np.ndarray  # truths x live budgets
-    limits: np.ndarray
+    least: PerTruth  # its least loss
+    charges: Charges  # of the budgets that leave room
+    limits: Limits
     live: np.ndarray  # which budgets leave room
-    tight: np.ndarray  # which truths have no choice
+    tight: PerTruth  # which truths have no choice
     cap: float | None
 
     @classmethod
@@ -45,7 +45,7 @@ class Budgets:
         tight = np.any(charges[:, ~live] > 0, axis=1)
         return cls(least, charges[:, live], limits[live], live, tight, task.cap)
 
-    def allowed(self, loss: np.ndarray) -> np.ndarray | None:
+    def allowed(self, loss: PerPair) -> PerPair | None:
         """Pairs that the cap and the tight budgets leave; None when all are."""
         allowed = None
         if self.cap is not None:
@@ -94,7 +94,7 @@ def price_tight(
     return best
 
 
-def whole_bound(task: Task, shares: np.ndarray, multipliers: np.ndarray) -> float:
+def whole_bound(task: Task, shares: Shares, multipliers: Limits) -> float:
     """The bound that shares and multipliers prove over all reports."""
     charges, limits = task.budgets()
     floor = least_costs(task, shares, charges @ multipliers, task.within_cap)
@@ -102,11 +102,7 @@ def whole_bound(task: Task, shares: np.ndarray, multipliers: np.ndarray) -> floa
 
 
 def costs(
-    task: Task,
-    shares: np.ndarray,
-    prices: np.ndarray,
-    allowed: Allowed,
-    size_limit: int = 4_000_000,
+    task: Task, shares: Shares, prices: PerTruth, allowed: Allowed, size_limit: int = 4_000_000
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Reports in pieces, with the loss and the cost of every truth at them."""
     for indices in task.chunks(size_limit):
@@ -115,11 +111,7 @@ def costs(
 
 
 def least_costs(
-    task: Task,
-    shares: np.ndarray,
-    prices: np.ndarray,
-    allowed: Allowed,
-    size_limit: int = 4_000_000,
+    task: Task, shares: Shares, prices: PerTruth, allowed: Allowed, size_limit: int = 4_000_000
 ) -> np.ndarray:
     """The least cost of each truth over all reports."""
     floor = np.full(len(prices), np.inf)
@@ -180,8 +172,8 @@ def price(
 
 
 def needs(
-    task: Task, values: np.ndarray, price_of_loss: np.ndarray, loss: np.ndarray, budgets: Budgets
-) -> np.ndarray:
+    task: Task, values: PerTruth, price_of_loss: PerTruth, loss: PerPair, budgets: Budgets
+) -> PerPair:
     """What the scores at each report must give each truth so that it keeps its value; -inf where
     the pair is barred."""
     need = (values[:, None] - price_of_loss[:, None] * loss) / task.truth_mass[:, None]
@@ -191,7 +183,7 @@ def needs(
     return need
 
 
-def scores_for(task: Task, need: np.ndarray) -> np.ndarray:
+def scores_for(task: Task, need: PerPair) -> Shares:
     """Shares that meet the needs, reports x guesses: the one-owner formula, and a tiny program
     where it fails."""
     conditional = task.weights / task.truth_mass[:, None]
@@ -215,12 +207,8 @@ def _positive(task: Task, shares: np.ndarray) -> np.ndarray:
 
 
 def cost_of(
-    task: Task,
-    shares: np.ndarray,
-    loss: np.ndarray,
-    price_of_loss: np.ndarray,
-    allowed: np.ndarray | None,
-) -> np.ndarray:
+    task: Task, shares: Shares, loss: PerPair, price_of_loss: PerTruth, allowed: PerPair | None
+) -> PerPair:
     """sum_x p(x,w) s_z(x) + price times loss, truths x reports; infinite where not allowed."""
     cost = task.weights @ (np.log(shares / task.prior) if task.information else shares).T
     cost += price_of_loss[:, None] * loss
@@ -229,9 +217,7 @@ def cost_of(
     return cost
 
 
-def least_scores(
-    conditional: np.ndarray, need: np.ndarray, prior: np.ndarray | None = None
-) -> np.ndarray:
+def least_scores(conditional: Weights, need: PerPair, prior: np.ndarray | None = None) -> Shares:
     """Scores, reports x guesses: mixture weights; with `prior`, the c of scores log(c / prior).
 
     conditional: truths x guesses, G(w,a) / p(w).  need: truths x reports, -inf where a pair is

@@ -21,14 +21,7 @@ from scipy.sparse import coo_array, csc_array
 
 from sfumato.solver.deadline import NEVER, Deadline
 from sfumato.solver.exact.column_generation import Optimum, generate_columns, silent
-from sfumato.solver.exact.pricing import (
-    Allowed,
-    Budgets,
-    costs,
-    least_costs,
-    needs,
-    scores_for,
-)
+from sfumato.solver.exact.pricing import Allowed, Budgets, costs, least_costs, needs, scores_for
 from sfumato.solver.exact.task import TINY, Task, mixing_share, nearest_reports
 
 _DIRECT = 100_000  # pairs up to which one interior-point run over all reports is quicker

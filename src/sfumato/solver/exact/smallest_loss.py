@@ -25,11 +25,7 @@ class SmallestLoss:
 
 
 def min_loss_given_max_leakage(
-    task: Task,
-    leakage: float,
-    *,
-    tolerance: float = 1e-3,
-    deadline: Deadline = NEVER,
+    task: Task, leakage: float, *, tolerance: float = 1e-3, deadline: Deadline = NEVER
 ) -> SmallestLoss:
     """Least average loss of a mechanism that leaks at most `leakage` (Bayes error b: leakage 1 -
     b).

@@ -3,6 +3,7 @@ them."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -10,6 +11,14 @@ from sfumato.errors import ProblemError, arg
 from sfumato.solver.feasible import check_feasible
 
 TINY = 1e-11  # a chance below it is left out of a law
+
+# Arrays by their shapes; tests check them at every call.
+PerTruth = Annotated[np.ndarray, "truths"]
+PerPair = Annotated[np.ndarray, "truths reports"]
+Weights = Annotated[np.ndarray, "truths guesses"]
+Shares = Annotated[np.ndarray, "reports guesses"]
+Charges = Annotated[np.ndarray, "truths budgets"]
+Limits = Annotated[np.ndarray, "budgets"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +37,7 @@ class Task:
       information: minimise I(X;Z) in nats in place of the vulnerability.
     """
 
-    joint: np.ndarray
+    joint: Annotated[np.ndarray, "secrets truths"]
     loss_of: Callable[[np.ndarray], np.ndarray]
     report_count: int
     max_loss: float | None = None
@@ -68,13 +77,13 @@ class Task:
         return self.joint.sum(axis=0)
 
     @property
-    def weights(self) -> np.ndarray:
+    def weights(self) -> Weights:
         """G(w, guess) = sum_x p(x,w) g(guess,x), truths x guesses."""
         return (
             self.joint.T.copy() if self.gains is None else self.joint.T @ np.asarray(self.gains).T
         )
 
-    def budgets(self) -> tuple[np.ndarray, np.ndarray]:
+    def budgets(self) -> tuple[Charges, Limits]:
         """Charges (truths x budgets) and limits: sum over w of charge times expected loss <=
         limit."""
         charges: list[np.ndarray] = []
@@ -116,7 +125,7 @@ class Task:
             yield np.arange(start, min(start + step, self.report_count))
 
 
-def nearest_reports(task: Task) -> tuple[np.ndarray, np.ndarray]:
+def nearest_reports(task: Task) -> tuple[PerTruth, PerTruth]:
     """For each truth, the least loss that any report gives it, and that report."""
     truths = task.joint.shape[1]
     least, where = np.full(truths, np.inf), np.zeros(truths, dtype=int)
@@ -131,7 +140,7 @@ def nearest_reports(task: Task) -> tuple[np.ndarray, np.ndarray]:
     return least, where
 
 
-def mixing_share(spent: np.ndarray, floor: np.ndarray, limits: np.ndarray) -> float:
+def mixing_share(spent: Limits, floor: Limits, limits: Limits) -> float:
     """The least share of the nearest reports, which spend `floor`, that brings what a law spends
     within every limit."""
     late = spent > limits
@@ -141,9 +150,7 @@ def mixing_share(spent: np.ndarray, floor: np.ndarray, limits: np.ndarray) -> fl
     return min(1.0, float(over.max()) * (1 + 1e-12) + 1e-15)
 
 
-def repaired(
-    law: np.ndarray, loss: np.ndarray, charges: np.ndarray, limits: np.ndarray
-) -> np.ndarray:
+def repaired(law: PerPair, loss: PerPair, charges: Charges, limits: Limits) -> PerPair:
     """The law with rows that sum to 1 and every budget kept, by mixing in as little of the nearest
     reports as needed."""
     nearest = np.zeros_like(loss)

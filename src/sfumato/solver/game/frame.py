@@ -1,12 +1,14 @@
 """How metres become the numbers that the nets see, and the lattice that reports are moved to."""
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from sfumato.data.grid import Grid
+
+Points = Annotated[Any, "n 2"]
 
 
 class Frame(NamedTuple):
@@ -18,13 +20,13 @@ class Frame(NamedTuple):
     anchor: Any
     spacing: Any
 
-    def scale(self, metres: Any) -> Any:
+    def scale(self, metres: Points) -> Points:
         return (metres - self.centre[None, :]) / self.unit
 
-    def metres(self, scaled: Any) -> Any:
+    def metres(self, scaled: Points) -> Points:
         return scaled * self.unit + self.centre[None, :]
 
-    def snap(self, scaled: Any) -> Any:
+    def snap(self, scaled: Points) -> Points:
         """The nearest point of the lattice; the gradient passes straight through."""
         point = (
             self.anchor[None, :]
@@ -32,7 +34,7 @@ class Frame(NamedTuple):
         )
         return scaled + jax.lax.stop_gradient(self.scale(point) - scaled)
 
-    def show(self, point: Any, smear: Any) -> Any:
+    def show(self, point: Points, smear: Annotated[Any, "2 n"]) -> Points:
         """A lattice point as the classifier sees it: anywhere in its cell, by numbers on [0, 1),
         shape (2, n).
 
@@ -44,7 +46,7 @@ class Frame(NamedTuple):
 
 
 def frame_of(
-    truth: np.ndarray, grid: Grid, *, cells: int, region_m: tuple[float, float, float] | None
+    truth: Points, grid: Grid, *, cells: int, region_m: tuple[float, float, float] | None
 ) -> Frame:
     """Centre the data and scale its root mean square distance to 1; or scale a region (x, y, half
     side) to [-1, 1].

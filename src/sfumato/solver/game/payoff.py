@@ -7,7 +7,10 @@ that is measured on the reports, by judges that never saw the game.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+PerUser = Annotated[Any, "samples users"]
+Number = Annotated[Any, ""]
 
 _FLOOR = 1e-6  # nats; below it the root is flat, where float32 cannot tell I from 0
 
@@ -41,7 +44,7 @@ class MutualInformation:
 
         return jnp.sqrt(jnp.maximum(value, 0.0) + _FLOOR) if self.root else value
 
-    def __call__(self, targets: Any, log_predictions: Any) -> Any:
+    def __call__(self, targets: PerUser, log_predictions: PerUser) -> Number:
         import jax.numpy as jnp
 
         targets, log_predictions = jnp.asarray(targets), jnp.asarray(log_predictions)
@@ -67,7 +70,7 @@ class CrossEntropy:
     def descent(self, value: Any) -> Any:
         return value
 
-    def __call__(self, targets: Any, log_predictions: Any) -> Any:
+    def __call__(self, targets: PerUser, log_predictions: PerUser) -> Number:
         import jax.numpy as jnp
 
         targets, log_predictions = jnp.asarray(targets), jnp.asarray(log_predictions)

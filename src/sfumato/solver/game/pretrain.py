@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sfumato.nets import Net
+from sfumato.solver.game.frame import Points
 from sfumato.solver.game.settings import LaplaceStart
 from sfumato.solver.game.train import ADAM, adam_step, generate, stratified
 
@@ -17,7 +18,7 @@ _BATCH = 512
 def imitate_laplace(
     random: np.random.Generator,
     generator: Net,
-    truth: np.ndarray,
+    truth: Points,
     start: LaplaceStart,
     *,
     mean_loss: float,

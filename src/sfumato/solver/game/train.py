@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ import numpy as np
 import optax
 
 from sfumato.nets import Net, mixing_dtypes
-from sfumato.solver.game.frame import Frame
+from sfumato.solver.game.frame import Frame, Points
 from sfumato.solver.game.payoff import CrossEntropy
 from sfumato.solver.game.settings import ClassifierConfig, GameSettings, LaplaceStart
 
@@ -134,9 +134,9 @@ def fit_classifier(
     config: ClassifierConfig,
     classifier: Net,
     moments: Any,
-    reports: Any,
-    user: Any,
-    order: Any,
+    reports: Annotated[Any, "reports 2"],
+    user: Annotated[Any, "reports"],
+    order: Annotated[Any, "epochs reports"],
     *,
     short_batches: bool,
 ) -> tuple[Net, Any, Any]:
@@ -223,12 +223,18 @@ def adam_step(net: Net, moments: Any, gradient: Net, rate: Any) -> tuple[Net, An
     return jax.tree.map(lambda weight, step: weight - rate * step, net, change), moments
 
 
-def generate(generator: Net, truth: Any, seed: Any) -> Any:
+def generate(generator: Net, truth: Points, seed: Annotated[Any, "n"]) -> Points:
     """Scaled reports for scaled truths (n, 2) and seeds (n,)."""
     return generator(jnp.concatenate([truth, seed[:, None]], axis=1))
 
 
-def draw_reports(game: GameSettings, generator: Net, truth: Any, seeds: Any, frame: Frame) -> Any:
+def draw_reports(
+    game: GameSettings,
+    generator: Net,
+    truth: Annotated[Any, "truths 2"],
+    seeds: Annotated[Any, "copies truths"],
+    frame: Frame,
+) -> Annotated[Any, "copies*truths 2"]:
     """Scaled reports of every truth, one for each row of seeds (copies, truths); on the lattice
     unless reports are shown exact."""
     reports = generate(generator, jnp.tile(truth, (seeds.shape[0], 1)), seeds.reshape(-1))
@@ -267,7 +273,7 @@ def over_epochs(
     return carry, jax.tree.map(lambda value: value[-1], notes)
 
 
-def smooth_loss(loss: Callable, truth: Any, report: Any) -> Any:
+def smooth_loss(loss: Callable, truth: Points, report: Points) -> Annotated[Any, "n"]:
     """The loss, with gradient 0 where the report is the truth: a distance has a corner there, and
     its slope is NaN."""
     same = (truth == report).all(axis=-1)
