@@ -99,8 +99,13 @@ def _ceilings(seed: int) -> Step:
 
 def _columns(number: int, seed: int) -> Step:
     wanted = [
-        {"experiment": number, "solver": name, "seed": seed, "settings": repr(solver)}
-        for name, solver in of_codebook_and_coin.SOLVERS.items()
+        {
+            "experiment": number,
+            "solver": name,
+            "seed": seed,
+            "settings": repr(of_codebook_and_coin.solver(name, number)),
+        }
+        for name in of_codebook_and_coin.SOLVERS
     ]
     return Step(
         f"codebook and coin, experiment {number}, seed {seed}",
@@ -178,7 +183,7 @@ def steps(seeds: tuple[int, ...] = SEEDS, *, quick: bool = False) -> list[Step]:
     found += [_optimum(number, "information", seed) for number in (2, 4) for seed in seeds]
     keys = ("data", "experiment", "max_loss_m", "objective", "recipe", "seed", "settings")
     jobs = [
-        dict(zip(keys, (*job, seed, repr(learned.RECIPES[job[-1]])), strict=True))
+        dict(zip(keys, (*job, seed, repr(learned.settings(job[-1], job[1]))), strict=True))
         for job in learned.jobs()
         for seed in seeds
     ]

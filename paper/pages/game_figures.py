@@ -39,7 +39,7 @@ SEED = 0
 _LAYERS = 8  # users take turns, so that none covers the others
 _HALF_M = {"synthetic": 600.0, "gowalla": 3250.0}
 _SHOWN = {"Game.paper": "paper", "Game": "game", "Codebook": "codebook"}
-_TITLES = {"Game.paper": "Game.paper({})", "Game": "Game()", "Codebook": "Codebook()"}
+_TITLES = {"Game.paper": "Game.paper({})", "Game": "Game()", "Codebook": "codebook, resampled"}
 Panel = tuple[str, np.ndarray | None]
 
 

@@ -50,7 +50,7 @@ Key = tuple[str, str, int, int]
 
 def _names(number: int) -> list[str]:
     """The learned columns as a user writes them."""
-    return [f"`Game.paper({number})`", "`Game()`", "`Codebook()`", "coin"]
+    return [f"`Game.paper({number})`", "`Game()`", "codebook", "coin"]
 
 
 def _printed(mechanism: str) -> dict[Key, Target]:
@@ -275,7 +275,7 @@ def _other_figures(folder: Path, laplace: dict[str, Any]) -> list[str]:
         )
         rows.append([row["experiment"], name, row["split"], row["kind"], value, same, *ours])
     heads = ["experiment", "figure", "data", "the paper's is", "paper", "the same, ours"]
-    return table([*heads, "`Game.paper(n)`", "`Game()`", "`Codebook()`", "coin"], rows)
+    return table([*heads, "`Game.paper(n)`", "`Game()`", "codebook", "coin"], rows)
 
 
 def _sources(folder: Path) -> list[dict[str, str]]:

@@ -1,5 +1,5 @@
 """The codebook's and the coin's columns of the paper's tables: its estimator on their released
-reports, beside their exact law.
+reports, beside their exact law.  The codebook is the recipe "resampled" of paper.runs.learned.
 
 Rows that columns.json already holds with the same settings are not computed again.
 
@@ -13,31 +13,38 @@ from typing import Any
 
 from paper.experiments import EXPERIMENTS, RESULTS, SEEDS, SPLITS, Experiment, load, part
 from paper.runs.game_run import FINEST, classified, estimates, shown_reports
-from paper.runs.learned import figures
+from paper.runs.learned import figures, settings
 from paper.tables import say
 from sfumato.data.synthetic import PAPER_REGION
 from sfumato.files import read_json, write_json
-from sfumato.solver import Codebook, Coin, Problem
+from sfumato.solver import Coin, Problem
+from sfumato.solver.outcome import Solver
 from sfumato.study.solve import solve
 
-SOLVERS = {"codebook": Codebook(certify=False), "coin": Coin()}
+SOLVERS = ("codebook", "coin")
 VALIDATION = 0.125  # as in Game(): what the fresh classifier does not learn from
 _CELLS = 260
+
+
+def solver(name: str, number: int) -> Solver:
+    """What a column is solved with in an experiment."""
+    return Coin() if name == "coin" else settings("resampled", number)
 
 
 def run(experiment: Experiment, name: str, seed: int) -> dict[str, Any]:
     """Solve on training data; the seed draws the data, the learning and the reports."""
     data = load(experiment.data, seed)
     problem = Problem(data.train, max_loss=experiment.max_loss_m, region=PAPER_REGION, cells=_CELLS)
+    chosen = solver(name, experiment.number)
     clock = time.process_time()
-    solution = solve(problem, SOLVERS[name], seed=seed)
+    solution = solve(problem, chosen, seed=seed)
     seconds = time.process_time() - clock
     measured = {split: estimates(solution.mechanism, part(data, split), seed) for split in SPLITS}
     row = {
         "experiment": experiment.number,
         "solver": name,
         "seed": seed,
-        "settings": repr(SOLVERS[name]),
+        "settings": repr(chosen),
         "max_loss_m": experiment.max_loss_m,
         "status": solution.status,
         "solve_seconds": seconds,
@@ -58,7 +65,7 @@ def known(folder: Path) -> dict[tuple[int, str, int], dict[str, Any]]:
     return {
         (row["experiment"], row["solver"], row["seed"]): row
         for row in rows
-        if row["settings"] == repr(SOLVERS[row["solver"]])
+        if row["settings"] == repr(solver(row["solver"], row["experiment"]))
     }
 
 

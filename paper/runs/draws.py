@@ -3,8 +3,8 @@ chose nothing, and on seeds 0, 1, 2.
 
 Each draw: the codebook's Bayes error on its training data, on 200 times 20 check-ins a user *out of
 the training data*, and on the 20 a user of the test data, all exact.  The second is what test data
-of this size would give if they held no new place.  Besides, the default learned from training and
-test data together: what it would have if nothing in the test data were new to it.
+of this size would give if they held no new place.  Besides, the recipe "resampled" learned from
+training and test data together: what it would have if nothing in the test data were new to it.
 
 python -m paper.runs.draws [--again]
 """
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from paper.experiments import CELLS, EXPERIMENTS, RESULTS, SEEDS, load, part
-from paper.runs.learned import RECIPES, figures
+from paper.runs.learned import RECIPES, figures, settings
 from paper.tables import asked_again, fill, saved, say
 from sfumato.data.samples import Samples
 from sfumato.data.synthetic import PAPER_REGION
@@ -26,8 +26,8 @@ from sfumato.solver import Problem
 from sfumato.study.solve import solve
 
 DRAWS = (*SEEDS, *range(20, 44))
-SETTINGS = repr(RECIPES)
-TOLD = "default, told the test data"  # no mechanism to compare with: a limit
+SETTINGS = repr({recipe: settings(recipe, 4) for recipe in RECIPES})
+TOLD = "resampled, told the test data"  # no mechanism to compare with: a limit
 KINDS = (*RECIPES, TOLD)
 _TIMES = 200
 
@@ -55,7 +55,8 @@ def draw(kind: str, seed: int) -> dict[str, Any]:
     train, test = part(data, "train"), part(data, "test")
     told = data.all if kind == TOLD else train
     problem = Problem(told, max_loss=experiment.max_loss_m, region=PAPER_REGION, cells=max(CELLS))
-    mechanism = solve(problem, RECIPES["default" if kind == TOLD else kind], seed=seed).mechanism
+    recipe = settings("resampled" if kind == TOLD else kind, experiment.number)
+    mechanism = solve(problem, recipe, seed=seed).mechanism
     few = on_few(mechanism, train, int(test.counts.max()), seed=seed)
     home, abroad = figures(mechanism, train), figures(mechanism, test)
     say(

@@ -47,7 +47,7 @@ def test_a_seed_that_is_missing_is_noticed_and_so_are_other_settings(tmp_path: P
         shutil.copy(RESULTS / name, tmp_path)
     names = {step.name: step for step in steps()}
     document = read_json(tmp_path / "columns.json", what="columns")
-    rows = [row | {"settings": repr(columns.SOLVERS[row["solver"]])} for row in document["rows"]]
+    rows = [row | {"settings": repr(columns.solver(row["solver"], row["experiment"]))} for row in document["rows"]]
     write_json(tmp_path / "columns.json", {"rows": rows})
     game, column = (
         names["Game(), experiment 1, seed 2"],
@@ -149,11 +149,8 @@ def test_nothing_that_the_reproduction_chooses_sees_test_data(
         raise Chosen
 
     monkeypatch.setattr(module, "solve", kept)
-    monkeypatch.setitem(
-        columns.SOLVERS,
-        "codebook",
-        Codebook(places=8, steps=40, hidden=(8,), waves=4, certify=False),
-    )
+    small = Codebook(places=8, steps=40, hidden=(8,), waves=4, certify=False)
+    monkeypatch.setattr(columns, "solver", lambda name, number: small)
     game = Game().changed(
         rounds=2,
         turns=2,
