@@ -36,10 +36,7 @@ _JOBS: tuple[tuple[str, int | None, float, str, str], ...] = (
         ("paper", number, EXPERIMENTS[number - 1].max_loss_m, "bayes", "resampled")
         for number in (1, 2, 3, 4)
     ),
-    *(
-        ("paper", number, EXPERIMENTS[number - 1].max_loss_m, "bayes", "these")
-        for number in (2, 4)
-    ),
+    *(("paper", number, EXPERIMENTS[number - 1].max_loss_m, "bayes", "these") for number in (2, 4)),
     *(
         ("paper", number, EXPERIMENTS[number - 1].max_loss_m, "information", recipe)
         for recipe in ("these", "resampled")

@@ -47,7 +47,10 @@ def test_a_seed_that_is_missing_is_noticed_and_so_are_other_settings(tmp_path: P
         shutil.copy(RESULTS / name, tmp_path)
     names = {step.name: step for step in steps()}
     document = read_json(tmp_path / "columns.json", what="columns")
-    rows = [row | {"settings": repr(columns.solver(row["solver"], row["experiment"]))} for row in document["rows"]]
+    rows = [
+        row | {"settings": repr(columns.solver(row["solver"], row["experiment"]))}
+        for row in document["rows"]
+    ]
     write_json(tmp_path / "columns.json", {"rows": rows})
     game, column = (
         names["Game(), experiment 1, seed 2"],

@@ -158,9 +158,7 @@ def test_the_committed_results_bear_out_what_readers_of_the_paper_are_told() -> 
 
 def test_the_committed_columns_are_of_todays_recipe() -> None:
     rows = read_json(RESULTS / "columns.json", what="the columns of codebook and coin")["rows"]
-    assert all(
-        row["settings"] == repr(solver(row["solver"], row["experiment"])) for row in rows
-    )
+    assert all(row["settings"] == repr(solver(row["solver"], row["experiment"])) for row in rows)
     assert len(rows) == 4 * len(SOLVERS) * len(SEEDS), (
         "python -m paper.runs.columns runs what is missing"
     )

@@ -4,7 +4,8 @@
     python -m tests.record.figures --write   # records anew; say why in CHANGELOG, "Numbers changed"
 
 A case is a chain of commands.  What is recorded is every number of their JSON documents except
-times; the run of a case is judged, compared and certified as a user would do it.
+times; the run of a case is judged, compared and certified as a user would do it.  The codebook's
+budget is on the training check-ins, with resampling: settings that are no options are set here.
 
 What is learned was recorded with two cores: XLA adds in another order on another number of threads,
 and a learned figure then differs from the fourth digit on (four-corners, codebook, seed 0, one
@@ -18,11 +19,14 @@ import os
 import sys
 import tempfile
 from contextlib import chdir, redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from sfumato import cli
+from sfumato.solver import SOLVERS, Codebook
+from tests.solver.game.tiny import always
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = Path(__file__).with_name("figures.json")
@@ -36,6 +40,15 @@ _PARIS = [
 ]
 _WORDS = ["examples/words/survey.csv", "--losses", "examples/words/losses.csv"]
 _SEEDS = (0, 1, 2)
+_MANY = Codebook(
+    made_for="these",
+    places=128,
+    steps=1500,
+    wave_scale=4.0,
+    resampled_share=0.5,
+    distillation=0.0,
+)
+_FEW = replace(_MANY, resampled_share=0.7)  # no user has 200 check-ins
 
 
 @dataclass(frozen=True)
@@ -47,13 +60,21 @@ class Case:
     quick: bool
     certify: bool = False
     real: bool = False
+    codebook: Codebook | None = None
 
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def stand_in(self) -> dict[str, Any]:
+        return {} if self.codebook is None else {"codebook": always(self.codebook)}
+
     def figures(self) -> dict[str, float | str]:
         """Every number of the documents of solve, measure and (where asked) certify."""
-        with tempfile.TemporaryDirectory() as folder:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            patch.dict(SOLVERS, self.stand_in),
+        ):
             run = str(Path(folder) / "run")
             documents = {"solve": _document("solve", *self.solve, "--out", run)}
             documents["measure"] = _document("measure", run)
@@ -69,6 +90,7 @@ def _cases() -> list[Case]:
         for solver in ("laplace", "coin", "exact", "codebook", "game"):
             learned = solver in ("codebook", "game")
             proved = solver in ("exact", "codebook")
+            many, few = (_MANY, _FEW) if solver == "codebook" else (None, None)
             for data, args in (("four-corners, 30 each", _SMALL), ("four-corners", _CORNERS)):
                 quick = data != "four-corners" and (seed == 0 or not learned)
                 cases.append(
@@ -77,6 +99,7 @@ def _cases() -> list[Case]:
                         (*args, "--solver", solver, *at),
                         quick,
                         proved,
+                        codebook=many if data == "four-corners" else few,
                     )
                 )
             cases.append(
@@ -86,6 +109,7 @@ def _cases() -> list[Case]:
                     solver == "coin" and seed == 0,
                     proved,
                     real=True,
+                    codebook=few,
                 )
             )
     for objective in ("bayes", "information", "two-guesses", "guess-or-pass"):
