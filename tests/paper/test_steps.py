@@ -3,6 +3,7 @@ file."""
 
 import gzip
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from paper.steps import Step, carry_out, steps
 from sfumato.data.samples import Samples, Split
 from sfumato.data.synthetic import four_corners
 from sfumato.files import read_json, write_json
-from sfumato.solver import Codebook, Game
+from sfumato.solver import Game
 
 
 def test_only_what_is_missing_is_run_and_the_time_left_is_said(
@@ -152,7 +153,7 @@ def test_nothing_that_the_reproduction_chooses_sees_test_data(
         raise Chosen
 
     monkeypatch.setattr(module, "solve", kept)
-    small = Codebook(places=8, steps=40, hidden=(8,), waves=4, certify=False)
+    small = replace(columns.solver("codebook", 2), places=8, steps=40, hidden=(8,), waves=4)
     monkeypatch.setattr(columns, "solver", lambda name, number: small)
     game = Game().changed(
         rounds=2,
