@@ -232,15 +232,35 @@ def test_solve_says_where_the_data_lie_so_that_swapped_columns_show(sfumato, tmp
     assert "4 check-ins of 2 users around latitude 18.06, longitude 59.33" in ended.err
 
 
+SOON_LEARNED = (
+    *("solve", "four-corners", "--per-user", "30+10", "--max-loss", 150, "--cell-m", 50),
+    *("--places", 12, "--steps", 100, "--no-certify"),
+)
+
+
 def test_learning_stopped_by_hand_is_kept_and_says_how_to_go_on(sfumato, tmp_path, monkeypatch):
+    def stop(line, *, unit):
+        if "folds" not in line:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("sfumato.cli.solve._say_round", stop)
+    ended = sfumato(*SOON_LEARNED, "--out", tmp_path / "run")
+    assert ended.code == 0 and "Stopped by hand at 5%" in ended.out
+    assert f"--resume {tmp_path / 'run'} in place of --out" in ended.err
+
+
+def test_cross_fitting_stopped_by_hand_is_resumed(sfumato, tmp_path, monkeypatch):
     def stop(line, *, unit):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sfumato.cli.solve._say_round", stop)
-    asked = ("solve", "four-corners", "--max-loss", 300, "--cell-m", 100)
-    ended = sfumato(*asked, "--out", tmp_path / "run")
-    assert ended.code == 0 and "Stopped by hand at 5%" in ended.out
+    with monkeypatch.context() as patch:
+        patch.setattr("sfumato.cli.solve._say_round", stop)
+        ended = sfumato(*SOON_LEARNED, "--out", tmp_path / "run")
+    assert ended.code not in (0, 2) and not (tmp_path / "run" / "run.json").exists()
     assert f"--resume {tmp_path / 'run'} in place of --out" in ended.err
+    ended = sfumato(*SOON_LEARNED, "--resume", tmp_path / "run")
+    assert ended.code == 0 and "\n10% of 4 folds" not in f"\n{ended.err}"  # it does not begin anew
+    assert "20% of 4 folds cross-fitted" in ended.err and "100% learned" in ended.err
 
 
 def test_a_worst_report_that_is_not_certain_does_not_read_as_certain():

@@ -1,6 +1,5 @@
 """sfumato solve"""
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -146,19 +145,32 @@ def command(
         objective=objective_named(objective, data.secrets),
         min_bayes_error=min_bayes_error,
     )
-    with working(f"solving with {solver}: {data.described}"):
-        kept = solve_and_save(
-            problem,
-            chosen,
-            out,
-            recipe=recipe,
-            test=held_out,
-            seed=seed,
-            time_limit=time_limit,
-            progress=partial(_say_round, unit=traits_of(problem.loss).unit),
-            resume=resume is not None,
-            replace=replace,
-        )
+    unit, begun = traits_of(problem.loss).unit, False
+
+    def heard(line: dict[str, Any]) -> None:
+        nonlocal begun
+        begun = SOLVERS[solver].resumable
+        _say_round(line, unit=unit)
+
+    hint = f"hint: the same command with --resume {out} in place of --out resumes it"
+    try:
+        with working(f"solving with {solver}: {data.described}"):
+            kept = solve_and_save(
+                problem,
+                chosen,
+                out,
+                recipe=recipe,
+                test=held_out,
+                seed=seed,
+                time_limit=time_limit,
+                progress=heard,
+                resume=resume is not None,
+                replace=replace,
+            )
+    except KeyboardInterrupt:  # before there is a mechanism; the checkpoint has the rounds
+        if begun:
+            click.echo(hint, err=True)
+        raise
     solution = kept.solution
     if kept.not_tested is not None:
         say_notes((f"not measured on the test data: {kept.not_tested}",))
@@ -171,10 +183,7 @@ def command(
         if gap is not None:
             click.echo(proved_text(gap, problem))
         if solution.ending.ended is Ended.STOPPED and solution.ending.resumable:
-            click.echo(
-                f"hint: the same command with --resume {out} in place of --out resumes it",
-                err=True,
-            )
+            click.echo(hint, err=True)
 
 
 def _target(out: Path | None, resume: Path | None, solver: str) -> Path:

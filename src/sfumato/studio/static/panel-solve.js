@@ -120,7 +120,7 @@ function Live({ live, running, kept, go }) {
   const found = run.solution;
   return html`<div class="live">
     <h2>${running ? "At work" : "Result"}</h2>
-    ${running && html`<p><progress aria-label="The solver is at work" value=${last?.done}></progress> ${run.solver} at ${run.max_loss} m${last ? `, round ${(last.round ?? last.step ?? records.length - 1) + 1}` : ""}, ${seconds} s</p>`}
+    ${running && html`<p><progress aria-label="The solver is at work" value=${last?.done}></progress> ${run.solver} at ${run.max_loss} m${last?.folds ? `, fitting ${last.folds} folds` : last ? `, round ${(last.round ?? last.step ?? records.length - 1) + 1}` : ""}, ${seconds} s</p>`}
     ${found && !running && html`<p id="result">Loss ${metres(found.loss.value)} of ${metres(run.max_loss)}; Bayes error <strong>${found.bayes_error.value.toFixed(3)}</strong>${found.bayes_error.kind === "exact" ? "" : " (estimated)"}; information ${found.information_bits.value.toFixed(3)} bits; ${found.seconds.toFixed(1)} s.</p><p class="quiet">${run.said}</p>`}
     ${kept && html`<button type="button" class="go" onClick=${go}>Next: compare →</button>`}
   </div>`;
