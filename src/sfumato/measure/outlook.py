@@ -52,9 +52,9 @@ class Outlook:
         """From a judgement on check-ins that were held out; None where the data is no sample.
 
         The 95 % intervals treat each check-in as one observation.  Those of the Bayes error and of
-        exposed reports are Wilson's, that of information is by the spread of its logarithms: all are
-        rather too wide.  The upper end of the Bayes error is that of the guesses learnt on training
-        data, as the error of the check-ins' own law is low with few of them.
+        exposed reports are Wilson's, that of information is by the spread of its logarithms: all
+        are rather too wide.  The upper end of the Bayes error is that of the guesses learnt on
+        training data, as the error of the check-ins' own law is low with few of them.
         """
         loss, count = judged.loss_of_sample, judged.checkins
         if loss is None or count is None or not isfinite(loss.value):
@@ -147,7 +147,9 @@ class Outlook:
 def _spread_of_information(joint: Joint) -> float:
     """The standard deviation of log2 P(x|z) / P(x)."""
     seen = joint.table > 0
-    ratio = np.divide(joint.posterior, joint.prior[:, None], out=np.ones_like(joint.table), where=seen)
+    ratio = np.divide(
+        joint.posterior, joint.prior[:, None], out=np.ones_like(joint.table), where=seen
+    )
     bits = np.log2(ratio)
     mean = float(np.sum(joint.table * bits))
     return float(np.sqrt(max(0.0, np.sum(joint.table * bits**2) - mean**2)))
