@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import stats
 from scipy.spatial import cKDTree
 
 from sfumato.data.categories import CategoricalData
@@ -62,6 +63,8 @@ class Judgement:
     data. `geo_epsilon` is the geo-indistinguishability per metre at these points, None where it was
     not computed. `joint` is P(secret, report), measured or computed; `outside` the share of reports
     outside the region; `over_grids` are Bayes errors on other grids, where they were asked for.
+    `checkins` is the number of check-ins that were judged and `loss_deviation` the standard
+    deviation of their expected losses, None where the data is no sample.
 
     >>> from sfumato.data.synthetic import four_corners
     >>> from sfumato.mechanism.simple import Identity
@@ -80,6 +83,8 @@ class Judgement:
     learnt_error: Estimate | None = None
     geo_epsilon: float | None = None
     over_grids: tuple[Estimate, ...] = ()
+    checkins: int | None = None
+    loss_deviation: float | None = None
 
     def __repr__(self) -> str:
         return (
@@ -95,6 +100,19 @@ class Judgement:
             key: None if measure.exact_only and sampled else measure.of(self.joint)
             for key, measure in TABLE_MEASURES.items()
         }
+
+    @property
+    def loss_of_sample(self) -> Estimate | None:
+        """The loss as the mean of a sample of check-ins, with Student's 95 % interval for check-ins
+        like these; None where the data is no sample."""
+        if self.checkins is None or self.loss_deviation is None:
+            return None
+        half = float("inf")
+        if self.checkins > 1:
+            free = self.checkins - 1
+            half = float(stats.t.ppf(0.975, free)) * self.loss_deviation / free**0.5
+        value = self.loss.value
+        return Estimate(value, value - half, value + half, "estimate", errs="unbiased")
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: lengths in metres, information in bits."""
@@ -153,7 +171,10 @@ def judge(
             law, region=region, fitted_on=other, geo_epsilon=geo_epsilon_at(mechanism, samples)
         )
         errors = tuple(judge_law(merge_on_grid(law, cells)).bayes_error for cells in over)
-        return replace(judged, over_grids=errors)
+        judged = replace(judged, over_grids=errors)
+        if isinstance(samples, CategoricalData):
+            return judged
+        return replace(judged, checkins=len(samples), loss_deviation=law.loss_deviation)
     grid = sampled_on if grid is None else grid
     if grid is None:
         raise ProblemError(
@@ -181,7 +202,12 @@ def judge(
     errors = tuple(
         estimate_bayes_error(secret, reports, cells, secrets=count, hits=hits) for cells in over
     )
-    return replace(judged, over_grids=errors)
+    return replace(
+        judged,
+        over_grids=errors,
+        checkins=len(samples),
+        loss_deviation=float(cost.reshape(-1, hits).mean(axis=1).std()),
+    )
 
 
 def geo_epsilon_at(mechanism: Mechanism, samples: Samples | CategoricalData) -> float | None:

@@ -2,9 +2,19 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import ceil, floor, isfinite, log10
 from typing import Any, Literal
 
-from sfumato.measure.estimate import Estimate
+import numpy as np
+
+from sfumato.data.joint import Joint
+from sfumato.measure.estimate import Estimate, wilson
+from sfumato.measure.judge import Judgement
+from sfumato.measure.objective import Objective
+
+_SAYS = 0.10  # a loss that is known less closely than this part of the budget says little
+_ENOUGH = 0.05
+_DEVIATIONS = 1.96  # a 95 % interval
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,6 +46,68 @@ class Outlook:
     @property
     def how(self) -> Literal["cross-fitted", "held-out"]:
         return "cross-fitted" if self.folds else "held-out"
+
+    @classmethod
+    def held_out(cls, judged: Judgement, objective: Objective) -> "Outlook | None":
+        """From a judgement on check-ins that were held out; None where the data is no sample.
+
+        The 95 % intervals treat each check-in as one observation.  Those of the Bayes error and of
+        exposed reports are Wilson's, that of information is by the spread of its logarithms: all
+        are rather too wide.  The upper end of the Bayes error is that of the guesses learnt on
+        training data, as the error of the check-ins' own law is low with few of them.
+        """
+        loss, count = judged.loss_of_sample, judged.checkins
+        if loss is None or count is None or not isfinite(loss.value):
+            return None
+        error, bits = judged.bayes_error.value, judged.information_bits.value
+        guessed = error if judged.learnt_error is None else judged.learnt_error.value
+        off = _DEVIATIONS * _spread_of_information(judged.joint) / count**0.5
+        exposed = judged.exposed.value
+        few = "with few check-ins"
+        return cls(
+            loss=loss,
+            bayes_error=Estimate(
+                error,
+                wilson(error, count)[0],
+                wilson(max(error, guessed), count)[1],
+                "estimate",
+                errs=f"low {few}",
+            ),
+            information_bits=Estimate(
+                bits, max(0.0, bits - off), bits + off, "estimate", errs=f"high {few}"
+            ),
+            exposed=Estimate(exposed, *wilson(exposed, count), "estimate", errs=f"high {few}"),
+            leakage=objective.leakage(judged.joint),
+            checkins=count,
+        )
+
+    def over(self, budget: float) -> bool:
+        """Whether the loss is over a budget by more than its interval."""
+        return self.loss.low > budget * (1 + 1e-9)
+
+    def says_little(self, budget: float) -> bool:
+        """Whether the interval of the loss is wider than 10 % of the budget to either side."""
+        return not self._half_width <= _SAYS * budget
+
+    def checkins_for(self, budget: float, *, within: float = _ENOUGH) -> int | None:
+        """About how many check-ins would tell the loss to `within` of the budget, to either side:
+        n (half width / (within budget))^2, rounded up to two digits.  None where a single check-in
+        tells nothing of their spread.
+
+        >>> loss, other = Estimate(300.0, 240.0, 360.0, "estimate"), Estimate.exact(0.5)
+        >>> outlook = Outlook(loss, other, other, other, leakage=0.5, checkins=120)
+        >>> outlook.says_little(300), outlook.checkins_for(300)  # 120 * (60 / 15)^2 = 1920
+        (True, 2000)
+        """
+        needed = self.checkins * (self._half_width / (within * budget)) ** 2
+        if not isfinite(needed):
+            return None
+        step = 10 ** max(0, floor(log10(max(needed, 1.0))) - 1)
+        return max(1, ceil(needed / step - 1e-9)) * step
+
+    @property
+    def _half_width(self) -> float:
+        return (self.loss.high - self.loss.low) / 2
 
     def __repr__(self) -> str:
         return (
@@ -70,3 +142,14 @@ class Outlook:
             confidence=document["confidence"],
             baselines=document["baselines"],
         )
+
+
+def _spread_of_information(joint: Joint) -> float:
+    """The standard deviation of log2 P(x|z) / P(x)."""
+    seen = joint.table > 0
+    ratio = np.divide(
+        joint.posterior, joint.prior[:, None], out=np.ones_like(joint.table), where=seen
+    )
+    bits = np.log2(ratio)
+    mean = float(np.sum(joint.table * bits))
+    return float(np.sqrt(max(0.0, np.sum(joint.table * bits**2) - mean**2)))

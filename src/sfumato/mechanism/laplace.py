@@ -10,7 +10,7 @@ from sfumato.data.grid import Grid
 from sfumato.data.joint import Joint
 from sfumato.errors import MechanismError, ProblemError
 from sfumato.mechanism.base import Mechanism
-from sfumato.mechanism.law import Law
+from sfumato.mechanism.law import Law, deviation
 from sfumato.mechanism.loss import Loss, euclidean, traits_of
 from sfumato.mechanism.rows import MOST_ENTRIES, RowsOnDemand
 
@@ -127,10 +127,11 @@ class PlanarLaplace(Mechanism):
             )
             centres = np.stack(np.meshgrid(across, up, indexing="ij"), axis=-1)
         table = np.zeros((len(joint.secrets), *shape))
-        cost_of = np.zeros(len(joint.secrets))
+        cost_of, means = np.zeros(len(joint.secrets)), np.zeros(len(joint.places))
         for column, place in enumerate(joint.places):
             window, cost = self._cells(place, grid, low, shape)
             mean = float(np.vdot(window, cost if centres is None else loss(place, centres)))
+            means[column] = mean
             for secret in np.flatnonzero(joint.table[:, column]):
                 weight = joint.table[secret, column]
                 table[secret] += weight * window
@@ -147,6 +148,7 @@ class PlanarLaplace(Mechanism):
             ),
             cell_m=grid.cell_m,
             missing=_WITHIN,
+            loss_deviation=deviation(means, joint.place_probability),
         )
 
     def rows_on(self, truth: np.ndarray, grid: Grid | None = None) -> RowsOnDemand | None:

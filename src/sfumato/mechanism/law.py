@@ -1,6 +1,6 @@
 """The law of a mechanism on given data: P(secret, report) and the loss, with no sampling."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy import sparse
@@ -54,13 +54,15 @@ class Law:
     `loss_of` is the expected loss of each secret.  `missing` bounds the probability that was left
     out of the table (the far tails of an endless law); the table is scaled to sum to 1, so a
     probability read off it is off by at most that.  `cell_m` is the side of the cells that reports
-    were merged into, None for the mechanism's own reports.
+    were merged into, None for the mechanism's own reports.  `loss_deviation` is the standard
+    deviation of the expected loss from truth to truth.
 
     >>> from sfumato.mechanism.loss import euclidean
     >>> joint = Joint(np.eye(2) / 2, places=np.array([[0.0, 0.0], [100.0, 0.0]]))
     >>> rows = ReportRows(sparse.csr_matrix([[0.5, 0.5], [0.0, 1.0]]), joint.places)
-    >>> Law.of_rows(joint, rows, loss=euclidean).loss
-    25.0
+    >>> law = Law.of_rows(joint, rows, loss=euclidean)
+    >>> law.loss, law.loss_deviation
+    (25.0, 25.0)
     """
 
     joint: Joint
@@ -68,6 +70,7 @@ class Law:
     loss_of: np.ndarray = field(repr=False)
     cell_m: float | None = None
     missing: float = 0.0
+    loss_deviation: float = 0.0
 
     @classmethod
     def of_rows(cls, joint: Joint, rows: ReportRows, *, loss: Loss) -> "Law":
@@ -80,6 +83,7 @@ class Law:
             joint=Joint(np.asarray(table), places=merged.places, secrets=joint.secrets),
             loss=float(joint.place_probability @ cost_of_truth),
             loss_of=_per_secret(joint, cost_of_truth),
+            loss_deviation=deviation(cost_of_truth, joint.place_probability),
         )
 
     def outside(self, region: Region | None) -> float:
@@ -87,6 +91,11 @@ class Law:
         if region is None or self.joint.places is None:
             return 0.0
         return float(self.joint.place_probability[~region.contains(self.joint.places)].sum())
+
+
+def deviation(values: np.ndarray, weights: np.ndarray) -> float:
+    """The standard deviation of values with weights that sum to 1."""
+    return float(np.sqrt(weights @ (values - weights @ values) ** 2))
 
 
 def _per_secret(joint: Joint, cost_of_truth: np.ndarray) -> np.ndarray:
@@ -101,6 +110,4 @@ def merge_on_grid(law: Law, grid: Grid) -> Law:
     table = np.zeros((law.joint.table.shape[0], len(index)))
     np.add.at(table.T, column.ravel(), law.joint.table.T)
     joint = Joint(table, places=grid.centre_of(index), secrets=law.joint.secrets)
-    return Law(
-        joint=joint, loss=law.loss, loss_of=law.loss_of, cell_m=grid.cell_m, missing=law.missing
-    )
+    return replace(law, joint=joint, cell_m=grid.cell_m)

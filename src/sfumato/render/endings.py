@@ -14,11 +14,39 @@ from sfumato.solver.outcome import (
     TruthShare,
 )
 
+_BETWEEN = "  "  # sentences
+_WARNING = "Warning: "
+_FAILED = 0.1  # a mechanism that reports the truth's cell this often did not learn its budget
+
 
 @text.register
 def ending_sentence(ending: Ending) -> str:
-    """One sentence, or a few: why the solver stopped and what it can say of what it found."""
+    """One sentence, or a few: why the solver stopped and what it can say of what it found; what
+    begins with "Warning:" marks a fit that failed."""
     unit = ending.loss_unit and f" {ending.loss_unit}"
+    said = _said(ending, unit)
+    if ending.over_to_come is None:
+        return said
+    loss, budget = ending.over_to_come
+    return _BETWEEN.join(
+        [
+            said,
+            f"{_WARNING}on check-ins to come the loss is {loss.value:.1f}{unit} ({loss.low:.1f} to"
+            f" {loss.high:.1f}), over the budget of {budget:g}{unit}.",
+        ]
+    )
+
+
+def warnings_in(status: str) -> list[str]:
+    """The warnings among the sentences of an ending.
+
+    >>> warnings_in("Finished.  Warning: it failed.  It spends 3 m.")
+    ['Warning: it failed.']
+    """
+    return [part for part in status.split(_BETWEEN) if part.startswith(_WARNING)]
+
+
+def _said(ending: Ending, unit: str) -> str:
     if ending.exceeded is not None:
         loss, budget = ending.exceeded
         return f"Loss bound exceeded: {loss:.2f}{unit} over {budget:g}{unit}."
@@ -77,14 +105,14 @@ def _learned(ended: Ended, facts: Learned, unit: str) -> str:
             f"On check-ins to come {facts.instead} hides better than what was learned, so it is"
             " returned."
         )
-        return "  ".join(parts)
+        return _BETWEEN.join(parts)
     if facts.keep > 0:
         parts.append(_kept(facts.keep))
     if facts.loss is not None:
         parts.append(f"It spends {facts.loss:.1f}{unit} of the {facts.budget:g}{unit}.")
     if facts.limits is not None:
         parts += _limits(facts.limits, unit)
-    return "  ".join(parts)
+    return _BETWEEN.join(parts)
 
 
 def _limits(cost: LimitsCost, unit: str) -> list[str]:
@@ -112,8 +140,13 @@ def _played(ended: Ended, facts: Played) -> str:
     }[ended]
     why = "was the best on validation data" if facts.by_validation else "is the last"
     sentence = f"{start}; round {facts.released_round} on a lattice of {facts.lattice_m:g} m {why}."
-    return f"{sentence}  {_kept(facts.keep)}" if facts.keep > 0 else sentence
+    return f"{sentence}{_BETWEEN}{_kept(facts.keep)}" if facts.keep > 0 else sentence
 
 
 def _kept(share: float) -> str:
+    if share >= _FAILED:
+        return (
+            f"{_WARNING}the truth's cell is reported {share:.2%} of the time to keep the budget:"
+            " the learning failed; more places or steps may help."
+        )
     return f"The truth's cell is reported {share:.2%} of the time to keep the budget."

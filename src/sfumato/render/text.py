@@ -18,6 +18,7 @@ from sfumato.measure.prior import Priors, UnderPrior
 from sfumato.measure.repeated import Repeated
 from sfumato.measure.tables import TABLE_MEASURES
 from sfumato.mechanism.loss import traits_of
+from sfumato.render.endings import warnings_in
 from sfumato.render.names import printable
 from sfumato.solver.problem import Problem
 from sfumato.study.certify import Certified, Gap
@@ -143,10 +144,14 @@ def _figures_of(user: PerUser | None) -> list[str]:
 def measured_text(measured: Measured) -> str:
     """The figures, other measures of the same table, and what else was asked for."""
     label, unit = next(iter(measured.judged)), measured.loss_unit
-    parts = [
+    parts = []
+    if measured.to_come is not None:
+        parts.append(outlook_text(measured.to_come, max_loss=measured.max_loss, unit=unit))
+    parts.append(
         judged_text(measured.name, measured.judged, max_loss=measured.max_loss, unit=unit)
         + f"\n{_tables_text(measured)}"
-    ]
+    )
+    parts += ["\n".join(warned)] if (warned := warnings_in(measured.status)) else []
     if measured.attacks:
         parts.append(_attacks_text(measured.attacks))
     if measured.priors is not None:
@@ -193,26 +198,57 @@ def kept_text(kept: Kept) -> str:
     problem = solution.problem
     unit = traits_of(problem.loss).unit
     table = judged_text(solution.name, judged, max_loss=problem.max_loss, unit=unit)
-    if solution.outlook is not None:
-        table = f"{outlook_text(solution.outlook, unit=unit)}\n\n{table}"
+    if kept.to_come is not None:
+        leads = outlook_text(kept.to_come, max_loss=problem.max_loss, unit=unit)
+        table = f"{leads}\n\n{table}"
     return f"{table}\n{solution.status}  {solution.seconds:.1f} s.  Written to {kept.folder}"
 
 
-def outlook_text(outlook: Outlook, *, unit: str = "m") -> str:
+def outlook_text(outlook: Outlook, *, max_loss: float | None = None, unit: str = "m") -> str:
     """What to expect of check-ins to come: figures with their intervals, and what simple mechanisms
-    have there."""
+    have there; how many check-ins would do, where these are too few for the loss."""
+    long_unit = "metres" if unit == "m" else unit
+    budget = "" if max_loss is None else f" (budget {max_loss:g})"
+    over = "!" if max_loss is not None and outlook.over(max_loss) else ""
     rows = [
-        [in_unit("loss", unit and f"({unit})"), shown(outlook.loss, "{:.1f}", interval=True)],
+        [
+            f"loss{unit and f', {long_unit}'}{budget}",
+            shown(outlook.loss, "{:.1f}", interval=True) + over,
+        ],
         ["Bayes error ↑", shown(outlook.bayes_error, interval=True)],
         ["information, bits ↓", shown(outlook.information_bits, interval=True)],
         ["exposed reports ↓", shown(outlook.exposed, "{:.1%}", interval=True)],
     ]
-    data = f"{outlook.checkins:,} check-ins"
-    where = f"{outlook.folds} folds of {data}" if outlook.folds else f"{data} held out"
     table = text_table(["on check-ins to come", f"{outlook.confidence:.0%} interval"], rows)
     beside = ", ".join(f"{name} {leakage:.3f}" for name, leakage in outlook.baselines.items())
     others = f"  Leakage there {outlook.leakage:.3f}; {beside}." if beside else ""
-    return f"{table}\nMeasured on {where}, each by a mechanism made without it.{others}"
+    few = "" if max_loss is None else too_few(outlook, max_loss)
+    return f"{table}\n{measured_on(outlook)}{others}{few and f'  {few}'}"
+
+
+def measured_on(outlook: Outlook) -> str:
+    """What the figures on check-ins to come were measured on, in a sentence."""
+    data = f"{outlook.checkins:,} check-ins"
+    if outlook.folds:
+        return (
+            f"Cross-fitted: measured on {outlook.folds} folds of {data}, each by a mechanism made"
+            " without it."
+        )
+    return f"Measured on {data} that were held out."
+
+
+def too_few(outlook: Outlook, max_loss: float) -> str:
+    """Where the loss on check-ins to come is not known closely: how many check-ins would do.  Empty
+    where it is."""
+    if not outlook.says_little(max_loss):
+        return ""
+    half, needed = (outlook.loss.high - outlook.loss.low) / 2, outlook.checkins_for(max_loss)
+    if needed is None:
+        return "One check-in does not tell the loss on those to come."
+    return (
+        f"These tell the loss only to ±{half / max_loss:.0%} of the budget; about {needed:,}"
+        " check-ins would tell it to ±5%."
+    )
 
 
 def proved_text(gap: Gap, problem: Problem) -> str:
@@ -366,17 +402,23 @@ def comparison_text(comparison: Comparison) -> str:
     categories = isinstance(on, CategoricalData)
     units = {row.loss_unit for row in rows}
     unit = units.pop() if len(units) == 1 else None  # else each row says its own
+    to_come = any(row.to_come is not None and row.to_come.folds for row in rows)
     header = [
-        *("mechanism", in_unit("loss", unit or ""), "Bayes error ↑", "info bits ↓"),
+        *("mechanism", *_heads_to_come(unit) * to_come),
+        *(in_unit("loss", unit or ""), "Bayes error ↑", "info bits ↓"),
         *("exposed ↓", "worst report ↓", "learnt error ↑", "gap ↓", "cell m"),
     ]
     form = "{:.3f}" if categories else "{:.1f}"
     lines = [
-        _compared_line(row, form if unit is not None else f"{form} {row.loss_unit}") for row in rows
+        _compared_line(
+            row, form if unit is not None else f"{form} {row.loss_unit}", to_come=to_come
+        )
+        for row in rows
     ]
     counted = f"truths and {len(on.secrets)} secrets"
     if not categories:
-        counted = f"check-ins of {len(on.secrets)} users"
+        held_out = "held-out " if all(row.held_out for row in rows) else ""
+        counted = f"{held_out}check-ins of {len(on.secrets)} users"
     notes = f"on {on.name}: {len(on)} {counted}; guessing blindly errs {comparison.blind_error:.3f}"
     marks = "≈ estimated from samples, otherwise computed from the mechanism's law"
     gaps = [row.gap for row in rows if row.gap is not None]
@@ -389,6 +431,12 @@ def comparison_text(comparison: Comparison) -> str:
         marks += f"; gap -: {NOTHING_PROVED}"
     if any(map(over_mark, rows)):
         marks += "; ! over its budget here"
+        marks += " by more than its interval" if any(row.held_out for row in rows) else ""
+    if to_come:
+        marks += (
+            "; to come: with 95% intervals, cross-fitted on training data, or (h) on held-out"
+            " check-ins"
+        )
     measures = [measure.head for measure in TABLE_MEASURES.values()]
     tables = text_table(["other measures", *measures], [tables_line(row) for row in rows])
     heads = [
@@ -396,8 +444,9 @@ def comparison_text(comparison: Comparison) -> str:
         *("loss, one user twice ↓", "its file tells"),
     ]
     others = text_table(heads, [_other_users_line(row) for row in rows])
+    warned = [f"{row.name}: {one}" for row in rows for one in warnings_in(row.contender.status)]
     parts = [
-        f"{text_table(header, lines)}\n{printable(notes)}\n{marks}",
+        "\n".join([text_table(header, lines), printable(notes), marks, *map(printable, warned)]),
         tables,
         f"{others}\none user twice: the user whose doubling is worst; its file tells: how well"
         " anyone with the file tells training points from held-out ones (AUC, 0.5 is a toss)",
@@ -410,11 +459,28 @@ def comparison_text(comparison: Comparison) -> str:
     return "\n\n".join(parts)
 
 
-def _compared_line(row: Compared, loss_form: str) -> list[str]:
+def _heads_to_come(unit: str | None) -> tuple[str, str]:
+    return in_unit("to come: loss", unit or ""), "Bayes error ↑"
+
+
+def figures_to_come(row: Compared, loss_form: str = "{:.1f}") -> tuple[str, str]:
+    """Loss and Bayes error on check-ins to come with their intervals; a dash for what is not
+    known."""
+    outlook, budget = row.to_come, row.contender.max_loss
+    if outlook is None:
+        return "-", "-"
+    over = "!" if budget is not None and outlook.over(budget) else ""
+    held_out = "" if outlook.folds else " (h)"
+    loss = shown(outlook.loss, loss_form, interval=True)
+    return f"{loss}{over}{held_out}", shown(outlook.bayes_error, interval=True)
+
+
+def _compared_line(row: Compared, loss_form: str, *, to_come: bool) -> list[str]:
     found, gap = row.measured, row.gap
     proved = gap is not None and gap.proved_anything and gap.value is not None
     return [
         row.name,
+        *figures_to_come(row, loss_form) * to_come,
         shown(found.loss, loss_form) + over_mark(row),
         shown(found.bayes_error),
         shown(found.information_bits),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from sfumato.measure.certificate import Certificate
+from sfumato.measure.estimate import Estimate
 from sfumato.measure.outlook import Outlook
 from sfumato.mechanism.base import Mechanism
 from sfumato.solver.deadline import NEVER, Deadline
@@ -131,13 +132,15 @@ class Ending:
 
     `facts` is what the solver knows of it; `resumable`, whether a checkpoint holds learning that
     can be resumed; `exceeded`, the measured loss and the budget where the first is above the
-    second; `loss_unit`, the unit of every loss among these.
+    second; `over_to_come`, the loss on check-ins to come and the budget where the first is above
+    the second by more than its interval; `loss_unit`, the unit of every loss among these.
     """
 
     ended: Ended = Ended.FINISHED
     facts: Facts | None = None
     resumable: bool = False
     exceeded: tuple[float, float] | None = None
+    over_to_come: tuple[Estimate, float] | None = None
     loss_unit: str = "m"
 
 

@@ -15,6 +15,8 @@ from sfumato.errors import ProblemError, arg
 from sfumato.files import write_text
 from sfumato.measure.judge import Judgement, judge
 from sfumato.measure.membership import Membership, membership_test
+from sfumato.measure.objective import Bayes, objective_named
+from sfumato.measure.outlook import Outlook
 from sfumato.measure.prior import Priors, under_priors
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.loss import Loss, euclidean, traits_of
@@ -48,13 +50,19 @@ class Contender:
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """A contender, measured."""
+    """A contender, measured.
+
+    `held_out` says that it was not made from the data that it is measured on; `to_come`, what to
+    expect of check-ins to come: as its run recorded it, or from that data.
+    """
 
     contender: Contender
     measured: Judgement
     gap: Gap | None = None
     membership: Membership | None = None
     left_out: tuple[LeftOutUser, ...] = ()
+    held_out: bool = False
+    to_come: Outlook | None = None
 
     def __repr__(self) -> str:
         return f"<{self.contender.name}: {self.measured!r}>"
@@ -72,8 +80,11 @@ class Compared:
     @property
     def over_by(self) -> float:
         """How far the measured loss lies over the budget; 0 where it keeps it, has none, or is not
-        known."""
+        known.  The mean of held-out check-ins scatters about the budget, so there a loss is over
+        only by more than its interval."""
         limit, loss = self.contender.max_loss, self.measured.loss
+        if self.held_out:
+            loss = self.measured.loss_of_sample or loss
         return loss.value - limit if limit is not None and loss.low > limit * (1 + 1e-9) else 0.0
 
     @cached_property
@@ -86,6 +97,8 @@ class Compared:
         return {
             "name": self.name,
             "max_loss": self.contender.max_loss,
+            "over_by": self.over_by,
+            "to_come": None if self.to_come is None else self.to_come.as_dict(),
             "seed": self.contender.seed,
             "status": self.contender.status,
             **self.measured.as_dict(),
@@ -196,8 +209,30 @@ def compare(
         left_out: tuple[LeftOutUser, ...] = ()
         if leave_one_out and isinstance(item, (Run, Solution)):
             left_out = _left_out(item, problem, on, hits, progress)
-        rows.append(Compared(contender, measured, gap, membership, left_out))
+        made_from = _made_from(item)
+        held_out = fitted_on is not None if made_from is None else made_from != on.hash
+        known = fitted_on is not None and made_from in (None, fitted_on.hash)
+        to_come = _to_come(item, measured if known else None)
+        rows.append(Compared(contender, measured, gap, membership, left_out, held_out, to_come))
     return Comparison(on=on, train=train, rows=tuple(rows), region=region)
+
+
+def _made_from(item: Solution | Run | Contender) -> str | None:
+    """The hash of the data that a mechanism was made from."""
+    if isinstance(item, Contender):
+        return None
+    return item.record.data.hash if isinstance(item, Run) else item.problem.samples.hash
+
+
+def _to_come(item: Solution | Run | Contender, held_out: Judgement | None) -> Outlook | None:
+    """As the solver or the run has it, else from the judgement on its held-out check-ins."""
+    if isinstance(item, Contender):
+        return None if held_out is None else Outlook.held_out(held_out, Bayes())
+    found = item.record.to_come if isinstance(item, Run) else item.outlook
+    if found is not None or held_out is None:
+        return found
+    name = item.record.objective if isinstance(item, Run) else item.problem.objective.name
+    return Outlook.held_out(held_out, objective_named(name, held_out.joint.secrets))
 
 
 def _left_out(

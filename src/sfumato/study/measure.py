@@ -28,6 +28,8 @@ from sfumato.measure.membership import (
     certificate_membership,
     membership_test,
 )
+from sfumato.measure.objective import objective_named
+from sfumato.measure.outlook import Outlook
 from sfumato.measure.prior import Priors, under_priors
 from sfumato.measure.repeated import Repeated, repeated_reports
 from sfumato.mechanism.base import Mechanism
@@ -111,11 +113,13 @@ class Attack:
 class Measured(InNotebooks):
     """Judgements of one mechanism (or file) by data set, the first one leading, and the extras.
 
-    `priors` is None for a file, whose law is not known.  Prints as tables.
+    `priors` is None for a file, whose law is not known; `to_come` is what to expect of check-ins
+    to come, of a run that was cross-fitted or has held-out check-ins.  Prints as tables.
     """
 
     name: str
     judged: Mapping[str, Judgement]
+    to_come: Outlook | None = None
     max_loss: float | None = None
     loss_unit: str = "m"
     status: str = ""
@@ -147,6 +151,7 @@ class Measured(InNotebooks):
             "name": self.name,
             "on": label,
             "max_loss": self.max_loss,
+            "to_come": None if self.to_come is None else self.to_come.as_dict(),
             **self.first.as_dict(),
             "status": self.status,
             "test": None if test is None else test.as_dict(),
@@ -306,9 +311,14 @@ def _of_run(
             keep=extras.keep,
             progress=progress,
         )
+    to_come = run.record.to_come
+    if to_come is None and own_data and TEST in judged:  # a run from before it was recorded
+        objective = objective_named(run.record.objective, first.secrets)
+        to_come = Outlook.held_out(judged[TEST], objective)
     return Measured(
         name=run.name,
         judged=judged,
+        to_come=to_come,
         max_loss=run.max_loss,
         loss_unit=traits_of(loss).unit,
         status=run.record.status,

@@ -76,9 +76,13 @@ class Solution(InNotebooks):
         of that name is replaced.
 
         `recipe` says how the data was got, so that commands find it again; `test` is what was
-        measured on held-out check-ins.
+        measured on held-out check-ins, and says what to expect of check-ins to come where the
+        solver does not.
         """
         samples = self.problem.samples
+        to_come = self.outlook
+        if to_come is None and test is not None:
+            to_come = Outlook.held_out(test, self.problem.objective)
         record = RunRecord(
             **question(self.problem, self.solver, self.seed),
             data=DataRecord(
@@ -94,7 +98,7 @@ class Solution(InNotebooks):
             seconds=self.seconds,
             train=self.measured.as_dict(),
             test=None if test is None else test.as_dict(),
-            to_come=self.outlook,
+            to_come=to_come,
         )
         save_run(
             folder,

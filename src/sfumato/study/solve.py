@@ -12,9 +12,10 @@ from sfumato.data.samples import Samples
 from sfumato.errors import MechanismError, ProblemError, arg
 from sfumato.measure.certificate import Certificate
 from sfumato.measure.judge import Judgement, judge
+from sfumato.measure.outlook import Outlook
 from sfumato.mechanism.loss import traits_of
 from sfumato.solver.deadline import Deadline
-from sfumato.solver.outcome import Conditions, Progress, Solver
+from sfumato.solver.outcome import Conditions, Ending, Progress, Solver
 from sfumato.solver.problem import Problem
 from sfumato.study.folder import check_target, checkpoint_in, claimed
 from sfumato.study.solution import Solution
@@ -60,6 +61,7 @@ def solve(
     ending = changed(outcome.ending, loss_unit=traits_of(problem.loss).unit)
     if problem.max_loss is not None and measured.loss.low > problem.max_loss * (1 + 1e-9):
         ending = changed(ending, exceeded=(measured.loss.value, problem.max_loss))
+    ending = _marked(ending, outcome.outlook, problem)
     return Solution(
         problem,
         solver,
@@ -74,22 +76,33 @@ def solve(
     )
 
 
+def _marked(ending: Ending, to_come: Outlook | None, problem: Problem) -> Ending:
+    """The ending with a mark where check-ins to come cost more than the budget."""
+    budget = problem.max_loss
+    if to_come is None or budget is None or not to_come.over(budget):
+        return ending
+    return changed(ending, over_to_come=(to_come.loss, budget))
+
+
 @dataclass(frozen=True, eq=False)
 class Kept:
     """A solution in its run folder, and its figures on held-out check-ins where there are any.
 
-    `not_tested` says why it could not be judged on them.
+    `to_come` is what to expect of check-ins to come: cross-fitted by the solver, or from the
+    held-out check-ins.  `not_tested` says why it could not be judged on them.
     """
 
     solution: Solution
     folder: Path
     test: Judgement | None = None
+    to_come: Outlook | None = None
     not_tested: MechanismError | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         test = None if self.test is None else self.test.as_dict()
-        return {**self.solution.as_dict(), "test": test}
+        to_come = None if self.to_come is None else self.to_come.as_dict()
+        return {**self.solution.as_dict(), "to_come": to_come, "test": test}
 
 
 def solve_and_save(
@@ -140,5 +153,10 @@ def solve_and_save(
                 )
             except MechanismError as error:  # a hard cap, and test points with no report within it
                 refused = error
+        to_come = solution.outlook
+        if to_come is None and judged is not None:
+            to_come = Outlook.held_out(judged, problem.objective)
+            ending = _marked(solution.ending, to_come, problem)
+            solution = changed(solution, ending=ending)
         solution.save(folder, recipe=recipe, test=judged)
-    return Kept(solution, folder, judged, refused)
+    return Kept(solution, folder, judged, to_come, refused)
