@@ -257,16 +257,21 @@ class CrossFitted:
             )
         return costs
 
-    def leakage(self, made: OnFolds) -> float | None:
-        """The objective on the folds, averaged over the check-ins; None where a law is too large to
-        be computed."""
-        total = 0.0
+    def leakage(self, made: OnFolds) -> np.ndarray | None:
+        """The objective on each fold; None where a law is too large to be computed."""
+        leaks = []
         for mechanism, fold in zip(made.mechanisms, self.folds, strict=True):
             law = mechanism.law(fold.held.joint(), loss=self.problem.loss, grid=made.grid)
             if law is None:
                 return None
-            total += len(fold.held) * self.problem.objective.leakage(law.joint)
-        return total / sum(len(fold.held) for fold in self.folds)
+            leaks.append(self.problem.objective.leakage(law.joint))
+        return np.array(leaks)
+
+    @property
+    def weights(self) -> np.ndarray:
+        """The share of the check-ins in each fold."""
+        counts = np.array([len(fold.held) for fold in self.folds])
+        return counts / counts.sum()
 
     def outlook(self, made: OnFolds, *, confidence: float) -> Outlook:
         """Loss and leakage on the folds, each by the mechanism that did not see it.
@@ -284,7 +289,7 @@ class CrossFitted:
             judged.append(judge_law(held, fitted_on=known))
             leaks.append(self.problem.objective.leakage(held.joint))
         cost = np.concatenate(costs)
-        weights = np.array([len(part) for part in costs]) / len(cost)
+        weights = self.weights
         tail = float(stats.t.ppf((1 + confidence) / 2, len(costs) - 1))
 
         def mean(values: list[float]) -> tuple[float, float]:

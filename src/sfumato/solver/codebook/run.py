@@ -6,6 +6,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from sfumato.measure.outlook import Outlook
 from sfumato.mechanism.base import Mechanism
 from sfumato.solver.codebook.calibrate import calibrated
@@ -22,6 +24,7 @@ from sfumato.solver.problem import Problem
 
 _FOR_THE_PROOF = 0.2  # of a time limit
 _FOR_THE_FOLDS = 0.6  # of the time for learning
+_STANDARD_ERRORS = 2.0
 _CONFIDENCE = 0.95  # of the intervals, where no other is asked for
 
 
@@ -155,19 +158,24 @@ def run(settings: CodebookSettings, problem: Problem, how: Conditions) -> Outcom
 def best_on_folds(
     fitted: CrossFitted, settings: CodebookSettings
 ) -> tuple[Outlook, Baseline | None]:
-    """What to expect of check-ins to come; and the baseline that hides better there, if any.
-    Neither baseline keeps worst-case limits."""
-    confidence = settings.confidence or _CONFIDENCE
-    made, least = fitted.nets, fitted.leakage(fitted.nets)
-    assert least is not None
-    best: Baseline | None = None
-    leaks = {}
+    """What to expect of check-ins to come; and the baseline that hides better there by more than
+    the noise of the folds, if any.  Neither baseline keeps worst-case limits."""
+    net = fitted.leakage(fitted.nets)
+    assert net is not None
+    made, least, best, leaks = fitted.nets, float(fitted.weights @ net), None, {}
     for baseline in [] if settings.limited else fitted.baselines(settings.confidence):
-        leakage = fitted.leakage(baseline.made)
-        if leakage is None:  # too many cells: nothing to compare with
+        found = fitted.leakage(baseline.made)
+        if found is None:  # too many cells: nothing to compare with
             continue
-        leaks[baseline.name] = leakage
-        if leakage < least:
-            least, made, best = leakage, baseline.made, baseline
-    outlook = fitted.outlook(made, confidence=confidence)
+        leakage = leaks[baseline.name] = float(fitted.weights @ found)
+        if leakage < least and _clearly_more(net, found):
+            made, least, best = baseline.made, leakage, baseline
+    outlook = fitted.outlook(made, confidence=settings.confidence or _CONFIDENCE)
     return replace(outlook, leakage=least, baselines=leaks), best
+
+
+def _clearly_more(net: np.ndarray, other: np.ndarray) -> bool:
+    """Whether the net leaks more than the other, fold by fold, by two standard errors: the folds'
+    nets have less data and half of the steps."""
+    more = net - other
+    return bool(more.mean() > _STANDARD_ERRORS * more.std(ddof=1) / len(more) ** 0.5)
