@@ -1,6 +1,5 @@
 """sfumato solve"""
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +119,7 @@ def command(
     from sfumato.cli.options import for_each
     from sfumato.data.categories import CategoricalData
     from sfumato.measure.objective import objective_named
-    from sfumato.render.text import kept_text, proved_text
+    from sfumato.render.text import kept_text, proved_text, round_text
     from sfumato.solver.outcome import Ended
     from sfumato.study.certify import gaps_of
     from sfumato.study.folder import check_target
@@ -134,7 +133,7 @@ def command(
     data, held_out = recipe.data()
     say_notes(data.notes)
     if loss is not None and isinstance(data, CategoricalData):
-        raise click.UsageError("--loss is for places; the losses of words are in their table")
+        raise click.UsageError("--loss is for places; the losses of categories are in their table")
     problem = Problem(
         data,
         max_loss=max_loss,
@@ -146,6 +145,11 @@ def command(
         objective=objective_named(objective, data.secrets),
         min_bayes_error=min_bayes_error,
     )
+
+    def say_round(line: dict[str, Any]) -> None:
+        if text := round_text(line, unit=traits_of(problem.loss).unit):
+            click.echo(text, err=True)
+
     with working(f"solving with {solver}: {data.described}"):
         kept = solve_and_save(
             problem,
@@ -155,7 +159,7 @@ def command(
             test=held_out,
             seed=seed,
             time_limit=time_limit,
-            progress=partial(_say_round, unit=traits_of(problem.loss).unit),
+            progress=say_round,
             resume=resume is not None,
             replace=replace,
         )
@@ -189,25 +193,3 @@ def _target(out: Path | None, resume: Path | None, solver: str) -> Path:
     if target is None:
         raise click.UsageError("Missing option '--out'.")
     return target
-
-
-def _say_round(line: dict[str, Any], *, unit: str) -> None:
-    """One round of a game, or one part of a codebook's learning, on stderr."""
-    if "progress" in line:  # the exact solver's rounds are for the run's history
-        return
-    if "done" in line:
-        text = (
-            f"{line['done']:.0%} learned: loss {line['loss']:.1f} {unit}, Bayes error"
-            f" {line['bayes_error']:.4f}, "
-        )
-        click.echo(f"{text}{line['information_bits']:.4f} bits on training data", err=True)
-        if line["done"] >= 1:
-            click.echo("proving how far that is from the best possible …", err=True)
-        return
-    click.echo(
-        f"round {line['round'] + 1}, lattice {line['lattice_m']:g} m: payoff {line['payoff']:.4f},"
-        f" loss {line['loss']:.1f} {unit}, adversary right {line['accuracy_train']:.3f} /"
-        f" {line['accuracy_validation']:.3f} (training / validation), validation Bayes error"
-        f" {line['validation_bayes_error']:.3f}",
-        err=True,
-    )

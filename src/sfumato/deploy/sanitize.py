@@ -99,7 +99,17 @@ def sanitize(
 
     Other arguments: `policy`, columns and what to do with points outside the region; `progress` is
     called with numbers of rows; `runner` does the parts of a folder, on this machine unless another
-    is given.
+    is given.  The record has the loss in metres.
+
+    >>> import sfumato as sf
+    >>> from tempfile import TemporaryDirectory
+    >>> data = sf.four_corners(seed=0)
+    >>> solution = sf.solve(sf.Problem(data.train, max_loss=173), sf.Coin())
+    >>> with TemporaryDirectory() as folder:
+    ...     solution.save(f"{folder}/run")
+    ...     _ = Path(folder, "in.csv").write_text("lat,lon,note\\n48.86,2.35,a\\n")
+    ...     sanitize(f"{folder}/run", f"{folder}/in.csv", f"{folder}/out.csv")["rows_out"]
+    1
     """
     given, wanted = Path(source), Path(target)
     job = _Job(

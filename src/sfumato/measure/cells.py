@@ -37,6 +37,9 @@ class Cells:
     side_m: float
     index: np.ndarray
 
+    def __repr__(self) -> str:
+        return f"<Cells: {len(self)} under a square of {self.side_m:.4g} m>"
+
     def __post_init__(self) -> None:
         index = np.asarray(self.index)
         if index.ndim != 2 or index.shape[1:] != (3,) or index.dtype.kind != "i":

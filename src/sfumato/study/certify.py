@@ -125,7 +125,23 @@ class Certified:
 def certify_run(
     folder: Path, *, other: Path | None = None, source: str | None = None, gap: float = 1e-3
 ) -> Certified:
-    """Check a run's certificate against its data; make one where there is none."""
+    """Check a run's certificate against its data; make one where there is none.
+
+    Leakage, bound and gap are in the objective's unit; a gap of 0 is the best possible.
+
+    >>> import sfumato as sf
+    >>> places = [[0, 0], [100, 0], [100, 0], [200, 0]]
+    >>> data = sf.Samples(secret=[0, 0, 1, 1], truth=places, secrets=("ann", "bob"))
+    >>> problem = sf.Problem(data, max_loss=45, cell_m=20)
+    >>> from tempfile import TemporaryDirectory
+    >>> from sfumato.data.write import write_split
+    >>> with TemporaryDirectory() as folder:
+    ...     write_split(sf.Split(data), Path(folder, "data.csv"))
+    ...     sf.solve(problem, sf.Coin()).save(Path(folder, "run"))
+    ...     found = certify_run(Path(folder, "run"), source=f"{folder}/data.csv")
+    >>> round(found.gap.leakage, 3), round(found.gap.value, 3)
+    (0.525, 0.0)
+    """
     if not (gap > 0 and isfinite(gap)):
         raise ProblemError(f"the {arg('gap')} must be above 0 and finite; got {gap}")
     run = load_run(folder)

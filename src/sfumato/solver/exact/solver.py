@@ -47,6 +47,15 @@ class Exact:
     a proven gap.
 
     With a problem that asks for a Bayes error (`min_bayes_error`) it finds the smallest loss.
+    Leakage and gap are in the objective's unit: a probability for the Bayes error, bits for
+    information, lower is more private; the loss is in its own.
+
+    >>> import sfumato as sf
+    >>> places = [[0, 0], [100, 0], [100, 0], [200, 0]]
+    >>> data = sf.Samples(secret=[0, 0, 1, 1], truth=places, secrets=("ann", "bob"))
+    >>> problem = sf.Problem(data, max_loss=45, cell_m=20)
+    >>> round(sf.solve(problem, sf.Exact()).leakage, 3)
+    0.525
     """
 
     gap: float = setting(
