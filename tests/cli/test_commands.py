@@ -239,7 +239,7 @@ def test_learning_stopped_by_hand_is_kept_and_says_how_to_go_on(sfumato, tmp_pat
     monkeypatch.setattr("sfumato.render.text.round_text", stop)
     asked = ("solve", "four-corners", "--max-loss", 300, "--cell-m", 100)
     ended = sfumato(*asked, "--out", tmp_path / "run")
-    assert ended.code == 0 and "Stopped by hand at 5%" in ended.out
+    assert ended.code == 130 and "Stopped by hand at 5%" in ended.out
     assert f"--resume {tmp_path / 'run'} in place of --out" in ended.err
 
 

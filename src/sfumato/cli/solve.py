@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from sfumato.cli import stopping
 from sfumato.cli.options import (
     SEEDS,
     UserBudgets,
@@ -179,6 +180,8 @@ def command(
                 f"hint: the same command with --resume {out} in place of --out resumes it",
                 err=True,
             )
+    if solution.ending.ended is Ended.STOPPED:  # the run is whole, the learning is not
+        raise click.exceptions.Exit(stopping.exit_code())
 
 
 def _target(out: Path | None, resume: Path | None, solver: str) -> Path:
