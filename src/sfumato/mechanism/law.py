@@ -1,6 +1,6 @@
 """The law of a mechanism on given data: P(secret, report) and the loss, with no sampling."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy import sparse
@@ -48,7 +48,8 @@ class Law:
     `loss_of` is the expected loss of each secret.  `missing` bounds the probability that was left
     out of the table (the far tails of an endless law); the table is scaled to sum to 1, so a
     probability read off it is off by at most that.  `cell_m` is the side of the cells that reports
-    were merged into, None for the mechanism's own reports.
+    were merged into, None for the mechanism's own reports.  `most_loss` is the largest loss that
+    can occur, infinite where there is no largest or it is not known.
 
     >>> from sfumato.mechanism.loss import euclidean
     >>> joint = Joint(np.eye(2) / 2, places=np.array([[0.0, 0.0], [100.0, 0.0]]))
@@ -62,13 +63,16 @@ class Law:
     loss_of: np.ndarray = field(repr=False)
     cell_m: float | None = None
     missing: float = 0.0
+    most_loss: float = np.inf
 
     @classmethod
     def of_rows(cls, joint: Joint, rows: ReportRows, *, loss: Loss) -> "Law":
         """Push P(secret, truth) through finitely many reports, listing each report place once."""
         assert joint.places is not None
         flat = rows.matrix.tocoo()
-        cost = loss(joint.places[flat.row], rows.places[flat.col]) * flat.data
+        each = loss(joint.places[flat.row], rows.places[flat.col])
+        cost = each * flat.data
+        occurs = (flat.data > 0) & (joint.place_probability[flat.row] > 0)
         cost_of_truth = np.bincount(flat.row, weights=cost, minlength=rows.matrix.shape[0])
         merged = rows.distinct()
         table = (merged.matrix.T @ joint.table.T).T
@@ -76,6 +80,7 @@ class Law:
             joint=Joint(np.asarray(table), places=merged.places, secrets=joint.secrets),
             loss=float(joint.place_probability @ cost_of_truth),
             loss_of=_per_secret(joint, cost_of_truth),
+            most_loss=float(np.max(each, initial=0.0, where=occurs)),
         )
 
     def outside(self, region: Region | None) -> float:
@@ -97,6 +102,4 @@ def merge_on_grid(law: Law, grid: Grid) -> Law:
     table = np.zeros((law.joint.table.shape[0], len(index)))
     np.add.at(table.T, column.ravel(), law.joint.table.T)
     joint = Joint(table, places=grid.centre_of(index), secrets=law.joint.secrets)
-    return Law(
-        joint=joint, loss=law.loss, loss_of=law.loss_of, cell_m=grid.cell_m, missing=law.missing
-    )
+    return replace(law, joint=joint, cell_m=grid.cell_m)

@@ -508,10 +508,10 @@ def certified_text(certified: Certified) -> str:
     if not gap.on_grid:
         text += " It does not report on that grid, so only what holds on the plane holds for it."
     if not gap.within_budgets:
-        text += (
-            f" It is over its own budget (its average loss is {gap.loss:.4g}), so its gap says"
-            " nothing about how good it is."
-        )
+        which = f"budget (its average loss is {gap.loss:.4g})"
+        if gap.over_cap:
+            which = "cap on the distance (a report of it can be further off)"
+        text += f" It is over its own {which}, so its gap says nothing about how good it is."
     return text
 
 
