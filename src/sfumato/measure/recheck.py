@@ -25,7 +25,7 @@ _SCORE = 96  # bits after the point of a score
 _METRE = 64  # of a distance
 _LOG = 128  # of a logarithm while it is summed
 _LEVELS = 30
-_TIMES, _LEAST_M = 1024, 1000  # the root is at most so many times the truths' extent, or 1 km
+_TIMES, _LEAST_M = 1024, 1000  # the root is at most this many times the truths' extent, or 1 km
 _ANEW = "expected format 2: `sfumato certify` makes the certificate anew in a run without one"
 _Arrays = dict[str, tuple[tuple[int, ...], str, Sequence[float]]]  # shape, kind, numbers
 
