@@ -18,7 +18,7 @@ _WANTED = {1: "0.745", 2: "0.61", 3: "0.825", 4: "0.60"}
 _NAMES = {
     "default": "`Codebook()`",
     "closest": "`Codebook.closest()`",
-    TOLD: "`Codebook()`, told the test data",
+    TOLD: "`Codebook()`, learned from the held-out check-ins too",
 }
 
 
