@@ -14,13 +14,6 @@ NAMES = [(sf, name) for name in sf.__all__] + [
     (space, name) for space in SPACES for name in space.__all__
 ]
 
-# They read or write folders of a run, or take long; the guides run them.
-SHOWN_IN_GUIDES = {
-    *("Codebook", "Coin", "Exact", "Game", "Laplace", "frontier"),
-    *("export", "sanitize", "compare", "Contender", "Contender", "certify", "Certificate"),
-    *("load_certificate", "load_bundle", "Release"),
-}
-
 
 def test_the_top_level_has_about_two_dozen_names_and_they_are_where_people_look() -> None:
     values = [name for name in sf.__all__ if not isinstance(getattr(sf, name), ModuleType)]
@@ -63,4 +56,4 @@ def test_a_name_that_moved_says_where_it_is(name: str, place: str) -> None:
 )
 def test_every_public_name_has_a_docstring_with_an_example(space: ModuleType, name: str) -> None:
     text = inspect.getdoc(getattr(space, name))
-    assert text and (">>> " in text or name in SHOWN_IN_GUIDES), f"{space.__name__}.{name}"
+    assert text and ">>> " in text, f"{space.__name__}.{name}"

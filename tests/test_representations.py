@@ -14,6 +14,7 @@ from sfumato.adversary.neighbours import Neighbours
 from sfumato.adversary.neural import Neural
 from sfumato.data.grid import Grid, Region
 from sfumato.data.plane import Plane
+from sfumato.data.recipe import Recipe
 from sfumato.data.samples import Samples, Split
 from sfumato.measure.judge import judge
 from sfumato.measure.membership import membership_test
@@ -27,6 +28,8 @@ from sfumato.mechanism.laplace import PlanarLaplace
 from sfumato.mechanism.rows import on_demand
 from sfumato.mechanism.simple import Coin, Identity
 from sfumato.mechanism.wrap import Clamped, Remapped, Snapped
+from sfumato.study.measure import Measured
+from sfumato.study.trade_off import Placed, TradeOff
 
 TOLD = np.array(
     [[123.45671, -217.98131], [311.77219, 98.76543], [-401.13577, 276.42913], [57.31911, -33.89177]]
@@ -40,7 +43,7 @@ SAMPLES = Samples(
     region=Region(centre=(float(TOLD[0, 0]), float(TOLD[0, 1])), side_m=2000.0),
 )
 FORBIDDEN = [f"{abs(number):.3f}" for number in (*TOLD.ravel(), *DEGREES)]
-LONGEST = 900  # characters
+LONGEST = 1400  # characters
 
 
 def _objects(folder: Path) -> Iterator[object]:
@@ -79,9 +82,19 @@ def _objects(folder: Path) -> Iterator[object]:
         yield from (adversary, adversary.fit(np.tile([0, 1], 20), reports, secrets=2))
     problem = sf.Problem(SAMPLES, max_loss=150, cell_m=50)
     yield problem
-    for solver in (sf.Coin(), sf.Exact(plane=False)):
+    for solver in (sf.Coin(), sf.Exact()):
         solution = sf.solve(problem, solver)
-        yield from (solution.mechanism, solution.measured, solver)
+        yield from (solution, solution.mechanism, solution.measured, solver)
+        solution.save(folder / solver.name, recipe=Recipe("four-corners"))
+        yield sf.load_run(folder / solver.name)
+    certificate = solution.certificate
+    assert certificate is not None and certificate.on_plane is not None
+    yield certificate.on_plane.cells
+    yield from (certificate, certificate.on_grid, certificate.on_plane)
+    found = sf.frontier(problem, np.array([150.0, 200.0]), gap=0.2)
+    yield from (found, found.bayes, Measured(name="run", judged={"test data": judged}))
+    yield sf.compare([sf.Contender("run", channel)], on=SAMPLES)
+    yield TradeOff(found, (Placed("run", 160.0, 0.2, 0.3),))
 
 
 def test_no_representation_shows_a_coordinate_of_the_data(tmp_path: Path) -> None:

@@ -474,3 +474,14 @@ def test_a_mechanism_over_the_budget_that_its_record_names_is_called_so(sfumato,
     assert ended.document["within_budgets"] is False
     assert ended.document["loss"] == pytest.approx(90, abs=0.5)
     assert "It is over its own budget (its average loss is 9" in ended.document["sentence"]
+
+
+def test_a_mechanism_beyond_the_cap_that_its_record_names_is_called_so(sfumato, places, tmp_path):
+    run = tmp_path / "run"
+    solved = sfumato("solve", places, "--max-loss", 90, "--solver", "coin", "--out", run)
+    assert solved.code == 0, solved.err
+    replace(load_run(run).record, max_distance=150.0).write(run / "run.json")
+    ended = sfumato("certify", run, "--gap", 0.05, "--json")
+    assert ended.code == 0, ended.err
+    assert ended.document["within_budgets"] is False
+    assert "It is over its own cap on the distance" in ended.document["sentence"]

@@ -254,9 +254,9 @@ def test_cross_fitting_stopped_by_hand_is_resumed(sfumato, tmp_path, monkeypatch
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("sfumato.cli.solve._say_round", stop)
+        patch.setattr("sfumato.render.text.round_text", stop)
         ended = sfumato(*SOON_LEARNED, "--out", tmp_path / "run")
-    assert ended.code not in (0, 2) and not (tmp_path / "run" / "run.json").exists()
+    assert ended.code == 130 and not (tmp_path / "run" / "run.json").exists()
     assert f"--resume {tmp_path / 'run'} in place of --out" in ended.err
     ended = sfumato(*SOON_LEARNED, "--resume", tmp_path / "run")
     assert ended.code == 0 and "\n10% of 4 folds" not in f"\n{ended.err}"  # it does not begin anew

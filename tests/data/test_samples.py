@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sfumato.data.categories import CategoricalData
 from sfumato.data.grid import Grid, Region
 from sfumato.data.joint import Joint
 from sfumato.data.plane import Plane, inside_square
@@ -329,3 +330,11 @@ def test_four_corners_are_discs_of_45_m_about_a_square_of_300_m() -> None:
 
 def test_four_corners_repeat_with_their_seed() -> None:
     assert four_corners(3).train.hash == four_corners(3).train.hash != four_corners(4).train.hash
+
+
+def test_a_name_with_half_a_letter_is_refused() -> None:
+    with pytest.raises(DataError, match=r"x: name 2 holds half of a letter.*UTF-8"):
+        Samples(np.array([0, 1]), np.array([[0.0, 0.0], [90.0, 0.0]]), ("a", "b\ud800"), name="x")
+    joint = Joint(np.eye(2) / 2, secrets=("a", "b"))
+    with pytest.raises(DataError, match="name 3 holds half of a letter"):
+        CategoricalData(joint, ("\udfff", "y"), ("x", "y"), np.zeros((2, 2)))

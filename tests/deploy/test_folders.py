@@ -7,7 +7,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+from pyarrow import parquet
 
+from sfumato.deploy.chance import Sticky
+from sfumato.deploy.one_file import Policy
 from sfumato.deploy.sanitize import one_by_one, sanitize
 from sfumato.errors import DataError, FileError
 from tests.deploy.tables import checkins, write_parquet
@@ -85,17 +88,17 @@ def test_a_part_that_changed_is_noticed_by_its_content(runs, tmp_path):
     """Size and time of change are as they were."""
     for part in range(2):
         (tmp_path / "in").mkdir(exist_ok=True)
-        (tmp_path / "in" / f"{part}.csv").write_text("lat,lon\n48.85,2.34\n")
+        (tmp_path / "in" / f"{part}.csv").write_text(f"lat,lon\n48.85{part},2.34\n")
     with pytest.raises(FileError, match="full"):
         sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out", runner=_after_one_part)
     first = tmp_path / "in" / "0.csv"
     before = first.stat()
-    first.write_text("lat,lon\n48.86,2.35\n")
+    first.write_text("lat,lon\n48.860,2.35\n")
     os.utime(first, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert first.stat().st_size == before.st_size
     with pytest.raises(FileError, match="other data"):
         sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out")
-    first.write_text("lat,lon\n48.85,2.34\n")  # as it was, at another time: the same job
+    first.write_text("lat,lon\n48.850,2.34\n")  # as it was, at another time: the same job
     drawn = (tmp_path / ".out.sfumato-job" / "parts" / "0.csv").read_bytes()
     sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out")
     assert (tmp_path / "out" / "0.csv").read_bytes() == drawn
@@ -133,7 +136,7 @@ def test_a_stopped_job_with_other_parts_is_kept(runs, tmp_path):
 
 def test_a_linked_folder_is_refused_and_a_linked_file_followed(runs, tmp_path):
     write_parquet(tmp_path / "elsewhere" / "day" / "b.parquet", checkins(20))
-    write_parquet(tmp_path / "in" / "a.parquet", checkins(20))
+    write_parquet(tmp_path / "in" / "a.parquet", checkins(20, seed=1))
     (tmp_path / "in" / "c.parquet").symlink_to(tmp_path / "elsewhere" / "day" / "b.parquet")
     (tmp_path / "in" / "_later").symlink_to(tmp_path / "elsewhere")
     record = sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out")
@@ -178,3 +181,28 @@ def test_a_folder_that_cannot_be_looked_into_is_refused(runs, tmp_path, monkeypa
     monkeypatch.setattr(os, "scandir", closed)
     with pytest.raises(DataError, match=r"cannot look into .*day: Permission denied"):
         sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out")
+
+
+def test_a_copy_of_a_part_is_not_drawn_twice(runs, tmp_path):
+    """By its content, whatever its name; the mean of two draws is nearer to the truth."""
+    table = checkins(100)
+    for name in ("a", "b"):
+        write_parquet(tmp_path / "in" / f"{name}.parquet", table)
+        write_parquet(tmp_path / "in" / f"empty-{name}.parquet", table.slice(0, 0))
+    with pytest.raises(
+        DataError, match=r"is a copy of a\.parquet, so its rows would be drawn twice"
+    ):
+        sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out")
+    assert os.listdir(tmp_path) == ["in"]
+    policy = Policy(keep=("user",)) if "user" in table.column_names else None
+    sanitize(
+        runs / "laplace",
+        tmp_path / "in",
+        tmp_path / "out",
+        chance=Sticky(bytes(32), "forever", by_user=False),
+        policy=policy,
+    )
+    drawn = [parquet.read_table(tmp_path / "out" / f"{name}.parquet") for name in ("a", "b")]
+    assert drawn[0].equals(drawn[1])
+    (tmp_path / "in" / "b.parquet").unlink()  # parts without a row may be alike
+    assert sanitize(runs / "laplace", tmp_path / "in", tmp_path / "once")["rows_out"] == 100

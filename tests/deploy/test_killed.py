@@ -49,7 +49,7 @@ def _stopped(
     for moment in range(moments):
         after = seconds * (moment + random.uniform()) / moments
         code = commands.run(*words, stop=stop, after=after)
-        expected = (-stop, 0) if stop == signal.SIGKILL else (-stop, 130, 0)
+        expected = (-stop, 0) if stop == signal.SIGKILL else (-stop, 128 + stop, 0)
         assert code in expected, (code, commands.log.read_text()[-2000:])
         if code == 0:  # it had ended: the machine is quicker than it was
             seconds *= 0.9

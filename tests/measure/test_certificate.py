@@ -423,12 +423,18 @@ def test_four_cells_of_a_billion_kilometres_moved_apart_are_refused(
         "plane.multipliers": np.array([1e-6]),
     }
     np.savez(tmp_path / "forged.npz", **arrays)
-    with pytest.raises(FileError, match="a square of at most 1e\\+08 m"):
+    with pytest.raises(CertificateError, match=r"wide; expected at most 1\.024e\+06 m"):
         load_certificate(tmp_path / "forged.npz").bound(problem)
-    cells = Cells((-5e7, -5e7), 1e8, np.array([[1, 0, 0], [1, 0, 1], [1, 1, 0], [1, 1, 1]]))
-    whole = PlaneProof(cells, arrays["plane.shares"], arrays["plane.multipliers"])
-    found = replace(certificate, on_plane=whole).bound(problem).plane
-    assert found == pytest.approx(1 / 3)  # large cells that do cover the hull: the blind guess
+    for side, refused in ((1e6, False), (1.1e6, True)):
+        corner = (-side / 2, -side / 2)
+        cells = Cells(corner, side, np.array([[1, 0, 0], [1, 0, 1], [1, 1, 0], [1, 1, 1]]))
+        whole = PlaneProof(cells, arrays["plane.shares"], arrays["plane.multipliers"])
+        forged = replace(certificate, on_plane=whole)
+        if refused:
+            with pytest.raises(CertificateError, match="the root of the cells is"):
+                forged.bound(problem)
+        else:  # large cells that do cover the hull: the blind guess
+            assert forged.bound(problem).plane == pytest.approx(1 / 3)
 
 
 def test_a_bound_above_a_known_mechanism_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

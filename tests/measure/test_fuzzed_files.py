@@ -141,11 +141,11 @@ def test_a_changed_mechanism_is_one_or_a_sentence(
     except SfumatoError:
         return
     try:
-        with np.errstate(all="ignore"):  # an epsilon of 1e-300 is one, and its noise overflows
+        with np.errstate(all="ignore"):  # weights of 1e38 overflow, and the draw is refused
             reports = mechanism.sample(TRUTHS, seed=1)
     except SfumatoError:
         return
-    assert reports.shape == TRUTHS.shape
+    assert reports.shape == TRUTHS.shape and np.all(np.isfinite(reports))
 
 
 TREE = {"weights": np.ones((2, 3), dtype=np.float32), "step": np.array(3), "best": np.zeros(2)}
@@ -252,7 +252,7 @@ def test_cells_that_are_many_and_small_are_refused_in_little_memory(
         **certificate,
         "plane.cells": once,
         "plane.shares": np.full((len(once), 3), 1 / 3),
-        "plane.root": np.array([-1e7, -1e7, 2e7]),
+        "plane.root": np.array([-5e5, -5e5, 1e6]),
     }
     write(folder / "many.npz", held)
     problem = problem_of()

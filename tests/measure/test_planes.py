@@ -177,3 +177,38 @@ def test_a_plane_is_for_files_in_degrees_and_replaces_a_square(
     with pytest.raises(DataError, match="plane needs degrees"):
         read_checkins(tmp_path / "metres.csv", plane=plane)
     assert read_checkins("four-corners", plane=Plane(48.86, 2.35)).plane == Plane(48.86, 2.35)
+
+
+def _spread(centre: tuple[float, float], sides: tuple[float, float], count: int) -> np.ndarray:
+    random = np.random.default_rng(4)
+    return np.round(np.array(centre) + random.uniform(-0.5, 0.5, (count, 2)) * sides, 6)
+
+
+@pytest.mark.parametrize(
+    ("centre", "sides"),
+    [((48.0, 10.0), (20.0, 30.0)), ((38.0, -96.0), (24.0, 57.0)), ((62.0, 16.0), (13.0, 12.0))],
+    ids=["Europe", "United States", "Sweden"],
+)
+def test_degrees_of_a_country_are_refused_where_metres_are_meant(
+    centre: tuple[float, float], sides: tuple[float, float]
+) -> None:
+    degrees = _spread(centre, sides, 50)
+    for points in (degrees, degrees[:, ::-1]):
+        with pytest.raises(DataError, match="degrees; expected metres"):
+            Samples(np.arange(50) % 2, points, ("a", "b"))
+        with pytest.raises(MechanismError, match="degrees; expected metres"):
+            PlanarLaplace(epsilon=0.01).sample(points)
+
+
+def test_metres_of_a_building_or_about_the_origin_are_metres() -> None:
+    """To the millimetre, or about a corner or a middle as a survey has them, or on a plane."""
+    secret = np.arange(200) % 2
+    for points, plane in (
+        (np.round(_spread((60.0, 30.0), (40.0, 20.0), 200), 3), None),
+        (_spread((20.0, 15.0), (40.0, 30.0), 200), None),
+        (_spread((0.0, 0.0), (50.0, 50.0), 200), None),
+        (_spread((100.0, 60.0), (150.0, 50.0), 200), None),
+        (_spread((60.0, 30.0), (40.0, 20.0), 200), Plane(48.86, 2.35)),
+    ):
+        assert len(Samples(secret, points, ("a", "b"), plane=plane)) == 200
+        PlanarLaplace(epsilon=0.01).on_plane(plane).sample(points)

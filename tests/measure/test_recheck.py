@@ -111,7 +111,7 @@ def test_forgeries_that_the_first_checker_accepts_are_never_above_the_second(
     rng = np.random.default_rng(61)
     path = tmp_path / "forged.npz"
     compared = 0
-    for number in range(400):
+    for number in range(500):
         case = cases[number % len(cases)]
         arrays = dict(case.arrays)
         forge(rng, arrays, cases[(number + 1) % len(cases)].arrays)
@@ -133,7 +133,7 @@ def test_forgeries_that_the_first_checker_accepts_are_never_above_the_second(
         except RecheckError:
             continue  # an array in column order: refused is never too much
         compared += 1
-    assert compared > 40
+    assert compared > 45
 
 
 @given(st.integers(1, 10**12), st.integers(1, 10**12))
@@ -154,7 +154,8 @@ def test_logarithms_are_rounded_down_and_by_little(above: int, below: int) -> No
     [
         ("plane.cells", lambda cells: cells[:-1], "for each cell"),
         ("plane.root", lambda root: root * [1, 1, 0.5], "do not cover"),
-        ("plane.root", lambda root: root * 1e9, "at most 1e8 m"),
+        ("plane.root", lambda root: root * 1e5, "over 1024 times"),
+        ("plane.root", lambda root: root * 1e15, "a corner and a side"),
         ("plane.cells", lambda cells: cells + np.array([[0, 512, 0]]), "below 2\\^level"),
         ("grid.shares", lambda shares: shares * 0.9, "sum to 1"),
         ("grid.shares", lambda shares: shares * np.nan, "at least 0"),
@@ -172,6 +173,32 @@ def test_the_second_checker_refuses_on_its_own(
         arrays = dict(stored)
     write(tmp_path / "bad.npz", {**arrays, name: change(arrays[name])})
     with pytest.raises(RecheckError, match=reason):
+        recheck(tmp_path / "bad.npz", question_of(problem))
+
+
+def test_the_second_checker_refuses_rounded_cells_of_the_first_format(tmp_path: Path) -> None:
+    problem = problem_of(three_users(points=3))
+    certificate_of(problem).save(tmp_path / "one.npz")
+    with np.load(tmp_path / "one.npz") as stored:
+        arrays = {name: array for name, array in stored.items() if not name.startswith("plane.")}
+    arrays |= {"plane.places": np.zeros((1, 2)), "plane.half_sides": np.ones(1)}
+    write(tmp_path / "former.npz", arrays)
+    with pytest.raises(RecheckError, match="of format 1, with rounded cells; expected format 2"):
+        recheck(tmp_path / "former.npz", question_of(problem))
+
+
+@pytest.mark.parametrize("part", ["grid", "plane"])
+def test_both_checkers_refuse_a_posterior_of_nothing(part: str, tmp_path: Path) -> None:
+    problem = problem_of(three_users(points=3), objective=Information())
+    certificate_of(problem).save(tmp_path / "one.npz")
+    with np.load(tmp_path / "one.npz") as stored:
+        arrays = dict(stored)
+    shares = arrays[f"{part}.shares"].copy()
+    shares[:] = [0.0, 0.5, 0.5]
+    write(tmp_path / "bad.npz", {**arrays, f"{part}.shares": shares})
+    with pytest.raises(SfumatoError, match="a posterior of 0 where the secret occurs"):
+        load_certificate(tmp_path / "bad.npz").bound(problem)
+    with pytest.raises(RecheckError, match="a posterior of 0 where the secret occurs"):
         recheck(tmp_path / "bad.npz", question_of(problem))
 
 

@@ -139,3 +139,16 @@ def test_a_file_is_taken_to_list_truths_unless_its_kind_says_no() -> None:
     assert lists == {"channel", "clamped", "remapped", "snapped", "recorded", "function"}
     assert not MECHANISMS["snapped laplace"]().lists_truths
     assert not MECHANISMS["snapped codebook net"]().lists_truths
+
+
+def test_a_report_that_is_no_number_never_leaves() -> None:
+    class Broken(Mechanism):
+        bad = np.nan
+
+        def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
+            return truth + np.array([0.0, self.bad])
+
+    for bad in (np.nan, np.inf, -np.inf):
+        Broken.bad = bad
+        with pytest.raises(MechanismError, match="not a finite number of metres"):
+            Broken().sample(TRUTHS)

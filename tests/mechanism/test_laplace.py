@@ -1,5 +1,7 @@
 """Planar Laplace against its closed forms and against integration by another hand."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy import integrate, stats
@@ -9,6 +11,7 @@ from sfumato.data.grid import Grid
 from sfumato.data.joint import Joint
 from sfumato.errors import MechanismError
 from sfumato.measure.worst import geo_indistinguishability
+from sfumato.mechanism.base import load_mechanism
 from sfumato.mechanism.laplace import PlanarLaplace
 from sfumato.mechanism.law import Law, merge_on_grid
 from sfumato.mechanism.loss import squared
@@ -238,7 +241,21 @@ def test_a_law_needs_a_grid_and_the_euclidean_loss() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, float("nan"), float("inf")])
 def test_an_epsilon_that_is_no_rate_is_refused(epsilon: float) -> None:
-    with pytest.raises(MechanismError, match="epsilon must be above 0 per metre and finite"):
+    with pytest.raises(MechanismError, match="epsilon must be at least 1e-12 per metre and finite"):
         PlanarLaplace(epsilon)
     with pytest.raises(MechanismError, match="the expected loss must be above 0 metres"):
         PlanarLaplace.for_loss(epsilon)
+
+
+@pytest.mark.parametrize("epsilon", [1e-300, 5e-324, 1e-13, 0.0, -1.0, np.nan, np.inf])
+def test_an_epsilon_whose_noise_is_no_distance_is_refused_when_it_is_loaded(
+    epsilon: float, tmp_path: Path
+) -> None:
+    path = tmp_path / "mechanism.npz"
+    PlanarLaplace(EPSILON).save(path)
+    with np.load(path) as stored:
+        arrays = dict(stored)
+    np.savez(path, **{**arrays, "epsilon": np.array(epsilon)})
+    with pytest.raises(MechanismError, match=r"at least 1e-12 per metre and finite; got"):
+        load_mechanism(path)
+    assert np.all(np.isfinite(PlanarLaplace(1e-12).sample(np.zeros((1000, 2)))))

@@ -8,8 +8,10 @@ import pytest
 import sfumato as sf
 from sfumato.data.recipe import Recipe
 from sfumato.measure.certificate import Certificate, Proof
+from sfumato.mechanism.laplace import PlanarLaplace
+from sfumato.mechanism.simple import Coin
 from sfumato.render.text import NOTHING_PROVED, proved_text
-from sfumato.study.certify import certify_run, gaps_of
+from sfumato.study.certify import Gap, certify_run, gaps_of
 from tests.solver.three_users import on_square
 
 CSV = "user,x,y\n" + "".join(f"{'ab'[n % 2]},{37 * n % 101},{53 * n % 89}\n" for n in range(24))
@@ -58,3 +60,20 @@ def test_the_blind_guess_is_not_called_a_proof():
     )
     (proved,) = gaps_of([sf.solve(problem, sf.Exact(plane=False))], None)
     assert proved.proved_anything and "(proved)" in proved_text(proved, problem)
+
+
+def test_a_mechanism_beyond_the_cap_that_its_record_names_is_not_within_its_budgets() -> None:
+    problem = on_square(max_loss=70.0, max_distance=180.0)
+    kept = sf.solve(problem, sf.Exact(plane=False))
+    bounds = kept.certificate.bound(problem)
+    law = kept.mechanism.law(problem.joint, loss=problem.loss)
+    assert 0 < law.most_loss <= 180.0 and Gap.of(problem, law, bounds).within_budgets
+    far = Coin(keep=0.0, place=tuple(problem.places[0])).law(problem.joint, loss=problem.loss)
+    farthest = np.linalg.norm(problem.places - problem.places[0], axis=1).max()
+    assert far.most_loss == pytest.approx(farthest) and farthest > 180
+    loose = replace(problem, max_loss=1000.0)
+    beyond = Gap.of(loose, far, bounds)
+    assert not beyond.within_budgets and beyond.over_cap
+    assert Gap.of(replace(loose, max_distance=None), far, bounds).within_budgets
+    laplace = PlanarLaplace(0.01).law(problem.joint, grid=problem.grid, loss=problem.loss)
+    assert laplace.most_loss == np.inf and not Gap.of(loose, laplace, bounds).within_budgets

@@ -3,16 +3,13 @@
 import difflib
 import io
 import os
-import signal
 import sys
-import threading
-from collections.abc import Callable
 from importlib import import_module
-from types import FrameType
 from typing import Any
 
 import click
 
+from sfumato.cli import stopping
 from sfumato.errors import SfumatoError, missing_extra
 from sfumato.render.names import printable
 from sfumato.version import __version__
@@ -30,7 +27,6 @@ _COMMANDS = {
     "serve": "Answer geolocation requests on this machine with reports of a run's mechanism.",
     "studio": "A local page: bring data, set a budget, watch, compare, attack, take away.",
 }
-_STOPPED = 130  # as shells have it for Ctrl-C
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -74,14 +70,12 @@ def main() -> None:
             stream.reconfigure(
                 errors="replace"
             )  # an arrow that a terminal cannot show is no reason to stop
-    _when_terminated(_as_by_hand)
+    stopping.watch()
     try:
         code = cli.main(standalone_mode=False)
-        _when_terminated(signal.SIG_DFL)  # all is done
-    except click.exceptions.Abort:
-        _stop("stopped; what was not finished was not written", code=_STOPPED)
-    except KeyboardInterrupt:
-        _stop("stopped; what was not finished was not written", code=_STOPPED)
+        stopping.end()
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        _stop("stopped; what was not finished was not written", code=stopping.exit_code())
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         sys.exit(0)
@@ -113,16 +107,6 @@ def main() -> None:
         sys.exit(code if isinstance(code, int) else 0)
 
 
-def _when_terminated(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> None:
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, handler)
-
-
-def _as_by_hand(number: int, frame: FrameType | None) -> None:
-    """What ends a process from outside stops it as Ctrl-C does."""
-    raise KeyboardInterrupt
-
-
 def _option(name: str) -> str:
     """An argument of Python as the command's own option: --max-loss, not max_loss."""
     named = next((word for word in sys.argv[1:] if word in _COMMANDS), None)
@@ -134,12 +118,12 @@ def _option(name: str) -> str:
 
 
 def _stop(sentence: str, *, hint: str | None = None, code: int = 2) -> None:
-    _when_terminated(signal.SIG_DFL)
+    stopping.end()
     click.echo(f"error: {sentence}", err=True)
     if hint:
         click.echo(f"hint: {hint}", err=True)
     if (
-        code == _STOPPED and "jax" in sys.modules
+        code == stopping.exit_code() and "jax" in sys.modules
     ):  # its threads may be compiling, and do not survive an orderly end
         for stream in (sys.stdout, sys.stderr):
             stream.flush()

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from sfumato.cli import stopping
 from sfumato.cli.options import (
     SEEDS,
     UserBudgets,
@@ -119,7 +120,7 @@ def command(
     from sfumato.cli.options import for_each
     from sfumato.data.categories import CategoricalData
     from sfumato.measure.objective import objective_named
-    from sfumato.render.text import kept_text, proved_text
+    from sfumato.render.text import kept_text, proved_text, round_text
     from sfumato.solver.outcome import Ended
     from sfumato.study.certify import gaps_of
     from sfumato.study.folder import check_target
@@ -133,7 +134,7 @@ def command(
     data, held_out = recipe.data()
     say_notes(data.notes)
     if loss is not None and isinstance(data, CategoricalData):
-        raise click.UsageError("--loss is for places; the losses of words are in their table")
+        raise click.UsageError("--loss is for places; the losses of categories are in their table")
     problem = Problem(
         data,
         max_loss=max_loss,
@@ -145,12 +146,13 @@ def command(
         objective=objective_named(objective, data.secrets),
         min_bayes_error=min_bayes_error,
     )
-    unit, begun = traits_of(problem.loss).unit, False
+    begun = False
 
     def heard(line: dict[str, Any]) -> None:
         nonlocal begun
         begun = SOLVERS[solver].resumable
-        _say_round(line, unit=unit)
+        if text := round_text(line, unit=traits_of(problem.loss).unit):
+            click.echo(text, err=True)
 
     hint = f"hint: the same command with --resume {out} in place of --out resumes it"
     try:
@@ -184,6 +186,8 @@ def command(
             click.echo(proved_text(gap, problem))
         if solution.ending.ended is Ended.STOPPED and solution.ending.resumable:
             click.echo(hint, err=True)
+    if solution.ending.ended is Ended.STOPPED:  # the run is whole, the learning is not
+        raise click.exceptions.Exit(stopping.exit_code())
 
 
 def _target(out: Path | None, resume: Path | None, solver: str) -> Path:
@@ -198,28 +202,3 @@ def _target(out: Path | None, resume: Path | None, solver: str) -> Path:
     if target is None:
         raise click.UsageError("Missing option '--out'.")
     return target
-
-
-def _say_round(line: dict[str, Any], *, unit: str) -> None:
-    """One round of a game, or one part of a codebook's learning, on stderr."""
-    if "progress" in line:  # the exact solver's rounds are for the run's history
-        return
-    if "folds" in line:
-        click.echo(f"{line['done']:.0%} of {line['folds']} folds cross-fitted", err=True)
-        return
-    if "done" in line:
-        text = (
-            f"{line['done']:.0%} learned: loss {line['loss']:.1f} {unit}, Bayes error"
-            f" {line['bayes_error']:.4f}, "
-        )
-        click.echo(f"{text}{line['information_bits']:.4f} bits on training data", err=True)
-        if line["done"] >= 1:
-            click.echo("proving how far that is from the best possible …", err=True)
-        return
-    click.echo(
-        f"round {line['round'] + 1}, lattice {line['lattice_m']:g} m: payoff {line['payoff']:.4f},"
-        f" loss {line['loss']:.1f} {unit}, adversary right {line['accuracy_train']:.3f} /"
-        f" {line['accuracy_validation']:.3f} (training / validation), validation Bayes error"
-        f" {line['validation_bayes_error']:.3f}",
-        err=True,
-    )

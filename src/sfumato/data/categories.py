@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.data.joint import Joint
+from sfumato.data.joint import Joint, check_names
 from sfumato.data.plane import Plane
 from sfumato.data.read import read_table
 from sfumato.errors import DataError
@@ -62,6 +62,7 @@ class CategoricalData(InNotebooks):
                 f" {len(self.truths)} truths and a loss of shape {losses.shape}; expected one"
                 f" column a truth and losses of shape {shape}"
             )
+        check_names((*self.secrets, *self.truths, *self.reports), source=self.name)
         if not (np.all(losses >= 0) and np.all(np.isfinite(losses))):
             raise DataError(
                 f"{self.name}: losses are finite numbers of at least 0; got a negative one, an"

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.errors import ProblemError
+from sfumato.errors import DataError, ProblemError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,3 +88,15 @@ class Joint:
             )
         table = np.asarray((matrix.T @ self.table.T).T)
         return Joint(table, places=getattr(channel, "reports", None), secrets=self.secrets)
+
+
+def check_names(names: tuple[str, ...], *, source: str) -> None:
+    """Refuse names that no file can hold: half a pair of surrogates is no letter."""
+    for number, name in enumerate(names, 1):
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise DataError(
+                f"{source}: name {number} holds half of a letter (a lone surrogate); expected text"
+                " that UTF-8 can write: read the names again with the right encoding"
+            ) from None

@@ -17,6 +17,8 @@ WIDEST_M = 200_000.0  # half width beyond which a flat plane is no longer an hon
 _POLE_LATITUDE = 89.0
 _NEAR_DEGREES = 2.0  # a plane's points lie no further than this from its centre
 _CITY_DEGREES = 5.0
+# A country: only where this many different places have more than so many decimals each.
+_COUNTRY_DEGREES, _COUNTRY_PLACES, _COUNTRY_DECIMALS = 60.0, 50, 3
 
 
 @dataclass(frozen=True, repr=False)
@@ -186,7 +188,9 @@ def looks_like_degrees(points: np.ndarray, plane: Plane | None) -> bool:
     With a plane: all of them lie within two units of the plane's own latitude and longitude, a spot
     of a few metres.  Without one: two places or more, all within the range of degrees, less than
     five units apart and further from the origin than from each other, as a city is in degrees and
-    no data set is in metres.  Latitude and longitude may come in either order.
+    no data set is in metres; or, less than sixty units apart, fifty different places that are
+    written finer than to the thousandth, as a country's are in degrees and a building's are not in
+    metres.  Latitude and longitude may come in either order.
     """
     points = np.atleast_2d(points)
     if not len(points):
@@ -203,12 +207,18 @@ def looks_like_degrees(points: np.ndarray, plane: Plane | None) -> bool:
     extent = points.max(axis=0) - points.min(axis=0)
     largest = np.sort(np.abs(points).max(axis=0))
     return bool(
-        0 < extent.max() < _CITY_DEGREES
+        0 < extent.max() < (_COUNTRY_DEGREES if _many_and_fine(points) else _CITY_DEGREES)
         and np.hypot(*np.median(points, axis=0)) > extent.max()
         and largest[0] <= 90
         and largest[1] <= 180
         and np.any(points * 2 != np.round(points * 2))
     )
+
+
+def _many_and_fine(points: np.ndarray) -> bool:
+    scaled = points * 10.0**_COUNTRY_DECIMALS
+    fine = points[np.any(np.abs(scaled - np.round(scaled)) > 1e-6, axis=1)]
+    return len(fine) > 0.9 * len(points) and len(np.unique(fine, axis=0)) >= _COUNTRY_PLACES
 
 
 def check_degrees(latitude: np.ndarray, longitude: np.ndarray, *, source: str) -> None:

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from sfumato.data.grid import Grid, Region
-from sfumato.data.joint import Joint
+from sfumato.data.joint import Joint, check_names
 from sfumato.data.plane import Plane, inside_square, looks_like_degrees
 from sfumato.errors import DataError, arg
 from sfumato.files import array_hash
@@ -59,11 +59,13 @@ class Samples(InNotebooks):
                 f"secrets are numbered from 0 to {len(self.secrets) - 1}; got {secret.min()} to"
                 f" {secret.max()}"
             )
+        check_names(self.secrets, source=self.name)
         several = len(np.unique(secret)) > 1
         if (several or self.plane is not None) and looks_like_degrees(truth, self.plane):
             raise DataError(
                 f"{self.name}: the truths look like degrees; expected metres on a plane: read them"
-                " with read_checkins, or convert them with Plane(latitude, longitude).to_metres"
+                " with read_checkins, or convert them with Plane(latitude, longitude).to_metres",
+                hint="where they are metres, say so with Samples(..., plane=plane)",
             )
         secret.flags.writeable = truth.flags.writeable = False
         object.__setattr__(self, "secret", secret)

@@ -49,6 +49,16 @@ def export(
     A mechanism whose file would list places of the data (a channel, a remap) is refused unless
     `reveal_truths`. The run's certificate tells places of the data too, and stays out unless
     `with_certificate`. `page` puts the page and its modules beside the bundle.
+    Lengths in the manifest are in metres, leakage as in run.json.
+
+    >>> import sfumato as sf
+    >>> from tempfile import TemporaryDirectory
+    >>> data = sf.four_corners(seed=0)
+    >>> solution = sf.solve(sf.Problem(data.train, max_loss=173), sf.Coin())
+    >>> with TemporaryDirectory() as folder:
+    ...     solution.save(f"{folder}/run")
+    ...     export(f"{folder}/run", f"{folder}/bundle")["accuracy_m"]
+    3860.0
     """
     loaded = load_run(run)
     released = release(loaded)
@@ -104,7 +114,18 @@ def _sealed(manifest: dict[str, Any]) -> bytes:
 
 
 def load_bundle(folder: str | Path) -> dict[str, Any]:
-    """Read a bundle's manifest, checking every byte of every file."""
+    """Read a bundle's manifest, checking every byte of every file.
+
+    >>> import sfumato as sf
+    >>> from tempfile import TemporaryDirectory
+    >>> data = sf.four_corners(seed=0)
+    >>> solution = sf.solve(sf.Problem(data.train, max_loss=173), sf.Coin())
+    >>> with TemporaryDirectory() as folder:
+    ...     solution.save(f"{folder}/run")
+    ...     _ = sf.export(f"{folder}/run", f"{folder}/bundle")
+    ...     load_bundle(f"{folder}/bundle")["kind"]
+    'coin'
+    """
     source = Path(folder)
     text = _read(source / "manifest.json")
     try:

@@ -26,6 +26,15 @@ class Release:
 
     `figures` holds what the run measured (budget, loss, leakage), no place and no user; `budget`
     is what its reports may cost.
+
+    >>> import sfumato as sf
+    >>> from tempfile import TemporaryDirectory
+    >>> data = sf.four_corners(seed=0)
+    >>> solution = sf.solve(sf.Problem(data.train, max_loss=173), sf.Coin())
+    >>> with TemporaryDirectory() as folder:
+    ...     solution.save(f"{folder}/run")
+    ...     release(sf.load_run(f"{folder}/run")).decimals  # of a written coordinate
+    6
     """
 
     mechanism: Mechanism

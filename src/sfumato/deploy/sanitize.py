@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from sfumato.deploy.chance import Chance, Secure
+from sfumato.deploy.chance import Chance, Secure, Sticky
 from sfumato.deploy.one_file import (
     Policy,
     Tally,
@@ -99,7 +99,17 @@ def sanitize(
 
     Other arguments: `policy`, columns and what to do with points outside the region; `progress` is
     called with numbers of rows; `runner` does the parts of a folder, on this machine unless another
-    is given.
+    is given.  The record has the loss in metres.
+
+    >>> import sfumato as sf
+    >>> from tempfile import TemporaryDirectory
+    >>> data = sf.four_corners(seed=0)
+    >>> solution = sf.solve(sf.Problem(data.train, max_loss=173), sf.Coin())
+    >>> with TemporaryDirectory() as folder:
+    ...     solution.save(f"{folder}/run")
+    ...     _ = Path(folder, "in.csv").write_text("lat,lon,note\\n48.86,2.35,a\\n")
+    ...     sanitize(f"{folder}/run", f"{folder}/in.csv", f"{folder}/out.csv")["rows_out"]
+    1
     """
     given, wanted = Path(source), Path(target)
     job = _Job(
@@ -117,6 +127,7 @@ def sanitize(
         names, skipped = _parts_of(given)
         if given.resolve() in wanted.resolve().parents:
             raise FileError(f"{target} lies in the folder to be read; name a folder elsewhere")
+        _refuse_copies(given, names, job.chance)
         with _alone(job):
             return _sanitize_folder(job, names, skipped, runner)
     if runner is not one_by_one:
@@ -248,6 +259,34 @@ def _parts_of(source: Path) -> tuple[list[str], list[str]]:
             hint="names that begin with . or _ are skipped" if hidden else None,
         )
     return sorted(names.values()), sorted(skipped)
+
+
+def _refuse_copies(source: Path, names: list[str], chance: Chance) -> None:
+    """Refuse a part that is there twice under two names: two draws of the same rows tell more than
+    one.  Kept reports are the same in both, and parts without a row tell nothing."""
+    if isinstance(chance, Sticky):
+        return
+    sizes: dict[int, list[str]] = {}
+    for name in names:
+        sizes.setdefault((source / name).stat().st_size, []).append(name)
+    for alike in sizes.values():
+        known: dict[str, str] = {}
+        for name in alike if len(alike) > 1 else []:
+            other = known.setdefault(file_hash(source / name), name)
+            if other != name and _has_rows(source / name):
+                raise DataError(
+                    f"{source / name} is a copy of {other}, so its rows would be drawn twice, which"
+                    " tells more than once; leave one of them out",
+                    hint=f"or draw the same report for both with {arg('sticky')}",
+                )
+
+
+def _has_rows(path: Path) -> bool:
+    table = open_table(path)
+    try:
+        return any(len(block) for block in table.blocks())
+    finally:
+        table.close()
 
 
 def _cannot_list(error: OSError) -> None:

@@ -17,6 +17,7 @@ from sfumato.deploy.timestamps import readable
 from sfumato.errors import DataError
 
 _ROWS = 32_768
+_BUFFER = 1 << 20  # bytes of a column that are read at once; else a whole group is held
 _CSV_BYTES = 1 << 22  # four times the longest row that is read
 
 
@@ -144,7 +145,10 @@ def read_back_parquet(
     kept = [name for name in names if name not in written.without]
     searched = Searched(degrees=written.degrees, packed=True)
     with readable(source, "a Parquet file"):
-        files = [parquet.ParquetFile(path, pre_buffer=False) for path in (source, draft)]
+        files = [
+            parquet.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False)
+            for path in (source, draft)
+        ]
     try:
         schema = files[1].schema_arrow
         fault.unless(schema.names == kept, "the names of its columns")

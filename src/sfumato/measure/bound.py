@@ -33,7 +33,7 @@ from math import fsum, isfinite, nextafter
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sfumato.measure.cells import Cells, CertificateError, covers_hull
+from sfumato.measure.cells import Cells, CertificateError, covers_hull, widest_root_m
 
 __all__ = ["CertificateError", "Claim", "bound_grid", "bound_plane", "least_costs", "score_costs"]
 
@@ -211,8 +211,10 @@ def bound_grid(
     least, paid, largest = least_costs(claim, shares, multipliers, loss_of)
     if np.any(np.isposinf(least)):
         raise CertificateError("the cap leaves some truth without a report: no mechanism exists")
-    if np.any(np.isneginf(least)):  # a posterior of 0: nothing is proved
-        return -np.inf
+    if np.any(np.isneginf(least)):
+        raise CertificateError(
+            "a posterior of 0 where the secret occurs proves nothing; expected shares above 0"
+        )
     total = fsum([*least.tolist(), -paid])
     size = fsum(claim.prior) * (1 + largest) + fsum(np.abs(least).tolist()) + paid
     bound = nextafter(total - claim.rounding * size, -np.inf)
@@ -239,6 +241,11 @@ def bound_plane(
     truths_m = np.asarray(truths_m, dtype=float)
     if np.shape(shares)[:1] != (len(cells),):
         raise CertificateError(f"{len(cells)} cells need as many rows of shares")
+    if not cells.side_m <= widest_root_m(truths_m):
+        raise CertificateError(
+            f"the root of the cells is {cells.side_m:g} m wide; expected at most"
+            f" {widest_root_m(truths_m):g} m for truths of this extent"
+        )
     if not covers_hull(truths_m, cells):
         raise CertificateError("the cells do not cover the convex hull of the truths")
     return bound_grid(

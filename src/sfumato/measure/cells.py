@@ -18,8 +18,11 @@ from sfumato.data.grid import Grid
 from sfumato.errors import SfumatoError
 
 MOST_LEVELS = 30  # twice this number of bits fits a whole number of 64
-MOST_M = 1e8  # twice the way round the Earth, and more
+_MOST_M = 1e15  # beyond it metres are no longer whole steps of a float
 _LEAST_M = 1e-6
+# The root is at most this many times as wide as the truths, or as a kilometre where they are
+# narrower: the region of a problem may be much larger than its data, and a file may not choose it.
+_MOST_TIMES, _LEAST_EXTENT_M = 1024, 1000.0
 _UNIT = 2.0**-53
 _Point = tuple[int, int]
 
@@ -37,6 +40,9 @@ class Cells:
     side_m: float
     index: np.ndarray
 
+    def __repr__(self) -> str:
+        return f"<Cells: {len(self)} under a square of {self.side_m:.4g} m>"
+
     def __post_init__(self) -> None:
         index = np.asarray(self.index)
         if index.ndim != 2 or index.shape[1:] != (3,) or index.dtype.kind != "i":
@@ -44,9 +50,10 @@ class Cells:
                 "cells are whole numbers, a level, a column and a row each; got"
                 f" {index.dtype} of shape {index.shape}"
             )
-        if not (_LEAST_M <= self.side_m <= MOST_M and all(abs(at) <= MOST_M for at in self.corner)):
+        inside = all(abs(at) <= _MOST_M for at in self.corner)
+        if not (_LEAST_M <= self.side_m <= _MOST_M and inside):
             raise CertificateError(
-                f"the root of the cells is a square of at most {MOST_M:g} m; got another"
+                f"the root of the cells is a square of {_LEAST_M:g} to {_MOST_M:g} m; got another"
             )
         index = index.astype(np.int64)
         level, place = index[:, 0], index[:, 1:]
@@ -146,6 +153,11 @@ class Cells:
         return np.sqrt(total) * (1 - 8 * _UNIT)
 
 
+def widest_root_m(truths_m: np.ndarray) -> float:
+    """The widest root that a proof about these truths may have."""
+    return _MOST_TIMES * max(_LEAST_EXTENT_M, float(np.ptp(truths_m, axis=0).max()))
+
+
 def covers_hull(truths_m: np.ndarray, cells: Cells) -> bool:
     """Whether no two cells overlap and all of them cover the convex hull of the truths.
 
@@ -223,8 +235,8 @@ class _Frame:
     @classmethod
     def of(cls, cells: Cells, truths_m: np.ndarray) -> "_Frame":
         numbers = [*cells.corner, cells.side_m, *np.unique(truths_m).tolist()]
-        if not np.all(np.abs(numbers) <= 2 * MOST_M):
-            raise CertificateError(f"truths lie within {MOST_M:g} m of the origin; got another")
+        if not np.all(np.abs(numbers) <= _MOST_M):
+            raise CertificateError(f"truths lie within {_MOST_M:g} m of the origin; got another")
         bits = max(number.as_integer_ratio()[1].bit_length() for number in numbers) + MOST_LEVELS
 
         def whole(number: float) -> int:

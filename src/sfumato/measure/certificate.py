@@ -111,6 +111,9 @@ class Proof:
     shares: np.ndarray
     multipliers: np.ndarray
 
+    def __repr__(self) -> str:
+        return f"<Proof at {len(self.places)} places>"
+
     def __post_init__(self) -> None:
         places, shares = np.asarray(self.places), np.asarray(self.shares)
         if not (
@@ -135,6 +138,9 @@ class PlaneProof:
     shares: np.ndarray
     multipliers: np.ndarray
 
+    def __repr__(self) -> str:
+        return f"<PlaneProof on {len(self.cells)} cells>"
+
     def __post_init__(self) -> None:
         shape = np.shape(self.shares)
         if len(shape) != 2 or not 0 < shape[0] == len(self.cells):
@@ -146,7 +152,19 @@ class PlaneProof:
 
 @dataclass(frozen=True, eq=False)
 class Certificate(InNotebooks):
-    """A proof for one data set, one objective and one set of budgets."""
+    """A proof for one data set, one objective and one set of budgets.
+
+    Its bound is in the objective's unit (a probability or bits): no mechanism within the budgets
+    leaks less.
+
+    >>> import sfumato as sf
+    >>> places = [[0, 0], [100, 0], [100, 0], [200, 0]]
+    >>> data = sf.Samples(secret=[0, 0, 1, 1], truth=places, secrets=("ann", "bob"))
+    >>> problem = sf.Problem(data, max_loss=45, cell_m=20)
+    >>> certificate = sf.solve(problem, sf.Exact()).certificate
+    >>> round(certificate.bound(problem).grid, 3)
+    0.525
+    """
 
     objective: str
     data_hash: str
@@ -155,6 +173,11 @@ class Certificate(InNotebooks):
     max_distance: float | None
     on_grid: Proof
     on_plane: PlaneProof | None = None
+
+    def __repr__(self) -> str:
+        budget = "" if self.max_loss is None else f" within {self.max_loss:g}"
+        plane = "" if self.on_plane is None else " and anywhere on the plane"
+        return f"<Certificate for {self.objective}{budget}: reports on its grid{plane}>"
 
     @classmethod
     def of(
@@ -244,7 +267,18 @@ class Certificate(InNotebooks):
 
 
 def load_certificate(path: str | Path) -> Certificate:
-    """Read a certificate that `save` wrote."""
+    """Read a certificate that `save` wrote.
+
+    >>> import sfumato as sf
+    >>> places = [[0, 0], [100, 0], [100, 0], [200, 0]]
+    >>> data = sf.Samples(secret=[0, 0, 1, 1], truth=places, secrets=("ann", "bob"))
+    >>> problem = sf.Problem(data, max_loss=45, cell_m=20)
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     sf.solve(problem, sf.Exact()).save(f"{folder}/run")
+    ...     load_certificate(f"{folder}/run/certificate.npz")
+    <Certificate for bayes within 45: reports on its grid and anywhere on the plane>
+    """
     arrays = read_arrays(path, what="certificate", names={**_ARRAYS, **_FORMER_ARRAYS})
     try:
         version = str(arrays["format"])

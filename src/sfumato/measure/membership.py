@@ -13,6 +13,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 from scipy.stats import rankdata
 
+from sfumato import show
 from sfumato.data.grid import Grid
 from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError
@@ -22,7 +23,7 @@ from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.loss import Loss, euclidean
 from sfumato.randomness import generator
 
-_FEWEST = 10  # points on either side
+FEWEST = 10  # points on either side
 _MOST = 250
 _SAME_M = 1e-3  # nearer than this to a stored place is that place
 NEAR, SURE, CHEAP = "nearer to a place in the file", "surer of its report", "costs less"
@@ -53,26 +54,8 @@ class Membership:
 
     @property
     def verdict(self) -> str:
-        """In a sentence."""
-        if self.listed == 1:
-            return (
-                "The file lists its training points: who has the file has them. Keep it as you keep"
-                " the data."
-            )
-        if self.listed > 0:
-            return (
-                f"{self.listed:.1%} of the training points stand in the file: who has the file has"
-                " them."
-            )
-        if self.telling is None:
-            return (
-                f"Not tested: {self.points} places are seen once on either side; expected at least"
-                f" {_FEWEST}."
-            )
-        name, auc = self.telling
-        if auc.low <= 0.5 <= auc.high:
-            return "None of these scores tells training points from held-out ones."
-        return f"The score '{name}' tells training points from held-out ones better than a toss."
+        """What the file tells, in a sentence."""
+        return show.text(self)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -114,7 +97,7 @@ def membership_test(
     listed = 0.0 if not len(stored) else float((_distance(stored, own) <= _SAME_M).mean())
     inside, outside = _seen_once(train.truth, held_out.truth)
     count = min(len(inside), len(outside), _MOST)
-    if count < _FEWEST:
+    if count < FEWEST:
         return Membership(min(len(inside), len(outside)), {}, listed)
     random = generator(seed)
     points = np.vstack([random.permutation(part)[:count] for part in (inside, outside)])
@@ -146,7 +129,7 @@ def certificate_membership(
     """
     inside, outside = _seen_once(train.truth, held_out.on_plane(train.plane).truth)
     count = min(len(inside), len(outside), _MOST)
-    if count < _FEWEST:
+    if count < FEWEST:
         return Membership(min(len(inside), len(outside)), {}, 0.0)
     random = generator(seed)
     points = np.vstack([random.permutation(part)[:count] for part in (inside, outside)])

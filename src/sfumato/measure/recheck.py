@@ -14,7 +14,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isqrt, prod
+from math import inf, isqrt, prod
 from pathlib import Path
 
 from sfumato.errors import FileError, SfumatoError
@@ -25,7 +25,9 @@ _SCORE = 96  # bits after the point of a score
 _METRE = 64  # of a distance
 _LOG = 128  # of a logarithm while it is summed
 _LEVELS = 30
-_Point = tuple[int, int]
+_TIMES, _LEAST_M = 1024, 1000  # the root is at most this many times the truths' extent, or 1 km
+_ANEW = "expected format 2: `sfumato certify` makes the certificate anew in a run without one"
+_Arrays = dict[str, tuple[tuple[int, ...], str, Sequence[float]]]  # shape, kind, numbers
 
 
 class RecheckError(SfumatoError):
@@ -67,61 +69,48 @@ def recheck(
     path: str | Path, question: Question, *, progress: Callable[[float], None] = lambda share: None
 ) -> Rechecked:
     """Work a certificate's bounds out again; `progress` hears which share of the work is done."""
-    start = time.perf_counter()
-    arrays = _read(Path(path))
-    claim = _Claim(question)
+    start, done = time.perf_counter(), 0
+    arrays, claim = _read(Path(path)), _Claim(question)
+    _need("plane.places" not in arrays, f"it is of format 1, with rounded cells; {_ANEW}")
     places, shares = _table(arrays, "grid.places", 2), _table(arrays, "grid.shares", claim.guesses)
-    if len(places) != len(shares) or any(not abs(at) < 1e15 for place in places for at in place):
-        raise RecheckError("a proof needs finite places and a row of shares for each")
+    finite = all(abs(at) < 1e15 for place in places for at in place)
+    _need(finite and len(places) == len(shares), "a proof needs finite places, each with shares")
     rows = question.nearest(places)
     on_plane = question.plane and any(name.startswith("plane.") for name in arrays)
     cells = _table(arrays, "plane.cells", 3, kind="q") if on_plane else []
-    pairs = (len(rows) + len(cells)) * len(question.truths)
-    if pairs > MOST_PAIRS:
-        raise RecheckError(
-            f"{pairs:.2g} pairs of truths and cells would take about {pairs * 2e-6 / 60:.0f}"
-            f" minutes in rational arithmetic; expected at most {MOST_PAIRS:.2g}"
-        )
+    total = len(rows) + len(cells)
+    pairs = total * len(question.truths)
+    length = f"{pairs:.2g} pairs of truths and cells would take {pairs * 2e-6 / 60:.0f} minutes"
+    wanted = f"in rational arithmetic; expected at most {MOST_PAIRS:.2g}"
+    _need(pairs <= MOST_PAIRS, f"{length} {wanted}")
     scores = [claim.scores(row) for row in shares]
+
+    def counted(each: Iterator[list[int | None]]) -> Iterator[list[int | None]]:
+        nonlocal done
+        for row in each:
+            yield row
+            done += 1
+            if done % 64 == 0:
+                progress(done / total)
+
     points = ((claim.at(x), claim.at(y)) for x, y in question.reports)
-    squares = ((x, x, y, y) for x, y in points)
-    told = _Told(progress, len(rows) + len(cells))
-    grid = claim.bound(
-        (scores[row] for row in rows),
-        squares if isinstance(question.loss, str) else None,
-        _row(arrays, "grid.multipliers"),
-        told,
-    )
-    plane = None
-    if on_plane:
-        shares = _table(arrays, "plane.shares", claim.guesses)
-        if len(cells) != len(shares):
-            raise RecheckError("a row of shares is needed for each cell")
-        lattice = _Lattice(claim, _row(arrays, "plane.root"))
-        lattice.check_cover(cells)
-        plane = claim.bound(
-            (claim.scores(row) for row in shares),
-            (lattice.square(*cell) for cell in cells),
-            _row(arrays, "plane.multipliers"),
-            told,
-        )
-    blind = claim.blind()
-    plane = None if plane is None else max(plane, blind)
-    return Rechecked(
-        max(grid, blind, blind if plane is None else plane), plane, time.perf_counter() - start
-    )
+    squares = ((x, x, y, y) for x, y in points) if isinstance(question.loss, str) else None
+    prices, blind = _table(arrays, "grid.multipliers"), claim.blind()
+    grid = max(blind, claim.bound(counted(scores[row] for row in rows), squares, prices))
+    if not on_plane:
+        return Rechecked(grid, None, time.perf_counter() - start)
+    shares = _table(arrays, "plane.shares", claim.guesses)
+    _need(len(cells) == len(shares), "a row of shares is needed for each cell")
+    lattice = _Lattice(claim, _table(arrays, "plane.root"))
+    lattice.check_cover(cells)
+    squares, prices = (lattice.square(*cell) for cell in cells), _table(arrays, "plane.multipliers")
+    plane = max(blind, claim.bound(counted(map(claim.scores, shares)), squares, prices))
+    return Rechecked(max(grid, plane), plane, time.perf_counter() - start)
 
 
-class _Told:
-    """Says how much is done, now and then."""
-
-    def __init__(self, progress: Callable[[float], None], total: int) -> None:
-        self.progress, self.total, self.done = progress, max(total, 1), 0
-
-    def step(self) -> None:
-        self.done += 1
-        if self.done % 64 == 0:
-            self.progress(self.done / self.total)
+def _need(holds: bool, reason: str) -> None:
+    if not holds:
+        raise RecheckError(reason)
 
 
 class _Claim:
@@ -149,13 +138,11 @@ class _Claim:
     def scores(self, shares: Sequence[float]) -> list[int | None]:
         """What the adversary who plays these shares gains from each secret, at 2^-_SCORE, rounded
         down; None for minus infinity."""
-        if not all(0 <= share <= 2 for share in shares):
-            raise RecheckError("shares must be numbers of at least 0")
+        _need(all(0 <= share <= 2 for share in shares), "shares must be numbers of at least 0")
         bits = max(map(_bits, shares))
         parts = [_whole(share, bits) for share in shares]
         total = sum(parts)
-        if not total or abs(Fraction(total, 2**bits) - 1) > Fraction(1, 10**6):
-            raise RecheckError("each row of shares must sum to 1")
+        _need(abs(total - 2**bits) * 10**6 <= 2**bits, "each row of shares must sum to 1")
         if self.question.objective == "information":
             return [
                 (0 if not mass else None if not part else _log(part << self.bits, total * mass))
@@ -176,11 +163,10 @@ class _Claim:
         scores: Iterator[list[int | None]],
         squares: Iterator[tuple[int, int, int, int]] | None,
         multipliers: Sequence[float],
-        told: _Told,
     ) -> Fraction:
         """sum_w min_z [ sum_x p(x,w) s_z(x) + price(w) d(w,z) ] - what the budgets pay back."""
         prices, paid = self._prices(multipliers)
-        least: list[int | None] = [None] * len(self.truths)
+        least: list[int | float] = [inf] * len(self.truths)
         for number, row in enumerate(scores):
             losses = self._losses(number) if squares is None else self._distances(next(squares))
             for w, loss in enumerate(losses):
@@ -190,16 +176,17 @@ class _Claim:
                 for x, mass in self.owners[w]:
                     score = row[x]
                     if score is None:
-                        return self._in_unit(Fraction(-(10**6)))  # it proves nothing
+                        raise RecheckError(
+                            "a posterior of 0 where the secret occurs proves nothing"
+                        )
                     cost += mass * score
-                known = least[w]
-                if known is None or cost < known:
+                if cost < least[w]:
                     least[w] = cost
-            told.step()
-        if any(cost is None for cost in least):
-            raise RecheckError("the cap leaves some truth without a report")
-        total = Fraction(sum(cost for cost in least if cost is not None), 2 ** (self.bits + _SCORE))
-        return self._in_unit(total - paid)
+        _need(inf not in least, "the cap leaves some truth without a report")
+        value = sum(map(Fraction, least), Fraction(0)) / 2 ** (self.bits + _SCORE) - paid
+        if self.question.objective != "information":
+            return value
+        return value / Fraction(_LN2[1] if value >= 0 else _LN2[0], 2**_LOG)
 
     def _prices(self, multipliers: Sequence[float]) -> tuple[list[int], Fraction]:
         """The price of a unit of loss per truth at 2^-(bits + _SCORE - _METRE), and what is paid
@@ -209,8 +196,8 @@ class _Claim:
         if asked.max_loss is not None:
             budgets.append((None, Fraction(asked.max_loss)))
         budgets.extend((x, Fraction(limit)) for x, limit in enumerate(asked.user_max_loss or []))
-        if len(multipliers) != len(budgets) or not all(0 <= one <= 1e15 for one in multipliers):
-            raise RecheckError(f"{len(budgets)} budgets need as many multipliers of at least 0")
+        fit = len(multipliers) == len(budgets) and all(0 <= one <= 1e15 for one in multipliers)
+        _need(fit, f"{len(budgets)} budgets need as many multipliers of at least 0")
         prices, paid = [Fraction(0)] * len(self.truths), Fraction(0)
         for multiplier, (x, limit) in zip(map(Fraction, multipliers), budgets, strict=True):
             mass = [sum(m for _, m in own) for own in self.owners] if x is None else self.joint[x]
@@ -233,34 +220,25 @@ class _Claim:
     def _losses(self, number: int) -> Iterator[int]:
         assert not isinstance(self.question.loss, str)
         for loss in self.question.loss(number):
-            if not loss >= 0:
-                raise RecheckError("losses must be at least 0")
-            yield 1 << 2000 if loss == float("inf") else int(Fraction(loss) * 2**_METRE)
+            _need(loss >= 0, "losses must be at least 0")
+            yield 1 << 2000 if loss == inf else int(Fraction(loss) * 2**_METRE)
 
     def blind(self) -> Fraction:
         """What the best guess gains that sees no report."""
         if self.question.objective == "information":
             return Fraction(0)
-        gains = self.question.gains
-        if gains is None:
+        if self.question.gains is None:
             return Fraction(max(self.prior), 2**self.bits)
-        return max(
-            sum((Fraction(g) * p for g, p in zip(row, self.prior, strict=True)), Fraction(0))
-            for row in gains
-        ) / Fraction(2**self.bits)
-
-    def _in_unit(self, value: Fraction) -> Fraction:
-        if self.question.objective != "information":
-            return value
-        return value / Fraction(_LN2[1] if value >= 0 else _LN2[0], 2**_LOG)
+        rows = [zip(map(Fraction, row), self.prior, strict=True) for row in self.question.gains]
+        return max(sum((g * p for g, p in row), Fraction(0)) for row in rows) / 2**self.bits
 
 
 class _Lattice:
     """The squares of the file's quadtree, and the convex hull of the truths."""
 
     def __init__(self, claim: _Claim, root: Sequence[float]) -> None:
-        if len(root) != 3 or not (max(map(abs, root)) <= 1e8 and root[2] >= 1e-6):
-            raise RecheckError("the root of the cells is a square of at most 1e8 m")
+        square = len(root) == 3 and max(map(abs, root)) < 1e15 and root[2] >= 1e-6
+        _need(square, "the root of the cells is a corner and a side of at least 1e-6 m")
         more = max(0, max(map(_bits, root)) + _LEVELS - claim.fine)
         claim.fine += more  # places in units so small that every cell has whole corners
         claim.truths = [(x << more, y << more) for x, y in claim.truths]
@@ -269,6 +247,8 @@ class _Lattice:
         points = sorted(set(claim.truths))
         self.box = [(min(p[axis] for p in points), max(p[axis] for p in points)) for axis in (0, 1)]
         self.hull = _half_hull(points) + _half_hull(points[::-1])
+        extent = max(claim.at(_LEAST_M), *(high - low for low, high in self.box))
+        _need(self.side <= _TIMES * extent, f"the cells' root is over {_TIMES} times the truths'")
 
     def square(self, level: int, column: int, row: int) -> tuple[int, int, int, int]:
         side = self.side >> level
@@ -280,8 +260,8 @@ class _Lattice:
         quarters."""
         leaves, above = set(), set()
         for level, column, row in cells:
-            if not (0 <= level <= _LEVELS and 0 <= min(column, row) <= max(column, row) < 2**level):
-                raise RecheckError("a cell is a level of 0 to 30, a column and a row below 2^level")
+            within = 0 <= level <= _LEVELS and 0 <= min(column, row) <= max(column, row) < 2**level
+            _need(within, "a cell is a level of 0 to 30, a column and a row below 2^level")
             leaves.add((level, column, row))
             while level and (level - 1, column >> 1, row >> 1) not in above:
                 level, column, row = level - 1, column >> 1, row >> 1
@@ -297,8 +277,7 @@ class _Lattice:
             covered = node in above
             level, column, row = node
             todo += [(level + 1, 2 * column + a, 2 * row + b) for a in (0, 1) for b in (0, 1)]
-        if not covered:
-            raise RecheckError("the cells do not cover the convex hull of the truths")
+        _need(covered, "the cells do not cover the convex hull of the truths")
 
     def misses(self, left: int, right: int, low: int, high: int) -> bool:
         """Whether some line parts the square from the hull; they may touch if the hull is not
@@ -309,17 +288,17 @@ class _Lattice:
             return True
         for (ax, ay), (bx, by) in zip(self.hull, self.hull[1:] + self.hull[:1], strict=True):
             dx, dy = bx - ax, by - ay  # the hull lies to the left of this way
-            farthest = max(dx * (low - ay), dx * (high - ay)) - min(
-                dy * (left - ax), dy * (right - ax)
+            farthest = max(
+                dx * (y - ay) - dy * (x - ax) for x in (left, right) for y in (low, high)
             )
             if farthest <= -gap and (dx or dy):
                 return True
         return False
 
 
-def _half_hull(points: list[_Point]) -> list[_Point]:
+def _half_hull(points: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """The corners below a chain of sorted points, the last one left out."""
-    chain: list[_Point] = []
+    chain: list[tuple[int, int]] = []
     for x, y in points:
         while len(chain) > 1:
             (ax, ay), (bx, by) = chain[-2:]
@@ -367,22 +346,15 @@ def _log(above: int, below: int) -> int:
     return (ratio + shift * _LN2[0 if shift >= 0 else 1]) >> (_LOG - _SCORE)
 
 
-@dataclass(frozen=True)
-class _Stored:
-    shape: tuple[int, ...]
-    kind: str
-    values: Sequence[float]
-
-
-def _read(path: Path) -> dict[str, _Stored]:
+def _read(path: Path) -> _Arrays:
     """The arrays of an .npz file: little-endian floats and whole numbers of 8 bytes; texts are left
     out."""
-    found = {}
+    found: _Arrays = {}
     try:
         with zipfile.ZipFile(path) as archive:
             most = max(_MOST_BYTES, 100 * path.stat().st_size)
-            if sum(entry.file_size for entry in archive.infolist()) > most:
-                raise RecheckError(f"{path} unpacks to more than {most} bytes")
+            size = sum(entry.file_size for entry in archive.infolist())
+            _need(size <= most, f"{path} unpacks to more than {most} bytes")
             for entry in archive.infolist():
                 data = archive.read(entry)
                 long = struct.unpack_from("<H" if data[6] == 1 else "<I", data, 8)[0]
@@ -392,44 +364,25 @@ def _read(path: Path) -> dict[str, _Stored]:
                 if kind is None:
                     continue
                 shape, body = tuple(head["shape"]), data[begin:]
-                if (head["fortran_order"] and len(shape) > 1) or len(body) != 8 * prod(shape):
-                    raise RecheckError(f"{path}: {entry.filename} is stored in another way")
-                found[entry.filename.removesuffix(".npy")] = _Stored(
-                    shape, kind, struct.unpack(f"<{prod(shape)}{kind}", body)
-                )
-    except (
-        OSError,
-        zipfile.BadZipFile,
-        struct.error,
-        ArithmeticError,
-        LookupError,
-        MemoryError,
-        RecursionError,
-        SyntaxError,
-        TypeError,
-        ValueError,
-    ) as error:
-        if isinstance(error, SfumatoError):
-            raise
-        raise FileError(
-            f"{path} cannot be read as a certificate ({type(error).__name__})"
-        ) from None
+                plain = not (head["fortran_order"] and len(shape) > 1)
+                fits = plain and len(body) == 8 * prod(shape)
+                _need(fits, f"{path}: {entry.filename} is stored in another way")
+                numbers = struct.unpack(f"<{prod(shape)}{kind}", body)
+                found[entry.filename.removesuffix(".npy")] = shape, kind, numbers
+    except SfumatoError:
+        raise
+    except Exception as error:  # whatever its bytes make Python say
+        kind = type(error).__name__
+        raise FileError(f"{path} cannot be read as a certificate ({kind})") from None
     return found
 
 
-def _row(arrays: dict[str, _Stored], name: str) -> Sequence[float]:
-    stored = arrays.get(name)
-    if stored is None or len(stored.shape) != 1 or stored.kind != "d":
-        raise RecheckError(f"the certificate has no array {name} of numbers in a row")
-    return stored.values
-
-
-def _table(arrays: dict[str, _Stored], name: str, columns: int, *, kind: str = "d") -> list:
-    """An array as a list of rows."""
-    stored = arrays.get(name)
-    if stored is None or stored.kind != kind or stored.shape[1:] != (columns,) or not stored.values:
-        raise RecheckError(f"the certificate has no array {name} with {columns} columns")
-    return [
-        list(stored.values[start : start + columns])
-        for start in range(0, len(stored.values), columns)
-    ]
+def _table(arrays: _Arrays, name: str, columns: int = 0, *, kind: str = "d") -> list:
+    """An array as a list of rows; without columns as one row."""
+    shape, stored, numbers = arrays.get(name, ((), "", ()))
+    fits = stored == kind and (len(shape) == 1 if not columns else shape[1:] == (columns,))
+    fits = fits and bool(numbers or not columns)
+    _need(fits, f"the certificate has no array {name} with {columns or 'one row and no'} columns")
+    if not columns:
+        return list(numbers)
+    return [list(numbers[at : at + columns]) for at in range(0, len(numbers), columns)]

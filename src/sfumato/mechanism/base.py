@@ -88,12 +88,18 @@ class Mechanism(ABC):
                 " plane.to_metres(latitude, longitude), with the plane of the mechanism's data",
                 hint="where they are metres, say so with mechanism.on_plane(plane)",
             )
-        reports = self._report(points, uniforms(len(points), self.draws, seed=seed))
+        reports = self.report(points, uniforms(len(points), self.draws, seed=seed))
         return reports[0] if single else reports
 
     def report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
         """The reports for given truths (n, 2) and given numbers on [0, 1), shape (n, draws)."""
-        return self._report(truth, chance)
+        reports = self._report(truth, chance)
+        if not np.all(np.isfinite(reports)):
+            raise MechanismError(
+                f"the {type(self).__name__} gave a report that is not a finite number of metres;"
+                " expected one for every truth: make the mechanism again, or repair its function"
+            )
+        return reports
 
     @abstractmethod
     def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:

@@ -22,6 +22,7 @@ _FINE = 0.3  # epsilon times cell side above which cells are split for the serie
 _WIDEST_WINDOW = 4e7  # cells times secrets that are held at once, about a gigabyte
 _MOST_CELLS = 3e9  # about half a minute
 _WIDEST_ROW = 2e7  # cells of one row
+_LEAST_EPSILON = 1e-12  # noise of a million million metres: no place on Earth, and still finite
 _BLOCK = 16384  # reports made at a time: what is at work stays in the cache
 _SINE = [
     (-1) ** n / float(factorial(2 * n + 1)) for n in range(7, 0, -1)
@@ -46,9 +47,10 @@ class PlanarLaplace(Mechanism):
     draws = 2
 
     def __post_init__(self) -> None:
-        if not (self.epsilon > 0 and np.isfinite(self.epsilon)):
+        if not (self.epsilon >= _LEAST_EPSILON and np.isfinite(self.epsilon)):
             raise MechanismError(
-                f"epsilon must be above 0 per metre and finite; got {self.epsilon}"
+                f"epsilon must be at least {_LEAST_EPSILON:g} per metre and finite; got"
+                f" {self.epsilon}"
             )
 
     @classmethod

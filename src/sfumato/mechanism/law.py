@@ -55,7 +55,8 @@ class Law:
     out of the table (the far tails of an endless law); the table is scaled to sum to 1, so a
     probability read off it is off by at most that.  `cell_m` is the side of the cells that reports
     were merged into, None for the mechanism's own reports.  `loss_deviation` is the standard
-    deviation of the expected loss from truth to truth.
+    deviation of the expected loss from truth to truth; `most_loss` the largest loss that can occur,
+    infinite where there is no largest or it is not known.
 
     >>> from sfumato.mechanism.loss import euclidean
     >>> joint = Joint(np.eye(2) / 2, places=np.array([[0.0, 0.0], [100.0, 0.0]]))
@@ -71,12 +72,18 @@ class Law:
     cell_m: float | None = None
     missing: float = 0.0
     loss_deviation: float = 0.0
+    most_loss: float = np.inf
 
     @classmethod
     def of_rows(cls, joint: Joint, rows: ReportRows, *, loss: Loss) -> "Law":
         """Push P(secret, truth) through finitely many reports, listing each report place once."""
         assert joint.places is not None
-        cost_of_truth = rows.losses(joint.places, loss)
+        flat = rows.matrix.tocoo()
+        each = loss(joint.places[flat.row], rows.places[flat.col])
+        occurs = (flat.data > 0) & (joint.place_probability[flat.row] > 0)
+        cost_of_truth = np.bincount(
+            flat.row, weights=each * flat.data, minlength=rows.matrix.shape[0]
+        )
         merged = rows.distinct()
         table = (merged.matrix.T @ joint.table.T).T
         return cls(
@@ -84,6 +91,7 @@ class Law:
             loss=float(joint.place_probability @ cost_of_truth),
             loss_of=_per_secret(joint, cost_of_truth),
             loss_deviation=deviation(cost_of_truth, joint.place_probability),
+            most_loss=float(np.max(each, initial=0.0, where=occurs)),
         )
 
     def outside(self, region: Region | None) -> float:

@@ -6,12 +6,13 @@ is only the blind guess reads `NOTHING_PROVED`.
 
 from collections.abc import Mapping, Sequence
 from math import isnan
+from typing import Any
 
 from sfumato import show
 from sfumato.data.categories import CategoricalData
 from sfumato.measure.estimate import Estimate
 from sfumato.measure.judge import Judgement, PerUser
-from sfumato.measure.membership import Membership
+from sfumato.measure.membership import FEWEST, Membership
 from sfumato.measure.outlook import Outlook
 from sfumato.measure.population import USEFUL, PopulationCertificate
 from sfumato.measure.prior import Priors, UnderPrior
@@ -251,6 +252,29 @@ def too_few(outlook: Outlook, max_loss: float) -> str:
     )
 
 
+def round_text(line: Mapping[str, Any], *, unit: str) -> str | None:
+    """What one round of a game, or one part of a codebook's learning, has reached; None for what
+    is only for the run's history."""
+    if "progress" in line:
+        return None
+    if "folds" in line:
+        return f"{line['done']:.0%} of {line['folds']} folds cross-fitted"
+    loss = in_unit(f"loss {line['loss']:.1f}", unit)
+    if "done" in line:
+        text = (
+            f"{line['done']:.0%} learned: {loss}, Bayes error {line['bayes_error']:.4f},"
+            f" {line['information_bits']:.4f} bits on training data"
+        )
+        proving = "\nproving how far that is from the best possible …"
+        return text + proving if line["done"] >= 1 else text
+    return (
+        f"round {line['round'] + 1}, lattice {line['lattice_m']:g} m: payoff {line['payoff']:.4f},"
+        f" {loss}, adversary right {line['accuracy_train']:.3f} /"
+        f" {line['accuracy_validation']:.3f} (training / validation), validation Bayes error"
+        f" {line['validation_bayes_error']:.3f}"
+    )
+
+
 def proved_text(gap: Gap, problem: Problem) -> str:
     """What is proved of a learned mechanism, in a sentence."""
     leaks = f"On training data it leaks {gap.leakage:.4f} ({problem.objective.unit})"
@@ -371,6 +395,30 @@ def left_out_text(
     """What leaving each user out of training did, on one set of data."""
     head = f"{name and f'{name}: '}left out of training, {label}"
     return text_table([head, *left_out_heads(unit)], left_out_rows(users, label, trained))
+
+
+@show.text.register
+def verdict_text(found: Membership) -> str:
+    """What a file tells about its training points, in a sentence."""
+    if found.listed == 1:
+        return (
+            "The file lists its training points: anyone with the file has them. Keep it as you"
+            " keep the data."
+        )
+    if found.listed > 0:
+        return (
+            f"{found.listed:.1%} of the training points stand in the file: anyone with the file"
+            " has them."
+        )
+    if found.telling is None:
+        return (
+            f"Not tested: {found.points} places are seen once on either side; expected at least"
+            f" {FEWEST}."
+        )
+    name, auc = found.telling
+    if auc.low <= 0.5 <= auc.high:
+        return "None of these scores tells training points from held-out ones."
+    return f"The score '{name}' tells training points from held-out ones better than a toss."
 
 
 def membership_text(found: Membership, *, file: str = "the file") -> str:
@@ -548,10 +596,10 @@ def certified_text(certified: Certified) -> str:
     if not gap.on_grid:
         text += " It does not report on that grid, so only what holds on the plane holds for it."
     if not gap.within_budgets:
-        text += (
-            f" It is over its own budget (its average loss is {gap.loss:.4g}), so its gap says"
-            " nothing about how good it is."
-        )
+        which = f"budget (its average loss is {gap.loss:.4g})"
+        if gap.over_cap:
+            which = "cap on the distance (a report of it can be further off)"
+        text += f" It is over its own {which}, so its gap says nothing about how good it is."
     return text
 
 

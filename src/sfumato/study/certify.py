@@ -40,6 +40,7 @@ class Gap:
     blind: float
     loss: float
     within_budgets: bool
+    over_cap: bool = False
 
     @classmethod
     def of(cls, problem: Problem, law: Law, bounds: Bounds) -> "Gap":
@@ -51,7 +52,8 @@ class Gap:
             problem.names_cells(law.joint),
             blind_leakage(problem.objective, problem.joint),
             law.loss,
-            not _over_budgets(problem, law),
+            not (_over_budgets(problem, law) or _over_cap(problem, law)),
+            _over_cap(problem, law),
         )
 
     @property
@@ -125,7 +127,23 @@ class Certified:
 def certify_run(
     folder: Path, *, other: Path | None = None, source: str | None = None, gap: float = 1e-3
 ) -> Certified:
-    """Check a run's certificate against its data; make one where there is none."""
+    """Check a run's certificate against its data; make one where there is none.
+
+    Leakage, bound and gap are in the objective's unit; a gap of 0 is the best possible.
+
+    >>> import sfumato as sf
+    >>> places = [[0, 0], [100, 0], [100, 0], [200, 0]]
+    >>> data = sf.Samples(secret=[0, 0, 1, 1], truth=places, secrets=("ann", "bob"))
+    >>> problem = sf.Problem(data, max_loss=45, cell_m=20)
+    >>> from tempfile import TemporaryDirectory
+    >>> from sfumato.data.write import write_split
+    >>> with TemporaryDirectory() as folder:
+    ...     write_split(sf.Split(data), Path(folder, "data.csv"))
+    ...     sf.solve(problem, sf.Coin()).save(Path(folder, "run"))
+    ...     found = certify_run(Path(folder, "run"), source=f"{folder}/data.csv")
+    >>> round(found.gap.leakage, 3), round(found.gap.value, 3)
+    (0.525, 0.0)
+    """
     if not (gap > 0 and isfinite(gap)):
         raise ProblemError(f"the {arg('gap')} must be above 0 and finite; got {gap}")
     run = load_run(folder)
@@ -158,7 +176,7 @@ def certify_run(
 def _keeps_budgets(problem: Problem, law: Law) -> bool:
     """Whether it is known that the run's own mechanism is within the budgets."""
     return (
-        problem.max_distance is None
+        (problem.max_distance is None or law.most_loss <= problem.max_distance)
         and law.missing == 0
         and (problem.max_loss is None or law.loss <= problem.max_loss)
         and (problem.user_limits is None or bool((law.loss_of <= problem.user_limits).all()))
@@ -172,6 +190,12 @@ def _over_budgets(problem: Problem, law: Law) -> bool:
     if problem.user_limits is not None:
         over |= bool((law.loss_of > problem.user_limits * (1 + _ROUNDING)).any())
     return over
+
+
+def _over_cap(problem: Problem, law: Law) -> bool:
+    """Whether a loss above the hard cap can occur, by more than rounding."""
+    cap = problem.max_distance
+    return cap is not None and law.most_loss > cap * (1 + _ROUNDING)
 
 
 def recipe_of_run(run: Run, source: str | None) -> Recipe:

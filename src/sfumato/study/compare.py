@@ -35,7 +35,14 @@ GRIDS_M = (25.0, 50.0, 100.0, 500.0)
 
 @dataclass(frozen=True, eq=False)
 class Contender:
-    """A mechanism to compare: its name, where it came from, what to judge it on."""
+    """A mechanism of your own to compare: its name, where it came from, what to judge it on.
+
+    `max_loss` is in the unit of `loss`.
+
+    >>> from sfumato.mechanism.simple import Identity
+    >>> Contender("the truth", Identity(), max_loss=100.0).name
+    'the truth'
+    """
 
     name: str
     mechanism: Mechanism
@@ -165,6 +172,18 @@ def compare(
     training data unless said.  Other arguments: `train`, the data that the learning adversary
     learns from; `leave_one_out`, solve again without each user (one solve per user and
     solution, told to `progress`) and judge everybody on `on`.
+
+    Each mechanism has its loss beside its leakage: Bayes error (a probability, higher is more
+    private), information (bits, lower is more private) and the rest that `Judgement` lists.
+
+    >>> import sfumato as sf
+    >>> data = sf.four_corners(seed=0)
+    >>> same = sf.Contender("one place", sf.mechanism.constant((0.0, 0.0)))
+    >>> truth = sf.Contender("the truth", sf.mechanism.Identity())
+    >>> for row in compare([same, truth], on=data.test).rows:
+    ...     row
+    <one place: <Judgement: loss 213.9, Bayes error 0.750, 0.000 bits, 0.0% exposed>>
+    <the truth: <Judgement: loss 0, Bayes error 0.000, 2.000 bits, 100.0% exposed>>
     """
     given = list(solutions)
     if not given:

@@ -14,7 +14,7 @@ from sfumato.data.categories import CategoricalData
 from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError, SfumatoError, arg
 from sfumato.measure.bound import bound_grid
-from sfumato.measure.cells import Cells, covers_hull
+from sfumato.measure.cells import Cells, covers_hull, widest_root_m
 from sfumato.measure.certificate import Certificate, PlaneProof, Proof, claim_of
 from sfumato.measure.objective import Gain
 from sfumato.mechanism.channel import Channel
@@ -47,6 +47,15 @@ class Exact:
     a proven gap.
 
     With a problem that asks for a Bayes error (`min_bayes_error`) it finds the smallest loss.
+    Leakage and gap are in the objective's unit: a probability for the Bayes error, bits for
+    information, lower is more private; the loss is in its own.
+
+    >>> import sfumato as sf
+    >>> places = [[0, 0], [100, 0], [100, 0], [200, 0]]
+    >>> data = sf.Samples(secret=[0, 0, 1, 1], truth=places, secrets=("ann", "bob"))
+    >>> problem = sf.Problem(data, max_loss=45, cell_m=20)
+    >>> round(sf.solve(problem, sf.Exact()).leakage, 3)
+    0.525
     """
 
     gap: float = setting(
@@ -229,6 +238,8 @@ def _plane_proof(problem: Problem, optimum: Optimum, deadline: Deadline) -> Plan
     find values that do and split again."""
     task, places, reports = task_of(problem), problem.places, problem.reports
     cells = Cells.over(problem.grid, reports)
+    if cells.side_m > widest_root_m(places):  # a region so much wider than the data
+        return None
     if not covers_hull(places, cells):  # a cap on the distance leaves cells between the truths out
         return None
     slack = _PLANE_SLACK_BITS * problem.objective.nats if task.information else _PLANE_SLACK

@@ -1,0 +1,154 @@
+"""What a terminal shows: tables that line up, estimates that are marked, sentences of values."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import sfumato as sf
+from sfumato.measure.certificate import Bounds
+from sfumato.measure.estimate import Estimate
+from sfumato.measure.judge import Judgement
+from sfumato.measure.membership import Membership
+from sfumato.measure.prior import under_priors
+from sfumato.measure.repeated import repeated_reports
+from sfumato.render.text import (
+    file_tells,
+    in_unit,
+    judged_text,
+    left_out_text,
+    membership_text,
+    priors_text,
+    proved_text,
+    repeated_text,
+    round_text,
+    shown,
+    text_table,
+    verdict_text,
+)
+from sfumato.study.certify import Gap
+from sfumato.study.compare import Compared, Comparison, Contender
+from sfumato.study.leave_one_out import LeftOutUser
+from sfumato.study.trade_off import Placed, TradeOff
+
+DATA = sf.Samples(
+    secret=[0, 0, 1, 1],
+    truth=[[0, 0], [100, 0], [100, 0], [200, 0]],
+    secrets=("ann", "\x1b[31mbob"),
+)
+PROBLEM = sf.Problem(DATA, max_loss=45, cell_m=20)
+MECHANISM = sf.mechanism.Coin(0.5, (100.0, 0.0))
+HALF = Estimate(0.5, 0.4, 0.6, "estimate", hits=20)
+
+
+@pytest.fixture(scope="module")
+def judged() -> Judgement:
+    return sf.judge(MECHANISM, DATA)
+
+
+def test_columns_line_up_and_names_cannot_steer_the_terminal() -> None:
+    lines = text_table(["name", "value"], [["\x1b[31mbob", "1.5"], ["ann", "10.25"]]).splitlines()
+    assert len({len(line) for line in lines}) == 1
+    assert "\x1b" not in "".join(lines) and lines[1].startswith("\\x1b[31mbob")
+
+
+def test_an_unknown_figure_is_not_known_and_an_estimate_is_marked() -> None:
+    assert shown(Estimate(float("nan"), 0, 0, "estimate")) == "not known"
+    assert shown(HALF, "{:.1%}") == "≈50.0%"
+    assert shown(HALF, interval=True) == "≈0.500 [0.400, 0.600]"
+    assert in_unit("3", "m²") == "3 m²" and in_unit("3", "") == "3"
+
+
+def test_the_users_who_are_easiest_to_guess_are_shown_where_there_are_many(
+    judged: Judgement,
+) -> None:
+    one = judged.per_user[0]
+    users = tuple(replace(one, name=f"user{n:02}", error=n / 100) for n in range(25))
+    text = judged_text("many", {"test data": replace(judged, per_user=users)}, max_loss=45)
+    assert "loss, metres (budget 45)" in text and "… and 5 users who are easier to hide" in text
+    assert "user00" in text and "user19" in text and "user20" not in text
+
+
+def test_other_shares_are_said_or_refused(judged: Judgement) -> None:
+    text = priors_text(under_priors(judged), "test data")
+    assert "ann twice (least error)" in text and "Whatever the shares" in text
+    assert "not computed" in priors_text(None, "test data")
+
+
+def test_repeated_reports_have_a_column_per_count_and_one_for_endless() -> None:
+    many = repeated_reports(MECHANISM, DATA, (1, 3), sticky_cell_m=25.0)
+    head = repeated_text(many, "test data").splitlines()[0].split()
+    assert head[-3:] == ["1", "3", "endless"]
+    assert "the middle of its 25 m cell answered" in repeated_text(many, "test data")
+
+
+@pytest.mark.parametrize(
+    ("found", "sentence"),
+    [
+        (Membership(30, {}, 1.0), "lists its training points"),
+        (Membership(30, {}, 0.25), "25.0% of the training points stand in the file"),
+        (Membership(4, {}, 0.0), "Not tested: 4 places"),
+        (Membership(30, {"near": HALF}, 0.0), "None of these scores"),
+        (Membership(30, {"near": replace(HALF, value=0.9, low=0.8)}, 0.0), "score 'near' tells"),
+    ],
+)
+def test_a_membership_test_ends_in_a_verdict(found: Membership, sentence: str) -> None:
+    assert sentence in verdict_text(found) == found.verdict == found.as_dict()["verdict"]
+    assert membership_text(found).endswith(found.verdict)
+
+
+def test_what_a_file_tells_fits_in_a_cell_of_a_table() -> None:
+    assert file_tells(None) == file_tells(Membership(4, {}, 0.0)) == "not tested"
+    assert file_tells(Membership(30, {}, 0.25)) == "lists 25% of its training points"
+    assert file_tells(Membership(30, {"near": HALF}, 0.0)) == "≈0.500 [0.400, 0.600]"
+
+
+def test_a_round_says_what_it_has_reached() -> None:
+    learned = {"done": 0.5, "loss": 12.0, "bayes_error": 0.25, "information_bits": 0.125}
+    said = "50% learned: loss 12.0 m², Bayes error 0.2500, 0.1250 bits on training data"
+    assert round_text(learned, unit="m²") == said
+    ended = round_text({**learned, "done": 1.0}, unit="m²")
+    assert ended is not None and ended.splitlines()[1].startswith("proving")
+    assert round_text({"progress": "a column", "seconds": 1.0}, unit="m") is None
+    played = {
+        **{"round": 0, "lattice_m": 75.0, "payoff": 0.5, "loss": 12.0, "accuracy_train": 0.6},
+        **{"accuracy_validation": 0.4, "validation_bayes_error": 0.5},
+    }
+    text = round_text(played, unit="m")
+    assert text is not None and text.startswith("round 1, lattice 75 m: payoff 0.5000, loss 12.0 m")
+
+
+@pytest.mark.parametrize(("bound", "said"), [(0.6, "leaks less than 0.6000"), (0.5, "nothing")])
+def test_a_bound_that_is_only_the_blind_guess_proves_nothing(bound: float, said: str) -> None:
+    gap = Gap("bayes", 0.7, Bounds(bound, None, 9), True, 0.5, 45.0, True)
+    assert said in proved_text(gap, PROBLEM)
+
+
+def test_users_left_out_stand_below_what_all_users_gave(judged: Judgement) -> None:
+    left_out = LeftOutUser("ann", MECHANISM, {"test data": judged}, "")
+    lines = left_out_text([left_out], "test data", judged, name="coin").splitlines()
+    assert lines[0].startswith("coin: left out of training, test data")
+    assert [line.split()[0] for line in lines[1:]] == ["nobody", "ann"]
+
+
+def test_a_comparison_says_who_is_over_the_budget_and_what_the_marks_mean(
+    judged: Judgement,
+) -> None:
+    over = Compared(Contender("over", MECHANISM, max_loss=1.0), judged)
+    about = Compared(Contender("about", MECHANISM), replace(judged, exposed=HALF))
+    text = str(Comparison(DATA, None, (over, about), None))
+    first, second = text.splitlines()[1:3]
+    assert first.split()[1].endswith("!") and "! over its budget here" in text
+    assert "≈50.0%" in second and "!" not in second
+    assert text.count("not tested") == 2 and "guessing blindly errs 0.500" in text
+
+
+def test_a_trade_off_says_who_passes_the_curve_and_in_which_unit() -> None:
+    found = sf.frontier(PROBLEM, np.array([45.0, 60.0]), gap=0.005)
+    inside, better = Placed("inside", 50.0, 0.1, 0.9), Placed("better", 50.0, 0.9, 0.0)
+    text = str(TradeOff(found, (inside, better)))
+    assert "max loss m" in text and "reports on 20 m cells; proved to" in text
+    assert text.endswith(
+        "better: above the curve somewhere, with reports that are not on these cells"
+    )
+    assert "above the curve" not in str(TradeOff(found, (inside,)))
