@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from sfumato.render.endings import ending_sentence
+from sfumato.measure.estimate import Estimate
+from sfumato.render.endings import ending_sentence, warnings_in
 from sfumato.solver.outcome import (
     Calibrated,
     Distillation,
@@ -71,9 +72,27 @@ PLAYED = Played(
             "Learned in 1500 steps without distillation: there are more than 2500 places.",
         ),
         (
-            Ending(facts=replace(LEARNED, keep=0.25, loss=12.0, proof_stopped=True)),
+            Ending(facts=replace(LEARNED, keep=0.05, loss=12.0, proof_stopped=True)),
             "Learned in 1500 steps; the proof was stopped by hand.  The truth's cell is reported"
-            " 25.00% of the time to keep the budget.  It spends 12.0 m of the 173 m.",
+            " 5.00% of the time to keep the budget.  It spends 12.0 m of the 173 m.",
+        ),
+        (
+            Ending(facts=replace(LEARNED, keep=0.25)),
+            "Learned in 1500 steps.  Warning: the truth's cell is reported 25.00% of the time to"
+            " keep the budget: the learning failed; more places or steps may help.",
+        ),
+        (
+            Ending(facts=replace(LEARNED, keep=0.25, instead="the coin")),
+            "Learned in 1500 steps.  On check-ins to come the coin hides better than what was"
+            " learned, so it is returned.",
+        ),
+        (
+            Ending(
+                facts=TruthShare(0.189),
+                over_to_come=(Estimate(383.04, 370.0, 396.0, "estimate"), 300.0),
+            ),
+            "The truth is reported 18.9% of the time.  Warning: on check-ins to come the loss is"
+            " 383.0 m (370.0 to 396.0), over the budget of 300 m.",
         ),
         (
             Ending(Ended.TIME_LIMIT, PLAYED),
@@ -92,6 +111,14 @@ PLAYED = Played(
 )
 def test_an_ending_reads_as_one_plain_sentence(ending: Ending, sentence: str) -> None:
     assert ending_sentence(ending) == sentence
+
+
+def test_warnings_are_found_again_among_the_sentences_of_a_status() -> None:
+    over = (Estimate(383.0, 370.0, 396.0, "estimate"), 300.0)
+    ending = Ending(facts=replace(LEARNED, keep=0.1, loss=12.0), over_to_come=over)
+    keep, loss = warnings_in(ending_sentence(ending))
+    assert "10.00% of the time" in keep and "over the budget of 300 m" in loss
+    assert warnings_in(ending_sentence(Ending(facts=replace(LEARNED, keep=0.0999)))) == []
 
 
 def test_worst_case_limits_say_what_they_cost_and_how_geo_epsilon_was_measured() -> None:

@@ -95,6 +95,13 @@ def test_rounds_are_whole_numbers() -> None:
     assert {"loss, m²", "budget"} <= set(words)
 
 
+def test_the_rounds_of_folds_are_no_part_of_the_curves() -> None:
+    net = [{"round": number, "payoff": 0.1 * number, "loss": 90.0} for number in range(4)]
+    folds = [{"round": number, "done": 0.1, "folds": 4} for number in range(10)]
+    assert history_figure([*folds, *net], 100.0) == history_figure(net, 100.0)
+    assert history_figure(folds, 100.0) is None
+
+
 def test_a_history_without_figures_has_no_curve() -> None:
     assert history_figure([{"round": 1, "note": "x"}], None) is None
 

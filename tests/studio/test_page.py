@@ -175,6 +175,23 @@ def test_the_pages_plane_is_the_librarys(page: Any) -> None:
     assert np.allclose(np.array(told)[:, 2:], points, atol=1e-3)
 
 
+def test_the_progress_of_a_cross_fitted_solver_never_falls(page: Any) -> None:
+    folds = [{"round": part, "done": (part + 1) / 3, "folds": 4} for part in range(3)]
+    net = [{"round": part, "done": (part + 1) / 3, "loss": 90.0} for part in range(3)]
+    told, alone = page.evaluate(
+        """async ([folds, net]) => { const { progressOf } = await import("./static/progress.js");
+        const each = records => records.map((_, at) => progressOf(records.slice(0, at + 1)));
+        return [each([...folds, ...net]), each(net)]; }""",
+        [folds, net],
+    )
+    shares = [one["share"] for one in told]
+    assert shares == sorted(shares) and shares[-1] == pytest.approx(1)
+    assert told[0]["words"] == "1 of 2: cross-fitting on 4 folds, round 1"
+    assert told[-1]["words"] == "2 of 2: learning, round 3"
+    assert [one["share"] for one in alone] == pytest.approx([1 / 3, 2 / 3, 1])
+    assert alone[0]["words"] == "round 1"
+
+
 def test_between_two_budgets_the_bound_is_that_of_the_larger(page: Any) -> None:
     curve = {
         "objective": "bayes",

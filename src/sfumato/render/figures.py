@@ -258,10 +258,18 @@ def bars_figure(
     return _address(draw, (4.4, 1.1 + 0.42 * len(names)))
 
 
+def released_rounds(history: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rounds of the net that is released, without those of the folds that were fitted
+    before."""
+    return [line for line in history if "folds" not in line]
+
+
 def history_figure(
     history: Sequence[dict[str, Any]], max_loss: float | None, *, unit: str = "m"
 ) -> str | None:
-    """Learning curves: payoff, loss and accuracies over the rounds, whichever were recorded."""
+    """Learning curves: payoff, loss and accuracies over the rounds, whichever were recorded; those
+    of folds are left out."""
+    history = released_rounds(history)
     panels = [("payoff",), ("loss",), ("accuracy_train", "accuracy_validation")]
     shown = [
         keys
@@ -369,7 +377,11 @@ def draw_frontier(trade_off: TradeOff, path: Path) -> None:
                 label="the best lies within",
             )
             for number, name in enumerate(names):
-                _place(axes, [one for one in trade_off.placed if one.name == name], key, number)
+                same = [one for one in trade_off.placed if one.name == name]
+                _place(axes, same, key, number)
+                _place_to_come(axes, same, key, number)
+            if trade_off.to_come:
+                _band_to_come(axes, trade_off, key)
             axes.set(xlabel=f"expected loss, {'metres' if unit == 'm' else unit}", ylabel=label)
             _plain(axes)
         # what is proved for one panel may not be for the other: each label once
@@ -396,6 +408,39 @@ def _place(axes: Axes, placed: Sequence[Placed], key: str, number: int) -> None:
         markersize=6,
         label=_short(placed[0].name),
     )
+
+
+def _place_to_come(axes: Axes, placed: Sequence[Placed], key: str, number: int) -> None:
+    """The same mechanism on check-ins to come: hollow, with the intervals of loss and leakage."""
+    for one in placed:
+        if one.to_come is None:
+            continue
+        loss, leakage = one.to_come.loss, getattr(one.to_come, key)
+        axes.errorbar(
+            [loss.value],
+            [leakage.value],
+            xerr=_whiskers([loss]),
+            yerr=_whiskers([leakage]),
+            linestyle="",
+            marker=MARKERS[number % len(MARKERS)],
+            color=COLOURS[1 + number % (len(COLOURS) - 1)],
+            markerfacecolor="white",
+            markersize=6,
+            elinewidth=1,
+            capsize=3,
+        )
+
+
+def _band_to_come(axes: Axes, trade_off: TradeOff, key: str) -> None:
+    """The intervals of the leakage on check-ins to come, from run to run in the order of their
+    losses; and what filled and hollow markers mean."""
+    found = sorted(trade_off.to_come, key=lambda outlook: outlook.loss.value)
+    ends = [getattr(outlook, key) for outlook in found]
+    losses = [outlook.loss.value for outlook in found]
+    low, high = [one.low for one in ends], [one.high for one in ends]
+    axes.fill_between(losses, low, high, color=_INK, alpha=0.12, linewidth=0)
+    for label, face in (("on these check-ins", _INK), ("on check-ins to come", "white")):
+        axes.plot([], [], linestyle="", marker="o", color=_INK, markerfacecolor=face, label=label)
 
 
 def _whiskers(estimates: Sequence[Estimate]) -> np.ndarray | None:

@@ -25,8 +25,16 @@ from sfumato.measure.tables import TABLE_MEASURES
 from sfumato.mechanism.base import Mechanism
 from sfumato.randomness import generator
 from sfumato.render import figures
+from sfumato.render.endings import warnings_in
 from sfumato.render.names import printable
-from sfumato.render.text import left_out_heads, left_out_rows, mark, shown, tables_line
+from sfumato.render.text import (
+    left_out_heads,
+    left_out_rows,
+    mark,
+    shown,
+    tables_line,
+    too_few,
+)
 from sfumato.show import page
 from sfumato.study.compare import Compared, Comparison
 from sfumato.study.record import versions
@@ -58,14 +66,9 @@ def report_html(comparison: Comparison) -> str:
     blind, entropy = float(1 - prior.max()), float(-np.sum(prior * np.log2(prior)))
     groups = best_within_budgets(rows)
     curves = [
-        (
-            row,
-            figures.history_figure(
-                row.contender.history, row.contender.max_loss, unit=row.loss_unit
-            ),
-        )
+        (row, figures.history_figure(rounds, row.contender.max_loss, unit=row.loss_unit), rounds)
         for row in rows
-        if row.contender.history
+        if (rounds := figures.released_rounds(row.contender.history))
     ]
     estimates = (e for row in rows for e in (row.measured.bayes_error, *row.measured.over_grids))
     return rendered(
@@ -74,6 +77,9 @@ def report_html(comparison: Comparison) -> str:
         train=comparison.train,
         region=comparison.region,
         rows=rows,
+        held_out=all(row.held_out for row in rows),
+        warned=[(row, one) for row in rows for one in warnings_in(row.contender.status)],
+        too_few=too_few,
         groups=groups,
         best=[group.best for group in groups if len(group.rows) > 1],
         blind=blind,
@@ -85,7 +91,7 @@ def report_html(comparison: Comparison) -> str:
         worst=[_worst(row) for row in rows],
         left_out=[(row, part) for row in rows for part in _left_out(row)],
         left_out_heads=left_out_heads,
-        curves=[(row, curve) for row, curve in curves if curve is not None],
+        curves=[(row, curve, len(rounds)) for row, curve, rounds in curves if curve is not None],
         measures=[measure.head for measure in TABLE_MEASURES.values()],
         tables=map(tables_line, rows),
         hits=sorted({e.hits for e in estimates if e.hits is not None}),

@@ -706,6 +706,7 @@ def trade_off_text(trade_off: TradeOff) -> str:
             f"{place.loss:.1f}",
             f"{mark(place.kind)}{place.bayes_error:.4f}",
             f"{mark(place.kind)}{place.information_bits:.4f}",
+            *_placed_to_come(place.to_come) * bool(trade_off.to_come),
         ]
         for place in trade_off.placed
     ]
@@ -720,7 +721,9 @@ def trade_off_text(trade_off: TradeOff) -> str:
     notes = f"reports on {found.problem.grid.cell_m:g} m cells; {proved}"
     if any(place.kind != "exact" for place in trade_off.placed):
         notes += "; ≈ estimated from samples"
-    others = text_table(["mechanism", f"loss {unit}", "Bayes error ↑", "info bits ↓"], placed)
+    to_come = (f"to come: loss {unit}", "Bayes error ↑", "info bits ↓") * bool(trade_off.to_come)
+    heads = ["mechanism", f"loss {unit}", "Bayes error ↑", "info bits ↓", *to_come]
+    others = text_table(heads, placed)
     beyond = ""
     if trade_off.beyond:
         beyond = (
@@ -728,3 +731,13 @@ def trade_off_text(trade_off: TradeOff) -> str:
             " reports that are not on these cells"
         )
     return f"{curve}\n{notes}\n\n{others}{beyond}"
+
+
+def _placed_to_come(outlook: Outlook | None) -> tuple[str, str, str]:
+    if outlook is None:
+        return "-", "-", "-"
+    return (
+        shown(outlook.loss, "{:.1f}", interval=True),
+        shown(outlook.bayes_error, interval=True),
+        shown(outlook.information_bits, interval=True),
+    )

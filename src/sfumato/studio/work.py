@@ -95,6 +95,8 @@ def solve_task(task: dict[str, Any], tell: Tell) -> None:
     """Find a mechanism, write its run folder, and beside it P(secret, report) for the page."""
     from sfumato.data.recipe import Recipe
     from sfumato.measure.objective import objective_named
+    from sfumato.render.endings import warnings_in
+    from sfumato.render.text import measured_on, too_few
     from sfumato.solver import SOLVERS, Problem
     from sfumato.studio.preview import save_table
     from sfumato.study.solve import solve_and_save
@@ -141,10 +143,18 @@ def solve_task(task: dict[str, Any], tell: Tell) -> None:
         resume=task.get("resume", False),
     )
     save_table(out, kept.solution.measured.joint)
+    note = ""
+    if kept.to_come is not None:
+        said = (measured_on(kept.to_come), too_few(kept.to_come, task["max_loss"]))
+        note = " ".join(filter(None, said))
     tell(
         {
             "kind": "done",
-            "solution": kept.as_dict(),
+            "solution": {
+                **kept.as_dict(),
+                "warnings": warnings_in(kept.solution.status),
+                "to_come_note": note,
+            },
             "resumable": kept.solution.ending.resumable,
             "cell_m": problem.grid.cell_m,
             "cloud": packed(kept.solution.mechanism.sample(truth, seed=0)),

@@ -12,6 +12,7 @@ from sfumato.data.categories import CategoricalData
 from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError
 from sfumato.measure.exact import bayes_error, mutual_information
+from sfumato.measure.outlook import Outlook
 from sfumato.mechanism.loss import Loss, euclidean
 from sfumato.show import InNotebooks
 from sfumato.solver.baselines import Coin, Laplace
@@ -27,17 +28,20 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class Placed:
-    """A mechanism on the frontier's axes."""
+    """A mechanism on the frontier's axes: on these check-ins and, for a run that knows it, on
+    check-ins to come."""
 
     name: str
     loss: float
     bayes_error: float
     information_bits: float
     kind: str = "exact"
+    to_come: Outlook | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return asdict(self)
+        to_come = None if self.to_come is None else self.to_come.as_dict()
+        return {**asdict(self), "to_come": to_come}
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +62,11 @@ class TradeOff(InNotebooks):
     def __repr__(self) -> str:
         names = ", ".join(dict.fromkeys(place.name for place in self.placed))
         return f"<TradeOff at {len(self.frontier.budgets)} budgets, with {names}>"
+
+    @property
+    def to_come(self) -> tuple[Outlook, ...]:
+        """What to expect of check-ins to come, of the mechanisms that know it."""
+        return tuple(one.to_come for one in self.placed if one.to_come is not None)
 
     @property
     def beside_the_bounds(self) -> list[tuple[Placed, float | None, float | None]]:
@@ -158,4 +167,10 @@ def _placed(run: Run, problem: Problem) -> Placed:
             f"the law of {run.folder} is not known; measure it instead",
             hint=f"sfumato measure {run.folder}",
         )
-    return Placed(run.name, law.loss, bayes_error(law.joint), mutual_information(law.joint))
+    return Placed(
+        run.name,
+        law.loss,
+        bayes_error(law.joint),
+        mutual_information(law.joint),
+        to_come=run.record.to_come,
+    )

@@ -90,12 +90,16 @@ function RunMap({ run, state, sample, setSample, pick, drop, cloud }) {
 
 function Figures({ rows, runs, on }) {
   const about = (estimate, digits) => `${estimate.kind === "estimate" ? "≈" : ""}${estimate.value.toFixed(digits)}`;
-  const over = (row) => row.max_loss !== null && row.loss.value > row.max_loss * (1 + 1e-9);
+  const over = (row) => row.over_by > 0;
+  const overToCome = (row) => row.max_loss !== null && row.to_come.loss.low > row.max_loss * (1 + 1e-9);
+  const toCome = rows.some((row) => row.to_come);
+  const within = (estimate, digits) => `${estimate.value.toFixed(digits)} (${estimate.low.toFixed(digits)} to ${estimate.high.toFixed(digits)})`;
   const gap = (row) => row.proved_on_training_data?.gap;
   return html`<div class="scroll"><table id="figures">
-    <caption>On ${on.name}: ${on.rows.toLocaleString("en")} check-ins of ${on.users.length} users. ↑ higher is more private, ↓ lower is. ≈ estimated from samples, otherwise computed. <span class="nowrap">! over its budget on this data.</span></caption>
-    <thead><tr><th scope="col">mechanism</th><th scope="col">loss, m</th><th scope="col">Bayes error ↑</th><th scope="col">information, bits ↓</th><th scope="col">exposed ↓</th><th scope="col">worst report ↓</th><th scope="col">learnt error ↑</th><th scope="col">gap ↓</th></tr></thead>
+    <caption>On ${on.name}: ${on.rows.toLocaleString("en")} check-ins of ${on.users.length} users. ↑ higher is more private, ↓ lower is. ≈ estimated from samples, otherwise computed. <span class="nowrap">! over its budget on this data.</span>${toCome && " To come: with 95% intervals, cross-fitted on training data or, marked h, measured on held-out check-ins."}</caption>
+    <thead><tr><th scope="col">mechanism</th>${toCome && html`<th scope="col">to come: loss, m</th><th scope="col">to come: Bayes error ↑</th>`}<th scope="col">loss, m</th><th scope="col">Bayes error ↑</th><th scope="col">information, bits ↓</th><th scope="col">exposed ↓</th><th scope="col">worst report ↓</th><th scope="col">learnt error ↑</th><th scope="col">gap ↓</th></tr></thead>
     <tbody>${rows.map((row, at) => html`<tr key=${runs[at].id}><th scope="row">${runs[at].solver}, ${runs[at].max_loss} m</th>
+      ${toCome && (row.to_come ? html`<td class=${overToCome(row) ? "over" : ""}>${within(row.to_come.loss, 1)}${overToCome(row) ? " !" : ""}${row.to_come.folds ? "" : " h"}</td><td>${within(row.to_come.bayes_error, 3)}</td>` : html`<td>–</td><td>–</td>`)}
       <td class=${over(row) ? "over" : ""}>${about(row.loss, 1)}${over(row) ? " !" : ""}</td><td>${about(row.bayes_error, 3)}</td><td>${about(row.information_bits, 3)}</td>
       <td>${percent(row.exposed, 1)}</td><td>${percent(row.worst_report)}</td><td>${row.learnt_error ? about(row.learnt_error, 3) : "–"}</td><td>${gap(row) === null || gap(row) === undefined ? "–" : gap(row).toFixed(4)}</td></tr>`)}</tbody>
   </table></div>

@@ -3,7 +3,8 @@
 import { ask } from "./api.js";
 import { fanOut, stepOf as stepOfFrame } from "./fan.js";
 import { html, useEffect, useMemo, useRef, useState } from "./html.js";
-import { Chart2D, Legend, Lines, NumberField, Select, metres, numberIn } from "./parts.js";
+import { Chart2D, Legend, Lines, NumberField, Select, metres, numberIn, percent } from "./parts.js";
+import { progressOf, released } from "./progress.js";
 import { bestKnown } from "./proof.js";
 
 const REST_MS = 500;
@@ -43,6 +44,7 @@ export function SolvePanel({ state, actions }) {
   const bayes = usable ? bestKnown(state, "bayes", metresNow) : null;
   const information = usable ? bestKnown(state, "information", metresNow) : null;
   const running = live && live.run.state === "running";
+  const learned = released(live?.records ?? []);
   const solver = state.solvers.find((one) => one.name === form.solver);
   const start = () => actions.solve({ solver: form.solver, objective: form.objective, max_loss: metresNow, cell_m: cellM, seed: numberIn(form.seed), time_limit: numberIn(form.time_limit) });
   const stop = () => {
@@ -55,11 +57,11 @@ export function SolvePanel({ state, actions }) {
   };
 
   return html`
-    <section class="stage ${live?.records.length ? "with-curves" : ""}" aria-label="Reports">
+    <section class="stage ${learned.length ? "with-curves" : ""}" aria-label="Reports">
       <${Chart2D} label="Map of reports" bounds=${frame} points=${reports ?? state.cloud} ghost=${reports ? faint : null} size=${reports ? 0.8 : 1} plane=${data.plane} tiles=${state.entered?.tiles} />
       <p class="caption">${live?.cloud ? "Reports of the same check-ins; their true places are faint." : "True places. Reports appear here while a solver works."}</p>
       <${Legend} users=${data.users} />
-      ${live?.records.length > 0 && html`<${Curves} live=${live} bayes=${bestKnown(state, "bayes", live.run.max_loss)} />`}
+      ${learned.length > 0 && html`<${Curves} run=${live.run} records=${learned} bayes=${bestKnown(state, "bayes", live.run.max_loss)} />`}
     </section>
     <section class="side" aria-label="Solve">
       <h2>Budget</h2>
@@ -116,19 +118,30 @@ function Live({ live, running, kept, go }) {
     return () => clearInterval(clock);
   }, [running, live.run.id]);
   const { run, records } = live;
-  const last = records.at(-1);
+  const { share, words } = progressOf(records);
   const found = run.solution;
   return html`<div class="live">
     <h2>${running ? "At work" : "Result"}</h2>
-    ${running && html`<p><progress aria-label="The solver is at work" value=${last?.done}></progress> ${run.solver} at ${run.max_loss} m${last?.folds ? `, fitting ${last.folds} folds` : last ? `, round ${(last.round ?? last.step ?? records.length - 1) + 1}` : ""}, ${seconds} s</p>`}
-    ${found && !running && html`<p id="result">Loss ${metres(found.loss.value)} of ${metres(run.max_loss)}; Bayes error <strong>${found.bayes_error.value.toFixed(3)}</strong>${found.bayes_error.kind === "exact" ? "" : " (estimated)"}; information ${found.information_bits.value.toFixed(3)} bits; ${found.seconds.toFixed(1)} s.</p><p class="quiet">${run.said}</p>`}
+    ${running && html`<p><progress aria-label="The solver is at work" value=${share}></progress> ${run.solver} at ${run.max_loss} m${words && `, ${words}`}, ${seconds} s</p>`}
+    ${found?.to_come && !running && html`<${ToCome} outlook=${found.to_come} note=${found.to_come_note} budget=${run.max_loss} />`}
+    ${found && !running && (found.warnings ?? []).map((sentence) => html`<p class="over" role="alert" key=${sentence}>${sentence}</p>`)}
+    ${found && !running && html`<p id="result">On training data: loss ${metres(found.loss.value)} of ${metres(run.max_loss)}; Bayes error <strong>${found.bayes_error.value.toFixed(3)}</strong>${found.bayes_error.kind === "exact" ? "" : " (estimated)"}; information ${found.information_bits.value.toFixed(3)} bits; ${found.seconds.toFixed(1)} s.</p><p class="quiet">${(found.warnings ?? []).reduce((said, sentence) => said.replace(sentence, ""), run.said)}</p>`}
     ${kept && html`<button type="button" class="go" onClick=${go}>Next: compare →</button>`}
   </div>`;
 }
 
+/** What to expect of check-ins to come: figures with their intervals. */
+function ToCome({ outlook, note, budget }) {
+  const within = (estimate, shown) => `${shown(estimate.value)} (${shown(estimate.low)} to ${shown(estimate.high)})`;
+  const three = (value) => value.toFixed(3);
+  return html`<div id="to-come">
+    <p>On check-ins to come: loss <strong>${within(outlook.loss, metres)}</strong> of ${metres(budget)}; Bayes error <strong>${within(outlook.bayes_error, three)}</strong>; information ${within(outlook.information_bits, three)} bits; exposed ${within(outlook.exposed, (share) => percent(share, 1))}.</p>
+    <p class="quiet">${note} ${Math.round(100 * outlook.confidence)}% intervals.</p>
+  </div>`;
+}
+
 /** Loss against the budget and leakage against the bound, round by round. */
-function Curves({ live, bayes }) {
-  const { run, records } = live;
+function Curves({ run, records, bayes }) {
   const groups = [...new Set(records.map((record) => record.lattice_m ?? null))];
   const looks = ["one", "two", "three"];
   const lines = (value) =>
