@@ -57,15 +57,19 @@ function show(device, policy, found) {
   say("");
 }
 
+function about({ to_come, budget, region }) {
+  const made = `Made for a square of ${(region.side_m / 1000).toFixed(1)} km. `;
+  const limit = budget.max_loss ? ` (budget ${budget.max_loss} m)` : "";
+  if (!to_come || to_come.loss === null)
+    return `${made}How far off reports to come will be${limit}, and how often a guess of who sent one is wrong, was not measured.`;
+  const loss = to_come.loss.value.toFixed(0), error = (100 * to_come.bayes_error.value).toFixed(0);
+  return `${made}Of check-ins to come, expect reports ${loss} m off on average${limit} and the best guess of who sent one to be wrong ${error} % of the time, by ${to_come.from}.`;
+}
+
 async function start() {
   const device = await load(new URL(folder, location.href).href);
   const policy = keeping(device);
-  const { measured, budget, region } = device.manifest;
-  const loss = measured.training.loss.value.toFixed(0), error = (100 * measured.training.bayes_error.value).toFixed(0);
-  $("about").textContent =
-    `Made for a square of ${(region.side_m / 1000).toFixed(1)} km. Reports are ${loss} m off on average` +
-    (budget.max_loss ? ` (budget ${budget.max_loss} m)` : "") +
-    `; the best guess of who sent one is wrong ${error} % of the time, on the data that it was made from.`;
+  $("about").textContent = about(device.manifest);
   $("locate").disabled = false;
   $("locate").addEventListener("click", () => {
     say("Asking your browser …");

@@ -10,6 +10,7 @@ import pytest
 import sfumato as sf
 from sfumato.measure.judge import judge
 from sfumato.mechanism.base import Mechanism
+from sfumato.mechanism.channel import Average
 from sfumato.mechanism.codebook import CodebookNet
 
 CELL_M = 50.0
@@ -50,11 +51,13 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("deploy-runs")
     problem = sf.Problem(sf.four_corners(seed=0).train, max_loss=173, cell_m=CELL_M)
     places = problem.places[:40]
+    even = sf.mechanism.Channel(places, places, np.full((40, 40), 1 / 40))
     given = {
         "net": net(problem.grid),
         "keeping-net": net(problem.grid, keep=0.25),
         "codebook": codebook(problem.grid),
-        "channel": sf.mechanism.Channel(places, places, np.full((40, 40), 1 / 40), nearest=True),
+        "channel": replace(even, average=Average(60.0, 0.004, 1.0 + np.arange(40))),
+        "nearest-channel": replace(even, nearest=True),
         "bare-laplace": sf.mechanism.PlanarLaplace.for_loss(173),
     }
     for solver in (sf.Laplace(), sf.Coin()):

@@ -78,6 +78,29 @@ def test_a_batch_keeps_its_order_and_says_null_outside(served):
     assert found["reports"][2] == served.ask("/v1/geolocate", {"location": places[2]})[1]
 
 
+def test_it_says_once_that_reports_cost_more_than_the_budget(runs, tmp_path):
+    """It cannot take back what it has sent.  No place stands in what it says."""
+    plane = DATA.train.plane
+    assert plane is not None
+    far = np.random.default_rng(0).uniform(1500, 3000, (300, 2))
+    places = [{"lat": lat, "lng": lng} for lat, lng in zip(*plane.to_degrees(far), strict=True)]
+    with serving(runs / "codebook", tmp_path / "log", "--places", "1000") as found:
+        for _ in range(3):
+            assert found.ask("/v1/batch", {"locations": places})[0] == 200
+    said = (tmp_path / "log").read_text()
+    assert said.count("note: reports cost more than the run's budget") == 1
+    assert said.count("\n") == 2 and "48." not in said
+
+
+def test_places_that_a_mechanism_was_not_made_for_have_no_report(runs, tmp_path):
+    with serving(runs / "nearest-channel", tmp_path / "log") as found:
+        status, answer = found.ask("/v1/geolocate", {"location": HERE})
+        assert status == 404 and "not one of the places" in answer["error"]["message"]
+        assert found.ask("/v1/batch", {"locations": [HERE]})[1] == {"reports": [None]}
+    with serving(runs / "nearest-channel", tmp_path / "other", "--new-places", "nearest") as found:
+        assert found.ask("/v1/geolocate", {"location": HERE})[0] == 200
+
+
 def test_accuracy_is_one_number_for_all_places_and_true(served, runs):
     """95 % of reports lie within it; it is the same everywhere, so it tells nothing."""
     found = [

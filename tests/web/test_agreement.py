@@ -13,7 +13,7 @@ import sfumato as sf
 from sfumato.deploy.release import release
 from sfumato.randomness import uniforms
 from tests.browser import launched
-from tests.web.conftest import KINDS
+from tests.web.conftest import KINDS, rule_of
 from tests.web.device import in_node, served
 
 _SAME_M = 1e-6
@@ -40,7 +40,9 @@ def _vectors(folder: Path) -> dict[str, np.ndarray]:
 def test_python(runs, bundles, kind):
     vectors = _vectors(bundles / kind)
     assert len(vectors["truth"]) >= 32
-    found = release(sf.load_run(runs / kind)).mechanism.report(vectors["truth"], vectors["chance"])
+    found = release(sf.load_run(runs / kind), new_places=rule_of(kind)).mechanism.report(
+        vectors["truth"], vectors["chance"]
+    )
     assert np.abs(found - vectors["report"]).max() <= _SAME_M
 
 
@@ -57,7 +59,7 @@ def test_onnx_runtime_with_standard_operators(runs, bundles, kind):
     (found,) = session.run(["report"], {"truth": vectors["truth"], "chance": vectors["chance"]})
     assert np.abs(found - vectors["report"]).max() <= _SAME_M
     # And on many more points; only those within rounding of a border may differ.
-    released = release(sf.load_run(runs / kind))
+    released = release(sf.load_run(runs / kind), new_places=rule_of(kind))
     truth = (uniforms(20_000, 2, seed=3) - 0.5) * released.region.side_m + np.array(
         released.region.centre
     )
@@ -79,7 +81,7 @@ def test_node(runs, bundles, kind):
         + "console.log(JSON.stringify({ reports: device.reportsFor(given.truth, given.chance),"
         " median }));"
     )
-    released = release(sf.load_run(runs / kind))
+    released = release(sf.load_run(runs / kind), new_places=rule_of(kind))
     truth = (uniforms(2000, 2, seed=3) - 0.5) * released.region.side_m + np.array(
         released.region.centre
     )

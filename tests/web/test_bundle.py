@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -9,8 +10,10 @@ import pytest
 import sfumato as sf
 from sfumato.data.recipe import Recipe
 from sfumato.data.write import write_split
-from sfumato.deploy.bundle import export, load_bundle
+from sfumato.deploy.bundle import _expected, export, load_bundle
+from sfumato.deploy.release import budget_of
 from sfumato.errors import FileError, MechanismError
+from sfumato.measure.judge import judge
 from tests.deploy.tables import DATA
 from tests.web.conftest import KINDS
 from tests.web.device import WEB, in_node
@@ -135,6 +138,49 @@ def test_the_manifest_says_what_was_measured_and_proved(tmp_path):
         and manifest["grid"]["cell_m"] == 250
         and "training data" in manifest["accuracy_means"]
     )
+
+
+def test_the_manifest_leads_with_check_ins_to_come_or_says_that_nobody_looked(runs, tmp_path):
+    problem = sf.Problem(DATA.train, max_loss=173, cell_m=250)
+    solution = sf.solve(problem, sf.Coin())
+    solution.save(tmp_path / "bare")
+    expected = export(tmp_path / "bare", tmp_path / "a")["to_come"]
+    assert expected["loss"] is None and "not measured" in expected["why"]
+    assert DATA.test is not None
+    judged = judge(solution.mechanism, DATA.test)
+    solution.save(tmp_path / "tested", test=judged)
+    expected = export(tmp_path / "tested", tmp_path / "b")["to_come"]
+    assert expected["loss"]["value"] == pytest.approx(judged.loss.value)
+    assert expected["from"] == "held-out check-ins" and "why" not in expected
+
+
+@dataclass
+class _Outlook:
+    """What a run tells about check-ins to come."""
+
+    how: str
+
+    def as_dict(self):
+        names = ("loss", "bayes_error", "information_bits", "exposed")
+        figure = {"value": 170.0, "low": 160.0, "high": 182.5}
+        return {
+            "how": self.how,
+            "confidence": 0.95,
+            "checkins": 492,
+            **dict.fromkeys(names, figure),
+        }
+
+
+@pytest.mark.parametrize(
+    ("how", "source"),
+    [("cross-fitted", "folds of its training data"), ("held-out", "held-out check-ins")],
+)
+def test_a_runs_own_estimate_comes_first_and_its_interval_widens_the_budget(runs, how, source):
+    run = sf.load_run(runs / "coin")
+    object.__setattr__(run.record, "to_come", _Outlook(how))
+    found = _expected(run)
+    assert found["loss"]["high"] == 182.5 and found["checkins"] == 492 and found["from"] == source
+    assert budget_of(run).within == 12.5
 
 
 def test_the_certificate_stays_out_of_a_bundle_unless_it_is_asked_for(tmp_path):

@@ -26,6 +26,7 @@ from sfumato.randomness import uniforms
 from tests.deploy.serving import serving
 from tests.deploy.tables import DATA, write_parquet
 from tests.deploy.test_cluster import _cluster
+from tests.web.conftest import rule_of
 from tests.web.device import in_node
 
 _DRAWN = DATA.train.take(np.linspace(0, len(DATA.train) - 1, 200).astype(int))
@@ -61,7 +62,7 @@ def cluster_path(runs, bundles, kind, tmp_path):
 
 
 def onnx_path(runs, bundles, kind, tmp_path):
-    released = release(sf.load_run(runs / kind))
+    released = release(sf.load_run(runs / kind), new_places=rule_of(kind))
     session = onnxruntime.InferenceSession(
         bundles / kind / "mechanism.onnx", providers=["CPUExecutionProvider"]
     )
@@ -118,7 +119,7 @@ _CASES = [
 
 @pytest.mark.parametrize(("path", "kind"), _CASES)
 def test_the_loss_and_the_bayes_error_are_the_mechanisms(runs, bundles, tmp_path, path, kind):
-    released = release(sf.load_run(runs / kind))
+    released = release(sf.load_run(runs / kind), new_places=rule_of(kind))
     assert PLANE is not None
     reports = PLANE.to_metres(*PATHS[path](runs, bundles, kind, tmp_path))
     cost = np.hypot(*(reports - TRUTH).T)

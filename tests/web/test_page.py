@@ -5,6 +5,9 @@ import re
 
 import pytest
 
+import sfumato as sf
+from sfumato.deploy.bundle import export
+from sfumato.measure.judge import judge
 from tests.browser import launched
 from tests.web.device import served
 
@@ -50,6 +53,21 @@ def test_you_are_here_and_the_site_sees_this(bundles, browser):
             page.evaluate("localStorage.length + sessionStorage.length + document.cookie.length")
             == 0
         )
+
+
+def test_the_page_says_what_to_expect_of_check_ins_to_come(bundles, tmp_path, browser):
+    with served(bundles / "laplace") as address:  # a run without held-out figures
+        said = _opened(browser, address).text_content("#about")
+    assert "was not measured" in said and "budget 173 m" in said and "%" not in said
+    data = sf.four_corners(seed=0)
+    coin = sf.solve(sf.Problem(data.train, max_loss=173, cell_m=250), sf.Coin())
+    coin.save(tmp_path / "run", test=judge(coin.mechanism, data.test))
+    manifest = export(tmp_path / "run", tmp_path / "dist", page=True)
+    with served(tmp_path / "dist") as address:
+        said = _opened(browser, address).text_content("#about")
+    loss = manifest["to_come"]["loss"]["value"]
+    assert f"{loss:.0f} m off on average (budget 173 m)" in said and "held-out check-ins" in said
+    assert manifest["measured"]["training"]["loss"]["value"] != loss
 
 
 def test_the_policy_of_the_page_lets_nothing_out(bundles, browser):

@@ -23,9 +23,23 @@ _EXAMPLE = "\b\nExample: sfumato export runs/laplace dist"
     is_flag=True,
     help="Put the run's certificate into the bundle; it tells places of the data.",
 )
+@click.option(
+    "--new-places",
+    type=click.Choice(("average", "nearest", "refuse")),
+    default="average",
+    show_default=True,
+    help="Places that an exact run was not made for: an average over near ones, if the run has one;"
+    " as the nearest one; none.",
+)
 @as_json
 def command(
-    run: Path, target: Path, page: bool, reveal_truths: bool, with_certificate: bool, as_json: bool
+    run: Path,
+    target: Path,
+    page: bool,
+    reveal_truths: bool,
+    with_certificate: bool,
+    new_places: str,
+    as_json: bool,
 ) -> None:
     """Write a bundle for devices: mechanism.onnx, manifest.json and vectors.json.
 
@@ -36,7 +50,12 @@ def command(
 
     with working(f"exporting {run}"):
         manifest = export(
-            run, target, reveal_truths=reveal_truths, with_certificate=with_certificate, page=page
+            run,
+            target,
+            reveal_truths=reveal_truths,
+            with_certificate=with_certificate,
+            new_places=new_places,  # type: ignore[arg-type]
+            page=page,
         )
     if as_json:
         print_json(manifest)
@@ -48,6 +67,13 @@ def command(
     click.echo(
         f"{target}: {manifest['kind']}, {size / 1000:.1f} kB; a site is told an accuracy of"
         f" {manifest['accuracy_m']:g} m"
+    )
+    to_come = manifest["to_come"]
+    click.echo(
+        f"check-ins to come: {to_come['why']}"
+        if to_come["loss"] is None
+        else f"check-ins to come: {to_come['loss']['value']:.0f} m off on average, the best guess"
+        f" wrong {to_come['bayes_error']['value']:.0%} of the time, by {to_come['from']}"
     )
     if manifest["holds_true_locations"]:
         click.echo("this bundle lists true locations")

@@ -79,6 +79,14 @@ _SHOWN = 5  # skipped files named in a note; the record names all
     help="The key of --sticky and --pseudonym; made with mode 600 if it is not there.",
 )
 @click.option(
+    "--new-places",
+    type=click.Choice(("average", "nearest", "refuse")),
+    default="average",
+    show_default=True,
+    help="Places that an exact run was not made for: an average over near ones, if the run has one;"
+    " as the nearest one; none.",
+)
+@click.option(
     "--over-budget",
     is_flag=True,
     help="Write the table although its reports cost more than the run's budget.",
@@ -104,6 +112,7 @@ def command(
     sticky: str | None,
     sticky_cell_m: float | None,
     key: Path | None,
+    new_places: str,
     over_budget: bool,
     cluster: str | None,
     as_json: bool,
@@ -156,6 +165,7 @@ def command(
         keep=keep,
         pseudonym=names,
         outside=outside,  # type: ignore[arg-type]
+        new_places=new_places,  # type: ignore[arg-type]
         over_budget=over_budget,
     )
     with rows_per_second() as progress:

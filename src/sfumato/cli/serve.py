@@ -70,6 +70,14 @@ _KEEP = ("hour", "day", "week", "forever")
     help="Places outside the region.",
 )
 @click.option(
+    "--new-places",
+    type=click.Choice(("average", "nearest", "refuse")),
+    default="average",
+    show_default=True,
+    help="Places that an exact run was not made for: an average over near ones, if the run has one;"
+    " as the nearest one; none.",
+)
+@click.option(
     "--rate",
     type=click.FloatRange(min=0.1),
     default=50.0,
@@ -87,6 +95,7 @@ def command(
     places: int,
     keep: str,
     outside: str,
+    new_places: str,
     rate: float,
 ) -> None:
     """Answer geolocation requests on this machine with reports of a run's mechanism.
@@ -130,7 +139,7 @@ def command(
     if add and token_file is None:
         raise click.UsageError("--client adds to a token file; name it with --token-file FILE")
     loaded = load_run(run)
-    released = release(loaded)
+    released = release(loaded, new_places=new_places)  # type: ignore[arg-type]
     if released.plane is None:
         raise FileError(
             f"{run} is in plane metres; the service speaks degrees: solve with latitude and"
@@ -145,6 +154,7 @@ def command(
         place=None if at is None else _place(at),
         clients=None if token_file is None else read_clients(token_file, add=add),
         places=places,
+        warn=lambda sentence: click.echo(f"note: {sentence}", err=True),
     )
     app = service(released, settings)
     try:

@@ -8,6 +8,7 @@ import numpy as np
 from sfumato.data.samples import Samples
 from sfumato.deploy.release import Release
 from sfumato.errors import SfumatoError
+from sfumato.mechanism.channel import Channel
 from sfumato.study.folder import Run
 
 _SHARE = 0.95
@@ -23,6 +24,9 @@ def accuracy(run: Run, released: Release) -> dict[str, Any]:
     """
     truth = _training(run)
     where = "the run's training data"
+    mechanism = released.mechanism
+    if isinstance(mechanism, Channel) and not mechanism.answers_new:
+        truth, where = mechanism.truths, "the places that the mechanism was made for"
     if truth is None:
         side = np.linspace(-0.5, 0.5, 101) * released.region.side_m
         truth = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2) + np.array(

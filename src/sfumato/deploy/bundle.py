@@ -12,11 +12,12 @@ import numpy as np
 from sfumato.deploy.accuracy import accuracy
 from sfumato.deploy.graphs import graph_of
 from sfumato.deploy.onnx_file import OPSET
-from sfumato.deploy.release import Release, release
+from sfumato.deploy.release import NewPlaces, Release, release, to_come
 from sfumato.deploy.web_files import web_files
 from sfumato.errors import FileError, SfumatoError, arg
 from sfumato.files import folder_beside, plain
 from sfumato.mechanism.base import Mechanism
+from sfumato.mechanism.channel import Channel
 from sfumato.randomness import uniforms
 from sfumato.study.certify import certify_run
 from sfumato.study.folder import Run, load_run
@@ -42,13 +43,15 @@ def export(
     *,
     reveal_truths: bool = False,
     with_certificate: bool = False,
+    new_places: NewPlaces = "average",
     page: bool = False,
 ) -> dict[str, Any]:
     """Write a bundle of a run's mechanism; gives its manifest.
 
     A mechanism whose file would list places of the data (a channel, a remap) is refused unless
     `reveal_truths`. The run's certificate tells places of the data too, and stays out unless
-    `with_certificate`. `page` puts the page and its modules beside the bundle.
+    `with_certificate`. `new_places` says how a mechanism of given places answers others.  `page`
+    puts the page and its modules beside the bundle.
     Lengths in the manifest are in metres, leakage as in run.json.
 
     >>> import sfumato as sf
@@ -61,13 +64,20 @@ def export(
     3860.0
     """
     loaded = load_run(run)
-    released = release(loaded)
+    released = release(loaded, new_places=new_places)
     folder = Path(target)
     if released.mechanism.lists_truths and not reveal_truths:
         raise FileError(
             f"the mechanism of {loaded.folder} lists true locations of its data, and a bundle is"
             " handed out; nothing was written",
             hint=f"{arg('reveal_truths')} exports it all the same",
+        )
+    if isinstance(released.mechanism, Channel) and not released.mechanism.answers_new:
+        raise FileError(
+            f"the mechanism of {loaded.folder} has no answer for places that it was not made for,"
+            " and a device goes to others; nothing was written: solve it again",
+            hint=f"{arg('new_places')} nearest answers them as the nearest known place, which hides"
+            " less than planar Laplace noise",
         )
     if folder.exists():
         raise FileError(f"{folder} exists; name a new folder for the bundle")
@@ -215,8 +225,26 @@ def _manifest(run: Run, released: Release, *, reveal_truths: bool) -> dict[str, 
             "training": {name: run.record.train.get(name) for name in _FIGURES},
             "test": None if test is None else {name: test.get(name) for name in _FIGURES},
         },
+        "to_come": _expected(run),
         "proved": _proved(run),
         "holds_true_locations": reveal_truths and released.mechanism.lists_truths,
+    }
+
+
+def _expected(run: Run) -> dict[str, Any]:
+    """What to expect of check-ins to come: the run's own estimate, else its figures on held-out
+    check-ins, else that nobody has looked."""
+    names = ("loss", "bayes_error", "information_bits", "exposed")
+    told, test = to_come(run), run.record.test
+    if told is not None:
+        stated = {name: told[name] for name in (*names, "confidence", "checkins")}
+        cross = told["how"] == "cross-fitted"
+        return {**stated, "from": "folds of its training data" if cross else "held-out check-ins"}
+    if test is not None:
+        return {**{name: test.get(name) for name in names}, "from": "held-out check-ins"}
+    return {
+        **dict.fromkeys(names),
+        "why": "not measured; figures on training points may be better than what will come",
     }
 
 

@@ -14,7 +14,7 @@ from sfumato.data.grid import Grid
 from sfumato.deploy.onnx_file import Graph
 from sfumato.errors import MechanismError
 from sfumato.mechanism.base import Mechanism
-from sfumato.mechanism.channel import Channel
+from sfumato.mechanism.channel import SAME_M, Channel
 from sfumato.mechanism.codebook import CodebookNet
 from sfumato.mechanism.generator import GeneratorNet
 from sfumato.mechanism.laplace import _SINE, PlanarLaplace
@@ -194,19 +194,28 @@ def _remapped(graph: Graph, mechanism: Remapped, truth: str, chance: str) -> str
 
 
 def _channel(graph: Graph, mechanism: Channel, truth: str, chance: str) -> str:
-    """With the rule for truths that are not in the list (`Channel.extended`), which leaves known
-    ones as they are."""
-    if not mechanism.nearest or mechanism.max_distance is not None:
+    """With the rule for truths that are not in the list (`Channel.extended`)."""
+    if not mechanism.answers_new or mechanism.max_distance is not None:
         raise MechanismError(
-            "a channel can be exported if it answers truths beyond its list (nearest) and has no"
-            " cap; this one does not"
+            "a channel can be exported if it answers truths beyond its list and has no cap; this"
+            " one does not"
         )
     matrix = np.asarray(mechanism.matrix.todense())
     own = np.sqrt(((mechanism.truths[:, None, :] - mechanism.reports[None, :, :]) ** 2).sum(axis=2))
-    row = _nearest(graph, truth, mechanism.truths)
-    law = _rows(graph, matrix, row)
-    wanted = _rows(graph, (matrix * own).sum(axis=1, keepdims=True), row)
+    losses = (matrix * own).sum(axis=1, keepdims=True)
+    square = squared_distances(graph, truth, mechanism.truths)
+    row = graph.add("ArgMin", square, axis=1, keepdims=0)
+    mine = _rows(graph, matrix, row)
     distance = graph.add("Sqrt", squared_distances(graph, truth, mechanism.reports))
+    if mechanism.average is None:
+        law, wanted = mine, _rows(graph, losses, row)
+    else:
+        rule = mechanism.average
+        height = graph.add("Div", square, -2 * rule.bandwidth_m**2)
+        share = _normed(graph, graph.add("Add", height, np.log(rule.weights)[None, :]))
+        mean = graph.add("Log", graph.add("MatMul", share, graph.constant(matrix)))
+        law = _normed(graph, graph.add("Sub", mean, graph.add("Mul", distance, rule.tilt)))
+        wanted = graph.constant(np.array([[losses.max()]]))
     closest = graph.add("ReduceMin", distance, axes=[1], keepdims=1)
     cost = graph.add("ReduceSum", graph.add("Mul", law, distance), np.array([1]), keepdims=1)
     room = graph.add("Sub", cost, closest)
@@ -217,7 +226,17 @@ def _channel(graph: Graph, mechanism: Channel, truth: str, chance: str) -> str:
     mixed = graph.add(
         "Add", graph.add("Mul", law, graph.add("Sub", 1.0, share)), graph.add("Mul", nearest, share)
     )
+    if mechanism.average is not None:
+        least = graph.add("ReduceMin", square, axes=[1], keepdims=1)
+        mixed = graph.add("Where", graph.add("LessOrEqual", least, SAME_M**2), mine, mixed)
     return drawn(graph, mixed, chance, mechanism.reports)
+
+
+def _normed(graph: Graph, height: str) -> str:
+    """Chances in proportion to exp(height), in each row."""
+    highest = graph.add("ReduceMax", height, axes=[1], keepdims=1)
+    raised = graph.add("Exp", graph.add("Sub", height, highest))
+    return graph.add("Div", raised, graph.add("ReduceSum", raised, np.array([1]), keepdims=1))
 
 
 def _codebook(graph: Graph, mechanism: CodebookNet, truth: str, chance: str) -> str:

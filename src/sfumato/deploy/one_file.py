@@ -14,7 +14,7 @@ from sfumato.deploy.csv_table import CsvTable
 from sfumato.deploy.parquet_table import ParquetTable
 from sfumato.deploy.protect import Outside, protect
 from sfumato.deploy.recognise import telling
-from sfumato.deploy.release import Release
+from sfumato.deploy.release import NewPlaces, Release
 from sfumato.deploy.spent import Ledger
 from sfumato.deploy.verify import Noted, Written
 from sfumato.errors import DataError, arg
@@ -31,7 +31,8 @@ class Policy:
     """What is asked for beside the mechanism.
 
     `drop` are columns to leave out; `keep` are columns to let pass although they name the user or
-    tell the place; `pseudonym` gives users new names; `over_budget` lets a table pass whose reports
+    tell the place; `pseudonym` gives users new names; `new_places` is the rule for places that a
+    mechanism of given places has no row for; `over_budget` lets a table pass whose reports
     cost more than the run's budget.
     """
 
@@ -43,6 +44,7 @@ class Policy:
     keep: tuple[str, ...] = ()
     pseudonym: Pseudonym | None = None
     outside: Outside = "refuse"
+    new_places: NewPlaces = "average"
     over_budget: bool = False
 
     def words(self) -> dict[str, Any]:
@@ -258,9 +260,10 @@ def _all_blocks(
     progress: Callable[[int], None] | None,
 ) -> Tally:
     tally = Tally()
-    refused, bad = (
+    refused, bad, new = (
         Refused("places outside the mechanism's region"),
         Refused("no possible coordinates"),
+        Refused("places that the mechanism was not made for"),
     )
     needed = {columns.user, columns.time} - {None}
     known = _users_with_budgets(release, policy, table.names)
@@ -276,6 +279,7 @@ def _all_blocks(
         )
         found = protect(release, first, second, chance=chance, rows=rows, outside=policy.outside)
         bad.note(found.impossible, tally.rows_in)
+        new.note(found.new, tally.rows_in)
         if policy.outside == "refuse":
             refused.note(found.outside, tally.rows_in)
         keep = None
@@ -293,7 +297,7 @@ def _all_blocks(
             found.cost[counted],
             None if known is None else known.of(block)[counted],
         )
-        if not (refused.count or bad.count):
+        if not (refused.count or bad.count or new.count):
             named = None if policy.pseudonym is None else policy.pseudonym.of(rows)
             sink.write(block, found.first, found.second, keep, named)
         if progress is not None:
@@ -309,6 +313,13 @@ def _all_blocks(
         tally.rows_in,
         "say what to do with them",
         hint=f"{arg('outside')} drop, laplace or clamp; sfumato sanitize -h explains",
+    )
+    new.raise_for(
+        table.path.name,
+        tally.rows_in,
+        "solve again for places to come",
+        hint=f"{arg('new_places')} nearest answers them as the nearest known place, which hides"
+        " less than planar Laplace noise",
     )
     return tally
 

@@ -13,6 +13,7 @@ from sfumato.deploy.release import Release
 from sfumato.deploy.spent import draws_of
 from sfumato.errors import DataError, arg
 from sfumato.mechanism.base import Mechanism
+from sfumato.mechanism.channel import Channel
 
 Outside = Literal["refuse", "drop", "laplace", "clamp"]
 POLICIES: tuple[Outside, ...] = ("refuse", "drop", "laplace", "clamp")
@@ -23,8 +24,9 @@ class Protected:
     """Written coordinates, NaN where a row had no place, and which rows are set apart (None for
     none).
 
-    `cost` is the loss of each report and `draw` a number that rows of the same draw share, for the
-    rows that are `counted`: those with a place in the region.
+    `new` are places that the mechanism was not made for and does not answer; their coordinates are
+    NaN, and the caller decides.  `cost` is the loss of each report and `draw` a number that rows of
+    the same draw share, for the rows that are `counted`: those that were answered in the region.
     """
 
     first: np.ndarray
@@ -32,13 +34,15 @@ class Protected:
     missing: np.ndarray | None
     impossible: np.ndarray | None
     outside: np.ndarray | None
+    new: np.ndarray | None
     cost: np.ndarray
     draw: np.ndarray
 
     @property
     def counted(self) -> np.ndarray | slice:
         """The rows that have a loss."""
-        apart = [mask for mask in (self.missing, self.impossible, self.outside) if mask is not None]
+        masks = (self.missing, self.impossible, self.outside, self.new)
+        apart = [mask for mask in masks if mask is not None]
         return ~np.logical_or.reduce(apart) if apart else slice(None)
 
 
@@ -68,6 +72,7 @@ def protect(
         answered = release.region.clamp(
             answered
         )  # the middle of a cell at the edge may lie outside
+    answered, new = _known(release.mechanism, answered)
     reports = _within_cap(release.mechanism, source).report(answered, numbers)
     across, up = release.written(reports)
     off = reports - points
@@ -77,6 +82,12 @@ def protect(
     apart = [mask for mask in (found.missing, found.impossible) if mask is not None]
     if found.outside is not None and outside in ("refuse", "drop"):
         apart.append(found.outside)
+    if new is not None:
+        for mask in (*apart, found.outside if outside == "laplace" else None):
+            if mask is not None:
+                new &= ~mask
+        apart.append(new)
+        distance[new] = 0.0
     for mask in apart:
         across[mask] = up[mask] = np.nan
     if found.outside is not None and outside == "laplace":
@@ -90,9 +101,19 @@ def protect(
         found.missing,
         found.impossible,
         found.outside,
+        new if new is not None and new.any() else None,
         release.budget.costs(distance),
         draws_of(numbers),
     )
+
+
+def _known(mechanism: Mechanism, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """Truths that the mechanism answers, and which of those given it does not (None for none): a
+    known one stands in for each, so that arrays keep their length."""
+    if not isinstance(mechanism, Channel) or mechanism.answers_new:
+        return truth, None
+    new = ~mechanism.knows(truth)
+    return np.where(new[:, None], mechanism.truths[0], truth), new if new.any() else None
 
 
 def _within_cap(mechanism: Mechanism, chance: Chance) -> Mechanism:

@@ -2,9 +2,9 @@
 
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil, log10
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -13,9 +13,12 @@ from sfumato.data.plane import METRES_A_DEGREE, Plane
 from sfumato.deploy.spent import Budget
 from sfumato.errors import FileError
 from sfumato.mechanism.base import Mechanism, mechanism_from_arrays
+from sfumato.mechanism.channel import Channel
 from sfumato.mechanism.wrap import Snapped
 from sfumato.study.folder import Run
 
+NewPlaces = Literal["average", "nearest", "refuse"]
+NEW_PLACES: tuple[NewPlaces, ...] = ("average", "nearest", "refuse")
 _FINENESS = 100  # decimals are as many as tell a hundredth of a cell apart, and no more
 
 
@@ -100,8 +103,9 @@ class Release:
         )
 
 
-def release(run: Run) -> Release:
-    """The mechanism of a run, ready for use.
+def release(run: Run, *, new_places: NewPlaces = "average") -> Release:
+    """The mechanism of a run, ready for use.  `new_places` says how a mechanism that was made for
+    given places alone answers others.
 
     A mechanism whose reports can lie anywhere is snapped to the run's grid: its leakage was
     measured there, and full floating-point noise carries traces of the truth in its last bits.
@@ -111,8 +115,11 @@ def release(run: Run) -> Release:
             f"{run.folder} is about words, not places; only mechanisms of places can be used on"
             " locations"
         )
-    mechanism = run.mechanism
-    if mechanism.rows(np.array([run.region.centre])) is None and not _ends_on_a_grid(mechanism):
+    mechanism = _answering(run.mechanism, new_places)
+    finite = isinstance(mechanism, Channel) or (
+        mechanism.rows(np.array([run.region.centre])) is not None
+    )
+    if not finite and not _ends_on_a_grid(mechanism):
         mechanism = Snapped(mechanism, run.grid)
     try:
         loss = float(run.record.train["loss"]["value"])
@@ -149,8 +156,18 @@ def budget_of(run: Run) -> Budget:
 
 def to_come(run: Run) -> Mapping[str, Any] | None:
     """What the run's record says to expect of check-ins to come; None where it says nothing."""
-    found: Mapping[str, Any] | None = getattr(run.record, "to_come", None)
-    return found
+    found = getattr(run.record, "to_come", None)
+    told: Mapping[str, Any] | None = None if found is None else found.as_dict()
+    return told
+
+
+def _answering(mechanism: Mechanism, new_places: NewPlaces) -> Mechanism:
+    """A channel with the rule that is wanted for places that it has no row for."""
+    if not isinstance(mechanism, Channel):
+        return mechanism
+    average = mechanism.average if new_places == "average" else None
+    chosen = replace(mechanism, average=average, nearest=new_places == "nearest")
+    return chosen.on_plane(mechanism.plane)
 
 
 def _ends_on_a_grid(mechanism: Mechanism) -> bool:

@@ -112,10 +112,11 @@ def sanitize(
     1
     """
     given, wanted = Path(source), Path(target)
+    asked = policy or Policy()
     job = _Job(
-        released=release(load_run(run)),
+        released=release(load_run(run), new_places=asked.new_places),
         chance=chance or Secure(),
-        policy=policy or Policy(),
+        policy=asked,
         source=given,
         target=wanted,
         record=wanted.with_name(wanted.name + ".record.json"),

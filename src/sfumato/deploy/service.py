@@ -31,8 +31,9 @@ from starlette.routing import Route
 from sfumato.data.grid import STICKY_CELL_M, Grid
 from sfumato.deploy.chance import PERIODS, Rows, Sticky
 from sfumato.deploy.clients import Clients
-from sfumato.deploy.protect import Outside, protect
+from sfumato.deploy.protect import Outside, Protected, protect
 from sfumato.deploy.release import Release
+from sfumato.deploy.spent import Budget, Ledger
 from sfumato.errors import ProblemError, arg
 from sfumato.version import __version__
 
@@ -58,6 +59,9 @@ class Settings:
 
     `place` is where this machine is: then every request is answered for it, with the same report
     for all clients, and none may name another.  Without it `clients` must say who may ask.
+
+    `warn` is called once with a sentence when reports cost more than the run's budget by more than
+    chance explains.
     """
 
     accuracy_m: float
@@ -69,6 +73,7 @@ class Settings:
     place: tuple[float, float] | None = None
     clients: Clients | None = None
     places: int = MOST_PLACES
+    warn: Callable[[str], None] | None = None
 
     def __post_init__(self) -> None:
         if self.place is None and self.clients is None:
@@ -182,6 +187,30 @@ class Counted:
         return self.kept.words()
 
 
+@dataclass
+class Watch:
+    """Losses of the reports that were given, as sums alone; says once when they are over the
+    budget."""
+
+    budget: Budget
+    warn: Callable[[str], None] | None
+    _losses: Ledger = field(default_factory=Ledger)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, found: Protected) -> None:
+        """Take reports in."""
+        if self.warn is None:
+            return
+        with self._lock:
+            self._losses.add(found.draw[found.counted], found.cost[found.counted])
+            if self._losses.against(self.budget):
+                self.warn(
+                    "reports cost more than the run's budget: the places that are asked for are"
+                    " unlike those that it was made for"
+                )
+                self.warn = None
+
+
 @dataclass(frozen=True)
 class Client:
     """What the service holds for one client."""
@@ -197,6 +226,7 @@ def service(release: Release, settings: Settings) -> Starlette:
     # that compare theirs would have several draws to average.
     master = os.urandom(32)
     everybody = Bucket(settings.rate)
+    watch = Watch(release.budget, settings.warn)
     names = [""] if settings.clients is None else list(settings.clients.tokens)
     known = {
         name: Client(
@@ -237,6 +267,7 @@ def service(release: Release, settings: Settings) -> Starlette:
             rows=Rows(seconds=seconds),
             outside=settings.outside,
         )
+        watch.add(found)
         lost = np.isnan(found.first) | np.isnan(found.second)
         return [
             (
@@ -269,7 +300,8 @@ def service(release: Release, settings: Settings) -> Starlette:
             raise Refusal(
                 404,
                 "notFound",
-                "the location is outside the region that the mechanism was made for",
+                "the location is outside the region, or not one of the places, that the mechanism"
+                " was made for",
             )
         return _reply(found)
 

@@ -1,28 +1,71 @@
 """A finite channel: a stochastic matrix from given truths to given reports."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
 from scipy.spatial import cKDTree
+from scipy.spatial.distance import cdist
 
 from sfumato.errors import MechanismError
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import ReportRows
 from sfumato.mechanism.loss import euclidean
 
-_SAME_M = 1e-6  # truths this close are the same place
+SAME_M = 1e-6  # truths this close are the same place
+_BLOCK = 2048  # new truths answered at a time: a dense row each
+
+
+@dataclass(frozen=True, eq=False)
+class Average:
+    """How new truths are answered: the mean of the known truths' rows, by weights that fall with
+    the distance (`weights` times a Gaussian of deviation `bandwidth_m`), times exp(-tilt * d) at a
+    report d metres off.
+
+    A wide bandwidth forgets which truth was the nearest, and so whose; the tilt brings the loss
+    back.  `weights` has a number above 0 for each known truth, how often it was seen.
+    """
+
+    bandwidth_m: float
+    tilt: float
+    weights: np.ndarray = field(repr=False)
+
+    def __post_init__(self) -> None:
+        weights = np.array(self.weights, dtype=float).ravel()
+        if not (
+            self.bandwidth_m > 0
+            and np.isfinite([self.bandwidth_m, self.tilt]).all()
+            and np.all(np.isfinite(weights) & (weights > 0))
+        ):
+            raise MechanismError(
+                "an average over truths has a bandwidth and weights above 0; got"
+                f" {self.bandwidth_m} m and {len(weights)} weights"
+            )
+        object.__setattr__(self, "weights", weights)
+
+    def share(self, square: np.ndarray) -> np.ndarray:
+        """The share of each known truth's row, from squared distances (new truths, known ones)."""
+        height = np.log(self.weights) - square / (2 * self.bandwidth_m**2)
+        share = np.exp(height - height.max(axis=1, keepdims=True))
+        return np.asarray(share / share.sum(axis=1, keepdims=True))
+
+    def tilted(self, rows: np.ndarray, distance: np.ndarray) -> np.ndarray:
+        """Rows with nearer reports made likelier."""
+        height = np.log(rows, out=np.full(rows.shape, -np.inf), where=rows > 0)
+        height -= self.tilt * distance
+        height -= height.max(axis=1, keepdims=True)
+        tilted = np.exp(height)
+        return np.asarray(tilted / tilted.sum(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True, eq=False)
 class Channel(Mechanism):
     """P(report | truth) as a matrix: a row a truth, a column a report; each row sums to 1.
 
-    `truths` and `reports` are places in metres.  A truth that is not in the list is refused, or,
-    with `nearest`, answered as the nearest one that is, with just so much of its own nearest report
-    mixed in that its expected distance is no more than that truth's (where its nearest report
-    allows it). `max_distance` is a cap that holds for such truths too: what lies beyond goes to the
-    nearest report.
+    `truths` and `reports` are places in metres.  A truth that is not in the list is answered by the
+    average of the rows of truths near it (`average`), by the row of the nearest one (`nearest`), or
+    refused.  `max_distance` is a cap that holds for such truths too.
 
     >>> places = [[0, 0], [100, 0]]
     >>> swap = Channel(truths=places, reports=places, matrix=[[0.6, 0.4], [0.4, 0.6]])
@@ -35,7 +78,9 @@ class Channel(Mechanism):
     matrix: sparse.csr_matrix = field(repr=False)
     nearest: bool = False
     max_distance: float | None = None
+    average: Average | None = None
     kind = "channel"
+    not_places = ("average", "weights")
 
     def __post_init__(self) -> None:
         truths, reports = (
@@ -74,6 +119,10 @@ class Channel(Mechanism):
             heights + np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)) * 2.0,
         )
         object.__setattr__(self, "_tree", cKDTree(truths))
+        if self.average is not None and len(self.average.weights) != len(truths):
+            raise MechanismError(
+                f"{len(truths)} truths need as many weights; got {len(self.average.weights)}"
+            )
 
     @classmethod
     def identity(cls, places: np.ndarray) -> "Channel":
@@ -81,68 +130,98 @@ class Channel(Mechanism):
         places = np.asarray(places, dtype=float)
         return cls(truths=places, reports=places, matrix=sparse.identity(len(places), format="csr"))
 
-    def _row_of(self, truth: np.ndarray) -> tuple[np.ndarray, bool]:
-        """The row that answers each truth, and whether all of them are in the list."""
+    def knows(self, truth: np.ndarray) -> np.ndarray:
+        """Which truths are in the list."""
+        distance, _ = self._tree.query(truth)  # type: ignore[attr-defined]
+        return np.asarray(distance <= SAME_M)
+
+    @property
+    def answers_new(self) -> bool:
+        """Whether truths that are not in the list are answered."""
+        return self.nearest or self.average is not None
+
+    def _row_of(self, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The nearest row to each truth, and whether it is the truth's own."""
         distance, row = self._tree.query(truth)  # type: ignore[attr-defined]
-        unseen = int((distance > _SAME_M).sum())
-        if unseen and not self.nearest:
+        known = distance <= SAME_M
+        if not (self.answers_new or known.all()):
             raise MechanismError(
-                f"{unseen} truth(s) are not among the {len(self.truths)} that this channel knows;"
-                " give it truths from its own list"
+                f"{int((~known).sum())} truth(s) are not among the {len(self.truths)} that this"
+                " channel knows; give it truths from its own list"
             )
-        return row, not unseen
+        return row, known
 
     def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
         row, known = self._row_of(truth)
-        if not known:
-            return self.extended(truth)._report(truth, chance)
         # Cumulated chances of row r are stored shifted by 2r, so one sorted search serves all rows.
         heights: np.ndarray = self._heights  # type: ignore[attr-defined]
         entry = np.searchsorted(heights, row * 2.0 + chance[:, 0], side="right")
         entry = np.minimum(entry, self.matrix.indptr[row + 1] - 1)
-        return self.reports[self.matrix.indices[entry]]
+        reports = self.reports[self.matrix.indices[entry]]
+        new = np.flatnonzero(~known)
+        for start in range(0, len(new), _BLOCK):
+            some = new[start : start + _BLOCK]
+            law = np.cumsum(self._new_rows(truth[some]), axis=1)
+            passed = (law <= chance[some, :1]).sum(axis=1)
+            reports[some] = self.reports[np.minimum(passed, len(self.reports) - 1)]
+        return reports
 
     def rows(self, truth: np.ndarray) -> ReportRows:
         row, known = self._row_of(truth)
-        if not known:
-            return self.extended(truth).rows(truth)
-        return ReportRows(self.matrix[row], self.reports)
+        if known.all():
+            return ReportRows(self.matrix[row], self.reports)
+        return self.extended(truth).rows(truth)
 
     def extended(self, truth: np.ndarray) -> "Channel":
-        """The channel at other truths, by the rule for truths that are not in the list."""
+        """The channel at other truths, by the rule for those that are not in the list."""
         places = np.unique(truth, axis=0)
-        row = self._tree.query(places)[1]  # type: ignore[attr-defined]
-        flat = self.matrix[row].tocoo()
-        distance = euclidean(places[flat.row], self.reports[flat.col])
-        closest, report = cKDTree(self.reports).query(places)
-        chance = (
-            flat.data
-            if self.max_distance is None
-            else np.where(distance <= self.max_distance * (1 + 1e-12), flat.data, 0.0)
-        )
-        if self.max_distance is not None and not np.all(closest <= self.max_distance * (1 + 1e-12)):
-            far = int((closest > self.max_distance).sum())
-            raise MechanismError(
-                f"{far} truth(s) have no report within {self.max_distance:g} m; this channel cannot"
-                " answer them"
-            )
-        count = len(places)
-        moved = 1 - np.bincount(flat.row, weights=chance, minlength=count)
-        cost = np.bincount(flat.row, weights=chance * distance, minlength=count) + moved * closest
-        own = euclidean(self.truths[row[flat.row]], self.reports[flat.col])
-        wanted = np.bincount(flat.row, weights=flat.data * own, minlength=count)
+        row, known = self._row_of(places)
+        parts = [
+            sparse.csr_matrix(self._new_rows(places[start : start + _BLOCK]))
+            for start in range(0, len(places), _BLOCK)
+        ]
+        keep = sparse.diags(known.astype(float))
+        new = sparse.diags((~known).astype(float))
+        return Channel(places, self.reports, keep @ self.matrix[row] + new @ sparse.vstack(parts))
+
+    def _new_rows(self, places: np.ndarray) -> np.ndarray:
+        """Rows of truths that are not in the list."""
+        distance = cdist(places, self.reports)
+        closest = distance.min(axis=1)
+        allowed = np.ones(distance.shape, dtype=bool)
+        if self.max_distance is not None:
+            allowed = distance <= self.max_distance * (1 + 1e-12)
+            far = int((~allowed.any(axis=1)).sum())
+            if far:
+                raise MechanismError(
+                    f"{far} truth(s) have no report within {self.max_distance:g} m; this channel"
+                    " cannot answer them"
+                )
+        if self.average is None:
+            row = self._tree.query(places)[1]  # type: ignore[attr-defined]
+            law, wanted = np.asarray(self.matrix[row].todense()), self._losses[row]
+        else:
+            share = self.average.share(cdist(places, self.truths, "sqeuclidean"))
+            law = self.average.tilted(np.asarray(share @ self.matrix), distance)
+            wanted = np.full(len(places), self._losses.max())
+        law = np.where(allowed, law, 0.0)
+        # What lies beyond the cap goes to the nearest report, and just so much more of the rest
+        # that the expected distance is no more than wanted, where the nearest report allows it.
+        moved = 1 - law.sum(axis=1)
+        cost = (law * distance).sum(axis=1) + moved * closest
         room = cost - closest
-        share = np.clip(
-            np.divide(cost - wanted, room, out=np.zeros(count), where=room > 1e-9), 0.0, 1.0
-        )
-        kept = sparse.csr_matrix(
-            (chance * (1 - share[flat.row]), (flat.row, flat.col)), shape=flat.shape
-        )
-        left = np.maximum(
-            0.0, 1 - np.asarray(kept.sum(axis=1)).ravel()
-        )  # rounding can take it below 0
-        near = sparse.csr_matrix((left, (np.arange(count), report)), shape=flat.shape)
-        return Channel(places, self.reports, kept + near)
+        more = np.divide(cost - wanted, room, out=np.zeros(len(places)), where=room > 1e-9)
+        law *= 1 - np.clip(more, 0.0, 1.0)[:, None]
+        # rounding can take what is left below 0
+        law[np.arange(len(places)), distance.argmin(axis=1)] += np.maximum(0.0, 1 - law.sum(axis=1))
+        return np.asarray(law / law.sum(axis=1, keepdims=True))
+
+    @cached_property
+    def _losses(self) -> np.ndarray:
+        """The expected distance of each known truth's report, in metres."""
+        flat = self.matrix.tocoo()
+        off = euclidean(self.truths[flat.row], self.reports[flat.col])
+        return np.bincount(flat.row, weights=flat.data * off, minlength=len(self.truths))
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {
@@ -155,6 +234,11 @@ class Channel(Mechanism):
             "data": self.matrix.data,
             "indices": self.matrix.indices,
             "indptr": self.matrix.indptr,
+            "average": np.array(
+                [] if self.average is None else [self.average.bandwidth_m, self.average.tilt],
+                dtype=float,
+            ),
+            "weights": np.array([] if self.average is None else self.average.weights, dtype=float),
         }
 
     @classmethod
@@ -165,10 +249,14 @@ class Channel(Mechanism):
         )
         matrix.check_format(full_check=True)  # else a false index is read from any place of memory
         cap = float(arrays["max_distance"][0]) if len(arrays["max_distance"]) else None
+        # Files of older versions have no average.
+        rule = arrays.get("average", np.array([]))
+        average = Average(float(rule[0]), float(rule[1]), arrays["weights"]) if len(rule) else None
         return cls(
             arrays["truths"],
             arrays["reports"],
             matrix,
             nearest=bool(arrays["nearest"]),
             max_distance=cap,
+            average=average,
         )

@@ -21,6 +21,7 @@ from sfumato.mechanism.channel import Channel
 from sfumato.mechanism.loss import traits_of
 from sfumato.solver.deadline import NEVER, Deadline
 from sfumato.solver.exact.column_generation import Optimum, generate_columns, silent
+from sfumato.solver.exact.new_places import average_for
 from sfumato.solver.exact.plane_proof import OnCells, split_to_keep, split_until, values_off_grid
 from sfumato.solver.exact.refine import Places, solve_on_cells
 from sfumato.solver.exact.smallest_loss import min_loss_given_max_leakage
@@ -258,16 +259,17 @@ def _plane_proof(problem: Problem, optimum: Optimum, deadline: Deadline) -> Plan
 
 
 def channel_of(problem: Problem, mechanism: np.ndarray, reports: np.ndarray) -> Channel:
-    """The law as a channel; places unseen are answered by its rule for them, words unseen are
-    refused."""
+    """The law as a channel; new places are answered by an average over near ones, new categories
+    are refused."""
     if isinstance(problem.samples, CategoricalData):
         return Channel(problem.places, problem.reports[reports], mechanism)
     cap, traits = problem.max_distance, traits_of(problem.loss)
     if cap is not None:
         cap = traits.distance(cap) if traits.grows_with_distance else None
-    return Channel(
+    channel = Channel(
         problem.places, problem.reports[reports], mechanism, nearest=True, max_distance=cap
     )
+    return replace(channel, average=average_for(problem, channel))
 
 
 def verify(problem: Problem, channel: Channel, *, claimed: float) -> None:
