@@ -279,3 +279,12 @@ def test_times_and_counters_on_a_nearly_straight_way_pass(runs, tmp_path, seed):
     }
     source = write_parquet(tmp_path / "in.parquet", pa.table(columns))
     assert sanitize(runs / "laplace", source, tmp_path / "out.parquet")["rows_out"] == ROWS
+
+
+@pytest.mark.parametrize("digits", [400, 308, 25])
+def test_numbers_without_end_in_a_text_are_no_coordinates_and_no_fault(runs, tmp_path, digits):
+    """They are infinite as floats: as whole degrees of a sexagesimal number that was a traceback."""
+    rows = "".join(f"48.85{row}1,2.34{row}1,{'9' * digits} 5 7\n" for row in range(9))
+    (tmp_path / "in.csv").write_text("lat,lon,note\n" + rows)
+    record = sanitize(runs / "laplace", tmp_path / "in.csv", tmp_path / "out.csv")
+    assert record["rows_out"] == 9

@@ -32,6 +32,7 @@ _ROUNDED_REST = 0.3  # of the step between values, where they are rounded: even 
 _ROUNDED_ROWS = 40  # rows below which nothing is said of rounded values and of neighbouring rows
 _ROUNDED_VALUES = 6  # distinct values, likewise
 _LONGEST = 2_000  # letters or bytes of a value that are looked at
+_LARGEST = 1e18  # beyond it a number in a text is no coordinate, in whatever unit
 _MOST_NUMBERS = 16  # numbers of a text that are looked at
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _COMMA = re.compile(r"[0-9]+,[0-9]+")
@@ -348,7 +349,7 @@ def _numbers(text: str) -> list[float]:
     found = [float(part) for part in _NUMBER.findall(text)[:_MOST_NUMBERS]]
     if "," in text and "." not in text:
         found += [float(part.replace(",", ".")) for part in _COMMA.findall(text)[:_MOST_NUMBERS]]
-    return found
+    return [number for number in found if abs(number) < _LARGEST]
 
 
 def _sexagesimal(per_row: list[tuple[int, list[float]]], count: int, truths: _Truths) -> bool:

@@ -180,7 +180,8 @@ class Searched:
         were spread evenly over their range."""
         lowest, highest = (np.floor(edge * _FINE) - 2 for edge in truths.range)
         for scale in (_FINE, 1.0) if self._scales[-1] == _FINE else (_FINE,):
-            scaled = values * scale
+            with np.errstate(over="ignore"):  # a number of 1e308 is no coordinate
+                scaled = values * scale
             some = scaled[(scaled >= lowest) & (scaled <= highest + 4)]
             if not len(some):
                 continue
