@@ -3,9 +3,13 @@ module, service, cluster.
 
 The mechanism's figures are computed from its law; those of the output are estimated from 145 reports
 of each of 55 truths.  A path must lie within the estimator's intervals, widened because thirteen
-cases are judged at once (3.3 deviations in place of 1.96).  Power: noise 10 % too strong would move
-the loss by 17 m, where the interval is about 5 m wide; a path that reported the truth 5 % of the
-time would lower the Bayes error by 0.01 to 0.03 and the loss by 8 m.
+cases are judged at once (3.3 deviations in place of 1.96).
+
+Power, by simulation (20 draws of each kind): sound reports were never refused.  Reports 10 % further
+from the truth, on the grid, move the loss by 8, 20 and 4 m (laplace, net, codebook), where the
+intervals reach 4.5, 4.5 and 3.5 m: caught in 20, 20 and 10 draws.  The truth's cell 5 % of the time
+moves it by 8, 11 and 6 m: caught in all 20 of each (of other seeds one was missed).  The Bayes error alone is coarse: its intervals
+reach 0.055, 0.011 and 0.024, and of these faults it caught 0 to 8 draws in 20.
 """
 
 from dataclasses import replace
@@ -117,17 +121,24 @@ _CASES = [
 ]
 
 
+def off(exact, reports, grid):
+    """Which figures of the reports are not the mechanism's."""
+    cost = np.hypot(*(reports - TRUTH).T)
+    found = judge_reports(SECRET, reports, grid, names=SOME.secrets, cost=cost)
+    wide = 3.3 / 1.96
+    wrong = {}
+    for name in ("loss", "bayes_error"):
+        true, estimate = getattr(exact, name), getattr(found, name)
+        low = estimate.value - wide * (estimate.value - estimate.low)
+        high = estimate.value + wide * (estimate.high - estimate.value)
+        if not (low <= true.high and true.low <= high):
+            wrong[name] = (true, estimate)
+    return wrong
+
+
 @pytest.mark.parametrize(("path", "kind"), _CASES)
 def test_the_loss_and_the_bayes_error_are_the_mechanisms(runs, bundles, tmp_path, path, kind):
     released = release(sf.load_run(runs / kind), new_places=rule_of(kind))
     assert PLANE is not None
     reports = PLANE.to_metres(*PATHS[path](runs, bundles, kind, tmp_path))
-    cost = np.hypot(*(reports - TRUTH).T)
-    exact = judge(released.mechanism, SOME)
-    found = judge_reports(SECRET, reports, released.grid, names=SOME.secrets, cost=cost)
-    wide = 3.3 / 1.96
-    for name in ("loss", "bayes_error"):
-        true, estimate = getattr(exact, name), getattr(found, name)
-        low = estimate.value - wide * (estimate.value - estimate.low)
-        high = estimate.value + wide * (estimate.high - estimate.value)
-        assert low <= true.high and true.low <= high, (path, kind, name, true, estimate)
+    assert not off(judge(released.mechanism, SOME), reports, released.grid)
