@@ -432,9 +432,10 @@ def _place_to_come(axes: Axes, placed: Sequence[Placed], key: str, number: int) 
 
 
 def _band_to_come(axes: Axes, trade_off: TradeOff, key: str) -> None:
-    """The intervals of the leakage on check-ins to come, from run to run in the order of their
-    losses; and what filled and hollow markers mean."""
-    found = sorted(trade_off.to_come, key=lambda outlook: outlook.loss.value)
+    """The intervals of the leakage on check-ins to come, from one cross-fitted run to the next in
+    the order of their losses; and what filled and hollow markers mean."""
+    fitted = [outlook for outlook in trade_off.to_come if outlook.folds]
+    found = sorted(fitted, key=lambda outlook: outlook.loss.value)
     ends = [getattr(outlook, key) for outlook in found]
     losses = [outlook.loss.value for outlook in found]
     low, high = [one.low for one in ends], [one.high for one in ends]

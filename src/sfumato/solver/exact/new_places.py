@@ -43,7 +43,7 @@ def average_for(problem: Problem, channel: Channel) -> Average | None:
     for bandwidth in near * _WIDTHS:
         if tried and bandwidth > wide:
             break
-        found = Average(bandwidth, 0.0, weights)
+        found = Average(float(bandwidth), 0.0, weights)
         rows = np.asarray(found.share(square) @ channel.matrix)
         low, high = -_MOST_TILT, _MOST_TILT
         for _ in range(_HALVINGS):
