@@ -485,3 +485,18 @@ def test_a_mechanism_beyond_the_cap_that_its_record_names_is_called_so(sfumato, 
     assert ended.code == 0, ended.err
     assert ended.document["within_budgets"] is False
     assert "It is over its own cap on the distance" in ended.document["sentence"]
+
+
+def test_the_training_part_alone_proves_what_any_mechanism_can_do(sfumato, places, tmp_path):
+    asked = ("solve", places, "--max-loss", 120, *EXACT, "--out", tmp_path / "run")
+    assert sfumato(*asked).code == 0
+    ended = sfumato("certify", tmp_path / "run", "--data", "train", "--json")
+    assert ended.code == 0, ended.err
+    found = json.loads(ended.out)
+    assert found["kind"] == "population, cross-fitted" and found["confidence"] == 0.95
+    assert 0 < found["judged"] < 45
+    assert 1 / 3 <= found["least_leakage"] <= 1
+    ended = sfumato("certify", tmp_path / "run", "--data", "train")
+    assert "no mechanism on this grid within the budgets" in ended.out
+    refused = sfumato("certify", tmp_path / "run", "--data", "train", "--data-seed", 1)
+    assert refused.code == 2 and "goes with neither" in refused.err

@@ -29,7 +29,8 @@ _EXAMPLE = "\b\nExample: sfumato certify runs/coin"
     "held",
     metavar="HELD-OUT",
     help="Say what holds for check-ins to come, by these, which the run was made without; 'test' is"
-    " the test part of the run's data.",
+    " the test part of the run's data; 'train' proves from the training part, cross-fitted, how"
+    " well any mechanism can do at most.",
 )
 @click.option(
     "--confidence",
@@ -110,15 +111,28 @@ def _to_come(
     as_json: bool,
 ) -> None:
     """What holds for check-ins to come."""
-    from sfumato.study.population import certify_to_come
+    from sfumato.study.population import TRAIN, certify_to_come, cross_fit_run
 
     if again:
         raise click.UsageError("--again checks the certificate itself; it does not go with --data")
+    confidence = 0.95 if confidence is None else confidence
+    if held == TRAIN and not Path(TRAIN).exists():
+        if other is not None or data_seed is not None:
+            raise click.UsageError("--data train goes with neither --with nor --data-seed")
+        with working(f"cross-fitting certificates of {folder}: some minutes"):
+            bound = cross_fit_run(folder, train=train, confidence=confidence)
+        if as_json:
+            print_json(bound.as_dict())
+        else:
+            from sfumato.show import text
+
+            click.echo(text(bound))
+        return
     with working(f"certifying {folder} for check-ins to come"):
         found = certify_to_come(
             folder,
             held,
-            confidence=0.95 if confidence is None else confidence,
+            confidence=confidence,
             other=other,
             train=train,
             data_seed=data_seed or 0,

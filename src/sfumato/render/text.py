@@ -26,6 +26,7 @@ from sfumato.study.certify import Certified, Gap
 from sfumato.study.compare import Compared, Comparison
 from sfumato.study.leave_one_out import LeftOutUser, user_of
 from sfumato.study.measure import Attack, Measured
+from sfumato.study.population import CrossFitted
 from sfumato.study.solve import Kept
 from sfumato.study.trade_off import TradeOff
 
@@ -611,6 +612,22 @@ def _budget(problem: Problem) -> str:
     if problem.max_distance is not None:
         parts.append(f"{in_unit(f'{problem.max_distance:g}', unit)} at most")
     return " and ".join(parts)
+
+
+@show.text.register
+def cross_fitted_text(bound: CrossFitted) -> str:
+    """What no mechanism goes beyond on check-ins to come, proved from the training data alone."""
+    start = (
+        f"On check-ins to come, with {100 * bound.confidence:g} % confidence (by"
+        f" {bound.judged:,} training check-ins, each judged by a certificate made without it):"
+    )
+    if bound.best_error is not None:
+        return f"{start} no mechanism on this grid within the budgets has a Bayes error above" + (
+            f" {bound.best_error:.4f}."
+        )
+    return (
+        f"{start} no mechanism on this grid within the budgets leaks less than {bound.least:.4f}."
+    )
 
 
 @show.text.register

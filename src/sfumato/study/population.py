@@ -35,6 +35,7 @@ from sfumato.study.folder import CERTIFICATE, Run, load_run
 from sfumato.study.question import problem_of
 
 TEST = "test"  # the held-out part of the run's own recipe
+TRAIN = "train"  # its training part, cross-fitted
 _SAME_M = 1e-3  # places this close are one place
 _TIMES = ("time", "timestamp", "datetime", "date", "created_at", "utc")
 _QUICK_TRUTHS = 600  # of a certificate for one block
@@ -352,6 +353,20 @@ def cross_fitted_bound(
         weight,
         made + 1,
     )
+
+
+def cross_fit_run(
+    folder: str | Path, *, train: str | None = None, confidence: float = 0.95
+) -> CrossFitted:
+    """What no mechanism within a run's budgets goes below on check-ins to come, from the run's own
+    training data; `train` says where that lies now, if it moved."""
+    run = load_run(folder)
+    problem = problem_of(run, recipe_of_run(run, train).data()[0], option="train")
+    if problem.min_bayes_error is not None:
+        raise ProblemError("this run asked for the smallest loss; certify a run with a budget")
+    found = cross_fitted_bound(problem, confidence=confidence)
+    assert found is not None  # there is no time limit
+    return found
 
 
 def blocks_of(samples: Samples, folds: int, *, seed: int) -> list[np.ndarray]:
