@@ -64,6 +64,7 @@ class StaticConfig(NamedTuple):
     """What is fixed for the compiler."""
 
     loss: Callable | None  # None is the distance
+    unit_m: float | None  # None: each fold has its own, in its data
     information: bool
     resampled: float
     blend: float
@@ -205,6 +206,7 @@ def _cost(
     config: StaticConfig,
 ) -> tuple[Any, dict]:
     sharpness, information = smoothing
+    unit_m = _unit(data, config)
     truths, table, charges = (
         array[draw["rows"]] for array in (data.truths, data.table.T, data.charges.T)
     )
@@ -214,7 +216,7 @@ def _cost(
     chances = jnp.exp(logs)
     joint = table @ chances
     leaked = leakage(joint, data.gains, sharpness, information)
-    spent = charges @ (chances * _loss(config, data.unit_m, truths, weights.places, distance)).sum(
+    spent = charges @ (chances * _loss(config, unit_m, truths, weights.places, distance)).sum(
         axis=1
     )
     if config.resampled > 0:
@@ -229,7 +231,7 @@ def _cost(
     cost = (
         leaked
         + held
-        + _LIMIT_PENALTY * _beyond_limits(joint, logs, truths * data.unit_m, draw["other"], config)
+        + _LIMIT_PENALTY * _beyond_limits(joint, logs, truths, draw["other"], unit_m, config)
     )
     if data.teacher_law is not None:
         cost += _DISTILLATION * _divergence(data.teacher_law[draw["rows"]], logs, table.sum(axis=0))
@@ -260,12 +262,16 @@ def _redrawn(
     tables = jnp.moveaxis(by_draw * prior[:, None, None], 1, 0)
     leaked = jax.vmap(lambda table: leakage(table, data.gains, *smoothing))(tables).mean()
     cost = (
-        (chances * _loss(config, data.unit_m, moved, weights.places, distance))
+        (chances * _loss(config, _unit(data, config), moved, weights.places, distance))
         .sum(axis=1)
         .reshape(users, -1)
         .mean(axis=1)
     )
     return leaked, data.user_charges @ cost
+
+
+def _unit(data: TrainingData, config: StaticConfig) -> Any:
+    return data.unit_m if config.unit_m is None else config.unit_m
 
 
 def _loss(config: StaticConfig, unit_m: Any, truths: Any, places: Any, distance: Any) -> Any:
@@ -274,7 +280,9 @@ def _loss(config: StaticConfig, unit_m: Any, truths: Any, places: Any, distance:
     return config.loss(truths[:, None, :] * unit_m, places[None, :, :] * unit_m)
 
 
-def _beyond_limits(joint: Any, logs: Any, truths: Any, other: Any, config: StaticConfig) -> Any:
+def _beyond_limits(
+    joint: Any, logs: Any, truths: Any, other: Any, unit_m: Any, config: StaticConfig
+) -> Any:
     """How far the worst-case limits are exceeded, as a smooth penalty; 0 where none is set."""
     beyond = jnp.float32(0.0)
     column = jnp.maximum(joint.sum(axis=0), _LEAST)
@@ -286,7 +294,7 @@ def _beyond_limits(joint: Any, logs: Any, truths: Any, other: Any, config: Stati
             (column * jax.nn.sigmoid((highest - 0.88) * 50)).sum() - 0.9 * config.max_exposed, 0.0
         )
     if config.geo_epsilon is not None:
-        apart = jnp.sqrt(((truths - truths[other]) ** 2).sum(axis=1) + 1e-9)
+        apart = jnp.sqrt(((truths - truths[other]) ** 2).sum(axis=1) + 1e-9) * unit_m
         ratio = jnp.abs(logs - logs[other]).max(axis=1) / apart
         beyond += (jnp.maximum(ratio / config.geo_epsilon - 0.95, 0.0) ** 2).mean()
     return beyond

@@ -18,10 +18,11 @@ class Codebook(CodebookSettings):
     classifier in between: I(X;Z) first, then the problem's own objective, smoothed less and less.
     The leakage (lower is more private) is measured in the objective's unit, the loss in its own.
 
-    >>> Codebook(max_posterior=0.8).places  # the other settings as they are
-    128
-    >>> Codebook.closest().resampled_share  # closest to the bound on the training data
-    0.0
+    >>> Codebook(max_posterior=0.8).made_for  # the other settings as they are
+    'new'
+    >>> from sfumato.data.synthetic import four_corners
+    >>> Codebook(made_for="these").capacity(Problem(four_corners(0).train, max_loss=173)).places
+    256
     """
 
     name = "codebook"

@@ -200,6 +200,7 @@ class CodebookTraining:
             redraws = max(redraws, min(_MOST // per_user, 12, each // per_user))
         return StaticConfig(
             loss=None if traits_of(problem.loss).is_distance else problem.loss,
+            unit_m=self.unit_m if settings.made_for == THESE else None,
             information=problem.objective.scores == "information",
             resampled=self.capacity.resampled_share,
             blend=settings.blend,
