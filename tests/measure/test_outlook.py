@@ -65,13 +65,8 @@ def test_the_bayes_error_reaches_up_to_the_guesses_learnt_on_training_data() -> 
 
 
 def test_categories_are_no_sample() -> None:
-    table = sf.CategoricalData(
-        secrets=("a", "b"),
-        truths=("x", "y"),
-        reports=("x", "y"),
-        table=np.eye(2) / 2,
-        losses=1 - np.eye(2),
-    )
+    joint = sf.data.Joint(np.eye(2) / 2, secrets=("a", "b"))
+    table = sf.CategoricalData(joint, ("x", "y"), ("x", "y"), 1 - np.eye(2))
     solution = sf.solve(sf.Problem(table, max_loss=0.3), sf.Exact())
     assert solution.measured.loss_of_sample is None
     assert Outlook.held_out(solution.measured, Bayes()) is None
