@@ -243,9 +243,9 @@ def test_learning_stopped_by_hand_is_kept_and_says_how_to_go_on(sfumato, tmp_pat
         if "folds" not in line:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("sfumato.cli.solve._say_round", stop)
+    monkeypatch.setattr("sfumato.render.text.round_text", stop)
     ended = sfumato(*SOON_LEARNED, "--out", tmp_path / "run")
-    assert ended.code == 0 and "Stopped by hand at 5%" in ended.out
+    assert ended.code == 130 and "Stopped by hand at 5%" in ended.out
     assert f"--resume {tmp_path / 'run'} in place of --out" in ended.err
 
 
@@ -255,6 +255,7 @@ def test_cross_fitting_stopped_by_hand_is_resumed(sfumato, tmp_path, monkeypatch
 
     with monkeypatch.context() as patch:
         patch.setattr("sfumato.render.text.round_text", stop)
+        patch.setattr("os._exit", sys.exit)  # this process goes on
         ended = sfumato(*SOON_LEARNED, "--out", tmp_path / "run")
     assert ended.code == 130 and not (tmp_path / "run" / "run.json").exists()
     assert f"--resume {tmp_path / 'run'} in place of --out" in ended.err

@@ -45,7 +45,7 @@ def quick(runs, tmp_path_factory):
     loaded = release(sf.load_run(runs / "laplace"))
     patch = pytest.MonkeyPatch()
     patch.setattr(module, "load_run", lambda run: None)
-    patch.setattr(module, "release", lambda run: loaded)
+    patch.setattr(module, "release", lambda run, new_places: loaded)
     # Pages as they are, so that a search of the file's bytes sees all values.
     patch.setattr(parquet, "ParquetWriter", partial(parquet.ParquetWriter, compression="none"))
     shared = Path("/dev/shm")

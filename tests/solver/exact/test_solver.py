@@ -1,5 +1,6 @@
 """The exact solver as a user meets it: problems in, channels with proofs out."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -154,12 +155,13 @@ def test_a_bayes_error_asked_for_goes_with_no_budget_and_no_other_objective() ->
         )  # three equal users: nobody can do better than 2/3
 
 
-def test_unseen_truths_are_answered_as_the_nearest_known_one_and_cost_no_more() -> None:
+def test_by_the_rule_of_the_nearest_place_unseen_truths_cost_no_more_than_it() -> None:
     """The documented rule: no dearer than the nearest known truth, unless even the nearest report
     is further away."""
     problem = on_square(max_loss=70.0, max_distance=150.0)
-    channel = solve(problem, GRID_ONLY).mechanism
-    assert isinstance(channel, Channel)
+    found = solve(problem, GRID_ONLY).mechanism
+    assert isinstance(found, Channel) and found.average is not None
+    channel = replace(found, nearest=True, average=None)
     held = np.clip(three_users(seed=9, points=20).truth, -150, 330)
     rows = channel.rows(held)
     distance = euclidean(held[:, None, :], rows.places[None, :, :])
