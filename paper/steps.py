@@ -11,6 +11,7 @@ from paper.experiments import EPOCHS, EXPERIMENTS, SEEDS
 from paper.runs import (
     ablation,
     alice_and_bob,
+    coverage,
     cross_entropy,
     draws,
     game_tables,
@@ -221,6 +222,7 @@ def steps(seeds: tuple[int, ...] = SEEDS, *, quick: bool = False) -> list[Step]:
         Step("further draws", 25.0 * len(further), _with_rows("draws.json", further), draws.main),
         *(_game("paper", number, seed) for number in (2, 1, 4, 3) for seed in seeds),
         Step("cross entropy", 1500, _further_seeds, cross_entropy.main),
+        Step("coverage", 150, _there("coverage.json"), coverage.main),
         Step("precision", 25, _there("precision.json"), precision.main),
         Step("ten users", 600, _there("ten_users.json"), ten_users.main),
         Step("side claims", 80.0 * games, _side_claims, ablation.main),

@@ -21,6 +21,7 @@ from matplotlib.image import imread
 
 from paper.experiments import RESULTS, ROOT
 from paper.pages import (
+    coverage,
     game,
     game_figures,
     laplace,
@@ -52,6 +53,7 @@ PAGES: dict[
     "game.md": (("alice_and_bob.json",), game.page),
     "overlap.md": (("overlap.json",), overlap.page),
     "to_come.md": (("to_come.json",), to_come.page),
+    "coverage.md": (("coverage.json",), coverage.page),
     "README.md": (
         (
             "laplace.json",
@@ -72,6 +74,8 @@ def build(folder: Path) -> list[str]:
     cannot be drawn here."""
     left = game_figures.main(folder)
     summary_figures.main(folder)
+    if (folder / "coverage.json").exists():
+        coverage.figure(folder)
     for name, (needed, page) in PAGES.items():
         if all((folder / one).exists() for one in needed):
             write_text(folder / name, page(folder))

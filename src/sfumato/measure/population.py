@@ -349,7 +349,7 @@ def certify_population(
     loss, farthest, above = mean_loss(losses, users_of(held, shares), known, some, 2 * each)
     most, on_grid = None, True
     if judged is not None and learned is not None:
-        expected = learned.spreads() * held.counts / np.maximum(some.counts, 1)
+        expected = learned.spreads * held.counts / np.maximum(some.counts, 1)
         most = at_most(judged, objective, held.secrets, each, expected)
         on_grid = bool(np.all(np.abs(problem.grid.snap(judged.places) - judged.places) <= 1e-6))
     average = problem.max_loss is not None and problem.user_limits is None

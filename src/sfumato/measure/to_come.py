@@ -10,6 +10,7 @@ given.  docs/concepts/check-ins-to-come.md has the proofs.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -167,6 +168,7 @@ class RowsAt:
         )
         return np.asarray((weighed @ self.rows).todense())
 
+    @cached_property
     def spreads(self) -> np.ndarray:
         """For each user what no set of reports spreads more than."""
         found = np.zeros(len(self.users.shares))
@@ -228,7 +230,7 @@ def at_most(
     scale = high - low
     scaled = upper_best_response(
         (plug_in - low) / scale + judged.within,
-        judged.spreads() + 3 * judged.within * users.counts,
+        judged.spreads + 3 * judged.within * users.counts,
         users,
         delta=delta,
         expected=expected,
@@ -304,7 +306,7 @@ def figures_to_come(
     judged = RowsAt.of(mechanism, held, shares)
     learned = RowsAt.of(mechanism, train, shares)
     known = _on_places(learned.table(), learned.places, judged.places)
-    expected = learned.spreads() * held.counts / np.maximum(train.counts, 1)
+    expected = learned.spreads * held.counts / np.maximum(train.counts, 1)
     table = judged.table()
     joint = Joint(table / table.sum(), secrets=held.secrets)
     ends = {}
