@@ -509,7 +509,7 @@ def comparison_text(comparison: Comparison) -> str:
 
 
 def _heads_to_come(unit: str | None) -> tuple[str, str]:
-    return in_unit("to come: loss", unit or ""), "Bayes error ↑"
+    return in_unit("to come: loss", unit or ""), "to come: Bayes error ↑"
 
 
 def figures_to_come(row: Compared, loss_form: str = "{:.1f}") -> tuple[str, str]:
