@@ -30,7 +30,7 @@ def net(grid: sf.Grid, *, keep: float = 0.0) -> Mechanism:
 
 
 def codebook(grid: sf.Grid) -> Mechanism:
-    """A small codebook net with weights by seed: 120 cells near the middle."""
+    """A small codebook net with weights by seed: 120 cells near the middle, squares far off."""
     random = np.random.default_rng(2)
     middle = grid.snap(np.zeros((1, 2)))[0]
     near = grid.centres()[np.abs(grid.centres() - middle).max(axis=1) <= 400]
@@ -40,7 +40,14 @@ def codebook(grid: sf.Grid) -> Mechanism:
         (random.normal(0.0, 0.4, size), random.normal(0.0, 0.3, size[1])) for size in sizes
     )
     return CodebookNet(
-        places, layers, random.normal(0.0, 1.0, (2, 2)), grid, unit_m=200.0, slope=0.012, keep=0.05
+        places,
+        layers,
+        random.normal(0.0, 1.0, (2, 2)),
+        grid,
+        unit_m=200.0,
+        slope=0.012,
+        keep=0.05,
+        far=sf.Grid(cell_m=5 * grid.cell_m, corner=grid.origin),
     )
 
 
