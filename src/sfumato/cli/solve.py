@@ -132,7 +132,7 @@ def command(
     from sfumato.solver.outcome import Ended
     from sfumato.study.certify import gaps_of
     from sfumato.study.folder import check_target
-    from sfumato.study.population import cross_fit_run
+    from sfumato.study.population import check_folds, cross_fit_run
     from sfumato.study.solve import solve_and_save
 
     solver = solver or (DEFAULT if losses is None and min_bayes_error is None else "exact")
@@ -147,6 +147,8 @@ def command(
     recipe = recipe_of(source, options, losses=losses)
     data, held_out = recipe.data()
     say_notes(data.notes)
+    if bound_to_come:
+        check_folds(data)
     if loss is not None and isinstance(data, CategoricalData):
         raise click.UsageError("--loss is for places; the losses of categories are in their table")
     problem = Problem(
