@@ -328,6 +328,10 @@ def _repeated_notes(many: Repeated, unit: str) -> list[str]:
             f"Answering middles costs {in_unit(f'{many.middle_loss:.1f}', unit)} on average."
         )
     notes.append(
+        f"The two users who are told apart most easily overlap by {many.overlap:.3f} per report"
+        " (1: never told apart)."
+    )
+    notes.append(
         "Keeping reports does not cover other periods and other places: each brings a report of"
         " its own."
     )
