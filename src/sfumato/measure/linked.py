@@ -6,15 +6,27 @@ rho(x,x') = sum_z sqrt(q_x(z) q_x'(z)), is 1 where no number of reports tells th
 one report does; it is multiplied by itself with every further report.
 """
 
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import numpy as np
 
 from sfumato.data.joint import Joint
 from sfumato.errors import ProblemError
+from sfumato.measure.estimate import Estimate
 
 Pairs = tuple[np.ndarray, np.ndarray]  # the first and the second user of each pair
 PerUserPair = Annotated[np.ndarray, "users users"]
+
+
+@dataclass(frozen=True)
+class Linked:
+    """What is left of a user when `reports` reports are seen together: the Bayes error, and the
+    least overlap of two users per report.  Higher is more private, both."""
+
+    reports: int | Literal["endless"]
+    bayes_error: Estimate
+    overlap: float
 
 
 def pairs_of(prior: np.ndarray) -> Pairs:

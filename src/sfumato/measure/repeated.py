@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations_with_replacement
 from math import comb
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
@@ -18,7 +18,7 @@ from sfumato.errors import ProblemError
 from sfumato.files import array_hash
 from sfumato.measure.estimate import Estimate, estimate_mean, wilson
 from sfumato.measure.exact import bayes_error
-from sfumato.measure.linked import least_overlap
+from sfumato.measure.linked import Linked, least_overlap
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.loss import Loss, euclidean
 from sfumato.mechanism.rows import RowsOnDemand, rows_of_secrets
@@ -26,7 +26,7 @@ from sfumato.randomness import generator
 
 COUNTS = (1, 2, 5, 10, 50)
 DRAWS = 4000
-_MOST_COUNT = 10_000
+MOST_COUNT = 10_000
 _FEWEST_DRAWS = 200
 _MOST_LOOKUPS = 1.5e9  # draws times reports times truths: about ten seconds
 _MOST_PRODUCTS = 2e6  # lists of reports times truths (or reports of a list) that are held
@@ -154,10 +154,24 @@ def linked_bayes_error(
     )
 
 
+def linked_figures(seen: Joint, reports: int | Literal["endless"]) -> Linked:
+    """Bayes error and least overlap of linked reports, from P(secret, report).
+
+    >>> seen = Joint(np.array([[0.3, 0.2], [0.2, 0.3]]), places=np.eye(2))
+    >>> linked_figures(seen, "endless").bayes_error.value, round(linked_figures(seen, 3).overlap, 3)
+    (0.0, 0.98)
+    """
+    if reports != "endless":
+        return Linked(reports, linked_bayes_error(seen, (reports,))[0], least_overlap(seen))
+    before = Joint(np.diag(seen.prior), secrets=seen.secrets)
+    error = endless_bayes_error(before, rows_of_secrets(seen))
+    return Linked(reports, Estimate.exact(error, errs="for endless reports"), least_overlap(seen))
+
+
 def _checked(counts: Sequence[int]) -> tuple[int, ...]:
-    if not counts or not all(1 <= count <= _MOST_COUNT and count == int(count) for count in counts):
+    if not counts or not all(1 <= count <= MOST_COUNT and count == int(count) for count in counts):
         given = ", ".join(map(str, counts)) or "none"
-        raise ProblemError(f"numbers of reports are whole, from 1 to {_MOST_COUNT}; got {given}")
+        raise ProblemError(f"numbers of reports are whole, from 1 to {MOST_COUNT}; got {given}")
     return tuple(sorted({int(count) for count in counts}))
 
 

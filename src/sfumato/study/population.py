@@ -404,7 +404,7 @@ def _quick_certificate(problem: Problem, *, seed: int, deadline: Deadline) -> Ce
     optimum = best_within(small, gap=_QUICK_GAP, deadline=deadline)
 
     def at(factor: float) -> Certificate:
-        proof = Proof(small.reports, optimum.scores, optimum.multipliers * factor)
+        proof = Proof(small.report_places, optimum.scores, optimum.multipliers * factor)
         return Certificate.of(problem, proof)
 
     others = np.setdiff1d(np.arange(len(samples)), rows)

@@ -56,6 +56,7 @@ class Point:
     leakage: float
     bound: float
     steps: int
+    pair_weights: np.ndarray | None = None  # of linked reports
 
 
 def solve_restricted(

@@ -5,7 +5,8 @@ A report z is worth nothing to the optimum if some scores s_z make every truth's
 that truth's value u_w. If each truth has one owner x the least such scores are
 s(x) = max over truths of x of [ v_w - lambda d(w,z) ]_+  (information: c(x) = p(x) max exp(...)),
 and they exist iff they sum to at most 1. Shared truths need a tiny convex program per report, many
-at once (`least_scores`): given what each truth needs at z, find scores with
+at once (`least_scores`; for linked reports `likelihoods_for` takes each owner's need alone, which
+only loosens the bound): given what each truth needs at z, find scores with
 P(.|w) . s_z >= need(w,z) - theta  for all w and the least theta. theta <= 0 proves that z cannot
 help.
 """
@@ -15,12 +16,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.solver.exact.linked_point import weight_table
 from sfumato.solver.exact.task import Charges, Limits, PerPair, PerTruth, Shares, Task, Weights
 
 _BATCH = (100, 400)  # reports added per round, at least and at most; between them 1 % of all
 # of the prior in each posterior: keeps its logarithm finite and costs at most this much of the
 # bound
 _MIX = 1e-11
+_HALVINGS = 30  # of what likelihoods fall short by
 _PRECISION = 1e-5  # theta is found to about this; what is missed only loosens the bound
 
 Allowed = Callable[[np.ndarray], np.ndarray | None]  # a loss table -> which pairs, None for all
@@ -120,7 +123,7 @@ def least_costs(
     return floor
 
 
-def _spread(task: Task, worst: np.ndarray, price_of_loss: float) -> np.ndarray:
+def spread_out(task: Task, worst: np.ndarray, price_of_loss: float) -> np.ndarray:
     """Reports that miss most, no two closer (in loss) than what the miss is worth."""
     batch = int(np.clip(task.report_count // 100, *_BATCH))
     candidates = np.argsort(-worst)[:4000]
@@ -167,7 +170,7 @@ def price(
         shares[indices] = found
         worst[indices] = np.max((values[:, None] - cost) / mass[:, None], axis=0)
         floor = np.minimum(floor, cost.min(axis=1))
-    wanted = _spread(task, worst, float(np.sum(price_of_loss)))
+    wanted = spread_out(task, worst, float(np.sum(price_of_loss)))
     return shares, float(floor.sum() - multipliers @ budgets.limits), wanted
 
 
@@ -191,6 +194,8 @@ def scores_for(task: Task, need: PerPair) -> Shares:
     if task.gains is not None:
         return least_scores(conditional, need)
     asked = np.stack([need[row > 0].max(axis=0) for row in task.joint], axis=1)
+    if task.pair_weights is not None:
+        return likelihoods_for(weight_table(task.pair_weights, len(task.joint)), task.prior, asked)
     asked = task.prior * np.exp(asked) if task.information else np.maximum(asked, 0.0)
     total = asked.sum(axis=1, keepdims=True)
     spare = np.maximum(1 - total, 0.0)
@@ -202,7 +207,9 @@ def scores_for(task: Task, need: PerPair) -> Shares:
 
 
 def _positive(task: Task, shares: np.ndarray) -> np.ndarray:
-    """For information, posteriors without zeros; other shares as they are."""
+    """For information and linked reports, shares without zeros; others as they are."""
+    if task.pair_weights is not None:
+        return np.maximum(shares, _MIX * shares.max(axis=1, keepdims=True))
     return (1 - _MIX) * shares + _MIX * task.prior if task.information else shares
 
 
@@ -210,11 +217,47 @@ def cost_of(
     task: Task, shares: Shares, loss: PerPair, price_of_loss: PerTruth, allowed: PerPair | None
 ) -> PerPair:
     """sum_x p(x,w) s_z(x) + price times loss, truths x reports; infinite where not allowed."""
-    cost = task.weights @ (np.log(shares / task.prior) if task.information else shares).T
+    scores = np.log(shares / task.prior) if task.information else shares
+    if task.pair_weights is not None:
+        scores = linked_scores(
+            weight_table(task.pair_weights, len(task.joint)), task.prior, np.sqrt(shares)
+        )
+    cost = task.weights @ scores.T
     cost += price_of_loss[:, None] * loss
     if allowed is not None:
         cost[~allowed] = np.inf
     return cost
+
+
+def linked_scores(weights: np.ndarray, prior: np.ndarray, roots: Shares) -> Shares:
+    """The scores of likelihoods, given as their roots: sum_x' m (1 - t(x')/t(x)) / 2p(x)."""
+    return (weights.sum(axis=1) - roots @ weights / roots) / (2 * prior)
+
+
+def likelihoods_for(weights: np.ndarray, prior: np.ndarray, asked: Shares) -> Shares:
+    """Likelihoods whose scores are `asked` at least, or short of it by as little for all users.
+
+    With a = sum m - 2p asked the roots t must have  m t <= a t,  so they exist iff the largest
+    eigenvalue of m between the inverse roots of a is at most 1; t is then its vector.
+    """
+    room = weights.sum(axis=1) - 2 * prior * asked
+    room = np.where(np.isfinite(room), room, room[np.isfinite(room)].max(initial=1.0) * 1e3)
+    low = np.maximum(-np.min(room / (2 * prior), axis=1), 0.0)  # a must stay above 0
+    high = low + weights.sum() / (2 * prior).min() + 1e-9
+
+    def vectors(short: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        inverse = 1 / np.sqrt(np.maximum(room + 2 * prior * short[:, None], 1e-12))
+        length, basis = np.linalg.eigh(inverse[:, :, None] * weights * inverse[:, None, :])
+        return length[:, -1], inverse * np.abs(basis[:, :, -1])
+
+    short = low + 1e-9
+    for _ in range(_HALVINGS):
+        fits = vectors(short)[0] <= 1
+        high, low = np.where(fits, short, high), np.where(fits, low, short)
+        short = 0.5 * (low + high)
+    likelihood = vectors(high)[1] ** 2
+    likelihood = np.maximum(likelihood, _MIX * likelihood.max(axis=1, keepdims=True))
+    return likelihood / likelihood.sum(axis=1, keepdims=True)
 
 
 def least_scores(conditional: Weights, need: PerPair, prior: np.ndarray | None = None) -> Shares:
