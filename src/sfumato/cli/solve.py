@@ -1,7 +1,7 @@
 """sfumato solve"""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 
@@ -21,6 +21,7 @@ from sfumato.cli.options import (
     working,
 )
 from sfumato.cli.settings import solver_from, solver_options
+from sfumato.measure.linked import Reports
 from sfumato.mechanism.loss import LOSSES, traits_of
 from sfumato.solver import DEFAULT, SOLVERS, Problem
 
@@ -118,7 +119,7 @@ def command(
     user_max_loss: dict[str, float] | None,
     max_distance: float | None,
     min_bayes_error: float | None,
-    reports: int | Literal["endless"],
+    reports: Reports,
     objective: str,
     solver: str | None,
     cell_m: float | None,

@@ -7,7 +7,7 @@ one report does; it is multiplied by itself with every further report.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from sfumato.data.joint import Joint
 from sfumato.errors import ProblemError
 from sfumato.measure.estimate import Estimate
 
+ENDLESS: Final = "endless"
+Reports = int | Literal["endless"]  # seen together
 Pairs = tuple[np.ndarray, np.ndarray]  # the first and the second user of each pair
 PerUserPair = Annotated[np.ndarray, "users users"]
 
@@ -24,7 +26,7 @@ class Linked:
     """What is left of a user when `reports` reports are seen together: the Bayes error, and the
     least overlap of two users per report.  Higher is more private, both."""
 
-    reports: int | Literal["endless"]
+    reports: Reports
     bayes_error: Estimate
     overlap: float
 
@@ -57,6 +59,19 @@ def least_overlap(joint: Joint) -> float:
     1.0
     """
     return float(np.min(overlaps(joint)[pairs_of(joint.prior)], initial=1.0))
+
+
+def linked_leakage(joint: Joint, count: int) -> float:
+    """What `count` linked reports tell, by overlaps: 1 - sum over pairs of sqrt(pp') rho^n, divided
+    by what that sum is where no report tells anything.  From 0 to 1; lower is more private.
+
+    >>> linked_leakage(Joint.uniform(secrets=3, places=2), 10) < 1e-12
+    True
+    """
+    prior = joint.prior
+    first, second = pairs_of(prior)
+    weights = np.sqrt(prior[first] * prior[second])
+    return 1 - float(weights @ overlaps(joint)[first, second] ** count / weights.sum())
 
 
 def linked_bounds(joint: Joint, count: int) -> tuple[float, float]:

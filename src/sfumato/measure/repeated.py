@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations_with_replacement
 from math import comb
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
@@ -18,7 +18,7 @@ from sfumato.errors import ProblemError
 from sfumato.files import array_hash
 from sfumato.measure.estimate import Estimate, estimate_mean, wilson
 from sfumato.measure.exact import bayes_error
-from sfumato.measure.linked import Linked, least_overlap
+from sfumato.measure.linked import ENDLESS, Linked, Reports, least_overlap
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.loss import Loss, euclidean
 from sfumato.mechanism.rows import RowsOnDemand, rows_of_secrets
@@ -154,14 +154,14 @@ def linked_bayes_error(
     )
 
 
-def linked_figures(seen: Joint, reports: int | Literal["endless"]) -> Linked:
+def linked_figures(seen: Joint, reports: Reports) -> Linked:
     """Bayes error and least overlap of linked reports, from P(secret, report).
 
     >>> seen = Joint(np.array([[0.3, 0.2], [0.2, 0.3]]), places=np.eye(2))
     >>> linked_figures(seen, "endless").bayes_error.value, round(linked_figures(seen, 3).overlap, 3)
     (0.0, 0.98)
     """
-    if reports != "endless":
+    if reports != ENDLESS:
         return Linked(reports, linked_bayes_error(seen, (reports,))[0], least_overlap(seen))
     before = Joint(np.diag(seen.prior), secrets=seen.secrets)
     error = endless_bayes_error(before, rows_of_secrets(seen))

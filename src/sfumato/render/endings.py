@@ -47,11 +47,11 @@ def linked_sentence(linked: Linked, *, on: str = "") -> str:
 
     >>> from sfumato.measure.estimate import Estimate
     >>> linked_sentence(Linked(10, Estimate(0.11, 0.1, 0.12, "estimate"), 0.8))
-    'Made for 10 reports seen together: Bayes error ≈0.110, least overlap of two users 0.8000.'
+    'For 10 reports seen together: Bayes error ≈0.110, least overlap of two users 0.8000.'
     """
     error = linked.bayes_error
     value = f"{'' if error.kind == 'exact' else '≈'}{error.value:.3f}"
-    start = "The same" if on else f"Made for {linked.reports} reports seen together"
+    start = "The same" if on else f"For {linked.reports} reports seen together"
     return f"{start}{on}: Bayes error {value}, least overlap of two users {linked.overlap:.4f}."
 
 

@@ -26,12 +26,14 @@ from sfumato.solver.problem import Problem
 from sfumato.study.certify import Certified, Gap
 from sfumato.study.compare import Compared, Comparison
 from sfumato.study.leave_one_out import LeftOutUser, user_of
+from sfumato.study.linked import LinkedTradeOff
 from sfumato.study.measure import Attack, Measured
 from sfumato.study.population import CrossFitted
 from sfumato.study.solve import Kept
 from sfumato.study.trade_off import TradeOff
 
 NOTHING_PROVED = "nothing proved yet"
+_ALIKE = 1e-9  # 1 - overlap that rounding alone makes
 _MOST_USERS = 20
 
 
@@ -630,6 +632,8 @@ def _linked_text(problem: Problem, gap: Gap) -> str:
         return text
     overlap, most = 1 - gap.leakage, 1 - max(gap.bounds.grid, 0.0)
     text = f"Under this mechanism any two users overlap by at least {overlap:.4f} per report"
+    if gap.leakage <= _ALIKE:
+        return f"{text}: linking is useless for these check-ins, and no mechanism can do better."
     if not gap.proved_anything:
         return f"{text}; {NOTHING_PROVED} of how much they can overlap within {_budget(problem)}."
     text += (
@@ -788,6 +792,39 @@ def trade_off_text(trade_off: TradeOff) -> str:
             " reports that are not on these cells"
         )
     return f"{curve}\n{notes}\n\n{others}{beyond}"
+
+
+@show.text.register
+def linked_trade_off_text(trade_off: LinkedTradeOff) -> str:
+    """Bayes errors by budget and number of reports, how alike users can be made, and from where on
+    linking is useless."""
+    unit = trade_off.loss_unit
+    heads = [f"max loss {unit}", *(f"Bayes error ↑ of {count}" for count in trade_off.counts)]
+    lines = [
+        [
+            f"{point.max_loss:g}",
+            *map(shown, point.bayes_errors),
+            f"{point.overlap:.4f}",
+            f"{point.overlap_bound:.4f}",
+        ]
+        for point in trade_off.points
+    ]
+    table = text_table([*heads, "least overlap ↑", "at most"], lines)
+    notes = (
+        f"reports on {trade_off.problem.grid.cell_m:g} m cells; a mechanism for each number of"
+        " reports, on training data; the least overlap of two users is proved"
+    )
+    if any(error.kind != "exact" for point in trade_off.points for error in point.bayes_errors):
+        notes += "; ≈ from reports drawn from the law"
+    if trade_off.endless is None:
+        return f"{table}\n{notes}"
+    loss, bound = (
+        in_unit(f"{value:.4g}", unit) for value in (trade_off.endless.loss, trade_off.endless.bound)
+    )
+    return (
+        f"{table}\n{notes}\nFrom {loss} on linking is useless: no number of reports tells anything"
+        f" (proved: not below {bound})."
+    )
 
 
 def _placed_to_come(outlook: Outlook | None) -> tuple[str, str, str]:

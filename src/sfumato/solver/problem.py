@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError, cKDTree
@@ -13,6 +12,7 @@ from sfumato.data.grid import Grid, Region
 from sfumato.data.joint import Joint
 from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError, arg
+from sfumato.measure.linked import ENDLESS, Reports, linked_leakage
 from sfumato.measure.objective import Bayes, Endless, Objective, Overlap
 from sfumato.measure.repeated import MOST_COUNT
 from sfumato.mechanism.loss import Loss, euclidean, traits_of
@@ -21,7 +21,6 @@ from sfumato.solver.feasible import check_feasible
 CELL_M = 25.0
 _FEW_CELLS = 2500  # up to this number all cells are kept, inside the truths' hull or not
 BAYES = Bayes()
-ENDLESS = "endless"
 _RING = 1  # cells about the hull that are kept as well
 # how far the default region reaches beyond the data when no average budget is set
 _WIDEST_MARGIN_M = 1000.0
@@ -59,7 +58,7 @@ class Problem:
     max_distance: float | None = None
     objective: Objective = BAYES
     min_bayes_error: float | None = None
-    reports: int | Literal["endless"] = 1
+    reports: Reports = 1
 
     def __post_init__(self) -> None:
         if isinstance(self.samples, CategoricalData) and traits_of(self.loss).is_distance:
@@ -123,6 +122,11 @@ class Problem:
         object.__setattr__(self, "objective", linked)
 
     @property
+    def several(self) -> int | None:
+        """The number of linked reports; None for one and for endless ones."""
+        return self.reports if isinstance(self.reports, int) and self.reports > 1 else None
+
+    @property
     def seeks_endless_budget(self) -> bool:
         """Whether the smallest loss is asked for at which no number of reports tells anything."""
         return self.reports == ENDLESS and self.max_loss is None and self.user_max_loss is None
@@ -168,6 +172,13 @@ class Problem:
             unit = traits_of(self.loss).unit
             zero = "0 metres" if unit == "m" else f"0 {unit}".rstrip()
             raise ProblemError(f"{name} must be above {zero} and finite; got {budget}")
+
+    def leakage(self, joint: Joint) -> float:
+        """What laws are compared by, from P(secret, report): the objective's leakage; for n linked
+        reports what n of them tell (`sfumato.measure.linked.linked_leakage`)."""
+        if self.several is not None:
+            return linked_leakage(joint, self.several)
+        return self.objective.leakage(joint)
 
     @cached_property
     def joint(self) -> Joint:

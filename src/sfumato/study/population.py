@@ -108,6 +108,7 @@ def certify_to_come(
             "this run asked for the smallest loss, and its status says what is proved; certify a"
             " run with a budget"
         )
+    _refuse_linked(problem)
     if isinstance(own, CategoricalData):
         raise DataError(
             f"{own.name} holds probabilities of categories, not samples; what holds for check-ins"
@@ -151,6 +152,15 @@ def certify_to_come(
     if made_now:
         certificate.save(path)
     return CertifiedToCome(run, problem, proved, len(asked) - len(known), made_now)
+
+
+def _refuse_linked(problem: Problem) -> None:
+    """What holds for check-ins to come is proved for one report."""
+    if problem.objective.scores in ("overlap", "endless"):
+        raise ProblemError(
+            "what holds for check-ins to come is proved for one report, and this run is for linked"
+            " ones; certify it without held-out check-ins, or measure it on them"
+        )
 
 
 def _refuse_useless(proved: PopulationCertificate, held: Samples) -> None:
@@ -314,6 +324,7 @@ def cross_fitted_bound(
     others.
     """
     delta = check_confidence(confidence)
+    _refuse_linked(problem)
     samples = problem.samples
     if isinstance(samples, CategoricalData):
         raise DataError(

@@ -13,13 +13,14 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from sfumato.data.grid import Grid, Region
 from sfumato.data.plane import Plane
 from sfumato.data.recipe import Recipe
 from sfumato.errors import FileError
 from sfumato.files import plain, read_json, write_json
+from sfumato.measure.linked import ENDLESS, Reports
 from sfumato.measure.outlook import Outlook
 from sfumato.version import __version__
 
@@ -62,7 +63,7 @@ class RunRecord:
     user_max_loss: Mapping[str, float] | None
     max_distance: float | None
     min_bayes_error: float | None
-    reports: int | Literal["endless"] = 1
+    reports: Reports = 1
     loss_function: str
     region: Region | None
     grid: Grid | None
@@ -167,7 +168,7 @@ class RunRecord:
             raise TypeError("a text is not one")
         if record.max_loss is not None and not record.max_loss > 0:
             raise ValueError("a budget is not above 0")
-        if record.reports != "endless" and type(record.reports) is not int:
+        if record.reports != ENDLESS and type(record.reports) is not int:
             raise TypeError("the number of reports is none")
         return record
 

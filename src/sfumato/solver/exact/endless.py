@@ -122,7 +122,7 @@ def _solve(task: Task, loss: PerPair) -> tuple[PerPair, Shares, PerTruth]:
 
 
 def _price(
-    task: Task, own: Shares, values: PerTruth, active: np.ndarray
+    task: Task, own: np.ndarray, values: PerTruth, active: np.ndarray
 ) -> tuple[Shares, float, np.ndarray]:
     """Scores at every report, the bound they prove, and the reports most worth adding."""
     mass, prior = task.truth_mass, task.prior

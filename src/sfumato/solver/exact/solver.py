@@ -3,6 +3,7 @@ solver answers."""
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,19 +17,24 @@ from sfumato.errors import ProblemError, SfumatoError, arg
 from sfumato.measure.bound import bound_grid
 from sfumato.measure.cells import Cells, covers_hull, widest_root_m
 from sfumato.measure.certificate import Certificate, PlaneProof, Proof, claim_of
-from sfumato.measure.linked import least_overlap
 from sfumato.measure.objective import Gain, Overlap
 from sfumato.mechanism.channel import Channel
 from sfumato.mechanism.loss import traits_of
 from sfumato.solver.deadline import NEVER, Deadline
-from sfumato.solver.exact.column_generation import Optimum, generate_columns, silent
-from sfumato.solver.exact.endless import min_loss_given_equal_laws
+from sfumato.solver.exact.column_generation import (
+    Optimum,
+    generate_columns,
+    measured_leakage,
+    silent,
+)
+from sfumato.solver.exact.endless import OneLaw, min_loss_given_equal_laws
 from sfumato.solver.exact.linked import best_for
 from sfumato.solver.exact.new_places import average_for
 from sfumato.solver.exact.plane_proof import OnCells, split_to_keep, split_until, values_off_grid
 from sfumato.solver.exact.refine import Places, solve_on_cells
 from sfumato.solver.exact.smallest_loss import min_loss_given_max_leakage
 from sfumato.solver.exact.task import Task
+from sfumato.solver.feasible import InfeasibleBudget
 from sfumato.solver.outcome import (
     Conditions,
     Ended,
@@ -117,23 +123,11 @@ class Exact:
             problem, gap=self.gap, plane=self.plane, deadline=how.deadline, progress=note
         )
         late = how.deadline.limited and optimum.gap > self.gap
-        bound = optimum.bound
-        if isinstance(problem.reports, int) and problem.reports > 1:
-            optimum = best_for(
-                task_of(problem),
-                problem.reports,
-                optimum,
-                gap=max(self.gap, _PROOF_GAP),
-                deadline=how.deadline,
-                progress=note,
-            )
-        channel = channel_of(problem, optimum.mechanism, optimum.reports)
         if isinstance(objective, Overlap):
-            law = channel.law(problem.joint, loss=problem.loss)
-            assert law is not None
-            verify(problem, channel, claimed=objective.leakage(law.joint))
-            overlap = OverlapProved(least_overlap(law.joint), 1 - bound, len(problem.report_places))
-            return Outcome(channel, _ending(overlap, late), tuple(history), certificate)
+            channel, leakage = self._linked(problem, optimum, how.deadline, note)
+            least = OverlapProved(1 - leakage, 1 - optimum.bound, len(problem.report_places))
+            return Outcome(channel, _ending(least, late), tuple(history), certificate)
+        channel = channel_of(problem, optimum.mechanism, optimum.reports)
         verify(problem, channel, claimed=optimum.leakage)
         pairs = len(problem.places) * len(problem.report_places)
         history.append({"pairs": pairs, "pairs_touched": optimum.pairs_touched})
@@ -143,19 +137,40 @@ class Exact:
         facts = Proved(leakage, bound, gap, objective.unit, len(problem.report_places))
         return Outcome(channel, _ending(facts, late), tuple(history), certificate)
 
+    def _linked(
+        self,
+        problem: Problem,
+        least: Optimum,
+        deadline: Deadline,
+        progress: Callable[[str], None],
+    ) -> tuple[Channel, float]:
+        """For linked reports the law for their number, given that of the largest least overlap, and
+        its leakage: one law for all users where the budget allows it."""
+        task = program_of(problem)
+        law: Optimum | OneLaw = least
+        if least.leakage <= self.gap and problem.max_loss is not None:
+            with suppress(InfeasibleBudget):  # a cap may leave no law for all
+                one_law = equal_laws(problem, gap=self.gap, deadline=deadline, progress=progress)
+                law = one_law if _within_budgets(problem, one_law) else least
+        if law is least and problem.several is not None:
+            law = best_for(
+                task,
+                problem.several,
+                least,
+                gap=max(self.gap, _PROOF_GAP),
+                deadline=deadline,
+                progress=progress,
+            )
+        channel = channel_of(problem, law.mechanism, law.reports)
+        leakage = measured_leakage(task, law.mechanism)
+        verify(problem, channel, claimed=leakage)
+        return channel, leakage
+
     def _endless(
         self, problem: Problem, deadline: Deadline, progress: Callable[[str], None]
     ) -> Outcome:
         """The least loss at which all users report with one law."""
-        many = len(problem.report_places) > _FIRST_REPORTS
-        first = _coarse(problem, _FIRST_OF_LAWS) if many and problem.region is not None else None
-        found = min_loss_given_equal_laws(
-            task_of(problem),
-            gap=self.gap,
-            first_reports=first,
-            deadline=deadline,
-            progress=progress,
-        )
+        found = equal_laws(problem, gap=self.gap, deadline=deadline, progress=progress)
         channel = channel_of(problem, found.mechanism, found.reports)
         verify(problem, channel, claimed=0.0)
         proof = Proof(problem.report_places, found.scores, np.ones(1))
@@ -176,6 +191,32 @@ class Exact:
         return Outcome(channel, _ending(facts, deadline.limited and wide))
 
 
+def equal_laws(
+    problem: Problem,
+    *,
+    gap: float,
+    deadline: Deadline = NEVER,
+    progress: Callable[[str], None] = silent,
+) -> OneLaw:
+    """The least loss at which all users report with one law, whatever the problem's budgets."""
+    many = len(problem.report_places) > _FIRST_REPORTS and problem.region is not None
+    return min_loss_given_equal_laws(
+        replace(task_of(problem), user_max_loss=None),
+        gap=gap,
+        first_reports=_coarse(problem, _FIRST_OF_LAWS) if many else None,
+        deadline=deadline,
+        progress=progress,
+    )
+
+
+def _within_budgets(problem: Problem, law: OneLaw) -> bool:
+    """Whether a law keeps the problem's average budgets."""
+    task = task_of(problem)
+    charges, limits = task.budgets()
+    spent = charges.T @ np.sum(law.mechanism * task.loss_of(law.reports), axis=1)
+    return bool(np.all(spent <= limits))
+
+
 def _ending(facts: Facts, late: bool) -> Ending:
     return Ending(Ended.TIME_LIMIT if late else Ended.FINISHED, facts)
 
@@ -193,18 +234,21 @@ def task_of(problem: Problem, reports: np.ndarray | None = None) -> Task:
         cap=claim.cap,
         gains=claim.gains,
         information=problem.objective.scores == "information",
-        linked=_pairs(len(claim.joint)) if problem.objective.scores == "overlap" else None,
     )
 
 
-def _pairs(users: int) -> np.ndarray:
-    """All pairs, each on its own: the largest distance among them is made small."""
+def program_of(problem: Problem, reports: np.ndarray | None = None) -> Task:
+    """The same with what linked reports make small: the distance of each pair of users."""
+    task = task_of(problem, reports)
+    if problem.objective.scores != "overlap":
+        return task
+    users = len(task.joint)
     if users > _MOST_LINKED:
         raise ProblemError(
             f"for linked reports the exact solver takes at most {_MOST_LINKED} users; got {users}:"
             " select fewer, or use the codebook without a proof"
         )
-    return np.eye(users * (users - 1) // 2)
+    return replace(task, linked=np.eye(users * (users - 1) // 2))
 
 
 def best_within(
@@ -217,7 +261,7 @@ def best_within(
 ) -> Optimum:
     """Solve to the gap; for information, again with a smaller one while the gap is too large a
     share of the leakage."""
-    task = task_of(problem)
+    task = program_of(problem)
     if first_reports is None and isinstance(problem.samples, Samples):
         many = len(problem.report_places) > _FIRST_REPORTS
         first_reports = _coarse(problem, _FIRST_REPORTS) if many else None
@@ -269,8 +313,9 @@ def certificate_for(
     problem: Problem, *, seed: int, deadline: Deadline = NEVER
 ) -> Certificate | None:
     """The bound that is proved in the time, for a problem that another solver answers; None where
-    there is no time at all."""
-    if deadline.passed:
+    there is no time at all, or too many users for linked reports."""
+    too_many = isinstance(problem.objective, Overlap) and len(problem.joint.secrets) > _MOST_LINKED
+    if deadline.passed or too_many:
         return None
     if len(problem.places) > _PROOF_TRUTHS:
         return _from_a_draw(problem, seed=seed, deadline=deadline)
