@@ -504,10 +504,12 @@ def test_a_mechanism_beyond_the_cap_that_its_record_names_is_called_so(sfumato, 
 
 def test_the_training_part_alone_proves_what_any_mechanism_can_do(sfumato, places, tmp_path):
     asked = ("solve", places, "--max-loss", 120, *EXACT, "--out", tmp_path / "run")
-    assert sfumato(*asked).code == 0
+    solved = sfumato(*asked, "--bound-to-come", "--json")
+    assert solved.code == 0
     ended = sfumato("certify", tmp_path / "run", "--data", "train", "--json")
     assert ended.code == 0, ended.err
     found = json.loads(ended.out)
+    assert solved.document["bound_to_come"] == found
     assert found["kind"] == "population, cross-fitted" and found["confidence"] == 0.95
     assert 0 < found["judged"] < 45
     assert 1 / 3 <= found["least_leakage"] <= 1
@@ -515,3 +517,10 @@ def test_the_training_part_alone_proves_what_any_mechanism_can_do(sfumato, place
     assert "no mechanism on this grid within the budgets" in ended.out
     refused = sfumato("certify", tmp_path / "run", "--data", "train", "--data-seed", 1)
     assert refused.code == 2 and "goes with neither" in refused.err
+
+
+@pytest.mark.parametrize("other", [("--losses", "losses.csv"), ("--min-bayes-error", 0.5)])
+def test_a_bound_to_come_needs_check_ins_and_a_budget(sfumato, places, tmp_path, other):
+    ended = sfumato("solve", places, *other, "--bound-to-come", "--out", tmp_path / "run")
+    assert ended.code == 2 and f"does not go with {other[0]}" in ended.err
+    assert not (tmp_path / "run").exists()

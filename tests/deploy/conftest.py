@@ -29,7 +29,7 @@ def net(grid: sf.Grid, *, keep: float = 0.0) -> Mechanism:
     )
 
 
-def codebook(grid: sf.Grid) -> Mechanism:
+def codebook(grid: sf.Grid, *, far: sf.Grid | None = None) -> Mechanism:
     """A small codebook net with weights by seed: 120 cells near the middle."""
     random = np.random.default_rng(2)
     middle = grid.snap(np.zeros((1, 2)))[0]
@@ -40,7 +40,14 @@ def codebook(grid: sf.Grid) -> Mechanism:
         (random.normal(0.0, 0.4, size), random.normal(0.0, 0.3, size[1])) for size in sizes
     )
     return CodebookNet(
-        places, layers, random.normal(0.0, 1.0, (2, 2)), grid, unit_m=200.0, slope=0.012, keep=0.05
+        places,
+        layers,
+        random.normal(0.0, 1.0, (2, 2)),
+        grid,
+        unit_m=200.0,
+        slope=0.012,
+        keep=0.05,
+        far=far,
     )
 
 
@@ -56,6 +63,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "net": net(problem.grid),
         "keeping-net": net(problem.grid, keep=0.25),
         "codebook": codebook(problem.grid),
+        "far-codebook": codebook(
+            problem.grid, far=sf.Grid(cell_m=5 * CELL_M, corner=problem.grid.origin)
+        ),
         "channel": replace(even, average=Average(60.0, 0.004, 1.0 + np.arange(40))),
         "nearest-channel": replace(even, nearest=True),
         "bare-laplace": sf.mechanism.PlanarLaplace.for_loss(173),

@@ -161,6 +161,16 @@ def test_zeros_at_the_end_of_a_cut_file_are_no_certificate(kept: Path, tmp_path:
         load_certificate(tmp_path / "sparse.npz")
 
 
+def test_a_root_much_wider_than_the_truths_proves_nothing(
+    problem: Problem, kept: Path, tmp_path: Path
+) -> None:
+    with np.load(kept) as stored:
+        arrays = dict(stored)
+    np.savez(tmp_path / "wide.npz", **{**arrays, "plane.root": arrays["plane.root"] * 1e5})
+    with pytest.raises(CertificateError, match="m wide; expected at most"):
+        load_certificate(tmp_path / "wide.npz").bound(problem)
+
+
 def test_files_of_others_are_refused_with_the_reason(kept: Path, tmp_path: Path) -> None:
     path = tmp_path / "other.npz"
     with np.load(kept) as stored:
@@ -183,7 +193,10 @@ def test_files_of_others_are_refused_with_the_reason(kept: Path, tmp_path: Path)
         ({**arrays, "grid.places": arrays["grid.places"] * np.nan}, "finite"),
         ({**arrays, "plane.cells": arrays["plane.cells"][:-1]}, "row of shares for each of its"),
         ({**arrays, "plane.cells": arrays["plane.cells"] * 1.0}, "of another kind"),
-        ({**arrays, "plane.root": arrays["plane.root"] * 1e9}, "a square of at most"),
+        (
+            {**arrays, "plane.root": arrays["plane.root"] * 1e15},
+            "the root of the cells is a square",
+        ),
         ({**arrays, "note": np.zeros(3)}, "an array 'note.npy' that no file of its kind has"),
         ({**arrays, "plane.places": np.zeros((3, 2))}, "'plane.places' that no certificate has"),
     ):

@@ -39,7 +39,9 @@ def _net(*, keep: float = 0.0) -> GeneratorNet:
     return GeneratorNet(layers, centre_m=(20.0, 10.0), unit_m=80.0, levels=48, keep=keep)
 
 
-def _codebook(*, keep: float = 0.0, max_distance: float | None = None) -> CodebookNet:
+def _codebook(
+    *, keep: float = 0.0, max_distance: float | None = None, far: Grid | None = None
+) -> CodebookNet:
     random = np.random.default_rng(6)
     sizes = ((2 + 2 * 3, 8), (8, len(REPORTS)))
     layers = tuple(
@@ -56,6 +58,7 @@ def _codebook(*, keep: float = 0.0, max_distance: float | None = None) -> Codebo
         slope=0.01,
         max_distance=max_distance,
         keep=keep,
+        far=far,
     )
 
 
@@ -85,6 +88,9 @@ MECHANISMS: dict[str, Callable[[], Mechanism]] = {
     "codebook net": _codebook,
     "codebook net with a cap that keeps some truths": lambda: _codebook(
         keep=0.2, max_distance=90.0
+    ),
+    "codebook net with squares far off that keeps some truths": lambda: _codebook(
+        keep=0.2, far=Grid(cell_m=75.0)
     ),
     "snapped codebook net": lambda: Snapped(_codebook(), Grid(cell_m=50.0)),
     "recorded": lambda: Recorded(

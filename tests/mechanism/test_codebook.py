@@ -80,6 +80,25 @@ def test_no_report_beyond_the_cap_and_the_own_cell_where_no_place_is_near() -> N
     assert law.joint.table.sum() == pytest.approx(1)
 
 
+def test_far_from_every_place_the_middle_of_a_square_is_reported() -> None:
+    squares = Grid(cell_m=7 * GRID.cell_m, corner=GRID.origin)
+    mechanism = net(far=squares, keep=0.25)
+    near, far = np.array([[10.0, 20.0]]), np.array([[5030.0, -7011.0]])
+    np.testing.assert_array_equal(mechanism.chances(near), net().chances(near))
+    rows = mechanism.rows(np.vstack([far, near])).distinct()
+    chances = {
+        tuple(place): chance
+        for place, chance in zip(rows.places, rows.matrix.toarray()[0], strict=True)
+        if chance
+    }
+    middle, own = GRID.snap(squares.snap(far))[0], GRID.snap(far)[0]
+    assert chances == {tuple(middle): 0.75, tuple(own): 0.25}
+    np.testing.assert_allclose(middle, squares.snap(far)[0], atol=1e-9)
+    reports = mechanism.sample(np.repeat(far, 4000, axis=0), seed=1)
+    assert {tuple(place) for place in reports} == set(chances)
+    assert abs((reports == middle).all(axis=1).mean() - 0.75) < 0.04
+
+
 def test_a_file_gives_the_same_mechanism(tmp_path: object) -> None:
     mechanism = net(keep=0.1, max_distance=300.0)
     mechanism.save(tmp_path / "m.npz")  # type: ignore[operator]
@@ -109,6 +128,7 @@ def test_reports_do_not_depend_on_how_many_are_drawn_at_once() -> None:
         ({"unit_m": 0.0}, "unit above 0"),
         ({"keep": 1.5}, "keep"),
         ({"max_distance": -1.0}, "above 0"),
+        ({"max_distance": 9.0, "far": GRID}, "not both"),
         ({"waves": np.full((2, 4), np.nan)}, "finite"),
     ],
 )

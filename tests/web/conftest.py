@@ -10,7 +10,8 @@ from tests.deploy.conftest import runs
 
 __all__ = ["bundles", "runs"]
 KINDS = (
-    *("laplace", "coin", "net", "keeping-net", "codebook", "channel", "nearest-channel"),
+    *("laplace", "coin", "net", "keeping-net", "codebook", "far-codebook", "channel"),
+    "nearest-channel",
     "bare-laplace",
 )
 

@@ -166,8 +166,8 @@ def command(
             f"port {port} of {host} cannot be listened on: {error.strerror}; name another with"
             " --port, or 0 for any free one"
         ) from None
-    click.echo(f"listening on http://{host}:{listening.getsockname()[1]}; Ctrl-C ends it", err=True)
-    serve(app, listening)
+    said = f"listening on http://{host}:{listening.getsockname()[1]}; Ctrl-C ends it"
+    serve(app, listening, ready=lambda: click.echo(said, err=True))
 
 
 def _place(path: Path) -> tuple[float, float]:

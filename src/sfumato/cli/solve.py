@@ -90,6 +90,12 @@ _EXAMPLE = (
 )
 @solver_options
 @grid_options
+@click.option(
+    "--bound-to-come",
+    is_flag=True,
+    help="Prove as well what no mechanism within the budget goes beyond on check-ins to come, from"
+    " the training data alone; takes some minutes (later: certify RUN --data train).",
+)
 @click.option("--seed", type=SEEDS, default=0, metavar="N", help="Seed of the solver.")
 @click.option(
     "--time-limit",
@@ -124,6 +130,7 @@ def command(
     solver: str | None,
     cell_m: float | None,
     cells: int | None,
+    bound_to_come: bool,
     seed: int,
     time_limit: float | None,
     out: Path | None,
@@ -136,6 +143,7 @@ def command(
 
     Without --per-user all of DATA is training data (four-corners brings its own split).
     """
+    from sfumato import show
     from sfumato.cli.options import for_each
     from sfumato.data.categories import CategoricalData
     from sfumato.measure.objective import objective_named
@@ -143,12 +151,18 @@ def command(
     from sfumato.solver.outcome import Ended
     from sfumato.study.certify import gaps_of
     from sfumato.study.folder import check_target
+    from sfumato.study.population import cross_fit_run
     from sfumato.study.solve import solve_and_save
 
     budgets = (max_loss, user_max_loss, max_distance)
     seeks_loss = min_bayes_error is not None or (reports == "endless" and not any(budgets))
     solver = solver or (DEFAULT if losses is None and not seeks_loss else "exact")
     chosen = solver_from(options, solver)
+    if bound_to_come and (losses is not None or min_bayes_error is not None):
+        other = "--losses" if losses is not None else "--min-bayes-error"
+        raise click.UsageError(
+            f"--bound-to-come needs check-ins and a budget; it does not go with {other}"
+        )
     out = _target(out, resume, solver)
     check_target(out, replace=replace or resume is not None)
     recipe = recipe_of(source, options, losses=losses)
@@ -198,14 +212,21 @@ def command(
     solution = kept.solution
     if kept.not_tested is not None:
         say_notes((f"not measured on the test data: {kept.not_tested}",))
+    bound = None
+    if bound_to_come and solution.ending.ended is not Ended.STOPPED:
+        with working("cross-fitting certificates: some minutes"):
+            bound = cross_fit_run(out)
     if as_json:
-        print_json({**kept.as_dict(), "run": str(out)})
+        found = {} if bound is None else {"bound_to_come": bound.as_dict()}
+        print_json({**kept.as_dict(), "run": str(out), **found})
     else:
         click.echo(kept_text(kept))
         # the exact solver's status has it
         gap = gaps_of([solution], None)[0] if solver == "codebook" else None
         if gap is not None:
             click.echo(proved_text(gap, problem))
+        if bound is not None:
+            click.echo(show.text(bound))
         if solution.ending.ended is Ended.STOPPED and solution.ending.resumable:
             click.echo(hint, err=True)
     if solution.ending.ended is Ended.STOPPED:  # the run is whole, the learning is not

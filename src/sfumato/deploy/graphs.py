@@ -270,6 +270,11 @@ def _codebook(graph: Graph, mechanism: CodebookNet, truth: str, chance: str) -> 
     own = _snap(graph, truth, mechanism.grid)
     if mechanism.max_distance is not None:  # where the cap leaves no place
         report = graph.add("Where", graph.add("LessOrEqual", highest, _LEAST), own, report)
+    if mechanism.far is not None:
+        nearest = graph.add("ReduceMin", square, axes=[1], keepdims=1)
+        alone = graph.add("Less", mechanism.far.cell_m**2, nearest)
+        middle = _snap(graph, _snap(graph, truth, mechanism.far), mechanism.grid)
+        report = graph.add("Where", alone, middle, report)
     return (
         graph.add("Where", graph.add("Less", first, mechanism.keep), own, report)
         if mechanism.keep

@@ -12,7 +12,7 @@ from sfumato.data.grid import Grid, Region
 from sfumato.data.plane import METRES_A_DEGREE, Plane
 from sfumato.deploy.spent import Budget
 from sfumato.errors import FileError
-from sfumato.mechanism.base import Mechanism, mechanism_from_arrays
+from sfumato.mechanism.base import FORMAT, Mechanism, mechanism_from_arrays
 from sfumato.mechanism.channel import Channel
 from sfumato.mechanism.wrap import Snapped
 from sfumato.study.folder import Run
@@ -75,7 +75,7 @@ class Release:
         """The mechanism's file and the rest as plain values."""
         target = io.BytesIO()
         stored: dict[str, Any] = {
-            "format": np.array("sfumato mechanism 1"),
+            "format": np.array(FORMAT),
             "kind": np.array(self.mechanism.kind),
         }
         np.savez(target, allow_pickle=False, **stored, **self.mechanism.arrays())

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -48,9 +49,19 @@ class Bounded(H11Protocol):
             self._timer = None
 
 
-def serve(app: Any, listening: socket.socket) -> None:
-    """Serve until interrupted.  No access log and no line for a bad request: either could hold what
-    was sent."""
+class _Announced(uvicorn.Server):
+    """Says when it has started: from then on it takes signals itself, and none is lost."""
+
+    ready: Callable[[], None]
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.ready()
+
+
+def serve(app: Any, listening: socket.socket, *, ready: Callable[[], None]) -> None:
+    """Serve until interrupted; `ready` is called once it has started.  No access log and no line
+    for a bad request: either could hold what was sent."""
     config = uvicorn.Config(
         app,
         http=Bounded,
@@ -62,5 +73,7 @@ def serve(app: Any, listening: socket.socket) -> None:
         timeout_keep_alive=_IDLE_S,
         timeout_graceful_shutdown=3,
     )
+    server = _Announced(config)
+    server.ready = ready
     with suppress(KeyboardInterrupt):  # the usual end
-        uvicorn.Server(config).run(sockets=[listening])
+        server.run(sockets=[listening])

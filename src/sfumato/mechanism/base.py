@@ -21,7 +21,7 @@ from sfumato.mechanism.rows import RowsOnDemand, on_demand
 from sfumato.randomness import uniforms
 
 _KINDS: dict[str, type["Mechanism"]] = {}
-_FORMAT = "sfumato mechanism 1"
+FORMAT, _FORMER = "sfumato mechanism 2", "sfumato mechanism 1"
 _INNER = "inner."  # before the names of a wrapped mechanism's arrays
 
 
@@ -44,6 +44,7 @@ class Mechanism(ABC):
     draws: int = 1
     lists_truths: bool = True  # does its file list places of its data?  Yes, unless a kind says no
     not_places: ClassVar[tuple[str, ...]] = ()  # arrays of its file that hold no places, by prefix
+    since_2: ClassVar[tuple[str, ...]] = ()  # arrays that files of format 1 lack
     _plane: Plane | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -178,7 +179,7 @@ class Mechanism(ABC):
             np.savez_compressed(
                 target,
                 allow_pickle=False,
-                format=np.array(_FORMAT),
+                format=np.array(FORMAT),
                 kind=np.array(self.kind),
                 **_plane_array(self.plane),
                 **self.arrays(),
@@ -216,13 +217,16 @@ def kinds() -> dict[str, type[Mechanism]]:
 
 def mechanism_from_arrays(arrays: dict[str, np.ndarray], *, source: str) -> Mechanism:
     """Build a mechanism from stored arrays, checking that they are ours."""
-    if "format" not in arrays or "kind" not in arrays or str(arrays["format"]) != _FORMAT:
-        raise FileError(f"{source} is not a mechanism file of this version; expected '{_FORMAT}'")
+    version = str(arrays.get("format"))
+    if "kind" not in arrays or version not in (FORMAT, _FORMER):
+        raise FileError(f"{source} is not a mechanism file of this version; expected '{FORMAT}'")
     kind = str(arrays["kind"])
     if kind not in _KINDS and kind not in kinds():
         raise FileError(
             f"{source} holds a mechanism of kind '{kind}', which this version does not know"
         )
+    if version == _FORMER:
+        arrays = {name: np.array([]) for name in _KINDS[kind].since_2} | arrays
     odd = [name for name, array in arrays.items() if array.dtype.kind not in "fiubU"]
     if odd:
         raise FileError(f"{source}: the array {odd[0]!r} holds no numbers; make or copy it again")
@@ -245,7 +249,7 @@ def mechanism_from_arrays(arrays: dict[str, np.ndarray], *, source: str) -> Mech
 
 def inner_arrays(inner: Mechanism) -> dict[str, np.ndarray]:
     """The arrays of a wrapped mechanism, under names of their own."""
-    stored = {"format": np.array(_FORMAT), "kind": np.array(inner.kind), **inner.arrays()}
+    stored = {"format": np.array(FORMAT), "kind": np.array(inner.kind), **inner.arrays()}
     return {f"{_INNER}{name}": array for name, array in stored.items()}
 
 

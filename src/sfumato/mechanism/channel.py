@@ -81,6 +81,7 @@ class Channel(Mechanism):
     average: Average | None = None
     kind = "channel"
     not_places = ("average", "weights")
+    since_2 = ("average", "weights")
 
     def __post_init__(self) -> None:
         truths, reports = (
@@ -249,9 +250,8 @@ class Channel(Mechanism):
         )
         matrix.check_format(full_check=True)  # else a false index is read from any place of memory
         cap = float(arrays["max_distance"][0]) if len(arrays["max_distance"]) else None
-        # Files of older versions have no average.
-        rule = arrays.get("average", np.array([]))
-        average = Average(float(rule[0]), float(rule[1]), arrays["weights"]) if len(rule) else None
+        rule, weights = (arrays[name].astype(float) for name in ("average", "weights"))
+        average = Average(float(rule[0]), float(rule[1]), weights) if len(rule) else None
         return cls(
             arrays["truths"],
             arrays["reports"],

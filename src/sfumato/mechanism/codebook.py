@@ -38,6 +38,8 @@ class CodebookNet(Mechanism):
     Other arguments: `slope` per metre makes far places rarer (it is also what brings the loss to a
     budget); `max_distance`, a hard cap: places further off have no chance; `keep`, the chance that
     the truth's own cell of `grid` is reported instead; where the cap leaves no place, it always is.
+    `far`, squares for truths far from all that was learned: where no place is as near as the side
+    of a square, the cell of `grid` in the middle of the truth's own square is reported.
 
     The law is known at every truth, so nothing about it has to be estimated.
 
@@ -56,9 +58,11 @@ class CodebookNet(Mechanism):
     slope: float = 0.0
     max_distance: float | None = None
     keep: float = 0.0
+    far: Grid | None = None
     kind = "codebook net"
     lists_truths = False
     not_places = ("weights", "bias", "waves")
+    since_2 = ("far",)
 
     def __post_init__(self) -> None:
         places, waves = np.asarray(self.places, float), np.asarray(self.waves, np.float32)
@@ -96,6 +100,8 @@ class CodebookNet(Mechanism):
             raise MechanismError(
                 f"the cap on the distance must be above 0 metres; got {self.max_distance}"
             )
+        if self.far is not None and self.max_distance is not None:
+            raise MechanismError("a codebook has a cap on the distance or far squares, not both")
 
     @cached_property
     def _places_from_centre(self) -> np.ndarray:
@@ -139,6 +145,8 @@ class CodebookNet(Mechanism):
             values[
                 across > np.float32((self.max_distance * (1 - 1e-6)) ** 2)
             ] = -np.inf  # a hair below, for rounding
+        if self.far is not None:
+            values[across.min(axis=1) > np.float32(self.far.cell_m**2)] = -np.inf
         return values, np.sqrt(across, out=across)
 
     def _softmax(self, values: np.ndarray, distance: np.ndarray) -> np.ndarray:
@@ -157,26 +165,31 @@ class CodebookNet(Mechanism):
                 (chance[rows, 0] - self.keep) / max(1 - self.keep, 2.0**-53), 0.0, 1 - 2.0**-52
             )
             column, total = _columns(self._weights(truth[rows]), drawn)
-            own = (chance[rows, 0] < self.keep) | (total == 0)
             reports[rows] = self.places[column]
-            if own.any():
-                reports[rows][own] = self.grid.snap(truth[rows][own])
+            alone, kept = total == 0, chance[rows, 0] < self.keep
+            for own, middle in ((alone, self._middle), (kept, self.grid.snap)):
+                if own.any():
+                    reports[rows][own] = middle(truth[rows][own])
         return reports
+
+    def _middle(self, truth: np.ndarray) -> np.ndarray:
+        """What is reported where no place has a chance."""
+        return self.grid.snap(truth if self.far is None else self.far.snap(truth))
 
     def rows(self, truth: np.ndarray, scores: Scores | None = None) -> ReportRows:
         chances = self.chances(truth, scores)
         drawn = sparse.csr_matrix(chances * (1 - self.keep))
-        left = np.where(chances.sum(axis=1) == 0, 1.0, self.keep)
-        if not left.any():
-            return ReportRows(drawn, self.places)
-        cells, column = np.unique(self.grid.index(truth), axis=0, return_inverse=True)
-        own = sparse.csr_matrix(
-            (left, (np.arange(len(truth)), column.ravel())), shape=(len(truth), len(cells))
-        )
-        return ReportRows(
-            sparse.hstack([drawn, own], format="csr"),
-            np.vstack([self.places, self.grid.centre_of(cells)]),
-        )
+        alone = np.where(chances.sum(axis=1) == 0, 1 - self.keep, 0.0)
+        parts, places = [drawn], [self.places]
+        for left, middle in ((alone, self._middle), (self.keep, self.grid.snap)):
+            share = np.broadcast_to(left, len(truth))
+            at = np.flatnonzero(share)
+            if len(at):
+                cells, column = np.unique(middle(truth[at]), axis=0, return_inverse=True)
+                shape = (len(truth), len(cells))
+                parts.append(sparse.csr_matrix((share[at], (at, column.ravel())), shape=shape))
+                places.append(cells)
+        return ReportRows(sparse.hstack(parts, format="csr"), np.vstack(places))
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {
@@ -191,6 +204,7 @@ class CodebookNet(Mechanism):
                 [] if self.max_distance is None else [self.max_distance], dtype=float
             ),
             "keep": np.array(self.keep),
+            "far": np.array([]) if self.far is None else self.far.as_array(),
             **layer_arrays(self.layers),
         }
 
@@ -207,6 +221,7 @@ class CodebookNet(Mechanism):
             slope=float(arrays["slope"]),
             max_distance=float(arrays["max_distance"][0]) if len(arrays["max_distance"]) else None,
             keep=float(arrays["keep"]),
+            far=Grid.from_array(arrays["far"]) if len(arrays["far"]) else None,
         )
 
 

@@ -89,7 +89,7 @@ def certify_to_come(
     >>> with TemporaryDirectory() as place:
     ...     sf.solve(problem, sf.Exact(gap=0.05, plane=False)).save(Path(place, "run"))
     ...     certify_to_come(Path(place, "run"), data.test, train=few).proved
-    <PopulationCertificate: Bayes error at least 0.406, 0.629 possible, 95 %, 480 check-ins>
+    <PopulationCertificate: Bayes error at least 0.477, 0.629 possible, 95 %, 480 check-ins>
     """
     check_confidence(confidence)
     if not (gap > 0 and isfinite(gap)):

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.spatial import cKDTree
 
+from sfumato.data.grid import Grid
 from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError
 from sfumato.measure.exact import bayes_error, mutual_information
@@ -36,6 +37,7 @@ _FEWEST_ROWS, _ROWS_OF_THESE = 256, 2048
 _REDRAWN, _REDRAWN_OF_FEW = 1 / 5, 1 / 16  # share of a user's check-ins in a redraw
 _FEWEST, _MOST = 4, 64
 _UNCOMPILED = 0.2  # guess of the first part's time that was not compiling
+_FAR = 2.0  # budgets: a truth with no place within it is reported as a square of that side
 _LAST_LAYER = 0.3  # of Glorot's width: begin near the same chances for all
 END = 1 - 1e-9
 
@@ -127,7 +129,17 @@ class CodebookTraining:
             unit_m=self.unit_m,
             slope=float(np.exp(state.weights.slope)) / self.unit_m,
             max_distance=self.problem.max_distance if distance else None,
+            far=self._far if distance else None,
         )
+
+    @property
+    def _far(self) -> Grid | None:
+        """Squares for truths far from every place: on the problem's grid."""
+        grid, settings = self.problem.grid, self.settings
+        if settings.made_for == THESE or settings.limited or self.problem.max_distance is not None:
+            return None
+        cells = 2 * round((_FAR * self.problem.scale_m / grid.cell_m - 1) / 2) + 1
+        return Grid(cell_m=max(cells, 1) * grid.cell_m, corner=grid.origin)
 
     def on_the_grid(self, state: State) -> CodebookNet:
         """The state as a mechanism that reports the middles of cells, to the last bit."""
