@@ -426,7 +426,7 @@ def test_the_frontier_of_linked_reports(sfumato, places, tmp_path):
     ended = sfumato("frontier", places, *options, "--json", "--figure", figure)
     assert ended.code == 0, ended.err
     found = json.loads(ended.out)
-    assert found["reports"] == [1, 3] and len(found["points"]) == 2
+    assert found["reports"] == [1, 3] and len(found["points"]) in (2, 3)
     assert found["endless_budget"]["bound"] <= found["endless_budget"]["loss"]
     assert "linking is useless" in figure.read_text()
     ended = sfumato("frontier", places, *options, "--run", tmp_path)

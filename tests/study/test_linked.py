@@ -82,6 +82,7 @@ def test_the_trade_off_rises_with_the_budget_and_falls_with_the_reports(recipe):
         recipe.load().train, counts=(5, 1, "endless"), first=15, last=45, points=3, cell_m=20
     )
     assert found.counts == (1, 5) and found.endless is not None
+    assert found.endless.loss in [point.max_loss for point in found.points]
     errors = np.array([[error.value for error in point.bayes_errors] for point in found.points])
     assert np.all(np.diff(errors, axis=0) >= 0) and np.all(errors[:, 0] >= errors[:, 1] - 1e-9)
     assert np.all(np.diff([point.overlap_bound for point in found.points]) >= -1e-6)

@@ -18,7 +18,6 @@ from sfumato.measure.repeated import linked_bayes_error
 from sfumato.mechanism.loss import Loss, euclidean, traits_of
 from sfumato.solver.deadline import Deadline
 from sfumato.solver.exact import (
-    OneLaw,
     best_within,
     equal_laws,
     laws_for,
@@ -90,7 +89,8 @@ def linked_trade_off(
     progress: Callable[[str], None] = lambda text: None,
 ) -> LinkedTradeOff:
     """Solve at each budget for each number of reports; `first` and `last` are in the unit of
-    `loss`, `gap` is of overlaps and, as a share, of the endless budget.
+    `loss`, `gap` is of overlaps and, as a share, of the endless budget, which is one of the budgets
+    where it lies between them.
 
     After `time_limit` seconds the budgets that are left are left out.
     """
@@ -107,25 +107,31 @@ def linked_trade_off(
         bound = bound_on_the_grid(own, Proof(own.report_places, one_law.scores, np.ones(1)))[0]
         endless = EndlessProved(one_law.loss, bound)
     found: list[LinkedPoint] = []
-    for budget in np.linspace(first, last, points):
+    blind = 1 - float(problem.joint.prior.max())
+    budgets = np.linspace(first, last, points)
+    if one_law is not None and first < one_law.loss < last:
+        budgets = np.union1d(budgets, one_law.loss)
+    for budget in budgets:
         if deadline.passed and found:
             break
+        if one_law is not None and one_law.loss <= budget:
+            told_nothing = (Estimate.exact(blind),) * len(numbers)
+            found.append(LinkedPoint(float(budget), told_nothing, 1.0, 1.0))
+            continue
         progress(f"{len(numbers)} mechanisms at {budget:g} {traits_of(loss).unit}")
         asked = replace(problem, max_loss=float(budget))
-        point = _point(asked, numbers, one_law, gap=gap, deadline=deadline)
+        point = _point(asked, numbers, gap=gap, deadline=deadline)
         if found:  # what keeps a smaller budget keeps this one
             pairs = zip(found[-1].bayes_errors, point.bayes_errors, strict=True)
             best = tuple(max(pair, key=lambda error: error.value) for pair in pairs)
             point = replace(point, bayes_errors=best)
         found.append(point)
-    blind = 1 - float(problem.joint.prior.max())
     return LinkedTradeOff(problem, numbers, tuple(found), blind, endless)
 
 
 def _point(
     asked: Problem,
     counts: tuple[int, ...],
-    one_law: OneLaw | None,
     *,
     gap: float,
     deadline: Deadline,
@@ -146,9 +152,6 @@ def _point(
     laws = [*laws_for(task, several, [least], gap=gap, deadline=deadline), alone]
     tables: list[Joint] = [seen(task, law) for law in laws]
     overlap = 1 - least.leakage
-    if one_law is not None and one_law.loss <= asked.max_loss:
-        tables.append(seen(task, one_law))
-        overlap = 1.0
     errors = [linked_bayes_error(table, counts) for table in tables] if counts else []
     best = tuple(
         max((of_law[at] for of_law in errors), key=lambda error: error.value)

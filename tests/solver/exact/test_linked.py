@@ -52,6 +52,7 @@ def test_the_endless_budget_of_the_toy_is_proved() -> None:
     assert found.loss == pytest.approx(2.654, abs=1e-3)
     assert bound <= found.loss <= bound * (1 + 1e-6)
     assert least_overlap(seen(joint, found)) == pytest.approx(1, abs=1e-12)
+    assert float((joint.sum(axis=0) @ loss).min()) == pytest.approx(2.895, abs=1e-3)  # one place
 
 
 def test_the_least_overlap_of_the_toy_is_proved_to_a_thousandth() -> None:
