@@ -14,13 +14,10 @@ import numpy as np
 
 from sfumato.measure.linked import pairs_of
 from sfumato.solver.deadline import NEVER, Deadline
-from sfumato.solver.exact.interior_point import Point, Restricted, central_start
+from sfumato.solver.exact.interior_point import Point, Restricted, central_start, follow
 from sfumato.solver.exact.leakage_curves import longest_step
 from sfumato.solver.exact.newton_system import Pieces, smaller_side
 from sfumato.solver.exact.task import PerPair, Weights
-
-_LEAST_SHARE, _MOST_SHARE = 0.05, 0.9  # of the products that a step aims at
-_STALLED = 25
 
 
 def distances(joint_zx: np.ndarray) -> np.ndarray:
@@ -50,37 +47,7 @@ def solve_linked(
 
     Stops once leakage - bound <= gap, when rounding stops progress, or at the deadline.
     """
-    state = _State(problem, rows)
-    best: Point | None = None
-    stalled, share = 0, 0.5
-    for step in range(max_steps):
-        leakage, bound = state.measure()
-        stalled += 1
-        if best is None or leakage - bound < best.leakage - best.bound:
-            shares = state.joint_zx / state.prior
-            best = Point(
-                state.law,
-                shares / shares.sum(axis=1, keepdims=True),
-                state.multipliers,
-                leakage,
-                bound,
-                step,
-                state.weights @ rows,
-            )
-            stalled = 0
-        if best.leakage - best.bound <= gap or stalled > _STALLED or deadline.passed:
-            break
-        together = state.complementarity()
-        if leakage - bound > 3 * together:
-            share = _MOST_SHARE  # the scores have run ahead of the reduced costs
-        try:
-            short = state.advance(share * together / state.products)
-        except np.linalg.LinAlgError:
-            break
-        share *= 0.5 if short > 0.7 else 1.0 if short > 0.3 else 1.5 if short > 0.1 else 3.0
-        share = min(_MOST_SHARE, max(_LEAST_SHARE, share))
-    assert best is not None
-    return best
+    return follow(_State(problem, rows), gap=gap, max_steps=max_steps, deadline=deadline)
 
 
 def _inverse(numbers: np.ndarray) -> np.ndarray:
@@ -92,11 +59,13 @@ class _State:
     """The iterate: the law with its reduced costs, the budgets' spare with their multipliers, the
     slack of the rows with their weights."""
 
+    curved = True
+
     def __init__(self, problem: Restricted, rows: np.ndarray) -> None:
         self.masses: Weights = problem.weights
         self.prior = self.masses.sum(axis=0)
         self.charges, self.limits, self.rows = problem.charges, problem.limits, rows
-        self.pairs = pairs_of(self.prior)
+        self.couples = pairs_of(self.prior)
         allowed = problem.allowed
         self.barred = None if allowed is None or allowed.all() else ~allowed
         self.loss: PerPair = problem.loss
@@ -114,7 +83,14 @@ class _State:
         self.values = cost.min(axis=1) - barrier * gaps
         self.reduced = self._blank(cost - self.values[:, None], 1.0)
         barred = 0 if self.barred is None else int(self.barred.sum())
-        self.products = self.law.size - barred + len(rows) + len(self.limits)
+        self.pairs = self.law.size - barred + len(rows) + len(self.limits)
+
+    def point(self, leakage: float, bound: float, steps: int) -> Point:
+        """What is kept of it: the laws of the users as shares, and the weights of the pairs."""
+        likelihood = self.joint_zx / self.prior
+        shares = likelihood / likelihood.sum(axis=1, keepdims=True)
+        weights = self.weights @ self.rows
+        return Point(self.law, shares, self.multipliers, leakage, bound, steps, weights)
 
     def _spent(self, law: np.ndarray) -> np.ndarray:
         return self.charges.T @ np.einsum("wz,wz->w", law, self.loss)
@@ -127,7 +103,7 @@ class _State:
     def _see(self) -> None:
         """Distances and their gradients at the law: one table of scores per row, rows x reports x
         users."""
-        first, second = self.pairs
+        first, second = self.couples
         self.joint_zx = self.law.T @ self.masses
         roots = np.sqrt(self.joint_zx / self.prior)
         self.common = roots[:, first] * roots[:, second]  # sqrt(q q'), reports x pairs
@@ -162,7 +138,7 @@ class _State:
 
     def _curvature(self) -> np.ndarray:
         """E with E E' = the Hessian at each report, reports x users x (users - 1)."""
-        first, second = self.pairs
+        first, second = self.couples
         heavy = np.sqrt(0.25 * (self.weights @ self.rows) * self.common)
         sizes = _inverse(np.sqrt(self.joint_zx))
         edges = np.zeros((*self.joint_zx.shape, len(first)))
