@@ -17,6 +17,7 @@ from sfumato.measure.estimate import Estimate
 
 ENDLESS: Final = "endless"
 Reports = int | Literal["endless"]  # seen together
+_SAME = 1e-9  # 1 - overlap of laws that count as one
 Pairs = tuple[np.ndarray, np.ndarray]  # the first and the second user of each pair
 PerUserPair = Annotated[np.ndarray, "users users"]
 
@@ -59,6 +60,25 @@ def least_overlap(joint: Joint) -> float:
     1.0
     """
     return float(np.min(overlaps(joint)[pairs_of(joint.prior)], initial=1.0))
+
+
+def endless_linked_error(joint: Joint) -> float:
+    """The Bayes error in the limit of many linked reports, from P(secret, report).
+
+    1 - sum over groups of users with one law of their largest share.  Exact, up to laws whose
+    overlap is above 1 - 1e-9, which count as one: telling them apart takes a hundred million
+    reports.
+
+    >>> endless_linked_error(Joint(np.array([[0.2, 0.2], [0.1, 0.1], [0.4, 0.0]])))
+    0.2
+    """
+    prior, same = joint.prior, overlaps(joint) > 1 - _SAME
+    left, right = set(np.flatnonzero(prior > 0).tolist()), 0.0
+    while left:
+        group = set(np.flatnonzero(same[min(left)]).tolist()) & left
+        right += float(prior[list(group)].max())
+        left -= group
+    return max(0.0, round(1 - right, 12))
 
 
 def linked_leakage(joint: Joint, count: int) -> float:

@@ -18,7 +18,7 @@ from sfumato.errors import ProblemError
 from sfumato.files import array_hash
 from sfumato.measure.estimate import Estimate, estimate_mean, wilson
 from sfumato.measure.exact import bayes_error
-from sfumato.measure.linked import ENDLESS, Linked, Reports, least_overlap
+from sfumato.measure.linked import ENDLESS, Linked, Reports, endless_linked_error, least_overlap
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.loss import Loss, euclidean
 from sfumato.mechanism.rows import RowsOnDemand, rows_of_secrets
@@ -163,9 +163,8 @@ def linked_figures(seen: Joint, reports: Reports) -> Linked:
     """
     if reports != ENDLESS:
         return Linked(reports, linked_bayes_error(seen, (reports,))[0], least_overlap(seen))
-    before = Joint(np.diag(seen.prior), secrets=seen.secrets)
-    error = endless_bayes_error(before, rows_of_secrets(seen))
-    return Linked(reports, Estimate.exact(error, errs="for endless reports"), least_overlap(seen))
+    error = Estimate.exact(endless_linked_error(seen), errs="for endless reports")
+    return Linked(reports, error, least_overlap(seen))
 
 
 def _checked(counts: Sequence[int]) -> tuple[int, ...]:

@@ -46,11 +46,11 @@ def every_pair(secrets: int) -> np.ndarray:
 
 def test_the_endless_budget_of_the_toy_is_proved() -> None:
     joint, loss = toy()
-    found = min_loss_given_equal_laws(task_of(joint, loss))
+    found = min_loss_given_equal_laws(task_of(joint, loss), gap=1e-5)
     claim = Claim(joint, objective="endless", max_loss=0.0)
     bound = bound_grid(claim, found.scores, [1.0], lambda chosen: loss[:, chosen])
     assert found.loss == pytest.approx(2.654, abs=1e-3)
-    assert bound <= found.loss <= bound * (1 + 1e-6)
+    assert bound <= found.loss <= bound * (1 + 1e-5)
     assert least_overlap(seen(joint, found)) == pytest.approx(1, abs=1e-12)
     assert float((joint.sum(axis=0) @ loss).min()) == pytest.approx(2.895, abs=1e-3)  # one place
 
