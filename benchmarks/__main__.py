@@ -15,6 +15,7 @@ import numpy as np
 from benchmarks import (
     codebook,
     exact,
+    folds,
     game,
     game_level,
     grid_estimator,
@@ -35,6 +36,7 @@ SCRIPTS = {
         game,
         game_level,
         codebook,
+        folds,
         sanitize,
     )
 }
@@ -98,6 +100,7 @@ def page(found: dict[str, Any], kept: dict[str, Any]) -> str:
         ("most bytes a hit, on any of these grids", f"{memory['most_bytes_per_hit']:.0f}", f"at most {memory['at_most_bytes']}", memory),
         *game_rows(found),
         *codebook.rows(found),
+        *folds.rows(found),
         *sanitize.rows(found),
     ]  # fmt: skip
     lines = [

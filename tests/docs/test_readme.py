@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from sfumato import cli
+from sfumato.solver.codebook import settings
 
 _ROOT = Path(__file__).resolve().parents[2]
 _README = _ROOT / "README.md"
@@ -87,7 +88,8 @@ def _by_column(rows: list[list[str]]) -> list[dict[str, str]]:
     return [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
 
 
-def test_the_readmes_lines_run() -> None:
+def test_the_readmes_lines_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "_STEPS", 100)  # the demo learns it whole
     assert len(_blocks(_README)) == 1
     assert [row[0] for row in _printed_rows(_run(_README))] == [
         "mechanism",

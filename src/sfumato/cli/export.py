@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from sfumato.cli.options import as_json, print_json, working
+from sfumato.cli.options import as_json, new_places_option, print_json, working
 
 _EXAMPLE = "\b\nExample: sfumato export runs/laplace dist"
 
@@ -23,14 +23,7 @@ _EXAMPLE = "\b\nExample: sfumato export runs/laplace dist"
     is_flag=True,
     help="Put the run's certificate into the bundle; it tells places of the data.",
 )
-@click.option(
-    "--new-places",
-    type=click.Choice(("average", "nearest", "refuse")),
-    default="average",
-    show_default=True,
-    help="Places that an exact run was not made for: an average over near ones, if the run has one;"
-    " as the nearest one; none.",
-)
+@new_places_option
 @as_json
 def command(
     run: Path,

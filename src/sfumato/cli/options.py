@@ -277,6 +277,14 @@ region = click.option(
     type=Place(),
     help="Where reports may lie; else the data's square widened by the budget.",
 )
+new_places_option = click.option(
+    "--new-places",
+    type=click.Choice(("average", "nearest", "refuse")),
+    default="average",
+    show_default=True,
+    help="Places that an exact run was not made for: an average over near ones, if the run has one;"
+    " as the nearest one; none.",
+)
 as_json = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document and nothing else."
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from sfumato.cli.options import as_json, print_json, say_notes
+from sfumato.cli.options import as_json, new_places_option, print_json, say_notes
 
 _EXAMPLE = "\b\nExample: sfumato sanitize runs/laplace checkins.csv sanitized.csv --drop user"
 _OUTSIDE = ("refuse", "drop", "laplace", "clamp")
@@ -78,14 +78,7 @@ _SHOWN = 5  # skipped files named in a note; the record names all
     metavar="FILE",
     help="The key of --sticky and --pseudonym; made with mode 600 if it is not there.",
 )
-@click.option(
-    "--new-places",
-    type=click.Choice(("average", "nearest", "refuse")),
-    default="average",
-    show_default=True,
-    help="Places that an exact run was not made for: an average over near ones, if the run has one;"
-    " as the nearest one; none.",
-)
+@new_places_option
 @click.option(
     "--over-budget",
     is_flag=True,

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from sfumato.cli.options import new_places_option
 from sfumato.cli.sanitize import one_thread
 
 _EXAMPLE = "\b\nExample: sfumato serve runs/laplace --token-file clients.json --client phone"
@@ -69,14 +70,7 @@ _KEEP = ("hour", "day", "week", "forever")
     show_default=True,
     help="Places outside the region.",
 )
-@click.option(
-    "--new-places",
-    type=click.Choice(("average", "nearest", "refuse")),
-    default="average",
-    show_default=True,
-    help="Places that an exact run was not made for: an average over near ones, if the run has one;"
-    " as the nearest one; none.",
-)
+@new_places_option
 @click.option(
     "--rate",
     type=click.FloatRange(min=0.1),

@@ -151,7 +151,7 @@ def command(
     from sfumato.solver.outcome import Ended
     from sfumato.study.certify import gaps_of
     from sfumato.study.folder import check_target
-    from sfumato.study.population import cross_fit_run
+    from sfumato.study.population import check_folds, cross_fit_run
     from sfumato.study.solve import solve_and_save
 
     budgets = (max_loss, user_max_loss, max_distance)
@@ -168,6 +168,8 @@ def command(
     recipe = recipe_of(source, options, losses=losses)
     data, held_out = recipe.data()
     say_notes(data.notes)
+    if bound_to_come:
+        check_folds(data)
     if loss is not None and isinstance(data, CategoricalData):
         raise click.UsageError("--loss is for places; the losses of categories are in their table")
     problem = Problem(

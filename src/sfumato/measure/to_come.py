@@ -11,7 +11,6 @@ given.  docs/concepts/check-ins-to-come.md has the proofs.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -32,6 +31,7 @@ from sfumato.measure.interval import (
     upper_mean,
 )
 from sfumato.measure.objective import Bayes, Information, Objective, blind_leakage
+from sfumato.measure.outlook import Outlook
 from sfumato.measure.worst import exposed
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.loss import Loss, euclidean
@@ -45,39 +45,6 @@ _LEAST_EACH = 2  # check-ins of each user
 
 class NotFinite(MechanismError):
     """A mechanism cannot name its reports with their chances."""
-
-
-@dataclass(frozen=True, repr=False)
-class ToCome:
-    """Figures of a mechanism on check-ins to come, each with an interval of this confidence.
-
-    `exposed` is an estimate without an interval: nothing is proved of it.
-    """
-
-    loss: Estimate
-    bayes_error: Estimate
-    information_bits: Estimate
-    exposed: Estimate
-    confidence: float
-    checkins: int
-
-    def __repr__(self) -> str:
-        return (
-            f"<ToCome: loss {self.loss.low:.4g} to {self.loss.high:.4g}, Bayes error"
-            f" {self.bayes_error.low:.3f} to {self.bayes_error.high:.3f}, {self.checkins:,}"
-            " check-ins>"
-        )
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "confidence": self.confidence,
-            "checkins": self.checkins,
-            **{
-                name: getattr(self, name).as_dict()
-                for name in ("loss", "bayes_error", "information_bits", "exposed")
-            },
-        }
 
 
 # Samples and users -------------------------------------------------------------------------------
@@ -287,7 +254,7 @@ def figures_to_come(
     loss: Loss = euclidean,
     shares: np.ndarray | None = None,
     confidence: float = 0.95,
-) -> ToCome:
+) -> Outlook:
     """Loss, Bayes error and information on check-ins to come, each with an interval.
 
     `held` are check-ins that the mechanism was made without, `train` those that it was made from:
@@ -337,27 +304,21 @@ def figures_to_come(
     value = 1 - Bayes().leakage(joint)
     bits = Information().leakage(joint)
     low_b, high_b = ends["information"]
-    return ToCome(
-        loss_found,
-        Estimate(
-            value,
-            max(0.0, 1 - high_v),
-            max(1 - low_v, value),
-            "estimate",
-            errs="low with few check-ins",
+    few = "with few check-ins"
+    return Outlook(
+        loss=loss_found,
+        bayes_error=Estimate(
+            value, max(0.0, 1 - high_v), max(1 - low_v, value), "estimate", errs=f"low {few}"
         ),
-        Estimate(
-            bits, max(0.0, min(low_b, bits)), high_b, "estimate", errs="high with few check-ins"
+        information_bits=Estimate(
+            bits, max(0.0, min(low_b, bits)), high_b, "estimate", errs=f"high {few}"
         ),
-        Estimate(
-            exposed(joint),
-            0.0,
-            1.0,
-            "estimate",
-            errs="high with few check-ins; no interval is proved",
+        exposed=Estimate(
+            exposed(joint), 0.0, 1.0, "estimate", errs=f"high {few}; no interval is proved"
         ),
-        confidence,
-        len(held),
+        leakage=1 - value,
+        checkins=len(held),
+        confidence=confidence,
     )
 
 

@@ -36,6 +36,7 @@ from sfumato.study.question import problem_of
 
 TEST = "test"  # the held-out part of the run's own recipe
 TRAIN = "train"  # its training part, cross-fitted
+FOLDS = 4  # of a cross-fitted bound
 _SAME_M = 1e-3  # places this close are one place
 _TIMES = ("time", "timestamp", "datetime", "date", "created_at", "utc")
 _QUICK_TRUTHS = 240  # of a certificate for one block
@@ -310,7 +311,7 @@ class CrossFitted:
 def cross_fitted_bound(
     problem: Problem,
     *,
-    folds: int = 4,
+    folds: int = FOLDS,
     seed: int = 0,
     deadline: Deadline = NEVER,
     confidence: float = 0.95,
@@ -326,11 +327,8 @@ def cross_fitted_bound(
     delta = check_confidence(confidence)
     _refuse_linked(problem)
     samples = problem.samples
-    if isinstance(samples, CategoricalData):
-        raise DataError(
-            f"{samples.name} holds probabilities of categories, not samples; what holds for"
-            " check-ins to come needs check-ins"
-        )
+    check_folds(samples, folds)
+    assert isinstance(samples, Samples)
     blocks = blocks_of(samples, folds, seed=seed)
     shares, unit = problem.joint.prior, problem.objective.nats
     judged = sum(map(len, blocks[1:]))
@@ -380,8 +378,13 @@ def cross_fit_run(
     return found
 
 
-def blocks_of(samples: Samples, folds: int, *, seed: int) -> list[np.ndarray]:
-    """Rows of `folds` blocks with check-ins of every user, drawn at random."""
+def check_folds(samples: Samples | CategoricalData, folds: int = FOLDS) -> None:
+    """Refuse data that cannot be cut into `folds` blocks with check-ins of every user."""
+    if isinstance(samples, CategoricalData):
+        raise DataError(
+            f"{samples.name} holds probabilities of categories, not samples; what holds for"
+            " check-ins to come needs check-ins"
+        )
     if not folds >= 2:
         raise ProblemError(f"{arg('folds')} must be at least 2; got {folds}")
     few = np.flatnonzero((samples.counts > 0) & (samples.counts < folds))
@@ -390,6 +393,11 @@ def blocks_of(samples: Samples, folds: int, *, seed: int) -> list[np.ndarray]:
             f"user {samples.secrets[few[0]]} has {samples.counts[few[0]]} check-in(s); expected at"
             f" least {folds}, one for each fold"
         )
+
+
+def blocks_of(samples: Samples, folds: int, *, seed: int) -> list[np.ndarray]:
+    """Rows of `folds` blocks with check-ins of every user, drawn at random."""
+    check_folds(samples, folds)
     random = np.random.default_rng((seed, 17))
     parts: list[list[np.ndarray]] = [[] for _ in range(folds)]
     for user in range(len(samples.secrets)):
