@@ -12,7 +12,11 @@ from sfumato.measure.repeated import linked_bayes_error
 from sfumato.solver.exact.column_generation import Optimum, generate_columns
 from sfumato.solver.exact.endless import OneLaw, min_loss_given_equal_laws
 from sfumato.solver.exact.linked import best_for
-from sfumato.solver.exact.pricing import likelihoods_for, linked_scores
+from sfumato.solver.exact.linked_pricing import (
+    likelihoods_for,
+    linked_scores,
+    shared_likelihoods,
+)
 from sfumato.solver.feasible import InfeasibleBudget
 from tests.solver.exact.programs import random_problem, scattered, task_of
 
@@ -135,3 +139,30 @@ def test_likelihoods_meet_what_is_asked_where_any_do() -> None:
     asked = linked_scores(weights, prior, roots) - 1e-6
     found = linked_scores(weights, prior, np.sqrt(likelihoods_for(weights, prior, asked)))
     assert np.all(found >= asked - 1e-5)
+
+
+def test_likelihoods_of_shared_truths_meet_what_is_asked_where_any_do() -> None:
+    rng = np.random.default_rng(1)
+    prior = rng.dirichlet(np.ones(4))
+    weights = np.triu(rng.random((4, 4)), 1)
+    weights = (weights + weights.T) / weights.sum()
+    owners = rng.dirichlet(np.ones(4), size=7)
+    wanted = np.sqrt(rng.dirichlet(np.ones(4), size=30))
+    asked = linked_scores(weights, prior, wanted) @ owners.T - 1e-3
+    even = np.full((30, 4), 0.25)
+    found = shared_likelihoods(weights, prior, owners, asked, even)
+    got = linked_scores(weights, prior, np.sqrt(found)) @ owners.T
+    assert np.all(got >= asked - 1e-4)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_pricing_of_shared_truths_ends_where_all_reports_at_once_do(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    joint, _, _, loss = scattered(18, 3, 9)
+    joint = joint + (rng.random(joint.shape) < 0.2) * rng.random(joint.shape) / 18
+    joint /= joint.sum()
+    task = task_of(joint, loss, max_loss=10.0, linked=every_pair(3))
+    at_once = generate_columns(task, gap=1e-3)
+    few = generate_columns(task, gap=1e-3, all_at_once=False, first_reports=np.arange(0, 81, 4))
+    assert few.gap <= 1e-3 and few.rounds <= 6
+    assert few.bound - 1e-9 <= at_once.leakage and at_once.bound - 1e-9 <= few.leakage

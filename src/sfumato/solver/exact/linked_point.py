@@ -27,13 +27,6 @@ def distances(joint_zx: np.ndarray) -> np.ndarray:
     return np.asarray(0.5 * ((roots[:, first] - roots[:, second]) ** 2).sum(axis=0))
 
 
-def weight_table(pair_weights: np.ndarray, users: int) -> np.ndarray:
-    """Weights of pairs as a symmetric table, users x users."""
-    table = np.zeros((users, users))
-    table[np.triu_indices(users, 1)] = pair_weights
-    return table + table.T
-
-
 def solve_linked(
     problem: Restricted,
     rows: np.ndarray,

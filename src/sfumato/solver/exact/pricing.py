@@ -5,10 +5,9 @@ A report z is worth nothing to the optimum if some scores s_z make every truth's
 that truth's value u_w. If each truth has one owner x the least such scores are
 s(x) = max over truths of x of [ v_w - lambda d(w,z) ]_+  (information: c(x) = p(x) max exp(...)),
 and they exist iff they sum to at most 1. Shared truths need a tiny convex program per report, many
-at once (`least_scores`; for linked reports `likelihoods_for` takes each owner's need alone, which
-only loosens the bound): given what each truth needs at z, find scores with
-P(.|w) . s_z >= need(w,z) - theta  for all w and the least theta. theta <= 0 proves that z cannot
-help.
+at once (`least_scores`; for linked reports `linked_pricing`): given what each truth needs at z,
+find scores with P(.|w) . s_z >= need(w,z) - theta  for all w and the least theta. theta <= 0 proves
+that z cannot help.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,14 +15,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.solver.exact.linked_point import weight_table
+from sfumato.solver.exact.linked_pricing import (
+    likelihoods_for,
+    linked_scores,
+    shared_likelihoods,
+    weight_table,
+)
 from sfumato.solver.exact.task import Charges, Limits, PerPair, PerTruth, Shares, Task, Weights
 
 _BATCH = (100, 400)  # reports added per round, at least and at most; between them 1 % of all
 # of the prior in each posterior: keeps its logarithm finite and costs at most this much of the
 # bound
 _MIX = 1e-11
-_HALVINGS = 30  # of what likelihoods fall short by
 _PRECISION = 1e-5  # theta is found to about this; what is missed only loosens the bound
 
 Allowed = Callable[[np.ndarray], np.ndarray | None]  # a loss table -> which pairs, None for all
@@ -195,7 +198,14 @@ def scores_for(task: Task, need: PerPair) -> Shares:
         return least_scores(conditional, need)
     asked = np.stack([need[row > 0].max(axis=0) for row in task.joint], axis=1)
     if task.pair_weights is not None:
-        return likelihoods_for(weight_table(task.pair_weights, len(task.joint)), task.prior, asked)
+        weights = weight_table(task.pair_weights, len(task.joint))
+        found = likelihoods_for(weights, task.prior, asked)
+        scores = linked_scores(weights, task.prior, np.sqrt(found))
+        hard = np.flatnonzero(np.max(asked - scores, axis=1) > _PRECISION)
+        if len(hard) and np.any(np.sum(task.joint > 0, axis=0) > 1):
+            rows, groups = grouped(conditional, need[:, hard])
+            found[hard] = shared_likelihoods(weights, task.prior, rows, groups, found[hard])
+        return _positive(task, found)
     asked = task.prior * np.exp(asked) if task.information else np.maximum(asked, 0.0)
     total = asked.sum(axis=1, keepdims=True)
     spare = np.maximum(1 - total, 0.0)
@@ -229,49 +239,13 @@ def cost_of(
     return cost
 
 
-def linked_scores(weights: np.ndarray, prior: np.ndarray, roots: Shares) -> Shares:
-    """The scores of likelihoods, given as their roots: sum_x' m (1 - t(x')/t(x)) / 2p(x)."""
-    return (weights.sum(axis=1) - roots @ weights / roots) / (2 * prior)
-
-
-def likelihoods_for(weights: np.ndarray, prior: np.ndarray, asked: Shares) -> Shares:
-    """Likelihoods whose scores are `asked` at least, or short of it by as little for all users.
-
-    With a = sum m - 2p asked the roots t must have  m t <= a t,  so they exist iff the largest
-    eigenvalue of m between the inverse roots of a is at most 1; t is then its vector.
-    """
-    room = weights.sum(axis=1) - 2 * prior * asked
-    room = np.where(np.isfinite(room), room, room[np.isfinite(room)].max(initial=1.0) * 1e3)
-    low = np.maximum(-np.min(room / (2 * prior), axis=1), 0.0)  # a must stay above 0
-    high = low + weights.sum() / (2 * prior).min() + 1e-9
-
-    def vectors(short: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        inverse = 1 / np.sqrt(np.maximum(room + 2 * prior * short[:, None], 1e-12))
-        length, basis = np.linalg.eigh(inverse[:, :, None] * weights * inverse[:, None, :])
-        return length[:, -1], inverse * np.abs(basis[:, :, -1])
-
-    short = low + 1e-9
-    for _ in range(_HALVINGS):
-        fits = vectors(short)[0] <= 1
-        high, low = np.where(fits, short, high), np.where(fits, low, short)
-        short = 0.5 * (low + high)
-    likelihood = vectors(high)[1] ** 2
-    likelihood = np.maximum(likelihood, _MIX * likelihood.max(axis=1, keepdims=True))
-    return likelihood / likelihood.sum(axis=1, keepdims=True)
-
-
 def least_scores(conditional: Weights, need: PerPair, prior: np.ndarray | None = None) -> Shares:
     """Scores, reports x guesses: mixture weights; with `prior`, the c of scores log(c / prior).
 
     conditional: truths x guesses, G(w,a) / p(w).  need: truths x reports, -inf where a pair is
     barred.  Truths with the same P(.|w) count once, by their largest need.
     """
-    rows, member = np.unique(np.round(conditional, 12), axis=0, return_inverse=True)
-    member = member.ravel()
-    order = np.argsort(member, kind="stable")
-    starts = np.flatnonzero(np.diff(member[order], prepend=-1))
-    asked = np.maximum.reduceat(need[order], starts, axis=0).T  # reports x groups
-    asked = np.where(np.isneginf(asked), -1e6, asked)
+    rows, asked = grouped(conditional, need)
     reports, guesses = len(asked), rows.shape[1]
     scores = np.tile(np.full(guesses, 1.0 / guesses) if prior is None else prior, (reports, 1))
     theta = np.max(asked - _value(scores, rows, prior), axis=1) + 1.0
@@ -282,6 +256,17 @@ def least_scores(conditional: Weights, need: PerPair, prior: np.ndarray | None =
         for _ in range(4):
             scores, theta = _newton(scores, theta, rows, asked, prior, weight)
     return scores / scores.sum(axis=1, keepdims=True)
+
+
+def grouped(conditional: Weights, need: PerPair) -> tuple[np.ndarray, np.ndarray]:
+    """Truths with the same P(.|w) as one group: their P(.|w), and their largest need at each
+    report, reports x groups."""
+    rows, member = np.unique(np.round(conditional, 12), axis=0, return_inverse=True)
+    member = member.ravel()
+    order = np.argsort(member, kind="stable")
+    starts = np.flatnonzero(np.diff(member[order], prepend=-1))
+    asked = np.maximum.reduceat(need[order], starts, axis=0).T
+    return rows, np.where(np.isneginf(asked), -1e6, asked)
 
 
 def _value(scores: np.ndarray, rows: np.ndarray, prior: np.ndarray | None) -> np.ndarray:
