@@ -38,6 +38,13 @@ def test_an_earlier_run_is_replaced_only_when_asked(sfumato, small, tmp_path):
     assert sf.load_run(tmp_path / "run").record.solver == "coin"
 
 
+def test_an_empty_folder_is_written_to(sfumato, small, tmp_path):
+    (tmp_path / "run").mkdir()  # as a job leaves it that was killed before its first checkpoint
+    asked = ("solve", small, "--max-loss", 50, "--solver", "coin", "--out", tmp_path / "run")
+    assert sfumato(*asked).code == 0
+    assert sf.load_run(tmp_path / "run").record.solver == "coin"
+
+
 def test_a_cap_keeps_cells_outside_the_hull():
     truth = np.array(
         [

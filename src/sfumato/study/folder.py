@@ -163,8 +163,8 @@ def check_target(target: Path, *, replace: bool) -> None:
     a run that is not to be replaced."""
     names = {path.name for path in target.iterdir()} if target.is_dir() else set()
     names = {name for name in names if not _of_checkpoint(name)}
-    if not target.exists() or (target.is_dir() and not names and any(target.iterdir())):
-        return
+    if not target.exists() or (target.is_dir() and not names):
+        return  # an empty folder, too: a killed job leaves one if it had not begun to learn
     known = {_RECORD, _MECHANISM, CERTIFICATE, _HISTORY}
     if (
         _RECORD not in names
