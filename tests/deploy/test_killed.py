@@ -52,7 +52,7 @@ def _stopped(
         expected = (-stop, 0) if stop == signal.SIGKILL else (-stop, 128 + stop, 0)
         assert code in expected, (code, commands.log.read_text()[-2000:])
         if code == 0:  # it had ended: the machine is quicker than it was
-            seconds *= 0.7
+            seconds *= 0.9
         yield code
 
 

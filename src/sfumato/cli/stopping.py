@@ -1,24 +1,30 @@
 """How a command ends that is stopped from outside."""
 
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from types import FrameType
 
 _BY_HAND, _TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM  # as shells have them
 _was_terminated = False
+_former_hook = sys.unraisablehook
+_AGAIN_S = 0.02
 
 
 def watch() -> None:
-    """From now on SIGTERM stops the command as Ctrl-C does."""
-    global _was_terminated
+    """From now on SIGTERM stops the command as Ctrl-C does, and neither is lost."""
+    global _was_terminated, _former_hook
     _was_terminated = False
     _handle(_as_by_hand)
+    if sys.unraisablehook is not _not_lost:
+        _former_hook, sys.unraisablehook = sys.unraisablehook, _not_lost
 
 
 def end() -> None:
     """All is done: SIGTERM ends the process at once."""
     _handle(signal.SIG_DFL)
+    sys.unraisablehook = _former_hook
 
 
 def exit_code() -> int:
@@ -35,3 +41,15 @@ def _as_by_hand(number: int, frame: FrameType | None) -> None:
     global _was_terminated
     _was_terminated = True
     raise KeyboardInterrupt
+
+
+def _not_lost(unraisable: "sys.UnraisableHookArgs") -> None:
+    """A signal that comes while a finaliser or a callback of the garbage collector is at work has
+    its exception raised there, where Python drops it: it is sent again, a moment later."""
+    if not issubclass(unraisable.exc_type, KeyboardInterrupt):
+        _former_hook(unraisable)
+        return
+    number = signal.SIGTERM if _was_terminated else signal.SIGINT
+    again = threading.Timer(_AGAIN_S, signal.raise_signal, (number,))
+    again.daemon = True
+    again.start()
