@@ -51,7 +51,7 @@ def corners(points: int, cell_m: float) -> tuple[np.ndarray, np.ndarray, np.ndar
     chosen = np.concatenate([np.flatnonzero(train.secret == user)[:points] for user in range(4)])
     samples: Samples = train.take(np.isin(np.arange(len(train)), chosen))
     problem = Problem(samples, max_loss=173.0, cell_m=cell_m)
-    return problem.joint.table, problem.places, problem.reports, 173.0
+    return problem.joint.table, problem.places, problem.report_places, 173.0
 
 
 def distances(truths: np.ndarray, reports: np.ndarray) -> np.ndarray:

@@ -68,7 +68,7 @@ def certificates_are_checked_again(
         problem = arguments[0]
         cells = 0 if certificate.on_plane is None else len(certificate.on_plane.cells)
         all_cells = (problem.grid.cells_per_side or 0) ** 2 if problem.loss_is_distance else 0
-        if (cells + all_cells + len(problem.reports)) * len(problem.places) <= _SMALL:
+        if (cells + all_cells + len(problem.report_places)) * len(problem.places) <= _SMALL:
             try:
                 bounds = certificate.bound(problem)
             except SfumatoError:

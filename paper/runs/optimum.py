@@ -78,7 +78,7 @@ def solve_one(number: int, objective: str, seed: int) -> dict[str, Any]:
         },
         "variables": (_CELLS * _CELLS) ** 2,
         "truths": len(problem.places),
-        "reports": len(problem.reports),
+        "reports": len(problem.report_places),
         "pairs": counts["pairs"],
         "pairs_touched": counts["pairs_touched"],
         "seconds": seconds,

@@ -57,6 +57,17 @@ BAD_OPTIONS = {
         ["--max-loss", 100, "--time-limit", "1s"],
         ["--time-limit", "'1s' is not a number; leave units out"],
     ),
+    "no reports": (
+        ["--max-loss", 100, "--reports", 0],
+        ["--reports", "'0' is not a number of reports", "or endless"],
+    ),
+    "half a report": (["--max-loss", 100, "--reports", 1.5], ["'1.5' is not a number of reports"]),
+    "too many reports": (["--max-loss", 100, "--reports", 10001], ["--reports", "from 1 to 10000"]),
+    "reports and information": (
+        ["--max-loss", 100, "--reports", 2, "--objective", "information"],
+        ["--reports goes with a budget and the objective bayes", "got information"],
+    ),
+    "reports without a budget": (["--reports", 5], ["needs a budget"]),
     "zero budget": (["--max-loss", 0], ["above 0 metres"]),
     "budget not a number": (["--max-loss", "nan"], ["above 0 metres", "nan"]),
     "budget in words": (["--max-loss", "much"], ["--max-loss", "'much' is not a number"]),

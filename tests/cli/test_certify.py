@@ -420,6 +420,21 @@ def test_the_frontier_as_json_and_as_a_figure(sfumato, places, tmp_path):
     assert Path(tmp_path / "f.svg").read_text().lstrip().startswith("<?xml")
 
 
+def test_the_frontier_of_linked_reports(sfumato, places, tmp_path):
+    options = ("--from", 40, "--to", 90, "--points", 2, "--cell-m", 70, "--reports", "3,endless")
+    figure = tmp_path / "linked.svg"
+    ended = sfumato("frontier", places, *options, "--json", "--figure", figure)
+    assert ended.code == 0, ended.err
+    found = json.loads(ended.out)
+    assert found["reports"] == [3] and len(found["points"]) in (2, 3)
+    assert found["endless_budget"]["bound"] <= found["endless_budget"]["loss"]
+    assert "linking is useless" in figure.read_text()
+    ended = sfumato("frontier", places, *options, "--run", tmp_path)
+    assert ended.code == 2 and "does not go with --run" in ended.err
+    ended = sfumato("frontier", places, *options[:-1], "1,few")
+    assert ended.code == 2 and "'few' is not a number of reports" in ended.err
+
+
 def test_the_frontier_as_a_table(sfumato, places, tmp_path):
     ended = sfumato(
         "frontier",

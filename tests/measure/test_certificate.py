@@ -64,11 +64,13 @@ def some_certificate(problem: Problem, seed: int = 0, *, plane: bool = True) -> 
     budgets = (problem.max_loss is not None) + (
         0 if problem.user_limits is None else len(problem.user_limits)
     )
-    count = len(problem.reports)
+    count = len(problem.report_places)
     prices = rng.exponential(0.005, budgets)
-    on_grid = Proof(problem.reports, rng.dirichlet(np.ones(columns), count), prices)
+    on_grid = Proof(problem.report_places, rng.dirichlet(np.ones(columns), count), prices)
     on_plane = PlaneProof(
-        Cells.over(problem.grid, problem.reports), rng.dirichlet(np.ones(columns), count), prices
+        Cells.over(problem.grid, problem.report_places),
+        rng.dirichlet(np.ones(columns), count),
+        prices,
     )
     return Certificate.of(problem, on_grid, on_plane if plane else None)
 
@@ -263,7 +265,7 @@ def test_arrays_that_prove_nothing_are_refused(
 def random_law(problem: Problem, seed: int, *, nearness_m: float = 60.0) -> np.ndarray:
     """A law on the problem's reports that keeps every cap, truths x reports, often with zeros."""
     rng = np.random.default_rng(seed)
-    loss = problem.loss(problem.places[:, None, :], problem.reports[None, :, :])
+    loss = problem.loss(problem.places[:, None, :], problem.report_places[None, :, :])
     law = rng.exponential(size=loss.shape) ** 3 * np.exp(-loss / nearness_m)
     if problem.max_distance is not None:
         law[loss > problem.max_distance] = 0.0
@@ -277,7 +279,7 @@ def budgets_kept_by(
     cap = 160.0 if mode in (2, 3) else None
     region = Region.around(samples.truth, margin_m=50)
     grid = Problem(samples, max_loss=1.0, cell_m=100.0, region=region, max_distance=cap)
-    law = Channel(grid.places, grid.reports, random_law(grid, law_seed))
+    law = Channel(grid.places, grid.report_places, random_law(grid, law_seed))
     found = law.law(grid.joint)
     assert found is not None
     users = (
@@ -332,11 +334,11 @@ def test_the_bound_over_all_cells_is_at_most_the_bound_over_the_listed_ones() ->
     """Cells that miss the hull of the truths are not in the solver's list; the checker asks about
     them all the same."""
     problem = problem_of(region=Region((100.0, 80.0), 2600.0), cell_m=50.0, max_loss=60.0)
-    assert len(problem.reports) < 200 < 2500 < len(problem.grid.centres())
+    assert len(problem.report_places) < 200 < 2500 < len(problem.grid.centres())
     certificate = solve(problem, Exact(plane=False)).certificate
     assert certificate is not None
     proof = certificate.on_grid
-    loss = problem.loss(problem.places[:, None, :], problem.reports[None, :, :])
+    loss = problem.loss(problem.places[:, None, :], problem.report_places[None, :, :])
     listed = bound_grid(
         claim_of(problem), proof.shares, proof.multipliers, lambda chosen: loss[:, chosen]
     )
@@ -355,13 +357,16 @@ def test_the_plane_bound_is_below_the_grid_bound_is_below_the_leakage(
     optimum = best_within(problem, gap=1e-4)
     on_cells = plane_proof.OnCells(task_of(problem), problem.places, optimum.multipliers)
     cells = plane_proof.split_until(
-        on_cells, Cells.over(problem.grid, problem.reports), optimum.scores, goal=optimum.bound
+        on_cells,
+        Cells.over(problem.grid, problem.report_places),
+        optimum.scores,
+        goal=optimum.bound,
     )
     on_plane = PlaneProof(cells.cells, cells.scores, cells.multipliers)
     whole = Certificate.of(
-        problem, Proof(problem.reports, optimum.scores, optimum.multipliers), on_plane
+        problem, Proof(problem.report_places, optimum.scores, optimum.multipliers), on_plane
     ).bound(problem)
-    law = Channel(problem.places, problem.reports[optimum.reports], optimum.mechanism)
+    law = Channel(problem.places, problem.report_places[optimum.reports], optimum.mechanism)
     assert whole.plane is not None
     assert whole.plane < whole.grid <= leakage_of(problem, law) + 1e-12
     assert leakage_of(problem, law) - whole.grid < 2e-3

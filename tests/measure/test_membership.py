@@ -120,9 +120,11 @@ def test_a_certificate_of_sparse_data_tells_its_points_and_one_of_nothing_does_n
     found = certificate_membership(certificate, train, test)
     assert found.scores[GUESSED].low > 0.5 and found.scores[SMALL].low > 0.5
     assert "better than a toss" in found.verdict and found.listed == 0
-    count = len(problem.reports)
-    level = Proof(problem.reports, np.full((count, 3), 1 / 3), np.zeros(1))
-    cells = PlaneProof(Cells.over(problem.grid, problem.reports), level.shares, level.multipliers)
+    count = len(problem.report_places)
+    level = Proof(problem.report_places, np.full((count, 3), 1 / 3), np.zeros(1))
+    cells = PlaneProof(
+        Cells.over(problem.grid, problem.report_places), level.shares, level.multipliers
+    )
     nothing = certificate_membership(Certificate.of(problem, level, cells), train, test)
     assert nothing.scores[GUESSED].value == 0.5
     assert nothing.scores[SMALL].low <= 0.5  # that a place lies outside all cells tells a little

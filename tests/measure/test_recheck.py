@@ -48,8 +48,14 @@ def certificate_of(problem: Problem) -> Certificate:
         {"user_max_loss": USERS, "max_distance": 180.0, "objective": Information()},
         {"loss": squared, "max_loss": 4000.0},
         {"loss": lambda truth, report: euclidean(truth, report) ** 0.5, "max_loss": 8.0},
+        {"reports": 3},
+        {"reports": "endless"},
+        {"reports": "endless", "max_loss": None},
     ],
-    ids=["bayes", "information", "pass", "two", "per user", "all budgets", "squared", "own loss"],
+    ids=[
+        *("bayes", "information", "pass", "two", "per user", "all budgets", "squared", "own loss"),
+        *("three reports", "endless reports", "endless budget"),
+    ],
 )
 def test_both_checkers_agree_and_the_first_is_never_above_the_second(
     options: dict[str, Any], tmp_path: Path
@@ -97,7 +103,7 @@ def test_a_proof_of_two_people_is_exact(tmp_path: Path) -> None:
     samples = Samples(np.array([0, 1]), np.array([[-64.0, 0.0], [64.0, 0.0]]), ("a", "b"))
     problem = Problem(samples, max_loss=32.0, cells=1)
     certificate = Certificate.of(
-        problem, Proof(problem.reports, np.array([[0.5, 0.5]]), np.array([1 / 128]))
+        problem, Proof(problem.report_places, np.array([[0.5, 0.5]]), np.array([1 / 128]))
     )
     certificate.save(tmp_path / "one.npz")
     exact = recheck(tmp_path / "one.npz", question_of(problem))

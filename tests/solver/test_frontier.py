@@ -66,7 +66,7 @@ def test_the_bound_of_a_frontier_is_over_all_cells_of_the_region(
     monkeypatch.setattr("sfumato.solver.frontier.bound_on_the_grid", checked)
     frontier(problem, np.array([100.0]), gap=0.01)
     assert looked_at and {cells for _, cells in looked_at} == {len(problem.grid.centres())}
-    assert len(problem.reports) < len(problem.grid.centres())
+    assert len(problem.report_places) < len(problem.grid.centres())
 
 
 def test_between_its_budgets_the_bound_is_not_a_straight_line() -> None:

@@ -38,7 +38,7 @@ def test_the_sliders_budgets_are_round_and_run_from_what_can_be_kept_to_one_plac
     )
     assert problem.smallest_loss < budgets[0] <= problem.smallest_loss + step
     assert prove.farthest_budget(data) <= budgets[-1] < prove.farthest_budget(data) + step
-    assert 24 <= len(budgets) <= 50 and len(problem.reports) <= 130
+    assert 24 <= len(budgets) <= 50 and len(problem.report_places) <= 130
 
 
 def test_a_refined_budget_brackets_the_exact_solver_and_starts_from_what_was_found(

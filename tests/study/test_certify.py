@@ -46,8 +46,8 @@ def test_certify_and_compare_give_one_gap(runs):
 
 def _blind(problem):
     """A certificate that charges nothing: it proves no more than the blind guess."""
-    shares = np.tile(np.eye(3)[np.argmax(problem.joint.prior)], (len(problem.reports), 1))
-    return Certificate.of(problem, on_grid=Proof(problem.reports, shares, np.zeros(1)))
+    shares = np.tile(np.eye(3)[np.argmax(problem.joint.prior)], (len(problem.report_places), 1))
+    return Certificate.of(problem, on_grid=Proof(problem.report_places, shares, np.zeros(1)))
 
 
 def test_the_blind_guess_is_not_called_a_proof():

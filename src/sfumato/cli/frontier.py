@@ -1,11 +1,12 @@
 """sfumato frontier"""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from sfumato.cli.options import (
+    ReportCounts,
     as_json,
     grid_options,
     loss_option,
@@ -17,7 +18,14 @@ from sfumato.cli.options import (
     working,
 )
 
-_EXAMPLE = "\b\nExample: sfumato frontier four-corners --from 100 --to 250 --points 3 --cell-m 100"
+if TYPE_CHECKING:
+    from sfumato.measure.linked import Reports
+
+_EXAMPLE = (
+    "\b\nLinked reports: sfumato frontier four-corners --per-user 40 --from 100 --to 250"
+    " --points 4 --cell-m 100 --reports 1,10,endless\n"
+    "Example: sfumato frontier four-corners --from 100 --to 250 --points 3 --cell-m 100"
+)
 
 
 @click.command("frontier", epilog=_EXAMPLE)
@@ -35,6 +43,12 @@ _EXAMPLE = "\b\nExample: sfumato frontier four-corners --from 100 --to 250 --poi
 @grid_options
 @click.option(
     "--gap", type=float, default=0.005, show_default=True, help="How tight the curve is proved."
+)
+@click.option(
+    "--reports",
+    "counts",
+    type=ReportCounts(),
+    help="Draw it for these numbers of reports of one user, as 1,5,10,50,endless.",
 )
 @click.option(
     "--run",
@@ -65,6 +79,7 @@ def command(
     cells: int | None,
     loss: str | None,
     gap: float,
+    counts: "tuple[Reports, ...] | None",
     runs: tuple[Path, ...],
     time_limit: float | None,
     figure: Path | None,
@@ -72,35 +87,45 @@ def command(
     **options: Any,
 ) -> None:
     """The proven best trade-off between loss and leakage, with Laplace, the coin and runs placed on
-    it."""
+    it.
+
+    With --reports: the Bayes error against the budget when several reports of one user are seen
+    together, how alike users can be made, and the loss from which on linking is useless.
+    """
     from sfumato.mechanism.loss import LOSSES
-    from sfumato.render.figures import check_figure, draw_frontier
+    from sfumato.render.figures import check_figure, draw_frontier, draw_linked
+    from sfumato.study.linked import linked_trade_off
     from sfumato.study.trade_off import trade_off
 
+    if counts is not None and runs:
+        raise click.UsageError("--reports makes a mechanism for each; it does not go with --run")
     if figure is not None:
         check_figure(figure)
     recipe = recipe_of(source, options)
     data, _ = recipe.data()
     say_notes(data.notes)
+    asked: dict[str, Any] = {
+        "first": first,
+        "last": last,
+        "points": points,
+        "cell_m": cell_m,
+        "cells": cells,
+        "gap": gap,
+        "loss": LOSSES[loss or "euclidean"].function,
+        "time_limit": time_limit,
+    }
     with working(f"proving the frontier at {points} budgets") as tell:
-        found = trade_off(
-            data,
-            first=first,
-            last=last,
-            points=points,
-            cell_m=cell_m,
-            cells=cells,
-            gap=gap,
-            loss=LOSSES[loss or "euclidean"].function,
-            runs=runs,
-            time_limit=time_limit,
-            progress=tell,
-        )
+        found: Any
+        if counts is not None:
+            found = linked_trade_off(data, counts=counts, **asked, progress=tell)
+        else:
+            found = trade_off(data, runs=runs, **asked, progress=tell)
     if as_json:
         print_json(found.as_dict())
     else:
         click.echo(str(found))
     if figure is not None:
-        draw_frontier(found, figure)
+        draw = draw_frontier if counts is None else draw_linked
+        draw(found, figure)
         if not as_json:
             click.echo(f"figure: {figure}")

@@ -111,6 +111,37 @@ class Counts(click.ParamType):
         return tuple(int(part) for part in parts)
 
 
+class ReportCount(click.ParamType):
+    """N or endless: how many reports are seen together."""
+
+    name = "N|endless"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | str:
+        text = str(value).strip()
+        if text == "endless" or (text.isdecimal() and int(text) >= 1):
+            return text if text == "endless" else int(text)
+        self.fail(
+            f"'{value}' is not a number of reports; write a whole number of at least 1, or endless",
+            param,
+            ctx,
+        )
+
+
+class ReportCounts(click.ParamType):
+    """N,N,...,endless: several of them."""
+
+    name = "N,...,endless"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int | str, ...]:
+        if isinstance(value, tuple):
+            return value
+        return tuple(ReportCount().convert(part, param, ctx) for part in str(value).split(","))
+
+
 class UserBudgets(click.ParamType):
     """METRES for every user, or NAME=METRES,NAME=METRES."""
 

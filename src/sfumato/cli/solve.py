@@ -8,6 +8,7 @@ import click
 from sfumato.cli import stopping
 from sfumato.cli.options import (
     SEEDS,
+    ReportCount,
     UserBudgets,
     as_json,
     grid_options,
@@ -20,10 +21,16 @@ from sfumato.cli.options import (
     working,
 )
 from sfumato.cli.settings import solver_from, solver_options
+from sfumato.measure.linked import Reports
 from sfumato.mechanism.loss import LOSSES, traits_of
 from sfumato.solver import DEFAULT, SOLVERS, Problem
 
-_EXAMPLE = "\b\nExample: sfumato solve four-corners --max-loss 173 --out runs/learned"
+_EXAMPLE = (
+    "\b\nFor ten reports of one user: sfumato solve four-corners --max-loss 173 --reports 10"
+    " --out runs/ten\nFrom which loss on linking is useless: sfumato solve four-corners"
+    " --reports endless --out runs/endless\n"
+    "Example: sfumato solve four-corners --max-loss 173 --out runs/learned"
+)
 
 
 @click.command("solve", epilog=_EXAMPLE)
@@ -60,10 +67,21 @@ _EXAMPLE = "\b\nExample: sfumato solve four-corners --max-loss 173 --out runs/le
     help="Instead of a budget: the smallest loss for this Bayes error (exact solver).",
 )
 @click.option(
+    "--reports",
+    type=ReportCount(),
+    default="1",
+    show_default=True,
+    metavar="N|endless",
+    help=(
+        "How many reports of one user are seen together (codebook, exact); endless without a"
+        " budget: the smallest loss at which no number of them tells anything (exact)."
+    ),
+)
+@click.option(
     "--objective",
     default="bayes",
     show_default=True,
-    help="bayes, information, two-guesses, guess-or-pass or target:USER.",
+    help="bayes, information, overlap, two-guesses, guess-or-pass or target:USER.",
 )
 @click.option(
     "--solver",
@@ -107,6 +125,7 @@ def command(
     user_max_loss: dict[str, float] | None,
     max_distance: float | None,
     min_bayes_error: float | None,
+    reports: Reports,
     objective: str,
     solver: str | None,
     cell_m: float | None,
@@ -135,7 +154,9 @@ def command(
     from sfumato.study.population import check_folds, cross_fit_run
     from sfumato.study.solve import solve_and_save
 
-    solver = solver or (DEFAULT if losses is None and min_bayes_error is None else "exact")
+    budgets = (max_loss, user_max_loss, max_distance)
+    seeks_loss = min_bayes_error is not None or (reports == "endless" and not any(budgets))
+    solver = solver or (DEFAULT if losses is None and not seeks_loss else "exact")
     chosen = solver_from(options, solver)
     if bound_to_come and (losses is not None or min_bayes_error is not None):
         other = "--losses" if losses is not None else "--min-bayes-error"
@@ -161,6 +182,7 @@ def command(
         max_distance=max_distance,
         objective=objective_named(objective, data.secrets),
         min_bayes_error=min_bayes_error,
+        reports=reports,
     )
     begun = False
 

@@ -5,12 +5,16 @@ from sfumato.measure.exact import g_vulnerability as g_vulnerability
 from sfumato.measure.exact import mutual_information as mutual_information
 from sfumato.measure.judge import Judgement as Judgement
 from sfumato.measure.judge import judge_reports as judge_reports
+from sfumato.measure.linked import least_overlap as least_overlap
+from sfumato.measure.linked import linked_bounds as linked_bounds
+from sfumato.measure.linked import overlaps as overlaps
 from sfumato.measure.membership import membership_test as membership_test
 from sfumato.measure.objective import Bayes as Bayes
 from sfumato.measure.objective import Gain as Gain
 from sfumato.measure.objective import Information as Information
 from sfumato.measure.population import PopulationCertificate as PopulationCertificate
 from sfumato.measure.prior import under_priors as under_priors
+from sfumato.measure.repeated import linked_bayes_error as linked_bayes_error
 from sfumato.measure.repeated import repeated_reports as repeated_reports
 from sfumato.measure.to_come import figures_to_come as figures_to_come
 from sfumato.measure.worst import exposed as exposed

@@ -12,6 +12,15 @@ into scores here, so that what is checked is always admissible:
   bayes         guess x with chance share(x)               s(x) = share(x)
   gain          play row a of the gains with chance share  s(x) = sum_a share(a) g(a,x)
   information   believe the posterior share(x)             s(x) = log( share(x) / p(x) ), nats
+  overlap       believe likelihoods share(x) of the users  s(x) = sum_x' m(x,x') (1 - sqrt(share(x')
+                                                           / share(x))) / 2p(x)
+  endless       any numbers                                s(x) = share(x) - mean of them over p
+
+Overlap is 1 - the least overlap of two users (`sfumato.measure.linked`); the weights m of the pairs
+are part of the proof, one for all reports.  It follows from
+1 - sqrt(q q') = max over t of [ (1 - t) q + (1 - 1/t) q' ] / 2, summed over reports.  For endless
+reports the laws of all users are equal, J(x,z) = p(x) q(z), so that such scores sum to 0: with the
+budget 0 and the multiplier 1 what is left is a bound on the loss of every such mechanism.
 
 The bound holds for reports at the places given (`bound_grid`) or for every report on the plane
 (`bound_plane`). A bound on the vulnerability v says: Bayes error at most 1 - v.
@@ -19,7 +28,8 @@ The bound holds for reports at the places given (`bound_grid`) or for every repo
 Rounding goes downwards: what is returned is at most the true bound of the numbers as stored. Let
 u = 2^-53, X the secrets, A the guesses, k = 8(X + A) + 64. Shares are normalised here (A u), scores
 are sums of A products (gain) or logarithms of a ratio (log is good to 8u), and a cost sums X of
-them: in all it is off by less than k u p(w) (1 + largest score). Prices sum at most X + 1
+them: in all it is off by less than k u p(w) (1 + largest score); for overlaps and endless reports
+the largest score is that of its terms, before they cancel. Prices sum at most X + 1
 multipliers times sums of X probabilities; they are lowered by k u, which also covers the rounding
 of a distance. Totals are summed exactly (fsum), less k u of the size of their terms. The exact
 rational checker, `sfumato.measure.recheck`, holds this against arithmetic without rounding.
@@ -40,6 +50,7 @@ __all__ = ["CertificateError", "Claim", "bound_grid", "bound_plane", "least_cost
 _PAIRS_AT_ONCE = 2_000_000
 _UNIT = 2.0**-53
 _MOST_PRICE = 1e15
+_OBJECTIVES = ("bayes", "gain", "information", "overlap", "endless")
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +59,8 @@ class Claim:
 
     joint: P(secret, truth), secrets x truths.  gains: g(guess, secret), for the objective "gain"
     only. max_loss, user_max_loss (one per secret, given the secret), cap: the budgets, None where
-    there is none.
+    there is none.  pair_weights: m of all pairs of secrets (the first with the second, with the
+    third, ...), for the objective "overlap" only.
     """
 
     joint: np.ndarray
@@ -57,6 +69,7 @@ class Claim:
     max_loss: float | None = None
     user_max_loss: np.ndarray | None = None
     cap: float | None = None
+    pair_weights: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if not (
@@ -65,9 +78,9 @@ class Claim:
             and abs(np.sum(self.joint) - 1) <= 1e-9
         ):
             raise CertificateError("the joint table must hold probabilities that sum to 1")
-        if self.objective not in ("bayes", "gain", "information"):
+        if self.objective not in _OBJECTIVES:
             raise CertificateError(
-                f"objective must be bayes, gain or information; got {self.objective!r}"
+                f"objective must be one of {', '.join(_OBJECTIVES)}; got {self.objective!r}"
             )
         if (self.objective == "gain") != (self.gains is not None):
             raise CertificateError("gains go with the objective gain, and only with it")
@@ -152,6 +165,8 @@ def score_costs(claim: Claim, given: ArrayLike) -> tuple[np.ndarray, float]:
         raise CertificateError(
             f"shares must have {claim.guesses} columns; got shape {shares.shape}"
         )
+    if claim.objective == "endless":
+        return _centred_costs(claim, shares)
     if not (np.all(shares >= 0) and np.all(np.abs(shares.sum(axis=1) - 1) <= 1e-6)):
         raise CertificateError("each row of shares must be a probability vector")
     shares = shares / shares.sum(axis=1, keepdims=True)
@@ -160,6 +175,8 @@ def score_costs(claim: Claim, given: ArrayLike) -> tuple[np.ndarray, float]:
     if claim.objective == "gain":
         gains = np.asarray(claim.gains, dtype=float)
         return claim.joint.T @ (shares @ gains).T, float(np.abs(gains).max())
+    if claim.objective == "overlap":
+        return _overlap_costs(claim, shares)
     prior = claim.prior
     ratio = np.where(
         prior > 0, shares / np.where(prior > 0, prior, 1.0), 1.0
@@ -170,6 +187,37 @@ def score_costs(claim: Claim, given: ArrayLike) -> tuple[np.ndarray, float]:
     if never.any():  # log 0 counts only where the secret has mass at the truth
         costs[(claim.joint.T > 0).astype(float) @ never.T > 0] = -np.inf
     return costs, float(np.abs(scores).max())
+
+
+def _overlap_costs(claim: Claim, shares: np.ndarray) -> tuple[np.ndarray, float]:
+    """The costs of likelihoods, for the overlap."""
+    secrets, prior = len(claim.joint), claim.prior
+    weights = np.asarray(() if claim.pair_weights is None else claim.pair_weights, dtype=float)
+    first, second = np.triu_indices(secrets, 1)
+    if weights.shape != first.shape or not (np.all(weights >= 0) and 0 < weights.sum() < np.inf):
+        raise CertificateError(
+            f"an overlap needs a weight of at least 0 for each of {len(first)} pairs of secrets"
+        )
+    if np.any(weights[(prior[first] == 0) | (prior[second] == 0)] > 0):
+        raise CertificateError("a pair of secrets that never occur proves nothing")
+    table = np.zeros((secrets, secrets))  # a little less than weights that sum to 1
+    table[first, second] = weights / weights.sum() * (1 - (len(first) + 8) * _UNIT)
+    table += table.T
+    roots, weighed = np.sqrt(shares), table.any(axis=1)
+    if np.any(shares[:, weighed] <= 0):
+        raise CertificateError("a likelihood of 0 proves nothing; expected shares above 0")
+    halves = 2 * np.where(prior > 0, prior, 1.0)
+    alone = table.sum(axis=1) / halves
+    among = (roots @ table) / np.where(weighed, roots * halves, 1.0)
+    return claim.joint.T @ (alone - among).T, float((alone + among).max())
+
+
+def _centred_costs(claim: Claim, shares: np.ndarray) -> tuple[np.ndarray, float]:
+    """The costs of any numbers, less their mean over the secrets."""
+    if not np.all(np.abs(shares) <= _MOST_PRICE):
+        raise CertificateError(f"scores must be numbers of at most {_MOST_PRICE:g}; got another")
+    centred = shares - (shares @ claim.prior / claim.prior.sum())[:, None]
+    return claim.joint.T @ centred.T, 2 * float(np.abs(shares).max())
 
 
 def least_costs(

@@ -6,7 +6,7 @@ of `sfumato.measure.bound`, which shares no code with any solver.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,7 +19,7 @@ from sfumato.errors import FileError
 from sfumato.files import read_arrays, written_beside
 from sfumato.measure.bound import CertificateError, Claim, bound_grid, bound_plane
 from sfumato.measure.cells import MOST_LEVELS, Cells
-from sfumato.measure.objective import Objective, blind_leakage
+from sfumato.measure.objective import Endless, Objective, blind_leakage
 from sfumato.measure.recheck import Question, Rechecked, recheck
 from sfumato.mechanism.loss import Loss, traits_of
 from sfumato.show import InNotebooks
@@ -35,6 +35,7 @@ _ARRAYS = {  # kind and number of axes
     "grid.places": ("<f8", 2),
     "grid.shares": ("<f8", 2),
     "grid.multipliers": ("<f8", 1),
+    "grid.pair_weights": ("<f8", 1),
     "plane.root": ("<f8", 1),
     "plane.cells": ("<i8", 2),
     "plane.shares": ("<f8", 2),
@@ -60,7 +61,7 @@ class Claimed(Protocol):
     @property
     def places(self) -> np.ndarray: ...
     @property
-    def reports(self) -> np.ndarray: ...
+    def report_places(self) -> np.ndarray: ...
     @property
     def grid(self) -> Grid: ...
     @property
@@ -105,11 +106,13 @@ class Bounds:
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """Shares of guesses at places, with prices of the budgets."""
+    """Shares of guesses at places, with prices of the budgets; for overlaps with the weights of
+    the pairs of users (`sfumato.measure.bound` says what shares are then)."""
 
     places: np.ndarray
     shares: np.ndarray
     multipliers: np.ndarray
+    pair_weights: np.ndarray | None = None
 
     def __repr__(self) -> str:
         return f"<Proof at {len(self.places)} places>"
@@ -251,6 +254,8 @@ class Certificate(InNotebooks):
             "grid.shares": self.on_grid.shares,
             "grid.multipliers": self.on_grid.multipliers,
         }
+        if self.on_grid.pair_weights is not None:
+            arrays["grid.pair_weights"] = self.on_grid.pair_weights
         if self.on_plane is not None:
             cells = self.on_plane.cells
             arrays |= {
@@ -294,7 +299,12 @@ def load_certificate(path: str | Path) -> Certificate:
             max_loss=_number(arrays["max_loss"]),
             user_limits=limits if len(limits) else None,
             max_distance=_number(arrays["max_distance"]),
-            on_grid=Proof(arrays["grid.places"], arrays["grid.shares"], arrays["grid.multipliers"]),
+            on_grid=Proof(
+                arrays["grid.places"],
+                arrays["grid.shares"],
+                arrays["grid.multipliers"],
+                arrays.get("grid.pair_weights"),
+            ),
             on_plane=_plane_proof(arrays) if version == _FORMAT else _former_plane_proof(arrays),
         )
     except KeyError as error:
@@ -313,12 +323,13 @@ def load_certificate(path: str | Path) -> Certificate:
 
 
 def claim_of(problem: Claimed) -> Claim:
-    """The claim that a bound is about, as plain arrays."""
+    """The claim that a bound is about, as plain arrays.  For endless reports the bound is on the
+    loss: its budget is 0."""
     return Claim(
         joint=problem.joint.table,
         objective=problem.objective.scores,
         gains=problem.objective.gains(problem.joint.secrets),
-        max_loss=problem.max_loss,
+        max_loss=0.0 if isinstance(problem.objective, Endless) else problem.max_loss,
         user_max_loss=problem.user_limits,
         cap=problem.max_distance,
     )
@@ -334,7 +345,7 @@ def bound_on_the_grid(problem: Claimed, proof: Proof) -> tuple[float, int]:
     places = reports_checked(problem)
     nearest = np.arange(len(places)) if places is proof.places else _nearest(proof.places, places)
     bound = bound_grid(
-        claim_of(problem),
+        replace(claim_of(problem), pair_weights=proof.pair_weights),
         proof.shares[nearest],
         proof.multipliers,
         lambda reports: problem.loss(problem.places[:, None, :], places[None, reports, :]),
@@ -347,7 +358,7 @@ def reports_checked(problem: Claimed) -> np.ndarray:
     cells = _all_cells(problem)
     if cells is not None and cells * len(problem.places) <= _MOST_PAIRS:
         return problem.grid.centres()
-    return problem.reports
+    return problem.report_places
 
 
 def question_of(problem: Claimed) -> Question:
@@ -409,7 +420,12 @@ def known_leakages(problem: Claimed) -> tuple[float, float]:
     for distances, the truth itself).  A bound above one of them is false.
     """
     claim, joint = claim_of(problem), problem.joint
-    reports, truths = problem.reports, problem.places
+    reports, truths = problem.report_places, problem.places
+    if isinstance(problem.objective, Endless):  # one place for all tells nothing
+        tried = reports[:: 1 + len(reports) // _MOST_KNOWN]
+        cost = problem.loss(truths[:, None, :], tried[None, :, :])
+        cost = joint.place_probability @ np.where(cost <= (claim.cap or np.inf), cost, np.inf)
+        return float(cost.min()), np.inf
     charges, limits = claim.budgets()
     if problem.loss_is_distance:
         nearest = cKDTree(reports).query(truths)[1]

@@ -9,6 +9,7 @@ from sfumato.data.joint import Joint
 from sfumato.errors import ProblemError
 from sfumato.measure.exact import bayes_vulnerability, g_vulnerability, mutual_information
 from sfumato.measure.gains import named
+from sfumato.measure.linked import least_overlap
 
 
 class Objective(Protocol):
@@ -31,7 +32,7 @@ class Objective(Protocol):
 
     @property
     def scores(self) -> str:
-        """The scores that prove a bound on it: bayes, information or gain."""
+        """The scores that prove a bound on it: bayes, information, gain, overlap or endless."""
         ...
 
     def gains(self, secrets: tuple[str, ...]) -> np.ndarray | None:
@@ -123,6 +124,40 @@ class Gain:
         return g_vulnerability(joint, self.gains(joint.secrets))
 
 
+@dataclass(frozen=True)
+class Overlap:
+    """How far apart the two users are whose reports differ most: 1 - least overlap, the squared
+    Hellinger distance of their laws.  For linked reports: 0 where no number of them tells anything.
+
+    >>> Overlap().leakage(Joint(np.eye(2) / 2))
+    1.0
+    """
+
+    name = scores = "overlap"
+    unit = "squared Hellinger distance"
+    nats = 1.0
+
+    def gains(self, secrets: tuple[str, ...]) -> np.ndarray | None:
+        """None: nothing is guessed."""
+        return None
+
+    def shown(self, leakage: Any) -> Any:
+        """The least overlap."""
+        return 1 - leakage
+
+    def leakage(self, joint: Joint) -> float:
+        """max over pairs of 1 - sum_z sqrt(q_x(z) q_x'(z))."""
+        return 1 - least_overlap(joint)
+
+
+@dataclass(frozen=True)
+class Endless(Overlap):
+    """The same overlap, which must be 1: what is kept small is then the loss, and a bound on it is
+    in the unit of the loss."""
+
+    name = scores = "endless"
+
+
 def blind_leakage(objective: Objective, joint: Joint) -> float:
     """The leakage of reports that say nothing: no mechanism leaks less.
 
@@ -133,14 +168,15 @@ def blind_leakage(objective: Objective, joint: Joint) -> float:
 
 
 def objective_named(name: str, secrets: tuple[str, ...]) -> Objective:
-    """bayes, information, or the name of a gain."""
-    for objective in (Bayes(), Information()):
+    """bayes, information, overlap, endless, or the name of a gain."""
+    known: tuple[Objective, ...] = (Bayes(), Information(), Overlap(), Endless())
+    for objective in known:
         if name == objective.name:
             return objective
     try:
         named(name, secrets)
     except ProblemError as error:
         raise ProblemError(
-            f"unknown objective '{name}'; expected bayes, information or a gain ({error})"
+            f"unknown objective '{name}'; expected bayes, information, overlap or a gain ({error})"
         ) from None
     return Gain(name)

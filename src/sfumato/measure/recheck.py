@@ -70,7 +70,8 @@ def recheck(
 ) -> Rechecked:
     """Work a certificate's bounds out again; `progress` hears which share of the work is done."""
     start, done = time.perf_counter(), 0
-    arrays, claim = _read(Path(path)), _Claim(question)
+    arrays = _read(Path(path))
+    claim = _Claim(question, arrays)
     _need("plane.places" not in arrays, f"it is of format 1, with rounded cells; {_ANEW}")
     places, shares = _table(arrays, "grid.places", 2), _table(arrays, "grid.shares", claim.guesses)
     finite = all(abs(at) < 1e15 for place in places for at in place)
@@ -116,8 +117,10 @@ def _need(holds: bool, reason: str) -> None:
 class _Claim:
     """The question in whole numbers: probabilities at 2^-self.bits, places at 2^-self.fine."""
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: Question, arrays: _Arrays) -> None:
         self.question = question
+        overlap = question.objective == "overlap"
+        self.pairs = self._pairs(_table(arrays, "grid.pair_weights")) if overlap else []
         self.guesses = len(question.joint if question.gains is None else question.gains)
         self.bits = max(_METRE, *(_bits(number) for row in question.joint for number in row))
         self.joint = [[_whole(number, self.bits) for number in row] for row in question.joint]
@@ -135,9 +138,40 @@ class _Claim:
     def at(self, number: float) -> int:
         return _whole(number, self.fine)
 
+    def _pairs(self, weights: Sequence[float]) -> list[tuple[int, int, Fraction]]:
+        """Pairs of secrets with their weights, which sum to 1."""
+        secrets = range(len(self.question.joint))
+        pairs = [(one, other) for one in secrets for other in secrets if one < other]
+        fit = len(pairs) == len(weights) and all(0 <= weight < inf for weight in weights)
+        _need(fit and sum(weights) > 0, "each pair of secrets needs a weight of at least 0")
+        total = sum(map(Fraction, weights))
+        found = zip(pairs, weights, strict=True)
+        return [(*pair, Fraction(weight) / total) for pair, weight in found if weight]
+
+    def _overlap_scores(self, parts: Sequence[int]) -> list[int | None]:
+        """sum over pairs of m (1 - sqrt(share' / share)) / 2p, roots rounded up."""
+        _need(all(parts[x] for pair in self.pairs for x in pair[:2]), "a likelihood of 0")
+        scores = [Fraction(0)] * len(parts)
+        for one, other, weight in self.pairs:
+            for x, y in ((one, other), (other, one)):
+                _need(self.prior[x] > 0, "a pair of secrets that never occur proves nothing")
+                root = Fraction(isqrt((parts[y] << 2 * _SCORE) // parts[x]) + 1, 2**_SCORE)
+                scores[x] += weight * (1 - root) * Fraction(2**self.bits, 2 * self.prior[x])
+        return [int(score * 2**_SCORE // 1) for score in scores]
+
+    def _centred(self, numbers: Sequence[float]) -> list[int | None]:
+        """Numbers less their mean over the secrets, rounded down."""
+        _need(all(abs(number) <= 1e15 for number in numbers), "scores must be finite numbers")
+        exact = [Fraction(number) for number in numbers]
+        weighed = sum((p * s for p, s in zip(self.prior, exact, strict=True)), Fraction(0))
+        mean = weighed / sum(self.prior)
+        return [int((number - mean) * 2**_SCORE // 1) for number in exact]
+
     def scores(self, shares: Sequence[float]) -> list[int | None]:
         """What the adversary who plays these shares gains from each secret, at 2^-_SCORE, rounded
         down; None for minus infinity."""
+        if self.question.objective == "endless":
+            return self._centred(shares)
         _need(all(0 <= share <= 2 for share in shares), "shares must be numbers of at least 0")
         bits = max(map(_bits, shares))
         parts = [_whole(share, bits) for share in shares]
@@ -148,6 +182,8 @@ class _Claim:
                 (0 if not mass else None if not part else _log(part << self.bits, total * mass))
                 for part, mass in zip(parts, self.prior, strict=True)
             ]
+        if self.pairs:
+            return self._overlap_scores(parts)
         if self.question.gains is None:
             return [(part << _SCORE) // total for part in parts]
         fine = max(_bits(gain) for row in self.question.gains for gain in row)
@@ -225,7 +261,7 @@ class _Claim:
 
     def blind(self) -> Fraction:
         """What the best guess gains that sees no report."""
-        if self.question.objective == "information":
+        if self.question.objective in ("information", "overlap", "endless"):
             return Fraction(0)
         if self.question.gains is None:
             return Fraction(max(self.prior), 2**self.bits)

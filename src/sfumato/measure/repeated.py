@@ -18,6 +18,7 @@ from sfumato.errors import ProblemError
 from sfumato.files import array_hash
 from sfumato.measure.estimate import Estimate, estimate_mean, wilson
 from sfumato.measure.exact import bayes_error
+from sfumato.measure.linked import ENDLESS, Linked, Reports, endless_linked_error, least_overlap
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.loss import Loss, euclidean
 from sfumato.mechanism.rows import RowsOnDemand, rows_of_secrets
@@ -25,7 +26,7 @@ from sfumato.randomness import generator
 
 COUNTS = (1, 2, 5, 10, 50)
 DRAWS = 4000
-_MOST_COUNT = 10_000
+MOST_COUNT = 10_000
 _FEWEST_DRAWS = 200
 _MOST_LOOKUPS = 1.5e9  # draws times reports times truths: about ten seconds
 _MOST_PRODUCTS = 2e6  # lists of reports times truths (or reports of a list) that are held
@@ -38,7 +39,9 @@ class Repeated:
     """Bayes errors of adversaries who see `counts` reports of one user.  Higher is more private.
 
     Without a policy: `fresh`, all from one place, a new draw for each; `endless`, the same with as
-    many reports as one likes; `places`, each from another place of the user, drawn as in the data.
+    many reports as one likes; `places`, each from another place of the user, drawn as in the data;
+    `overlap`, the least overlap of two users (`sfumato.measure.linked`), decides how fast that one
+    falls.
 
     With the sticky policy all reports from one place and period are one report, however many there
     are.  `first`: the first report is kept and sent again (as the browser does); then n periods are
@@ -54,6 +57,7 @@ class Repeated:
     places: tuple[Estimate, ...]
     endless: Estimate
     first: Estimate
+    overlap: float
     sticky_cell_m: float | None = None
     middle: Estimate | None = None
     middle_loss: float | None = None
@@ -101,9 +105,10 @@ def repeated_reports(
     found = Repeated(
         numbers,
         fresh=estimate_repeated_bayes_error(before, law, numbers, draws=draws, seed=seed),
-        places=_from_places(seen, law.within, numbers, draws=draws, seed=seed + 1),
+        places=linked_bayes_error(seen, numbers, within=law.within, draws=draws, seed=seed + 1),
         endless=Estimate.exact(endless_bayes_error(before, law), errs="for endless reports"),
         first=Estimate.exact(bayes_error(seen), within=law.within),
+        overlap=least_overlap(seen),
     )
     if sticky_cell_m is None or isinstance(samples, CategoricalData):
         return found
@@ -118,25 +123,54 @@ def repeated_reports(
         middle_periods=estimate_repeated_bayes_error(
             answered, kept, numbers, draws=draws, seed=seed + 2
         ),
-        middle_places=_from_places(shown, kept.within, numbers, draws=draws, seed=seed + 3),
+        middle_places=linked_bayes_error(
+            shown, numbers, within=kept.within, draws=draws, seed=seed + 3
+        ),
     )
 
 
-def _from_places(
-    seen: Joint, within: float, counts: tuple[int, ...], *, draws: int, seed: int
+def linked_bayes_error(
+    seen: Joint,
+    counts: Sequence[int],
+    *,
+    within: float = 0.0,
+    draws: int = DRAWS,
+    seed: int = 0,
 ) -> tuple[Estimate, ...]:
-    """Reports from other places of the user each: to the adversary the user is then what a truth is
-    for one place."""
+    """Bayes error of the adversary who sees n reports of n independent truths of one user, for each
+    n of `counts`, from P(secret, report).
+
+    B_n = 1 - sum over lists of max_x p(x) prod_i q_x(z_i).  To the adversary the user is then what
+    a truth is for one place, so it is exact, or drawn, as `estimate_repeated_bayes_error` says.
+
+    >>> from sfumato.data.joint import Joint
+    >>> seen = Joint(np.array([[0.3, 0.2], [0.2, 0.3]]), places=np.eye(2))
+    >>> [round(error.value, 3) for error in linked_bayes_error(seen, (1, 3))]
+    [0.4, 0.352]
+    """
     users = replace(rows_of_secrets(seen), within=within)
     return estimate_repeated_bayes_error(
         Joint(np.diag(seen.prior), secrets=seen.secrets), users, counts, draws=draws, seed=seed
     )
 
 
+def linked_figures(seen: Joint, reports: Reports) -> Linked:
+    """Bayes error and least overlap of linked reports, from P(secret, report).
+
+    >>> seen = Joint(np.array([[0.3, 0.2], [0.2, 0.3]]), places=np.eye(2))
+    >>> linked_figures(seen, "endless").bayes_error.value, round(linked_figures(seen, 3).overlap, 3)
+    (0.0, 0.98)
+    """
+    if reports != ENDLESS:
+        return Linked(reports, linked_bayes_error(seen, (reports,))[0], least_overlap(seen))
+    error = Estimate.exact(endless_linked_error(seen), errs="for endless reports")
+    return Linked(reports, error, least_overlap(seen))
+
+
 def _checked(counts: Sequence[int]) -> tuple[int, ...]:
-    if not counts or not all(1 <= count <= _MOST_COUNT and count == int(count) for count in counts):
+    if not counts or not all(1 <= count <= MOST_COUNT and count == int(count) for count in counts):
         given = ", ".join(map(str, counts)) or "none"
-        raise ProblemError(f"numbers of reports are whole, from 1 to {_MOST_COUNT}; got {given}")
+        raise ProblemError(f"numbers of reports are whole, from 1 to {MOST_COUNT}; got {given}")
     return tuple(sorted({int(count) for count in counts}))
 
 

@@ -1,14 +1,17 @@
 """How a solve ended, in a sentence."""
 
+from sfumato.measure.linked import Linked
 from sfumato.show import text
 from sfumato.solver.outcome import (
     Calibrated,
     Distillation,
     Ended,
     Ending,
+    EndlessProved,
     Learned,
     LimitsCost,
     LossProved,
+    OverlapProved,
     Played,
     Proved,
     TruthShare,
@@ -25,6 +28,8 @@ def ending_sentence(ending: Ending) -> str:
     begins with "Warning:" marks a fit that failed."""
     unit = ending.loss_unit and f" {ending.loss_unit}"
     said = _said(ending, unit)
+    if ending.linked is not None:
+        said += f"{_BETWEEN}{linked_sentence(ending.linked)}"
     if ending.over_to_come is None:
         return said
     loss, budget = ending.over_to_come
@@ -35,6 +40,19 @@ def ending_sentence(ending: Ending) -> str:
             f" {loss.high:.1f}), over the budget of {budget:g}{unit}.",
         ]
     )
+
+
+def linked_sentence(linked: Linked, *, on: str = "") -> str:
+    """What is left when several reports of one user are seen together.
+
+    >>> from sfumato.measure.estimate import Estimate
+    >>> linked_sentence(Linked(10, Estimate(0.11, 0.1, 0.12, "estimate"), 0.8))
+    'For 10 reports seen together: Bayes error ≈0.110, least overlap of two users 0.8000.'
+    """
+    error = linked.bayes_error
+    value = f"{'' if error.kind == 'exact' else '≈'}{error.value:.3f}"
+    start = "The same" if on else f"For {linked.reports} reports seen together"
+    return f"{start}{on}: Bayes error {value}, least overlap of two users {linked.overlap:.4f}."
 
 
 def warnings_in(status: str) -> list[str]:
@@ -73,6 +91,18 @@ def _said(ending: Ending, unit: str) -> str:
                 f"{'Time limit: a loss' if late else 'Smallest loss'} for a Bayes error of"
                 f" {facts.bayes_error:g}: {facts.loss:.2f}; no mechanism on this grid can have it"
                 f" below {facts.bound:.2f}."
+            )
+        case OverlapProved() as facts:
+            return (
+                f"{'Time limit: any' if late else 'Any'} two users overlap by at least"
+                f" {facts.overlap:.4f} per report; no mechanism on these {facts.reports} reports"
+                f" keeps every two above {facts.bound:.4f}."
+            )
+        case EndlessProved() as facts:
+            return (
+                f"{'Time limit: a loss' if late else 'Smallest loss'} at which no number of"
+                f" reports tells anything: {facts.loss:.4g}{unit}; no mechanism on this grid does"
+                f" it below {facts.bound:.4g}{unit}."
             )
         case Learned() as facts:
             return _learned(ending.ended, facts, unit)

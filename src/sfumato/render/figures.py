@@ -23,6 +23,7 @@ from sfumato.errors import FileError
 from sfumato.files import written_beside
 from sfumato.measure.estimate import Estimate
 from sfumato.render.names import printable
+from sfumato.study.linked import LinkedTradeOff
 from sfumato.study.trade_off import Placed, TradeOff
 
 # The colours of Okabe and Ito that stand out on white; 7 colours and 8 markers share no factor, so
@@ -393,6 +394,50 @@ def draw_frontier(trade_off: TradeOff, path: Path) -> None:
         figure.legend(
             named.values(), named.keys(), loc="outside lower center", ncols=3, frameon=False
         )
+        with written_beside(path) as beside:
+            figure.savefig(beside, format=path.suffix.lower().removeprefix("."), dpi=150)
+
+
+def draw_linked(trade_off: LinkedTradeOff, path: Path) -> None:
+    """The trade-off for linked reports as a PNG or SVG file: Bayes error for each number of reports
+    and the least overlap of two users against the loss, with the endless budget marked."""
+    check_figure(path)
+    unit, budgets = trade_off.loss_unit, [point.max_loss for point in trade_off.points]
+    with rc_context(_STYLE):
+        figure = Figure(figsize=(10, 4.8), layout="constrained")
+        figure.suptitle(_short(trade_off.problem.samples.name, most=80), fontsize=11)
+        left, right = figure.subplots(1, 2)
+        left.axhline(trade_off.blind, color=_INK, linewidth=0.5, linestyle=":")
+        for number, count in enumerate(trade_off.counts):
+            errors = [point.bayes_errors[number] for point in trade_off.points]
+            left.errorbar(
+                budgets,
+                [error.value for error in errors],
+                yerr=_whiskers(errors),
+                color=_ink(number, len(trade_off.counts)),
+                marker=MARKERS[number % len(MARKERS)],
+                label=f"{count} report{'s' * (count > 1)}",
+            )
+        overlap = [point.overlap for point in trade_off.points]
+        bound = [point.overlap_bound for point in trade_off.points]
+        cells = f"{trade_off.problem.grid.cell_m:g} m cells"
+        right.plot(budgets, bound, color=COLOURS[0], marker="_", label=f"proved bound on {cells}")
+        right.plot(budgets, overlap, color=COLOURS[0], linestyle="--", label="reached")
+        for axes, label in (
+            (left, "Bayes error (higher is more private)"),
+            (right, "least overlap of two users (1: never told apart)"),
+        ):
+            if trade_off.endless is not None:
+                loss = f"{trade_off.endless.loss:.4g} {unit}".rstrip()
+                axes.axvline(
+                    trade_off.endless.loss,
+                    color=COLOURS[1],
+                    linewidth=1.5,
+                    label=f"from {loss} on linking is useless" if axes is left else None,
+                )
+            axes.set(xlabel=f"budget, {'metres' if unit == 'm' else unit}", ylabel=label)
+            axes.legend(frameon=False)
+            _plain(axes)
         with written_beside(path) as beside:
             figure.savefig(beside, format=path.suffix.lower().removeprefix("."), dpi=150)
 

@@ -5,7 +5,7 @@ is only the blind guess reads `NOTHING_PROVED`.
 """
 
 from collections.abc import Mapping, Sequence
-from math import isnan
+from math import isnan, log
 from typing import Any
 
 from sfumato import show
@@ -13,24 +13,27 @@ from sfumato.data.categories import CategoricalData
 from sfumato.measure.estimate import Estimate
 from sfumato.measure.judge import Judgement, PerUser
 from sfumato.measure.membership import FEWEST, Membership
+from sfumato.measure.objective import Overlap
 from sfumato.measure.outlook import Outlook
 from sfumato.measure.population import USEFUL, PopulationCertificate
 from sfumato.measure.prior import Priors, UnderPrior
 from sfumato.measure.repeated import Repeated
 from sfumato.measure.tables import TABLE_MEASURES
 from sfumato.mechanism.loss import traits_of
-from sfumato.render.endings import warnings_in
+from sfumato.render.endings import linked_sentence, warnings_in
 from sfumato.render.names import printable
 from sfumato.solver.problem import Problem
 from sfumato.study.certify import Certified, Gap
 from sfumato.study.compare import Compared, Comparison
 from sfumato.study.leave_one_out import LeftOutUser, user_of
+from sfumato.study.linked import LinkedTradeOff
 from sfumato.study.measure import Attack, Measured
 from sfumato.study.population import CrossFitted
 from sfumato.study.solve import Kept
 from sfumato.study.trade_off import TradeOff
 
 NOTHING_PROVED = "nothing proved yet"
+_ALIKE = 1e-9  # 1 - overlap that rounding alone makes
 _MOST_USERS = 20
 
 
@@ -203,7 +206,8 @@ def kept_text(kept: Kept) -> str:
     if kept.to_come is not None:
         leads = outlook_text(kept.to_come, max_loss=problem.max_loss, unit=unit)
         table = f"{leads}\n\n{table}"
-    return f"{table}\n{solution.status}  {solution.seconds:.1f} s.  Written to {kept.folder}"
+    held = "" if kept.linked is None else f"  {linked_sentence(kept.linked, on=' on test data')}"
+    return f"{table}\n{solution.status}{held}  {solution.seconds:.1f} s.  Written to {kept.folder}"
 
 
 def outlook_text(outlook: Outlook, *, max_loss: float | None = None, unit: str = "m") -> str:
@@ -327,6 +331,10 @@ def _repeated_notes(many: Repeated, unit: str) -> list[str]:
         notes.append(
             f"Answering middles costs {in_unit(f'{many.middle_loss:.1f}', unit)} on average."
         )
+    notes.append(
+        f"The two users who are told apart most easily overlap by {many.overlap:.3f} per report"
+        " (1: never told apart)."
+    )
     notes.append(
         "Keeping reports does not cover other periods and other places: each brings a report of"
         " its own."
@@ -567,6 +575,8 @@ def _other_users_line(row: Compared) -> list[str]:
 def certified_text(certified: Certified) -> str:
     """One sentence, and more where only the plane's bound holds or the budget is not kept."""
     problem, gap = certified.problem, certified.gap
+    if isinstance(problem.objective, Overlap):
+        return _linked_text(problem, gap)
     unit = " bits" if problem.objective.unit == "bits" else ""
     leaks = f"This mechanism leaks {gap.leakage:.4f}{unit} (exact, on its own reports)"
     if not gap.proved_anything:
@@ -601,6 +611,40 @@ def certified_text(certified: Certified) -> str:
         if gap.over_cap:
             which = "cap on the distance (a report of it can be further off)"
         text += f" It is over its own {which}, so its gap says nothing about how good it is."
+    return text
+
+
+def _linked_text(problem: Problem, gap: Gap) -> str:
+    """What is proved of linked reports: the least overlap, or the smallest loss for endless
+    ones."""
+    where = "these reports" if problem.region is None else f"this {problem.grid.cell_m:g} m grid"
+    if problem.seeks_endless_budget:
+        unit = traits_of(problem.loss).unit
+        loss, least = (in_unit(f"{one:.5g}", unit) for one in (gap.leakage, gap.bounds.grid))
+        text = (
+            f"From {loss} on linking is useless for these check-ins: at that loss this mechanism"
+            " reports with one law"
+            f" for all users; no mechanism on {where} does so below {least}; gap"
+            f" {gap.leakage / gap.bounds.grid - 1:.2%}."
+        )
+        if not gap.within_budgets:
+            text += " It does not: its users' laws differ, so the figures say nothing of it."
+        return text
+    overlap, most = 1 - gap.leakage, 1 - max(gap.bounds.grid, 0.0)
+    text = f"Under this mechanism any two users overlap by at least {overlap:.4f} per report"
+    if gap.leakage <= _ALIKE:
+        return f"{text}: linking is useless for these check-ins, and no mechanism can do better."
+    if not gap.proved_anything:
+        return f"{text}; {NOTHING_PROVED} of how much they can overlap within {_budget(problem)}."
+    text += (
+        f"; no mechanism within {_budget(problem)} on {where} keeps every two above {most:.4f}:"
+        f" whatever the mechanism, some two are told apart at a rate of at least {-log(most):.4f}"
+        f" nats per report; gap {most - overlap:.4f}."
+    )
+    if not gap.on_grid:
+        text += " It does not report on that grid, so the bound does not hold for it."
+    if not gap.within_budgets:
+        text += " It is over its own budget, so its gap says nothing about how good it is."
     return text
 
 
@@ -748,6 +792,39 @@ def trade_off_text(trade_off: TradeOff) -> str:
             " reports that are not on these cells"
         )
     return f"{curve}\n{notes}\n\n{others}{beyond}"
+
+
+@show.text.register
+def linked_trade_off_text(trade_off: LinkedTradeOff) -> str:
+    """Bayes errors by budget and number of reports, how alike users can be made, and from where on
+    linking is useless."""
+    unit = trade_off.loss_unit
+    heads = [f"max loss {unit}", *(f"Bayes error ↑ of {count}" for count in trade_off.counts)]
+    lines = [
+        [
+            f"{point.max_loss:g}",
+            *map(shown, point.bayes_errors),
+            f"{point.overlap:.4f}",
+            f"{point.overlap_bound:.4f}",
+        ]
+        for point in trade_off.points
+    ]
+    table = text_table([*heads, "least overlap ↑", "at most"], lines)
+    notes = (
+        f"reports on {trade_off.problem.grid.cell_m:g} m cells; a mechanism for each number of"
+        " reports, on training data; the least overlap of two users is proved"
+    )
+    if any(error.kind != "exact" for point in trade_off.points for error in point.bayes_errors):
+        notes += "; ≈ from reports drawn from the law"
+    if trade_off.endless is None:
+        return f"{table}\n{notes}"
+    loss, bound = (
+        in_unit(f"{value:.4g}", unit) for value in (trade_off.endless.loss, trade_off.endless.bound)
+    )
+    return (
+        f"{table}\n{notes}\nFrom {loss} on linking is useless: no number of reports tells anything"
+        f" (proved: not below {bound})."
+    )
 
 
 def _placed_to_come(outlook: Outlook | None) -> tuple[str, str, str]:

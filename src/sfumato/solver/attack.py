@@ -24,7 +24,7 @@ def certificate_from_attacker(problem: Problem, attacker: Attacker) -> Certifica
     """
     budget = problem.average_budget
     claim, loss_of = claim_of(problem), task_of(problem).loss_of
-    reports, prior = problem.reports, problem.joint.prior
+    reports, prior = problem.report_places, problem.joint.prior
     posterior = attacker.posterior(reports)
     blind = prior if claim.objective == "information" else np.eye(len(prior))[prior.argmax()]
     best = (

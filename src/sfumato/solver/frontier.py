@@ -198,7 +198,7 @@ def _curve(
         )
         optimum = best_within(asked, gap=gap * unit / 2, deadline=deadline, first_reports=reports)
         proven, _ = bound_on_the_grid(
-            asked, Proof(asked.reports, optimum.scores, optimum.multipliers)
+            asked, Proof(asked.report_places, optimum.scores, optimum.multipliers)
         )  # by the checker, not the solver
         reports = optimum.reports if reports is None else np.union1d(reports, optimum.reports)
         price = float(optimum.multipliers[0]) / unit
@@ -217,10 +217,10 @@ def _ends(problem: Problem, objective: Objective) -> list[tuple[float, float]]:
     cost = np.array(
         [
             float(problem.joint.place_probability @ problem.loss(problem.places, place[None, :]))
-            for place in problem.reports
+            for place in problem.report_places
         ]
     )
-    best = problem.reports[int(np.argmin(cost))]
+    best = problem.report_places[int(np.argmin(cost))]
     for mechanism in (
         Snapped(Identity(), problem.grid),
         constant((float(best[0]), float(best[1]))),

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from sfumato.measure.certificate import Certificate
 from sfumato.measure.estimate import Estimate
+from sfumato.measure.linked import Linked
 from sfumato.measure.outlook import Outlook
 from sfumato.mechanism.base import Mechanism
 from sfumato.solver.deadline import NEVER, Deadline
@@ -74,6 +75,25 @@ class LossProved:
 
 
 @dataclass(frozen=True)
+class OverlapProved:
+    """The least overlap that was reached and the one that no mechanism on `reports` reports goes
+    beyond."""
+
+    overlap: float
+    bound: float
+    reports: int
+
+
+@dataclass(frozen=True)
+class EndlessProved:
+    """The smallest loss found at which no number of reports tells anything, and the loss that no
+    such mechanism goes below."""
+
+    loss: float
+    bound: float
+
+
+@dataclass(frozen=True)
 class LimitsCost:
     """What worst-case limits cost: Bayes error and loss without and with them; geo-epsilon per
     metre at the data's points and (at least) over the region, where it was asked for."""
@@ -123,7 +143,9 @@ class Played:
     keep: float
 
 
-Facts = Calibrated | TruthShare | Proved | LossProved | Learned | Played
+Facts = (
+    Calibrated | TruthShare | Proved | LossProved | OverlapProved | EndlessProved | Learned | Played
+)
 
 
 @dataclass(frozen=True)
@@ -133,7 +155,9 @@ class Ending:
     `facts` is what the solver knows of it; `resumable`, whether a checkpoint holds learning that
     can be resumed; `exceeded`, the measured loss and the budget where the first is above the
     second; `over_to_come`, the loss on check-ins to come and the budget where the first is above
-    the second by more than its interval; `loss_unit`, the unit of every loss among these.
+    the second by more than its interval; `linked`, what is left on the training data when several
+    reports are seen together, where it was made for that; `loss_unit`, the unit of every loss among
+    these.
     """
 
     ended: Ended = Ended.FINISHED
@@ -141,6 +165,7 @@ class Ending:
     resumable: bool = False
     exceeded: tuple[float, float] | None = None
     over_to_come: tuple[Estimate, float] | None = None
+    linked: Linked | None = None
     loss_unit: str = "m"
 
 

@@ -12,7 +12,9 @@ from sfumato.data.grid import Grid, Region
 from sfumato.data.joint import Joint
 from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError, arg
-from sfumato.measure.objective import Bayes, Objective
+from sfumato.measure.linked import ENDLESS, Reports, linked_leakage
+from sfumato.measure.objective import Bayes, Endless, Objective, Overlap
+from sfumato.measure.repeated import MOST_COUNT
 from sfumato.mechanism.loss import Loss, euclidean, traits_of
 from sfumato.solver.feasible import check_feasible
 
@@ -32,10 +34,14 @@ class Problem:
 
     Other arguments: `user_max_loss`, an average budget for each user by name; `max_distance`, a
     hard cap (no report costs more than this), both alone or beside `max_loss`; `objective`, the
-    leakage to keep small; `min_bayes_error`, in place of all budgets, asks the exact solver for the
-    smallest loss that allows it; `loss`, a function of (truth, report); `region`, where reports may
-    lie and grids are laid (the data's own, else its bounding square widened by the budget on every
-    side); `cell_m` or `cells`, the grid that reports are released on (25 m cells unless set).
+    leakage to keep small; `reports`, how many reports of one user the adversary sees together (a
+    number, or "endless"): beyond one the least overlap of two users is made large in place of the
+    Bayes error (`sfumato.measure.linked`), and "endless" without a budget asks the exact solver for
+    the smallest loss at which no number of reports tells anything; `min_bayes_error`, in place of
+    all budgets, asks the exact solver for the smallest loss that allows it; `loss`, a function of
+    (truth, report); `region`, where reports may lie and grids are laid (the data's own, else its
+    bounding square widened by the budget on every side); `cell_m` or `cells`, the grid that reports
+    are released on (25 m cells unless set).
 
     >>> from sfumato.data.synthetic import four_corners
     >>> Problem(four_corners(0).train, max_loss=173).grid.cell_m
@@ -52,10 +58,12 @@ class Problem:
     max_distance: float | None = None
     objective: Objective = BAYES
     min_bayes_error: float | None = None
+    reports: Reports = 1
 
     def __post_init__(self) -> None:
         if isinstance(self.samples, CategoricalData) and traits_of(self.loss).is_distance:
             object.__setattr__(self, "loss", self.samples.loss)  # not set: a table has its own
+        self._check_reports()
         self._check_budgets()
         present = int((self.joint.prior > 0).sum())
         if present < 2:
@@ -88,7 +96,40 @@ class Problem:
         given = [name for name in budgets if getattr(self, name) is not None]
         asked = [f"{name}={getattr(self, name):g}" for name in given if name != "user_max_loss"]
         asked += ["a budget per user"] * ("user_max_loss" in given)
-        return f"<Problem {self.samples.name!r}: {', '.join(asked)}, {self.objective.name}>"
+        asked += [] if self.reports == 1 else [f"{self.reports} reports"]
+        return f"<Problem {self.samples.name!r}: {', '.join([*asked, self.objective.name])}>"
+
+    def _check_reports(self) -> None:
+        """Refuse what is no number of reports, and set the objective of several."""
+        count = self.reports
+        whole = isinstance(count, int) and not isinstance(count, bool) and 1 <= count <= MOST_COUNT
+        if count != ENDLESS and not whole:
+            raise ProblemError(
+                f"{arg('reports')} is a whole number from 1 to {MOST_COUNT} or '{ENDLESS}'; got"
+                f" {count}"
+            )
+        several = isinstance(self.objective, Overlap)
+        if count == 1:
+            if isinstance(self.objective, Endless):
+                raise ProblemError(f"the objective endless goes with {arg('reports')} {ENDLESS}")
+            return
+        if self.min_bayes_error is not None or not (self.objective == BAYES or several):
+            other = "a Bayes error" if self.min_bayes_error is not None else self.objective.name
+            raise ProblemError(
+                f"{arg('reports')} goes with a budget and the objective bayes; got {other}"
+            )
+        linked = Endless() if self.seeks_endless_budget else Overlap()
+        object.__setattr__(self, "objective", linked)
+
+    @property
+    def several(self) -> int | None:
+        """The number of linked reports; None for one and for endless ones."""
+        return self.reports if isinstance(self.reports, int) and self.reports > 1 else None
+
+    @property
+    def seeks_endless_budget(self) -> bool:
+        """Whether the smallest loss is asked for at which no number of reports tells anything."""
+        return self.reports == ENDLESS and self.max_loss is None and self.user_max_loss is None
 
     def _check_budgets(self) -> None:
         if self.min_bayes_error is not None:
@@ -106,6 +147,8 @@ class Problem:
                 raise ProblemError(
                     f"{arg('min_bayes_error')} lies between 0 and 1; got {self.min_bayes_error}"
                 )
+        elif self.seeks_endless_budget:
+            pass
         elif (self.max_loss, self.user_max_loss, self.max_distance) == (None, None, None):
             raise ProblemError(
                 f"a problem needs a budget: {arg('max_loss')}, {arg('user_max_loss')} or"
@@ -129,6 +172,13 @@ class Problem:
             unit = traits_of(self.loss).unit
             zero = "0 metres" if unit == "m" else f"0 {unit}".rstrip()
             raise ProblemError(f"{name} must be above {zero} and finite; got {budget}")
+
+    def leakage(self, joint: Joint) -> float:
+        """What laws are compared by, from P(secret, report): the objective's leakage; for n linked
+        reports what n of them tell (`sfumato.measure.linked.linked_leakage`)."""
+        if self.several is not None:
+            return linked_leakage(joint, self.several)
+        return self.objective.leakage(joint)
 
     @cached_property
     def joint(self) -> Joint:
@@ -178,7 +228,7 @@ class Problem:
         return traits_of(self.loss).grows_with_distance
 
     @cached_property
-    def reports(self) -> np.ndarray:
+    def report_places(self) -> np.ndarray:
         """The places that a released report may name: the region's cells, or a table's reports.
 
         For a loss that grows with the distance, cells that lie outside the convex hull of the
@@ -219,7 +269,7 @@ class Problem:
     def nearest_losses(self) -> np.ndarray:
         """For each truth the loss of the report that is nearest to it."""
         if isinstance(self.samples, CategoricalData):
-            return self.loss(self.places[:, None, :], self.reports[None, :, :]).min(axis=1)
+            return self.loss(self.places[:, None, :], self.report_places[None, :, :]).min(axis=1)
         return self.loss(self.places, self.grid.snap(self.places))
 
     @property
@@ -257,7 +307,8 @@ class Problem:
         if self.max_loss is not None:
             margin = distance(self.max_loss)
         else:
-            margin = min(distance(max(self._budgets, default=0.0)), _WIDEST_MARGIN_M)
+            cell = (self.cell_m or CELL_M) if self.seeks_endless_budget else 0.0
+            margin = max(cell, min(distance(max(self._budgets, default=0.0)), _WIDEST_MARGIN_M))
         return Region.around(self.samples.truth, margin_m=margin)
 
     @property

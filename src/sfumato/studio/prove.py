@@ -61,7 +61,7 @@ def coarse_problem(data: Samples, cell_m: float | None) -> Problem:
     side = cell_m or CELL_M
     while True:
         problem = Problem(data, max_loss=farthest_budget(data), cell_m=side)
-        if len(problem.reports) <= _COARSE_REPORTS:
+        if len(problem.report_places) <= _COARSE_REPORTS:
             return problem
         side *= 2
 
@@ -119,7 +119,9 @@ def refined(
     for objective in (Bayes(), Information()):
         asked_problem = replace(problem, objective=objective)
         key = (objective.name, problem.grid.cell_m)
-        start = np.unique(cKDTree(problem.reports).query(warm[key])[1]) if key in warm else None
+        start = (
+            np.unique(cKDTree(problem.report_places).query(warm[key])[1]) if key in warm else None
+        )
         gap = _REFINED_GAP * objective.nats
         optimum = best_within(
             asked_problem,
@@ -127,7 +129,7 @@ def refined(
             deadline=Deadline.after(asked["time_limit"]),
             first_reports=start,
         )
-        warm[key] = problem.reports[optimum.reports]
+        warm[key] = problem.report_places[optimum.reports]
         values = [optimum.leakage / objective.nats, optimum.bound / objective.nats]
         answer[objective.name] = [objective.shown(value) for value in values]
     return answer

@@ -14,6 +14,7 @@ from sfumato.errors import DataError, ProblemError, arg
 from sfumato.measure.certificate import Bounds, Certificate, load_certificate, refuse_above
 from sfumato.measure.objective import blind_leakage
 from sfumato.mechanism.law import Law
+from sfumato.mechanism.loss import traits_of
 from sfumato.solver.exact import Exact
 from sfumato.solver.outcome import Conditions
 from sfumato.solver.problem import Problem
@@ -44,10 +45,23 @@ class Gap:
 
     @classmethod
     def of(cls, problem: Problem, law: Law, bounds: Bounds) -> "Gap":
-        """The gap of a mechanism with this law on the problem's data."""
+        """The gap of a mechanism with this law on the problem's data.  Where the smallest loss is
+        asked for at which all users have one law, the loss is in the place of the leakage."""
+        leakage = problem.objective.leakage(law.joint)
+        if problem.seeks_endless_budget:
+            return cls(
+                problem.objective.name,
+                law.loss,
+                bounds,
+                problem.names_cells(law.joint),
+                0.0,
+                law.loss,
+                leakage <= _SLACK and not _over_cap(problem, law),
+                _over_cap(problem, law),
+            )
         return cls(
             problem.objective.name,
-            problem.objective.leakage(law.joint),
+            leakage,
             bounds,
             problem.names_cells(law.joint),
             blind_leakage(problem.objective, problem.joint),
@@ -113,7 +127,12 @@ class Certified:
             "kind": "exact",
             **self.gap.as_dict(),
             "gap_plane": None if plane is None else self.gap.leakage - plane,
-            "unit": problem.objective.unit,
+            "unit": (
+                traits_of(problem.loss).unit
+                if problem.seeks_endless_budget
+                else problem.objective.unit
+            ),
+            "reports": problem.reports,
             "max_loss": problem.max_loss,
             "user_max_loss": None if budgets is None else dict(budgets),
             "max_distance": problem.max_distance,
@@ -168,7 +187,8 @@ def certify_run(
             hint="sfumato measure",
         )
     found = Gap.of(problem, law, bounds)
-    if found.bound is not None and _keeps_budgets(problem, law):
+    equal_laws = not problem.seeks_endless_budget  # where they must be, rounding decides
+    if found.bound is not None and equal_laws and _keeps_budgets(problem, law):
         refuse_above(found.bound, found.leakage)
     return Certified(run, problem, found, made_now)
 

@@ -109,6 +109,7 @@ def certify_to_come(
             "this run asked for the smallest loss, and its status says what is proved; certify a"
             " run with a budget"
         )
+    _refuse_linked(problem)
     if isinstance(own, CategoricalData):
         raise DataError(
             f"{own.name} holds probabilities of categories, not samples; what holds for check-ins"
@@ -152,6 +153,15 @@ def certify_to_come(
     if made_now:
         certificate.save(path)
     return CertifiedToCome(run, problem, proved, len(asked) - len(known), made_now)
+
+
+def _refuse_linked(problem: Problem) -> None:
+    """What holds for check-ins to come is proved for one report."""
+    if problem.objective.scores in ("overlap", "endless"):
+        raise ProblemError(
+            "what holds for check-ins to come is proved for one report, and this run is for linked"
+            " ones; certify it without held-out check-ins, or measure it on them"
+        )
 
 
 def _refuse_useless(proved: PopulationCertificate, held: Samples) -> None:
@@ -315,6 +325,7 @@ def cross_fitted_bound(
     others.
     """
     delta = check_confidence(confidence)
+    _refuse_linked(problem)
     samples = problem.samples
     check_folds(samples, folds)
     assert isinstance(samples, Samples)
@@ -412,7 +423,7 @@ def _quick_certificate(problem: Problem, *, seed: int, deadline: Deadline) -> Ce
     optimum = best_within(small, gap=_QUICK_GAP, deadline=deadline)
 
     def at(factor: float) -> Certificate:
-        proof = Proof(small.reports, optimum.scores, optimum.multipliers * factor)
+        proof = Proof(small.report_places, optimum.scores, optimum.multipliers * factor)
         return Certificate.of(problem, proof)
 
     others = np.setdiff1d(np.arange(len(samples)), rows)

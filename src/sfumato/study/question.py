@@ -28,6 +28,7 @@ def question(problem: Problem, solver: Solver, seed: int) -> dict[str, Any]:
         "user_max_loss": None if problem.user_max_loss is None else dict(problem.user_max_loss),
         "max_distance": problem.max_distance,
         "min_bayes_error": problem.min_bayes_error,
+        "reports": problem.reports,
         "loss_function": problem.loss.__name__,
         "region": problem.region,
         "grid": problem.released_on,
@@ -82,6 +83,7 @@ def problem_of(run: Run, data: Samples | CategoricalData, *, option: str = "data
         max_distance=record.max_distance,
         objective=objective_named(record.objective, data.secrets),
         min_bayes_error=record.min_bayes_error,
+        reports=record.reports,
     )
 
 

@@ -20,6 +20,7 @@ from sfumato.data.plane import Plane
 from sfumato.data.recipe import Recipe
 from sfumato.errors import FileError
 from sfumato.files import plain, read_json, write_json
+from sfumato.measure.linked import ENDLESS, Reports
 from sfumato.measure.outlook import Outlook
 from sfumato.version import __version__
 
@@ -62,6 +63,7 @@ class RunRecord:
     user_max_loss: Mapping[str, float] | None
     max_distance: float | None
     min_bayes_error: float | None
+    reports: Reports = 1
     loss_function: str
     region: Region | None
     grid: Grid | None
@@ -140,6 +142,7 @@ class RunRecord:
             user_max_loss=document.get("user_max_loss"),
             max_distance=document.get("max_distance"),
             min_bayes_error=document.get("min_bayes_error"),
+            reports=document.get("reports", 1),
             loss_function=document["loss_function"],
             region=None if region is None else Region(tuple(region["centre"]), region["side_m"]),
             grid=None if grid is None else Grid.from_dict(grid),
@@ -165,13 +168,24 @@ class RunRecord:
             raise TypeError("a text is not one")
         if record.max_loss is not None and not record.max_loss > 0:
             raise ValueError("a budget is not above 0")
+        if record.reports != ENDLESS and type(record.reports) is not int:
+            raise TypeError("the number of reports is none")
         return record
 
 
 _KEYS = (
     "format",
     *("solver", "settings", "seed", "objective", "max_loss", "user_max_loss", "max_distance"),
-    *("min_bayes_error", "loss_function", "region", "grid", "data", "mechanism_hash", "status"),
+    *(
+        "min_bayes_error",
+        "reports",
+        "loss_function",
+        "region",
+        "grid",
+        "data",
+        "mechanism_hash",
+        "status",
+    ),
     *("ended", "seconds", "train", "test", "to_come", "versions"),
 )
 _NEEDED = {"solver", "max_loss", "region", "grid", "data", "mechanism_hash", "status"}

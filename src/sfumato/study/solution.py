@@ -1,6 +1,6 @@
 """A mechanism that was found, with its problem and its figures."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +116,7 @@ class Solution(InNotebooks):
             "seed": self.seed,
             "max_loss": self.problem.max_loss,
             "objective": self.problem.objective.name,
+            **({} if self.ending.linked is None else {"linked": asdict(self.ending.linked)}),
             "leakage": self.leakage,
             **self.measured.as_dict(),
             "to_come": None if self.outlook is None else self.outlook.as_dict(),

@@ -2,7 +2,7 @@
 
 import time
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from dataclasses import replace as changed
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,9 @@ from sfumato.data.samples import Samples
 from sfumato.errors import MechanismError, ProblemError, arg
 from sfumato.measure.certificate import Certificate
 from sfumato.measure.judge import Judgement, judge
+from sfumato.measure.linked import Linked
 from sfumato.measure.outlook import Outlook
+from sfumato.measure.repeated import linked_figures
 from sfumato.mechanism.loss import traits_of
 from sfumato.solver.deadline import Deadline
 from sfumato.solver.outcome import Conditions, Ending, Progress, Solver
@@ -61,6 +63,8 @@ def solve(
     ending = changed(outcome.ending, loss_unit=traits_of(problem.loss).unit)
     if problem.max_loss is not None and measured.loss.low > problem.max_loss * (1 + 1e-9):
         ending = changed(ending, exceeded=(measured.loss.value, problem.max_loss))
+    if problem.reports != 1 and measured.bayes_error.kind == "exact":
+        ending = changed(ending, linked=linked_figures(measured.joint, problem.reports))
     ending = _marked(ending, outcome.outlook, problem)
     return Solution(
         problem,
@@ -89,7 +93,8 @@ class Kept:
     """A solution in its run folder, and its figures on held-out check-ins where there are any.
 
     `to_come` is what to expect of check-ins to come: cross-fitted by the solver, or from the
-    held-out check-ins.  `not_tested` says why it could not be judged on them.
+    held-out check-ins.  `not_tested` says why it could not be judged on them.  `linked` is what is
+    left on them when several reports are seen together, where it was made for that.
     """
 
     solution: Solution
@@ -97,12 +102,14 @@ class Kept:
     test: Judgement | None = None
     to_come: Outlook | None = None
     not_tested: MechanismError | None = None
+    linked: Linked | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         test = None if self.test is None else self.test.as_dict()
         to_come = None if self.to_come is None else self.to_come.as_dict()
-        return {**self.solution.as_dict(), "to_come": to_come, "test": test}
+        linked = {} if self.linked is None else {"linked_test": asdict(self.linked)}
+        return {**self.solution.as_dict(), "to_come": to_come, "test": test, **linked}
 
 
 def solve_and_save(
@@ -140,7 +147,7 @@ def solve_and_save(
             )
         if solution.certificate is None and certificate is not None:
             solution = changed(solution, certificate=certificate)
-        judged, refused = None, None
+        judged, refused, linked = None, None, None
         if test is not None:
             try:
                 judged = judge(
@@ -153,10 +160,12 @@ def solve_and_save(
                 )
             except MechanismError as error:  # a hard cap, and test points with no report within it
                 refused = error
+        if judged is not None and problem.reports != 1 and judged.bayes_error.kind == "exact":
+            linked = linked_figures(judged.joint, problem.reports)
         to_come = solution.outlook
         if to_come is None and judged is not None:
             to_come = Outlook.held_out(judged, problem.objective)
             ending = _marked(solution.ending, to_come, problem)
             solution = changed(solution, ending=ending)
         solution.save(folder, recipe=recipe, test=judged)
-    return Kept(solution, folder, judged, to_come, refused)
+    return Kept(solution, folder, judged, to_come, refused, linked)

@@ -122,14 +122,7 @@ def trade_off(
 
     `first` and `last` are budgets in the unit of `loss`.
     """
-    if isinstance(data, CategoricalData):
-        raise ProblemError(
-            "a frontier is drawn for places; for categories solve at each budget instead"
-        )
-    if not first < last:
-        raise ProblemError(
-            f"the budgets run from {first:g} to {last:g}; expected the first below the last"
-        )
+    check_range(data, first, last)
     problem = Problem(data, max_loss=last, cell_m=cell_m, cells=cells, loss=loss)
     budgets = np.linspace(first, last, points)
     loaded = [load_run(folder) for folder in runs]
@@ -156,6 +149,18 @@ def trade_off(
             )
             placed.append(Placed(solver.name, *figures, measured.bayes_error.kind))
     return TradeOff(found, (*placed, *runs_placed))
+
+
+def check_range(data: Samples | CategoricalData, first: float, last: float) -> None:
+    """Refuse what no frontier can be drawn of."""
+    if isinstance(data, CategoricalData):
+        raise ProblemError(
+            "a frontier is drawn for places; for categories solve at each budget instead"
+        )
+    if not first < last:
+        raise ProblemError(
+            f"the budgets run from {first:g} to {last:g}; expected the first below the last"
+        )
 
 
 def _placed(run: Run, problem: Problem) -> Placed:

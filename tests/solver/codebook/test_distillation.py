@@ -42,7 +42,7 @@ def taught(problem: Problem) -> Solution:
 
 
 def test_on_all_cells_it_is_the_exact_optimum(problem: Problem) -> None:
-    law = optimal_law(problem, problem.reports)
+    law = optimal_law(problem, problem.report_places)
     assert law is not None
     np.testing.assert_allclose(law.sum(axis=1), 1)
     best = solve(problem, Exact(plane=False))
@@ -51,7 +51,7 @@ def test_on_all_cells_it_is_the_exact_optimum(problem: Problem) -> None:
 
 
 def test_places_that_coincide_share_evenly(problem: Problem) -> None:
-    law = optimal_law(problem, np.vstack([problem.reports, problem.reports[:5]]))
+    law = optimal_law(problem, np.vstack([problem.report_places, problem.report_places[:5]]))
     assert law is not None
     np.testing.assert_allclose(law[:, :5], law[:, -5:])
     np.testing.assert_allclose(law.sum(axis=1), 1)

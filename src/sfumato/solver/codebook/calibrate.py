@@ -53,7 +53,7 @@ class Candidate:
 
     @cached_property
     def leakage(self) -> float:
-        return self.problem.objective.leakage(self.law.joint)
+        return self.problem.leakage(self.law.joint)
 
     @property
     def keeps_budgets(self) -> bool:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sfumato.solver.deadline import NEVER, Deadline
-from sfumato.solver.exact import generate_columns, task_of
+from sfumato.solver.exact import best_for, generate_columns, program_of
 from sfumato.solver.feasible import InfeasibleBudget
 from sfumato.solver.problem import Problem
 
@@ -22,7 +22,12 @@ def optimal_law(
     distinct, number = np.unique(places, axis=0, return_inverse=True)
     number = number.ravel()
     try:
-        optimum = generate_columns(task_of(problem, distinct), gap=_GAP, deadline=deadline)
+        task = program_of(problem, distinct)
+        optimum = generate_columns(task, gap=_GAP, deadline=deadline)
+        if problem.several is not None:
+            optimum = best_for(
+                task, problem.several, optimum, gap=_GAP, alone=False, deadline=deadline
+            )
     except InfeasibleBudget:
         return None
     law = np.zeros((len(problem.places), len(distinct)))

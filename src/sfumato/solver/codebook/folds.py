@@ -264,7 +264,7 @@ class CrossFitted:
             law = mechanism.law(fold.held.joint(), loss=self.problem.loss, grid=made.grid)
             if law is None:
                 return None
-            leaks.append(self.problem.objective.leakage(law.joint))
+            leaks.append(self.problem.leakage(law.joint))
         return np.array(leaks)
 
     @property
@@ -287,7 +287,7 @@ class CrossFitted:
             known = mechanism.law(fold.training.problem.joint, loss=loss, grid=made.grid)
             assert held is not None and known is not None
             judged.append(judge_law(held, fitted_on=known))
-            leaks.append(self.problem.objective.leakage(held.joint))
+            leaks.append(self.problem.leakage(held.joint))
         cost = np.concatenate(costs)
         weights = self.weights
         tail = float(stats.t.ppf((1 + confidence) / 2, len(costs) - 1))

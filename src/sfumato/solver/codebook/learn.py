@@ -75,6 +75,7 @@ class StaticConfig(NamedTuple):
     max_posterior: float | None
     max_exposed: float | None
     geo_epsilon: float | None
+    linked: int | None = None  # reports seen together; 0 for endless ones; None for one
 
 
 def first_state(net: Net, places: Any, slope: float, budgets: int) -> State:
@@ -112,6 +113,34 @@ def leakage(
     bits = (table * (jnp.log(posterior + _LEAST) - jnp.log(prior))).sum()
     worth = jax.scipy.special.logsumexp(sharpness * (gains @ posterior), axis=0) / sharpness
     return information * bits + (1 - information) * (column * worth).sum()
+
+
+def linked_leakage(
+    table: Annotated[Any, "secrets reports"], count: int, sharpness: Any
+) -> Annotated[Any, ""]:
+    """What linked reports tell, by the overlaps of users: of n reports -log(sum over pairs of
+    sqrt(pp') rho^n) / n, of endless ones (`count` 0) the smoothed largest 1 - rho."""
+    prior = table.sum(axis=1)
+    # a user without check-ins in a draw weighs nothing
+    roots = jnp.sqrt(table / jnp.maximum(prior, _LEAST)[:, None] + _LEAST)
+    first, second = jnp.triu_indices(table.shape[0], 1)
+    alike = (roots @ roots.T)[first, second]
+    present = (prior[first] > 0) & (prior[second] > 0)
+    if not count:
+        apart = jnp.where(present, sharpness * (1 - alike), -jnp.inf)
+        return jax.scipy.special.logsumexp(apart) / sharpness
+    weights = jnp.where(present, jnp.sqrt(prior[first] * prior[second]), 0.0)
+    terms = jnp.log(alike) * count
+    return -jax.scipy.special.logsumexp(terms, b=weights / weights.sum()) / count
+
+
+def _leaked(
+    table: Any, data: TrainingData, smoothing: tuple[Any, Any], config: StaticConfig
+) -> Any:
+    """The leakage that is lowered, of P(secret, report)."""
+    if config.linked is None:
+        return leakage(table, data.gains, *smoothing)
+    return linked_leakage(table, config.linked, smoothing[0])
 
 
 @partial(jax.jit, static_argnames=("config", "steps"))
@@ -205,7 +234,6 @@ def _cost(
     smoothing: tuple[Any, Any],
     config: StaticConfig,
 ) -> tuple[Any, dict]:
-    sharpness, information = smoothing
     unit_m = _unit(data, config)
     truths, table, charges = (
         array[draw["rows"]] for array in (data.truths, data.table.T, data.charges.T)
@@ -215,7 +243,7 @@ def _cost(
     logs, distance = log_chances(weights, data.waves, truths, data.cap)
     chances = jnp.exp(logs)
     joint = table @ chances
-    leaked = leakage(joint, data.gains, sharpness, information)
+    leaked = _leaked(joint, data, smoothing, config)
     spent = charges @ (chances * _loss(config, unit_m, truths, weights.places, distance)).sum(
         axis=1
     )
@@ -260,7 +288,7 @@ def _redrawn(
     prior = data.table.sum(axis=1)
     by_draw = chances.reshape(users, config.redraws, config.per_user, places).mean(axis=2)
     tables = jnp.moveaxis(by_draw * prior[:, None, None], 1, 0)
-    leaked = jax.vmap(lambda table: leakage(table, data.gains, *smoothing))(tables).mean()
+    leaked = jax.vmap(lambda table: _leaked(table, data, smoothing, config))(tables).mean()
     cost = (
         (chances * _loss(config, _unit(data, config), moved, weights.places, distance))
         .sum(axis=1)

@@ -15,7 +15,8 @@ class Codebook(CodebookSettings):
     """Learn finitely many report places and a net that gives the chance of each at any truth.
 
     The law of such a mechanism is known, so its leakage is computed and lowered directly, with no
-    classifier in between: I(X;Z) first, then the problem's own objective, smoothed less and less.
+    classifier in between: I(X;Z) first, then the problem's own objective, smoothed less and less;
+    for linked reports the overlaps of users from the start.
     The leakage (lower is more private) is measured in the objective's unit, the loss in its own.
 
     >>> Codebook(max_posterior=0.8).made_for  # the other settings as they are
@@ -46,6 +47,11 @@ class Codebook(CodebookSettings):
         if problem.min_bayes_error is not None:
             raise ProblemError(
                 f"{arg('min_bayes_error')} asks for the smallest loss; use the exact solver"
+            )
+        if problem.seeks_endless_budget:
+            raise ProblemError(
+                f"{arg('reports')} endless without a budget asks for the smallest loss; use the"
+                f" exact solver, or set {arg('max_loss')}"
             )
         largest = float(problem.joint.prior.max())
         if self.max_posterior is not None and self.max_posterior < largest:

@@ -12,7 +12,7 @@ from sfumato.data.grid import Grid
 from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError
 from sfumato.measure.exact import bayes_error, mutual_information
-from sfumato.measure.objective import Gain
+from sfumato.measure.objective import Gain, Overlap
 from sfumato.mechanism.codebook import CodebookNet
 from sfumato.mechanism.loss import traits_of
 from sfumato.nets import Layer, glorot
@@ -223,6 +223,7 @@ class CodebookTraining:
             max_posterior=settings.max_posterior,
             max_exposed=settings.max_exposed,
             geo_epsilon=settings.geo_epsilon,
+            linked=_linked(problem),
         )
 
     def first(self) -> State:
@@ -254,6 +255,12 @@ class CodebookTraining:
             f"{settings} {budgets!r} {problem.loss.__name__} {problem.grid.as_dict()}"
             f" {problem.samples.hash}"
         )
+
+
+def _linked(problem: Problem) -> int | None:
+    """How many linked reports the learning is for: 0 for endless ones, None for one."""
+    endless = 0 if isinstance(problem.objective, Overlap) else None
+    return problem.several or endless
 
 
 def until(part: int, done: float, clock: Clock, parts: int) -> float:

@@ -2,7 +2,7 @@
 proven gap."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -15,6 +15,7 @@ from sfumato.solver.exact.leakage_curves import (
     information,
     vulnerability,
 )
+from sfumato.solver.exact.linked_point import distances, solve_linked
 from sfumato.solver.exact.pricing import Budgets, price, price_tight
 from sfumato.solver.exact.task import Task, nearest_reports, repaired
 
@@ -37,6 +38,7 @@ class Optimum:
     scores: all reports x guesses, a probability vector each (information: the posterior c, not its
     logarithm).
     multipliers: one per budget, in the order total, then secrets.
+    pair_weights: of linked reports, one per pair of secrets.
     leakage: of this very law. bound: no law on the task's reports within its budgets leaks less.
     """
 
@@ -49,6 +51,7 @@ class Optimum:
     loss: float
     rounds: int
     pairs_touched: int
+    pair_weights: np.ndarray | None = None
 
     @property
     def gap(self) -> float:
@@ -95,7 +98,11 @@ def generate_columns(
             usable = allowed.any(axis=0)
             active, loss, allowed = active[usable], loss[:, usable], allowed[:, usable]
         problem = Restricted(task.weights, loss, budgets.charges, budgets.limits, allowed)
-        point = solve_restricted(problem, curve=curve, gap=goal, deadline=deadline)
+        if task.linked is None:
+            point = solve_restricted(problem, curve=curve, gap=goal, deadline=deadline)
+        else:
+            point = solve_linked(problem, task.linked, gap=goal, deadline=deadline)
+            task = replace(task, pair_weights=point.pair_weights)
         law = repaired(point.mechanism, loss, budgets.charges, budgets.limits)
         leakage = measured_leakage(task, law)
         shares, bound, wanted = price(task, point.shares, point.multipliers, active, budgets)
@@ -103,7 +110,7 @@ def generate_columns(
         if best is None or leakage < best[0]:
             best = (leakage, law, active, float(task.truth_mass @ np.sum(law * loss, axis=1)))
         if bound > proof[0]:
-            proof = bound, shares, point.multipliers
+            proof = bound, shares, point.multipliers, task.pair_weights
         progress(
             f"round {round_number}: {len(active)} reports, {point.steps} steps, leakage"
             f" {leakage:.6f}, own gap {point.leakage - point.bound:.1e}, bound {bound:.6f}"
@@ -122,29 +129,38 @@ def generate_columns(
         if not budgets.roomy(task, active):
             active = np.union1d(active, where)
     assert best is not None
-    bound, shares, live_multipliers = proof
+    bound, shares, live_multipliers, pair_weights = proof
     multipliers = np.zeros(len(budgets.live))
     multipliers[budgets.live] = live_multipliers
     if budgets.tight.any():
-        bound, multipliers = price_tight(task, shares, multipliers, budgets)
+        weighed = replace(task, pair_weights=pair_weights)
+        bound, multipliers = price_tight(weighed, shares, multipliers, budgets)
     leakage, law, active, mean_loss = best
     used = law.sum(axis=0) > 0
     return Optimum(
         *(law[:, used], active[used], shares, multipliers, leakage, bound, mean_loss),
         rounds=round_number,
         pairs_touched=task.joint.shape[1] * int(touched.sum()),
+        pair_weights=pair_weights,
     )
 
 
-def _proof_without_reports(task: Task, budgets: Budgets) -> tuple[float, np.ndarray, np.ndarray]:
+def _proof_without_reports(
+    task: Task, budgets: Budgets
+) -> tuple[float, np.ndarray, np.ndarray, np.ndarray | None]:
     """What holds before any work: the adversary guesses without looking, whatever the report and
     the loss."""
+    pair_weights = None
     if task.information:
         share, bound = task.prior, 0.0
+    elif task.linked is not None:
+        secrets = len(task.joint)
+        share, bound, pair_weights = np.full(secrets, 1 / secrets), 0.0, task.linked[0]
     else:
         blind = task.weights.sum(axis=0)
         share, bound = np.eye(len(blind))[blind.argmax()], float(blind.max())
-    return bound, np.tile(share, (task.report_count, 1)), np.zeros(len(budgets.limits))
+    shares = np.tile(share, (task.report_count, 1))
+    return bound, shares, np.zeros(len(budgets.limits)), pair_weights
 
 
 def _first(
@@ -170,6 +186,9 @@ def _first(
 
 
 def measured_leakage(task: Task, law: np.ndarray) -> float:
-    """Leakage of the law as it will be sampled: vulnerability, or I(X;Z) in nats."""
+    """Leakage of the law as it will be sampled: vulnerability, I(X;Z) in nats, or the largest
+    weighted sum of 1 - overlap."""
     joint_zx = law.T @ task.weights
+    if task.linked is not None:
+        return float((task.linked @ distances(joint_zx)).max())
     return information(joint_zx, task.prior) if task.information else vulnerability(joint_zx)

@@ -13,7 +13,7 @@ iterate keeps the budgets. Barred pairs (a hard cap) stay at law 0 with reduced 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -56,6 +56,7 @@ class Point:
     leakage: float
     bound: float
     steps: int
+    pair_weights: np.ndarray | None = None  # of linked reports
 
 
 def solve_restricted(
@@ -71,25 +72,54 @@ def solve_restricted(
     Stops once leakage - bound <= gap, when rounding stops progress, or at the deadline; the point
     says which gap was reached.
     """
-    state = _State(problem, curve)
+    return follow(_State(problem, curve), gap=gap, max_steps=max_steps, deadline=deadline)
+
+
+class Iterate(Protocol):
+    """A point on the central path, and how to go on from it."""
+
+    pairs: int  # products that are 0 at the optimum
+
+    @property
+    def curved(self) -> bool:
+        """Whether the scores are the gradient of the leakage at the law."""
+        ...
+
+    def measure(self) -> tuple[float, float]:
+        """Leakage and bound."""
+        ...
+
+    def point(self, leakage: float, bound: float, steps: int) -> Point:
+        """What is kept of it."""
+        ...
+
+    def complementarity(self) -> float:
+        """The sum of the products."""
+        ...
+
+    def advance(self, target: float) -> float:
+        """Move towards products equal to `target`; returns how long the step was."""
+        ...
+
+
+def follow(state: Iterate, *, gap: float, max_steps: int, deadline: Deadline) -> Point:
+    """Along the central path until the gap is closed, rounding stops progress or time is up."""
     best: Point | None = None
     stalled, share = 0, 0.5
     for step in range(max_steps):
         leakage, bound = state.measure()
         stalled += 1
         if best is None or leakage - bound < best.leakage - best.bound:
-            best = Point(state.law, state.leak.shares, state.multipliers, leakage, bound, step)
-            stalled = 0
+            best, stalled = state.point(leakage, bound, step), 0
         if best.leakage - best.bound <= gap or stalled > 25 or deadline.passed:
             break
         together = state.complementarity()
-        if state.leak.curved and leakage - bound > 3 * together:
+        if state.curved and leakage - bound > 3 * together:
             share = 0.9  # the scores have run ahead of the reduced costs: let them meet first
         try:
-            state.factor()
+            short = state.advance(share * together / state.pairs)
         except np.linalg.LinAlgError:
             break
-        short = state.advance(share * together / state.pairs)
         share *= 0.5 if short > 0.7 else 1.0 if short > 0.3 else 1.5 if short > 0.1 else 3.0
         share = min(0.9, max(0.05, share))
     assert best is not None
@@ -177,6 +207,13 @@ class _State:
         self._pair_weights = (self.weights[:, self._upper[0]] * self.weights[:, self._upper[1]]).T
         step = max(1, _IN_CACHE // self.law.shape[1])
         self._blocks = [slice(start, start + step) for start in range(0, len(self.law), step)]
+
+    @property
+    def curved(self) -> bool:
+        return self.leak.curved
+
+    def point(self, leakage: float, bound: float, steps: int) -> Point:
+        return Point(self.law, self.leak.shares, self.multipliers, leakage, bound, steps)
 
     def _spent(self, law: np.ndarray) -> np.ndarray:
         return self.charges.T @ np.einsum("wz,wz->w", law, self.loss)
@@ -301,6 +338,7 @@ class _State:
     def advance(self, target: float) -> float:
         """Move towards products equal to `target`; returns the shorter of the primal and dual step
         lengths."""
+        self.factor()
         bends = _Bends(np.zeros(1), np.zeros(1), np.zeros(1))
         move = self._direction(target, bends)
         primal, dual = self._lengths(move)

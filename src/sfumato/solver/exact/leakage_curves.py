@@ -40,7 +40,7 @@ class Vulnerability:
         full = curvature.copy()
         full[:, np.arange(guesses), np.arange(guesses)] += self.slack / self.scores
         size = 1.0 / np.sqrt(np.einsum("zaa->za", full))
-        edge = size[:, :, None] * _orthogonal_to(size)
+        edge = size[:, :, None] * orthogonal_to(size)
         lower = np.linalg.cholesky(edge.transpose(0, 2, 1) @ full @ edge)
         return edge @ np.linalg.inv(lower).transpose(0, 2, 1)
 
@@ -98,7 +98,7 @@ class Information:
         inverse_root = np.where(
             self._joint > 0, 1 / np.sqrt(np.where(self._joint > 0, self._joint, 1)), 0.0
         )
-        edge = inverse_root[:, :, None] * _orthogonal_to(np.sqrt(self.shares))
+        edge = inverse_root[:, :, None] * orthogonal_to(np.sqrt(self.shares))
         inner = edge.transpose(0, 2, 1) @ curvature @ edge + np.eye(guesses - 1)
         lower = np.linalg.cholesky(inner)
         return edge @ np.linalg.inv(lower).transpose(0, 2, 1)
@@ -119,7 +119,7 @@ class Information:
         return information(joint_zx, self._prior)
 
 
-def _orthogonal_to(vectors: np.ndarray) -> np.ndarray:
+def orthogonal_to(vectors: np.ndarray) -> np.ndarray:
     """Orthonormal basis of what is orthogonal to each non-negative row, by a mirror."""
     mirror = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     mirror[:, 0] += 1.0

@@ -5,9 +5,9 @@ A report z is worth nothing to the optimum if some scores s_z make every truth's
 that truth's value u_w. If each truth has one owner x the least such scores are
 s(x) = max over truths of x of [ v_w - lambda d(w,z) ]_+  (information: c(x) = p(x) max exp(...)),
 and they exist iff they sum to at most 1. Shared truths need a tiny convex program per report, many
-at once (`least_scores`): given what each truth needs at z, find scores with
-P(.|w) . s_z >= need(w,z) - theta  for all w and the least theta. theta <= 0 proves that z cannot
-help.
+at once (`least_scores`; for linked reports `linked_pricing`): given what each truth needs at z,
+find scores with P(.|w) . s_z >= need(w,z) - theta  for all w and the least theta. theta <= 0 proves
+that z cannot help.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,6 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.solver.exact.linked_pricing import (
+    likelihoods_for,
+    linked_scores,
+    shared_likelihoods,
+    weight_table,
+)
 from sfumato.solver.exact.task import Charges, Limits, PerPair, PerTruth, Shares, Task, Weights
 
 _BATCH = (100, 400)  # reports added per round, at least and at most; between them 1 % of all
@@ -120,7 +126,7 @@ def least_costs(
     return floor
 
 
-def _spread(task: Task, worst: np.ndarray, price_of_loss: float) -> np.ndarray:
+def spread_out(task: Task, worst: np.ndarray, price_of_loss: float) -> np.ndarray:
     """Reports that miss most, no two closer (in loss) than what the miss is worth."""
     batch = int(np.clip(task.report_count // 100, *_BATCH))
     candidates = np.argsort(-worst)[:4000]
@@ -167,7 +173,7 @@ def price(
         shares[indices] = found
         worst[indices] = np.max((values[:, None] - cost) / mass[:, None], axis=0)
         floor = np.minimum(floor, cost.min(axis=1))
-    wanted = _spread(task, worst, float(np.sum(price_of_loss)))
+    wanted = spread_out(task, worst, float(np.sum(price_of_loss)))
     return shares, float(floor.sum() - multipliers @ budgets.limits), wanted
 
 
@@ -191,6 +197,15 @@ def scores_for(task: Task, need: PerPair) -> Shares:
     if task.gains is not None:
         return least_scores(conditional, need)
     asked = np.stack([need[row > 0].max(axis=0) for row in task.joint], axis=1)
+    if task.pair_weights is not None:
+        weights = weight_table(task.pair_weights, len(task.joint))
+        found = likelihoods_for(weights, task.prior, asked)
+        scores = linked_scores(weights, task.prior, np.sqrt(found))
+        hard = np.flatnonzero(np.max(asked - scores, axis=1) > _PRECISION)
+        if len(hard) and np.any(np.sum(task.joint > 0, axis=0) > 1):
+            rows, groups = grouped(conditional, need[:, hard])
+            found[hard] = shared_likelihoods(weights, task.prior, rows, groups, found[hard])
+        return _positive(task, found)
     asked = task.prior * np.exp(asked) if task.information else np.maximum(asked, 0.0)
     total = asked.sum(axis=1, keepdims=True)
     spare = np.maximum(1 - total, 0.0)
@@ -202,7 +217,9 @@ def scores_for(task: Task, need: PerPair) -> Shares:
 
 
 def _positive(task: Task, shares: np.ndarray) -> np.ndarray:
-    """For information, posteriors without zeros; other shares as they are."""
+    """For information and linked reports, shares without zeros; others as they are."""
+    if task.pair_weights is not None:
+        return np.maximum(shares, _MIX * shares.max(axis=1, keepdims=True))
     return (1 - _MIX) * shares + _MIX * task.prior if task.information else shares
 
 
@@ -210,7 +227,12 @@ def cost_of(
     task: Task, shares: Shares, loss: PerPair, price_of_loss: PerTruth, allowed: PerPair | None
 ) -> PerPair:
     """sum_x p(x,w) s_z(x) + price times loss, truths x reports; infinite where not allowed."""
-    cost = task.weights @ (np.log(shares / task.prior) if task.information else shares).T
+    scores = np.log(shares / task.prior) if task.information else shares
+    if task.pair_weights is not None:
+        scores = linked_scores(
+            weight_table(task.pair_weights, len(task.joint)), task.prior, np.sqrt(shares)
+        )
+    cost = task.weights @ scores.T
     cost += price_of_loss[:, None] * loss
     if allowed is not None:
         cost[~allowed] = np.inf
@@ -223,12 +245,7 @@ def least_scores(conditional: Weights, need: PerPair, prior: np.ndarray | None =
     conditional: truths x guesses, G(w,a) / p(w).  need: truths x reports, -inf where a pair is
     barred.  Truths with the same P(.|w) count once, by their largest need.
     """
-    rows, member = np.unique(np.round(conditional, 12), axis=0, return_inverse=True)
-    member = member.ravel()
-    order = np.argsort(member, kind="stable")
-    starts = np.flatnonzero(np.diff(member[order], prepend=-1))
-    asked = np.maximum.reduceat(need[order], starts, axis=0).T  # reports x groups
-    asked = np.where(np.isneginf(asked), -1e6, asked)
+    rows, asked = grouped(conditional, need)
     reports, guesses = len(asked), rows.shape[1]
     scores = np.tile(np.full(guesses, 1.0 / guesses) if prior is None else prior, (reports, 1))
     theta = np.max(asked - _value(scores, rows, prior), axis=1) + 1.0
@@ -239,6 +256,17 @@ def least_scores(conditional: Weights, need: PerPair, prior: np.ndarray | None =
         for _ in range(4):
             scores, theta = _newton(scores, theta, rows, asked, prior, weight)
     return scores / scores.sum(axis=1, keepdims=True)
+
+
+def grouped(conditional: Weights, need: PerPair) -> tuple[np.ndarray, np.ndarray]:
+    """Truths with the same P(.|w) as one group: their P(.|w), and their largest need at each
+    report, reports x groups."""
+    rows, member = np.unique(np.round(conditional, 12), axis=0, return_inverse=True)
+    member = member.ravel()
+    order = np.argsort(member, kind="stable")
+    starts = np.flatnonzero(np.diff(member[order], prepend=-1))
+    asked = np.maximum.reduceat(need[order], starts, axis=0).T
+    return rows, np.where(np.isneginf(asked), -1e6, asked)
 
 
 def _value(scores: np.ndarray, rows: np.ndarray, prior: np.ndarray | None) -> np.ndarray:

@@ -3,6 +3,7 @@ solver answers."""
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,17 +17,35 @@ from sfumato.errors import ProblemError, SfumatoError, arg
 from sfumato.measure.bound import bound_grid
 from sfumato.measure.cells import Cells, covers_hull, widest_root_m
 from sfumato.measure.certificate import Certificate, PlaneProof, Proof, claim_of
-from sfumato.measure.objective import Gain
+from sfumato.measure.objective import Gain, Overlap
 from sfumato.mechanism.channel import Channel
 from sfumato.mechanism.loss import traits_of
 from sfumato.solver.deadline import NEVER, Deadline
-from sfumato.solver.exact.column_generation import Optimum, generate_columns, silent
+from sfumato.solver.exact.column_generation import (
+    Optimum,
+    generate_columns,
+    measured_leakage,
+    silent,
+)
+from sfumato.solver.exact.endless import OneLaw, min_loss_given_equal_laws
+from sfumato.solver.exact.linked import best_for
 from sfumato.solver.exact.new_places import average_for
 from sfumato.solver.exact.plane_proof import OnCells, split_to_keep, split_until, values_off_grid
 from sfumato.solver.exact.refine import Places, solve_on_cells
 from sfumato.solver.exact.smallest_loss import min_loss_given_max_leakage
 from sfumato.solver.exact.task import Task
-from sfumato.solver.outcome import Conditions, Ended, Ending, LossProved, Outcome, Proved
+from sfumato.solver.feasible import InfeasibleBudget
+from sfumato.solver.outcome import (
+    Conditions,
+    Ended,
+    Ending,
+    EndlessProved,
+    Facts,
+    LossProved,
+    Outcome,
+    OverlapProved,
+    Proved,
+)
 from sfumato.solver.problem import Problem
 from sfumato.solver.setting import setting
 
@@ -38,6 +57,8 @@ _PLANE_SLACK, _PLANE_SLACK_BITS = 0.008, 0.009
 _FINE = 8
 _MOST_OFF_GRID = 20_000_000  # pairs of truths and places up to which the plane gets its own solve
 _FIRST_REPORTS = 600  # reports that a solve over many begins with
+_FIRST_OF_LAWS = 60  # the same for endless reports, whose program is slower
+_MOST_LINKED = 24  # users: 276 pairs
 _PROOF_GAP = 2e-3  # of a proof for another solver's mechanism
 _PROOF_TRUTHS = 2500  # up to this number the program of such a proof has all of them
 
@@ -47,7 +68,11 @@ class Exact:
     """The mechanism that leaks least within the budgets, on reports at the cells of the grid, up to
     a proven gap.
 
-    With a problem that asks for a Bayes error (`min_bayes_error`) it finds the smallest loss.
+    With a problem that asks for a Bayes error (`min_bayes_error`) it finds the smallest loss.  For
+    n linked reports it takes the law with the largest Bayes error of n reports among those that
+    make overlaps of users large, and proves how large the least overlap can be; for endless ones
+    the law with the largest least overlap, or, without a budget, the smallest loss at which no
+    number of reports tells anything.
     Leakage and gap are in the objective's unit: a probability for the Bayes error, bits for
     information, lower is more private; the loss is in its own.
 
@@ -92,19 +117,67 @@ class Exact:
             if how.progress is not None:
                 how.progress(history[-1])
 
+        if problem.seeks_endless_budget:
+            return self._endless(problem, how.deadline, note)
         optimum, certificate = _proved(
             problem, gap=self.gap, plane=self.plane, deadline=how.deadline, progress=note
         )
+        late = how.deadline.limited and optimum.gap > self.gap
+        if isinstance(objective, Overlap):
+            channel, leakage = self._linked(problem, optimum, how.deadline, note)
+            least = OverlapProved(1 - leakage, 1 - optimum.bound, len(problem.report_places))
+            return Outcome(channel, _ending(least, late), tuple(history), certificate)
         channel = channel_of(problem, optimum.mechanism, optimum.reports)
         verify(problem, channel, claimed=optimum.leakage)
-        pairs = len(problem.places) * len(problem.reports)
+        pairs = len(problem.places) * len(problem.report_places)
         history.append({"pairs": pairs, "pairs_touched": optimum.pairs_touched})
         leakage, bound, gap = (
             value / objective.nats for value in (optimum.leakage, optimum.bound, optimum.gap)
         )
-        facts = Proved(leakage, bound, gap, objective.unit, len(problem.reports))
-        late = how.deadline.limited and optimum.gap > self.gap
+        facts = Proved(leakage, bound, gap, objective.unit, len(problem.report_places))
         return Outcome(channel, _ending(facts, late), tuple(history), certificate)
+
+    def _linked(
+        self,
+        problem: Problem,
+        least: Optimum,
+        deadline: Deadline,
+        progress: Callable[[str], None],
+    ) -> tuple[Channel, float]:
+        """For linked reports the law for their number, given that of the largest least overlap, and
+        its leakage: one law for all users where the budget allows it."""
+        task = program_of(problem)
+        law: Optimum | OneLaw = least
+        if least.leakage <= self.gap and problem.max_loss is not None:
+            with suppress(InfeasibleBudget):  # a cap may leave no law for all
+                one_law = equal_laws(problem, gap=self.gap, deadline=deadline, progress=progress)
+                law = one_law if _within_budgets(problem, one_law) else least
+        if law is least and problem.several is not None:
+            law = best_for(
+                task,
+                problem.several,
+                least,
+                gap=max(self.gap, _PROOF_GAP),
+                deadline=deadline,
+                progress=progress,
+            )
+        channel = channel_of(problem, law.mechanism, law.reports)
+        leakage = measured_leakage(task, law.mechanism)
+        verify(problem, channel, claimed=leakage)
+        return channel, leakage
+
+    def _endless(
+        self, problem: Problem, deadline: Deadline, progress: Callable[[str], None]
+    ) -> Outcome:
+        """The least loss at which all users report with one law."""
+        found = equal_laws(problem, gap=self.gap, deadline=deadline, progress=progress)
+        channel = channel_of(problem, found.mechanism, found.reports)
+        verify(problem, channel, claimed=0.0)
+        proof = Proof(problem.report_places, found.scores, np.ones(1))
+        wide = found.loss - found.bound > 2 * self.gap * found.loss
+        facts = EndlessProved(found.loss, found.bound)
+        ending = _ending(facts, deadline.limited and wide)
+        return Outcome(channel, ending, (), Certificate.of(problem, proof))
 
     def _smallest_loss(self, problem: Problem, deadline: Deadline) -> Outcome:
         assert problem.min_bayes_error is not None
@@ -118,14 +191,40 @@ class Exact:
         return Outcome(channel, _ending(facts, deadline.limited and wide))
 
 
-def _ending(facts: Proved | LossProved, late: bool) -> Ending:
+def equal_laws(
+    problem: Problem,
+    *,
+    gap: float,
+    deadline: Deadline = NEVER,
+    progress: Callable[[str], None] = silent,
+) -> OneLaw:
+    """The least loss at which all users report with one law, whatever the problem's budgets."""
+    many = len(problem.report_places) > _FIRST_REPORTS and problem.region is not None
+    return min_loss_given_equal_laws(
+        replace(task_of(problem), user_max_loss=None),
+        gap=gap,
+        first_reports=_coarse(problem, _FIRST_OF_LAWS) if many else None,
+        deadline=deadline,
+        progress=progress,
+    )
+
+
+def _within_budgets(problem: Problem, law: OneLaw) -> bool:
+    """Whether a law keeps the problem's average budgets."""
+    task = task_of(problem)
+    charges, limits = task.budgets()
+    spent = charges.T @ np.sum(law.mechanism * task.loss_of(law.reports), axis=1)
+    return bool(np.all(spent <= limits))
+
+
+def _ending(facts: Facts, late: bool) -> Ending:
     return Ending(Ended.TIME_LIMIT if late else Ended.FINISHED, facts)
 
 
 def task_of(problem: Problem, reports: np.ndarray | None = None) -> Task:
     """The problem as arrays, on its own reports or on others."""
     claim = claim_of(problem)
-    places, reports = problem.places, problem.reports if reports is None else reports
+    places, reports = problem.places, problem.report_places if reports is None else reports
     return Task(
         joint=claim.joint,
         loss_of=lambda chosen: problem.loss(places[:, None, :], reports[None, chosen, :]),
@@ -138,6 +237,20 @@ def task_of(problem: Problem, reports: np.ndarray | None = None) -> Task:
     )
 
 
+def program_of(problem: Problem, reports: np.ndarray | None = None) -> Task:
+    """The same with what linked reports make small: the distance of each pair of users."""
+    task = task_of(problem, reports)
+    if problem.objective.scores != "overlap":
+        return task
+    users = len(task.joint)
+    if users > _MOST_LINKED:
+        raise ProblemError(
+            f"for linked reports the exact solver takes at most {_MOST_LINKED} users; got {users}:"
+            " select fewer, or use the codebook without a proof"
+        )
+    return replace(task, linked=np.eye(users * (users - 1) // 2))
+
+
 def best_within(
     problem: Problem,
     *,
@@ -148,16 +261,21 @@ def best_within(
 ) -> Optimum:
     """Solve to the gap; for information, again with a smaller one while the gap is too large a
     share of the leakage."""
-    task = task_of(problem)
-    if isinstance(problem.samples, CategoricalData):
+    task = program_of(problem)
+    if first_reports is None and isinstance(problem.samples, Samples):
+        many = len(problem.report_places) > _FIRST_REPORTS
+        first_reports = _coarse(problem, _FIRST_REPORTS) if many else None
+    if isinstance(problem.samples, CategoricalData) or task.linked is not None:
         optimum = generate_columns(
             task, gap=gap, first_reports=first_reports, deadline=deadline, progress=progress
         )
     else:
-        if first_reports is None and len(problem.reports) > _FIRST_REPORTS:
-            first_reports = _coarse(problem)
         places = Places(
-            problem.places, problem.reports, problem.grid.origin, problem.grid.cell_m, problem.loss
+            problem.places,
+            problem.report_places,
+            problem.grid.origin,
+            problem.grid.cell_m,
+            problem.loss,
         )
         optimum = solve_on_cells(
             task, places, gap=gap, first_reports=first_reports, deadline=deadline, progress=progress
@@ -182,9 +300,12 @@ def _proved(
     the distance and time is left."""
     optimum = best_within(problem, gap=gap, deadline=deadline, progress=progress)
     on_plane = None
-    if plane and traits_of(problem.loss).is_distance and not deadline.passed:
+    on_cells = plane and traits_of(problem.loss).is_distance
+    if on_cells and optimum.pair_weights is None and not deadline.passed:
         on_plane = _plane_proof(problem, optimum, deadline)
-    on_grid = Proof(problem.reports, optimum.scores, optimum.multipliers)
+    on_grid = Proof(
+        problem.report_places, optimum.scores, optimum.multipliers, optimum.pair_weights
+    )
     return optimum, Certificate.of(problem, on_grid, on_plane)
 
 
@@ -192,8 +313,9 @@ def certificate_for(
     problem: Problem, *, seed: int, deadline: Deadline = NEVER
 ) -> Certificate | None:
     """The bound that is proved in the time, for a problem that another solver answers; None where
-    there is no time at all."""
-    if deadline.passed:
+    there is no time at all, or too many users for linked reports."""
+    too_many = isinstance(problem.objective, Overlap) and len(problem.joint.secrets) > _MOST_LINKED
+    if deadline.passed or too_many:
         return None
     if len(problem.places) > _PROOF_TRUTHS:
         return _from_a_draw(problem, seed=seed, deadline=deadline)
@@ -214,30 +336,32 @@ def _from_a_draw(problem: Problem, *, seed: int, deadline: Deadline) -> Certific
     )
     small = replace(problem, samples=problem.samples.take(np.sort(rows)))
     optimum = best_within(small, gap=4 * _PROOF_GAP, deadline=deadline)
-    shares = optimum.scores[cKDTree(small.reports).query(problem.reports)[1]]
-    claim, loss_of = claim_of(problem), task_of(problem).loss_of
+    shares = optimum.scores[cKDTree(small.report_places).query(problem.report_places)[1]]
+    claim = replace(claim_of(problem), pair_weights=optimum.pair_weights)
+    loss_of = task_of(problem).loss_of
     found = minimize_scalar(
         lambda factor: -bound_grid(claim, shares, optimum.multipliers * factor, loss_of),
         bounds=(0.8, 1.2),
         method="bounded",
         options={"maxiter": 6},
     )
+    multipliers = optimum.multipliers * float(found.x)
     return Certificate.of(
-        problem, Proof(problem.reports, shares, optimum.multipliers * float(found.x))
+        problem, Proof(problem.report_places, shares, multipliers, optimum.pair_weights)
     )
 
 
-def _coarse(problem: Problem) -> np.ndarray:
+def _coarse(problem: Problem, count: int) -> np.ndarray:
     """Every k-th cell each way: a coarse grid to begin with."""
-    index = problem.grid.index(problem.reports)
-    step = max(1, round((len(index) / _FIRST_REPORTS) ** 0.5))
+    index = problem.grid.index(problem.report_places)
+    step = max(1, round((len(index) / count) ** 0.5))
     return np.flatnonzero(np.all(index % step == 0, axis=1))
 
 
 def _plane_proof(problem: Problem, optimum: Optimum, deadline: Deadline) -> PlaneProof | None:
     """Split the cells where the grid's bound is attained; where its values do not fit the plane,
     find values that do and split again."""
-    task, places, reports = task_of(problem), problem.places, problem.reports
+    task, places, reports = task_of(problem), problem.places, problem.report_places
     cells = Cells.over(problem.grid, reports)
     if cells.side_m > widest_root_m(places):  # a region so much wider than the data
         return None
@@ -262,12 +386,12 @@ def channel_of(problem: Problem, mechanism: np.ndarray, reports: np.ndarray) -> 
     """The law as a channel; new places are answered by an average over near ones, new categories
     are refused."""
     if isinstance(problem.samples, CategoricalData):
-        return Channel(problem.places, problem.reports[reports], mechanism)
+        return Channel(problem.places, problem.report_places[reports], mechanism)
     cap, traits = problem.max_distance, traits_of(problem.loss)
     if cap is not None:
         cap = traits.distance(cap) if traits.grows_with_distance else None
     channel = Channel(
-        problem.places, problem.reports[reports], mechanism, nearest=True, max_distance=cap
+        problem.places, problem.report_places[reports], mechanism, nearest=True, max_distance=cap
     )
     return replace(channel, average=average_for(problem, channel))
 

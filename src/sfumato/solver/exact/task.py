@@ -35,6 +35,9 @@ class Task:
       cap: no report with a larger loss than this is ever made.
       gains: g(guess, secret); None means one guess per secret, right or wrong.
       information: minimise I(X;Z) in nats in place of the vulnerability.
+      linked: minimise the largest of these weighted sums of 1 - overlap, sums x pairs of secrets.
+      pair_weights: of the pairs, for scores of linked reports; a proof has them, a question does
+      not.
     """
 
     joint: Annotated[np.ndarray, "secrets truths"]
@@ -45,6 +48,8 @@ class Task:
     cap: float | None = None
     gains: np.ndarray | None = None
     information: bool = False
+    linked: np.ndarray | None = None
+    pair_weights: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if not (np.all(self.joint >= 0) and abs(self.joint.sum() - 1) < 1e-9):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from sfumato.data.categories import CategoricalData
-from sfumato.errors import ProblemError
+from sfumato.errors import ProblemError, arg
 from sfumato.solver.game.settings import GameSettings
 from sfumato.solver.outcome import Conditions, Outcome
 from sfumato.solver.problem import Problem
@@ -30,6 +30,11 @@ class Game(GameSettings):
             raise ProblemError(
                 f"{problem.samples.name} holds words; the game learns on places: use the exact"
                 " solver"
+            )
+        if problem.reports != 1:
+            raise ProblemError(
+                f"the game is played for one report; for {arg('reports')} {problem.reports} use the"
+                " codebook or the exact solver"
             )
         problem.check_feasible()
         from sfumato.solver.game.training import GameTraining  # JAX: only where it learns

@@ -1,0 +1,107 @@
+"""Runs for linked reports: kept, read back, certified, and the whole trade-off."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import sfumato as sf
+from sfumato.data.recipe import Recipe
+from sfumato.errors import ProblemError
+from sfumato.measure.bound import CertificateError
+from sfumato.measure.certificate import load_certificate
+from sfumato.study.certify import certify_run
+from sfumato.study.linked import linked_trade_off
+from sfumato.study.question import problem_of
+
+CSV = "user,x,y\n" + "".join(f"{'abc'[n % 3]},{37 * n % 101},{53 * n % 89}\n" for n in range(24))
+
+
+@pytest.fixture(scope="module")
+def recipe(tmp_path_factory) -> Recipe:
+    folder = tmp_path_factory.mktemp("data")
+    (folder / "data.csv").write_text(CSV)
+    return Recipe(str(folder / "data.csv"))
+
+
+def _run(recipe, folder, **asked):
+    problem = sf.Problem(recipe.load().train, cell_m=20, **asked)
+    solution = sf.solve(problem, sf.Exact())
+    solution.save(folder, recipe=recipe)
+    return solution
+
+
+@pytest.mark.parametrize(
+    "asked", [{"max_loss": 12, "reports": 4}, {"max_loss": 12, "reports": "endless"}]
+)
+def test_a_run_says_for_how_many_reports_and_its_bound_holds(recipe, tmp_path, asked):
+    made = _run(recipe, tmp_path / "run", **asked)
+    run = sf.load_run(tmp_path / "run")
+    assert run.record.reports == asked["reports"] and run.record.objective == "overlap"
+    assert problem_of(run, recipe.load().train).reports == asked["reports"]
+    assert f"For {asked['reports']} reports seen together" in run.record.status
+    certified = certify_run(tmp_path / "run")
+    assert certified.gap.value == pytest.approx(made.leakage - certified.gap.bounds.grid)
+    assert certified.gap.value >= -1e-9 and "told apart at a rate of at least" in str(certified)
+    if asked["reports"] == "endless":
+        assert certified.gap.value <= 1.1e-3
+
+
+def test_where_the_budget_makes_linking_useless_no_proof_is_missed(recipe, tmp_path):
+    _run(recipe, tmp_path / "run", max_loss=25, reports="endless")
+    assert "no mechanism can do better" in str(certify_run(tmp_path / "run"))
+
+
+def test_the_endless_budget_is_certified_and_a_forged_one_refused(recipe, tmp_path):
+    made = _run(recipe, tmp_path / "run", reports="endless")
+    certified = certify_run(tmp_path / "run")
+    assert certified.gap.bounds.grid <= made.loss <= certified.gap.bounds.grid * 1.001
+    assert "linking is useless" in str(certified) and certified.as_dict()["unit"] == "m"
+    assert sf.measure.least_overlap(made.measured.joint) == pytest.approx(1, abs=1e-9)
+    certificate = load_certificate(tmp_path / "run" / "certificate.npz")
+    proof = replace(certificate.on_grid, shares=certificate.on_grid.shares * 1e3)
+    assert replace(certificate, on_grid=proof).bound(certified.problem).grid < made.loss
+    twice = replace(certificate.on_grid, multipliers=np.array([4.0]))
+    with pytest.raises(CertificateError, match="claims more than a known mechanism allows"):
+        replace(certificate, on_grid=twice).bound(certified.problem)
+
+
+def test_a_certificate_of_linked_reports_is_not_one_of_a_single_report(recipe, tmp_path):
+    _run(recipe, tmp_path / "run", max_loss=20, reports=4)
+    certificate = load_certificate(tmp_path / "run" / "certificate.npz")
+    one = sf.Problem(recipe.load().train, cell_m=20, max_loss=20)
+    with pytest.raises(CertificateError, match="for the objective overlap, not bayes"):
+        certificate.bound(one)
+    without = replace(certificate.on_grid, pair_weights=None)
+    with pytest.raises(CertificateError, match="a weight of at least 0 for each"):
+        replace(certificate, on_grid=without).bound(replace(one, reports=4))
+
+
+def test_the_trade_off_rises_with_the_budget_and_falls_with_the_reports(recipe):
+    found = linked_trade_off(
+        recipe.load().train, counts=(5, 1, "endless"), first=15, last=45, points=3, cell_m=20
+    )
+    assert found.counts == (1, 5) and found.endless is not None
+    assert found.endless.loss in [point.max_loss for point in found.points]
+    errors = np.array([[error.value for error in point.bayes_errors] for point in found.points])
+    assert np.all(np.diff(errors, axis=0) >= 0) and np.all(errors[:, 0] >= errors[:, 1] - 1e-9)
+    assert np.all(np.diff([point.overlap_bound for point in found.points]) >= -1e-6)
+    assert all(point.overlap <= point.overlap_bound for point in found.points)
+    assert found.endless.loss < 45 and found.points[-1].bayes_errors[1].value == pytest.approx(
+        found.blind
+    )
+    assert "linking is useless" in str(found) and found.as_dict()["endless_budget"] is not None
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5, True, "many", 10**6, float("nan")])
+def test_what_is_no_number_of_reports_is_refused(recipe, count):
+    with pytest.raises(ProblemError, match="a whole number from 1 to 10000 or 'endless'"):
+        sf.Problem(recipe.load().train, max_loss=20, reports=count)
+
+
+def test_linked_reports_go_with_neither_information_nor_a_bayes_error(recipe):
+    data = recipe.load().train
+    with pytest.raises(ProblemError, match="got information"):
+        sf.Problem(data, max_loss=20, reports=2, objective=sf.measure.Information())
+    with pytest.raises(ProblemError, match="got a Bayes error"):
+        sf.Problem(data, min_bayes_error=0.3, reports=2)
