@@ -378,9 +378,9 @@ def _umask() -> int:
 # Documents and arrays ----------------------------------------------------------------------------
 
 
-def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write text in one go."""
-    with written_beside(path) as beside:
+def write_text(path: str | os.PathLike[str], text: str, *, private: bool = False) -> None:
+    """Write text in one go; a `private` file can be read by its owner only."""
+    with written_beside(path, private=private) as beside:
         beside.write_text(text, encoding="utf-8")
 
 

@@ -188,6 +188,7 @@ def test_the_page_warns_of_the_true_locations_before_it_shows_anything(tmp_path:
 def test_the_same_comparison_gives_the_same_bytes(tmp_path: Path) -> None:
     first, second = (compare(_entries(), on=_samples(3), hits=20) for _ in range(2))
     first.html(tmp_path / "first.html")
+    assert (tmp_path / "first.html").stat().st_mode & 0o077 == 0  # it has true locations
     second.html(tmp_path / "second.html")
     assert (tmp_path / "first.html").read_bytes() == (tmp_path / "second.html").read_bytes()
 

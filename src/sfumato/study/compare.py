@@ -152,8 +152,9 @@ class Comparison(InNotebooks):
         }
 
     def html(self, path: str | Path) -> None:
-        """Write one self-contained HTML file.  It contains true locations, and says so."""
-        write_text(path, show.page(self))
+        """Write one self-contained HTML file.  It contains true locations, says so, and can be read
+        by its owner only."""
+        write_text(path, show.page(self), private=True)
 
 
 def compare(
