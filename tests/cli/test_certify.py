@@ -519,7 +519,9 @@ def test_the_training_part_alone_proves_what_any_mechanism_can_do(sfumato, place
     assert refused.code == 2 and "goes with neither" in refused.err
 
 
-@pytest.mark.parametrize("other", [("--losses", "losses.csv"), ("--min-bayes-error", 0.5)])
+@pytest.mark.parametrize(
+    "other", [("--losses", "losses.csv"), ("--min-bayes-error", 0.5), ("--reports", 3)]
+)
 def test_a_bound_to_come_needs_check_ins_and_a_budget(sfumato, places, tmp_path, other):
     ended = sfumato("solve", places, *other, "--bound-to-come", "--out", tmp_path / "run")
     assert ended.code == 2 and f"does not go with {other[0]}" in ended.err

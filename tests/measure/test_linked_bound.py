@@ -88,3 +88,11 @@ def test_scores_without_end_are_refused(score: float) -> None:
     claim = Claim(np.eye(2) / 2, objective="endless", max_loss=0.0)
     with pytest.raises(CertificateError, match="scores must be numbers"):
         bound_grid(claim, np.array([[score, 0.0]]), [1.0], lambda chosen: np.ones((2, 1)))
+
+
+@pytest.mark.parametrize("multiplier", [0.0, 0.5, 2.0, 1e12])
+def test_scores_scaled_with_the_multiplier_of_the_loss_are_refused(multiplier: float) -> None:
+    """The bound would be scaled as well."""
+    claim = Claim(np.eye(2) / 2, objective="endless", max_loss=0.0)
+    with pytest.raises(CertificateError, match="its multiplier is 1"):
+        bound_grid(claim, np.zeros((1, 2)), [multiplier], lambda chosen: np.ones((2, 1)))

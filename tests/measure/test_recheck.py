@@ -182,6 +182,18 @@ def test_the_second_checker_refuses_on_its_own(
         recheck(tmp_path / "bad.npz", question_of(problem))
 
 
+def test_the_second_checker_refuses_an_endless_bound_that_was_scaled(tmp_path: Path) -> None:
+    problem = problem_of(three_users(points=3), reports="endless", max_loss=None)
+    certificate_of(problem).save(tmp_path / "one.npz")
+    with np.load(tmp_path / "one.npz") as stored:
+        arrays = dict(stored)
+    for name in ("grid.shares", "grid.multipliers"):
+        arrays[name] = arrays[name] * 10
+    write(tmp_path / "scaled.npz", arrays)
+    with pytest.raises(RecheckError, match="its multiplier is 1"):
+        recheck(tmp_path / "scaled.npz", question_of(problem))
+
+
 def test_the_second_checker_refuses_rounded_cells_of_the_first_format(tmp_path: Path) -> None:
     problem = problem_of(three_users(points=3))
     certificate_of(problem).save(tmp_path / "one.npz")

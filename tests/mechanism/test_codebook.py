@@ -80,6 +80,17 @@ def test_no_report_beyond_the_cap_and_the_own_cell_where_no_place_is_near() -> N
     assert law.joint.table.sum() == pytest.approx(1)
 
 
+def test_the_cap_holds_far_from_the_centre() -> None:
+    places = np.random.default_rng(5).uniform(-1e5, 1e5, size=(12, 2))
+    capped = net(places=places, max_distance=50.0)
+    way = np.random.default_rng(6).uniform(0, 2 * np.pi, size=(12, 2000))
+    off = 50.0 * np.random.default_rng(7).uniform(1 - 1e-6, 1 + 1e-3, size=way.shape)
+    truth = places[:, None] + off[..., None] * np.stack([np.cos(way), np.sin(way)], axis=-1)
+    truth = truth.reshape(-1, 2)
+    reports = capped.sample(truth, seed=0)
+    assert np.linalg.norm(reports - truth, axis=1).max() <= 50
+
+
 def test_far_from_every_place_the_middle_of_a_square_is_reported() -> None:
     squares = Grid(cell_m=7 * GRID.cell_m, corner=GRID.origin)
     mechanism = net(far=squares, keep=0.25)

@@ -158,8 +158,10 @@ def command(
     seeks_loss = min_bayes_error is not None or (reports == "endless" and not any(budgets))
     solver = solver or (DEFAULT if losses is None and not seeks_loss else "exact")
     chosen = solver_from(options, solver)
-    if bound_to_come and (losses is not None or min_bayes_error is not None):
-        other = "--losses" if losses is not None else "--min-bayes-error"
+    given = {"--losses": losses, "--min-bayes-error": min_bayes_error}
+    given["--reports"] = None if reports == 1 else reports
+    other = next((name for name, value in given.items() if value is not None), None)
+    if bound_to_come and other is not None:
         raise click.UsageError(
             f"--bound-to-come needs check-ins and a budget; it does not go with {other}"
         )

@@ -256,7 +256,7 @@ def _codebook(graph: Graph, mechanism: CodebookNet, truth: str, chance: str) -> 
     )
     highest = graph.add("ReduceMax", values, axes=[1], keepdims=1)
     if mechanism.max_distance is not None:
-        allowed = graph.add("LessOrEqual", square, (mechanism.max_distance * (1 - 1e-6)) ** 2)
+        allowed = graph.add("LessOrEqual", square, mechanism.surely_within_m**2)
         highest = graph.add(
             "ReduceMax", graph.add("Where", allowed, values, _LEAST), axes=[1], keepdims=1
         )

@@ -151,6 +151,8 @@ class Claim:
             raise CertificateError(
                 f"multipliers must be at least 0 and at most {_MOST_PRICE:g}; got another"
             )
+        if self.objective == "endless" and not np.all(multipliers == 1):
+            raise CertificateError("the loss itself is bounded: its multiplier is 1; got another")
         paid = float(multipliers @ limits)
         if not isfinite(paid):
             raise CertificateError("multipliers times budgets are not finite: nothing is proved")

@@ -234,6 +234,8 @@ class _Claim:
         budgets.extend((x, Fraction(limit)) for x, limit in enumerate(asked.user_max_loss or []))
         fit = len(multipliers) == len(budgets) and all(0 <= one <= 1e15 for one in multipliers)
         _need(fit, f"{len(budgets)} budgets need as many multipliers of at least 0")
+        whole = asked.objective != "endless" or all(one == 1 for one in multipliers)
+        _need(whole, "where the loss itself is bounded its multiplier is 1")
         prices, paid = [Fraction(0)] * len(self.truths), Fraction(0)
         for multiplier, (x, limit) in zip(map(Fraction, multipliers), budgets, strict=True):
             mass = [sum(m for _, m in own) for own in self.owners] if x is None else self.joint[x]

@@ -108,6 +108,14 @@ class CodebookNet(Mechanism):
         """Across and up, float32: two contiguous rows."""
         return np.ascontiguousarray((self.places - np.array(self.centre_m)).astype(np.float32).T)
 
+    @cached_property
+    def surely_within_m(self) -> float:
+        """The distance up to which a place is allowed by the cap: below it by what float32 may err
+        in distances between points so far from the centre."""
+        assert self.max_distance is not None
+        extent = float(np.abs(self._places_from_centre).max()) + self.max_distance
+        return max(0.0, self.max_distance * (1 - 1e-6) - extent * 2.0**-21)
+
     def scores(self, truth: np.ndarray) -> Scores:
         """What does not depend on the slope: the net's outputs and the distances, part by part."""
         starts = range(0, max(1, len(truth)), _PART)
@@ -142,9 +150,7 @@ class CodebookNet(Mechanism):
         up *= up
         across += up
         if self.max_distance is not None:
-            values[
-                across > np.float32((self.max_distance * (1 - 1e-6)) ** 2)
-            ] = -np.inf  # a hair below, for rounding
+            values[across > np.float32(self.surely_within_m**2)] = -np.inf
         if self.far is not None:
             values[across.min(axis=1) > np.float32(self.far.cell_m**2)] = -np.inf
         return values, np.sqrt(across, out=across)

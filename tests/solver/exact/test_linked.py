@@ -4,6 +4,7 @@ checker and the toy of eight by eight cells."""
 import numpy as np
 import pytest
 
+import sfumato as sf
 from sfumato.data.joint import Joint
 from sfumato.errors import ProblemError
 from sfumato.measure.bound import Claim, bound_grid
@@ -166,3 +167,15 @@ def test_pricing_of_shared_truths_ends_where_all_reports_at_once_do(seed: int) -
     few = generate_columns(task, gap=1e-3, all_at_once=False, first_reports=np.arange(0, 81, 4))
     assert few.gap <= 1e-3 and few.rounds <= 6
     assert few.bound - 1e-9 <= at_once.leakage and at_once.bound - 1e-9 <= few.leakage
+
+
+def test_one_law_for_all_is_found_within_budgets_per_user() -> None:
+    random = np.random.default_rng(0)
+    truth = np.vstack([random.normal(0, 20, (6, 2)), random.normal(0, 20, (6, 2)) + [120.0, 0.0]])
+    samples = sf.Samples(secret=np.repeat([0, 1], 6), truth=truth, secrets=("a", "b"))
+    problem = sf.Problem(
+        samples, user_max_loss={"a": 120.0, "b": 120.0}, cell_m=40, reports="endless"
+    )
+    law = sf.solve(problem, sf.Exact()).mechanism.law(samples.joint())
+    assert law is not None and (law.loss_of <= 120).all()
+    assert least_overlap(law.joint) == pytest.approx(1, abs=1e-12)

@@ -148,7 +148,7 @@ class Exact:
         its leakage: one law for all users where the budget allows it."""
         task = program_of(problem)
         law: Optimum | OneLaw = least
-        if least.leakage <= self.gap and problem.max_loss is not None:
+        if least.leakage <= self.gap:
             with suppress(InfeasibleBudget):  # a cap may leave no law for all
                 one_law = equal_laws(problem, gap=self.gap, deadline=deadline, progress=progress)
                 law = one_law if _within_budgets(problem, one_law) else least
