@@ -171,7 +171,7 @@ def test_pricing_of_shared_truths_ends_where_all_reports_at_once_do(seed: int) -
 
 def test_one_law_for_all_is_found_within_budgets_per_user() -> None:
     random = np.random.default_rng(0)
-    truth = np.vstack([random.normal(0, 20, (6, 2)), random.normal(0, 20, (6, 2)) + [120.0, 0.0]])
+    truth = random.normal(0, 20, (12, 2)) + np.repeat([[0.0, 0.0], [120.0, 0.0]], 6, axis=0)
     samples = sf.Samples(secret=np.repeat([0, 1], 6), truth=truth, secrets=("a", "b"))
     problem = sf.Problem(
         samples, user_max_loss={"a": 120.0, "b": 120.0}, cell_m=40, reports="endless"
