@@ -49,14 +49,16 @@ class Bounded(H11Protocol):
             self._timer = None
 
 
-class _Announced(uvicorn.Server):
+class Announced(uvicorn.Server):
     """Says when it has started: from then on it takes signals itself, and none is lost."""
 
-    ready: Callable[[], None]
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.ready()
+        await super().startup(sockets=sockets)
+        self._ready()
 
 
 def serve(app: Any, listening: socket.socket, *, ready: Callable[[], None]) -> None:
@@ -73,7 +75,5 @@ def serve(app: Any, listening: socket.socket, *, ready: Callable[[], None]) -> N
         timeout_keep_alive=_IDLE_S,
         timeout_graceful_shutdown=3,
     )
-    server = _Announced(config)
-    server.ready = ready
     with suppress(KeyboardInterrupt):  # the usual end
-        server.run(sockets=[listening])
+        Announced(config, ready).run(sockets=[listening])

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import uvicorn
 
+from sfumato.deploy.server import Announced
 from sfumato.errors import DataError, ProblemError
 from sfumato.studio.app import Studio
 from sfumato.studio.folder import work_folder
@@ -92,12 +93,8 @@ def _opening(address: str, folder: Path) -> Opening:
     return Opening(address, door, folder)
 
 
-class _Server(uvicorn.Server):
-    """Says when it answers; ends in order when its terminal is closed, too."""
-
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._ready = ready
+class _Server(Announced):
+    """Ends in order when its terminal is closed, too."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
@@ -105,4 +102,3 @@ class _Server(uvicorn.Server):
             asyncio.get_running_loop().add_signal_handler(
                 signal.SIGHUP, lambda: setattr(self, "should_exit", True)
             )
-        self._ready()

@@ -76,7 +76,7 @@ def solve_restricted(
 
 
 class Iterate(Protocol):
-    """A point on the central path, and how to go on from it."""
+    """A point on the central path, and how to continue from it."""
 
     pairs: int  # products that are 0 at the optimum
 
@@ -162,6 +162,22 @@ def central_start(problem: Restricted) -> tuple[PerPair, float, PerTruth]:
     raise ArithmeticError("no mechanism lies strictly inside the budgets")
 
 
+class Laws:
+    """What every iterate asks of a law: what it spends, and which reports a cap bars."""
+
+    charges: np.ndarray
+    loss: np.ndarray
+    barred: np.ndarray | None
+
+    def _spent(self, law: np.ndarray) -> np.ndarray:
+        return self.charges.T @ np.einsum("wz,wz->w", law, self.loss)
+
+    def _blank(self, table: np.ndarray, value: float = 0.0) -> np.ndarray:
+        if self.barred is not None:
+            table[self.barred] = value
+        return table
+
+
 class _Move(NamedTuple):
     """Changes of everything that an iterate holds."""
 
@@ -182,7 +198,7 @@ class _Bends(NamedTuple):
     spare: np.ndarray
 
 
-class _State:
+class _State(Laws):
     """The iterate, and Newton's system at it."""
 
     def __init__(self, problem: Restricted, curve: Curve) -> None:
@@ -214,14 +230,6 @@ class _State:
 
     def point(self, leakage: float, bound: float, steps: int) -> Point:
         return Point(self.law, self.leak.shares, self.multipliers, leakage, bound, steps)
-
-    def _spent(self, law: np.ndarray) -> np.ndarray:
-        return self.charges.T @ np.einsum("wz,wz->w", law, self.loss)
-
-    def _blank(self, table: np.ndarray, value: float = 0.0) -> np.ndarray:
-        if self.barred is not None:
-            table[self.barred] = value
-        return table
 
     def _cost(self) -> np.ndarray:
         """G s + C lambda d, truths x reports; infinite at barred pairs."""

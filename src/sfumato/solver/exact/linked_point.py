@@ -14,7 +14,7 @@ import numpy as np
 
 from sfumato.measure.linked import pairs_of
 from sfumato.solver.deadline import NEVER, Deadline
-from sfumato.solver.exact.interior_point import Point, Restricted, central_start, follow
+from sfumato.solver.exact.interior_point import Laws, Point, Restricted, central_start, follow
 from sfumato.solver.exact.leakage_curves import longest_step
 from sfumato.solver.exact.newton_system import Pieces, smaller_side
 from sfumato.solver.exact.task import PerPair, Weights
@@ -48,7 +48,7 @@ def _inverse(numbers: np.ndarray) -> np.ndarray:
     return np.divide(1.0, numbers, out=np.zeros_like(numbers), where=numbers > 0)
 
 
-class _State:
+class _State(Laws):
     """The iterate: the law with its reduced costs, the budgets' spare with their multipliers, the
     slack of the rows with their weights."""
 
@@ -84,14 +84,6 @@ class _State:
         shares = likelihood / likelihood.sum(axis=1, keepdims=True)
         weights = self.weights @ self.rows
         return Point(self.law, shares, self.multipliers, leakage, bound, steps, weights)
-
-    def _spent(self, law: np.ndarray) -> np.ndarray:
-        return self.charges.T @ np.einsum("wz,wz->w", law, self.loss)
-
-    def _blank(self, table: np.ndarray, value: float = 0.0) -> np.ndarray:
-        if self.barred is not None:
-            table[self.barred] = value
-        return table
 
     def _see(self) -> None:
         """Distances and their gradients at the law: one table of scores per row, rows x reports x
