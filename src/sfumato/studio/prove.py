@@ -12,7 +12,7 @@ from scipy.spatial import cKDTree
 from sfumato.data.recipe import Recipe
 from sfumato.data.samples import Samples
 from sfumato.errors import SfumatoError
-from sfumato.measure.linked import ENDLESS
+from sfumato.measure.linked import ENDLESS, Reports
 from sfumato.measure.objective import Bayes, Information
 from sfumato.mechanism.loss import euclidean
 from sfumato.randomness import generator
@@ -30,7 +30,7 @@ _STEPS = 48
 _NICE = (1, 2, 2.5, 5, 10)
 _GAP = 0.01
 _REFINED_GAP = 0.003
-LINKED_COUNTS = (1, 5, 10, 50, ENDLESS)
+LINKED_COUNTS: tuple[Reports, ...] = (1, 5, 10, 50, ENDLESS)
 _LINKED_BUDGETS = 8
 _MOST_LINKED_CHECKINS = 240  # all users together: beyond them a budget takes many seconds
 
