@@ -22,6 +22,7 @@ _COMMANDS = {
     "compare": "Put runs side by side on the same data; write a report.",
     "certify": "Say how far a run is from the best mechanism that can exist, with proof.",
     "frontier": "The proven best trade-off between loss and leakage.",
+    "policy": "Choose how a run's reports are kept, by how often traces are found.",
     "sanitize": "Replace the places in a table by reports of a run's mechanism.",
     "export": "Write a bundle for devices: the mechanism as ONNX, a manifest, test vectors.",
     "serve": "Answer geolocation requests on this machine with reports of a run's mechanism.",
