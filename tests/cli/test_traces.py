@@ -13,14 +13,16 @@ from sfumato.study.folder import load_run
 USERS, TRACES, LENGTH = 4, 6, 5
 
 
-def rows_of_traces(traces=TRACES, seed=0):
-    """CSV rows of users who live 1.5 km apart and never go to a place twice."""
-    random = np.random.default_rng(seed)
+def rows_of_traces(traces=TRACES, places=None):
+    """CSV rows of users who live 1.5 km apart and never go to a place twice, or only to some."""
+    random = np.random.default_rng(0)
+    steps = random.normal(0, 200, (places or USERS * traces * LENGTH, 2))
     rows = []
     for user in range(USERS):
         for trace in range(traces):
             for hour in range(LENGTH):
-                x, y = random.normal(0, 200, 2) + 700 + 1500 * np.array([user % 2, user // 2])
+                step = steps[random.integers(places) if places else len(rows)]
+                x, y = step + 700 + 1500 * np.array([user % 2, user // 2])
                 when = (trace * 7 * 24 + 8 + hour) * 3600
                 rows.append(f"u{user},{trace},{when},{x:.1f},{y:.1f}\n")
     return rows
@@ -89,7 +91,7 @@ def test_a_policy_is_chosen_written_and_followed(sfumato, place, tmp_path, monke
     monkeypatch.setattr(
         policy, "ways_of", lambda *a, **b: [w for w in every(*a, **b) if w.period in kept_by][:3]
     )
-    run, rows = tmp_path / "run", rows_of_traces(153)
+    run, rows = tmp_path / "run", rows_of_traces(153, places=3)
     shutil.copytree(place / "run", run)
     table = write(tmp_path / "traces.csv", rows)
     told = ("policy", run, table, "--trace", "week", "--time", "time", "--lattice-m", 100)

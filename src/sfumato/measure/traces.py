@@ -189,10 +189,13 @@ class Found:
     from place to place; `history` has named reports of other traces and nothing else; `period` is
     `law` when names change with the period for which reports are kept, so that one period of a
     trace is all that is linked; `all` knows what `law` and `history` know.  Estimates with Wilson's
-    95 % interval over traces.  `loss_m` is the mean distance of the reports, in metres.
+    95 % interval over traces.  `loss_m` is the mean distance of the reports, in metres, and
+    `loss_error_m` its standard error, by what users differ: a kept report is one draw, however
+    often it is sent.
     """
 
     loss_m: float
+    loss_error_m: float
     shares: Mapping[Who, Estimate]
     traces: int
 
@@ -259,7 +262,7 @@ def find_in_parts(
     done, total, found = 0, sum(map(len, parts)), []
     for part in parts:
         hits: dict[Who, list[float]] = {name: [] for name in who}
-        losses = []
+        lost, sent = np.zeros(users), np.zeros(users)
         for number in part.tolist():
             if done % 100 == 0:
                 progress(f"{done} of {total} traces")
@@ -267,12 +270,16 @@ def find_in_parts(
             rows = traces.rows_of(number)
             user = int(traces.samples.secret[rows.start])
             off = traces.samples.truth[rows] - released.reports[rows]
-            losses.append(np.hypot(off[:, 0], off[:, 1]))
+            lost[user] += np.hypot(off[:, 0], off[:, 1]).sum()
+            sent[user] += len(off)
             for name, scores in attack.scores(rows, who):
                 hits[name].append(_hit(scores + prior, user))
+        mean = float(lost.sum() / sent.sum())
+        apart = lost - mean * sent
         found.append(
             Found(
-                loss_m=float(np.concatenate(losses).mean()),
+                loss_m=mean,
+                loss_error_m=float(np.sqrt(apart @ apart) / sent.sum()),
                 shares={name: _share(np.array(hits[name])) for name in who},
                 traces=len(part),
             )

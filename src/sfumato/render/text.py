@@ -397,18 +397,23 @@ def policy_text(choice: PolicyChoice) -> str:
         ]
         for way in choice.ways
     ]
-    over = any(not way.within_budget for way in choice.ways)
     notes = [
         "Law: knows true places of named traces and the mechanism's law. Named history: has reports"
         " of named traces. One period: law, where names change with the period, so that one period"
         " (one report, where none is kept) is all that is linked. Sees all: law and named history,"
         " whole traces.",
-        *([f"! over the budget of {choice.budget:g} m by more than 2 %."] if over else []),
+        *(
+            [f"! over the budget of {choice.budget:g} m, by more than chance explains."]
+            if over
+            else []
+        ),
         f"Recommended (→): {choice.best.keeping.words}. Of the ways within the budget it is the one"
         " of which the adversary who finds most finds fewest, chosen on"
         f" {choice.best.chosen_by.traces} other traces; one report for all users is measured and"
         " not recommended: whoever knows one user's place then knows everybody's.",
     ]
+    if any(not way.within_budget for way in choice.ways):
+        notes.append(f"! over the budget of {choice.budget:g} m, by more than chance explains.")
     if shown.worst.low > _NEARLY_ALL:
         notes.append(
             f"Nearly all traces are found however reports are kept: {share_shown(shown.worst)} at"

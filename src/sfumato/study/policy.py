@@ -33,7 +33,8 @@ from sfumato.study.traces import (
 
 FOUR: tuple[Who, ...] = ("law", "history", "period", "all")
 FEWEST_TRACES = 200  # to be found: in each half a share is then known to within ten in a hundred
-SLACK = 0.02  # of the budget: what cells of kept reports, rounding and chance may add
+SLACK = 0.02  # of the budget: what cells of kept reports and rounding may add
+_DEVIATIONS = 1.96  # a loss counts as over the budget where its 95 % interval is
 _PREFERRED = ("week", "day", "hour", NEVER, "forever")  # of equal ways
 _LATTICE = 0.25  # of the budget, unless another lattice is asked for
 
@@ -167,7 +168,8 @@ def choose(
         released = released_reports(traces, on_lattice(mechanism, keeping), chance, region)
         halves = [attacked[::2], attacked[1::2]]
         first, second = find_in_parts(traces, released, halves, FOUR)
-        measured.append(Way(keeping, first, second, first.loss_m <= budget * (1 + SLACK)))
+        least = first.loss_m - _DEVIATIONS * first.loss_error_m
+        measured.append(Way(keeping, first, second, least <= budget * (1 + SLACK)))
     eligible = [way for way in measured if way.eligible] or measured[:1]
     best = min(
         eligible,

@@ -52,7 +52,8 @@ class TracesFound:
 def found_dict(found: Found) -> dict[str, Any]:
     """For JSON."""
     shares: dict[str, Any] = {who: share.as_dict() for who, share in found.shares.items()}
-    return {"loss_m": found.loss_m, "traces": found.traces, **shares}
+    loss = {"loss_m": found.loss_m, "loss_error_m": found.loss_error_m}
+    return {**loss, "traces": found.traces, **shares}
 
 
 def released_mechanism(run: Run, keeping: Keeping | None = None) -> Mechanism:
