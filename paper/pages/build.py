@@ -32,6 +32,7 @@ from paper.pages import (
     readings,
     summary_figures,
     to_come,
+    weeks,
     whole,
 )
 from paper.tables import say
@@ -54,6 +55,7 @@ PAGES: dict[
     "overlap.md": (("overlap.json",), overlap.page),
     "to_come.md": (("to_come.json",), to_come.page),
     "coverage.md": (("coverage.json",), coverage.page),
+    "weeks.md": (("weeks.json",), weeks.page),
     "README.md": (
         (
             "laplace.json",

@@ -337,10 +337,10 @@ class _Pushed:
         """Of the reports of some rows, shape (users, rows)."""
         at = self.number[rows]
         if self.found is None:
-            return np.asarray(self.table @ self.chances.of(self.reports[at]))
+            return self.chances.after(self.table, self.reports[at])
         new = np.unique(at[~self.done[at]])
         if len(new):
-            self.found[:, new] = self.table @ self.chances.of(self.reports[new])
+            self.found[:, new] = self.chances.after(self.table, self.reports[new])
             self.done[new] = True
         return self.found[:, at]
 
@@ -458,15 +458,15 @@ class _Attack:
             view = self.view(rows)
             if laws is not None and place is not None and view.law is not None:
                 assert self.chances is not None
-                seen = self.chances.of(self.released.reports[rows])
-                view.law[user] = laws.without(user, place[rows]) @ seen
+                own = laws.without(user, place[rows])[None, :]
+                view.law[user] = self.chances.after(own, self.released.reports[rows])[0]
             if history is not None and view.history is not None and view.exact is not None:
                 assert self.report_numbers is not None
                 at = self.report_numbers[rows]
                 view.history[user] = history.without(user, at)[at]
-                own = history.counts[user].toarray()[0]
-                own -= np.bincount(at, minlength=len(own))
-                view.exact[user] = own[at] / max(own.sum(), 1.0)
+                others = history.counts[user].toarray()[0]
+                others -= np.bincount(at, minlength=len(others))
+                view.exact[user] = others[at] / max(others.sum(), 1.0)
             found.append((user, rows, view))
         return found
 

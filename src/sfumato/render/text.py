@@ -402,11 +402,6 @@ def policy_text(choice: PolicyChoice) -> str:
         " of named traces. One period: law, where names change with the period, so that one period"
         " (one report, where none is kept) is all that is linked. Sees all: law and named history,"
         " whole traces.",
-        *(
-            [f"! over the budget of {choice.budget:g} m, by more than chance explains."]
-            if over
-            else []
-        ),
         f"Recommended (→): {choice.best.keeping.words}. Of the ways within the budget it is the one"
         " of which the adversary who finds most finds fewest, chosen on"
         f" {choice.best.chosen_by.traces} other traces; one report for all users is measured and"
