@@ -206,7 +206,7 @@ def judge(
     if grid is None:
         raise ProblemError(
             "this mechanism's law is not known; expected a grid to count its reports on, such as"
-            " grid=sf.Grid(cell_m=25)",
+            f" grid=sf.Grid({arg('cell_m')}=25)",
             hint=f"name its cells with {arg('cell_m')}",
         )
     reports, secret, cost = draw_reports(mechanism, samples, hits=hits, seed=seed, loss=loss)

@@ -48,7 +48,7 @@ def solve(
     if not isinstance(problem, Problem):
         raise ProblemError(
             f"expected a problem; got {type(problem).__name__}: write sf.solve(sf.Problem(data,"
-            " max_loss=METRES), ...)"
+            f" {arg('max_loss')}=METRES), ...)"
         )
     solver = as_solver(solver)
     if checkpoint is not None and not solver.resumable:
