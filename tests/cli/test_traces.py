@@ -1,5 +1,6 @@
 """`measure --traces` and `policy`: whose trace is it, and what is refused."""
 
+import shlex
 import shutil
 
 import numpy as np
@@ -91,10 +92,11 @@ def test_a_policy_is_chosen_written_and_followed(sfumato, place, tmp_path, monke
     monkeypatch.setattr(
         policy, "ways_of", lambda *a, **b: [w for w in every(*a, **b) if w.period in kept_by][:3]
     )
-    run, rows = tmp_path / "run", rows_of_traces(153, places=3)
+    monkeypatch.chdir(tmp_path)
+    run = tmp_path / "runs" / "learned"
     shutil.copytree(place / "run", run)
-    table = write(tmp_path / "traces.csv", rows)
-    told = ("policy", run, table, "--trace", "week", "--time", "time", "--lattice-m", 100)
+    table = write(tmp_path / "checkins.csv", rows_of_traces(153, places=3))
+    told = shlex.split(sfumato("policy", "-h").out.strip().splitlines()[-1])[2:]  # its example
     left = sfumato(*told, "--no-write", "--json").document
     assert left["written"] is False and load_run(run).record.keeping is None
     ended = sfumato(*told)

@@ -17,7 +17,8 @@ from sfumato.data.traces import Traces
 from sfumato.errors import DataError, ProblemError, arg
 from sfumato.measure.traces import Found, Who, find_in_parts
 from sfumato.mechanism.base import Mechanism
-from sfumato.mechanism.chance import PERIODS
+from sfumato.mechanism.chance import PERIODS, Secure
+from sfumato.mechanism.loss import euclidean
 from sfumato.study.folder import Run
 from sfumato.study.record import NEVER, Keeping
 from sfumato.study.traces import (
@@ -119,10 +120,12 @@ def choose_policy(
     measuring.  Nothing is written; `study.folder.keep_reports` does.
     """
     check_traces(run, traces)
-    budget = run.max_loss
-    if budget is None:
-        budget = float(run.record.train["loss"]["value"])
     assert run.region is not None
+    budget = run.max_loss
+    if budget is None or run.record.loss_function != euclidean.__name__:
+        fresh = released_mechanism(run, Keeping(NEVER))  # what it costs in metres
+        drawn = released_reports(traces, fresh, Secure(seed), run.region)
+        budget = float(euclidean(traces.samples.truth, drawn.reports).mean())
     ways = ways_of(run.mechanism, run.region, budget, cell_m=cell_m, lattice_m=lattice_m)
     return choose(
         run.name,
