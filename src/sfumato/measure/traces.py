@@ -30,7 +30,7 @@ from sfumato.randomness import generator
 _NARROWEST_M = 25.0  # the cells of the first level above single places
 _WIDER = 4  # how many times as wide as those of the level below the cells of a level are
 _UNSEEN = 0.5  # visits that a place has in advance (Krichevsky and Trofimov, 1981)
-_STEPS, _STILL = 500, 1e-7  # of the weights' iteration: at most, and the change at which it ends
+_STEPS, _STILL = 500, 1e-6  # of the weights' iteration: at most, and the change at which it ends
 _PRACTICE = 200  # named traces on which mixtures are settled, each without itself
 
 _MOST_PRACTICE = 2e7  # users times rows of those traces
@@ -51,9 +51,7 @@ def mixture_weights(likelihoods: np.ndarray) -> np.ndarray:
     weights = np.full(likelihoods.shape[1], 1 / likelihoods.shape[1])
     rows = likelihoods[(likelihoods > 0).any(axis=1)]
     for _ in range(_STEPS if len(rows) else 0):
-        shares = rows * weights
-        shares /= shares.sum(axis=1, keepdims=True)
-        after = shares.mean(axis=0)
+        after = weights * ((1 / (rows @ weights)) @ rows) / len(rows)
         still = np.abs(after - weights).max() < _STILL
         weights = after
         if still:
