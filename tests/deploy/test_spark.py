@@ -137,7 +137,7 @@ def test_empty_partitions_pass_and_refusals_come_before_or_with_the_rows(spark, 
 
 
 def test_pseudonyms_are_text(spark, runs):
-    from sfumato.deploy.chance import Pseudonym
+    from sfumato.deploy.pseudonym import Pseudonym
 
     reporter = Reporter.of(runs / "laplace", key=KEY, row="number", pseudonym=Pseudonym(KEY, "day"))
     made = reported(spark.createDataFrame(TABLE.slice(0, 20)), reporter)

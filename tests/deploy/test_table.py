@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.deploy.chance import Keyed, Rows
 from sfumato.deploy.geometry import decode, encode
 from sfumato.deploy.table import Reporter
 from sfumato.errors import DataError, FileError
+from sfumato.mechanism.chance import Keyed, Rows
 from tests.deploy.tables import checkins
 
 KEY = bytes(range(32))

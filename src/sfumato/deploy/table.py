@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.deploy.chance import Keyed, Pseudonym, check_key, read_key
 from sfumato.deploy.columns import Columns, check_header, find_columns, find_optional, has_place
 from sfumato.deploy.geometry import (
     Geometry,
@@ -26,9 +25,11 @@ from sfumato.deploy.geometry import (
 )
 from sfumato.deploy.one_file import Answer, Answers, Policy, check_names, refuse_over_budget
 from sfumato.deploy.parquet_table import BLOCK_ROWS, ParquetBlock, compact, harmless, unnoted
+from sfumato.deploy.pseudonym import Pseudonym, read_key
 from sfumato.deploy.release import Release, release
 from sfumato.deploy.search import remade
 from sfumato.errors import DataError, arg
+from sfumato.mechanism.chance import Keyed, check_key
 from sfumato.study.folder import Run, load_run
 
 _SOURCE = "the table"
