@@ -89,7 +89,9 @@ def test_a_confidence_costs_loss(problem: Problem) -> None:
         losses.append(outlook.loss)
     assert sure.scale[0] < mean.scale[0] <= 1
     assert losses[0].value == pytest.approx(100, rel=0.01)
-    assert losses[1].high == pytest.approx(100, rel=0.01)  # one-sided 95 % is two-sided 90 %
+    limit = losses[1].value + 2**0.5 * (losses[1].high - losses[1].value)
+    assert limit <= 100  # 95 % one-sided is 90 % two-sided; root two: for as many check-ins again
+    assert limit >= 95  # below it only by the correction of the mean
 
 
 def test_budgets_per_user_hold_on_the_folds(samples: Samples) -> None:
