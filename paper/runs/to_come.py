@@ -1,7 +1,7 @@
 """The default codebook on check-ins to come: held-out loss and Bayes error beside the budget, the
 cross-fitted estimate, planar Laplace and the coin, draw by draw.
 
-Settings were chosen on draws 10 to 17 of experiment 4 and on draws 100 to 102 of San Francisco; no
+Settings were chosen on draws 10 to 13 of experiment 4 and on draws 100 and 101 of San Francisco; no
 draw below is among them.  Each draw is solved in expectation and with a confidence of 95 %, on
 the same folds.
 

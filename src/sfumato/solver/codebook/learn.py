@@ -295,13 +295,13 @@ def _cost(
         + _LIMIT_PENALTY * _beyond_limits(joint, logs, truths, draw["other"], unit_m, config)
     )
     if config.strays:
-        cost += _STRAY_PENALTY * _astray(weights, data, draw["strays"])
+        cost += _STRAY_PENALTY * astray(weights, data, draw["strays"])
     if data.teacher_law is not None:
         cost += _DISTILLATION * _divergence(data.teacher_law[draw["rows"]], logs, table.sum(axis=0))
     return cost, {"payoff": leaked, "over": over}
 
 
-def _astray(weights: Weights, data: TrainingData, strays: Any) -> Any:
+def astray(weights: Weights, data: TrainingData, strays: Any) -> Any:
     """By how many budgets truths around the data cost more than they may, on average."""
     logs, distance = log_chances(weights, data.waves, strays, data.cap)
     cost = (jnp.exp(logs) * distance).sum(axis=1) / data.reach
