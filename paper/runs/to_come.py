@@ -8,7 +8,6 @@ the same folds.
 python -m paper.runs.to_come [SETTING ...]
 """
 
-import argparse
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from paper.experiments import RESULTS, data_folder, load
-from paper.tables import fill, saved, say
+from paper.tables import arguments, fill, saved, say
 from sfumato.data.grid import Grid
 from sfumato.data.read import read_checkins
 from sfumato.data.samples import Samples, Split
@@ -86,7 +85,7 @@ def _settings() -> dict[str, Setting]:
 
 
 SETTINGS = _settings()
-SOLVER = f"{Codebook(certify=False)!r}, decision 0025"
+SOLVER = f"{Codebook(certify=False)!r}, decision 0026"
 _MOST_TERMS = 6e8  # cells times check-ins for planar Laplace, some seconds
 
 
@@ -174,6 +173,6 @@ def main(folder: Path = RESULTS, names: tuple[str, ...] = tuple(SETTINGS)) -> No
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m paper.runs.to_come", description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("settings", nargs="*", choices=[[], *SETTINGS], metavar="SETTING")
     main(names=tuple(parser.parse_args().settings or SETTINGS))

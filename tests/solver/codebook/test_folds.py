@@ -150,7 +150,7 @@ def test_a_time_limit_leaves_time_for_the_net(problem: Problem) -> None:
 
 def test_too_few_check_ins_are_refused(samples: Samples) -> None:
     one = np.arange(91)  # the last user has one
-    with pytest.raises(ProblemError, match="has one; a budget for check-ins to come"):
+    with pytest.raises(ProblemError, match="has one check-in; a budget for check-ins to come"):
         solve(Problem(samples.take(one), max_loss=100), SMALL)
     found = solve(
         Problem(samples.take(one), max_loss=100), replace(SMALL, made_for="these", steps=20)

@@ -27,7 +27,7 @@ from sfumato.mechanism.loss import Loss
 from sfumato.solver.baselines import Coin, Laplace, first_epsilon
 from sfumato.solver.codebook.calibrate import Candidate, within_budgets
 from sfumato.solver.codebook.learn import State, TrainingData, learn_folds, padded
-from sfumato.solver.codebook.settings import Capacity, CodebookSettings
+from sfumato.solver.codebook.settings import THESE, Capacity, CodebookSettings
 from sfumato.solver.codebook.training import CodebookTraining, until
 from sfumato.solver.learner import Clock, History, Round
 from sfumato.solver.outcome import Conditions, Ended
@@ -51,11 +51,15 @@ def fold_of_each(samples: Samples, folds: int, *, seed: int) -> np.ndarray:
     counts = samples.counts
     if len(samples) < folds or (counts[counts > 0] < 2).any():
         few = [name for name, count in zip(samples.secrets, counts, strict=True) if count == 1]
-        found = f"user {few[0]} has one" if few else f"{samples.name} has {len(samples)}"
+        found = (
+            f"user {few[0]} has one check-in"
+            if few
+            else f"{samples.name} has {len(samples)} of them"
+        )
         raise ProblemError(
             f"{found}; a budget for check-ins to come needs two check-ins of every user and"
             f" {folds} in all: leave such users out with {arg('top_users')}, or solve for these"
-            f" check-ins alone with {arg('made_for')}"
+            f" check-ins alone with {arg('made_for')} {THESE}"
         )
     random = np.random.default_rng((seed, 4))
     fold = np.empty(len(samples), dtype=int)
@@ -410,9 +414,11 @@ def _half_width(cost: np.ndarray, confidence: float) -> float:
 
 
 def _stacked(trees: Sequence[Tree]) -> Tree:
-    stacked: Tree = jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
+    stacked: Tree = jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves)), *trees)
     return stacked
 
 
 def _unstacked(state: State) -> list[State]:
-    return [jax.tree.map(lambda leaf, row=row: leaf[row], state) for row in range(FOLDS)]
+    leaves, tree = jax.tree.flatten(jax.device_get(state))
+    parts = ([jnp.asarray(leaf[row]) for leaf in leaves] for row in range(FOLDS))
+    return [jax.tree.unflatten(tree, part) for part in parts]
