@@ -65,6 +65,7 @@
   const dataOf = calls(getter(MessageEvent.prototype, "data"));
   const matches = calls(RegExp.prototype.exec);
   const lower = calls(String.prototype.toLowerCase);
+  const substitute = calls(RegExp.prototype[Symbol.replace]);
   const within = calls(String.prototype.indexOf);
   const cut = calls(String.prototype.slice);
   const inert = calls(DOMImplementation.prototype.createHTMLDocument);
@@ -265,9 +266,9 @@
 
   // `desk` answers for a window that has no bridge yet.
   function build(view, desk) {
-    const { document, origin, MessageChannel, MessageEvent, MutationObserver } = view;
+    const { document, origin, MessageChannel, MessageEvent, MutationObserver, URL } = view;
     const observe = calls(MutationObserver.prototype.observe);
-    const room = { __proto__: null, document, origin, MessageChannel, MessageEvent, defined: false, heard: null };
+    const room = { __proto__: null, document, origin, MessageChannel, MessageEvent, URL, defined: false, heard: null };
     room.desk = desk ?? newDesk(room);
     room.watch = (root, told) => observe(new MutationObserver(told), root, WATCHED);
     rooms.set(view.navigator, room);
@@ -275,6 +276,7 @@
     geolocation(view, room);
     permissions(view, room);
     element(view, room);
+    attributes(view);
     insertions(view, room);
     windows(view);
     watch(view, room, document);
@@ -443,7 +445,10 @@
       for (let i = 0; i < records.length; i++) {
         if (kindOf(records[i]) === "attributes") late(changedIn(records[i]));
         const added = addedTo(records[i]);
-        for (let k = 0, n = lengthOf(added); k < n; k++) lateIn(added[k]);
+        for (let k = 0, n = lengthOf(added); k < n; k++) {
+          lateIn(added[k]);
+          denyIn(pendingIn([added[k]]).frames);
+        }
       }
       sweep(view);
     });
@@ -502,6 +507,90 @@
     return { frames: found, active };
   }
 
+  // ---- Frames have no position of their own -----------------------------------------------------------------------
+  //
+  // A frame's next document is reachable before any script of ours runs in it.  So the browser itself is told not to
+  // give frames of this origin a position (they get theirs through the page), by the frame's `allow`.  A frame of
+  // another origin that the page allows keeps its leave: the page cannot reach into it.
+
+  const NONE = "geolocation 'none'";
+  const NAMES_IT = /(^|;)\s*geolocation(?=[\s;]|$)[^;]*/gi;
+
+  // The origin that a page's `allow` lets have a position; null where it is the page's own or none.
+  function letIn(frame, wanted) {
+    NAMES_IT.lastIndex = 0;
+    const found = matches(NAMES_IT, wanted);
+    const address = attribute(frame, "src");
+    if (!found || within(found[0], "'none'") >= 0 || !address || attribute(frame, "srcdoc") !== null) return null;
+    const { origin } = new here.URL(address, here.document.baseURI);
+    return origin === "null" || origin === here.origin ? null : origin;
+  }
+
+  const wants = weakMap(); // what the page put into `allow`, by frame
+
+  function deny(frame) {
+    const now = attribute(frame, "allow") ?? "";
+    const wanted = wants.get(frame)?.set === now ? wants.get(frame).wanted : now;
+    let origin = null;
+    try {
+      origin = letIn(frame, wanted);
+    } catch {
+      // an address that is none
+    }
+    NAMES_IT.lastIndex = 0;
+    const rest = substitute(NAMES_IT, wanted, "");
+    const set = `${origin ? `geolocation ${origin}` : NONE}${rest ? `; ${rest}` : ""}`;
+    if (set === now) return;
+    wants.set(frame, { __proto__: null, wanted, set });
+    setAttribute(frame, "allow", set);
+  }
+
+  function denyIn(nodes) {
+    for (let i = 0; i < nodes.length; i++) if (nameOf(nodes[i]) === "iframe") deny(nodes[i]);
+  }
+
+  // Whatever changes attributes is followed by ours.
+  function attributes(view) {
+    const { Element, HTMLIFrameElement, NamedNodeMap, Attr, Node } = view;
+    const owner = calls(getter(Attr.prototype, "ownerElement"));
+    const settled = (element) => {
+      if (typeof element === "object" && element !== null && typeOf(element) === 1 && nameOf(element) === "iframe") deny(element);
+    };
+    const after = (original, self, given) => {
+      const result = apply(original, self, given);
+      settled(self);
+      return result;
+    };
+    const afterAttribute = (original, self, given) => {
+      const result = apply(original, self, given);
+      if (typeOf(self) === 2) settled(owner(self));
+      return result;
+    };
+    // An attribute's element is known before it is taken away, or after it was put there.
+    const afterMap = (original, self, given) => {
+      const element = self.length ? owner(self[0]) : null;
+      const result = apply(original, self, given);
+      settled(element);
+      if (self.length) settled(owner(self[0]));
+      return result;
+    };
+    const names = ["setAttribute", "setAttributeNS", "removeAttribute", "removeAttributeNS", "toggleAttribute", "setAttributeNode", "setAttributeNodeNS", "removeAttributeNode"];
+    for (let i = 0; i < names.length; i++) replaceMethod(Element.prototype, names[i], after);
+    const inMap = ["setNamedItem", "setNamedItemNS", "removeNamedItem", "removeNamedItemNS"];
+    for (let i = 0; i < inMap.length; i++) replaceMethod(NamedNodeMap.prototype, inMap[i], afterMap);
+    replaceAccessor(HTMLIFrameElement.prototype, "allow", { __proto__: null, set: after });
+    replaceAccessor(Attr.prototype, "value", { __proto__: null, set: afterAttribute });
+    replaceAccessor(Node.prototype, "nodeValue", { __proto__: null, set: afterAttribute });
+    replaceAccessor(Node.prototype, "textContent", { __proto__: null, set: afterAttribute });
+    const created = (original, self, given) => {
+      const result = apply(original, self, given);
+      settled(result);
+      return result;
+    };
+    replaceMethod(view.Document.prototype, "createElement", created);
+    replaceMethod(view.Document.prototype, "createElementNS", created);
+  }
+
   const PENDING = ["src", "srcdoc"];
 
   // Puts nodes into a document.  Where scripts, callbacks or load events could run between a frame's coming and our
@@ -516,6 +605,7 @@
       return result;
     }
     const held = [];
+    denyIn(frames);
     if (active > 1 || room.defined) {
       for (let i = 0; i < frames.length; i++) {
         for (let k = 0; k < PENDING.length; k++) {
@@ -649,10 +739,12 @@
         try {
           return go();
         } finally {
-          const owner = ownerOf(self);
-          sweep(viewOf(owner));
-          const found = inNode(typeOf(context) === 1 && connected(context) ? context : self, "object, embed");
-          for (let i = 0, n = found ? lengthOf(found) : 0; i < n; i++) late(found[i]);
+          sweep(viewOf(ownerOf(self)));
+          const found = inNode(context, "iframe, object, embed");
+          for (let i = 0, n = lengthOf(found); i < n; i++) {
+            late(found[i]);
+            if (nameOf(found[i]) === "iframe") deny(found[i]);
+          }
         }
       }
       const owner = ownerOf(self);
