@@ -90,7 +90,9 @@ LEAKS: dict[str, str] = {
     "a javascript frame": _script(
         "document.body.append(frame((f) => (f.src = 'javascript:parent.ask(window)')))"
     ),
-    "frames that the parser makes": _page("<iframe src=/never></iframe><script>ask(window[0])</script>"),
+    "frames that the parser makes": _page(
+        "<iframe src=/never></iframe><script>ask(window[0])</script>"
+    ),
     "a parsed frame seen from the load event of another": _page(
         "<iframe src=/never></iframe><iframe onload='ask(window[0])'></iframe>"
     ),
@@ -228,9 +230,7 @@ LEAKS: dict[str, str] = {
     "a window that opens": _script("ask(open('/never'))"),
     "an empty window that opens": _script("ask(open(''))"),
     "a window with a name": _script("open('/never', 'zeta'); ask(open('', 'zeta'))"),
-    "a blob in a window": _script(
-        "open(html('<script>opener.ask(window)<\\/script>'))"
-    ),
+    "a blob in a window": _script("open(html('<script>opener.ask(window)<\\/script>'))"),
     "a sandboxed frame of the same origin": _script(
         "document.body.append(frame((f) => { f.sandbox = 'allow-scripts allow-same-origin';"
         f" f.srcdoc = `{_INNER}`; }}))"

@@ -85,16 +85,20 @@ class Protected:
         """What the worker answers the extension's own pages."""
         return self.page.evaluate("(message) => chrome.runtime.sendMessage(message)", message)
 
-    def opened(self, address: str) -> Any:
-        """A page of a site, as far as its first bytes."""
+    def opened(self, address: str, *, until: str = "domcontentloaded") -> Any:
+        """A page of a site.  (Before its first tag, a test's own questions would come before any
+        script of the extension.)"""
         page = self.context.new_page()
-        page.goto(address, wait_until="commit")
+        page.goto(address, wait_until=until)
         return page
 
 
 @contextmanager
 def protected(
-    folder: Path | None, *, profile: Path | None = None, permissions: tuple[str, ...] = ("geolocation",)
+    folder: Path | None,
+    *,
+    profile: Path | None = None,
+    permissions: tuple[str, ...] = ("geolocation",),
 ) -> Iterator[Protected]:
     """A browser with the extension of a folder; without one, as a control, if it is None."""
     options = list(_OPTIONS)

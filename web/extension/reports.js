@@ -70,12 +70,12 @@ export function keepingOf(device) {
   return { cellM: within(said.cell_m, CELL_M, 1, 100_000), minutes: within(said.period_minutes, PERIOD_MINUTES, 1, 1e7) };
 }
 
-// The report that a site gets for a place: { position, by, tag }; `tag` is the same for kept reports and tells no place.
-export async function report({ key, site, place, rule, device, now }) {
+// The report that a site gets for a place (or for the `fixed` one): { position, by, tag }; `tag` is the same for kept reports and tells no place.
+export async function report({ key, site, place, fixed, rule, device, now }) {
   const chosen = mechanismFor(rule, device);
   const { cellM, minutes } = keepingOf(device);
   const period = Math.floor(now / (minutes * 60_000));
-  const truth = rule.rule === "fixed" ? rule.place : place;
+  const truth = rule.rule === "fixed" ? fixed : place;
   const sound = [truth?.latitude, truth?.longitude].every((value) => typeof value === "number" && Number.isFinite(value));
   if (!sound || Math.abs(truth.latitude) > 90 || Math.abs(truth.longitude) > 180) throw new TypeError("a place is a latitude and a longitude");
   const drawn = (chosen.by === "bundle" && (await byBundle({ key, site, truth, device, period, cellM, ...chosen }))) || (await byLaplace({ key, site, truth, period, cellM, ...chosen }));

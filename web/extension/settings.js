@@ -4,10 +4,11 @@ export const RULES = ["hide", "fixed", "refuse", "off"];
 export const METRES = { least: 50, most: 50_000, usual: 500 };
 const MOST_SITES = 5_000;
 
-// `metres: null` is the bundle's own budget, or METRES.usual without a bundle.
+// `metres: null` is the bundle's own budget, or METRES.usual without a bundle; `place` is what "fixed" gives.
 export const DEFAULTS = Object.freeze({
   version: 1,
   rest: { rule: "hide", metres: null },
+  place: null,
   listed: "except",
   list: [],
   sites: {},
@@ -38,16 +39,19 @@ function fail(sentence) {
 
 // One rule, or a sentence that says what is wrong with it.
 export function checkedRule(value) {
-  const { rule, metres = null, place = null } = value ?? {};
+  const { rule, metres = null } = value ?? {};
   if (!RULES.includes(rule)) fail(`a rule is one of ${RULES.join(", ")}; got ${JSON.stringify(rule)}`);
   const numeric = typeof metres === "number" && metres >= METRES.least && metres <= METRES.most;
   if (metres !== null && !numeric) fail(`metres are ${METRES.least} to ${METRES.most}; got ${JSON.stringify(metres)}`);
-  if (rule === "hide") return { rule, metres };
-  if (rule !== "fixed") return { rule };
-  const { latitude, longitude } = place ?? {};
+  return rule === "hide" || rule === "fixed" ? { rule, metres } : { rule };
+}
+
+function checkedPlace(place) {
+  if (place === null || place === undefined) return null;
+  const { latitude, longitude } = place;
   const sound = typeof latitude === "number" && Math.abs(latitude) <= 90 && typeof longitude === "number" && Math.abs(longitude) <= 180;
-  if (!sound) fail("a fixed place is a latitude within 90 and a longitude within 180 degrees; set it on the options page");
-  return { rule, metres, place: { latitude, longitude } };
+  if (!sound) fail("the fixed place is a latitude within 90 and a longitude within 180 degrees");
+  return { latitude, longitude };
 }
 
 // A site's name as a person writes it: a host or an address.
@@ -58,20 +62,23 @@ export function checkedSite(text) {
 }
 
 export function checked(value) {
-  const { version, rest, listed, list, sites, bundle } = value ?? {};
+  const { version, rest, place, listed, list, sites, bundle } = value ?? {};
   if (version !== DEFAULTS.version) fail(`settings of version ${JSON.stringify(version)} are not known; expected ${DEFAULTS.version}`);
   if (!["except", "only"].includes(listed)) fail(`a list is "except" or "only"; got ${JSON.stringify(listed)}`);
   if (!["inside", "imported", "none"].includes(bundle)) fail(`a bundle is inside, imported or none; got ${JSON.stringify(bundle)}`);
   const named = Object.entries(sites ?? {});
   if (!Array.isArray(list) || list.length + named.length > MOST_SITES) fail(`at most ${MOST_SITES} sites can be set`);
-  return {
+  const found = {
     version,
     rest: checkedRule(rest),
+    place: checkedPlace(place),
     listed,
     list: [...new Set(list.map(checkedSite))],
     sites: Object.fromEntries(named.map(([site, rule]) => [checkedSite(site), checkedRule(rule)])),
     bundle,
   };
+  if (!found.place && [found.rest, ...Object.values(found.sites)].some(({ rule }) => rule === "fixed")) fail("there is no fixed place yet; set one on the options page");
+  return found;
 }
 
 // What a site gets, and why.

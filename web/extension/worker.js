@@ -147,10 +147,11 @@ const ofPages = {
   locate: ({ question }, { tab }) => tabs.sendMessage(tab.id, { kind: "locate", question }, { frameId: 0 }),
   async report({ place }, sender) {
     const site = siteFor(sender), now = Date.now();
-    const rule = ruleFor(await settings(), site, await paused());
+    const all = await settings();
+    const rule = ruleFor(all, site, await paused());
     if (rule.rule !== "hide" && rule.rule !== "fixed") return {};
     const { device } = await mechanism();
-    const drawn = await report({ key: await key(), site, place, rule, device, now });
+    const drawn = await report({ key: await key(), site, place, fixed: all.place, rule, device, now });
     inTurn(() => remember(site, drawn, now)).catch(() => {});
     return { position: drawn.position };
   },

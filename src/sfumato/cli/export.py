@@ -13,9 +13,7 @@ _EXAMPLE = "\b\nExample: sfumato export runs/laplace dist"
 @click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
 @click.argument("target", metavar="DIST", type=click.Path(path_type=Path))
 @click.option("--page", is_flag=True, help="Put the page and its modules beside the bundle.")
-@click.option(
-    "--extension", is_flag=True, help="Write a browser extension with the bundle inside."
-)
+@click.option("--extension", is_flag=True, help="Write a browser extension with the bundle inside.")
 @click.option(
     "--reveal-truths",
     is_flag=True,
