@@ -251,9 +251,9 @@ LEAKS: dict[str, str] = {
         "<iframe></iframe><geolocation autolocate></geolocation><script>"
         "const e = document.querySelector('geolocation'), get = (w) =>"
         " Object.getOwnPropertyDescriptor(w.HTMLGeolocationElement.prototype, 'position').get;"
-        "setTimeout(() => { document.body.append(never()); for (const w of [window, window[0],"
+        "e.addEventListener('location', () => { document.body.append(never()); for (const w of [window, window[0],"
         " window[1]]) { const p = get(w).call(e); try { p ? got(p) : seen.push('null') }"
-        " catch { seen.push('threw') } } }, 700)</script>"
+        " catch { seen.push('threw') } } })</script>"
     ),
 }
 
