@@ -108,6 +108,7 @@ def solve_task(task: dict[str, Any], tell: Tell) -> None:
         max_loss=task["max_loss"],
         cell_m=task["cell_m"],
         objective=objective_named(task["objective"], split.train.secrets),
+        reports=task["reports"],
     )
     out = Path(task["out"])
     truth = cloud_truths(split.train.truth)
