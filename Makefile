@@ -41,16 +41,12 @@ docs: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 
-<<<<<<< HEAD
 # The browser extension without a bundle; sfumato export --extension puts one inside.
 extension: $(READY)
 	rm -rf build/extension
 	$(BIN)/python -c 'from sfumato.deploy.web_files import write_extension; print(write_extension("build/extension"))'
 
-# What the tests of web/ and of the studio drive, from Debian; does nothing where both are there.
-=======
 # What the tests of web/, of the studio and of Spark drive, from Debian; does nothing where all are there.
->>>>>>> main
 system-deps:
 	{ command -v chromium && command -v node && command -v java; } >/dev/null || { \
 	  SUDO=$$(test "$$(id -u)" = 0 || echo sudo); \
