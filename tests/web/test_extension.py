@@ -2,8 +2,11 @@
 
 import base64
 import json
+import os
+import signal
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +15,7 @@ from sfumato.deploy.bundle import load_bundle
 from sfumato.deploy.web_files import write_extension
 from sfumato.errors import FileError
 from tests.browser import wait_until
-from tests.web.extension import TRUTH, serving_pages
+from tests.web.extension import TRUTH, protected, serving_pages
 
 _ASK = """() => new Promise((resolve) => navigator.geolocation.getCurrentPosition(
   (found) => resolve(found.toJSON()), (problem) => resolve({ error: problem.code })))"""
@@ -317,6 +320,37 @@ def test_damaged_settings_protect(extension, address):
         assert _metres(_asked(extension, address)["coords"], TRUTH) > 1
     finally:
         extension.page.evaluate("chrome.storage.local.remove('settings')")
+
+
+def test_settings_survive_a_browser_that_is_killed_while_it_writes_them(extension_folder, tmp_path):
+    """They are as one of the writes left them: whole."""
+    write = """async () => { const { settings } = await chrome.runtime.sendMessage({ kind: "settings" });
+      for (let i = 0; ; i++) { const sites = {}; for (let k = 0; k < 300; k++)
+        sites[`s${k}.example`] = { rule: "hide", metres: 100 + (i % 1000) };
+        await chrome.runtime.sendMessage({ kind: "save", settings: { ...settings, sites } }); } }"""
+    with protected(extension_folder, profile=tmp_path) as found:
+        found.page.evaluate(f"() => {{ ({write})(); }}")
+        found.page.wait_for_timeout(1500)
+        killed = [
+            int(folder.name)
+            for folder in Path("/proc").iterdir()
+            if folder.name.isdigit() and str(tmp_path).encode() in _command_line(folder)
+        ]
+        for number in killed:
+            with suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+    assert killed
+    with protected(extension_folder, profile=tmp_path) as found:
+        shown = found.say({"kind": "settings"})
+    metres = {rule["metres"] for rule in shown["settings"]["sites"].values()}
+    assert shown["damaged"] is None and len(shown["settings"]["sites"]) == 300 and len(metres) == 1
+
+
+def _command_line(folder: Path) -> bytes:
+    try:
+        return (folder / "cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def test_a_page_cannot_speak_to_the_worker(extension, address):
