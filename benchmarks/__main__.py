@@ -16,6 +16,7 @@ from benchmarks import (
     codebook,
     engines,
     exact,
+    extension,
     folds,
     game,
     game_level,
@@ -40,6 +41,7 @@ SCRIPTS = {
         folds,
         sanitize,
         engines,
+        extension,
     )
 }
 
@@ -105,6 +107,7 @@ def page(found: dict[str, Any], kept: dict[str, Any]) -> str:
         *folds.rows(found),
         *sanitize.rows(found),
         *engines.rows(found),
+        *extension.rows(found),
     ]  # fmt: skip
     lines = [
         "# Benchmarks",

@@ -5,7 +5,7 @@ medians of loads.  Processor seconds are of all of the browser's processes; mega
 page's process holds (JavaScript heap after a collection, as DevTools gives it).  A report after the
 first is timed from question to answer in the page.
 
-python -m benchmarks.extension
+python -m benchmarks extension
 """
 
 import json
@@ -86,7 +86,13 @@ def _loads(browser: Protected, url: str, profile: str) -> dict[str, float]:
 def run() -> dict[str, Any]:
     """Both browsers on the same page, and the time of a report."""
     pages = {"/page": _PAGE, "/frame": "<!doctype html><p>a frame"}
-    found: dict[str, Any] = {"frames": FRAMES, "loads": LOADS, "at_most_ms": AT_MOST_MS}
+    found: dict[str, Any] = {
+        "name": "the browser extension on a page of 50 frames",
+        "command": "python -m benchmarks extension",
+        "frames": FRAMES,
+        "loads": LOADS,
+        "at_most_ms": AT_MOST_MS,
+    }
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder, serving_pages(pages) as url:
         extension = write_extension(f"{folder}/extension")
         for name, chosen in (("without", None), ("with", extension)):
@@ -98,7 +104,42 @@ def run() -> dict[str, Any]:
                     times = browser.opened(f"{url}/frame").evaluate(_ASK, REPORTS)
                     found["report_ms"] = statistics.median(times)
                     found["report_ms_99"] = statistics.quantiles(times, n=100)[98]
-    return found
+    return {**found, "met": found["report_ms"] <= AT_MOST_MS}
+
+
+def rows(found: dict[str, Any]) -> list[tuple[str, str, str, dict[str, Any]]]:
+    """Lines of RESULTS.md, where this was run."""
+    if "extension" not in found:
+        return []
+    one = found["extension"]
+    without, loaded = one["without"], one["with"]
+    page = f"a page of {one['frames']} frames with the browser extension, and without"
+    return [
+        (
+            f"{page}: processor seconds of the browser",
+            f"{loaded['processor_s']:.2f}, {without['processor_s']:.2f}",
+            "",
+            one,
+        ),
+        (
+            f"{page}: milliseconds to its load event (wall)",
+            f"{loaded['load_ms']:.0f}, {without['load_ms']:.0f}",
+            "",
+            one,
+        ),
+        (
+            f"{page}: megabytes of JavaScript heap",
+            f"{loaded['heap_mb']:.1f}, {without['heap_mb']:.1f}",
+            "",
+            one,
+        ),
+        (
+            "the browser extension: milliseconds of the page per report after the first, 99th of 100",
+            f"{one['report_ms_99']:.1f}",
+            f"at most {one['at_most_ms']:g}",
+            one,
+        ),
+    ]
 
 
 if __name__ == "__main__":

@@ -9,12 +9,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from sfumato.deploy.bundle import load_bundle
+import sfumato as sf
+from sfumato.data.recipe import Recipe
+from sfumato.data.write import write_split
+from sfumato.deploy.bundle import export, load_bundle
 from sfumato.deploy.web_files import write_extension
 from sfumato.errors import FileError
 from tests.browser import wait_until
+from tests.deploy.tables import DATA
 from tests.web.extension import TRUTH, protected, serving_pages
 
 _ASK = """() => new Promise((resolve) => navigator.geolocation.getCurrentPosition(
@@ -395,6 +400,20 @@ def test_the_popup_sets_a_site_by_keyboard_and_shows_what_it_saw(extension, addr
     wait_until(popup, "document.querySelector('#gets').textContent.includes('default')")
     popup.close()
     assert extension.say({"kind": "settings"})["settings"]["sites"] == {}
+
+
+def test_the_bundle_inside_says_what_many_reports_tell(tmp_path):
+    some = DATA.train.take(np.arange(0, len(DATA.train), 60))
+    write_split(sf.Split(some), tmp_path / "some.csv")
+    recipe = Recipe(str(tmp_path / "some.csv"))
+    problem = sf.Problem(recipe.load().train, max_loss=173, cell_m=250)
+    sf.solve(problem, sf.Coin()).save(tmp_path / "run", recipe=recipe)
+    told = export(tmp_path / "run", tmp_path / "dist", extension=True)["many_reports"]
+    assert told["counts"] == [1, 5, 10, 50] and told["from"] == f"{len(some)} training check-ins"
+    assert told["places"][0] > told["places"][1] >= told["places"][3] >= 0
+    sf.solve(problem, sf.Coin()).save(tmp_path / "bare")
+    bare = export(tmp_path / "bare", tmp_path / "other", extension=True)["many_reports"]
+    assert "not measured" in bare["why"]
 
 
 def test_export_writes_an_extension_or_says_why_not(sfumato, extension_folder, tmp_path):
