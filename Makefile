@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test lint types tests paper paper-quick docs bench system-deps lock components clean
+.PHONY: demo test lint types tests paper paper-quick docs bench extension system-deps lock components clean
 .DEFAULT_GOAL := demo
 
 demo: $(READY)
@@ -41,11 +41,17 @@ docs: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 
-# What the tests of web/ and of the studio drive, from Debian; does nothing where both are there.
+# The browser extension without a bundle; sfumato export --extension puts one inside.
+extension: $(READY)
+	rm -rf build/extension
+	$(BIN)/python -c 'from sfumato.deploy.web_files import write_extension; print(write_extension("build/extension"))'
+
+# What the tests of web/, of the studio and of Spark drive, from Debian; does nothing where all are there.
 system-deps:
-	{ command -v chromium && command -v node; } >/dev/null || { \
+	{ command -v chromium && command -v node && command -v java; } >/dev/null || { \
 	  SUDO=$$(test "$$(id -u)" = 0 || echo sudo); \
-	  $$SUDO apt-get update --quiet && $$SUDO apt-get install --quiet --yes --no-install-recommends chromium nodejs; }
+	  $$SUDO apt-get update --quiet && $$SUDO apt-get install --quiet --yes --no-install-recommends \
+	    chromium nodejs openjdk-17-jre-headless; }
 
 # Every file that is installed has a hash in requirements.lock, uv and the build's own tools too.
 $(READY): pyproject.toml requirements.lock
@@ -53,7 +59,9 @@ $(READY): pyproject.toml requirements.lock
 	$(PYTHON) -m venv .venv
 	sed -n '/^uv==/,/[^\\]$$/p' requirements.lock > .venv/uv.lock
 	$(BIN)/python -m pip --quiet --disable-pip-version-check install --require-hashes --requirement .venv/uv.lock
-	$(BIN)/uv pip install --quiet --require-hashes --requirement requirements.lock
+	sed -n '/^setuptools==/,/[^\\]$$/p' requirements.lock > .venv/setuptools.lock
+	$(BIN)/uv pip install --quiet --require-hashes --requirement .venv/setuptools.lock
+	$(BIN)/uv pip install --quiet --require-hashes --no-build-isolation-package pyspark --requirement requirements.lock
 	$(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $(READY)
 
