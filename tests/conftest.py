@@ -1,6 +1,7 @@
 """What all tests share: the real data, where it is at hand."""
 
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ settings.load_profile("fixed")
 os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
 os.environ.setdefault("JAX_NUMPY_DTYPE_PROMOTION", "strict")
 os.environ.setdefault("JAX_DEBUG_KEY_REUSE", "true")
+_CACHE = tempfile.TemporaryDirectory(prefix="sfumato-cache-")
+os.environ["XDG_CACHE_HOME"] = _CACHE.name  # what commands compile is not kept in anyone's home
 shapes.switch_on()
 
 _ROOT = Path(__file__).resolve().parent.parent

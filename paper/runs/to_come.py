@@ -83,7 +83,7 @@ def _settings() -> dict[str, Setting]:
 
 
 SETTINGS = _settings()
-SOLVER = repr(Codebook(certify=False))
+SOLVER = repr(Codebook())
 
 
 def draw(name: str, number: int) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def draw(name: str, number: int) -> dict[str, Any]:
     )
     clock, folds, rows = time.process_time(), None, {}
     for confidence in CONFIDENCES:
-        solver = Codebook(certify=False, confidence=confidence)
+        solver = Codebook(confidence=confidence)
         both = CrossFittedTraining(solver, problem, number)
         if folds is None:
             folds = train(both.folds, **_QUIET).state

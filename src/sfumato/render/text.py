@@ -20,7 +20,7 @@ from sfumato.measure.prior import Priors, UnderPrior
 from sfumato.measure.repeated import Repeated
 from sfumato.measure.tables import TABLE_MEASURES
 from sfumato.mechanism.loss import traits_of
-from sfumato.render.endings import linked_sentence, warnings_in
+from sfumato.render.endings import linked_sentence, proof_sentence, warnings_in
 from sfumato.render.names import printable
 from sfumato.solver.problem import Problem
 from sfumato.study.certify import Certified, Gap
@@ -29,6 +29,7 @@ from sfumato.study.leave_one_out import LeftOutUser, user_of
 from sfumato.study.linked import LinkedTradeOff
 from sfumato.study.measure import Attack, Measured
 from sfumato.study.population import CrossFitted
+from sfumato.study.solution import Solution
 from sfumato.study.solve import Kept
 from sfumato.study.trade_off import TradeOff
 
@@ -262,22 +263,43 @@ def round_text(line: Mapping[str, Any], *, unit: str) -> str | None:
     is only for the run's history."""
     if "progress" in line:
         return None
+    if proof := proof_round_text(line):
+        return proof
     if "folds" in line:
         return f"{line['done']:.0%} of {line['folds']} folds cross-fitted"
     loss = in_unit(f"loss {line['loss']:.1f}", unit)
     if "done" in line:
-        text = (
+        return (
             f"{line['done']:.0%} learned: {loss}, Bayes error {line['bayes_error']:.4f},"
             f" {line['information_bits']:.4f} bits on training data"
         )
-        proving = "\nproving how far that is from the best possible …"
-        return text + proving if line["done"] >= 1 else text
     return (
         f"round {line['round'] + 1}, lattice {line['lattice_m']:g} m: payoff {line['payoff']:.4f},"
         f" {loss}, adversary right {line['accuracy_train']:.3f} /"
         f" {line['accuracy_validation']:.3f} (training / validation), validation Bayes error"
         f" {line['validation_bayes_error']:.3f}"
     )
+
+
+def proof_round_text(line: Mapping[str, Any]) -> str | None:
+    """How far a proof is; None for other lines."""
+    if "proof_stopped" in line:
+        return "the proof is stopped; the best bound so far is kept"
+    if "proof_bound" not in line:
+        return None
+    low, high = line["proof_bound"], line["proof_least"]
+    return (
+        f"the least leakage possible on this grid lies between {low:.4f} and {high:.4f}"
+        f" ({high - low:.4f} apart; the proof ends at {line['proof_gap']:g})"
+    )
+
+
+def proof_text(solution: Solution, gap: Gap | None) -> str:
+    """What the proof that followed a solve came to."""
+    ended = proof_sentence(solution.ending)
+    if gap is None:
+        return f"{ended} {NOTHING_PROVED.capitalize()} of how little a mechanism can leak.".strip()
+    return f"{proved_text(gap, solution.problem)} {ended}".strip()
 
 
 def proved_text(gap: Gap, problem: Problem) -> str:

@@ -115,7 +115,7 @@ def solve_task(task: dict[str, Any], tell: Tell) -> None:
 
     def on_round(record: dict[str, Any]) -> None:
         nonlocal shown
-        if "round" not in record:  # the exact solver's progress is text
+        if not {"round", "proof_bound"} & set(record):  # the exact solver's progress is text
             return
         mechanism = record.get("mechanism")
         message = {

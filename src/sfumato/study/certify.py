@@ -16,14 +16,15 @@ from sfumato.measure.objective import blind_leakage
 from sfumato.mechanism.law import Law
 from sfumato.mechanism.loss import traits_of
 from sfumato.solver.exact import Exact
-from sfumato.solver.outcome import Conditions
+from sfumato.solver.outcome import Conditions, Progress, Proving
 from sfumato.solver.problem import Problem
-from sfumato.study.folder import CERTIFICATE, Run, load_run
+from sfumato.study.folder import CERTIFICATE, RECORD, Run, load_run
 from sfumato.study.question import problem_of
 from sfumato.study.solution import Solution
 
 _SLACK = 1e-9
 _ROUNDING = 1e-6  # of a budget
+_UNFINISHED = {Proving.QUICK.value, Proving.TIME_LIMIT.value, Proving.STOPPED.value}
 
 
 @dataclass(frozen=True)
@@ -109,12 +110,14 @@ class Gap:
 
 @dataclass(frozen=True, eq=False)
 class Certified:
-    """A run's gap, worked out again from the data.  Prints as a sentence."""
+    """A run's gap, worked out again from the data; `stopped` where a proof that was made now was
+    stopped by hand with the best bound so far.  Prints as a sentence."""
 
     run: Run
     problem: Problem
     gap: Gap
     made_now: bool
+    stopped: bool = False
 
     def __str__(self) -> str:
         return show.text(self)
@@ -144,9 +147,16 @@ class Certified:
 
 
 def certify_run(
-    folder: Path, *, other: Path | None = None, source: str | None = None, gap: float = 1e-3
+    folder: Path,
+    *,
+    other: Path | None = None,
+    source: str | None = None,
+    gap: float = 1e-3,
+    progress: Progress | None = None,
+    finish: bool = True,
 ) -> Certified:
-    """Check a run's certificate against its data; make one where there is none.
+    """Check a run's certificate against its data; make one where there is none, or (`finish`) where
+    the run's own proof was quick or ended early.  Ctrl-C keeps the best bound so far.
 
     Leakage, bound and gap are in the objective's unit; a gap of 0 is the best possible.
 
@@ -173,11 +183,15 @@ def certify_run(
             " run with a budget"
         )
     path = (folder if other is None else other) / CERTIFICATE
-    made_now = other is None and not path.exists()
-    certificate = new_certificate(problem, gap) if made_now else load_certificate(path)
-    bounds = certificate.bound(problem)
-    if made_now:
+    unfinished = finish and run.record.proof in _UNFINISHED
+    made_now = other is None and (unfinished or not path.exists())
+    known = load_certificate(path) if path.exists() or not made_now else None
+    made = new_proof(problem, gap, progress) if made_now else None
+    certificate, bounds = _better(problem, known, None if made is None else made.certificate)
+    if made is not None:
         certificate.save(path)
+        proof = Proving.STOPPED if made.stopped else Proving.FULL
+        replace(run.record, proof=proof.value).write(folder / RECORD)
     law = run.mechanism.law(problem.joint, loss=problem.loss)
     if law is None:
         law = run.mechanism.law(problem.joint, grid=problem.grid, loss=problem.loss)
@@ -190,7 +204,15 @@ def certify_run(
     equal_laws = not problem.seeks_endless_budget  # where they must be, rounding decides
     if found.bound is not None and equal_laws and _keeps_budgets(problem, law):
         refuse_above(found.bound, found.leakage)
-    return Certified(run, problem, found, made_now)
+    return Certified(run, problem, found, made_now, made is not None and made.stopped)
+
+
+def _better(
+    problem: Problem, known: Certificate | None, made: Certificate | None
+) -> tuple[Certificate, Bounds]:
+    """The one of two certificates that proves more on the grid, and what it proves."""
+    checked = [(one, one.bound(problem)) for one in (made, known) if one is not None]
+    return max(checked, key=lambda pair: pair[1].grid)
 
 
 def _keeps_budgets(problem: Problem, law: Law) -> bool:
@@ -229,11 +251,39 @@ def recipe_of_run(run: Run, source: str | None) -> Recipe:
     return run.recipe if source is None else replace(run.recipe, source=source)
 
 
+@dataclass(frozen=True, eq=False)
+class NewProof:
+    """A certificate, and whether its making was stopped by hand."""
+
+    certificate: Certificate
+    stopped: bool = False
+
+
 def new_certificate(problem: Problem, gap: float) -> Certificate:
     """The exact solver's certificate for a problem."""
     found = Exact(gap=gap).solve(problem, Conditions())
     assert found.certificate is not None
     return found.certificate
+
+
+def new_proof(problem: Problem, gap: float, progress: Progress | None = None) -> NewProof:
+    """The same; Ctrl-C ends it with the best so far, where there is one."""
+    best: Certificate | None = None
+
+    def heard(line: dict[str, Any]) -> None:
+        nonlocal best
+        best = line.get("certificate", best)
+        if progress is not None:
+            progress(line)
+
+    try:
+        found = Exact(gap=gap).solve(problem, Conditions(progress=heard)).certificate
+        assert found is not None
+        return NewProof(found)
+    except KeyboardInterrupt:
+        if best is None:
+            raise
+        return NewProof(best, stopped=True)
 
 
 def gaps_of(items: Sequence[object], train: Samples | CategoricalData | None) -> list[Gap | None]:

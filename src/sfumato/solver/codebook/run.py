@@ -1,5 +1,5 @@
 """A codebook from the first step to the mechanism that is released: cross-fitted budgets, learning,
-limits, the better baseline, the proof."""
+limits, the better baseline."""
 
 import time
 from dataclasses import replace
@@ -17,12 +17,19 @@ from sfumato.solver.codebook.learn import State
 from sfumato.solver.codebook.settings import NEW, CodebookSettings
 from sfumato.solver.codebook.training import END, PARTS, CodebookTraining
 from sfumato.solver.deadline import Deadline
-from sfumato.solver.exact import certificate_for
 from sfumato.solver.learner import Clock, History, Round, train
-from sfumato.solver.outcome import Conditions, Ended, Ending, Learned, Outcome
+from sfumato.solver.outcome import (
+    FOR_THE_PROOF,
+    FULL,
+    NONE,
+    Conditions,
+    Ended,
+    Ending,
+    Learned,
+    Outcome,
+)
 from sfumato.solver.problem import Problem
 
-_FOR_THE_PROOF = 0.2  # of a time limit
 _FOR_THE_FOLDS = 0.6  # of the time for learning
 _STANDARD_ERRORS = 2.0
 _CONFIDENCE = 0.95  # of the intervals, where no other is asked for
@@ -101,11 +108,11 @@ def of_net(history: History) -> History:
 
 
 def run(settings: CodebookSettings, problem: Problem, how: Conditions) -> Outcome:
-    """All parts, or as many as the time allows; then the limits and the proof."""
-    seed, deadline = how.seed, how.deadline
-    before_proof = deadline.share(1 - _FOR_THE_PROOF * settings.certify)
+    """All parts, or as many as the time allows; then the limits."""
+    seed = how.seed
+    effort = how.proof or FULL
     options: Any = {
-        "deadline": before_proof,
+        "deadline": how.deadline if effort == NONE else how.deadline.share(1 - FOR_THE_PROOF),
         "progress": how.progress,
         "checkpoint": how.checkpoint,
     }
@@ -129,12 +136,6 @@ def run(settings: CodebookSettings, problem: Problem, how: Conditions) -> Outcom
         outlook, better = best_on_folds(fitted, settings)
         if better is not None:
             mechanism = better.solve(problem, seed=seed)
-    certificate, proof_stopped = None, False
-    if settings.certify:
-        try:
-            certificate = certificate_for(problem, seed=seed, deadline=deadline.no_sooner_than(1.0))
-        except KeyboardInterrupt:
-            proof_stopped = True
     history = of_net(lines)
     done = history[-1]["done"]
     facts = Learned(
@@ -147,12 +148,11 @@ def run(settings: CodebookSettings, problem: Problem, how: Conditions) -> Outcom
         loss=released.loss,
         budget=problem.max_loss,
         limits=released.limits,
-        proof_stopped=proof_stopped,
         instead=None if better is None else better.name,
     )
     resumable = ended is not Ended.FINISHED and done < END
     ending = Ending(ended, facts, resumable=resumable)
-    return Outcome(mechanism, ending, tuple(lines), certificate, outlook)
+    return Outcome(mechanism, ending, tuple(lines), outlook=outlook, proof=effort)
 
 
 def best_on_folds(

@@ -30,7 +30,7 @@ class Codebook(CodebookSettings):
     resumable = True
 
     def solve(self, problem: Problem, how: Conditions) -> Outcome:
-        """Learn, bring the law within every limit on the training data, prove a bound."""
+        """Learn, bring the law within every limit on the training data."""
         self._check(problem)
         problem.check_feasible()
         from sfumato.solver.codebook.run import run  # JAX: only where it learns

@@ -20,12 +20,15 @@ from sfumato.measure.certificate import Certificate, PlaneProof, Proof, claim_of
 from sfumato.measure.objective import Gain, Overlap
 from sfumato.mechanism.channel import Channel
 from sfumato.mechanism.loss import traits_of
-from sfumato.solver.deadline import NEVER, Deadline
+from sfumato.solver.deadline import NEVER, Deadline, OutOfTime
 from sfumato.solver.exact.column_generation import (
+    Found,
     Optimum,
+    Scored,
     generate_columns,
     measured_leakage,
     silent,
+    unheard,
 )
 from sfumato.solver.exact.endless import OneLaw, min_loss_given_equal_laws
 from sfumato.solver.exact.linked import best_for
@@ -45,6 +48,7 @@ from sfumato.solver.outcome import (
     Outcome,
     OverlapProved,
     Proved,
+    proof_line,
 )
 from sfumato.solver.problem import Problem
 from sfumato.solver.setting import setting
@@ -59,8 +63,16 @@ _MOST_OFF_GRID = 20_000_000  # pairs of truths and places up to which the plane 
 _FIRST_REPORTS = 600  # reports that a solve over many begins with
 _FIRST_OF_LAWS = 60  # the same for endless reports, whose program is slower
 _MOST_LINKED = 24  # users: 276 pairs
-_PROOF_GAP = 2e-3  # of a proof for another solver's mechanism
+# of a proof for another solver's mechanism: to the end, and one that is soon there
+FULL_GAP, QUICK_GAP = 2e-3, 1e-2
 _PROOF_TRUTHS = 2500  # up to this number the program of such a proof has all of them
+
+
+Heard = Callable[[Certificate, float, float], None]
+
+
+def ignored(certificate: Certificate, bound: float, leakage: float) -> None:
+    """Certificates on the way that nobody waits for."""
 
 
 @dataclass(frozen=True)
@@ -117,10 +129,19 @@ class Exact:
             if how.progress is not None:
                 how.progress(history[-1])
 
+        def heard(certificate: Certificate, bound: float, least: float) -> None:
+            if how.progress is not None:
+                how.progress(proof_line(certificate, bound, least, self.gap))
+
         if problem.seeks_endless_budget:
             return self._endless(problem, how.deadline, note)
         optimum, certificate = _proved(
-            problem, gap=self.gap, plane=self.plane, deadline=how.deadline, progress=note
+            problem,
+            gap=self.gap,
+            plane=self.plane,
+            deadline=how.deadline,
+            progress=note,
+            found=certified(problem, heard),
         )
         late = how.deadline.limited and optimum.gap > self.gap
         if isinstance(objective, Overlap):
@@ -157,7 +178,7 @@ class Exact:
                 task,
                 problem.several,
                 least,
-                gap=max(self.gap, _PROOF_GAP),
+                gap=max(self.gap, FULL_GAP),
                 deadline=deadline,
                 progress=progress,
             )
@@ -258,6 +279,7 @@ def best_within(
     deadline: Deadline = NEVER,
     first_reports: np.ndarray | None = None,
     progress: Callable[[str], None] = silent,
+    found: Found = unheard,
 ) -> Optimum:
     """Solve to the gap; for information, again with a smaller one while the gap is too large a
     share of the leakage."""
@@ -265,10 +287,9 @@ def best_within(
     if first_reports is None and isinstance(problem.samples, Samples):
         many = len(problem.report_places) > _FIRST_REPORTS
         first_reports = _coarse(problem, _FIRST_REPORTS) if many else None
+    ways: Any = {"deadline": deadline, "progress": progress, "found": found}
     if isinstance(problem.samples, CategoricalData) or task.linked is not None:
-        optimum = generate_columns(
-            task, gap=gap, first_reports=first_reports, deadline=deadline, progress=progress
-        )
+        optimum = generate_columns(task, gap=gap, first_reports=first_reports, **ways)
     else:
         places = Places(
             problem.places,
@@ -277,14 +298,10 @@ def best_within(
             problem.grid.cell_m,
             problem.loss,
         )
-        optimum = solve_on_cells(
-            task, places, gap=gap, first_reports=first_reports, deadline=deadline, progress=progress
-        )
+        optimum = solve_on_cells(task, places, gap=gap, first_reports=first_reports, **ways)
     wanted = max(_RELATIVE * optimum.leakage, 1e-7)
     if task.information and optimum.gap > wanted and not deadline.passed:
-        optimum = generate_columns(
-            task, gap=wanted, first_reports=optimum.reports, deadline=deadline, progress=progress
-        )
+        optimum = generate_columns(task, gap=wanted, first_reports=optimum.reports, **ways)
     return optimum
 
 
@@ -295,10 +312,11 @@ def _proved(
     plane: bool = True,
     deadline: Deadline,
     progress: Callable[[str], None] = silent,
+    found: Found = unheard,
 ) -> tuple[Optimum, Certificate]:
     """The optimum on the grid, and its certificate; with a proof for the plane where the loss is
     the distance and time is left."""
-    optimum = best_within(problem, gap=gap, deadline=deadline, progress=progress)
+    optimum = best_within(problem, gap=gap, deadline=deadline, progress=progress, found=found)
     on_plane = None
     on_cells = plane and traits_of(problem.loss).is_distance
     if on_cells and optimum.pair_weights is None and not deadline.passed:
@@ -310,16 +328,38 @@ def _proved(
 
 
 def certificate_for(
-    problem: Problem, *, seed: int, deadline: Deadline = NEVER
+    problem: Problem,
+    *,
+    seed: int,
+    gap: float = FULL_GAP,
+    plane: bool = True,
+    deadline: Deadline = NEVER,
+    found: Heard = ignored,
 ) -> Certificate | None:
-    """The bound that is proved in the time, for a problem that another solver answers; None where
-    there is no time at all, or too many users for linked reports."""
+    """The bound that is proved in the time, for a problem that another solver answers, up to `gap`;
+    None where there is no time at all, or too many users for linked reports.
+
+    `found` is called with each better certificate on the way, its bound and the least leakage that
+    the proof has reached, both in the objective's unit.
+    """
     too_many = isinstance(problem.objective, Overlap) and len(problem.joint.secrets) > _MOST_LINKED
     if deadline.passed or too_many:
         return None
     if len(problem.places) > _PROOF_TRUTHS:
         return _from_a_draw(problem, seed=seed, deadline=deadline)
-    return _proved(problem, gap=_PROOF_GAP, deadline=deadline)[1]
+    heard = certified(problem, found)
+    return _proved(problem, gap=gap, plane=plane, deadline=deadline, found=heard)[1]
+
+
+def certified(problem: Problem, found: Heard) -> Found:
+    """Hand each proof on as a certificate, with its bound and the least leakage reached."""
+    unit = problem.objective.nats
+
+    def heard(proof: Scored) -> None:
+        on_grid = Proof(problem.report_places, proof.scores, proof.multipliers, proof.pair_weights)
+        found(Certificate.of(problem, on_grid), proof.bound / unit, proof.leakage / unit)
+
+    return heard
 
 
 def _from_a_draw(problem: Problem, *, seed: int, deadline: Deadline) -> Certificate:
@@ -335,7 +375,7 @@ def _from_a_draw(problem: Problem, *, seed: int, deadline: Deadline) -> Certific
         ]
     )
     small = replace(problem, samples=problem.samples.take(np.sort(rows)))
-    optimum = best_within(small, gap=4 * _PROOF_GAP, deadline=deadline)
+    optimum = best_within(small, gap=4 * FULL_GAP, deadline=deadline)
     shares = optimum.scores[cKDTree(small.report_places).query(problem.report_places)[1]]
     claim = replace(claim_of(problem), pair_weights=optimum.pair_weights)
     loss_of = task_of(problem).loss_of
@@ -369,16 +409,21 @@ def _plane_proof(problem: Problem, optimum: Optimum, deadline: Deadline) -> Plan
         return None
     slack = _PLANE_SLACK_BITS * problem.objective.nats if task.information else _PLANE_SLACK
     goal = optimum.bound - slack
-    best = split_until(OnCells(task, places, optimum.multipliers), cells, optimum.scores, goal=goal)
+    on_cells = OnCells(task, places, optimum.multipliers, deadline)
+    try:
+        best = split_until(on_cells, cells, optimum.scores, goal=goal)
+    except OutOfTime:
+        return None
     small = task.cap is None and len(places) * (len(places) + len(reports)) <= _MOST_OFF_GRID
     half_cell = problem.grid.cell_m / 2 * float(np.sum(task.budgets()[0] @ optimum.multipliers))
     if best.bound < goal and small and half_cell <= _FINE * slack and not deadline.passed:
         values, multipliers, bound = values_off_grid(
             task, places, reports, optimum.reports, gap=slack / 4, deadline=deadline
         )
-        off_grid = OnCells(task, places, multipliers)
-        again = split_to_keep(off_grid, cells, values, slack=max(bound - goal, slack / 6))
-        best = max(best, again, key=lambda one: one.bound)
+        off_grid = OnCells(task, places, multipliers, deadline)
+        with suppress(OutOfTime):
+            again = split_to_keep(off_grid, cells, values, slack=max(bound - goal, slack / 6))
+            best = max(best, again, key=lambda one: one.bound)
     return PlaneProof(best.cells, best.scores, best.multipliers)
 
 
