@@ -183,8 +183,7 @@ def command(
         raise click.UsageError("the exact solver proves as it solves; leave --proof out")
     out = _target(out, resume, solver)
     check_target(out, replace=replace or resume is not None)
-    recipe = recipe_of(source, options, losses=losses)
-    data, held_out = recipe.data()
+    recipe, data, held_out = recipe_of(source, options, losses=losses).prepared()
     say_notes(data.notes)
     if bound_to_come:
         check_folds(data)

@@ -283,7 +283,7 @@ class Problem:
         some can."""
         words = isinstance(self.samples, CategoricalData)
         check_feasible(
-            self.joint.table,
+            self.joint.table if self.joint.sparse is None else self.joint.sparse,
             self.nearest_losses,
             max_loss=self.max_loss,
             user_max_loss=self.user_limits,

@@ -94,6 +94,7 @@ def _run(task: dict[str, Any], tell: Tell, inbox: "queue.Queue[dict[str, Any]]")
 def solve_task(task: dict[str, Any], tell: Tell) -> None:
     """Find a mechanism, write its run folder, and beside it P(secret, report) for the page."""
     from sfumato.data.recipe import Recipe
+    from sfumato.data.samples import Samples
     from sfumato.measure.objective import objective_named
     from sfumato.render.endings import warnings_in
     from sfumato.render.text import measured_on, too_few
@@ -101,16 +102,18 @@ def solve_task(task: dict[str, Any], tell: Tell) -> None:
     from sfumato.studio.preview import save_table
     from sfumato.study.solve import solve_and_save
 
-    recipe = Recipe.from_dict(task["recipe"])
-    split = replace(recipe, source=task["source"]).load()
+    asked = Recipe.from_dict(task["recipe"])
+    here, train, test = replace(asked, source=task["source"]).prepared()
+    recipe = replace(here, source=asked.source)
     problem = Problem(
-        split.train,
+        train,
         max_loss=task["max_loss"],
         cell_m=task["cell_m"],
-        objective=objective_named(task["objective"], split.train.secrets),
+        objective=objective_named(task["objective"], train.secrets),
     )
     out = Path(task["out"])
-    truth = cloud_truths(split.train.truth)
+    assert isinstance(train, Samples)  # the page brings check-ins
+    truth = cloud_truths(train.truth)
     shown = 0.0
 
     def on_round(record: dict[str, Any]) -> None:
@@ -136,7 +139,7 @@ def solve_task(task: dict[str, Any], tell: Tell) -> None:
         SOLVERS[task["solver"]](),
         out,
         recipe=recipe,
-        test=split.test,
+        test=test,
         seed=task["seed"],
         time_limit=task["time_limit"],
         progress=on_round,

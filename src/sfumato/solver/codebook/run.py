@@ -11,6 +11,7 @@ import numpy as np
 from sfumato.measure.outlook import Outlook
 from sfumato.mechanism.base import Mechanism
 from sfumato.solver.codebook.calibrate import calibrated
+from sfumato.solver.codebook.crowd import MANY, CrowdTraining
 from sfumato.solver.codebook.distillation import MOST_TRUTHS
 from sfumato.solver.codebook.folds import Baseline, CrossFitted, FoldsTraining, scaled
 from sfumato.solver.codebook.learn import State
@@ -23,6 +24,8 @@ from sfumato.solver.outcome import (
     FULL,
     NONE,
     Conditions,
+    Distillation,
+    Effort,
     Ended,
     Ending,
     Learned,
@@ -116,6 +119,8 @@ def run(settings: CodebookSettings, problem: Problem, how: Conditions) -> Outcom
         "progress": how.progress,
         "checkpoint": how.checkpoint,
     }
+    if len(problem.samples.secrets) > MANY:
+        return _many(CrowdTraining(settings, problem, seed), options, effort)
     fitted: CrossFitted | None = None
     if settings.made_for == NEW:
         both = CrossFittedTraining(settings, problem, seed)
@@ -153,6 +158,28 @@ def run(settings: CodebookSettings, problem: Problem, how: Conditions) -> Outcom
     resumable = ended is not Ended.FINISHED and done < END
     ending = Ending(ended, facts, resumable=resumable)
     return Outcome(mechanism, ending, tuple(lines), outlook=outlook, proof=effort)
+
+
+def _many(training: CrowdTraining, options: Any, effort: Effort) -> Outcome:
+    """The same where users are many: one net, with some check-ins of each user held out."""
+    trained = train(training, **options)
+    mechanism = training.released(trained.state)
+    problem, done = training.problem, trained.history[-1]["done"]
+    facts = Learned(
+        steps=len(trained.history) * training.part_steps,
+        all_steps=PARTS * training.part_steps,
+        share=done,
+        distillation=Distillation.DONE,
+        most_places=MOST_TRUTHS,
+        keep=mechanism.keep,
+        loss=None,
+        budget=problem.max_loss,
+        limits=None,
+    )
+    resumable = trained.ended is not Ended.FINISHED and done < END
+    ending = Ending(trained.ended, facts, resumable=resumable)
+    outlook = training.outlook(mechanism)
+    return Outcome(mechanism, ending, tuple(trained.history), outlook=outlook, proof=effort)
 
 
 def best_on_folds(
