@@ -216,7 +216,7 @@ def command(
 
     def heard(line: dict[str, Any]) -> None:
         nonlocal begun
-        begun = SOLVERS[solver].resumable
+        begun = begun or ("round" in line and SOLVERS[solver].resumable)
         if text := round_text(line, unit=traits_of(problem.loss).unit):
             click.echo(text, err=True)
 

@@ -237,7 +237,9 @@ def _caught(learnt: Any, judged: Any) -> float:
     pairs = Pairs(flat.row, flat.col, flat.data)
     shares = best_guess_shares_of(pairs, learnt.shape[1])
     guesses = sparse.csr_matrix((shares, (flat.row, flat.col)), shape=learnt.shape)
-    return float(judged.multiply(guesses).sum())
+    unseen = np.asarray(learnt.sum(axis=0)).ravel() == 0  # there any guess is as good
+    blind = float(np.asarray(judged.sum(axis=0)).ravel()[unseen].sum()) / learnt.shape[0]
+    return float(judged.multiply(guesses).sum()) + blind
 
 
 def estimate_exposed(

@@ -153,7 +153,8 @@ def error_of_guess(joint: Joint, fitted_on: Joint) -> float:
     if joint.sparse is not None or fitted_on.sparse is not None:
         guessed = _sparse(fitted_on)
         guessed.data = best_guess_shares_of(fitted_on.pairs, fitted_on.shape[1])
-        return float(1 - _sparse(joint).multiply(guessed).sum())
+        blind = joint.place_probability[fitted_on.place_probability == 0].sum() / joint.shape[0]
+        return float(1 - _sparse(joint).multiply(guessed).sum() - blind)
     return float(1 - np.sum(best_guess_shares(fitted_on.table) * joint.table))
 
 

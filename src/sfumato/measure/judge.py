@@ -40,6 +40,7 @@ _MOST_PAIRS = (
 )
 _LOG2_E = float(np.log2(np.e))
 _HITS, _MOST_HITS = 500, 10_000_000  # reports drawn per check-in, and in all
+_MOST_SPARSE_HITS = 4_000_000  # in all, where users are many
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,8 @@ def judge(
     over: Sequence[Grid] = (),
 ) -> Judgement:
     """Judge a mechanism on data: exactly where its law is known, from `hits` samples a check-in
-    where not: 500 unless set, fewer where that would be more than ten million in all.
+    where not: 500 unless set, fewer where that would be more than ten million in all (four where
+    users are many).
 
     Main arguments: `grid` merges reports into its cells; without one the mechanism's own reports
     are judged, which needs a finite law (snap a continuous mechanism first). Other arguments:
@@ -214,7 +216,8 @@ def judge(
 
 def hits_for(samples: Samples | CategoricalData) -> int:
     """How many reports are drawn for each check-in, unless it is set."""
-    return max(1, min(_HITS, _MOST_HITS // len(samples)))
+    most = _MOST_HITS if samples.joint().sparse is None else _MOST_SPARSE_HITS
+    return max(1, min(_HITS, most // len(samples)))
 
 
 def geo_epsilon_at(mechanism: Mechanism, samples: Samples | CategoricalData) -> float | None:

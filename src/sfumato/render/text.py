@@ -5,7 +5,7 @@ is only the blind guess reads `NOTHING_PROVED`.
 """
 
 from collections.abc import Mapping, Sequence
-from math import isnan, log
+from math import ceil, isnan, log
 from typing import Any
 
 from sfumato import show
@@ -263,6 +263,8 @@ def round_text(line: Mapping[str, Any], *, unit: str) -> str | None:
     is only for the run's history."""
     if "progress" in line:
         return None
+    if "expected_s" in line:
+        return expected_text(line["expected_s"], line["expected_bytes"])
     if proof := proof_round_text(line):
         return proof
     if "folds" in line:
@@ -278,6 +280,19 @@ def round_text(line: Mapping[str, Any], *, unit: str) -> str | None:
         f" {loss}, adversary right {line['accuracy_train']:.3f} /"
         f" {line['accuracy_validation']:.3f} (training / validation), validation Bayes error"
         f" {line['validation_bayes_error']:.3f}"
+    )
+
+
+def expected_text(seconds: float, size: float) -> str:
+    """What a solve is expected to take.
+
+    >>> expected_text(250.0, 7.4e8)
+    'this takes about 5 minutes of one core and 0.7 GB of memory'
+    """
+    minutes = max(1, ceil(seconds / 60))
+    return (
+        f"this takes about {minutes} minute{'s' * (minutes > 1)} of one core and {size / 1e9:.1f}"
+        " GB of memory"
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from sfumato.measure.certificate import Certificate
 from sfumato.measure.estimate import Estimate
@@ -220,6 +220,23 @@ class Conditions:
     progress: Progress | None = None
     checkpoint: Checkpoint = None
     proof: Effort | None = None
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a solve is expected to take: seconds of one core of a machine like ours, and bytes."""
+
+    seconds: float
+    bytes: float
+
+
+@runtime_checkable
+class Foretelling(Protocol):
+    """A solver that can say what a problem will take, and refuse what does not fit."""
+
+    def expected(self, problem: Problem) -> Expected | None:
+        """None where it is little."""
+        ...
 
 
 class Solver(Protocol):

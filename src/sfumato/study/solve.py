@@ -27,6 +27,7 @@ from sfumato.solver.outcome import (
     Effort,
     Ended,
     Ending,
+    Foretelling,
     Progress,
     Proving,
     Solver,
@@ -93,6 +94,9 @@ class _Task:
                 f"the solver '{solver.name}' keeps no checkpoint and cannot be resumed; leave"
                 f" {arg('checkpoint')} out"
             )
+        expected = solver.expected(problem) if isinstance(solver, Foretelling) else None
+        if expected is not None and self.progress is not None:
+            self.progress({"expected_s": expected.seconds, "expected_bytes": expected.bytes})
         start = time.perf_counter()
         how = Conditions(self.seed, self.deadline, self.progress, checkpoint, self.proof)
         outcome = solver.solve(problem, how)
@@ -135,6 +139,7 @@ class _Task:
         if solution.ending.proof is None or solution.certificate is not None:
             return solution
         quick = self.proof == QUICK
+        exact = solution.measured.bayes_error.kind == "exact"
         start = time.perf_counter()
         best: Certificate | None = None
 
@@ -156,6 +161,7 @@ class _Task:
                 plane=not quick,
                 deadline=deadline,
                 found=heard,
+                known=solution.measured.joint if exact else None,
             )
             ended = Proving.QUICK if quick else Proving.FULL
             if deadline.passed:

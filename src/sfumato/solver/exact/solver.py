@@ -12,7 +12,8 @@ from scipy.optimize import minimize_scalar
 from scipy.spatial import cKDTree
 
 from sfumato.data.categories import CategoricalData
-from sfumato.data.samples import Samples
+from sfumato.data.joint import Joint
+from sfumato.data.samples import MANY_USERS, Samples
 from sfumato.errors import ProblemError, SfumatoError, arg
 from sfumato.measure.bound import bound_grid
 from sfumato.measure.cells import Cells, covers_hull, widest_root_m
@@ -31,6 +32,7 @@ from sfumato.solver.exact.column_generation import (
     unheard,
 )
 from sfumato.solver.exact.endless import OneLaw, min_loss_given_equal_laws
+from sfumato.solver.exact.first_order import QUICK_STEPS, STEPS, first_order_certificate
 from sfumato.solver.exact.linked import best_for
 from sfumato.solver.exact.new_places import average_for
 from sfumato.solver.exact.plane_proof import OnCells, split_to_keep, split_until, values_off_grid
@@ -335,9 +337,13 @@ def certificate_for(
     plane: bool = True,
     deadline: Deadline = NEVER,
     found: Heard = ignored,
+    known: Joint | None = None,
 ) -> Certificate | None:
     """The bound that is proved in the time, for a problem that another solver answers, up to `gap`;
     None where there is no time at all, or too many users for linked reports.
+
+    With more than 200 users a first-order method proves it, for the Bayes objective and reports
+    anywhere on the plane (`first_order`), from `known`, P(secret, report) of what was found.
 
     `found` is called with each better certificate on the way, its bound and the least leakage that
     the proof has reached, both in the objective's unit.
@@ -345,6 +351,11 @@ def certificate_for(
     too_many = isinstance(problem.objective, Overlap) and len(problem.joint.secrets) > _MOST_LINKED
     if deadline.passed or too_many:
         return None
+    if len(problem.joint.secrets) > MANY_USERS:
+        steps = STEPS if gap <= FULL_GAP else QUICK_STEPS
+        return first_order_certificate(
+            problem, steps=steps, known=known, deadline=deadline, found=found
+        )
     if len(problem.places) > _PROOF_TRUTHS:
         return _from_a_draw(problem, seed=seed, deadline=deadline)
     heard = certified(problem, found)
