@@ -1,6 +1,7 @@
 """What all tests share: the real data, where it is at hand."""
 
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,11 @@ from tests.requirements import wanting
 # Fixed examples, no clock (a busy machine is not a bug) and no files left behind.
 settings.register_profile("fixed", max_examples=40, derandomize=True, deadline=None, database=None)
 settings.load_profile("fixed")
+
+# Bytecode is kept, also where the machine says not to: some hundred processes start here, and a
+# third of the time of importing JAX is left.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # Strict JAX, read when it is first imported: no silent broadcasting over a new axis, no silent
 # change of dtype, no key used twice.

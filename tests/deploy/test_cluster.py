@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
-from sfumato.deploy.chance import Sticky
 from sfumato.deploy.cluster import ClusterError, _order, _tally, _work, on_cluster
 from sfumato.deploy.one_file import Policy, sanitize_part
 from sfumato.deploy.sanitize import sanitize
 from sfumato.errors import DataError, FileError
+from sfumato.mechanism.chance import Sticky
 from tests.deploy.tables import checkins, write_parquet
 
 KEY = bytes(range(32))

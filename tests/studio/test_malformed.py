@@ -46,6 +46,7 @@ _KEYS = [
     "solver",
     "max_loss",
     "objective",
+    "reports",
     "cell_m",
     "seed",
     "time_limit",

@@ -17,6 +17,7 @@ TASK = {
     "solver": "coin",
     "max_loss": 173.0,
     "objective": "bayes",
+    "reports": 1,
     "cell_m": None,
     "seed": 0,
     "time_limit": None,

@@ -78,9 +78,20 @@ def test_a_certificate_of_linked_reports_is_not_one_of_a_single_report(recipe, t
 
 
 def test_the_trade_off_rises_with_the_budget_and_falls_with_the_reports(recipe):
+    news, grown = [], []
     found = linked_trade_off(
-        recipe.load().train, counts=(5, 1, "endless"), first=15, last=45, points=3, cell_m=20
+        recipe.load().train,
+        counts=(5, 1, "endless"),
+        first=15,
+        last=45,
+        points=3,
+        cell_m=20,
+        progress=news.append,
+        watch=lambda so_far: grown.append(len(so_far.points)),
     )
+    assert grown == list(range(1, len(found.points) + 1))
+    assert news[1].startswith("the loss from which on linking is useless: round 1")
+    assert "budget 1 of 4: laws for 5 reports, from start 3 of 3" in news  # none is silent for long
     assert found.counts == (1, 5) and found.endless is not None
     assert found.endless.loss in [point.max_loss for point in found.points]
     errors = np.array([[error.value for error in point.bayes_errors] for point in found.points])

@@ -18,13 +18,19 @@ _ATTACKS = ("cells", "neighbours", "neural")
 @click.argument("target", metavar="RUN|REPORTS.csv", type=click.Path(path_type=Path))
 @click.option("--data", metavar="DATA", help="Judge on all of this data instead of the run's own.")
 @click.option(
-    "--secret", metavar="COLUMN", help="Column of the secret, for a file of reports or for --data."
+    "--secret",
+    metavar="COLUMN",
+    help="Column of the secret (reports, --data, --traces).",
 )
 @click.option(
-    "--lat", metavar="COLUMN", help="Column of the latitude, for a file of reports or for --data."
+    "--lat",
+    metavar="COLUMN",
+    help="Column of the latitude (reports, --data, --traces).",
 )
 @click.option(
-    "--lon", metavar="COLUMN", help="Column of the longitude, for a file of reports or for --data."
+    "--lon",
+    metavar="COLUMN",
+    help="Column of the longitude (reports, --data, --traces).",
 )
 @partial(grid_options, default="as released; 25 for a file of reports")
 @click.option(
@@ -59,6 +65,20 @@ _ATTACKS = ("cells", "neighbours", "neural")
     type=float,
     metavar="METRES",
     help="The cell within which a report is kept [default: 25].",
+)
+@click.option(
+    "--traces",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Also how often whole traces in this table are found; rows in any order.",
+)
+@click.option("--trace", metavar="COLUMN", help="Column of the trace, in --traces.")
+@click.option("--time", metavar="COLUMN", help="Column of the time, in --traces.")
+@click.option(
+    "--split",
+    metavar="COLUMN",
+    help="Column with the words train (known by name) and test (to be found), in --traces"
+    " [default: the last third of each user's traces is to be found].",
 )
 @click.option(
     "--leave-one-out",

@@ -8,17 +8,18 @@ from typing import IO, Any, Protocol, TypeVar
 
 import numpy as np
 
-from sfumato.deploy.chance import Chance, Pseudonym, Rows
 from sfumato.deploy.columns import Columns, find_columns, users
 from sfumato.deploy.csv_table import CsvTable
 from sfumato.deploy.parquet_table import ParquetTable
 from sfumato.deploy.protect import Outside, protect
+from sfumato.deploy.pseudonym import Pseudonym
 from sfumato.deploy.recognise import telling
 from sfumato.deploy.release import NewPlaces, Release
 from sfumato.deploy.spent import Ledger
 from sfumato.deploy.verify import Noted, Written
 from sfumato.errors import DataError, arg
 from sfumato.files import file_hash, written_beside
+from sfumato.mechanism.chance import Chance, Rows
 
 _SHOWN = 5  # rows named in a refusal
 _LOOKED_AT = 5_000  # rows of the first block in which columns that tell the place are looked for

@@ -10,9 +10,10 @@ from typing import IO, Any
 
 import numpy as np
 
+from sfumato.data.times import seconds_of
 from sfumato.deploy.columns import check_header
+from sfumato.deploy.damaged import readable
 from sfumato.deploy.search import plain_values, remade
-from sfumato.deploy.timestamps import readable, seconds_of
 from sfumato.deploy.verify import Noted, Written, digest_of, read_back_parquet
 from sfumato.errors import DataError, arg
 

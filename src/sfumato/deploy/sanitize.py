@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from sfumato.deploy.chance import Chance, Secure, Sticky
 from sfumato.deploy.one_file import (
     Policy,
     Tally,
@@ -32,6 +31,7 @@ from sfumato.files import (
     rename,
     write_json,
 )
+from sfumato.mechanism.chance import Chance, Secure, Sticky
 from sfumato.study.folder import load_run
 from sfumato.version import __version__
 

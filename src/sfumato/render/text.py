@@ -19,6 +19,7 @@ from sfumato.measure.population import USEFUL, PopulationCertificate
 from sfumato.measure.prior import Priors, UnderPrior
 from sfumato.measure.repeated import Repeated
 from sfumato.measure.tables import TABLE_MEASURES
+from sfumato.measure.traces import Who
 from sfumato.mechanism.loss import traits_of
 from sfumato.render.endings import linked_sentence, proof_sentence, warnings_in
 from sfumato.render.names import printable
@@ -31,6 +32,7 @@ from sfumato.study.measure import Attack, Measured
 from sfumato.study.population import CrossFitted
 from sfumato.study.solution import Solution
 from sfumato.study.solve import Kept
+from sfumato.study.traces import TracesFound
 from sfumato.study.trade_off import TradeOff
 
 NOTHING_PROVED = "nothing proved yet"
@@ -167,6 +169,8 @@ def measured_text(measured: Measured) -> str:
     if measured.membership_of_certificate is not None:
         parts.append(membership_text(measured.membership_of_certificate, file="the certificate"))
     parts += [repeated_text(many, name, unit=unit) for name, many in measured.repeated.items()]
+    if measured.traces is not None:
+        parts.append(traces_text(measured.traces))
     for name in dict.fromkeys(name for user in measured.left_out for name in user.judged):
         judged = measured.judged[name]
         parts.append(left_out_text(measured.left_out, name, judged, unit=unit))
@@ -377,6 +381,43 @@ def _repeated_notes(many: Repeated, unit: str) -> list[str]:
         " its own."
     )
     return notes
+
+
+def traces_text(traces: TracesFound) -> str:
+    """The share of traces that is found: one row per way of reporting, one column per adversary."""
+    found = next(iter(traces.found.values()))
+    head = [
+        f"traces found ↓, {found.traces} traces of {traces.users} users",
+        "loss m",
+        *(_ADVERSARIES[who] for who in found.shares),
+    ]
+    rows = [
+        [name, f"{one.loss_m:,.0f}", *map(share_shown, one.shares.values())]
+        for name, one in traces.found.items()
+    ]
+    note = (
+        "Each adversary guesses the user of a whole trace, and knows the user's other traces"
+        f" ({traces.named} in all): their true places and the law of the reports (law), how the"
+        " user goes from place to place besides (chain), or their reports with the name, and"
+        " nothing else (history)."
+        f" A blind guess finds about {traces.blind:.1%}. 95 % intervals over traces; cleverer"
+        " adversaries may find more."
+    )
+    return f"{text_table(head, rows)}\n{note}"
+
+
+_ADVERSARIES: Mapping[Who, str] = {
+    "law": "law",
+    "chain": "chain",
+    "history": "named history",
+    "period": "one period",
+    "all": "sees all",
+}
+
+
+def share_shown(share: Estimate) -> str:
+    """A share with its interval, in percent."""
+    return f"{share.value:.1%} [{share.low:.1%}, {share.high:.1%}]"
 
 
 def priors_text(priors: Priors | None, label: str, *, unit: str = "m") -> str:

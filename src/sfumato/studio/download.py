@@ -39,7 +39,7 @@ def command_line(task: dict[str, Any], recipe: Recipe, *, out: str) -> str:
     """The command that does the same.
 
     >>> task = {"solver": "coin", "max_loss": 173.0, "objective": "bayes", "cell_m": None}
-    >>> task |= {"seed": 1, "time_limit": None}
+    >>> task |= {"seed": 1, "time_limit": None, "reports": 1}
     >>> command_line(task, Recipe("four-corners", users=("red",)), out="runs/coin")
     'sfumato solve four-corners --users red --max-loss 173 --solver coin --seed 1 --out runs/coin'
     """
@@ -61,6 +61,7 @@ def command_line(task: dict[str, Any], recipe: Recipe, *, out: str) -> str:
         parts += ["--data-seed", str(recipe.data_seed)]
     parts += ["--max-loss", f"{task['max_loss']:.12g}", "--solver", task["solver"]]
     parts += [] if task["objective"] == "bayes" else ["--objective", task["objective"]]
+    parts += [] if task["reports"] == 1 else ["--reports", str(task["reports"])]
     for name, option in (("cell_m", "--cell-m"), ("time_limit", "--time-limit")):
         parts += [] if task[name] is None else [option, f"{task[name]:g}"]
     return shlex.join([*parts, "--seed", str(task["seed"]), "--out", out])

@@ -51,6 +51,11 @@ async def refine(session: Session, asked: dict[str, Any]) -> Any:
     return {}
 
 
+async def link(session: Session, asked: dict[str, Any]) -> Any:
+    session.link()
+    return {}
+
+
 async def solve(session: Session, asked: dict[str, Any]) -> Any:
     found = {solver["name"]: solver for solver in await run_in_threadpool(_solvers)}
     solver = parse.words(asked, "solver") or ""
@@ -69,6 +74,7 @@ async def solve(session: Session, asked: dict[str, Any]) -> Any:
         "solver": solver,
         "max_loss": max_loss,
         "objective": objective,
+        "reports": parse.reports(asked),
         "cell_m": None if cell_m == _DEFAULT_CELL_M else cell_m,
         "seed": parse.whole(asked, "seed", what="the seed", default=0),
         "time_limit": parse.number(
@@ -198,6 +204,7 @@ HANDLERS: dict[str, Handler] = {
         state,
         prove,
         refine,
+        link,
         solve,
         stop,
         resume,

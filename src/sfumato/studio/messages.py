@@ -2,7 +2,13 @@
 
 from sfumato.errors import SfumatoError
 
-_FIELDS = {"square": "Region", "top_users": "Users", "max_loss": "Budget", "cell_m": "Cell"}
+_FIELDS = {
+    "square": "Region",
+    "top_users": "Users",
+    "max_loss": "Budget",
+    "cell_m": "Cell",
+    "reports": "Reports seen together",
+}
 
 
 def in_page(error: Exception) -> str:

@@ -62,6 +62,19 @@ def whole(
     return int(value)
 
 
+def reports(asked: dict[str, Any]) -> int | str:
+    """How many reports of one user are seen together: a whole number, or "endless"; 1 unless said.
+
+    >>> reports({"reports": "endless"}), reports({})
+    ('endless', 1)
+    """
+    if asked.get("reports") == "endless":
+        return "endless"
+    found = whole(asked, "reports", what="the number of linked reports", least=1, default=1)
+    assert found is not None
+    return found
+
+
 def words(asked: dict[str, Any], name: str) -> str | None:
     """A piece of text, or None."""
     value = asked.get(name)

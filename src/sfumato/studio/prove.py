@@ -1,5 +1,5 @@
 """The frontier behind the slider: a bracket on coarse cells that narrows while it is looked at,
-then one budget on fine cells."""
+then one budget on fine cells, and where asked for the trade-off of linked reports."""
 
 import queue
 from collections.abc import Callable
@@ -11,13 +11,18 @@ from scipy.spatial import cKDTree
 
 from sfumato.data.recipe import Recipe
 from sfumato.data.samples import Samples
+from sfumato.errors import SfumatoError
+from sfumato.measure.linked import ENDLESS, Reports
 from sfumato.measure.objective import Bayes, Information
 from sfumato.mechanism.loss import euclidean
+from sfumato.randomness import generator
 from sfumato.solver.baselines import cheapest_place
 from sfumato.solver.deadline import Deadline
 from sfumato.solver.exact import best_within
 from sfumato.solver.frontier import Curve, frontier
 from sfumato.solver.problem import CELL_M, Problem
+from sfumato.studio.messages import in_page
+from sfumato.study.linked import LinkedTradeOff, linked_trade_off
 
 MOST_PLACES = 5000  # different truths beyond which a solve takes minutes
 _COARSE_REPORTS = 130
@@ -25,6 +30,9 @@ _STEPS = 48
 _NICE = (1, 2, 2.5, 5, 10)
 _GAP = 0.01
 _REFINED_GAP = 0.003
+LINKED_COUNTS: tuple[Reports, ...] = (1, 5, 10, 50, ENDLESS)
+_LINKED_BUDGETS = 8
+_MOST_LINKED_CHECKINS = 240  # all users together: beyond them a budget takes many seconds
 
 Tell = Callable[[dict[str, Any]], None]
 
@@ -49,11 +57,76 @@ def prove_task(task: dict[str, Any], tell: Tell, inbox: "queue.Queue[dict[str, A
     frontier(coarse, budgets, gap=_GAP, time_limit=task["time_limit"], watch=on_curve)
     tell({"kind": "proved", "cell_m": coarse.grid.cell_m})
     warm: dict[tuple[str, float], np.ndarray] = {}
+    linked = False
+
+    def answer(asked: dict[str, Any]) -> None:
+        """What was asked and whatever else has come: of budgets only the last one matters."""
+        nonlocal linked
+        questions = {asked["kind"]: asked}
+        while not inbox.empty():
+            later = inbox.get()
+            questions[later["kind"]] = later
+        if "refine" in questions:
+            tell(refined(data, questions["refine"], warm))
+        if "link" in questions and not linked:
+            linked = True
+            link(data, coarse, questions["link"], tell, between)
+
+    def between() -> None:
+        """Budgets that were asked for while linked reports are worked out."""
+        if not inbox.empty():
+            answer(inbox.get())
+
     while True:
-        asked = inbox.get()
-        while not inbox.empty():  # only the last place of the slider matters
-            asked = inbox.get()
-        tell(refined(data, asked, warm))
+        answer(inbox.get())
+
+
+def link(
+    data: Samples,
+    coarse: Problem,
+    asked: dict[str, Any],
+    tell: Tell,
+    between: Callable[[], None] = lambda: None,
+) -> None:
+    """Tell the trade-off of linked reports, budget by budget, on the coarse cells; of much data, of
+    some check-ins of each user."""
+    few = thinned(data)
+    budgets = budgets_of(coarse)
+
+    def on_point(found: LinkedTradeOff, *, done: bool = False) -> None:
+        tell({"kind": "linked", "checkins": len(few), "done": done, **found.as_dict()})
+        between()
+
+    try:
+        found = linked_trade_off(
+            few,
+            counts=LINKED_COUNTS,
+            first=float(budgets[0]),
+            last=float(budgets[-1]),
+            points=_LINKED_BUDGETS,
+            cell_m=coarse.grid.cell_m,
+            gap=_GAP,
+            time_limit=asked["time_limit"],
+            watch=on_point,
+        )
+    except SfumatoError as error:
+        tell({"kind": "linked", "error": in_page(error), "done": True})
+        return
+    on_point(found, done=True)
+
+
+def thinned(data: Samples) -> Samples:
+    """Data with so few check-ins that linked reports are worked out in seconds: as many of each
+    user, drawn by a fixed seed."""
+    if len(data) <= _MOST_LINKED_CHECKINS:
+        return data
+    each = max(2, _MOST_LINKED_CHECKINS // len(data.secrets))
+    random = generator(0)
+    rows = [
+        random.permutation(np.flatnonzero(data.secret == user))[:each]
+        for user in range(len(data.secrets))
+    ]
+    return data.take(np.sort(np.concatenate(rows)))
 
 
 def coarse_problem(data: Samples, cell_m: float | None) -> Problem:

@@ -19,6 +19,7 @@ GRACE_S = 5.0  # how long a page that is loaded again has to come back to its wo
 _UNSEEN_S = 30.0
 _PROOF_S = 90.0
 _REFINING_S = 25.0
+_LINKING_S = 120.0
 _JOBS = ("prove", "solve", "compare")
 
 
@@ -43,6 +44,7 @@ class PageRun:
                 "solver",
                 "max_loss",
                 "objective",
+                "reports",
                 "cell_m",
                 "seed",
                 "time_limit",
@@ -150,9 +152,17 @@ class Session:
                 }
             )
 
+    def link(self) -> None:
+        """Ask the prover for the trade-off of linked reports, once per frontier."""
+        job = self._jobs.get("prove")
+        if job is not None and job.running:
+            job.say({"kind": "link", "time_limit": _LINKING_S})
+
     def _on_proof(self, message: dict[str, Any]) -> None:
         if message["kind"] == "curve":
             self.curves[message["objective"]] = message
+        elif message["kind"] == "linked":
+            self.curves["linked"] = message
         self.tell({**message, "kind": f"prove-{message['kind']}"})
 
     # Solving --------------------------------------------------------------------------------------
@@ -165,7 +175,8 @@ class Session:
             name: run for name, run in self.runs.items() if run.kept or run.state == "interrupted"
         }
         self._count += 1
-        name = f"{task['solver']}-{task['max_loss']:g}m-{self._count}"
+        several = "" if task["reports"] == 1 else f"-{task['reports']}-reports"
+        name = f"{task['solver']}-{task['max_loss']:g}m{several}-{self._count}"
         run = PageRun(name, self.folder / "runs" / name, {**task, "kind": "solve", "resume": False})
         self.runs[name] = run
         await self._begin(run)

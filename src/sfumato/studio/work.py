@@ -110,6 +110,7 @@ def solve_task(task: dict[str, Any], tell: Tell) -> None:
         max_loss=task["max_loss"],
         cell_m=task["cell_m"],
         objective=objective_named(task["objective"], train.secrets),
+        reports=task["reports"],
     )
     out = Path(task["out"])
     assert isinstance(train, Samples)  # the page brings check-ins

@@ -87,12 +87,14 @@ def linked_trade_off(
     loss: Loss = euclidean,
     time_limit: float | None = None,
     progress: Callable[[str], None] = lambda text: None,
+    watch: Callable[[LinkedTradeOff], None] = lambda found: None,
 ) -> LinkedTradeOff:
     """Solve at each budget for each number of reports; `first` and `last` are in the unit of
     `loss`, `gap` is of overlaps and, as a share, of the endless budget, which is one of the budgets
     where it lies between them.
 
-    After `time_limit` seconds the budgets that are left are left out.
+    After `time_limit` seconds the budgets that are left are left out.  `watch` is given what is
+    known after each budget.
     """
     check_range(data, first, last)
     deadline = Deadline.after(time_limit)
@@ -101,32 +103,47 @@ def linked_trade_off(
     problem.check_feasible()
     one_law, endless = None, None
     if ENDLESS in counts:
-        progress("the loss from which on linking is useless")
-        one_law = equal_laws(problem, gap=gap, deadline=deadline)
+        about = "the loss from which on linking is useless"
+        progress(about)
+        one_law = equal_laws(
+            problem, gap=gap, deadline=deadline, progress=lambda news: progress(f"{about}: {news}")
+        )
         own = replace(problem, max_loss=None)
         bound = bound_on_the_grid(own, Proof(own.report_places, one_law.scores, np.ones(1)))[0]
         endless = EndlessProved(one_law.loss, bound)
     found: list[LinkedPoint] = []
     blind = 1 - float(problem.joint.prior.max())
+
+    def so_far() -> LinkedTradeOff:
+        return LinkedTradeOff(problem, numbers, tuple(found), blind, endless)
+
     budgets = np.linspace(first, last, points)
     if one_law is not None and first < one_law.loss < last:
         budgets = np.union1d(budgets, one_law.loss)
-    for budget in budgets:
+    for number, budget in enumerate(budgets, 1):
         if deadline.passed and found:
             break
         if one_law is not None and one_law.loss <= budget:
             told_nothing = (Estimate.exact(blind),) * len(numbers)
             found.append(LinkedPoint(float(budget), told_nothing, 1.0, 1.0))
+            watch(so_far())
             continue
-        progress(f"{len(numbers)} mechanisms at {budget:g} {traits_of(loss).unit}")
-        asked = replace(problem, max_loss=float(budget))
-        point = _point(asked, numbers, gap=gap, deadline=deadline)
+        asked, where = (
+            replace(problem, max_loss=float(budget)),
+            f"budget {number} of {len(budgets)}",
+        )
+
+        def tell(news: str, where: str = where) -> None:
+            progress(f"{where}: {news}")
+
+        point = _point(asked, numbers, gap=gap, deadline=deadline, progress=tell)
         if found:  # what keeps a smaller budget keeps this one
             pairs = zip(found[-1].bayes_errors, point.bayes_errors, strict=True)
             best = tuple(max(pair, key=lambda error: error.value) for pair in pairs)
             point = replace(point, bayes_errors=best)
         found.append(point)
-    return LinkedTradeOff(problem, numbers, tuple(found), blind, endless)
+        watch(so_far())
+    return so_far()
 
 
 def _point(
@@ -135,13 +152,16 @@ def _point(
     *,
     gap: float,
     deadline: Deadline,
+    progress: Callable[[str], None],
 ) -> LinkedPoint:
     """All numbers of reports at one budget: every law that is found is tried for each."""
     assert asked.max_loss is not None
     task = program_of(asked)
+    progress("the largest least overlap")
     least = best_within(asked, gap=gap, deadline=deadline)
     proof = Proof(asked.report_places, least.scores, least.multipliers, least.pair_weights)
     bound = bound_on_the_grid(asked, proof)[0]  # by the checker, not the solver
+    progress("the best law for one report")
     alone = best_within(
         replace(asked, reports=1, objective=BAYES),
         gap=gap,
@@ -149,9 +169,11 @@ def _point(
         first_reports=least.reports,
     )
     several = tuple(count for count in counts if count > 1)
-    laws = [*laws_for(task, several, [least], gap=gap, deadline=deadline), alone]
+    made = laws_for(task, several, [least], gap=gap, deadline=deadline, progress=progress)
+    laws = [*made, alone]
     tables: list[Joint] = [seen(task, law) for law in laws]
     overlap = 1 - least.leakage
+    progress(f"Bayes errors of {len(laws)} laws")
     errors = [linked_bayes_error(table, counts) for table in tables] if counts else []
     best = tuple(
         max((of_law[at] for of_law in errors), key=lambda error: error.value)

@@ -2,7 +2,7 @@
 asked for."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from sfumato.data.plane import Plane
 from sfumato.data.read import numbers, read_checkins, read_table
 from sfumato.data.recipe import Recipe
 from sfumato.data.samples import Samples
+from sfumato.data.traces import read_traces
 from sfumato.errors import DataError, FileError, ProblemError, arg
 from sfumato.measure.exact import g_vulnerability
 from sfumato.measure.gains import named
@@ -40,6 +41,7 @@ from sfumato.solver.problem import CELL_M
 from sfumato.study.folder import Run, load_run
 from sfumato.study.leave_one_out import LeftOutUser, leave_one_out
 from sfumato.study.question import loss_of, problem_of, seed_of, solver_of
+from sfumato.study.traces import TracesFound, check_traces, measure_traces
 
 ATTACKS = ("cells", "neighbours", "neural")
 TRAINING, TEST = "training data", "test data"
@@ -56,18 +58,33 @@ class Extras:
 
     `attacks` are adversaries to train; `gain` names a g-vulnerability.  Of a run alone:
     `reports_per_user`, how many reports of one user an adversary sees (empty for none), with
-    `sticky_cell_m`, the cell within which a report is kept; `leave_one_out`, solve again without
-    each user, with `keep`, a folder for those runs.
+    `sticky_cell_m`, the cell within which a report is kept; `traces`, a file of traces to be found,
+    with its columns `trace`, `time` and `split` (`sfumato.data.traces`); `leave_one_out`, solve
+    again without each user, with `keep`, a folder for those runs.
     """
 
     attacks: tuple[str, ...] = ()
     gain: str | None = None
     reports_per_user: tuple[int, ...] = ()
     sticky_cell_m: float | None = None
+    traces: Path | None = None
+    trace: str | None = None
+    time: str | None = None
+    split: str | None = None
     leave_one_out: bool = False
     keep: Path | None = None
 
     def __post_init__(self) -> None:
+        if (self.traces is None) != (self.trace is None):
+            raise ProblemError(
+                f"{arg('traces')} is a file of traces and {arg('trace')} its column that says which"
+                " rows belong together; give both or neither"
+            )
+        if self.traces is None and (self.time is not None or self.split is not None):
+            raise ProblemError(
+                f"{arg('time')} and {arg('split')} are columns of a file of traces; they go with"
+                f" {arg('traces')}"
+            )
         if self.sticky_cell_m is not None and not self.reports_per_user:
             raise ProblemError(
                 f"{arg('sticky_cell_m')} says what a place is for repeated reports; it goes with"
@@ -87,7 +104,7 @@ class Extras:
     @property
     def of_a_run(self) -> bool:
         """Whether something was asked for that only a run can answer."""
-        return bool(self.reports_per_user) or self.leave_one_out
+        return bool(self.reports_per_user) or self.leave_one_out or self.traces is not None
 
 
 NOTHING_MORE = Extras()
@@ -130,6 +147,7 @@ class Measured(InNotebooks):
     membership: Membership | None = None
     membership_of_certificate: Membership | None = None
     repeated: Mapping[str, Repeated] = field(default_factory=dict)
+    traces: TracesFound | None = None
     left_out: tuple[LeftOutUser, ...] = ()
 
     def __str__(self) -> str:
@@ -173,6 +191,8 @@ class Measured(InNotebooks):
             document["membership_of_certificate"] = self.membership_of_certificate.as_dict()
         if self.repeated:
             document["repeated"] = {name: many.as_dict() for name, many in self.repeated.items()}
+        if self.traces is not None:
+            document["traces"] = self.traces.as_dict()
         if self.left_out:
             document["left_out"] = [user.as_dict() for user in self.left_out]
         return document
@@ -204,18 +224,35 @@ def measure(
     draws = _HITS if hits is None else hits
     columns: dict[str, Any] = {"secret": secret, "lat": lat, "lon": lon}
     if target.is_dir():
-        if data is None and any(columns.values()):
+        if data is None and extras.traces is None and any(columns.values()):
             raise ProblemError(
-                f"{arg('secret')}, {arg('lat')} and {arg('lon')} are for a file of reports or for"
-                f" {arg('data')}; a run knows its own columns"
+                f"{arg('secret')}, {arg('lat')} and {arg('lon')} are for a file of reports, for"
+                f" {arg('data')} or for {arg('traces')}; a run knows its own columns"
             )
         run = load_run(target)
-        first, test = data_of(run, source=data, **columns)
-        return _of_run(run, first, test, data is None, cell_m, cells, draws, seed, extras, progress)
+        traces = None
+        if extras.traces is not None and extras.trace is not None:
+            traces = read_traces(
+                extras.traces,
+                trace=extras.trace,
+                time=extras.time,
+                split=extras.split,
+                plane=run.record.data.plane,
+                **columns,
+            )
+            check_traces(run, traces)
+        first, test = data_of(run, source=data, **({} if data is None else columns))
+        found = _of_run(
+            run, first, test, data is None, cell_m, cells, draws, seed, extras, progress
+        )
+        if traces is None:
+            return found
+        tell = progress or (lambda text: None)
+        return replace(found, traces=measure_traces(run, traces, seed=seed, progress=tell))
     if extras.of_a_run:
         raise ProblemError(
-            f"{target.name} holds reports; repeated reports and users left out are measured of a"
-            " run, whose law is known"
+            f"{target.name} holds reports; repeated reports, traces and users left out are measured"
+            " of a run, whose law is known"
         )
     side = CELL_M if cell_m is None and cells is None else cell_m
     if data is not None:

@@ -363,12 +363,14 @@ def _half_width(cost: np.ndarray, confidence: float) -> float:
 
 
 def _stacked(trees: Sequence[Tree]) -> Tree:
-    stacked: Tree = jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
+    stacked: Tree = jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves)), *trees)
     return stacked
 
 
 def _unstacked(state: State) -> list[State]:
-    return [jax.tree.map(lambda leaf, row=row: leaf[row], state) for row in range(FOLDS)]
+    leaves, tree = jax.tree.flatten(jax.device_get(state))
+    parts = ([jnp.asarray(leaf[row]) for leaf in leaves] for row in range(FOLDS))
+    return [jax.tree.unflatten(tree, part) for part in parts]
 
 
 def _padded(data: TrainingData, truths: int, gaps: int) -> TrainingData:

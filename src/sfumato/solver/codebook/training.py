@@ -98,7 +98,7 @@ class CodebookTraining:
             config=self.config,
             steps=self.part_steps,
         )
-        if not all(bool(jnp.all(jnp.isfinite(leaf))) for leaf in jax.tree.leaves(state)):
+        if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(jax.device_get(state))):
             raise ProblemError(
                 f"learning ran into numbers that are not finite at {end:.0%}; lower the rate or"
                 " raise the budget"

@@ -41,7 +41,7 @@ def best_for(
         starts.append(
             generate_columns(single, gap=gap, first_reports=least.reports, deadline=deadline)
         )
-    tried = laws_for(task, (count,), starts, gap=gap, deadline=deadline)
+    tried = laws_for(task, (count,), starts, gap=gap, deadline=deadline, progress=progress)
     errors = [linked_bayes_error(seen(task, law), (count,))[0].value for law in tried]
     best = int(np.argmax(errors))
     progress(f"{len(tried)} laws for {count} reports: Bayes error {errors[best]:.4f}")
@@ -55,6 +55,7 @@ def laws_for(
     *,
     gap: float,
     deadline: Deadline = NEVER,
+    progress: Callable[[str], None] = silent,
 ) -> list[Optimum]:
     """The starts, and the laws that tangents lead to from each, for each number of reports.
 
@@ -71,8 +72,10 @@ def laws_for(
             tried.append(
                 generate_columns(even, gap=gap, first_reports=starts[0].reports, deadline=deadline)
             )
-    for start in tuple(tried):
+    starts = tuple(tried)
+    for number, start in enumerate(starts, 1):
         for count in counts:
+            progress(f"laws for {count} reports, from start {number} of {len(starts)}")
             chain, weights = [start], np.zeros(len(first))
             while len(chain) <= _TANGENTS and not deadline.passed:
                 weights, before = _tangent(task, chain[-1], count), weights

@@ -2,7 +2,7 @@
 
 import { ask, discard, enter, fetchPoints, listen, takeUp, unpack } from "./api.js";
 import { html, render, useEffect, useRef, useState } from "./html.js";
-import { ThemeButton } from "./parts.js";
+import { ThemeButton, nameOf } from "./parts.js";
 import { DataPanel } from "./panel-data.js";
 import { SolvePanel } from "./panel-solve.js";
 import { ComparePanel } from "./panel-compare.js";
@@ -16,10 +16,10 @@ const PANELS = [
   ["attack", "Attack", AttackPanel],
   ["download", "Take away", DownloadPanel],
 ];
-const NOTHING = { data: null, points: null, curves: {}, proved: null, refined: null, refining: false, runs: [], live: null, comparison: null, comparing: false, look: null, looking: null, game: null, queue: [], keeping: false };
+const NOTHING = { data: null, points: null, curves: {}, proved: null, refined: null, refining: false, linking: false, runs: [], live: null, comparison: null, comparing: false, look: null, looking: null, game: null, queue: [], keeping: false };
 
 function App() {
-  const [state, setState] = useState({ ...NOTHING, entered: null, solvers: [], panel: "data", error: "", said: "", lost: false, budget: "", form: { solver: "", objective: "bayes", cell_m: "25", seed: "0", time_limit: "" } });
+  const [state, setState] = useState({ ...NOTHING, entered: null, solvers: [], panel: "data", error: "", said: "", lost: false, budget: "", form: { solver: "", objective: "bayes", reports: 1, cell_m: "25", seed: "0", time_limit: "" } });
   const now = useRef(state);
   now.current = state;
   const [, redraw] = useState(0);
@@ -71,7 +71,7 @@ function App() {
     now,
     async solve(asked) {
       const run = await attempt(() => ask("solve", asked));
-      if (run) update((old) => ({ live: { run, records: [], cloud: null }, runs: [...old.runs.filter((one) => one.kept || one.state === "interrupted"), run], said: `${run.solver} is at work on ${run.max_loss} m.` }));
+      if (run) update((old) => ({ live: { run, records: [], cloud: null }, runs: [...old.runs.filter((one) => one.kept || one.state === "interrupted"), run], said: `${nameOf(run)}: at work.` }));
       return run;
     },
     async keep(id, kept = true) {
@@ -127,7 +127,8 @@ function hear(event, now, update, actions) {
   if (event.kind === "prove-curve") update((old) => ({ curves: { ...old.curves, [event.objective]: event } }));
   else if (event.kind === "prove-proved") update({ proved: event.cell_m });
   else if (event.kind === "prove-refined") update({ refined: event, refining: false });
-  else if (event.kind === "prove-failed") update({ refining: false, curves: {}, error: sentence(`The frontier was not proved: ${event.error}`) });
+  else if (event.kind === "prove-linked") update((old) => ({ curves: { ...old.curves, linked: event }, linking: !event.done }));
+  else if (event.kind === "prove-failed") update({ refining: false, linking: false, curves: {}, error: sentence(`The frontier was not proved: ${event.error}`) });
   else if (event.kind === "solve-round" && live) {
     update({ live: { ...live, records: [...live.records, event.record], cloud: event.cloud ? unpack(event.cloud) : live.cloud } });
   } else if (event.kind === "solve-done") {

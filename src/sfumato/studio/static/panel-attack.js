@@ -2,7 +2,7 @@
 
 import { ask } from "./api.js";
 import { html, useEffect, useMemo, useState } from "./html.js";
-import { Bars, Chart2D, Select, Swatch } from "./parts.js";
+import { Bars, Chart2D, Select, Swatch, nameOf } from "./parts.js";
 
 export function AttackPanel({ state, actions }) {
   const { data, game } = state;
@@ -43,7 +43,7 @@ export function AttackPanel({ state, actions }) {
     <section class="side" aria-label="Attack yourself">
       <h2>Attack yourself</h2>
       ${!game && html`<p>A check-in is drawn, the mechanism makes a report of it, and you see only the report. Who sent it? Twenty rounds. Beside your score stands the best that any adversary can expect.</p>`}
-      ${(!game || over) && html`<${Select} id="against" label="Against" value=${chosen || runs.at(-1).id} options=${runs.map((one) => [one.id, `${one.solver}, ${one.max_loss} m`])} onChange=${choose} />
+      ${(!game || over) && html`<${Select} id="against" label="Against" value=${chosen || runs.at(-1).id} options=${runs.map((one) => [one.id, nameOf(one)])} onChange=${choose} />
         <div class="row"><button type="button" class="main" onClick=${begin}>${game ? "Play again" : "Begin"}</button></div>`}
       ${game && html`<p class="score" id="score">Round <strong>${Math.min(game.round + (verdict ? 0 : 1), game.rounds)}</strong> of ${game.rounds} against ${run?.solver}. You: <strong>${game.score}</strong> right. The best adversary on the same reports: <strong>${game.best_score}</strong>.</p>`}
       ${game && !verdict && html`<div class="guesses" role="group" aria-label="Who sent this report?">

@@ -3,7 +3,7 @@
 import { ask, unpack } from "./api.js";
 import { fanOut, stepOf } from "./fan.js";
 import { html, useEffect, useMemo, useRef, useState } from "./html.js";
-import { Bars, Chart2D, Legend, metres, percent } from "./parts.js";
+import { Bars, Chart2D, Legend, metres, nameOf, percent } from "./parts.js";
 
 const BASELINES = ["laplace", "coin", "exact"];
 
@@ -77,7 +77,7 @@ function RunMap({ run, state, sample, setSample, pick, drop, cloud }) {
   const reports = useMemo(() => (cloud ? fanOut({ ...unpack(cloud), user: state.cloud.user }, stepOf(bounds)) : null), [cloud]);
   const faint = useMemo(() => ({ ...state.cloud, faint: 0.25 }), [state.cloud]);
   return html`<article class="run" aria-label="${run.solver} at ${run.max_loss} m">
-    <h3>${run.solver} <small>${run.max_loss} m${run.objective === "bayes" ? "" : `, ${run.objective}`}</small><button type="button" class="plain" aria-label="Remove ${run.id}" onClick=${drop}>✕</button></h3>
+    <h3>${run.solver} <small>${run.max_loss} m${run.objective === "bayes" ? "" : `, ${run.objective}`}${(run.reports ?? 1) === 1 ? "" : `, ${run.reports} reports`}</small><button type="button" class="plain" aria-label="Remove ${run.id}" onClick=${drop}>✕</button></h3>
     <${Chart2D} label="Reports of ${run.solver}" bounds=${bounds} points=${seen ? null : reports} ghost=${seen ? faint : null} heat=${heat} marks=${marks} plane=${data.plane} tiles=${state.entered?.tiles} onPick=${pick} size=${0.75} />
     ${seen && html`<div class="belief">
       <p>${seen.loss === null ? "" : `This check-in: ${metres(seen.loss)} off on average. `}Ten reports were drawn; after report${" "}
@@ -98,14 +98,14 @@ function Figures({ rows, runs, on }) {
   return html`<div class="scroll"><table id="figures">
     <caption>On ${on.name}: ${on.rows.toLocaleString("en")} check-ins of ${on.users.length} users. ↑ higher is more private, ↓ lower is. ≈ estimated from samples, otherwise computed. <span class="nowrap">! over its budget on this data.</span>${toCome && " To come: with 95% intervals, cross-fitted on training data or, marked h, measured on held-out check-ins."}</caption>
     <thead><tr><th scope="col">mechanism</th>${toCome && html`<th scope="col">to come: loss, m</th><th scope="col">to come: Bayes error ↑</th>`}<th scope="col">loss, m</th><th scope="col">Bayes error ↑</th><th scope="col">information, bits ↓</th><th scope="col">exposed ↓</th><th scope="col">worst report ↓</th><th scope="col">learnt error ↑</th><th scope="col">gap ↓</th></tr></thead>
-    <tbody>${rows.map((row, at) => html`<tr key=${runs[at].id}><th scope="row">${runs[at].solver}, ${runs[at].max_loss} m</th>
+    <tbody>${rows.map((row, at) => html`<tr key=${runs[at].id}><th scope="row">${nameOf(runs[at])}</th>
       ${toCome && (row.to_come ? html`<td class=${overToCome(row) ? "over" : ""}>${within(row.to_come.loss, 1)}${overToCome(row) ? " !" : ""}${row.to_come.folds ? "" : " h"}</td><td>${within(row.to_come.bayes_error, 3)}</td>` : html`<td>–</td><td>–</td>`)}
       <td class=${over(row) ? "over" : ""}>${about(row.loss, 1)}${over(row) ? " !" : ""}</td><td>${about(row.bayes_error, 3)}</td><td>${about(row.information_bits, 3)}</td>
       <td>${percent(row.exposed, 1)}</td><td>${percent(row.worst_report)}</td><td>${row.learnt_error ? about(row.learnt_error, 3) : "–"}</td><td>${gap(row) === null || gap(row) === undefined ? "–" : gap(row).toFixed(4)}</td></tr>`)}</tbody>
   </table></div>
   <div class="scroll"><table id="users">
     <caption>Each user: loss in metres, and how often the best guess misses them.</caption>
-    <thead><tr><th scope="col">user</th>${rows.map((row, at) => html`<th scope="col" key=${runs[at].id}>${runs[at].solver}, ${runs[at].max_loss} m</th>`)}</tr></thead>
+    <thead><tr><th scope="col">user</th>${rows.map((row, at) => html`<th scope="col" key=${runs[at].id}>${nameOf(runs[at])}</th>`)}</tr></thead>
     <tbody>${rows[0].per_user.slice(0, 40).map((user, who) => html`<tr key=${user.user}><th scope="row">${user.user}</th>${rows.map((row, at) => html`<td key=${runs[at].id}>${row.per_user[who].loss.toFixed(1)} m, ${percent(row.per_user[who].error)}</td>`)}</tr>`)}</tbody>
   </table></div>`;
 }

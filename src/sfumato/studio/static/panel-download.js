@@ -2,7 +2,7 @@
 
 import { ask, fileAddress } from "./api.js";
 import { html, useEffect, useState } from "./html.js";
-import { Select } from "./parts.js";
+import { Select, nameOf } from "./parts.js";
 
 export function DownloadPanel({ state, actions }) {
   const runs = state.runs.filter((run) => run.solution);
@@ -34,7 +34,7 @@ export function DownloadPanel({ state, actions }) {
   };
   return html`<section class="wide take" aria-label="Take it away">
     <h2>Take it away</h2>
-    <${Select} id="which" label="Run" value=${chosen} options=${runs.map((one) => [one.id, `${one.solver}, ${one.max_loss} m${one.kept ? "" : " (not kept)"}`])} onChange=${choose} />
+    <${Select} id="which" label="Run" value=${chosen} options=${runs.map((one) => [one.id, `${nameOf(one)}${one.kept ? "" : " (not kept)"}`])} onChange=${choose} />
     ${offer && html`<ul class="cards">
       <li><h3>Report</h3><p>What was compared, figures and pictures, in one HTML file for people. It contains true locations.</p>
         ${offer.report ? html`<a class="button" href=${fileAddress(chosen, "report.html")} download="report.html">Download report.html</a>` : html`<button type="button" onClick=${report}>Compare it first</button>`}</li>

@@ -3,7 +3,8 @@
 import { ask } from "./api.js";
 import { fanOut, stepOf as stepOfFrame } from "./fan.js";
 import { html, useEffect, useMemo, useRef, useState } from "./html.js";
-import { Chart2D, Legend, Lines, NumberField, Select, metres, numberIn, percent } from "./parts.js";
+import { LinkedChart, LinkedProved, ReportsSlider, reportsInWords } from "./linked.js";
+import { Chart2D, Legend, Lines, NumberField, Select, metres, nameOf, numberIn, percent } from "./parts.js";
 import { progressOf, released } from "./progress.js";
 import { bestKnown } from "./proof.js";
 
@@ -29,6 +30,12 @@ export function SolvePanel({ state, actions }) {
     clearTimeout(rest.current);
     rest.current = setTimeout(refine, REST_MS);
   };
+  const choose = (reports) => {
+    setForm({ reports });
+    if (reports === 1 || !data.provable || curves.linked?.done || state.linking) return;
+    actions.update({ linking: true });
+    ask("link").catch(() => actions.update({ linking: false }));
+  };
   useEffect(() => {
     if (data && state.proved && !state.refined) refine();
     return () => clearTimeout(rest.current);
@@ -46,7 +53,8 @@ export function SolvePanel({ state, actions }) {
   const running = live && live.run.state === "running";
   const learned = released(live?.records ?? []);
   const solver = state.solvers.find((one) => one.name === form.solver);
-  const start = () => actions.solve({ solver: form.solver, objective: form.objective, max_loss: metresNow, cell_m: cellM, seed: numberIn(form.seed), time_limit: numberIn(form.time_limit) });
+  const several = form.reports !== 1;
+  const start = () => actions.solve({ solver: form.solver, objective: several ? "bayes" : form.objective, reports: form.reports, max_loss: metresNow, cell_m: cellM, seed: numberIn(form.seed), time_limit: numberIn(form.time_limit) });
   const stop = () => {
     actions.attempt(() => ask("stop"));
     actions.update({ said: "Stopping …" });
@@ -70,6 +78,11 @@ export function SolvePanel({ state, actions }) {
         <input type="range" id="budget" aria-label="Budget in metres" min=${curve ? curve.budgets[0] : 1} max=${curve ? curve.budgets.at(-1) : Math.ceil(data.most_budget)} step=${curve ? stepOf(curve) : "any"} value=${usable ? metresNow : 0} aria-valuetext="${metresNow} metres" onInput=${(event) => move(String(+(+event.target.value).toPrecision(6)))} />
         <${NumberField} id="budget-number" label="Metres" value=${budget} onChange=${move} />
       </div>
+      <p class="quiet">How many reports of one user are seen together?</p>
+      <${ReportsSlider} reports=${form.reports} onChange=${choose} disabled=${running} />
+      ${several && data.provable && html`<${LinkedProved} linked=${curves.linked} reports=${form.reports} budget=${metresNow} checkins=${data.train} />`}
+      ${several && curves.linked?.points?.length > 0 && html`<${LinkedChart} linked=${curves.linked} reports=${form.reports} budget=${usable ? metresNow : undefined} blind=${data.blind_error} />`}
+      ${several && html`<p class="quiet">For one report:</p>`}
       ${data.provable ? html`<${Proved} bayes=${bayes} information=${information} refining=${refining} refused=${state.refined?.error && state.refined.max_loss === metresNow ? state.refined.error : null} waiting=${!curve} below=${curve && usable && metresNow < curve.budgets[0] ? curve : null} />` : html`<p class="quiet">The frontier is proved for up to ${data.most_places.toLocaleString("en")} different places; this data has ${data.places.toLocaleString("en")}. Choose a smaller region, or fewer check-ins to learn from, under Data.</p>`}
       ${curve && html`<${Lines} title="The proven frontier: best possible Bayes error at each budget" xLabel="budget, m" yLabel="Bayes error ↑" at=${usable ? metresNow : undefined}
         series=${[{ name: "no mechanism above (proved)", x: curve.budgets, y: curve.bound, look: "bound" }, { name: "reached", x: curve.budgets, y: curve.reached, look: "reached" }, ...dots(state)]}
@@ -78,7 +91,7 @@ export function SolvePanel({ state, actions }) {
       <h2>Solver</h2>
       <div class="row two">
         <${Select} id="solver" label="Solver" value=${form.solver} options=${state.solvers.map((one) => [one.name, one.name])} onChange=${(word) => setForm({ solver: word })} disabled=${running} />
-        <${Select} id="objective" label="Keep small" value=${form.objective} options=${objectives(data)} onChange=${(word) => setForm({ objective: word })} disabled=${running} />
+        <${Select} id="objective" label="Keep small" value=${several ? "linked" : form.objective} options=${several ? [["linked", `what ${reportsInWords(form.reports)} tell together`]] : objectives(data)} onChange=${(word) => setForm({ objective: word })} disabled=${running || several} />
       </div>
       <p class="quiet">${solver?.words}</p>
       <div class="row three">
@@ -122,10 +135,10 @@ function Live({ live, running, kept, go }) {
   const found = run.solution;
   return html`<div class="live">
     <h2>${running ? "At work" : "Result"}</h2>
-    ${running && html`<p><progress aria-label="The solver is at work" value=${share}></progress> ${run.solver} at ${run.max_loss} m${words && `, ${words}`}, ${seconds} s</p>`}
+    ${running && html`<p><progress aria-label="The solver is at work" value=${share}></progress> ${nameOf(run)}${words && `, ${words}`}, ${seconds} s</p>`}
     ${found?.to_come && !running && html`<${ToCome} outlook=${found.to_come} note=${found.to_come_note} budget=${run.max_loss} />`}
     ${found && !running && (found.warnings ?? []).map((sentence) => html`<p class="over" role="alert" key=${sentence}>${sentence}</p>`)}
-    ${found && !running && html`<p id="result">On training data: loss ${metres(found.loss.value)} of ${metres(run.max_loss)}; Bayes error <strong>${found.bayes_error.value.toFixed(3)}</strong>${found.bayes_error.kind === "exact" ? "" : " (estimated)"}; information ${found.information_bits.value.toFixed(3)} bits; ${found.seconds.toFixed(1)} s.</p><p class="quiet">${(found.warnings ?? []).reduce((said, sentence) => said.replace(sentence, ""), run.said)}</p>`}
+    ${found && !running && html`<p id="result">On training data: loss ${metres(found.loss.value)} of ${metres(run.max_loss)}; Bayes error <strong>${found.bayes_error.value.toFixed(3)}</strong>${found.bayes_error.kind === "exact" ? "" : " (estimated)"}; information ${found.information_bits.value.toFixed(3)} bits; ${found.seconds.toFixed(1)} s.</p>${found.linked && html`<p id="result-linked">${reportsInWords(found.linked.reports)} seen together: Bayes error <strong>${found.linked.bayes_error.kind === "exact" ? "" : "≈"}${found.linked.bayes_error.value.toFixed(3)}</strong>; least overlap of two users ${found.linked.overlap.toFixed(3)}.</p>`}<p class="quiet">${(found.warnings ?? []).reduce((said, sentence) => said.replace(sentence, ""), run.said)}</p>`}
     ${kept && html`<button type="button" class="go" onClick=${go}>Next: compare →</button>`}
   </div>`;
 }
@@ -161,7 +174,7 @@ function Curves({ run, records, bayes }) {
 function dots(state) {
   return state.runs
     .filter((run) => run.solution)
-    .map((run) => ({ name: `${run.solver}, ${run.max_loss} m`, look: "dot", x: [run.solution.loss.value], y: [run.solution.bayes_error.value] }));
+    .map((run) => ({ name: nameOf(run), look: "dot", x: [run.solution.loss.value], y: [run.solution.bayes_error.value] }));
 }
 
 function stepOf(curve) {

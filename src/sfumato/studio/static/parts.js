@@ -62,6 +62,11 @@ export function Bars({ users, values, sender, label }) {
   </ul>`;
 }
 
+/** A run in a few words: "exact, 120 m", "codebook, 300 m, 10 reports". */
+export function nameOf(run) {
+  return `${run.solver}, ${run.max_loss} m${(run.reports ?? 1) === 1 ? "" : `, ${run.reports} reports`}`;
+}
+
 export function percent(value, digits = 0) {
   return `${(100 * value).toFixed(digits)} %`;
 }
@@ -100,10 +105,10 @@ export function numberIn(text) {
 
 const [WIDE, TALL, LEFT, BOTTOM] = [360, 190, 54, 32];
 
-/** Lines over one horizontal axis, as SVG. `series`: {name, x, y, look, dots}; `across`: {value, name} levels; `at`: a place on the x axis. */
-export function Lines({ title, xLabel, yLabel, series, across = [], at, summary }) {
+/** Lines over one horizontal axis, as SVG. `series`: {name, x, y, look, dots}; `across`: {value, name} levels; `marks`: {value, name} on the x axis; `at`: a place on it. */
+export function Lines({ title, xLabel, yLabel, series, across = [], marks = [], at, summary }) {
   const drawn = series.filter((one) => one.x.length);
-  const xs = drawn.flatMap((one) => one.x);
+  const xs = [...drawn.flatMap((one) => one.x), ...marks.map((one) => one.value)];
   const ys = [...drawn.flatMap((one) => one.y.filter(Number.isFinite)), ...across.map((one) => one.value)];
   if (!ys.length) return html`<figure class="chart"><figcaption>${title}</figcaption><p class="quiet">Nothing to draw yet.</p></figure>`;
   const [x0, x1] = spread(xs.length ? xs : [0, 1], 0);
@@ -119,6 +124,7 @@ export function Lines({ title, xLabel, yLabel, series, across = [], at, summary 
       <text x=${(WIDE + LEFT) / 2} y=${TALL - 3} text-anchor="middle">${xLabel}</text>
       <text transform="translate(11 ${(TALL - BOTTOM) / 2}) rotate(-90)" text-anchor="middle">${yLabel}</text>
       ${across.map((one) => html`<g key=${one.name}><line class="level ${one.look ?? ""}" x1=${LEFT} x2=${WIDE - 8} y1=${py(one.value)} y2=${py(one.value)} /><text class="note" x=${WIDE - 10} y=${py(one.value) - 4} text-anchor="end">${one.name}</text></g>`)}
+      ${marks.map((one) => html`<g key=${one.name}><line class="mark" x1=${px(one.value)} x2=${px(one.value)} y1="8" y2=${TALL - BOTTOM} /><text class="note" x=${px(one.value) - 4} y=${TALL - BOTTOM - 6} text-anchor="end">${one.name}</text></g>`)}
       ${drawn.map((one) => html`<path key=${one.name} class="line ${one.look ?? ""}" d=${path(one)} />`)}
       ${at !== undefined && at >= x0 && at <= x1 && html`<line class="at" x1=${px(at)} x2=${px(at)} y1="8" y2=${TALL - BOTTOM} />`}
     </svg>

@@ -1,28 +1,26 @@
 """Where a report's chance comes from when somebody is protected: the operating system, or a key.
+And how reports are drawn with it.
 
 A keyed report is the same for the same user, cell and period.  Nothing is stored: the numbers are a
 keyed hash (BLAKE2b) of these three, so only who holds the key can tell what they will be.
 """
 
 import hashlib
-import hmac
-import os
-import stat
 import struct
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Protocol
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from sfumato.data.grid import STICKY_CELL_M, Grid
-from sfumato.errors import DataError, FileError
-from sfumato.files import clear_drafts, written_beside
+from sfumato.data.grid import STICKY_CELL_M, Grid, Region
+from sfumato.errors import DataError, FileError, arg
+from sfumato.mechanism.base import Mechanism
+from sfumato.mechanism.channel import Channel
 from sfumato.randomness import uniforms
 
 PERIODS = {"hour": 3600, "day": 86_400, "week": 7 * 86_400, "forever": None}
-_KEY_BYTES = 32
-_NAME_BYTES = 10  # of a pseudonym: two among a million users agree with a chance of 4e-13
+KEY_BYTES = 32
 _MOST_DRAWS = 8  # numbers that a hash of 64 bytes gives
 
 
@@ -62,7 +60,10 @@ class Chance(Protocol):
 
 @dataclass(frozen=True)
 class Secure:
-    """A new draw for each report, from the operating system."""
+    """A new draw for each report, from the operating system; with a seed the same call repeats,
+    for measuring alone."""
+
+    seed: int | None = None
 
     @property
     def asks_user(self) -> bool:
@@ -73,7 +74,7 @@ class Secure:
         return False
 
     def of(self, truth: np.ndarray, rows: Rows, draws: int) -> tuple[np.ndarray, np.ndarray]:
-        return truth, uniforms(len(truth), draws)
+        return truth, uniforms(len(truth), draws, seed=self.seed)
 
     def words(self) -> dict[str, object]:
         return {"randomness": "operating system, a new draw for each row"}
@@ -101,8 +102,8 @@ class Sticky:
             raise DataError(
                 f"the cell within which a report is kept must be above 0 metres; got {self.cell_m}"
             )
-        if len(self.key) != _KEY_BYTES:
-            raise FileError(f"a key is {_KEY_BYTES} bytes; got {len(self.key)}")
+        if len(self.key) != KEY_BYTES:
+            raise FileError(f"a key is {KEY_BYTES} bytes; got {len(self.key)}")
 
     @property
     def asks_user(self) -> bool:
@@ -120,11 +121,7 @@ class Sticky:
             )
         grid = Grid(cell_m=self.cell_m)
         cell = grid.index(truth)
-        length = PERIODS[self.period]
-        when = np.zeros(len(truth), dtype=np.int64)
-        if length is not None:
-            assert rows.seconds is not None
-            when = np.floor_divide(rows.seconds, length)
+        when = self.periods(rows, len(truth))
         who = np.full(len(truth), "") if rows.users is None else rows.users
         chance = np.empty((len(truth), max(draws, 1)))
         known: dict[tuple[str, int, int, int], np.ndarray] = {}
@@ -137,6 +134,18 @@ class Sticky:
                 found = known[line] = self._numbers(line)
             chance[row] = found[: chance.shape[1]]
         return grid.centre_of(cell), chance[:, :draws]
+
+    def periods(self, rows: Rows, count: int) -> np.ndarray:
+        """The number of each row's period; 0 where reports are kept forever."""
+        length = PERIODS[self.period]
+        if length is None:
+            return np.zeros(count, dtype=np.int64)
+        assert rows.seconds is not None
+        return np.asarray(np.floor_divide(rows.seconds, length))
+
+    def answered(self, truth: np.ndarray) -> np.ndarray:
+        """The middles of the truths' cells."""
+        return Grid(cell_m=self.cell_m).snap(truth)
 
     def _numbers(self, line: tuple[str, int, int, int]) -> np.ndarray:
         user, across, up, period = line
@@ -160,95 +169,84 @@ class Sticky:
         }
 
 
-@dataclass(frozen=True)
-class Pseudonym:
-    """New names for users: HMAC-SHA256 of the user and the period.
-
-    Only who holds the key can tell who it was, or which names of two periods are one user's.
-    """
-
-    key: bytes
-    period: str
-
-    def __post_init__(self) -> None:
-        if self.period not in PERIODS:
-            raise DataError(
-                f"a pseudonym is kept for one of {', '.join(PERIODS)}; got '{self.period}'"
-            )
-        if len(self.key) != _KEY_BYTES:
-            raise FileError(f"a key is {_KEY_BYTES} bytes; got {len(self.key)}")
-
-    @property
-    def asks_time(self) -> bool:
-        """Whether rows must say when."""
-        return PERIODS[self.period] is not None
-
-    def of(self, rows: "Rows") -> np.ndarray:
-        """The new name of each row's user."""
-        assert rows.users is not None
-        length = PERIODS[self.period]
-        when = np.zeros(len(rows.users), dtype=np.int64)
-        if length is not None:
-            assert rows.seconds is not None
-            when = np.floor_divide(rows.seconds, length)
-        pairs = list(zip(rows.users.tolist(), when.tolist(), strict=True))
-        known = {pair: self._name(*pair) for pair in set(pairs)}
-        return np.array([known[pair] for pair in pairs], dtype=object)
-
-    def _name(self, user: str, period: int) -> str:
-        text = f"sfumato pseudonym\0{self.period}\0{period}\0{user}"
-        digest = hmac.digest(self.key, text.encode("utf-8", "surrogateescape"), "sha256")
-        return digest[:_NAME_BYTES].hex()
-
-    def words(self) -> dict[str, object]:
-        """For a record."""
-        return {
-            "pseudonym": "HMAC-SHA256 of user and period",
-            "period": self.period,
-            "key_fingerprint": key_fingerprint(self.key),
-        }
-
-
 def key_fingerprint(key: bytes) -> str:
     """Tells two keys apart and gives neither away."""
     return hashlib.blake2b(b"", key=key, digest_size=8, person=b"sfumato key name").hexdigest()
 
 
-def read_or_make_key(path: Path) -> bytes:
-    """The key in a file; a file that is not there is made, readable by its owner alone, and never
-    overwritten."""
-    clear_drafts(path)
-    if path.exists():
-        return read_key(path)
-    key = os.urandom(_KEY_BYTES)
-    try:
-        with written_beside(path, replaces=False, private=True) as beside:
-            beside.write_text(key.hex() + "\n", encoding="ascii")
-    except FileError:
-        if path.exists():  # another process has made one meanwhile
-            return read_key(path)
-        raise
-    return key
+class Drawn(NamedTuple):
+    """Reports, in metres; the numbers that they were drawn with; and which truths the mechanism
+    does not answer (None for none), in whose place a known truth was."""
+
+    reports: np.ndarray
+    numbers: np.ndarray
+    new: np.ndarray | None
 
 
-def read_key(path: Path) -> bytes:
-    """The key in a file that others cannot read."""
-    try:
-        with path.open("rb") as source:
-            if stat.S_IMODE(os.fstat(source.fileno()).st_mode) & 0o077:
-                raise FileError(
-                    f"others can read the key file {path}; expected mode 600: run chmod 600 on it"
-                )
-            text = source.read(_KEY_BYTES * 2 + 2)
-    except OSError as error:
-        raise FileError(f"cannot read the key file {path}: {error.strerror}") from None
-    try:
-        key = bytes.fromhex(text.decode("ascii").strip())
-    except ValueError:
-        key = b""
-    if len(key) != _KEY_BYTES:
-        raise FileError(
-            f"{path} holds no key of ours; expected {_KEY_BYTES * 2} hexadecimal digits: name a new"
-            " file and one is made"
-        )
-    return key
+def draw(
+    mechanism: Mechanism,
+    truth: np.ndarray,
+    chance: Chance,
+    rows: Rows,
+    region: Region | None = None,
+) -> Drawn:
+    """Reports of truths (n, 2) in metres.  All that protects or measures a policy draws here.
+
+    `region` is where the middle of a cell is moved to when it lies outside.
+
+    >>> from sfumato.mechanism.simple import Identity
+    >>> truth, rows = np.array([[3.0, 4.0]]), Rows(users=np.array(["ann"]))
+    >>> draw(Identity(), truth, Sticky(bytes(32), "forever"), rows).reports.tolist()
+    [[12.5, 12.5]]
+    """
+    answered, numbers = chance.of(truth, rows, mechanism.draws)
+    if answered is not truth and region is not None:
+        answered = region.clamp(answered)  # the middle of a cell at the edge may lie outside
+    answered, new = _known(mechanism, answered)
+    reports = within_cap(mechanism, chance).report(answered, numbers)
+    _check_cap(mechanism, chance, truth, reports)
+    return Drawn(reports, numbers, new)
+
+
+def _known(mechanism: Mechanism, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """Truths that the mechanism answers, and which of those given it does not (None for none): a
+    known one stands in for each, so that arrays keep their length."""
+    if not isinstance(mechanism, Channel) or mechanism.answers_new:
+        return truth, None
+    new = ~mechanism.knows(truth)
+    return np.where(new[:, None], mechanism.truths[0], truth), new if new.any() else None
+
+
+def within_cap(mechanism: Mechanism, chance: Chance) -> Mechanism:
+    """A mechanism with a hard cap, tightened where the middle of a cell is answered: what is within
+    the rest from there is within the cap from all of the cell."""
+    cap = getattr(mechanism, "max_distance", None)
+    if cap is None or not isinstance(chance, Sticky):
+        return mechanism
+    left = cap - chance.cell_m / 2**0.5
+    if not left > 0:
+        raise _cap_refusal(cap, chance)
+    return _tightened(mechanism, left)
+
+
+@lru_cache(maxsize=4)
+def _tightened(mechanism: Mechanism, cap: float) -> Mechanism:
+    return replace(mechanism, max_distance=cap)  # type: ignore[type-var]
+
+
+def _check_cap(
+    mechanism: Mechanism, chance: Chance, truth: np.ndarray, reports: np.ndarray
+) -> None:
+    cap = getattr(mechanism, "max_distance", None)
+    if cap is None or not isinstance(chance, Sticky):
+        return
+    off = reports - truth
+    if np.any(np.hypot(off[:, 0], off[:, 1]) > cap * (1 + 1e-6)):
+        raise _cap_refusal(cap, chance)
+
+
+def _cap_refusal(cap: float, chance: Sticky) -> DataError:
+    return DataError(
+        f"reports kept for a cell of {chance.cell_m:g} m cannot all be within the run's cap of"
+        f" {cap:g} m; expected a cell well below that: make {arg('sticky_cell_m')} smaller"
+    )
