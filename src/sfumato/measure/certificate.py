@@ -204,7 +204,7 @@ class Certificate(InNotebooks):
         self._check(problem)
         many = problem.joint.sparse is not None or problem.joint.shape[0] > MANY_USERS
         if many and self.on_plane is not None:  # what holds on the plane stands for the grid
-            on_grid, cells = -np.inf, 0
+            on_grid, cells = -np.inf, _all_cells(problem) or 0
         else:
             on_grid, cells = bound_on_the_grid(problem, self.on_grid)
         plane = None

@@ -24,7 +24,7 @@ from sfumato.mechanism.loss import traits_of
 from sfumato.render.endings import linked_sentence, proof_sentence, warnings_in
 from sfumato.render.names import printable
 from sfumato.solver.problem import Problem
-from sfumato.study.certify import Certified, Gap
+from sfumato.study.certify import Certified, Gap, Relative
 from sfumato.study.compare import Compared, Comparison
 from sfumato.study.leave_one_out import LeftOutUser, user_of
 from sfumato.study.linked import LinkedTradeOff
@@ -328,7 +328,23 @@ def proved_text(gap: Gap, problem: Problem) -> str:
         return f"{leaks}; {NOTHING_PROVED} of how little a mechanism can leak."
     return (
         f"{leaks}; no mechanism on this grid within the budgets leaks less than"
-        f" {max(gap.bounds.grid, 0.0):.4f} (proved)."
+        f" {max(gap.bounds.grid, 0.0):.4f} (proved).{relative_text(gap.relative)}"
+    )
+
+
+def relative_text(found: Relative | None) -> str:
+    """The vulnerability beside the blind guess, a further sentence; nothing where users are few.
+
+    >>> relative_text(Relative(4.0, 2.0))
+    ' The best guess is right 4.0 times as often as a blind one (2.00 bits); with any mechanism\
+ within the budgets at least 2.0 times: 2.00 times the proven least.'
+    """
+    if found is None:
+        return ""
+    return (
+        f" The best guess is right {found.times:.1f} times as often as a blind one"
+        f" ({found.bits:.2f} bits); with any mechanism within the budgets at least"
+        f" {found.least_times:.1f} times: {found.of_least:.2f} times the proven least."
     )
 
 
@@ -676,7 +692,7 @@ def certified_text(certified: Certified) -> str:
     if plane is not None:
         text += f"; anywhere on the plane, less than {max(plane, 0.0):.4f}{unit}"
         gaps += f" / {gap.leakage - plane:.4f}"
-    text += f"; gap {gaps}."
+    text += f"; gap {gaps}.{relative_text(gap.relative)}"
     if gap.bounds.all_cells is not None and gap.bounds.cells < gap.bounds.all_cells:
         text += (
             f" Of the grid's {gap.bounds.all_cells} cells the {gap.bounds.cells} about the truths'"

@@ -2,27 +2,29 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import isfinite
+from math import isfinite, log2
 from pathlib import Path
 from typing import Any
 
 from sfumato import show
 from sfumato.data.categories import CategoricalData
+from sfumato.data.joint import Joint
 from sfumato.data.recipe import Recipe
-from sfumato.data.samples import Samples
+from sfumato.data.samples import MANY_USERS, Samples
 from sfumato.errors import DataError, ProblemError, arg
 from sfumato.measure.certificate import Bounds, Certificate, load_certificate, refuse_above
 from sfumato.measure.objective import blind_leakage
 from sfumato.mechanism.law import Law
 from sfumato.mechanism.loss import traits_of
-from sfumato.solver.exact import Exact
-from sfumato.solver.outcome import Conditions, Progress, Proving
+from sfumato.solver.exact import FULL_GAP, Exact, certificate_for
+from sfumato.solver.outcome import Conditions, Progress, Proving, proof_line
 from sfumato.solver.problem import Problem
 from sfumato.study.folder import CERTIFICATE, RECORD, Run, load_run
 from sfumato.study.question import problem_of
 from sfumato.study.solution import Solution
 
 _SLACK = 1e-9
+_FEW_USERS = 20  # beyond it figures relative to the blind guess are given as well
 _ROUNDING = 1e-6  # of a budget
 _UNFINISHED = {Proving.QUICK.value, Proving.TIME_LIMIT.value, Proving.STOPPED.value}
 
@@ -43,6 +45,7 @@ class Gap:
     loss: float
     within_budgets: bool
     over_cap: bool = False
+    users: int = 0
 
     @classmethod
     def of(cls, problem: Problem, law: Law, bounds: Bounds) -> "Gap":
@@ -69,7 +72,16 @@ class Gap:
             law.loss,
             not (_over_budgets(problem, law) or _over_cap(problem, law)),
             _over_cap(problem, law),
+            len(problem.joint.secrets),
         )
+
+    @property
+    def relative(self) -> "Relative | None":
+        """The vulnerability beside the blind guess and the proven least, where there are more than
+        20 users: a Bayes error near 1 says little.  None for fewer, and for other objectives."""
+        if self.objective != "bayes" or self.users <= _FEW_USERS or self.bound is None:
+            return None
+        return Relative(self.leakage / self.blind, self.bound / self.blind)
 
     @property
     def bound(self) -> float | None:
@@ -105,6 +117,40 @@ class Gap:
             "proved_anything": self.proved_anything,
             "loss": self.loss,
             "within_budgets": self.within_budgets,
+            **({} if self.relative is None else self.relative.as_dict()),
+        }
+
+
+@dataclass(frozen=True)
+class Relative:
+    """How many times as often as a blind guess the best guess is right: with this mechanism, and
+    with any mechanism within the budget at least.  Lower is more private.
+
+    >>> found = Relative(4.0, 2.0)
+    >>> found.bits, found.of_least
+    (2.0, 2.0)
+    """
+
+    times: float
+    least_times: float
+
+    @property
+    def bits(self) -> float:
+        """The min-entropy leakage: log2 of the first."""
+        return log2(self.times)
+
+    @property
+    def of_least(self) -> float:
+        """The vulnerability as a multiple of the proven least."""
+        return self.times / self.least_times
+
+    def as_dict(self) -> dict[str, float]:
+        """For JSON."""
+        return {
+            "times_blind": self.times,
+            "least_times_blind": self.least_times,
+            "min_entropy_leakage_bits": self.bits,
+            "of_proven_least": self.of_least,
         }
 
 
@@ -186,7 +232,10 @@ def certify_run(
     unfinished = finish and run.record.proof in _UNFINISHED
     made_now = other is None and (unfinished or not path.exists())
     known = load_certificate(path) if path.exists() or not made_now else None
-    made = new_proof(problem, gap, progress) if made_now else None
+    many = len(problem.joint.secrets) > MANY_USERS
+    known_law = run.mechanism.law(problem.joint, loss=problem.loss) if made_now and many else None
+    start = None if known_law is None else known_law.joint
+    made = new_proof(problem, gap, progress, start) if made_now else None
     certificate, bounds = _better(problem, known, None if made is None else made.certificate)
     if made is not None:
         certificate.save(path)
@@ -266,8 +315,11 @@ def new_certificate(problem: Problem, gap: float) -> Certificate:
     return found.certificate
 
 
-def new_proof(problem: Problem, gap: float, progress: Progress | None = None) -> NewProof:
-    """The same; Ctrl-C ends it with the best so far, where there is one."""
+def new_proof(
+    problem: Problem, gap: float, progress: Progress | None = None, start: Joint | None = None
+) -> NewProof:
+    """The same; Ctrl-C ends it with the best so far, where there is one.  With more than 200 users
+    the first-order method proves it, from `start`, P(secret, report) of the run's mechanism."""
     best: Certificate | None = None
 
     def heard(line: dict[str, Any]) -> None:
@@ -277,7 +329,20 @@ def new_proof(problem: Problem, gap: float, progress: Progress | None = None) ->
             progress(line)
 
     try:
-        found = Exact(gap=gap).solve(problem, Conditions(progress=heard)).certificate
+        if len(problem.joint.secrets) > MANY_USERS:
+            found = certificate_for(
+                problem,
+                seed=0,
+                found=lambda made, bound, least: heard(proof_line(made, bound, least, FULL_GAP)),
+                known=start,
+            )
+            if found is None:
+                raise ProblemError(
+                    f"with more than {MANY_USERS} users only the Bayes objective within an average"
+                    f" budget is proved; got {problem.objective.name}"
+                )
+        else:
+            found = Exact(gap=gap).solve(problem, Conditions(progress=heard)).certificate
         assert found is not None
         return NewProof(found)
     except KeyboardInterrupt:
