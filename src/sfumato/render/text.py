@@ -15,7 +15,7 @@ from sfumato.measure.judge import Judgement, PerUser
 from sfumato.measure.membership import FEWEST, Membership
 from sfumato.measure.objective import Overlap
 from sfumato.measure.outlook import Outlook
-from sfumato.measure.population import USEFUL, PopulationCertificate
+from sfumato.measure.population import LINKED, USEFUL, PopulationCertificate
 from sfumato.measure.prior import Priors, UnderPrior
 from sfumato.measure.repeated import Repeated
 from sfumato.measure.tables import TABLE_MEASURES
@@ -718,9 +718,14 @@ def _linked_text(problem: Problem, gap: Gap) -> str:
         text = (
             f"From {loss} on linking is useless for these check-ins: at that loss this mechanism"
             " reports with one law"
-            f" for all users; no mechanism on {where} does so below {least}; gap"
-            f" {gap.leakage / gap.bounds.grid - 1:.2%}."
+            f" for all users; no mechanism on {where} does so below {least}"
         )
+        gaps = f"{gap.leakage / gap.bounds.grid - 1:.2%}"
+        if gap.bounds.plane is not None:
+            below = in_unit(f"{gap.bounds.plane:.5g}", unit)
+            text += f", none anywhere on the plane below {below}"
+            gaps += f" / {gap.leakage / gap.bounds.plane - 1:.2%}"
+        text += f"; gap {gaps}."
         if not gap.within_budgets:
             text += " It does not: its users' laws differ, so the figures say nothing of it."
         return text
@@ -733,10 +738,18 @@ def _linked_text(problem: Problem, gap: Gap) -> str:
     text += (
         f"; no mechanism within {_budget(problem)} on {where} keeps every two above {most:.4f}:"
         f" whatever the mechanism, some two are told apart at a rate of at least {-log(most):.4f}"
-        f" nats per report; gap {most - overlap:.4f}."
+        " nats per report"
     )
+    gaps, plane = f"{most - overlap:.4f}", gap.bounds.plane
+    if gap.says_something(plane):
+        assert plane is not None
+        text += f"; anywhere on the plane, above {1 - plane:.4f}"
+        gaps += f" / {1 - plane - overlap:.4f}"
+    text += f"; gap {gaps}."
     if not gap.on_grid:
-        text += " It does not report on that grid, so the bound does not hold for it."
+        only = "so only what holds on the plane holds for it"
+        text += " It does not report on that grid, "
+        text += f"{only}." if gap.says_something(plane) else "so the bound does not hold for it."
     if not gap.within_budgets:
         text += " It is over its own budget, so its gap says nothing about how good it is."
     return text
@@ -768,9 +781,46 @@ def cross_fitted_text(bound: CrossFitted) -> str:
     )
 
 
+def _linked_population_text(proved: PopulationCertificate) -> str:
+    """The same for linked reports: overlaps, or the loss from which on linking is useless."""
+    unit = proved.loss_unit
+    text = (
+        f"On check-ins to come, with {100 * proved.confidence:g} % confidence (by"
+        f" {proved.checkins:,} held-out check-ins of {proved.users} users, their shares"
+        f" {proved.shares}): "
+    )
+    if proved.most is not None:
+        text += f"under this mechanism any two users overlap by at least {1 - proved.most:.4f}, "
+    loss = in_unit(f"{proved.loss.low:.1f} to {proved.loss.high:.1f}", unit)
+    text += f"{'its' if proved.most is None else 'and its'} loss is {loss}; "
+    kinds = [(f"on this {proved.cell_m:g} m grid", proved.least_grid)]
+    if proved.least_plane is not None:
+        kinds.append(("anywhere on the plane", proved.least_plane))
+    kinds = [(where, least) for where, least in kinds if least > proved.blind + 1e-9]
+    if proved.objective == "endless":
+        every = "of every mechanism that gives all users one law, even one that knows its user,"
+        said = [f"with reports {where} a loss of at least {least:.1f}" for where, least in kinds]
+        said = [in_unit(one, unit) for one in said]
+    else:
+        budget = "the budgets" if proved.max_loss is None else f"{proved.max_loss:g} {unit}"
+        every = f"of every mechanism within {budget.rstrip()}, even one that knows its user,"
+        said = [
+            f"with reports {where} some two users overlap by at most {1 - least:.4f}, so they are"
+            f" told apart at a rate of at least {-log(1 - least):.4f} nats per report"
+            for where, least in kinds
+        ]
+    text += f"{every} {'; '.join(said)}." if said else f"{NOTHING_PROVED} {every[:-1]}."
+    if proved.above:
+        farthest = in_unit(f"{proved.farthest:.0f}", unit)
+        text += f" {proved.above} of them cost more than {farthest} and count as that in the loss."
+    return text
+
+
 @show.text.register
 def population_text(proved: PopulationCertificate) -> str:
     """What holds for check-ins to come: this mechanism, every other, and how narrow it is."""
+    if proved.objective in LINKED:
+        return _linked_population_text(proved)
     bayes, unit = proved.objective == "bayes", proved.loss_unit
     bits = " bits" if proved.unit == "bits" else ""
     reached, possible = proved.shown
