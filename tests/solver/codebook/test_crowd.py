@@ -10,7 +10,10 @@ from sfumato.errors import ProblemError
 from sfumato.solver import Codebook, Laplace, Problem
 from sfumato.solver.codebook import cost, crowd
 from sfumato.solver.codebook.crowd import CrowdTraining, held_out, scores_of
+from sfumato.solver.deadline import Deadline
+from sfumato.solver.exact import first_order
 from sfumato.solver.outcome import Proving
+from sfumato.study.certify import gaps_of
 from sfumato.study.solution import Solution
 from sfumato.study.solve import solve
 
@@ -52,10 +55,28 @@ def test_check_ins_to_come_are_judged_on_some_that_were_held_out(learned: Soluti
 
 def test_the_proof_lies_between_the_blind_guess_and_what_was_found(learned: Solution) -> None:
     assert learned.ending.proof is Proving.QUICK and learned.certificate is not None
-    bounds = learned.certificate.bound(PROBLEM)
+    bound = learned.certificate.bound(PROBLEM).grid
     blind = float(PROBLEM.joint.prior.max())
-    assert bounds.plane is not None
-    assert 2 * blind < bounds.plane <= bounds.grid < learned.leakage
+    assert 4 * blind < bound < learned.leakage
+    gap = gaps_of([learned], None)[0]
+    assert gap is not None and gap.relative is not None
+    assert gap.relative.times == pytest.approx(learned.leakage / blind)
+    assert gap.relative.least_times == pytest.approx(bound / blind)
+
+
+def test_more_reports_than_a_file_can_hold_are_proved_on_cells_of_the_plane(
+    learned: Solution, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(first_order, "_MOST_SHARES", 200 * USERS)
+    found = first_order.first_order_certificate(PROBLEM, steps=21, known=learned.measured.joint)
+    assert found is not None and found.on_plane is not None
+    assert len(found.on_plane.cells) <= 200
+    bounds = found.bound(PROBLEM)
+    assert bounds.plane == bounds.grid < learned.leakage
+
+
+def test_no_time_proves_nothing() -> None:
+    assert first_order.first_order_certificate(PROBLEM, deadline=Deadline(0.0)) is None
 
 
 def test_the_same_seed_gives_the_same_mechanism_whether_stopped_or_not(

@@ -1,11 +1,12 @@
-"""A proof where users are many: mirror ascent on the scores of an adversary, over cells of the
-plane.
+"""A proof where users are many: mirror ascent on the scores of an adversary.
 
-For any scores s_b, a probability vector over users for each cell b, and any price l of the loss,
+For any scores s_b, a probability vector over users for each report b, and any price l of the loss,
 
     bound(s, l) = sum_w min_b [ sum_x p(x,w) s_b(x) + l p(w) d(w,b) ] - l L
 
-(`sfumato.measure.bound`), d the distance to the nearest point of the cell.  It is concave in both.
+(`sfumato.measure.bound`).  It is concave in both.  The reports are those of the grid where users
+times reports are few enough to be kept in a file; else cells of the plane, small where people are,
+with d the distance to the nearest point of the cell, which is looser.
 The minimum is smoothed: a truth chooses its cells by a softmax of their costs, which is a law, and
 the slope of the bound in the scores is P(user, cell) of that law.  The scores move along it on the
 simplex (exponentiated steps) and the price by what the law spends; means of the iterates are tried
@@ -19,13 +20,16 @@ numbers, a few thousand truths at a time.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.spatial import cKDTree
 
 from sfumato.data.joint import Joint
 from sfumato.measure.cells import Cells
 from sfumato.measure.certificate import Certificate, PlaneProof, Proof
+from sfumato.mechanism.loss import traits_of
 from sfumato.solver.deadline import NEVER, Deadline
 from sfumato.solver.problem import Problem, meets_hull
 
@@ -42,7 +46,8 @@ _NARROWER = 0.98  # per step
 _EVERY = 20  # steps between two trials of the mean
 _ANEW = 60  # steps after which the mean begins again
 _PRICES = 0.8, 0.9, 1.0, 1.1, 1.25  # tried with a mean
-_AT_ONCE = 2_000_000  # truths times cells
+_AT_ONCE = 2_000_000  # truths times reports
+_MOST_PAIRS = 200_000_000  # truths times reports, for a proof on the grid
 _LEAST = 1e-12
 
 
@@ -78,10 +83,12 @@ def adapted_cells(
 
 @dataclass(frozen=True, eq=False)
 class Ascent:
-    """The tables of a problem, and passes over them."""
+    """The tables of a problem, and passes over them; `losses` gives the loss of some truths at
+    every report."""
 
     joint: Joint
-    cells: Cells
+    losses: Callable[[slice], np.ndarray]
+    reports: int
     budget: float
 
     @cached_property
@@ -101,13 +108,11 @@ class Ascent:
         return sparse.csr_matrix(scale @ self._pairs.T)
 
     def parts(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """Truths in pieces, with their distances to every cell, float32."""
-        truths = self.joint.places
-        assert truths is not None
-        step = max(1, _AT_ONCE // len(self.cells))
-        for start in range(0, len(truths), step):
+        """Truths in pieces, with their losses at every report, float32."""
+        step = max(1, _AT_ONCE // self.reports)
+        for start in range(0, self.joint.shape[1], step):
             part = slice(start, start + step)
-            yield part, self.cells.least_distance(truths[part]).astype(np.float32)
+            yield part, self.losses(part).astype(np.float32)
 
     def bounds(self, scores: np.ndarray, prices: np.ndarray) -> np.ndarray:
         """The bound with each of several prices."""
@@ -122,8 +127,8 @@ class Ascent:
     def step(
         self, scores: np.ndarray, price: float, width: float
     ) -> tuple[np.ndarray, float, float]:
-        """P(user, cell) of the law that chooses cells by a softmax of that width, what it spends,
-        and the bound at these scores."""
+        """P(user, report) of the law that chooses reports by a softmax of that width, what it
+        spends, and the bound at these scores."""
         table = np.zeros_like(scores)
         spent, bound = 0.0, -price * self.budget
         for part, distance in self.parts():
@@ -140,8 +145,8 @@ class Ascent:
         return table, spent, bound
 
     def first_law(self) -> np.ndarray:
-        """P(user, cell) of noise about as wide as the budget."""
-        table = np.zeros((self.joint.shape[0], len(self.cells)), np.float32)
+        """P(user, report) of noise about as wide as the budget."""
+        table = np.zeros((self.joint.shape[0], self.reports), np.float32)
         for part, distance in self.parts():
             law = np.exp(distance * np.float32(-2 / self.budget))
             law /= law.sum(axis=1, keepdims=True)
@@ -157,8 +162,8 @@ def first_order_certificate(
     deadline: Deadline = NEVER,
     found: Heard | None = None,
 ) -> Certificate | None:
-    """The best bound of the ascent, for the Bayes objective and an average budget, for reports
-    anywhere on the plane; None where there is no time for one step.
+    """The best bound of the ascent, for the Bayes objective and an average budget; None for others,
+    and where there is no time for one step.
 
     `known`, P(user, report) of a mechanism that was found, is where the ascent starts: what an
     adversary who knows it guesses.  `found` is called with each better certificate, its bound and
@@ -166,15 +171,11 @@ def first_order_certificate(
     """
     if problem.max_loss is None or problem.objective.scores != "bayes":
         return None
-    users = problem.joint.shape[0]
-    most = max(64, min(_MOST_CELLS, _MOST_SHARES // users))
-    mass, budget = problem.joint.place_probability, problem.max_loss
-    widest, finest = problem.scale_m * _WIDEST, problem.grid.cell_m
-    cells = adapted_cells(problem.places, mass, widest_m=widest, finest_m=finest, most=most)
-    ascent = Ascent(problem.joint, cells, budget)
+    budget, on = problem.max_loss, _reports_of(problem)
+    ascent = Ascent(problem.joint, on.losses, len(on), budget)
     table = ascent.first_law()
     if known is not None:
-        table = _started(table, cells, known)
+        table = _started(table, on, known)
     scale = float(table.max(axis=0).sum())
     least = scale if known is None else problem.objective.leakage(known)
     logs = np.log(np.maximum(table / np.maximum(table.sum(axis=0), _LEAST), _LEAST))
@@ -188,7 +189,7 @@ def first_order_certificate(
         nonlocal best, proved
         if bound > proved:
             proved = bound
-            best = _certificate(problem, cells, tested, price)
+            best = on.certificate(problem, tested, price)
             if found is not None:
                 found(best, bound, least)
 
@@ -217,19 +218,17 @@ def first_order_certificate(
     return best
 
 
-def _started(table: np.ndarray, cells: Cells, known: Joint) -> np.ndarray:
-    """P(user, cell) where the reports of a known mechanism fall, half and half with noise."""
+def _started(table: np.ndarray, on: "OnGrid | OnPlane", known: Joint) -> np.ndarray:
+    """P(user, report) where the reports of a known mechanism fall, half and half with noise."""
     assert known.places is not None
-    at = cells.holding(known.places)
+    at = on.holding(known.places)
     inside = at >= 0
-    shape = (known.shape[1], len(cells))
     merge = sparse.csr_matrix(
-        (np.ones(int(inside.sum()), np.float32), (np.flatnonzero(inside), at[inside])), shape=shape
+        (np.ones(int(inside.sum()), np.float32), (np.flatnonzero(inside), at[inside])),
+        shape=(known.shape[1], len(on)),
     )
-    moved = sparse.csr_matrix(
-        known.table.astype(np.float32) if known.sparse is None else known.sparse
-    )
-    return np.asarray(0.5 * table + 0.5 * (moved @ merge).toarray(), np.float32)
+    moved: Any = known.table.astype(np.float32) if known.sparse is None else known.sparse
+    return np.asarray(0.5 * table + 0.5 * (sparse.csr_matrix(moved) @ merge).toarray(), np.float32)
 
 
 def _simplex(logs: np.ndarray) -> np.ndarray:
@@ -240,13 +239,77 @@ def _simplex(logs: np.ndarray) -> np.ndarray:
     return scores
 
 
-def _certificate(problem: Problem, cells: Cells, scores: np.ndarray, price: float) -> Certificate:
-    """The scores as a proof for the plane, which holds on the grid as well; the proof on the grid
-    is the blind guess."""
+@dataclass(frozen=True, eq=False)
+class OnGrid:
+    """The reports of the problem's grid."""
+
+    problem: Problem
+
+    def __len__(self) -> int:
+        return len(self.problem.report_places)
+
+    def losses(self, part: slice) -> np.ndarray:
+        """Of some truths at every report."""
+        reports = self.problem.report_places
+        return self.problem.loss(self.problem.places[part][:, None, :], reports[None, :, :])
+
+    def holding(self, places: np.ndarray) -> np.ndarray:
+        """The report that stands for each place."""
+        return np.asarray(cKDTree(self.problem.report_places).query(places)[1])
+
+    def certificate(self, problem: Problem, scores: np.ndarray, price: float) -> Certificate:
+        """The scores as a proof on the grid."""
+        return Certificate.of(
+            problem, Proof(problem.report_places, _shares(scores), np.array([price]))
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class OnPlane:
+    """Cells of the plane."""
+
+    cells: Cells
+    truths_m: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def losses(self, part: slice) -> np.ndarray:
+        """Of some truths at the nearest point of every cell."""
+        return self.cells.least_distance(self.truths_m[part])
+
+    def holding(self, places: np.ndarray) -> np.ndarray:
+        """The cell that holds each place, or -1."""
+        return self.cells.holding(places)
+
+    def certificate(self, problem: Problem, scores: np.ndarray, price: float) -> Certificate:
+        """The scores as a proof for the plane, which holds on the grid as well; the proof on the
+        grid is the blind guess."""
+        prior = problem.joint.prior
+        blind = np.zeros((1, len(prior)))
+        blind[0, prior.argmax()] = 1.0
+        on_grid = Proof(problem.places[:1], blind, np.zeros(1))
+        on_plane = PlaneProof(self.cells, _shares(scores), np.array([price]))
+        return Certificate.of(problem, on_grid, on_plane)
+
+
+def _reports_of(problem: Problem) -> OnGrid | OnPlane:
+    users, truths = problem.joint.shape
+    reports = len(problem.report_places)
+    few = reports * users <= _MOST_SHARES and reports * truths <= _MOST_PAIRS
+    if few or not traits_of(problem.loss).is_distance:
+        return OnGrid(problem)
+    most = max(64, min(_MOST_CELLS, _MOST_SHARES // users))
+    cells = adapted_cells(
+        problem.places,
+        problem.joint.place_probability,
+        widest_m=problem.scale_m * _WIDEST,
+        finest_m=problem.grid.cell_m,
+        most=most,
+    )
+    return OnPlane(cells, problem.places)
+
+
+def _shares(scores: np.ndarray) -> np.ndarray:
     shares = np.asarray(scores.T, dtype=float)
-    shares /= shares.sum(axis=1, keepdims=True)
-    prior = problem.joint.prior
-    blind = np.zeros((1, len(prior)))
-    blind[0, prior.argmax()] = 1.0
-    on_grid = Proof(problem.places[:1], blind, np.zeros(1))
-    return Certificate.of(problem, on_grid, PlaneProof(cells, shares, np.array([price])))
+    return shares / shares.sum(axis=1, keepdims=True)
