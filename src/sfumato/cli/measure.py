@@ -96,11 +96,11 @@ def command(target: Path, as_json: bool, **options: Any) -> None:
     """Measure the loss and the leakage of a run, or of any reports in a CSV file.
 
     A file of reports needs a column for the secret and the report's place (latitude and longitude,
-    or x and y in metres), and may have truth_x and truth_y (metres) for the loss.  With --data, a
-    file of pairs (truth_x, truth_y, report_x, report_y in metres) is judged as a mechanism.  A run
-    is judged on its own training data, with the test data beside it, or on all of --data.  For a
-    run, other shares of the users and what the mechanism's file tells about its training points are
-    printed as well.
+    or x and y in metres), and may have truth_lat and truth_lon, or truth_x and truth_y, for the
+    loss.  With --data, a file of pairs (truth_lat, truth_lon, report_lat, report_lon; or truth_x,
+    truth_y, report_x, report_y in metres) is judged as a mechanism.  A run is judged on its own
+    training data, with the test data beside it, or on all of --data.  For a run, other shares of
+    the users and what the mechanism's file tells about its training points are printed as well.
     """
     from sfumato.study.measure import Extras, measure
 

@@ -18,6 +18,7 @@ from sfumato.cli.options import (
     region,
     say_notes,
     selection,
+    test_file,
     working,
 )
 from sfumato.cli.settings import solver_from, solver_options
@@ -39,6 +40,7 @@ _EXAMPLE = (
 @click.command("solve", epilog=_EXAMPLE)
 @click.argument("source", metavar="DATA")
 @selection
+@test_file
 @region
 @click.option(
     "--losses",
@@ -154,7 +156,7 @@ def command(
 ) -> None:
     """Find a mechanism for DATA within a loss budget and write a run folder.
 
-    Without --per-user all of DATA is training data (four-corners brings its own split).
+    Without --per-user or --test all of DATA is training data (four-corners brings its own split).
     """
     machine.keep_compiled()
     from sfumato import show

@@ -21,7 +21,8 @@ class Recipe:
     `square` and `region` are (latitude, longitude, side in metres); for data in plane metres
     `region` is (x, y, side).  `users` names the users to keep.  `per_user` is (training, test)
     check-ins of each user; without it everything is training data (four-corners alone brings its
-    own split).  `pool_below` makes one secret of the users with fewer check-ins (`Samples.pooled`).
+    own split); `test` names a file of test data instead, of which the check-ins of training users
+    count.  `pool_below` makes one secret of the users with fewer check-ins (`Samples.pooled`).
     `losses` is the second file of a table of words (`sfumato.data.categories`).
     """
 
@@ -37,12 +38,13 @@ class Recipe:
     data_seed: int = 0
     region: tuple[float, float, float] | None = None
     losses: str | None = None
+    test: str | None = None
     pool_below: int | None = None
 
     def prepared(self) -> "tuple[Recipe, Samples | CategoricalData, Samples | None]":
         """The recipe of a solve, with its training and test data: where there are more than 200
         users, those with fewer than four check-ins are pooled unless the recipe says otherwise or
-        draws a number of check-ins of each."""
+        has test data of its own."""
         train, test = self.data()
         if self.pool_below is not None or self.per_user is not None or test is not None:
             return self, train, test
@@ -67,6 +69,7 @@ class Recipe:
             self.per_user,
             self.overlap_weight,
             self.region,
+            self.test,
             self.pool_below,
         )
         if any(step is not None for step in steps):
@@ -83,9 +86,16 @@ class Recipe:
                 "an overlap weight is for drawing check-ins of each user",
                 hint=f"add {arg('per_user')}",
             )
-        steps = (self.secret, self.lat, self.lon, self.square, self.top_users, self.per_user)
-        whole = all(step is None for step in (*steps, self.pool_below))
-        if self.source == "four-corners" and whole:
+        if self.test is not None and self.per_user is not None and self.per_user[1]:
+            raise DataError(
+                f"test data come from {arg('test')} or from {arg('per_user')}, not from both; leave"
+                " one out"
+            )
+        steps = (
+            *(self.secret, self.lat, self.lon, self.square, self.top_users, self.per_user),
+            *(self.test, self.pool_below),
+        )
+        if self.source == "four-corners" and all(step is None for step in steps):
             split = four_corners(seed=self.data_seed)
             if self.users is not None and split.test is not None:
                 split = Split(split.train.of_users(self.users), split.test.of_users(self.users))
@@ -98,24 +108,34 @@ class Recipe:
         return Split(train=replace(split.train, region=region), test=test)
 
     def _selected(self) -> Split:
-        samples = read_checkins(
-            self.source,
-            square=self.square,
-            secret=self.secret,
-            lat=self.lat,
-            lon=self.lon,
-            seed=self.data_seed,
-        )
+        samples = self._read(self.source)
         if self.users is not None:
             samples = samples.of_users(self.users)
         if self.top_users is not None:
             samples = samples.top_users(self.top_users)
         if self.pool_below is not None:
             samples = samples.pooled(self.pool_below)
-        if self.per_user is None:
-            return Split(train=samples)
-        weight = 1.0 if self.overlap_weight is None else self.overlap_weight
-        return samples.split(*self.per_user, seed=self.data_seed, overlap_weight=weight)
+        split = Split(train=samples)
+        if self.per_user is not None:
+            weight = 1.0 if self.overlap_weight is None else self.overlap_weight
+            split = samples.split(*self.per_user, seed=self.data_seed, overlap_weight=weight)
+        if self.test is None:
+            return split
+        given = self._read(self.test).on_plane(split.train.plane)
+        test = given.among(split.train.secrets)
+        note = f"{len(given) - len(test):,} of {len(given):,} test check-ins are of other users"
+        notes = (*split.train.notes, *((note,) if len(test) < len(given) else ()))
+        return Split(replace(split.train, notes=notes), test)
+
+    def _read(self, source: str) -> Samples:
+        return read_checkins(
+            source,
+            square=self.square,
+            secret=self.secret,
+            lat=self.lat,
+            lon=self.lon,
+            seed=self.data_seed,
+        )
 
     def _region(self, samples: Samples) -> Region:
         assert self.region is not None
@@ -130,6 +150,8 @@ class Recipe:
         record = {name: value for name, value in asdict(self).items() if value is not None}
         if self.source != "four-corners":
             record["source"] = str(Path(self.source))
+        if self.test is not None:
+            record["test"] = str(Path(self.test))
         return record
 
     @classmethod

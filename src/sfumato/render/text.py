@@ -626,9 +626,15 @@ def figures_to_come(row: Compared, loss_form: str = "{:.1f}") -> tuple[str, str]
     return f"{loss}{over}{held_out}", shown(outlook.bayes_error, interval=True)
 
 
+def gap_text(gap: Gap | None) -> str:
+    """A gap in a table; a dash where nothing is proved."""
+    if gap is None or not gap.proved_anything or gap.value is None:
+        return "-"
+    return f"{'≈' * gap.estimated}{gap.value:.3f}"
+
+
 def _compared_line(row: Compared, loss_form: str, *, to_come: bool) -> list[str]:
     found, gap = row.measured, row.gap
-    proved = gap is not None and gap.proved_anything and gap.value is not None
     return [
         row.name,
         *figures_to_come(row, loss_form) * to_come,
@@ -638,7 +644,7 @@ def _compared_line(row: Compared, loss_form: str, *, to_come: bool) -> list[str]
         shown(found.exposed, "{:.1%}"),
         f"{mark(found.exposed.kind)}{posterior(found.worst_report)}",
         "-" if found.learnt_error is None else shown(found.learnt_error),
-        f"{gap.value:.3f}" if gap is not None and proved else "-",
+        gap_text(gap),
         "own" if found.bayes_error.cell_m is None else f"{found.bayes_error.cell_m:g}",
     ]
 

@@ -15,8 +15,8 @@ from sfumato.adversary.neighbours import Neighbours, bayes_error_bound
 from sfumato.adversary.neural import Neural
 from sfumato.data.categories import CategoricalData
 from sfumato.data.grid import STICKY_CELL_M, Grid, Region
-from sfumato.data.plane import Plane
-from sfumato.data.read import numbers, read_checkins, read_table
+from sfumato.data.plane import Plane, check_degrees
+from sfumato.data.read import USUAL, numbers, read_checkins, read_table
 from sfumato.data.recipe import Recipe
 from sfumato.data.samples import Samples
 from sfumato.data.traces import read_traces
@@ -34,7 +34,7 @@ from sfumato.measure.outlook import Outlook
 from sfumato.measure.prior import Priors, under_priors
 from sfumato.measure.repeated import Repeated, repeated_reports
 from sfumato.mechanism.base import Mechanism
-from sfumato.mechanism.custom import Recorded
+from sfumato.mechanism.custom import Recorded, is_pairs
 from sfumato.mechanism.loss import euclidean, traits_of
 from sfumato.show import InNotebooks
 from sfumato.solver.problem import CELL_M
@@ -263,7 +263,22 @@ def measure(
             f"{target.name} holds reports that were drawn already; leave {arg('hits')} out, or"
             f" judge pairs on other data with {arg('data')}"
         )
-    return _of_reports(target, read_checkins(target, **columns), side, cells, seed, extras)
+    return _of_reports(target, _reports_in(target, columns), side, cells, seed, extras)
+
+
+def _reports_in(path: Path, columns: dict[str, Any]) -> Samples:
+    """Who sent which report; of recorded pairs, where a column names the user."""
+    table = read_table(path, words=(columns["secret"],))
+    if not is_pairs(table.column_names):
+        return read_checkins(path, **columns)
+    if columns["secret"] is None and not {*map(str.lower, table.column_names)} & {*USUAL["secret"]}:
+        raise ProblemError(
+            f"{path.name} holds pairs of truth and report; expected the check-ins to judge them on,"
+            " or a column for the user",
+            hint=f"{arg('data')} DATA",
+        )
+    reports = table.rename_columns([name.removeprefix("report_") for name in table.column_names])
+    return replace(read_checkins(reports, **columns), name=path.name)
 
 
 def _of_run(
@@ -413,7 +428,13 @@ def _of_pairs(
     extras: Extras,
 ) -> Measured:
     """Recorded (truth, report) pairs as a mechanism, on other data."""
-    recorded = Recorded.read(path)
+    recorded = Recorded.read(path, plane=samples.plane)
+    unrecorded, notes = recorded.unrecorded(samples.truth), samples.notes
+    if unrecorded:
+        notes += (
+            f"{unrecorded:,} of {len(samples):,} check-ins lie more than 1 m from every recorded"
+            " truth and are answered as the nearest",
+        )
     region = samples.region or Region.around(np.vstack([samples.truth, recorded.reports]))
     grid = Grid.over(region, cell_m=side, cells=cells)
     judged = judge(recorded, samples, grid=grid, hits=hits, seed=seed, region=region)
@@ -425,7 +446,7 @@ def _of_pairs(
         name=path.name,
         judged={samples.name: judged},
         status="Measured from recorded pairs.",
-        notes=samples.notes,
+        notes=notes,
         gain=_gain(judged, extras.gain),
         attacks=attacks,
     )
@@ -490,23 +511,26 @@ def data_of(
 
 
 def _costs(path: Path, reports: Samples) -> np.ndarray | None:
-    """The loss of each report where the file also holds truths in plane metres."""
+    """The loss of each report in metres, where the file also holds truths: truth_lat and truth_lon
+    beside reports in degrees, truth_x and truth_y beside reports in metres."""
     table = read_table(path)
-    if not {"truth_x", "truth_y"} <= set(table.column_names):
+    degrees, metres = ("truth_lat", "truth_lon"), ("truth_x", "truth_y")
+    wanted, others = (metres, degrees) if reports.plane is None else (degrees, metres)
+    if not set(wanted) <= set(table.column_names):
+        if set(others) <= set(table.column_names):
+            raise DataError(
+                f"{path.name} gives truths as {' and '.join(others)} but its reports are in"
+                f" {'metres' if reports.plane is None else 'degrees'}; expected"
+                f" {' and '.join(wanted)}"
+            )
         return None
-    if reports.plane is not None:
-        raise DataError(
-            f"{path.name} gives truths in metres but reports in degrees; expected both in metres"
-        )
-    truths = np.stack(
-        [numbers(table[name], source=path.name, column=name) for name in ("truth_x", "truth_y")],
-        axis=1,
-    )
-    if not np.all(np.isfinite(truths)):
-        raise DataError(
-            f"{path.name}: a truth is not two finite numbers of metres; remove or repair the row"
-        )
-    return euclidean(truths, reports.truth)
+    first, second = (numbers(table[name], source=path.name, column=name) for name in wanted)
+    if not (np.all(np.isfinite(first)) and np.all(np.isfinite(second))):
+        raise DataError(f"{path.name}: a truth is not two finite numbers; remove or repair the row")
+    if reports.plane is None:
+        return euclidean(np.stack([first, second], axis=1), reports.truth)
+    check_degrees(first, second, source=path.name)
+    return euclidean(reports.plane.to_metres(first, second), reports.truth)
 
 
 def _gain(judged: Judgement, gain: str | None) -> tuple[str, float] | None:

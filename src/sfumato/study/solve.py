@@ -17,6 +17,7 @@ from sfumato.measure.linked import Linked
 from sfumato.measure.outlook import Outlook
 from sfumato.measure.repeated import linked_figures
 from sfumato.mechanism.loss import traits_of
+from sfumato.solver import DEFAULT, as_solver
 from sfumato.solver.deadline import Deadline
 from sfumato.solver.exact import FULL_GAP, QUICK_GAP, certificate_for
 from sfumato.solver.outcome import (
@@ -42,7 +43,7 @@ _LEAST_PROOF_S = 1.0
 
 def solve(
     problem: Problem,
-    solver: Solver,
+    solver: Solver | type[Solver] | str = DEFAULT,
     *,
     seed: int = 0,
     time_limit: float | None = None,
@@ -53,6 +54,7 @@ def solve(
     """Find a mechanism for a problem, measure it on the problem's own (training) data, and prove
     how little any mechanism can leak.
 
+    `solver` is one such as `Laplace()`, or the name of one with its usual settings ("laplace").
     The same seed gives the same mechanism.  `time_limit` is in seconds, the proof included.  A
     solver that plays rounds calls `progress` with a record of each (and the mechanism as it is
     then, under "mechanism"), and with `checkpoint` (a file) can be stopped and resumed.
@@ -66,7 +68,12 @@ def solve(
     >>> round(solution.measured.bayes_error.value, 2)
     0.61
     """
-    task = _Task(problem, solver, seed, Deadline.after(time_limit), progress, proof)
+    if not isinstance(problem, Problem):
+        raise ProblemError(
+            f"expected a problem; got {type(problem).__name__}: write sf.solve(sf.Problem(data,"
+            f" {arg('max_loss')}=METRES), ...)"
+        )
+    task = _Task(problem, as_solver(solver), seed, Deadline.after(time_limit), progress, proof)
     solution = task.found(None if checkpoint is None else Path(checkpoint))
     return task.proved(solution)
 
@@ -246,14 +253,7 @@ def solve_and_save(
         judged, refused, linked = None, None, None
         if test is not None:
             try:
-                judged = judge(
-                    solution.mechanism,
-                    test,
-                    loss=problem.loss,
-                    region=problem.region,
-                    fitted_on=problem.samples,
-                    sampled_on=problem.released_on,
-                )
+                judged = solution.judge(test)
             except MechanismError as error:  # a hard cap, and test points with no report within it
                 refused = error
         if judged is not None and problem.reports != 1 and judged.bayes_error.kind == "exact":
