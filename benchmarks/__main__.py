@@ -15,6 +15,7 @@ import numpy as np
 from benchmarks import (
     codebook,
     crowd,
+    engines,
     exact,
     folds,
     game,
@@ -40,6 +41,7 @@ SCRIPTS = {
         crowd,
         folds,
         sanitize,
+        engines,
     )
 }
 
@@ -105,6 +107,7 @@ def page(found: dict[str, Any], kept: dict[str, Any]) -> str:
         *crowd.rows(found),
         *folds.rows(found),
         *sanitize.rows(found),
+        *engines.rows(found),
     ]  # fmt: skip
     lines = [
         "# Benchmarks",

@@ -147,7 +147,7 @@ def command(
     names = None if pseudonym is None else Pseudonym(secret_key, pseudonym)
     runner = one_by_one
     if cluster is not None:
-        from sfumato.deploy.cluster import on_cluster
+        from sfumato.deploy.engines.dask import on_cluster
 
         runner = on_cluster(cluster)
     policy = Policy(

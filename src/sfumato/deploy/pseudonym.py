@@ -10,7 +10,7 @@ import numpy as np
 
 from sfumato.errors import DataError, FileError
 from sfumato.files import clear_drafts, written_beside
-from sfumato.mechanism.chance import KEY_BYTES, PERIODS, Rows, key_fingerprint
+from sfumato.mechanism.chance import KEY_BYTES, PERIODS, Rows, check_key, key_fingerprint
 
 _NAME_BYTES = 10  # of a pseudonym: two among a million users agree with a chance of 4e-13
 
@@ -30,8 +30,7 @@ class Pseudonym:
             raise DataError(
                 f"a pseudonym is kept for one of {', '.join(PERIODS)}; got '{self.period}'"
             )
-        if len(self.key) != KEY_BYTES:
-            raise FileError(f"a key is {KEY_BYTES} bytes; got {len(self.key)}")
+        check_key(self.key)
 
     @property
     def asks_time(self) -> bool:

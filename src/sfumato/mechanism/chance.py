@@ -22,18 +22,23 @@ from sfumato.randomness import uniforms
 PERIODS = {"hour": 3600, "day": 86_400, "week": 7 * 86_400, "forever": None}
 KEY_BYTES = 32
 _MOST_DRAWS = 8  # numbers that a hash of 64 bytes gives
+_MILLIMETRES = 1000.0
+_HEAD = np.dtype([("place", "<i8", 2), ("seconds", "<i8"), ("user", "<u4")])
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Who and when, of the rows that are to be answered; None where the chance does not ask."""
+    """Who and when, and the row's own name, of the rows that are to be answered; None where the
+    chance does not ask."""
 
     users: np.ndarray | None = None
     seconds: np.ndarray | None = None
+    names: np.ndarray | None = None
 
     def take(self, mask: np.ndarray) -> "Rows":
         """Those of some rows."""
-        return Rows(*(None if part is None else part[mask] for part in (self.users, self.seconds)))
+        parts = (self.users, self.seconds, self.names)
+        return Rows(*(None if part is None else part[mask] for part in parts))
 
 
 class Chance(Protocol):
@@ -102,8 +107,7 @@ class Sticky:
             raise DataError(
                 f"the cell within which a report is kept must be above 0 metres; got {self.cell_m}"
             )
-        if len(self.key) != KEY_BYTES:
-            raise FileError(f"a key is {KEY_BYTES} bytes; got {len(self.key)}")
+        check_key(self.key)
 
     @property
     def asks_user(self) -> bool:
@@ -114,11 +118,7 @@ class Sticky:
         return PERIODS[self.period] is not None
 
     def of(self, truth: np.ndarray, rows: Rows, draws: int) -> tuple[np.ndarray, np.ndarray]:
-        if draws > _MOST_DRAWS:
-            raise DataError(
-                f"this mechanism needs {draws} random numbers a report; a kept report has at most"
-                f" {_MOST_DRAWS}"
-            )
+        _check_draws(draws)
         grid = Grid(cell_m=self.cell_m)
         cell = grid.index(truth)
         when = self.periods(rows, len(truth))
@@ -167,6 +167,87 @@ class Sticky:
             "sticky_cell_m": self.cell_m,
             "key_fingerprint": key_fingerprint(self.key),
         }
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """A draw of its own for each row, and the same one whenever the row is computed again.
+
+    The numbers are a keyed hash of the row's user, name and time, as far as rows have them, and of
+    the mechanism and the true place (to a millimetre): a row that was corrected, or that another
+    mechanism answers, is drawn afresh.  Equal chance under two truths or two mechanisms would give
+    away what they differ by.
+    """
+
+    key: bytes
+    mechanism: str
+    by_user: bool = True
+    by_time: bool = True
+    by_name: bool = True
+
+    def __post_init__(self) -> None:
+        check_key(self.key)
+        if not (self.by_name or (self.by_user and self.by_time)):
+            raise DataError(
+                "a row must be told from others before its draw can be repeated; expected a column"
+                f" that names the row ({arg('row')}), or those of the user and of the time"
+            )
+
+    @property
+    def asks_user(self) -> bool:
+        return self.by_user
+
+    @property
+    def asks_time(self) -> bool:
+        return self.by_time
+
+    def of(self, truth: np.ndarray, rows: Rows, draws: int) -> tuple[np.ndarray, np.ndarray]:
+        _check_draws(draws)
+        count = len(truth)
+        head = np.zeros(count, dtype=_HEAD)
+        head["place"] = np.round(truth * _MILLIMETRES)
+        if rows.seconds is not None:
+            head["seconds"] = rows.seconds
+        users = [b""] * count if rows.users is None else _encoded(rows.users)
+        names = [b""] * count if rows.names is None else _encoded(rows.names)
+        head["user"] = [len(user) for user in users]
+        packed, size = head.tobytes(), _HEAD.itemsize
+        asked = [rows.users is not None, rows.seconds is not None, rows.names is not None]
+        start = hashlib.blake2b(key=self.key, digest_size=64, person=b"sfumato row")
+        start.update(bytes(asked) + hashlib.sha256(self.mechanism.encode()).digest())
+        digests = bytearray()
+        for row, (user, name) in enumerate(zip(users, names, strict=True)):
+            digest = start.copy()
+            digest.update(packed[row * size : (row + 1) * size] + user + name)
+            digests += digest.digest()
+        numbers = np.frombuffer(bytes(digests), dtype="<u8").reshape(count, _MOST_DRAWS)
+        return truth, (numbers[:, :draws] >> np.uint64(11)) * 2.0**-53
+
+    def words(self) -> dict[str, object]:
+        return {
+            "randomness": "keyed hash of user, row, time, place and mechanism",
+            "key_fingerprint": key_fingerprint(self.key),
+        }
+
+
+def _encoded(texts: np.ndarray) -> list[bytes]:
+    return [text.encode("utf-8", "surrogateescape") for text in texts.tolist()]
+
+
+def _check_draws(draws: int) -> None:
+    if draws > _MOST_DRAWS:
+        raise DataError(
+            f"this mechanism needs {draws} random numbers a report; a kept report has at most"
+            f" {_MOST_DRAWS}"
+        )
+
+
+def check_key(key: bytes) -> bytes:
+    """Refuse a key of another length."""
+    if not isinstance(key, bytes) or len(key) != KEY_BYTES:
+        got = f"{len(key)}" if isinstance(key, bytes) else type(key).__name__
+        raise FileError(f"a key is {KEY_BYTES} bytes; got {got}")
+    return key
 
 
 def key_fingerprint(key: bytes) -> str:
