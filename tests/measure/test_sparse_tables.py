@@ -1,5 +1,6 @@
 """A table of many users is held sparse; every figure is that of the whole table."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,10 @@ from sfumato.mechanism.laplace import PlanarLaplace
 from sfumato.mechanism.law import merge_on_grid
 from sfumato.mechanism.simple import Coin
 from sfumato.mechanism.wrap import Snapped
+from sfumato.solver import Coin as CoinSolver
 from sfumato.solver import Problem
+from sfumato.studio.preview import report_table, save_table
+from sfumato.study.solve import solve
 
 RANDOM = np.random.default_rng(3)
 PLACES = RANDOM.normal(0, 300, (9, 2)).round()
@@ -165,6 +169,19 @@ def test_what_is_known_without_solving_is_the_same_for_a_sparse_table(
     whole = known()
     request.getfixturevalue("few_entries")
     assert known() == pytest.approx(whole, abs=1e-12)
+
+
+def test_the_studio_keeps_and_reads_a_sparse_table(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    samples = Samples(SECRET, PLACES[COLUMN], tuple(map(str, range(12))))
+    solve(Problem(samples, max_loss=80, cell_m=50), CoinSolver()).save(tmp_path / "run")
+    whole, held = _both(request)
+    beliefs = []
+    for joint in (whole, held):
+        save_table(tmp_path / "run", joint)
+        beliefs.append(report_table(tmp_path / "run").belief(PLACES[:4]))
+    assert beliefs[0] == pytest.approx(beliefs[1])
 
 
 def test_users_with_few_check_ins_are_one_secret_and_a_note_says_so() -> None:
