@@ -349,5 +349,5 @@ def test_without_pandas_and_matplotlib_a_sentence_says_what_to_install() -> None
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     lines = ended.stdout.splitlines()
     assert len(lines) == 3
-    assert lines[0].endswith("run: pip install pandas")
+    assert lines[0].endswith("run: pip install 'sfumato[pandas]'")
     assert lines[1] == lines[2] and lines[1].endswith("run: pip install 'sfumato[report]'")

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import Any
 
-from sfumato.errors import DataError
+from sfumato.errors import DataError, missing_extra
 
 
 class Tabular(ABC):
@@ -27,14 +27,11 @@ class Tabular(ABC):
         return pa.table(self.columns())
 
     def to_pandas(self) -> Any:
-        """A `pandas.DataFrame`; pandas is not installed with sfumato."""
+        """A `pandas.DataFrame`; pandas comes with `sfumato[pandas]`."""
         try:
             return self.to_arrow().to_pandas()
         except ModuleNotFoundError as error:
-            raise DataError(
-                f"this needs {error.name}, which sfumato does not bring; run: pip install"
-                f" {error.name}"
-            ) from None
+            raise missing_extra(error) or error from None
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
