@@ -93,11 +93,17 @@ def page(folder: Path = RESULTS) -> str:
     reached = _error(fourth, "expected", "test", "bayes_error") if fourth else "not run"
     spent = _spent(fourth, "expected") if fourth else "not run"
     goal = (
-        f"Draws 20 to 43 of experiment 4: {reached} at {spent} of the budget; 0.585 at a mean of at"
-        " most 1.00 was wanted."
+        f"Experiment 4, {len(fourth)} of the draws 20 to 43: {reached} at {spent} of the"
+        " budget; 0.585 at a mean of at most 1.00 was wanted."
     )
+    missing = [
+        f"{_name(name)}, {setting.budget:g} m ({len(setting.draws) - len(groups.get(name, []))})"
+        for name, setting in SETTINGS.items()
+        if len(groups.get(name, [])) < len(setting.draws)
+    ]
     return filled(
         "to_come.md",
+        missing=f"Draws not run yet: {'; '.join(missing)}." if missing else "",
         expected=table(heads, [_line(*group, "expected") for group in groups.items()]),
         confident=table(heads, [_line(*group, "confident") for group in groups.items()]),
         goal=goal,

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from sfumato.cli import stopping
+from sfumato.cli import machine, stopping
 from sfumato.errors import SfumatoError, missing_extra
 from sfumato.render.names import printable
 from sfumato.version import __version__
@@ -21,6 +21,7 @@ _COMMANDS = {
     "measure": "Measure a run, or any reports in a CSV file.",
     "compare": "Put runs side by side on the same data; write a report.",
     "certify": "Say how far a run is from the best mechanism that can exist, with proof.",
+    "assess": "Two pages for those who sign, without a location of the data.",
     "frontier": "The proven best trade-off between loss and leakage.",
     "sanitize": "Replace the places in a table by reports of a run's mechanism.",
     "export": "Write a bundle for devices: the mechanism as ONNX, a manifest, test vectors.",
@@ -65,6 +66,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run a command; a mistake in what came in is one sentence and exit code 2."""
+    machine.one_thread()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(

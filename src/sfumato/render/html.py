@@ -26,6 +26,7 @@ from sfumato.mechanism.base import Mechanism
 from sfumato.randomness import generator
 from sfumato.render import figures
 from sfumato.render.endings import warnings_in
+from sfumato.render.glossary import TERMS
 from sfumato.render.names import printable
 from sfumato.render.text import (
     left_out_heads,
@@ -117,6 +118,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.tests["nan"] = isnan
+    environment.globals["terms"] = TERMS
     environment.filters.update(
         amount=amount,
         described=described,

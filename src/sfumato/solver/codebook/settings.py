@@ -42,8 +42,8 @@ class CodebookSettings:
     )
     confidence: float | None = setting(
         None,
-        "Keep the budgets on check-ins to come with this confidence, such as 0.95; unless set they"
-        " are kept in expectation.",
+        "Keep the budgets with this confidence, such as 0.95, on as many check-ins to come as the"
+        " data has; unless set they are kept in expectation.",
         option="P",
     )
     places: int | None = setting(
@@ -81,7 +81,6 @@ class CodebookSettings:
         "Share of the steps, at the end, in which the net is taught the optimal law on its places,"
         " as the exact solver finds it for the training data.",
     )
-    certify: bool = setting(True, "Prove a bound as well.", option="flag")
 
     def __post_init__(self) -> None:
         if self.made_for not in (NEW, THESE):

@@ -23,6 +23,7 @@ from sfumato.solver.codebook.learn import (
     TrainingData,
     first_state,
     learn,
+    padded,
 )
 from sfumato.solver.codebook.settings import THESE, Capacity, CodebookSettings, few
 from sfumato.solver.deadline import Deadline
@@ -32,10 +33,12 @@ from sfumato.solver.outcome import Distillation, Ended
 from sfumato.solver.problem import Problem
 
 PARTS = 20  # of the learning: a line of history and a checkpoint after each
+_TRUTHS_AT_ONCE = 64
 _WORK = 2**18  # truths times places that a step looks at, and as many redrawn ones
 _FEWEST_ROWS, _ROWS_OF_THESE = 256, 2048
 _REDRAWN, _REDRAWN_OF_FEW = 1 / 5, 1 / 16  # share of a user's check-ins in a redraw
 _FEWEST, _MOST = 4, 64
+_STRAYS = 64
 _UNCOMPILED = 0.2  # guess of the first part's time that was not compiling
 _FAR = 2.0  # budgets: a truth with no place within it is reported as a square of that side
 _LAST_LAYER = 0.3  # of Glorot's width: begin near the same chances for all
@@ -123,7 +126,7 @@ class CodebookTraining:
         return CodebookNet(
             places=np.asarray(state.weights.places, float) * self.unit_m + self.centre,
             layers=tuple((np.asarray(layer.weights), np.asarray(layer.bias)) for layer in layers),
-            waves=np.asarray(self.data.waves),
+            waves=np.asarray(self.waves),
             grid=self.problem.grid,
             centre_m=(float(self.centre[0]), float(self.centre[1])),
             unit_m=self.unit_m,
@@ -166,16 +169,32 @@ class CodebookTraining:
         return self._with_teacher
 
     @cached_property
+    def truths(self) -> np.ndarray:
+        """The distinct truths, in units."""
+        return np.asarray((self.problem.places - self.centre) / self.unit_m, np.float32)
+
+    @cached_property
+    def waves(self) -> np.ndarray:
+        """The waves of the truth that the net sees, two rows."""
+        random = np.random.default_rng((self.seed, 2))
+        pace = np.geomspace(0.3, 3.0, self.settings.waves) * self.capacity.wave_scale
+        return np.asarray(random.normal(size=(2, self.settings.waves)) * pace, np.float32)
+
+    @property
+    def _budgets(self) -> int:
+        """How many budgets there are."""
+        each = 0 if self.problem.user_max_loss is None else len(self.samples.secrets)
+        return (self.problem.max_loss is not None) + each
+
+    @cached_property
     def data(self) -> TrainingData:
         """The problem as arrays."""
         problem, task = self.problem, task_of(self.problem)
         charges, limits = task.budgets()
         samples = (self.samples.truth - self.centre) / self.unit_m
-        random = np.random.default_rng((self.seed, 2))
-        pace = np.geomspace(0.3, 3.0, self.settings.waves) * self.capacity.wave_scale
         capped = problem.max_distance is not None
         arrays = TrainingData(
-            truths=(problem.places - self.centre) / self.unit_m,
+            truths=self.truths,
             table=task.joint,
             height=np.cumsum(task.joint, axis=1) / np.maximum(task.prior, 1e-300)[:, None],
             gaps=cKDTree(samples).query(samples, k=min(2, len(samples)))[0][:, -1],
@@ -188,15 +207,26 @@ class CodebookTraining:
                 if isinstance(problem.objective, Gain)
                 else np.eye(len(task.joint))
             ),
-            waves=random.normal(size=(2, self.settings.waves)) * pace,
+            waves=self.waves,
             unit_m=self.unit_m,
+            reach=problem.scale_m / self.unit_m,
         )
-        return jax.tree.map(lambda array: jnp.asarray(array, jnp.float32), arrays)
+        data = jax.tree.map(lambda array: jnp.asarray(array, jnp.float32), arrays)
+        return padded(data, self._truths)
+
+    @property
+    def _truths(self) -> int:
+        """How many truths the arrays have: for check-ins to come rounded up, with truths of no
+        weight, so that the nets of several data sets are compiled once."""
+        count = len(self.problem.places)
+        known = self.settings.made_for == THESE
+        return count if known else -(-count // _TRUTHS_AT_ONCE) * _TRUTHS_AT_ONCE
 
     @cached_property
     def config(self) -> StaticConfig:
         """What is fixed for the compiler."""
         settings, problem = self.settings, self.problem
+        distance = traits_of(problem.loss).is_distance
         most = int(self.samples.counts.max())
         share = _REDRAWN_OF_FEW if few(self.samples) else _REDRAWN
         rows = max(_FEWEST_ROWS, _WORK // self.capacity.places)
@@ -211,26 +241,27 @@ class CodebookTraining:
         else:
             redraws = max(redraws, min(_MOST // per_user, 12, each // per_user))
         return StaticConfig(
-            loss=None if traits_of(problem.loss).is_distance else problem.loss,
+            loss=None if distance else problem.loss,
             unit_m=self.unit_m if settings.made_for == THESE else None,
             information=problem.objective.scores == "information",
             resampled=self.capacity.resampled_share,
             blend=settings.blend,
             redraws=redraws,
             per_user=per_user,
-            rows=min(rows, len(problem.places)),
+            rows=rows if rows < len(problem.places) else self._truths,
             rate=settings.rate,
             max_posterior=settings.max_posterior,
             max_exposed=settings.max_exposed,
             geo_epsilon=settings.geo_epsilon,
             linked=_linked(problem),
+            strays=0 if settings.made_for == THESE or not distance else _STRAYS,
         )
 
     def first(self) -> State:
         """Half of the places at truths, half anywhere between three of them; a net that prefers
         nothing much."""
         random = np.random.default_rng((self.seed, 3))
-        truths = np.asarray(self.data.truths, float)
+        truths = np.asarray(self.truths, float)
         mass = self.problem.joint.place_probability
         count = self.capacity.places
         drawn = truths[random.choice(len(truths), size=(count - count // 2, 3), p=mass)]
@@ -242,7 +273,7 @@ class CodebookTraining:
         last = Layer(net.layers[-1].weights * _LAST_LAYER, net.layers[-1].bias)
         net = replace(net, layers=(*net.layers[:-1], last))
         budget = self.problem.scale_m / self.unit_m
-        return first_state(net, np.vstack([at, between]), 1 / budget, len(self.data.limits))
+        return first_state(net, np.vstack([at, between]), 1 / budget, self._budgets)
 
     def identity(self) -> str:
         """What a checkpoint must agree with."""
