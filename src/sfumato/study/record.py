@@ -93,7 +93,8 @@ class Keeping:
 class RunRecord:
     """Everything that run.json says.  `region` and `grid` are None for categories; `train` and
     `test` are judgements as JSON has them; `to_come` is what to expect of check-ins to come;
-    `keeping` is how reports are to be kept, where that was chosen."""
+    `proof` says how the proof that followed ended, None where none did; `keeping` is how reports
+    are to be kept, where that was chosen."""
 
     solver: str
     settings: Mapping[str, Any]
@@ -111,6 +112,7 @@ class RunRecord:
     mechanism_hash: str = ""
     status: str
     ended: str = "finished"
+    proof: str | None = None
     seconds: float | None
     train: Mapping[str, Any]
     test: Mapping[str, Any] | None
@@ -199,6 +201,7 @@ class RunRecord:
             mechanism_hash=document["mechanism_hash"],
             status=document["status"],
             ended=document.get("ended", "finished"),
+            proof=document.get("proof"),
             seconds=document.get("seconds"),
             train=document.get("train") or {},
             test=document.get("test"),
@@ -209,6 +212,8 @@ class RunRecord:
         texts = (record.solver, record.loss_function, record.data.hash, record.status, record.ended)
         if not all(isinstance(text, str) for text in texts):
             raise TypeError("a text is not one")
+        if record.proof is not None and not isinstance(record.proof, str):
+            raise TypeError("how the proof ended is no text")
         if record.max_loss is not None and not record.max_loss > 0:
             raise ValueError("a budget is not above 0")
         if record.reports != ENDLESS and type(record.reports) is not int:
@@ -229,7 +234,7 @@ _KEYS = (
         "mechanism_hash",
         "status",
     ),
-    *("ended", "seconds", "train", "test", "to_come", "keeping", "versions"),
+    *("ended", "proof", "seconds", "train", "test", "to_come", "keeping", "versions"),
 )
 _NEEDED = {"solver", "max_loss", "region", "grid", "data", "mechanism_hash", "status"}
 
