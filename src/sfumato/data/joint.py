@@ -38,13 +38,14 @@ class Joint:
             )
         if self.places is not None and len(self.places) != table.shape[1]:
             raise ProblemError(
-                f"{table.shape[1]} columns but {len(self.places)} places; expected one place a"
+                f"{table.shape[1]} columns but {len(self.places)} places; expected one place per"
                 " column"
             )
         names = self.secrets or tuple(str(row) for row in range(table.shape[0]))
         if len(names) != table.shape[0]:
             raise ProblemError(
-                f"{table.shape[0]} rows but {len(names)} names of secrets; expected one name a row"
+                f"{table.shape[0]} rows but {len(names)} names of secrets; expected one name per"
+                " row"
             )
         table.flags.writeable = False
         object.__setattr__(self, "table", table)

@@ -58,8 +58,8 @@ def released_mechanism(run: Run) -> Mechanism:
     the run's grid, where its leakage was measured."""
     if run.region is None or run.grid is None:
         raise FileError(
-            f"{run.folder} is about words, not places; only mechanisms of places can be used on"
-            " locations"
+            f"{run.folder} is about categories, not places; only mechanisms of places can be used"
+            " on locations"
         )
     return on_a_grid(run.mechanism, run.grid, run.region)
 
