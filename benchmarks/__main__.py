@@ -14,6 +14,7 @@ import numpy as np
 
 from benchmarks import (
     codebook,
+    crowd,
     engines,
     exact,
     folds,
@@ -37,6 +38,7 @@ SCRIPTS = {
         game,
         game_level,
         codebook,
+        crowd,
         folds,
         sanitize,
         engines,
@@ -102,6 +104,7 @@ def page(found: dict[str, Any], kept: dict[str, Any]) -> str:
         ("most bytes a hit, on any of these grids", f"{memory['most_bytes_per_hit']:.0f}", f"at most {memory['at_most_bytes']}", memory),
         *game_rows(found),
         *codebook.rows(found),
+        *crowd.rows(found),
         *folds.rows(found),
         *sanitize.rows(found),
         *engines.rows(found),

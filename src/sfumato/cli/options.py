@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sfumato.data.recipe import Recipe
 
 _SELECTION = (
+    "pool_below",
     "secret",
     "lat",
     "lon",
@@ -212,6 +213,13 @@ def selection(command: Callable[..., Any]) -> Callable[..., Any]:
             type=click.IntRange(min=1),
             metavar="K",
             help="Keep the K users with the most check-ins.",
+        ),
+        click.option(
+            "--pool-below",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="Make one secret, 'everybody else', of the users with fewer than N check-ins"
+            " [solve: 4 where there are more than 200 users].",
         ),
         click.option(
             "--per-user", type=Share(), help="Draw N training and M test check-ins of each user."

@@ -267,7 +267,7 @@ def _proved(run: Run) -> dict[str, Any]:
             "why": "the run has no certificate; sfumato certify makes one",
         }
     try:
-        found = certify_run(run.folder).as_dict()
+        found = certify_run(run.folder, finish=False).as_dict()
     except SfumatoError:
         return {
             "bound_grid": None,
