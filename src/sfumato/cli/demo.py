@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from sfumato.cli.options import as_json, print_json, working
+from sfumato.cli.options import as_json, print_json, rounds_to, working
 
 _EXAMPLE = "\b\nExample: sfumato demo --out demo"
 _MAX_LOSS = 173.0
@@ -42,7 +42,7 @@ def command(out: Path, as_json: bool) -> None:
     for solver in (Laplace(), Coin(), Exact(), Codebook(certify=False)):
         with working(
             f"{solver.name}: hiding {len(data.train.secrets)} users within {_MAX_LOSS:g} m"
-        ):
+        ) as tell:
             proof = kept["exact"].solution.certificate if solver.name == "codebook" else None
             kept[solver.name] = solve_and_save(
                 problem,
@@ -52,6 +52,7 @@ def command(out: Path, as_json: bool) -> None:
                 test=data.test,
                 replace=True,
                 certificate=proof,
+                progress=rounds_to(tell, unit="m"),
             )
     names = ("laplace", "coin", "codebook", "exact")
     with working("comparing on test data"):

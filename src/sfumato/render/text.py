@@ -257,9 +257,9 @@ def too_few(outlook: Outlook, max_loss: float) -> str:
     )
 
 
-def round_text(line: Mapping[str, Any], *, unit: str) -> str | None:
-    """What one round of a game, or one part of a codebook's learning, has reached; None for what
-    is only for the run's history."""
+def round_text(line: Mapping[str, Any], *, unit: str, proves: bool = False) -> str | None:
+    """What one round of a game, or one part of a codebook's learning, has reached, and whether a
+    proof follows the last; None for what is only for the run's history."""
     if "progress" in line:
         return None
     if "folds" in line:
@@ -271,7 +271,7 @@ def round_text(line: Mapping[str, Any], *, unit: str) -> str | None:
             f" {line['information_bits']:.4f} bits on training data"
         )
         proving = "\nproving how far that is from the best possible …"
-        return text + proving if line["done"] >= 1 else text
+        return text + proving if proves and line["done"] >= 1 else text
     return (
         f"round {line['round'] + 1}, lattice {line['lattice_m']:g} m: payoff {line['payoff']:.4f},"
         f" {loss}, adversary right {line['accuracy_train']:.3f} /"
