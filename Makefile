@@ -41,11 +41,12 @@ docs: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 
-# What the tests of web/ and of the studio drive, from Debian; does nothing where both are there.
+# What the tests of web/, of the studio and of Spark drive, from Debian; does nothing where all are there.
 system-deps:
-	{ command -v chromium && command -v node; } >/dev/null || { \
+	{ command -v chromium && command -v node && command -v java; } >/dev/null || { \
 	  SUDO=$$(test "$$(id -u)" = 0 || echo sudo); \
-	  $$SUDO apt-get update --quiet && $$SUDO apt-get install --quiet --yes --no-install-recommends chromium nodejs; }
+	  $$SUDO apt-get update --quiet && $$SUDO apt-get install --quiet --yes --no-install-recommends \
+	    chromium nodejs openjdk-17-jre-headless; }
 
 # Every file that is installed has a hash in requirements.lock, uv and the build's own tools too.
 $(READY): pyproject.toml requirements.lock
@@ -53,7 +54,9 @@ $(READY): pyproject.toml requirements.lock
 	$(PYTHON) -m venv .venv
 	sed -n '/^uv==/,/[^\\]$$/p' requirements.lock > .venv/uv.lock
 	$(BIN)/python -m pip --quiet --disable-pip-version-check install --require-hashes --requirement .venv/uv.lock
-	$(BIN)/uv pip install --quiet --require-hashes --requirement requirements.lock
+	sed -n '/^setuptools==/,/[^\\]$$/p' requirements.lock > .venv/setuptools.lock
+	$(BIN)/uv pip install --quiet --require-hashes --requirement .venv/setuptools.lock
+	$(BIN)/uv pip install --quiet --require-hashes --no-build-isolation-package pyspark --requirement requirements.lock
 	$(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $(READY)
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from benchmarks import (
     codebook,
+    engines,
     exact,
     folds,
     game,
@@ -38,6 +39,7 @@ SCRIPTS = {
         codebook,
         folds,
         sanitize,
+        engines,
     )
 }
 
@@ -102,6 +104,7 @@ def page(found: dict[str, Any], kept: dict[str, Any]) -> str:
         *codebook.rows(found),
         *folds.rows(found),
         *sanitize.rows(found),
+        *engines.rows(found),
     ]  # fmt: skip
     lines = [
         "# Benchmarks",

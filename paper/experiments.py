@@ -11,6 +11,7 @@ from paper.gowalla import OVERLAP_WEIGHT, draw_of_the_paper, gowalla_users_of_th
 from sfumato.data.grid import Grid
 from sfumato.data.samples import Samples, Split
 from sfumato.data.synthetic import PAPER_REGION, four_corners
+from sfumato.errors import DataError
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.laplace import PlanarLaplace
 
@@ -32,6 +33,12 @@ GOWALLA_FILES = (
     "gowalla-paris.txt.gz",
     "loc-gowalla_totalCheckins.txt.gz",
 )  # a cut of SNAP's file, and the file itself
+WHERE = (
+    "experiments 3 and 4 need the Gowalla check-ins of SNAP, the Stanford Large Network Dataset"
+    " Collection (https://snap.stanford.edu/data/loc-Gowalla.html): fetch"
+    " loc-gowalla_totalCheckins.txt.gz and name it with --gowalla FILE (make: GOWALLA=FILE; else"
+    " SFUMATO_GOWALLA=FILE)"
+)
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,10 @@ EXPERIMENTS = (
 )
 
 
+NUMBERS = tuple(experiment.number for experiment in EXPERIMENTS)
+SYNTHETIC = tuple(one.number for one in EXPERIMENTS if one.data == "synthetic")
+
+
 def data_folder() -> Path:
     """Where real check-ins lie: the folder that SFUMATO_DATA names, from the top of the
     repository."""
@@ -74,6 +85,8 @@ def gowalla_file() -> Path:
 
 @cache
 def _six(path: Path) -> Samples:
+    if not path.is_file():
+        raise DataError(f"there is no file {path}; {WHERE}")
     return gowalla_users_of_the_paper(path)
 
 

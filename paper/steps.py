@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paper.experiments import EPOCHS, EXPERIMENTS, SEEDS
+from paper.experiments import EPOCHS, EXPERIMENTS, NUMBERS, SEEDS, SYNTHETIC
 from paper.runs import (
     ablation,
     alice_and_bob,
@@ -43,13 +43,14 @@ _GAME_SECONDS = {"game": {1: 60, 2: 60, 3: 60, 4: 60}, "paper": {1: 500, 2: 370,
 
 @dataclass(frozen=True)
 class Step:
-    """A part of the reproduction: its name, expected seconds, whether a folder holds it, and how it
-    is run."""
+    """A part of the reproduction: its name, expected seconds, whether a folder holds it, how it is
+    run, and whether it reads Gowalla check-ins."""
 
     name: str
     seconds: float
     done: Callable[[Path], bool]
     run: Callable[[Path], Any]
+    gowalla: bool = False
 
 
 def _document(folder: Path, name: str) -> dict[str, Any]:
@@ -81,20 +82,22 @@ def _optimum(number: int, objective: str, seed: int) -> Step:
         _OPTIMUM_SECONDS[number, objective],
         _with_rows("optimum.json", [{"experiment": number, "objective": objective, "seed": seed}]),
         lambda folder: optimum.main(folder, (seed,), (objective,), experiments=(number,)),
+        number not in SYNTHETIC,
     )
 
 
-def _ceilings(seed: int) -> Step:
+def _ceilings(seed: int, experiments: tuple[int, ...]) -> Step:
     wanted = [
-        {"experiment": experiment.number, "seed": seed, "settings": optimum_test.SETTINGS}
-        for experiment in EXPERIMENTS
+        {"experiment": number, "seed": seed, "settings": optimum_test.SETTINGS}
+        for number in experiments
     ]
     done = _with_rows("optimum_test.json", wanted)
     return Step(
         f"ceilings on test data, seed {seed}",
         30,
         done,
-        lambda folder: optimum_test.main(folder, (seed,)),
+        lambda folder: optimum_test.main(folder, (seed,), experiments),
+        not set(experiments) <= set(SYNTHETIC),
     )
 
 
@@ -113,6 +116,7 @@ def _columns(number: int, seed: int) -> Step:
         _COLUMN_SECONDS[number],
         _with_rows("columns.json", wanted),
         lambda folder: of_codebook_and_coin.main(folder, (seed,), experiments=(number,)),
+        number not in SYNTHETIC,
     )
 
 
@@ -133,6 +137,7 @@ def _game(recipe: str, number: int, seed: int) -> Step:
         lambda folder: game_tables.main(
             folder, (seed,), experiments=(number,), recipe=recipe, classifier_epochs=epochs
         ),
+        number not in SYNTHETIC,
     )
 
 
@@ -146,31 +151,46 @@ def _side_claims(folder: Path) -> bool:
     )
 
 
-def steps(seeds: tuple[int, ...] = SEEDS, *, quick: bool = False) -> list[Step]:
-    """Everything, the tables first; quick leaves out the readings, information as objective,
-    `Game.paper` and the side experiments."""
+def tables(
+    seeds: tuple[int, ...] = SEEDS, experiments: tuple[int, ...] = NUMBERS, *, paper: bool = False
+) -> list[Step]:
+    """What the tables of some experiments hold; `Game.paper`, which takes longest, where `paper`
+    asks for it."""
+    data = tuple(dict.fromkeys(EXPERIMENTS[number - 1].data for number in experiments))
+    real = "gowalla" in data
     found = [
         Step(
             "no noise",
             3,
             _with_seeds("no_noise.json", seeds),
-            lambda folder: no_noise.main(folder, seeds),
+            lambda folder: no_noise.main(folder, seeds, data),
+            real,
         ),
         Step(
             "planar Laplace",
-            25.0 * len(seeds),
+            25.0 * len(seeds) * len(experiments) / len(NUMBERS),
             _with_seeds("laplace.json", seeds),
-            lambda folder: laplace_tables.main(folder, seeds),
+            lambda folder: laplace_tables.main(folder, seeds, experiments),
+            real,
         ),
-        Step("Alice and Bob", 1, _there("alice_and_bob.json"), alice_and_bob.main),
     ]
     for seed in seeds:
-        found += [_optimum(number, "bayes", seed) for number in (2, 4)]
+        found += [_optimum(number, "bayes", seed) for number in (2, 4) if number in experiments]
         found += [
-            _ceilings(seed),
-            *(_columns(experiment.number, seed) for experiment in EXPERIMENTS),
+            _ceilings(seed, experiments),
+            *(_columns(number, seed) for number in experiments),
         ]
-        found += [_game("game", experiment.number, seed) for experiment in EXPERIMENTS]
+        found += [_game("game", number, seed) for number in experiments]
+    return found + [
+        _game("paper", number, seed) for number in experiments for seed in seeds if paper
+    ]
+
+
+def steps(seeds: tuple[int, ...] = SEEDS, *, quick: bool = False) -> list[Step]:
+    """Everything, the tables first; quick leaves out the readings, information as objective,
+    `Game.paper` and the side experiments."""
+    found = tables(seeds)
+    found.insert(2, Step("Alice and Bob", 1, _there("alice_and_bob.json"), alice_and_bob.main))
     if quick:
         return found
     found.append(
@@ -179,6 +199,7 @@ def steps(seeds: tuple[int, ...] = SEEDS, *, quick: bool = False) -> list[Step]:
             60.0 * len(seeds),
             _with_seeds("readings.json", seeds),
             lambda folder: readings.main(folder, seeds),
+            True,
         )
     )
     found += [_optimum(number, "information", seed) for number in (2, 4) for seed in seeds]
@@ -211,15 +232,25 @@ def steps(seeds: tuple[int, ...] = SEEDS, *, quick: bool = False) -> list[Step]:
             35.0 * len(jobs),
             _with_rows("learned.json", jobs),
             lambda folder: learned.main(folder, seeds),
+            True,
         ),
-        Step("overlap", 15.0 * len(weights), _with_rows("overlap.json", weights), overlap.main),
+        Step(
+            "overlap", 15.0 * len(weights), _with_rows("overlap.json", weights), overlap.main, True
+        ),
         Step(
             "check-ins to come",
             70.0 * len(ahead),
             _with_rows("to_come.json", ahead),
             to_come.main,
+            True,
         ),
-        Step("further draws", 25.0 * len(further), _with_rows("draws.json", further), draws.main),
+        Step(
+            "further draws",
+            25.0 * len(further),
+            _with_rows("draws.json", further),
+            draws.main,
+            True,
+        ),
         *(_game("paper", number, seed) for number in (2, 1, 4, 3) for seed in seeds),
         Step("cross entropy", 1500, _further_seeds, cross_entropy.main),
         Step("coverage", 150, _there("coverage.json"), coverage.main),

@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any
 
 from paper.printed import Target
+from sfumato.errors import SfumatoError
 from sfumato.files import read_json, write_json
 
 
@@ -16,13 +17,30 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def asked_again(module: str, says: str | None) -> bool:
-    """The command line of a module whose only option is to begin anew."""
-    parser = argparse.ArgumentParser(prog=f"python -m paper.runs.{module}", description=says)
-    parser.add_argument(
-        "--again", action="store_true", help="compute again what an earlier run has saved"
+def arguments(says: str | None, *, again: bool = False) -> argparse.ArgumentParser:
+    """The command line of the module that is run: `-h` explains it."""
+    spec = sys.modules["__main__"].__spec__
+    name = "paper" if spec is None else spec.name.removesuffix(".__main__")
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {name}",
+        description=says,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    return bool(parser.parse_args().again)
+    if again:
+        parser.add_argument(
+            "--again", action="store_true", help="compute again what an earlier run has saved"
+        )
+    return parser
+
+
+def run_module(says: str | None, main: Callable[..., None], *, again: bool = False) -> None:
+    """A module as a command without further arguments; what is wrong is one sentence, code 2."""
+    chosen = arguments(says, again=again).parse_args()
+    try:
+        main(**vars(chosen))
+    except SfumatoError as error:
+        say(f"error: {error}")
+        sys.exit(2)
 
 
 def fill(

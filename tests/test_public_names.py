@@ -10,13 +10,13 @@ import pytest
 import sfumato as sf
 
 SPACES = (sf.data, sf.mechanism, sf.adversary, sf.measure, sf.deploy)
-NAMES = [(sf, name) for name in sf.__all__] + [
+NAMES = [(sf, name) for name in dir(sf)] + [
     (space, name) for space in SPACES for name in space.__all__
 ]
 
 
 def test_the_top_level_has_about_two_dozen_names_and_they_are_where_people_look() -> None:
-    values = [name for name in sf.__all__ if not isinstance(getattr(sf, name), ModuleType)]
+    values = [name for name in dir(sf) if not isinstance(getattr(sf, name), ModuleType)]
     assert 24 <= len(values) <= 32 and len(set(values)) == len(values)
     assert {"sanitize", "export", "certify", "compare", "frontier", "judge"} <= set(values)
     assert callable(sf.measure.bayes_error) and callable(sf.measure.mutual_information)

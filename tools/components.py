@@ -15,8 +15,9 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from sfumato.errors import EXTRAS
+
 VENDOR = Path(__file__).parents[1] / "src/sfumato/studio/static/vendor"
-EXTRAS = ("learn", "report", "serve", "cluster")
 
 
 def required(name: str, extras: frozenset[str]) -> dict[str, frozenset[str]]:

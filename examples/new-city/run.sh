@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# A city of your own, from check-ins to a report: run.sh FILE LAT,LON,SIDE_M MAX_LOSS_M FOLDER
+# A city of your own, from check-ins to a report: run.sh FILE LAT,LON,SIDE_M MAX_LOSS_M FOLDER [USERS]
 set -euo pipefail
-if [ $# -ne 4 ]; then
-    echo "expected FILE LAT,LON,SIDE_M MAX_LOSS_M FOLDER; got $# argument(s): see examples/new-city/README.md" >&2
+if [ $# -lt 4 ] || [ $# -gt 5 ]; then
+    echo "expected FILE LAT,LON,SIDE_M MAX_LOSS_M FOLDER [USERS]; got $# argument(s): see examples/new-city/README.md" >&2
     exit 2
 fi
-file=$1 square=$2 budget=$3 folder=$4
-select=(--square "$square" --top-users 6 --per-user 82+20 --overlap-weight 0.15)
+PATH="$(dirname "$0")/../../.venv/bin:$PATH"  # where make put it; else the one that is installed
+file=$1 square=$2 budget=$3 folder=$4 users=${5:-6}
+select=(--square "$square" --top-users "$users" --per-user 82+20 --overlap-weight 0.15)
 for solver in codebook coin laplace; do
     sfumato solve "$file" "${select[@]}" --max-loss "$budget" --solver "$solver" --out "$folder/$solver"
 done

@@ -6,7 +6,7 @@ python -m paper.pages.whole
 from pathlib import Path
 from typing import Any
 
-from paper.experiments import CELLS, EXPERIMENTS, HITS, RESULTS, SPLITS, Experiment
+from paper.experiments import CELLS, EXPERIMENTS, HITS, NUMBERS, RESULTS, SPLITS, Experiment
 from paper.pages.results_by_column import FINEST, LEARNED, SOLVED, ceilings, columns, said
 from paper.pages.template import filled
 from paper.printed import Target, figures, printed_loss, targets
@@ -68,7 +68,9 @@ def _told(target: Target) -> str:
     return f"{target.bayes_error:.2f}" + ("?" if target.kind == "doubtful" else "")
 
 
-def introduction(folder: Path, laplace: dict[str, Any]) -> list[str]:
+def introduction(
+    folder: Path, laplace: dict[str, Any], experiments: tuple[int, ...] = NUMBERS
+) -> list[str]:
     """The summary table of the paper's introduction, ours beside theirs."""
     rows, measured = [], _laplace(laplace)
     learned, noise = _printed("learned"), _printed("laplace")
@@ -76,6 +78,8 @@ def introduction(folder: Path, laplace: dict[str, Any]) -> list[str]:
         row["experiment"]: row["value"] for row in figures() if row["mechanism"] == "optimal"
     }
     for experiment, title in zip(EXPERIMENTS, _TITLES, strict=True):
+        if experiment.number not in experiments:
+            continue
         key = (str(experiment.number), "test", *FINEST)
         top, found = ceilings(folder, experiment.number), columns(folder, experiment.number)
         rows.append(

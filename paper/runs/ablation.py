@@ -9,14 +9,13 @@ which is that error after calibration to the budget.
 python -m paper.runs.ablation [--seeds 0 1 2] [--again]
 """
 
-import argparse
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
 from paper.experiments import EXPERIMENTS, RESULTS, SEEDS, load
-from paper.tables import say
+from paper.tables import arguments, say
 from sfumato.files import read_json, write_json
 from sfumato.solver import Game, Problem
 from sfumato.solver.game import MutualInformation, Softplus
@@ -131,7 +130,7 @@ def main(folder: Path = RESULTS, seeds: tuple[int, ...] = SEEDS, *, again: bool 
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS))
     parser.add_argument(
         "--again", action="store_true", help="play again what an earlier run has saved"

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from paper.experiments import RESULTS
-from paper.tables import say
+from paper.tables import run_module, say
 from sfumato.files import write_json
 from sfumato.solver.game import CrossEntropy, MutualInformation
 
@@ -80,4 +80,4 @@ def main(folder: Path = RESULTS) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_module(__doc__, main)

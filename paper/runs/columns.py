@@ -6,7 +6,6 @@ Rows that columns.json already holds with the same settings are not computed aga
 python -m paper.runs.columns [--experiments 1 2 3 4] [--seeds 0 1 2] [--again]
 """
 
-import argparse
 import time
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 from paper.experiments import EXPERIMENTS, RESULTS, SEEDS, SPLITS, Experiment, load, part
 from paper.runs.game_run import FINEST, classified, estimates, shown_reports
 from paper.runs.learned import figures, settings
-from paper.tables import say
+from paper.tables import arguments, say
 from sfumato.data.synthetic import PAPER_REGION
 from sfumato.files import read_json, write_json
 from sfumato.solver import Coin, Problem
@@ -98,7 +97,7 @@ def main(
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m paper.runs.columns", description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument(
         "--experiments", type=int, nargs="+", default=[1, 2, 3, 4], choices=(1, 2, 3, 4)
     )

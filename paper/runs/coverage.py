@@ -11,7 +11,6 @@ channel, or (every second population) the coin on the grid.  The held-out set bo
 python -m paper.runs.coverage [--widths]
 """
 
-import argparse
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from paper.experiments import RESULTS
-from paper.tables import say
+from paper.tables import arguments, say
 from sfumato.data.grid import Region
 from sfumato.data.samples import Samples
 from sfumato.files import write_json
@@ -147,7 +146,7 @@ def main(folder: Path = RESULTS, seeds: range = range(POPULATIONS)) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m paper.runs.coverage", description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--widths", action="store_true", help="only the widths of three bounds")
     if parser.parse_args().widths:
         widths()

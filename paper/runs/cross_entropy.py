@@ -8,14 +8,13 @@ for fewer epochs a round than the paper's 3000 (deviation 27).
 python -m paper.runs.cross_entropy [--epochs 300] [--again]
 """
 
-import argparse
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from paper.experiments import EXPERIMENTS, RESULTS, load, part
 from paper.runs.game_run import net_of
-from paper.tables import say
+from paper.tables import arguments, say
 from sfumato.files import read_json, write_json
 from sfumato.solver import Game, Problem
 from sfumato.solver.game import CrossEntropy, MutualInformation
@@ -114,7 +113,7 @@ def _tell(name: str, history: list[dict[str, Any]]) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument(
         "--epochs", type=int, default=EPOCHS, help="of each classifier (the paper: 3000)"
     )

@@ -17,7 +17,7 @@ import numpy as np
 
 from paper.experiments import CELLS, EXPERIMENTS, RESULTS, SEEDS, load, part
 from paper.runs.learned import RECIPES, figures, settings
-from paper.tables import asked_again, fill, saved, say
+from paper.tables import fill, run_module, saved, say
 from sfumato.data.samples import Samples
 from sfumato.data.synthetic import PAPER_REGION
 from sfumato.measure.exact import bayes_error
@@ -80,4 +80,4 @@ def main(folder: Path = RESULTS, draws: tuple[int, ...] = DRAWS, *, again: bool 
 
 
 if __name__ == "__main__":
-    main(again=asked_again("draws", __doc__))
+    run_module(__doc__, main, again=True)

@@ -8,7 +8,6 @@ python -m paper.runs.game_tables [--experiments 1 2] [--recipe game|paper] [--se
 [--classifier-epochs N] [--seconds S] [--again]
 """
 
-import argparse
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 from paper.experiments import EXPERIMENTS, RESULTS, ROOT, SEEDS, Experiment
 from paper.printed import targets
 from paper.runs.game_run import FINEST, one_run
-from paper.tables import compared, say
+from paper.tables import arguments, compared, say
 from sfumato.files import read_json, write_json
 from sfumato.solver import Game
 from sfumato.solver.outcome import Ended
@@ -103,7 +102,7 @@ def main(
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--experiments", type=int, nargs="+", default=[1, 2], choices=(1, 2, 3, 4))
     parser.add_argument("--recipe", choices=("game", "paper"), default="game")
     parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS))

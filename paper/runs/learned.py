@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from paper.experiments import EXPERIMENTS, RESULTS, SEEDS, data_folder, load
-from paper.tables import asked_again, say
+from paper.tables import run_module, say
 from sfumato.data.read import read_checkins
 from sfumato.data.samples import Samples, Split
 from sfumato.data.synthetic import PAPER_REGION
@@ -136,7 +136,7 @@ def figures(mechanism: Mechanism, samples: Samples) -> dict[str, float]:
     }
 
 
-def main(folder: Path, seeds: tuple[int, ...], *, again: bool = False) -> None:
+def main(folder: Path = RESULTS, seeds: tuple[int, ...] = SEEDS, *, again: bool = False) -> None:
     """What the folder does not hold yet."""
     path = folder / "learned.json"
     rows = (
@@ -173,4 +173,4 @@ def main(folder: Path, seeds: tuple[int, ...], *, again: bool = False) -> None:
 
 
 if __name__ == "__main__":
-    main(RESULTS, SEEDS, again=asked_again("learned", __doc__))
+    run_module(__doc__, main, again=True)

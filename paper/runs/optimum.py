@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from paper.experiments import EXPERIMENTS, RESULTS, ROOT, load
-from paper.tables import say
+from paper.tables import arguments, say
 from sfumato.data.synthetic import PAPER_REGION
 from sfumato.files import file_hash, read_json, write_json
 from sfumato.measure.exact import bayes_error, mutual_information
@@ -121,9 +121,12 @@ def main(
 
 
 if __name__ == "__main__":
-    if (
-        sys.argv[1:] and sys.argv[1] in _OBJECTIVES
-    ):  # all seeds of one objective, into docs/reproduction
-        main(objectives=(sys.argv[1],), again=True)
-        sys.exit()
-    print(json.dumps(solve_one(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]))))
+    parser = arguments(__doc__)
+    parser.add_argument("what", nargs="+", metavar="OBJECTIVE | EXPERIMENT OBJECTIVE SEED")
+    what = parser.parse_args().what
+    if len(what) == 1 and what[0] in _OBJECTIVES:  # all seeds, into docs/reproduction
+        main(objectives=(what[0],), again=True)
+    elif len(what) == 3 and what[0] in ("2", "4") and what[1] in _OBJECTIVES:
+        print(json.dumps(solve_one(int(what[0]), what[1], int(what[2]))))
+    else:
+        parser.error(f"expected {' or '.join(_OBJECTIVES)}, or experiment 2 or 4, one, and a seed")

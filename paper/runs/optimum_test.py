@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from paper.experiments import EXPERIMENTS, RESULTS, SEEDS, load, part
+from paper.experiments import EXPERIMENTS, NUMBERS, RESULTS, SEEDS, load, part
 from paper.runs.learned import figures
-from paper.tables import asked_again, fill, saved, say
+from paper.tables import fill, run_module, saved, say
 from sfumato.data.synthetic import PAPER_REGION
 from sfumato.solver import Coin, Exact, Problem
 from sfumato.study.solve import solve
@@ -54,13 +54,17 @@ def solve_one(number: int, seed: int) -> dict[str, Any]:
     return {**row, "settings": SETTINGS, "seconds": time.process_time() - clock}
 
 
-def main(folder: Path = RESULTS, seeds: tuple[int, ...] = SEEDS, *, again: bool = False) -> None:
+def main(
+    folder: Path = RESULTS,
+    seeds: tuple[int, ...] = SEEDS,
+    experiments: tuple[int, ...] = NUMBERS,
+    *,
+    again: bool = False,
+) -> None:
     """What the folder does not hold yet."""
     path = folder / "optimum_test.json"
     todo = {
-        (number, seed): partial(solve_one, number, seed)
-        for number in (1, 2, 3, 4)
-        for seed in seeds
+        (number, seed): partial(solve_one, number, seed) for number in experiments for seed in seeds
     }
     fill(
         path,
@@ -71,4 +75,4 @@ def main(folder: Path = RESULTS, seeds: tuple[int, ...] = SEEDS, *, again: bool 
 
 
 if __name__ == "__main__":
-    main(again=asked_again("optimum_test", __doc__))
+    run_module(__doc__, main, again=True)

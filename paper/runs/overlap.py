@@ -16,7 +16,7 @@ from typing import Any
 
 from paper.experiments import CELLS, EXPERIMENTS, RESULTS, SPLITS, gowalla, grid, part
 from paper.runs.learned import figures
-from paper.tables import asked_again, fill, saved, say
+from paper.tables import fill, run_module, saved, say
 from sfumato.data.samples import Split
 from sfumato.data.synthetic import PAPER_REGION
 from sfumato.measure.estimate import estimate_bayes_error
@@ -91,4 +91,4 @@ def main(folder: Path = RESULTS, seeds: tuple[int, ...] = DRAWS, *, again: bool 
 
 
 if __name__ == "__main__":
-    main(again=asked_again("overlap", __doc__))
+    run_module(__doc__, main, again=True)

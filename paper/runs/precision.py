@@ -13,7 +13,7 @@ from typing import Any
 
 from paper.experiments import EXPERIMENTS, RESULTS, load, part
 from paper.runs.game_run import net_of
-from paper.tables import say
+from paper.tables import run_module, say
 from sfumato.data.grid import Grid
 from sfumato.files import write_json
 from sfumato.measure.exact import bayes_error
@@ -53,4 +53,4 @@ def main(folder: Path = RESULTS) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_module(__doc__, main)

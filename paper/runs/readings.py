@@ -24,7 +24,7 @@ from paper.experiments import (
     reports,
 )
 from paper.printed import Target, targets
-from paper.tables import say
+from paper.tables import run_module, say
 from sfumato.data.samples import Samples, Split
 from sfumato.data.synthetic import PAPER_REGION, SEBASTOPOL
 from sfumato.files import write_json
@@ -139,4 +139,4 @@ def main(folder: Path = RESULTS, seeds: tuple[int, ...] = SEEDS) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_module(__doc__, main)

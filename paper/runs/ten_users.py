@@ -8,14 +8,13 @@ clock is the solver's (compiling and validation inside).
 python -m paper.runs.ten_users [--minutes 1 5] [--again]
 """
 
-import argparse
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from paper.experiments import RESULTS
-from paper.tables import say
+from paper.tables import arguments, say
 from sfumato.data.grid import Region
 from sfumato.data.samples import Samples
 from sfumato.files import read_json, write_json
@@ -105,7 +104,7 @@ def main(
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--minutes", type=float, nargs="+", default=[1, 5])
     parser.add_argument(
         "--again", action="store_true", help="run again what an earlier run has saved"

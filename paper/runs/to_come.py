@@ -8,7 +8,6 @@ the same folds.
 python -m paper.runs.to_come [SETTING ...]
 """
 
-import argparse
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from paper.experiments import RESULTS, data_folder, load
-from paper.tables import fill, saved, say
+from paper.tables import arguments, fill, saved, say
 from sfumato.data.grid import Grid
 from sfumato.data.read import read_checkins
 from sfumato.data.samples import Samples, Split
@@ -161,6 +160,6 @@ def main(folder: Path = RESULTS, names: tuple[str, ...] = tuple(SETTINGS)) -> No
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m paper.runs.to_come", description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("settings", nargs="*", choices=[[], *SETTINGS], metavar="SETTING")
     main(names=tuple(parser.parse_args().settings or SETTINGS))

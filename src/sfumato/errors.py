@@ -81,6 +81,11 @@ EXTRAS = {
     "report": ("matplotlib", "jinja2", "markupsafe"),
     "serve": ("starlette", "uvicorn", "h11"),
     "cluster": ("distributed",),
+    "pandas": ("pandas",),
+    "geopandas": ("geopandas",),
+    "polars": ("polars",),
+    "duckdb": ("duckdb",),
+    "spark": ("pyspark",),
 }
 
 

@@ -1,14 +1,16 @@
 """How values show themselves, without knowing the room that words them.
 
-A class that can be shown calls `text`, `html` or `page` on itself; `sfumato.render` registers what
-each answers, per class (`html.register`).  Which modules do so stands in `sfumato/__init__.py`
-(`worded_by`); they are imported one after the other, until one knows the value: a terminal table
-needs none of what pages need.
+A class that can be shown calls `text`, `html`, `page` or `figure` on itself; `sfumato.render`
+registers what each answers, per class (`html.register`).  Which modules do so stands in
+`sfumato/__init__.py` (`worded_by`); they are imported one after the other, until one knows the
+value: a terminal table needs none of what pages need.
 """
 
 from collections.abc import Callable
 from functools import singledispatch
 from typing import Any
+
+from sfumato.errors import MissingExtra, missing_extra
 
 _waiting: list[Callable[[], object]] = []
 
@@ -21,31 +23,52 @@ def worded_by(load: Callable[[], object]) -> None:
 @singledispatch
 def text(value: object) -> str:
     """A table for a terminal."""
-    return _registered(text, value)
+    return str(_registered(text, value))
 
 
 @singledispatch
 def html(value: object) -> str:
     """A small table for a notebook; never a coordinate of the data."""
-    return _registered(html, value)
+    return str(_registered(html, value))
 
 
 @singledispatch
 def page(value: object) -> str:
     """A whole page of HTML."""
-    return _registered(page, value)
+    return str(_registered(page, value))
 
 
-def _registered(show: Any, value: object) -> str:
+@singledispatch
+def figure(value: object) -> Any:
+    """A figure of Matplotlib."""
+    return _registered(figure, value)
+
+
+def _registered(show: Any, value: object) -> Any:
     while show.dispatch(type(value)) is show.dispatch(object) and _waiting:
-        _waiting.pop(0)()
+        try:
+            _waiting[0]()
+        except ImportError as error:
+            raise missing_extra(error) or error from None
+        del _waiting[0]
     if show.dispatch(type(value)) is show.dispatch(object):
         raise TypeError(f"nothing says how to show a {type(value).__name__}")
-    return str(show(value))
+    return show(value)
 
 
 class InNotebooks:
     """What notebooks show as the table of `html`."""
 
-    def _repr_html_(self) -> str:
-        return html(self)
+    def _repr_html_(self) -> str | None:
+        try:
+            return html(self)
+        except MissingExtra:  # a plain install: the notebook shows `repr`
+            return None
+
+
+class Drawn:
+    """What can be drawn."""
+
+    def plot(self) -> Any:
+        """A figure, which notebooks show; `plot().savefig("figure.png")` writes it to a file."""
+        return figure(self)

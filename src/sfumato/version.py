@@ -1,4 +1,9 @@
 """The version, alone in its file so that the command line can print it without importing the
-rest."""
+rest.  It comes from the tag; the build writes it."""
 
-__version__ = "0.1.0"
+try:
+    from sfumato._version import __version__
+except ModuleNotFoundError:  # a tree that was never installed
+    __version__ = "0+source"
+
+__all__ = ["__version__"]

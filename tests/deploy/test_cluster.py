@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
-from sfumato.deploy.chance import Sticky
-from sfumato.deploy.cluster import ClusterError, _order, _tally, _work, on_cluster
+from sfumato.deploy.engines.dask import ClusterError, _order, _tally, _work, on_cluster
 from sfumato.deploy.one_file import Policy, sanitize_part
 from sfumato.deploy.sanitize import sanitize
 from sfumato.errors import DataError, FileError
+from sfumato.mechanism.chance import Sticky
 from tests.deploy.tables import checkins, write_parquet
 
 KEY = bytes(range(32))
@@ -170,7 +170,7 @@ def test_a_worker_that_cannot_write_leaves_the_finished_parts(runs, tmp_path, mo
             )
         return sanitize_part(release, chance, policy, source, target, **options)
 
-    monkeypatch.setattr("sfumato.deploy.cluster.sanitize_part", full)
+    monkeypatch.setattr("sfumato.deploy.engines.dask.sanitize_part", full)
     with pytest.raises(FileError, match="No space left"):
         sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out", runner=_as_on_workers)
     finished = _hashes(tmp_path / ".out.sfumato-job" / "parts")
@@ -194,7 +194,7 @@ def test_bad_data_on_a_worker_leaves_nothing(runs, tmp_path):
 
 
 def test_no_scheduler_is_one_sentence(runs, tmp_path, monkeypatch):
-    monkeypatch.setattr("sfumato.deploy.cluster._WAIT", "1s")
+    monkeypatch.setattr("sfumato.deploy.engines.dask._WAIT", "1s")
     write_parquet(tmp_path / "in" / "a.parquet", checkins(100))
     with pytest.raises(ClusterError, match="no dask scheduler answers"):
         sanitize(

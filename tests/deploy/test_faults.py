@@ -14,7 +14,7 @@ import pytest
 from pyarrow import parquet
 
 import sfumato as sf
-from sfumato.deploy.chance import read_or_make_key
+from sfumato.deploy.pseudonym import read_or_make_key
 from sfumato.deploy.sanitize import sanitize
 from sfumato.errors import FileError
 from sfumato.files import write_text

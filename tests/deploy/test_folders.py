@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
-from sfumato.deploy.chance import Sticky
 from sfumato.deploy.one_file import Policy
 from sfumato.deploy.sanitize import one_by_one, sanitize
 from sfumato.errors import DataError, FileError
+from sfumato.mechanism.chance import Sticky
 from tests.deploy.tables import checkins, write_parquet
 
 

@@ -21,11 +21,12 @@ from pyarrow import parquet
 
 import sfumato as sf
 from sfumato.deploy import sanitize as module
-from sfumato.deploy.chance import Pseudonym, Sticky
 from sfumato.deploy.one_file import Policy
+from sfumato.deploy.pseudonym import Pseudonym
 from sfumato.deploy.release import release
 from sfumato.deploy.sanitize import sanitize
 from sfumato.errors import SfumatoError
+from sfumato.mechanism.chance import Sticky
 
 CASES = int(os.environ.get("SFUMATO_FUZZ", "2000"))
 KEY = bytes(range(32))

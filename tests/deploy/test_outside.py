@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.deploy.chance import Rows, Sticky
 from sfumato.deploy.protect import protect
 from sfumato.deploy.release import Release, release
 from sfumato.deploy.sanitize import sanitize
 from sfumato.errors import DataError
+from sfumato.mechanism.chance import Rows, Sticky
 from tests.deploy.tables import checkins, write_parquet
 
 KEY = bytes(range(32))

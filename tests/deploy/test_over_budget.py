@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.deploy.chance import Sticky
 from sfumato.deploy.one_file import Policy
 from sfumato.deploy.sanitize import sanitize
 from sfumato.deploy.spent import Budget, Ledger, Spent
 from sfumato.errors import DataError
+from sfumato.mechanism.chance import Sticky
 from tests.deploy.tables import DATA, checkins, write_parquet
 from tests.deploy.test_cluster import _as_on_workers
 

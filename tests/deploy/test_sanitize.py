@@ -11,11 +11,11 @@ import pytest
 from pyarrow import parquet
 
 import sfumato as sf
-from sfumato.deploy.chance import Sticky
 from sfumato.deploy.one_file import Policy
 from sfumato.deploy.release import release
 from sfumato.deploy.sanitize import sanitize
 from sfumato.errors import DataError, FileError, SfumatoError
+from sfumato.mechanism.chance import Sticky
 from sfumato.study.measure import measure
 from tests.deploy.tables import DATA, checkins, write_parquet
 

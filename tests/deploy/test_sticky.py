@@ -7,10 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.deploy.chance import Sticky, read_key, read_or_make_key
 from sfumato.deploy.one_file import Policy
+from sfumato.deploy.pseudonym import read_key, read_or_make_key
 from sfumato.deploy.sanitize import sanitize
 from sfumato.errors import DataError, FileError
+from sfumato.mechanism.chance import Sticky
 from tests.deploy.tables import write_parquet
 
 KEY = bytes(range(32))
@@ -76,7 +77,7 @@ class TestSticky:
 
     def test_whole_seconds_are_times(self, runs, tmp_path):
         """Also as 64 bits without a sign, and before 1970."""
-        from sfumato.deploy.timestamps import seconds_of
+        from sfumato.data.times import seconds_of
 
         rows = [f"ann,{1_287_446_400 + step},48.857,2.347" for step in (0, 86_399, 86_400)] + [
             "ann,-5,48.857,2.347"
@@ -94,7 +95,7 @@ class TestSticky:
         """Kolmogorov's distance of 20,000 numbers stays below 1.95/sqrt(n) with a chance of 99.9
         %."""
         truth = np.stack([np.arange(20_000) * 100.0 + 50, np.zeros(20_000)], axis=1)
-        from sfumato.deploy.chance import Rows
+        from sfumato.mechanism.chance import Rows
 
         _, chance = Sticky(KEY, "forever").of(
             truth, Rows(users=np.full(20_000, "ann", dtype=object)), 2

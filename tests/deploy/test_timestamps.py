@@ -5,9 +5,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from sfumato.deploy.chance import Sticky
 from sfumato.deploy.one_file import Policy
 from sfumato.deploy.sanitize import sanitize
+from sfumato.mechanism.chance import Sticky
 
 WHOLE = np.array([1_287_532_527_123_456_789 + row * 10**12 + row for row in range(30)])
 FAR = np.array([2**62 - row for row in range(30)])

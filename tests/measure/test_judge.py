@@ -93,7 +93,7 @@ def test_snapping_is_judged_on_its_own_cells_and_costs_a_little() -> None:
 
 
 def test_a_law_that_is_not_known_needs_a_grid() -> None:
-    with pytest.raises(ProblemError, match="name a grid to measure its reports on"):
+    with pytest.raises(ProblemError, match="expected a grid to count its reports on"):
         judge(Function(lambda truth, random: truth), TWO)
     with pytest.raises(ProblemError, match="hits must be at least 1"):
         judge(Function(lambda truth, random: truth), TWO, grid=GRID, hits=0)

@@ -14,8 +14,6 @@ from sfumato.data.grid import Grid, Region
 from sfumato.data.joint import Joint
 from sfumato.data.samples import Samples
 from sfumato.data.synthetic import four_corners
-from sfumato.deploy.chance import Rows as Who
-from sfumato.deploy.chance import Sticky
 from sfumato.errors import ProblemError
 from sfumato.measure import repeated
 from sfumato.measure.judge import judge
@@ -24,6 +22,8 @@ from sfumato.measure.repeated import (
     estimate_repeated_bayes_error,
     repeated_reports,
 )
+from sfumato.mechanism.chance import Rows as Who
+from sfumato.mechanism.chance import Sticky
 from sfumato.mechanism.channel import Channel
 from sfumato.mechanism.custom import Function
 from sfumato.mechanism.laplace import PlanarLaplace

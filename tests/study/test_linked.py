@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 import sfumato as sf
+from sfumato.data.joint import Joint
 from sfumato.data.recipe import Recipe
-from sfumato.errors import ProblemError
+from sfumato.errors import ProblemError, SfumatoError
 from sfumato.measure.bound import CertificateError
-from sfumato.measure.certificate import load_certificate
+from sfumato.measure.certificate import check_again, load_certificate
+from sfumato.measure.linked import overlap_at_least
+from sfumato.measure.population import certify_population
 from sfumato.study.certify import certify_run
 from sfumato.study.linked import linked_trade_off
 from sfumato.study.question import problem_of
@@ -24,8 +27,8 @@ def recipe(tmp_path_factory) -> Recipe:
     return Recipe(str(folder / "data.csv"))
 
 
-def _run(recipe, folder, **asked):
-    problem = sf.Problem(recipe.load().train, cell_m=20, **asked)
+def _run(recipe, folder, *, cell_m=20, **asked):
+    problem = sf.Problem(recipe.load().train, cell_m=cell_m, **asked)
     solution = sf.solve(problem, sf.Exact())
     solution.save(folder, recipe=recipe)
     return solution
@@ -75,6 +78,87 @@ def test_a_certificate_of_linked_reports_is_not_one_of_a_single_report(recipe, t
     without = replace(certificate.on_grid, pair_weights=None)
     with pytest.raises(CertificateError, match="a weight of at least 0 for each"):
         replace(certificate, on_grid=without).bound(replace(one, reports=4))
+
+
+@pytest.mark.parametrize("asked", [{"max_loss": 12, "reports": "endless"}, {"reports": "endless"}])
+def test_the_plane_is_proved_too_and_both_checkers_say_so(recipe, tmp_path, asked):
+    _run(recipe, tmp_path / "run", cell_m=5, **asked)
+    certified = certify_run(tmp_path / "run")
+    bounds, problem = certified.gap.bounds, certified.problem
+    assert 0 < bounds.plane <= bounds.grid and "anywhere on the plane" in str(certified)
+    assert bounds.plane > bounds.grid - (0.0081 if problem.max_loss else 0.05 * bounds.grid)
+    path = tmp_path / "run" / "certificate.npz"
+    found = check_again(path, problem, bounds)
+    assert float(found.plane) == pytest.approx(bounds.plane, rel=1e-6)
+    # Whatever is reported, anywhere: laws that keep the budget leak no less than the bound.
+    random = np.random.default_rng(0)
+    table, truths = problem.joint.table, problem.places
+    for _ in range(50):
+        reports = np.concatenate([truths, random.uniform(-20, 120, (10, 2))])
+        cost = np.linalg.norm(truths[:, None] - reports[None], axis=2)
+        law = random.gamma(0.3, size=cost.shape) * np.exp(-cost / random.uniform(3, 30))
+        law = law / law.sum(axis=1, keepdims=True)
+        if problem.max_loss is None:  # one law for all: what is reported depends on nothing
+            law = np.tile(law.mean(axis=0), (len(law), 1))
+            assert table.sum(axis=0) @ np.sum(law * cost, axis=1) >= bounds.plane
+            continue
+        spent = table.sum(axis=0) @ np.sum(law * cost, axis=1)
+        stay = np.eye(len(truths), len(reports))
+        share = min(1.0, problem.max_loss / spent)  # the truth itself costs nothing
+        seen = Joint(table @ (share * law + (1 - share) * stay))
+        assert 1 - sf.measure.least_overlap(seen) >= bounds.plane
+    # A proof that claims more is refused by both.
+    certificate = load_certificate(path)
+    proof = certificate.on_plane
+    assert proof is not None
+    forged = replace(proof, multipliers=proof.multipliers * 4)
+    if problem.max_loss is None:
+        with pytest.raises(CertificateError, match="its multiplier is 1"):
+            replace(certificate, on_plane=forged).bound(problem)
+    kept = np.arange(len(proof.cells)) != proof.cells.holding(truths)[0]
+    cut = replace(proof, cells=proof.cells[kept], shares=proof.shares[kept])
+    with pytest.raises(CertificateError, match="do not cover"):
+        replace(certificate, on_plane=cut).bound(problem)
+    replace(certificate, on_plane=cut).save(path)
+    with pytest.raises(SfumatoError):
+        check_again(path, problem, bounds)
+
+
+@pytest.mark.parametrize("asked", [{"max_loss": 9, "reports": "endless"}, {"reports": "endless"}])
+def test_what_holds_for_check_ins_to_come_holds_for_their_law(recipe, tmp_path, asked):
+    law = recipe.load().train  # as the law that check-ins are drawn from
+    random = np.random.default_rng(5)
+
+    def drawn(each):
+        own = [random.choice(np.flatnonzero(law.secret == user), each) for user in range(3)]
+        return law.take(np.concatenate(own))
+
+    problem, held = sf.Problem(drawn(20), cell_m=20, **asked), drawn(800)
+    made = sf.solve(problem, sf.Exact())
+    proved = certify_population(made.certificate, problem, made.mechanism, held)
+    best = sf.solve(replace(problem, samples=law), sf.Exact())  # for the law itself
+    seen = made.mechanism.law(law.joint())
+    assert 0.3 < 1 - proved.most <= sf.measure.least_overlap(seen.joint)
+    if problem.max_loss is None:
+        assert 0.5 * best.loss < proved.least_plane <= proved.least_grid <= best.loss
+        assert "gives all users one law" in str(proved)
+        return
+    assert proved.least_plane <= proved.least_grid and 0 < proved.least_grid <= best.leakage
+    assert "told apart at a rate of at least" in str(proved)
+    assert "any two users overlap by at least" in str(proved) and "overlap at least" in repr(proved)
+
+
+def test_the_least_overlap_of_a_law_is_above_what_samples_prove_nine_times_in_ten():
+    random = np.random.default_rng(2)
+    laws = np.array([[0.5, 0.3, 0.2, 0.0], [0.3, 0.3, 0.3, 0.1], [0.1, 0.2, 0.3, 0.4]])
+    true = sf.measure.least_overlap(Joint(laws / 3))
+    held = 0
+    for _ in range(200):
+        drawn = np.array([random.multinomial(60, law) for law in laws]) / 180
+        low = overlap_at_least(Joint(drawn), np.full(3, 60), delta=0.1)
+        assert low < sf.measure.least_overlap(Joint(drawn))
+        held += low <= true
+    assert held >= 180  # 0.9 of them; Cantelli holds with room
 
 
 def test_the_trade_off_rises_with_the_budget_and_falls_with_the_reports(recipe):

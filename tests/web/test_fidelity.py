@@ -22,7 +22,7 @@ from pyarrow import parquet
 
 import sfumato as sf
 from sfumato.data.grid import STICKY_CELL_M, Grid
-from sfumato.deploy.cluster import on_cluster
+from sfumato.deploy.engines.dask import on_cluster
 from sfumato.deploy.release import release
 from sfumato.deploy.sanitize import sanitize
 from sfumato.measure.judge import judge, judge_reports

@@ -21,10 +21,10 @@ import pytest
 from pyarrow import parquet
 
 from sfumato.deploy.bundle import load_bundle
-from sfumato.deploy.chance import Sticky
 from sfumato.deploy.one_file import Policy
 from sfumato.deploy.sanitize import sanitize
 from sfumato.errors import SfumatoError
+from sfumato.mechanism.chance import Sticky
 from tests.deploy.serving import serving
 from tests.web.device import in_node
 

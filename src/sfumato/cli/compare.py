@@ -51,18 +51,20 @@ def command(
     """Put runs side by side on the same data, each with its loss beside its leakage.
 
     They are judged on the first run's test data (its training data where it has none), or on
-    --data. A file of pairs (truth_x, truth_y, report_x, report_y in metres) is a mechanism too.
+    --data. A file of pairs (truth_x, truth_y, report_x, report_y in metres, or truth_lat,
+    truth_lon, report_lat, report_lon) is a mechanism too.
     """
     from sfumato.mechanism.custom import Recorded
     from sfumato.study.compare import Contender, compare
-    from sfumato.study.folder import Run, load_run
+    from sfumato.study.folder import load_run
     from sfumato.study.measure import data_of_runs
 
+    folders = {path: load_run(path) for path in runs if not path.is_file()}
+    known = list(folders.values())
+    plane = known[0].mechanism.plane if known else None
     loaded = [
-        Contender(path.stem, Recorded.read(path)) if path.is_file() else load_run(path)
-        for path in runs
+        folders.get(path) or Contender(path.stem, Recorded.read(path, plane=plane)) for path in runs
     ]
-    known = [item for item in loaded if isinstance(item, Run)]
     for run in known[1:]:
         if run.record.data.hash != known[0].record.data.hash:
             say_notes(

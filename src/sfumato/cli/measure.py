@@ -18,13 +18,19 @@ _ATTACKS = ("cells", "neighbours", "neural")
 @click.argument("target", metavar="RUN|REPORTS.csv", type=click.Path(path_type=Path))
 @click.option("--data", metavar="DATA", help="Judge on all of this data instead of the run's own.")
 @click.option(
-    "--secret", metavar="COLUMN", help="Column of the secret, for a file of reports or for --data."
+    "--secret",
+    metavar="COLUMN",
+    help="Column of the secret (reports, --data, --traces).",
 )
 @click.option(
-    "--lat", metavar="COLUMN", help="Column of the latitude, for a file of reports or for --data."
+    "--lat",
+    metavar="COLUMN",
+    help="Column of the latitude (reports, --data, --traces).",
 )
 @click.option(
-    "--lon", metavar="COLUMN", help="Column of the longitude, for a file of reports or for --data."
+    "--lon",
+    metavar="COLUMN",
+    help="Column of the longitude (reports, --data, --traces).",
 )
 @partial(grid_options, default="as released; 25 for a file of reports")
 @click.option(
@@ -61,6 +67,20 @@ _ATTACKS = ("cells", "neighbours", "neural")
     help="The cell within which a report is kept [default: 25].",
 )
 @click.option(
+    "--traces",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Also how often whole traces in this table are found; rows in any order.",
+)
+@click.option("--trace", metavar="COLUMN", help="Column of the trace, in --traces.")
+@click.option("--time", metavar="COLUMN", help="Column of the time, in --traces.")
+@click.option(
+    "--split",
+    metavar="COLUMN",
+    help="Column with the words train (known by name) and test (to be found), in --traces"
+    " [default: the last third of each user's traces is to be found].",
+)
+@click.option(
     "--leave-one-out",
     is_flag=True,
     help="Also solve again without each user and judge everybody: one solve per user.",
@@ -76,11 +96,11 @@ def command(target: Path, as_json: bool, **options: Any) -> None:
     """Measure the loss and the leakage of a run, or of any reports in a CSV file.
 
     A file of reports needs a column for the secret and the report's place (latitude and longitude,
-    or x and y in metres), and may have truth_x and truth_y (metres) for the loss.  With --data, a
-    file of pairs (truth_x, truth_y, report_x, report_y in metres) is judged as a mechanism.  A run
-    is judged on its own training data, with the test data beside it, or on all of --data.  For a
-    run, other shares of the users and what the mechanism's file tells about its training points are
-    printed as well.
+    or x and y in metres), and may have truth_lat and truth_lon, or truth_x and truth_y, for the
+    loss.  With --data, a file of pairs (truth_lat, truth_lon, report_lat, report_lon; or truth_x,
+    truth_y, report_x, report_y in metres) is judged as a mechanism.  A run is judged on its own
+    training data, with the test data beside it, or on all of --data.  For a run, other shares of
+    the users and what the mechanism's file tells about its training points are printed as well.
     """
     from sfumato.study.measure import Extras, measure
 

@@ -24,6 +24,7 @@ _SELECTION = (
     "per_user",
     "overlap_weight",
     "data_seed",
+    "test",
 )
 
 
@@ -244,7 +245,7 @@ def recipe_of(source: str, options: dict[str, Any], *, losses: str | None = None
         source=source,
         losses=losses,
         region=options.pop("region", None),
-        **{name: options.pop(name) for name in _SELECTION},
+        **{name: options.pop(name) for name in _SELECTION if name in options},
     )
 
 
@@ -274,6 +275,11 @@ def loss_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
+test_file = click.option(
+    "--test",
+    metavar="FILE",
+    help="Held-out check-ins of the same users, in place of the M of --per-user.",
+)
 region = click.option(
     "--region",
     type=Place(),

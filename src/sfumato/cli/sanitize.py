@@ -127,9 +127,10 @@ def command(
     """
     one_thread()
     from sfumato.data.grid import STICKY_CELL_M
-    from sfumato.deploy.chance import Chance, Pseudonym, Secure, Sticky, read_or_make_key
     from sfumato.deploy.one_file import Policy
+    from sfumato.deploy.pseudonym import Pseudonym, read_or_make_key
     from sfumato.deploy.sanitize import one_by_one, sanitize
+    from sfumato.mechanism.chance import Chance, Secure, Sticky
 
     keyed = sticky is not None or pseudonym is not None
     if keyed != (key is not None) or (sticky is None and sticky_cell_m is not None):
@@ -146,7 +147,7 @@ def command(
     names = None if pseudonym is None else Pseudonym(secret_key, pseudonym)
     runner = one_by_one
     if cluster is not None:
-        from sfumato.deploy.cluster import on_cluster
+        from sfumato.deploy.engines.dask import on_cluster
 
         runner = on_cluster(cluster)
     policy = Policy(

@@ -19,6 +19,7 @@ from sfumato.cli.options import (
     rounds_to,
     say_notes,
     selection,
+    test_file,
     working,
 )
 from sfumato.cli.settings import solver_from, solver_options
@@ -37,6 +38,7 @@ _EXAMPLE = (
 @click.command("solve", epilog=_EXAMPLE)
 @click.argument("source", metavar="DATA")
 @selection
+@test_file
 @region
 @click.option(
     "--losses",
@@ -142,7 +144,7 @@ def command(
 ) -> None:
     """Find a mechanism for DATA within a loss budget and write a run folder.
 
-    Without --per-user all of DATA is training data (four-corners brings its own split).
+    Without --per-user or --test all of DATA is training data (four-corners brings its own split).
     """
     from sfumato import show
     from sfumato.cli.options import for_each

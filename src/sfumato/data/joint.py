@@ -100,3 +100,9 @@ def check_names(names: tuple[str, ...], *, source: str) -> None:
                 f"{source}: name {number} holds half of a letter (a lone surrogate); expected text"
                 " that UTF-8 can write: read the names again with the right encoding"
             ) from None
+
+
+def by_number(name: str) -> tuple[int, int, str, str]:
+    """Whole numbers first, by size; then words."""
+    digits = name.lstrip("0")
+    return (0, len(digits), digits, name) if name.isdecimal() else (1, 0, name, name)

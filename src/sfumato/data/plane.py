@@ -51,6 +51,13 @@ class Plane:
     def __repr__(self) -> str:
         return f"<Plane near {self.latitude:.1f}, {self.longitude:.1f}>"  # it may be a true place
 
+    @classmethod
+    def about(cls, latitude: np.ndarray, longitude: np.ndarray) -> "Plane":
+        """The plane that touches in the middle of the points' box."""
+        return cls(
+            float(latitude.min() + latitude.max()) / 2, float(longitude.min() + longitude.max()) / 2
+        )
+
     def to_metres(self, latitude: np.ndarray, longitude: np.ndarray) -> np.ndarray:
         """Metres east and north of the centre, shape (n, 2)."""
         latitude, longitude = np.asarray(latitude, dtype=float), np.asarray(longitude, dtype=float)

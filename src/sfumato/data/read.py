@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.data.frames import arrow_table
+from sfumato.data.joint import by_number
 from sfumato.data.plane import Plane, check_degrees, inside_square
 from sfumato.data.samples import Samples
 from sfumato.data.synthetic import four_corners
@@ -25,7 +27,7 @@ SNAP_COLUMNS = ["user", "time", "latitude", "longitude", "location"]
 
 
 def read_checkins(
-    path: str | Path,
+    path: str | Path | Any,
     *,
     square: tuple[float, float, float] | None = None,
     plane: Plane | None = None,
@@ -37,7 +39,8 @@ def read_checkins(
     """Read who was where.
 
     Main arguments: `path`, the name "four-corners", or a file: SNAP check-ins (tab separated, no
-    header), CSV or Parquet with a header, each also as .gz (Parquet compresses itself).
+    header), CSV or Parquet with a header, each also as .gz (Parquet compresses itself); or a data
+    frame of pandas, Polars or GeoPandas, an Arrow table, or columns by name.
     `square` keeps the check-ins within (latitude, longitude, side in metres) and centres the plane
     there; it is applied before anything is projected, so a file of the whole world works.  `plane`
     puts the metres on a plane that other data lie on: `plane=train.plane` for a file of test data.
@@ -53,7 +56,7 @@ def read_checkins(
             f"{arg('square')} centres the plane on the square; it does not go with {arg('plane')}:"
             " select the square, then move the data with on_plane"
         )
-    if str(path) == "four-corners":
+    if isinstance(path, str | Path) and str(path) == "four-corners":
         if any(name is not None for name in (secret, lat, lon)):
             raise DataError(
                 "four-corners has no columns to choose from; leave out the names of the secret,"
@@ -63,8 +66,10 @@ def read_checkins(
         if square is not None:
             return data.in_square(*square)
         return data if plane is None else data.on_plane(plane)
-    table = read_table(Path(path), words=(secret,))
-    source = Path(path).name
+    if isinstance(path, str | Path):
+        table, source = read_table(Path(path), words=(secret,)), Path(path).name
+    else:
+        table, source = arrow_table(path), "table"
     names = _columns(table.column_names, source=source, secret=secret, lat=lat, lon=lon)
     if not table.num_rows:
         raise DataError(f"{source} holds no rows; expected one row a check-in")
@@ -79,10 +84,7 @@ def read_checkins(
         longitude = numbers(table[names["lon"]], source=source, column=names["lon"])
         check_degrees(latitude, longitude, source=source)
         if square is None:
-            plane = plane or Plane(
-                float(latitude.min() + latitude.max()) / 2,
-                float(longitude.min() + longitude.max()) / 2,
-            )
+            plane = plane or Plane.about(latitude, longitude)
             kept, points = np.arange(len(codes)), plane.to_metres(latitude, longitude)
         else:
             kept, points, plane = inside_square(latitude, longitude, square, source=source)
@@ -260,16 +262,10 @@ def _users(values: Any, *, source: str, column: str) -> tuple[tuple[str, ...], n
         raise DataError(
             f"{source}: {empty} row(s) have no value in '{column}'; expected a user in each row"
         )
-    order = sorted(range(len(names)), key=lambda row: _by_number(names[row]))
+    order = sorted(range(len(names)), key=lambda row: by_number(names[row]))
     number = np.empty(len(names), dtype=np.int64)
     number[order] = np.arange(len(names))
     return tuple(names[row] for row in order), number[np.asarray(encoded.indices)]
-
-
-def _by_number(name: str) -> tuple[int, int, str, str]:
-    """Whole numbers first, by size; then words."""
-    digits = name.lstrip("0")
-    return (0, len(digits), digits, name) if name.isdecimal() else (1, 0, name, name)
 
 
 def numbers(values: Any, *, source: str, column: str) -> np.ndarray:

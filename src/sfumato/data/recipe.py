@@ -21,7 +21,8 @@ class Recipe:
     `square` and `region` are (latitude, longitude, side in metres); for data in plane metres
     `region` is (x, y, side).  `users` names the users to keep.  `per_user` is (training, test)
     check-ins of each user; without it everything is training data (four-corners alone brings its
-    own split).  `losses` is the second file of a table of words (`sfumato.data.categories`).
+    own split); `test` names a file of test data instead, of which the check-ins of training users
+    count.  `losses` is the second file of a table of words (`sfumato.data.categories`).
     """
 
     source: str
@@ -36,6 +37,7 @@ class Recipe:
     data_seed: int = 0
     region: tuple[float, float, float] | None = None
     losses: str | None = None
+    test: str | None = None
 
     def data(self) -> tuple[Samples | CategoricalData, Samples | None]:
         """Training and test data; a table of words where `losses` names its losses."""
@@ -52,6 +54,7 @@ class Recipe:
             self.per_user,
             self.overlap_weight,
             self.region,
+            self.test,
         )
         if any(step is not None for step in steps):
             raise DataError(
@@ -67,7 +70,15 @@ class Recipe:
                 "an overlap weight is for drawing check-ins of each user",
                 hint=f"add {arg('per_user')}",
             )
-        steps = (self.secret, self.lat, self.lon, self.square, self.top_users, self.per_user)
+        if self.test is not None and self.per_user is not None and self.per_user[1]:
+            raise DataError(
+                f"test data come from {arg('test')} or from {arg('per_user')}, not from both; leave"
+                " one out"
+            )
+        steps = (
+            *(self.secret, self.lat, self.lon, self.square, self.top_users, self.per_user),
+            self.test,
+        )
         if self.source == "four-corners" and all(step is None for step in steps):
             split = four_corners(seed=self.data_seed)
             if self.users is not None and split.test is not None:
@@ -81,22 +92,32 @@ class Recipe:
         return Split(train=replace(split.train, region=region), test=test)
 
     def _selected(self) -> Split:
-        samples = read_checkins(
-            self.source,
+        samples = self._read(self.source)
+        if self.users is not None:
+            samples = samples.of_users(self.users)
+        if self.top_users is not None:
+            samples = samples.top_users(self.top_users)
+        split = Split(train=samples)
+        if self.per_user is not None:
+            weight = 1.0 if self.overlap_weight is None else self.overlap_weight
+            split = samples.split(*self.per_user, seed=self.data_seed, overlap_weight=weight)
+        if self.test is None:
+            return split
+        given = self._read(self.test).on_plane(split.train.plane)
+        test = given.among(split.train.secrets)
+        note = f"{len(given) - len(test):,} of {len(given):,} test check-ins are of other users"
+        notes = (*split.train.notes, *((note,) if len(test) < len(given) else ()))
+        return Split(replace(split.train, notes=notes), test)
+
+    def _read(self, source: str) -> Samples:
+        return read_checkins(
+            source,
             square=self.square,
             secret=self.secret,
             lat=self.lat,
             lon=self.lon,
             seed=self.data_seed,
         )
-        if self.users is not None:
-            samples = samples.of_users(self.users)
-        if self.top_users is not None:
-            samples = samples.top_users(self.top_users)
-        if self.per_user is None:
-            return Split(train=samples)
-        weight = 1.0 if self.overlap_weight is None else self.overlap_weight
-        return samples.split(*self.per_user, seed=self.data_seed, overlap_weight=weight)
 
     def _region(self, samples: Samples) -> Region:
         assert self.region is not None
@@ -111,6 +132,8 @@ class Recipe:
         record = {name: value for name, value in asdict(self).items() if value is not None}
         if self.source != "four-corners":
             record["source"] = str(Path(self.source))
+        if self.test is not None:
+            record["test"] = str(Path(self.test))
         return record
 
     @classmethod

@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from sfumato.data.frames import Tabular
 from sfumato.data.grid import Grid, Region
-from sfumato.data.joint import Joint, check_names
+from sfumato.data.joint import Joint, by_number, check_names
 from sfumato.data.plane import Plane, inside_square, looks_like_degrees
 from sfumato.errors import DataError, arg
 from sfumato.files import array_hash
@@ -17,27 +19,31 @@ OVERLAP_CELL_M = 500.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Samples(InNotebooks):
+class Samples(Tabular, InNotebooks):
     """Who was where: `secret` numbers into `secrets`, `truth` in metres on a plane, one row a
     check-in.
 
     `plane` says where the plane touches the Earth (None for data that came in metres); `region` is
     where reports may lie, when the data carries one.
 
+    Secrets may also come by name; `secrets` then lists them all.
+
     >>> Samples(secret=[0, 1, 1], truth=[[0, 0], [100, 0], [0, 100]], secrets=("ann", "bob"))
+    <Samples 'samples': 3 check-ins of 2 users>
+    >>> Samples(secret=["ann", "bob", "bob"], truth=[[0, 0], [100, 0], [0, 100]])
     <Samples 'samples': 3 check-ins of 2 users>
     """
 
     secret: np.ndarray
     truth: np.ndarray
-    secrets: tuple[str, ...]
+    secrets: tuple[str, ...] = ()
     plane: Plane | None = None
     region: Region | None = None
     name: str = "samples"
     notes: tuple[str, ...] = field(default=())
 
     def __post_init__(self) -> None:
-        secret = np.array(self.secret, dtype=np.int64)
+        secret = self._numbered()
         truth = np.array(self.truth, dtype=float)
         if truth.ndim != 2 or truth.shape[1] != 2 or secret.shape != truth.shape[:1]:
             raise DataError(
@@ -70,6 +76,38 @@ class Samples(InNotebooks):
         secret.flags.writeable = truth.flags.writeable = False
         object.__setattr__(self, "secret", secret)
         object.__setattr__(self, "truth", truth)
+
+    def _numbered(self) -> np.ndarray:
+        """The secrets as numbers into `secrets`, which are named here where they are not yet."""
+        given = np.asarray(self.secret)
+        if given.dtype.kind in "iu" or not given.size:
+            if not self.secrets:
+                count = int(given.max(initial=0)) + 1
+                object.__setattr__(self, "secrets", tuple(map(str, range(count))))
+            return np.array(given, dtype=np.int64)
+        if given.dtype.kind not in "UO" or not all(isinstance(name, str) for name in given.flat):
+            raise DataError(
+                f"{self.name}: expected each secret as a name or as a number into {arg('secrets')};"
+                f" got {given.dtype}"
+            )
+        names = tuple(self.secrets) or tuple(sorted(set(given.tolist()), key=by_number))
+        number = {name: row for row, name in enumerate(names)}
+        unknown = next((name for name in given.flat if name not in number), None)
+        if unknown is not None:
+            raise DataError(
+                f"{self.name}: the secret '{unknown}' is not among {arg('secrets')}; name it there,"
+                " or leave them out"
+            )
+        object.__setattr__(self, "secrets", names)
+        return np.array([number[name] for name in given.flat], dtype=np.int64).reshape(given.shape)
+
+    def columns(self) -> dict[str, Any]:
+        """User and place: degrees, or plane metres where the data came so."""
+        user = [self.secrets[number] for number in self.secret]
+        if self.plane is None:
+            return {"user": user, "x": self.truth[:, 0], "y": self.truth[:, 1]}
+        latitude, longitude = self.plane.to_degrees(self.truth)
+        return {"user": user, "lat": latitude, "lon": longitude}
 
     def __repr__(self) -> str:
         return f"<Samples {self.name!r}: {len(self):,} check-ins of {len(self.secrets):,} users>"
@@ -182,6 +220,19 @@ class Samples(InNotebooks):
         chosen = [number for number, name in enumerate(self.secrets) if name in set(names)]
         return self.take(np.isin(self.secret, chosen)).renumbered()
 
+    def among(self, names: tuple[str, ...]) -> "Samples":
+        """The check-ins of the secrets named, numbered as there: test data beside its training
+        data."""
+        number = {name: row for row, name in enumerate(names)}
+        new = np.array([number.get(name, -1) for name in self.secrets])[self.secret]
+        if not (new >= 0).any():
+            raise DataError(
+                f"{self.name} holds none of the training data's users ({names[0]}, …); expected"
+                " check-ins of the same users, by the same names"
+            )
+        kept = new >= 0
+        return replace(self, secret=new[kept], truth=self.truth[kept], secrets=names)
+
     def top_users(self, count: int) -> "Samples":
         """The check-ins of the `count` secrets with the most of them (ties by name)."""
         if not count >= 1:
@@ -257,7 +308,7 @@ class Samples(InNotebooks):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Split(InNotebooks):
+class Split(Tabular, InNotebooks):
     """Training samples, and test samples that no solver ever sees.
 
     >>> from sfumato.data.synthetic import four_corners
@@ -267,6 +318,13 @@ class Split(InNotebooks):
 
     train: Samples
     test: Samples | None = None
+
+    def columns(self) -> dict[str, Any]:
+        """As those of `all`; with test data also a column `split`."""
+        found = self.all.columns()
+        if self.test is not None:
+            found["split"] = np.repeat(["train", "test"], [len(self.train), len(self.test)])
+        return found
 
     def __repr__(self) -> str:
         test = "no" if self.test is None else f"{len(self.test):,}"

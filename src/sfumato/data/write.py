@@ -3,8 +3,6 @@
 import gzip
 from pathlib import Path
 
-import numpy as np
-
 from sfumato.data.samples import Split
 from sfumato.errors import FileError
 from sfumato.files import written_beside
@@ -13,19 +11,9 @@ from sfumato.files import written_beside
 def write_split(split: Split, path: Path) -> None:
     """Write user and place (degrees, or plane metres where the data came so); with test data also a
     column `split`."""
-    import pyarrow as pa
     from pyarrow import csv, parquet
 
-    samples = split.all
-    columns: dict[str, object] = {"user": [samples.secrets[number] for number in samples.secret]}
-    if samples.plane is None:
-        columns |= {"x": samples.truth[:, 0], "y": samples.truth[:, 1]}
-    else:
-        latitude, longitude = samples.plane.to_degrees(samples.truth)
-        columns |= {"lat": latitude, "lon": longitude}
-    if split.test is not None:
-        columns["split"] = np.repeat(["train", "test"], [len(split.train), len(split.test)])
-    table = pa.table(columns)
+    table = split.to_arrow()
     name = path.name.lower()
     with written_beside(path) as beside:
         if name.endswith((".parquet", ".pq")):

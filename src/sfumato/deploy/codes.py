@@ -164,8 +164,38 @@ def polyline(text: str) -> Box | None:
     return None
 
 
+_WHOLE = re.compile(r"[0-9]{10,16}")
+_MERCATOR_POLE = 85.05112878  # where Web Mercator ends, and with it the numbers of Redis
+
+
+def _whole_geohash(text: str, pole: float) -> Box | None:
+    if not _WHOLE.fullmatch(text) or int(text) >> 52:
+        return None
+    bits = f"{int(text):052b}"
+    across, up = int(bits[::2], 2), int(bits[1::2], 2)
+    half_width, half_height = 180.0 / 2**26, pole / 2**26
+    return Box(
+        (2 * up + 1) * half_height - pole,
+        (2 * across + 1) * half_width - 180,
+        half_height + 1e-6,
+        half_width + 1e-6,
+    )
+
+
+def whole_geohash(text: str) -> Box | None:
+    """A geohash as a whole number of 52 bits."""
+    return _whole_geohash(text, 90.0)
+
+
+def redis_geohash(text: str) -> Box | None:
+    """The same as Redis has it: latitudes end where Web Mercator does."""
+    return _whole_geohash(text, _MERCATOR_POLE)
+
+
 DECODERS: dict[str, Callable[[str], Box | None]] = {
     "the place as a geohash": geohash,
+    "the place as a geohash in a whole number": whole_geohash,
+    "the place as a geohash of Redis": redis_geohash,
     "the place as a Maidenhead locator": maidenhead,
     "the place as a quadkey": quadkey,
     "the place as a map's tile": tile,

@@ -20,6 +20,7 @@ class Columns:
     second: str
     user: str | None = None
     time: str | None = None
+    row: str | None = None  # names the row, for draws that must come out the same again
 
 
 def check_header(names: list[str], *, source: str) -> list[str]:
@@ -106,3 +107,24 @@ def users(names: list[str], given: str | None) -> list[str]:
     A column `id` is not among them: it may as well number the rows.
     """
     return [name for name in names if name == given or name.lower() in _USERS]
+
+
+def find_optional(
+    names: list[str], *, user: str | None, time: str | None, source: str
+) -> tuple[str | None, str | None]:
+    """The columns of user and time: those given, or the first with a usual name, if there is
+    one."""
+    found = []
+    for given, usual, what in ((user, _USERS, "user"), (time, _TIMES, "time")):
+        there = any(name.lower() in usual for name in names)
+        found.append(
+            _one(names, given, usual, source=source, what=what, option=what)
+            if given is not None or there
+            else None
+        )
+    return found[0], found[1]
+
+
+def has_place(names: list[str]) -> bool:
+    """Whether columns of latitude and longitude have usual names."""
+    return all(any(name.lower() in USUAL[axis] for name in names) for axis in ("lat", "lon"))

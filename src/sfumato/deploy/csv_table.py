@@ -12,8 +12,9 @@ from typing import IO, Any
 import numpy as np
 
 from sfumato.data.read import SNAP_COLUMNS, looks_like_snap
+from sfumato.data.times import seconds_of, whole_seconds
 from sfumato.deploy.columns import check_header
-from sfumato.deploy.timestamps import readable, seconds_of, whole_seconds
+from sfumato.deploy.damaged import readable
 from sfumato.deploy.verify import CsvFile, Noted, Written, read_back_csv
 from sfumato.errors import DataError
 

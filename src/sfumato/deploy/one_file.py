@@ -8,21 +8,24 @@ from typing import IO, Any, Protocol, TypeVar
 
 import numpy as np
 
-from sfumato.deploy.chance import Chance, Pseudonym, Rows
-from sfumato.deploy.columns import Columns, find_columns, users
+from sfumato.deploy.columns import Columns, find_columns, has_place, users
 from sfumato.deploy.csv_table import CsvTable
+from sfumato.deploy.geometry import find_geometry
 from sfumato.deploy.parquet_table import ParquetTable
 from sfumato.deploy.protect import Outside, protect
+from sfumato.deploy.pseudonym import Pseudonym
 from sfumato.deploy.recognise import telling
 from sfumato.deploy.release import NewPlaces, Release
-from sfumato.deploy.spent import Ledger
+from sfumato.deploy.spent import Budget, Ledger
 from sfumato.deploy.verify import Noted, Written
 from sfumato.errors import DataError, arg
 from sfumato.files import file_hash, written_beside
+from sfumato.mechanism.chance import Chance, Rows
 
 _SHOWN = 5  # rows named in a refusal
 _LOOKED_AT = 5_000  # rows of the first block in which columns that tell the place are looked for
 _LATER = 200  # rows of every later block
+ENOUGH_ROWS = 1000  # with fewer, a table's loss is not said: it would tell about single rows
 ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz", ".parquet", ".pq")
 
 
@@ -191,6 +194,7 @@ def sanitize_file(
     """
     table = open_table(source)
     try:
+        _refuse_geometry(table, policy, source=source.name)
         columns = find_columns(
             table.names,
             source=source.name,
@@ -203,7 +207,7 @@ def sanitize_file(
             asks_time=chance.asks_time
             or (policy.pseudonym is not None and policy.pseudonym.asks_time),
         )
-        _check_names(table.names, policy, columns, source=source.name)
+        check_names(table.names, policy, columns, source=source.name)
         written = Written(
             columns.first,
             columns.second,
@@ -224,6 +228,19 @@ def sanitize_file(
         return tally
     finally:
         table.close()
+
+
+def _refuse_geometry(table: Table[Any], policy: Policy, *, source: str) -> None:
+    """A file whose places stand in a geometry alone."""
+    if isinstance(table, ParquetTable) and policy.lat is None and not has_place(table.names):
+        geometry = find_geometry(table.schema, source=source, without=policy.drop)
+        if geometry is not None:
+            raise DataError(
+                f"{source} has its places in the geometry '{geometry.column}'; expected columns of"
+                " latitude and longitude",
+                hint="read it as a table and hand it to sfumato.deploy.report, which replaces"
+                " geometries",
+            )
 
 
 def sanitize_part(
@@ -259,29 +276,79 @@ def _all_blocks(
     sink: Sink[Any],
     progress: Callable[[int], None] | None,
 ) -> Tally:
-    tally = Tally()
-    refused, bad, new = (
-        Refused("places outside the mechanism's region"),
-        Refused("no possible coordinates"),
-        Refused("places that the mechanism was not made for"),
-    )
-    needed = {columns.user, columns.time} - {None}
-    known = _users_with_budgets(release, policy, table.names)
-    if known is not None:
-        needed |= {known.column}
-    early = tuple(name for name in policy.drop if name not in needed)
-    for block in table.blocks(without=early):
+    answers = Answers(release, chance, policy, columns, table.names, source=table.path.name)
+    for block in table.blocks(without=answers.unread):
+        answer = answers.of(block)
+        if answer is not None:
+            sink.write(block, answer.first, answer.second, answer.keep, answer.users)
+        if progress is not None:
+            progress(len(block))
+    answers.stop_at_refused()
+    return answers.tally
+
+
+@dataclass(frozen=True)
+class Answer:
+    """New coordinates of a block's rows, which of them go out (None for all), and new names of
+    users where there are any."""
+
+    first: np.ndarray
+    second: np.ndarray
+    keep: np.ndarray | None
+    users: np.ndarray | None
+
+
+class Answers:
+    """The blocks of one table, answered in turn, with what is counted and refused on the way.
+
+    `replaced` are further columns that hold the place and are replaced by the report's.
+    """
+
+    def __init__(
+        self,
+        release: Release,
+        chance: Chance,
+        policy: Policy,
+        columns: Columns,
+        names: list[str],
+        *,
+        source: str,
+        replaced: tuple[str, ...] = (),
+    ) -> None:
+        self._release, self._chance, self._policy = release, chance, policy
+        self._columns, self._names, self._source = columns, names, source
+        self._replaced = replaced
+        self._known = _users_with_budgets(release, policy, names)
+        self.tally = Tally()
+        self._outside = Refused("places outside the mechanism's region")
+        self._impossible = Refused("no possible coordinates")
+        self._new = Refused("places that the mechanism was not made for")
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """Columns that are left out and not needed."""
+        needed = {self._columns.user, self._columns.time, self._columns.row} - {None}
+        if self._known is not None:
+            needed |= {self._known.column}
+        return tuple(name for name in self._policy.drop if name not in needed)
+
+    def of(self, block: Block) -> Answer | None:
+        """The answer to a block; None once a row was refused, as nothing goes out then."""
+        columns, policy, tally = self._columns, self._policy, self.tally
         first, second = block.numbers(columns.first), block.numbers(columns.second)
-        _refuse_telling(release, policy, table, columns, block, first, second, tally)
+        self._refuse_telling(block, first, second)
         rows = Rows(
             users=block.text(columns.user) if columns.user is not None else None,
             seconds=block.seconds(columns.time) if columns.time is not None else None,
+            names=block.text(columns.row) if columns.row is not None else None,
         )
-        found = protect(release, first, second, chance=chance, rows=rows, outside=policy.outside)
-        bad.note(found.impossible, tally.rows_in)
-        new.note(found.new, tally.rows_in)
+        found = protect(
+            self._release, first, second, chance=self._chance, rows=rows, outside=policy.outside
+        )
+        self._impossible.note(found.impossible, tally.rows_in)
+        self._new.note(found.new, tally.rows_in)
         if policy.outside == "refuse":
-            refused.note(found.outside, tally.rows_in)
+            self._outside.note(found.outside, tally.rows_in)
         keep = None
         if (
             policy.outside == "drop"
@@ -295,33 +362,70 @@ def _all_blocks(
         tally.losses.add(
             found.draw[counted],
             found.cost[counted],
-            None if known is None else known.of(block)[counted],
+            None if self._known is None else self._known.of(block)[counted],
         )
-        if not (refused.count or bad.count or new.count):
-            named = None if policy.pseudonym is None else policy.pseudonym.of(rows)
-            sink.write(block, found.first, found.second, keep, named)
-        if progress is not None:
-            progress(len(block))
-    bad.raise_for(
-        table.path.name,
-        tally.rows_in,
-        "expected degrees (or metres): remove or repair these rows",
-        hint=None,
-    )
-    refused.raise_for(
-        table.path.name,
-        tally.rows_in,
-        "say what to do with them",
-        hint=f"{arg('outside')} drop, laplace or clamp; sfumato sanitize -h explains",
-    )
-    new.raise_for(
-        table.path.name,
-        tally.rows_in,
-        "solve again for places to come",
-        hint=f"{arg('new_places')} nearest answers them as the nearest known place, which hides"
-        " less than planar Laplace noise",
-    )
-    return tally
+        if self._outside.count or self._impossible.count or self._new.count:
+            return None
+        named = None if policy.pseudonym is None else policy.pseudonym.of(rows)
+        return Answer(found.first, found.second, keep, named)
+
+    def stop_at_refused(self) -> None:
+        """Raise for the rows that were refused, if any."""
+        self._impossible.raise_for(
+            self._source,
+            self.tally.rows_in,
+            "expected degrees (or metres): remove or repair these rows",
+            hint=None,
+        )
+        self._outside.raise_for(
+            self._source,
+            self.tally.rows_in,
+            "say what to do with them",
+            hint=f"{arg('outside')} drop, laplace or clamp; sfumato sanitize -h explains",
+        )
+        self._new.raise_for(
+            self._source,
+            self.tally.rows_in,
+            "solve again for places to come",
+            hint=f"{arg('new_places')} nearest answers them as the nearest known place, which hides"
+            " less than planar Laplace noise",
+        )
+
+    def _refuse_telling(self, block: Block, first: np.ndarray, second: np.ndarray) -> None:
+        """Stop at a column that tells the place, unless somebody said to keep it."""
+        columns, policy = self._columns, self._policy
+        apart = {
+            columns.first,
+            columns.second,
+            *self._replaced,
+            *policy.drop,
+            *users(self._names, policy.user),
+        }
+        if policy.pseudonym is not None:
+            apart |= {columns.user}  # type: ignore[arg-type]
+        count = min(len(block), _LATER if self.tally.rows_in else _LOOKED_AT)
+        rows = np.unique(np.linspace(0, len(block) - 1, count).astype(int))
+        looked = {name: block.values(name, rows) for name in self._names if name not in apart}
+        found = telling(
+            looked,
+            first[rows],
+            second[rows],
+            degrees=self._release.plane is not None,
+            cell_m=self._release.grid.cell_m,
+            around=tuple(
+                axis[np.clip(rows + step, 0, len(block) - 1)]
+                for step in (-1, 1)
+                for axis in (first, second)
+            ),
+        )
+        kept = (name for name in found if name in policy.keep)
+        self.tally.betraying = sorted({*self.tally.betraying, *kept})
+        refused = [f"'{name}' ({how})" for name, how in found.items() if name not in policy.keep]
+        if refused:
+            raise DataError(
+                f"{self._source} tells the place in other columns: {', '.join(refused)}",
+                hint=f"leave a column out with {arg('drop')}, or let it pass with {arg('keep')}",
+            )
 
 
 @dataclass(frozen=True)
@@ -377,45 +481,9 @@ class Refused:
             )
 
 
-def _refuse_telling(
-    release: Release,
-    policy: Policy,
-    table: Table[Any],
-    columns: Columns,
-    block: Any,
-    first: np.ndarray,
-    second: np.ndarray,
-    tally: Tally,
-) -> None:
-    """Stop at a column that tells the place, unless somebody said to keep it."""
-    apart = {columns.first, columns.second, *policy.drop, *users(table.names, policy.user)}
-    if policy.pseudonym is not None:
-        apart |= {columns.user}  # type: ignore[arg-type]
-    count = min(len(block), _LATER if tally.rows_in else _LOOKED_AT)
-    rows = np.unique(np.linspace(0, len(block) - 1, count).astype(int))
-    looked = {name: block.values(name, rows) for name in table.names if name not in apart}
-    found = telling(
-        looked,
-        first[rows],
-        second[rows],
-        degrees=release.plane is not None,
-        cell_m=release.grid.cell_m,
-        around=tuple(
-            axis[np.clip(rows + step, 0, len(block) - 1)]
-            for step in (-1, 1)
-            for axis in (first, second)
-        ),
-    )
-    tally.betraying = sorted({*tally.betraying, *(name for name in found if name in policy.keep)})
-    refused = [f"'{name}' ({how})" for name, how in found.items() if name not in policy.keep]
-    if refused:
-        raise DataError(
-            f"{table.path.name} tells the place in other columns: {', '.join(refused)}",
-            hint=f"leave a column out with {arg('drop')}, or let it pass with {arg('keep')}",
-        )
-
-
-def _check_names(names: list[str], policy: Policy, columns: Columns, *, source: str) -> None:
+def check_names(names: list[str], policy: Policy, columns: Columns, *, source: str) -> None:
+    """Refuse columns to drop or keep that are not there, or that play another part, and a column
+    of users of which nothing is said."""
     for option in ("drop", "keep"):
         for name in getattr(policy, option):
             if name not in names:
@@ -449,3 +517,28 @@ def _check_names(names: list[str], policy: Policy, columns: Columns, *, source: 
                 hint=f"leave it out with {arg('drop')}, give new names with {arg('pseudonym')}, or"
                 f" let it pass with {arg('keep')}",
             )
+
+
+def refuse_over_budget(budget: Budget, policy: Policy, whole: Tally, *, source: str) -> None:
+    """Refuse a table whose reports cost more than the run's budgets by more than chance explains,
+    unless it is wanted all the same.  Of a short table no figure is said: it would tell about
+    single rows."""
+    spent = whole.losses.whole
+    over = whole.losses.against(budget)
+    if policy.over_budget or not over:
+        return
+    what = []
+    if over.whole:
+        limit = f"budget of {budget.max_loss:g} {budget.unit}"
+        what.append(
+            f"its reports would be {spent.mean:,.0f} {budget.unit} off on average, over the {limit}"
+            if spent.count >= ENOUGH_ROWS
+            else f"its reports would be over the {limit}"
+        )
+    if over.users:
+        what.append(f"{over.users} user(s) would be over budgets of their own")
+    raise DataError(
+        f"{source}: {', and '.join(what)}, by more than chance explains; nothing was written",
+        hint="these places are unlike those that the run was made for: solve with data like them,"
+        f" or write them all the same with {arg('over_budget')}",
+    )

@@ -10,9 +10,10 @@ from typing import IO, Any
 
 import numpy as np
 
+from sfumato.data.times import seconds_of
 from sfumato.deploy.columns import check_header
+from sfumato.deploy.damaged import readable
 from sfumato.deploy.search import plain_values, remade
-from sfumato.deploy.timestamps import readable, seconds_of
 from sfumato.deploy.verify import Noted, Written, digest_of, read_back_parquet
 from sfumato.errors import DataError, arg
 
@@ -40,7 +41,7 @@ class ParquetBlock:
         import pyarrow as pa
 
         column = self.batch.column(name)
-        if not _is_number(column.type):
+        if not is_number(column.type):
             raise DataError(
                 f"{self._source}: column '{name}' holds {column.type}; expected degrees or metres"
                 " as numbers"
@@ -95,7 +96,7 @@ class ParquetTable:
         with readable(path, _KIND):
             self._file = parquet.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False)
             self.names: list[str] = [str(name) for name in self._file.schema_arrow.names]
-            self._schema = self._file.schema_arrow
+            self.schema = self._file.schema_arrow
             check_header(self.names, source=path.name)
             twice = sorted({name for name in self.names if self.names.count(name) > 1})
         if twice:
@@ -132,7 +133,7 @@ class ParquetTable:
     def _refuse_huge(self, kept: list[str]) -> None:
         """Refuse a file with a block too large for memory: a text that repeats is stored once, so
         the size of the file and its footer say nothing of it."""
-        loose = [name for name in kept if not _is_fixed(self._schema.field(name).type)]
+        loose = [name for name in kept if not _is_fixed(self.schema.field(name).type)]
         if not loose:
             return
         sizes: deque[int] = deque(maxlen=BLOCK_ROWS // _STEP_ROWS)
@@ -156,14 +157,14 @@ class ParquetTable:
         import pyarrow as pa
         from pyarrow import parquet
 
-        schema = self._schema
+        schema = self.schema
         for name in written.without:
             schema = schema.remove(schema.get_field_index(name))
         if written.user is not None:
             place = schema.get_field_index(written.user)
             schema = schema.set(place, schema.field(place).with_type(pa.string()))
-        fields = [_unnoted(field).with_type(remade(field.type, _unnoted)) for field in schema]
-        schema = pa.schema(fields, metadata=_harmless(schema.metadata, fields))
+        fields = [unnoted(field).with_type(remade(field.type, unnoted)) for field in schema]
+        schema = pa.schema(fields, metadata=harmless(schema.metadata, fields))
         with parquet.ParquetWriter(target, schema) as writer:
             yield ParquetSink(writer, schema, written, self._group_rows)
 
@@ -214,7 +215,7 @@ class ParquetSink:
             batch = batch.filter(pa.array(keep))
         if self._coded:
             batch = pa.record_batch(
-                [_compact(column) for column in batch.columns], schema=self._schema
+                [compact(column) for column in batch.columns], schema=self._schema
             )
         self.noted.rows(len(block), keep)
         self.noted.columns(
@@ -223,7 +224,7 @@ class ParquetSink:
         self._writer.write_batch(batch, row_group_size=self._group_rows)
 
 
-def _is_number(kind: Any) -> bool:
+def is_number(kind: Any) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_float32(kind) or pa.types.is_float64(kind) or pa.types.is_decimal(kind))
@@ -244,7 +245,7 @@ def _unpacked_bytes(column: Any) -> int:
     return int(column.nbytes)
 
 
-def _compact(column: Any) -> Any:
+def compact(column: Any) -> Any:
     """The same values and type; a dictionary holds only what the rows hold, in its old order."""
     import pyarrow as pa
     from pyarrow import compute
@@ -273,7 +274,7 @@ def _decoded(kind: Any) -> Any:
     )
 
 
-def _unnoted(field: Any) -> Any:
+def unnoted(field: Any) -> Any:
     """A column without its notes, but for its number, by which some readers find it."""
     number = (field.metadata or {}).get(_FIELD_NUMBER, b"")
     return field.with_metadata({_FIELD_NUMBER: number} if number.isdigit() else None)
@@ -291,7 +292,7 @@ _TYPE = re.compile(r"[A-Za-z0-9_]{1,40}(\[[A-Za-z0-9_, :/+-]{1,40}\])?")
 _ZONE = re.compile(r"UTF-8|[A-Za-z_]{1,30}(/[A-Za-z_+-]{1,30}){0,2}|[+-][0-9]{2}:[0-9]{2}")
 
 
-def _harmless(metadata: dict[bytes, bytes] | None, fields: list[Any]) -> dict[bytes, bytes] | None:
+def harmless(metadata: dict[bytes, bytes] | None, fields: list[Any]) -> dict[bytes, bytes] | None:
     """What pandas needs to read the table back, built anew from the keys that pandas knows; other
     notes on a file may hold places (a bounding box, say) and are left out."""
     stored = (metadata or {}).get(b"pandas")

@@ -1,19 +1,15 @@
 """One block of rows: coordinates in, reports out."""
 
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from sfumato.data.plane import METRES_A_DEGREE
-from sfumato.deploy.chance import Chance, Rows, Secure, Sticky
 from sfumato.deploy.coordinates import clamped, laplace_outside, truths
 from sfumato.deploy.release import Release
 from sfumato.deploy.spent import draws_of
-from sfumato.errors import DataError, arg
-from sfumato.mechanism.base import Mechanism
-from sfumato.mechanism.channel import Channel
+from sfumato.mechanism.chance import Chance, Rows, Secure, draw
 
 Outside = Literal["refuse", "drop", "laplace", "clamp"]
 POLICIES: tuple[Outside, ...] = ("refuse", "drop", "laplace", "clamp")
@@ -67,18 +63,11 @@ def protect(
     if found.outside is not None and outside == "clamp":
         points = points.copy()
         points[found.outside] = clamped(release, first[found.outside], second[found.outside])
-    answered, numbers = source.of(points, who, release.mechanism.draws)
-    if answered is not points:
-        answered = release.region.clamp(
-            answered
-        )  # the middle of a cell at the edge may lie outside
-    answered, new = _known(release.mechanism, answered)
-    reports = _within_cap(release.mechanism, source).report(answered, numbers)
+    reports, numbers, new = draw(release.mechanism, points, source, who, release.region)
     across, up = release.written(reports)
     off = reports - points
     off *= off
     distance = np.sqrt(off[:, 0] + off[:, 1])
-    _check_cap(release.mechanism, source, distance)
     apart = [mask for mask in (found.missing, found.impossible) if mask is not None]
     if found.outside is not None and outside in ("refuse", "drop"):
         apart.append(found.outside)
@@ -104,45 +93,6 @@ def protect(
         new if new is not None and new.any() else None,
         release.budget.costs(distance),
         draws_of(numbers),
-    )
-
-
-def _known(mechanism: Mechanism, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-    """Truths that the mechanism answers, and which of those given it does not (None for none): a
-    known one stands in for each, so that arrays keep their length."""
-    if not isinstance(mechanism, Channel) or mechanism.answers_new:
-        return truth, None
-    new = ~mechanism.knows(truth)
-    return np.where(new[:, None], mechanism.truths[0], truth), new if new.any() else None
-
-
-def _within_cap(mechanism: Mechanism, chance: Chance) -> Mechanism:
-    """A mechanism with a hard cap, tightened where the middle of a cell is answered: what is within
-    the rest from there is within the cap from all of the cell."""
-    cap = getattr(mechanism, "max_distance", None)
-    if cap is None or not isinstance(chance, Sticky):
-        return mechanism
-    left = cap - chance.cell_m / 2**0.5
-    if not left > 0:
-        raise _cap_refusal(cap, chance)
-    return _tightened(mechanism, left)
-
-
-@lru_cache(maxsize=4)
-def _tightened(mechanism: Mechanism, cap: float) -> Mechanism:
-    return replace(mechanism, max_distance=cap)  # type: ignore[type-var]
-
-
-def _check_cap(mechanism: Mechanism, chance: Chance, distance: np.ndarray) -> None:
-    cap = getattr(mechanism, "max_distance", None)
-    if cap is not None and isinstance(chance, Sticky) and np.any(distance > cap * (1 + 1e-6)):
-        raise _cap_refusal(cap, chance)
-
-
-def _cap_refusal(cap: float, chance: Sticky) -> DataError:
-    return DataError(
-        f"reports kept for a cell of {chance.cell_m:g} m cannot all be within the run's cap of"
-        f" {cap:g} m; expected a cell well below that: make {arg('sticky_cell_m')} smaller"
     )
 
 

@@ -14,8 +14,8 @@ from sfumato.deploy.spent import Budget
 from sfumato.errors import FileError
 from sfumato.mechanism.base import FORMAT, Mechanism, mechanism_from_arrays
 from sfumato.mechanism.channel import Channel
-from sfumato.mechanism.wrap import Snapped
 from sfumato.study.folder import Run
+from sfumato.study.traces import on_a_grid
 
 NewPlaces = Literal["average", "nearest", "refuse"]
 NEW_PLACES: tuple[NewPlaces, ...] = ("average", "nearest", "refuse")
@@ -115,12 +115,7 @@ def release(run: Run, *, new_places: NewPlaces = "average") -> Release:
             f"{run.folder} is about words, not places; only mechanisms of places can be used on"
             " locations"
         )
-    mechanism = _answering(run.mechanism, new_places)
-    finite = isinstance(mechanism, Channel) or (
-        mechanism.rows(np.array([run.region.centre])) is not None
-    )
-    if not finite and not _ends_on_a_grid(mechanism):
-        mechanism = Snapped(mechanism, run.grid)
+    mechanism = on_a_grid(_answering(run.mechanism, new_places), run.grid, run.region)
     try:
         loss = float(run.record.train["loss"]["value"])
         figures = {
@@ -168,10 +163,6 @@ def _answering(mechanism: Mechanism, new_places: NewPlaces) -> Mechanism:
     average = mechanism.average if new_places == "average" else None
     chosen = replace(mechanism, average=average, nearest=new_places == "nearest")
     return chosen.on_plane(mechanism.plane)
-
-
-def _ends_on_a_grid(mechanism: Mechanism) -> bool:
-    return isinstance(mechanism, Snapped)
 
 
 def _kind(mechanism: Mechanism) -> str:

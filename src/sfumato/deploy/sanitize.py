@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from sfumato.deploy.chance import Chance, Secure, Sticky
 from sfumato.deploy.one_file import (
+    ENOUGH_ROWS,
     Policy,
     Tally,
     is_table,
     open_table,
+    refuse_over_budget,
     sanitize_file,
     sanitize_part,
 )
@@ -32,13 +33,11 @@ from sfumato.files import (
     rename,
     write_json,
 )
+from sfumato.mechanism.chance import Chance, Secure, Sticky
 from sfumato.study.folder import load_run
 from sfumato.version import __version__
 
 FORMAT = "sfumato sanitize record 1"
-_ENOUGH_ROWS = (
-    1000  # with fewer, the loss of this table is not recorded: it would tell about single rows
-)
 
 
 @dataclass(frozen=True)
@@ -136,8 +135,8 @@ def sanitize(
             f"{given.name} is no folder, and only the parts of a folder can be done elsewhere;"
             " sanitize it on this machine"
         )
-    _check_kind(given, wanted)
     open_table(given).close()
+    _check_kind(given, wanted)
     with _alone(job):
         return _sanitize_one(job)
 
@@ -192,7 +191,7 @@ def _sanitize_one(job: _Job) -> dict[str, Any]:
     record: dict[str, Any] = {}
 
     def write_record(tally: Tally) -> None:
-        _stop_over_budget(job, tally)
+        refuse_over_budget(job.released.budget, job.policy, tally, source=job.source.name)
         record.update(_record(job.released, job.chance, job.policy, {job.source.name: tally}, []))
         write_json(job.record, record)
 
@@ -322,7 +321,9 @@ def _sanitize_folder(
             tallies[task.name] = tally
         _clear_leftovers(parts)
         ordered = {name: tallies[name] for name in names}
-        _stop_over_budget(job, _together(ordered))
+        refuse_over_budget(
+            job.released.budget, job.policy, _together(ordered), source=job.source.name
+        )
         record = _record(job.released, job.chance, job.policy, ordered, skipped) | {
             "job": _mark(settings, {name: tally.source_hash for name, tally in ordered.items()})
         }
@@ -413,7 +414,7 @@ def _record(
     """What was done.  It holds no place: no region, no plane, no row."""
     whole = _together(parts)
     spent = whole.losses.whole
-    enough = spent.count >= _ENOUGH_ROWS
+    enough = spent.count >= ENOUGH_ROWS
     over = whole.losses.against(released.budget)
     return {
         "format": FORMAT,
@@ -445,29 +446,3 @@ def _together(parts: dict[str, Tally]) -> Tally:
     for tally in parts.values():
         whole.add(tally)
     return whole
-
-
-def _stop_over_budget(job: _Job, whole: Tally) -> None:
-    """Refuse a table whose reports cost more than the run's budgets by more than chance explains,
-    unless it is wanted all the same.  Of a short table no figure is said: it would tell about
-    single rows."""
-    budget, spent = job.released.budget, whole.losses.whole
-    over = whole.losses.against(budget)
-    if job.policy.over_budget or not over:
-        return
-    what = []
-    if over.whole:
-        limit = f"budget of {budget.max_loss:g} {budget.unit}"
-        what.append(
-            f"its reports would be {spent.mean:,.0f} {budget.unit} off on average, over the {limit}"
-            if spent.count >= _ENOUGH_ROWS
-            else f"its reports would be over the {limit}"
-        )
-    if over.users:
-        what.append(f"{over.users} user(s) would be over budgets of their own")
-    raise DataError(
-        f"{job.source.name}: {', and '.join(what)}, by more than chance explains; nothing was"
-        " written",
-        hint="these places are unlike those that the run was made for: solve with data like them,"
-        f" or write them all the same with {arg('over_budget')}",
-    )

@@ -29,12 +29,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from sfumato.data.grid import STICKY_CELL_M, Grid
-from sfumato.deploy.chance import PERIODS, Rows, Sticky
 from sfumato.deploy.clients import Clients
 from sfumato.deploy.protect import Outside, Protected, protect
 from sfumato.deploy.release import Release
 from sfumato.deploy.spent import Budget, Ledger
 from sfumato.errors import ProblemError, arg
+from sfumato.mechanism.chance import PERIODS, Rows, Sticky
 from sfumato.version import __version__
 
 INTERFACE: dict[str, Any] = json.loads(

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.deploy.damaged import readable
 from sfumato.deploy.search import Searched, floats, plain_values
-from sfumato.deploy.timestamps import readable
 from sfumato.errors import DataError
 
 _ROWS = 32_768

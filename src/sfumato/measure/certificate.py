@@ -135,7 +135,8 @@ class Proof:
 
 @dataclass(frozen=True, eq=False)
 class PlaneProof:
-    """Shares of guesses on cells of the plane, with prices of the budgets."""
+    """Shares of guesses on cells of the plane, with prices of the budgets; for overlaps the weights
+    of the pairs are those of the proof on the grid."""
 
     cells: Cells
     shares: np.ndarray
@@ -204,9 +205,8 @@ class Certificate(InNotebooks):
         plane = None
         if self.on_plane is not None and traits_of(problem.loss).is_distance:
             proof = self.on_plane
-            plane = bound_plane(
-                claim_of(problem), proof.shares, proof.multipliers, problem.places, proof.cells
-            )
+            claim = replace(claim_of(problem), pair_weights=self.on_grid.pair_weights)
+            plane = bound_plane(claim, proof.shares, proof.multipliers, problem.places, proof.cells)
         unit = problem.objective.nats
         # Whatever is reported, the blind guess is there; and what holds on the plane holds on the
         # grid.

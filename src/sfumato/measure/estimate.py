@@ -1,7 +1,7 @@
 """Numbers measured from samples: a value, an interval, and which way it errs."""
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, SupportsFloat
 
 import numpy as np
 
@@ -24,8 +24,13 @@ class Estimate:
     `kind` is exact (computed from a law; the interval is rounding or left-out tails), estimate
     (measured from samples; a 95 % interval) or bound.  `errs` says in words which way it errs.
 
+    It is read as a number by its value: `float(e)`, `f"{e:.3f}"`, `e < 0.5`.  Look at `low` and
+    `high` before concluding.  Calculations are refused, since their interval would be lost.
+
     >>> Estimate.exact(0.25, within=0.01)
     <Estimate 0.25, 0.24 to 0.26 (exact)>
+    >>> f"{Estimate.exact(0.25):.3f}", Estimate.exact(0.25) < 0.5
+    ('0.250', True)
     """
 
     value: float
@@ -35,6 +40,36 @@ class Estimate:
     cell_m: float | None = None
     hits: int | None = None
     errs: str = ""
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __format__(self, form: str) -> str:
+        return format(self.value, form) if form else repr(self)
+
+    def __round__(self, digits: int | None = None) -> float:
+        return round(self.value, digits)
+
+    def __lt__(self, other: SupportsFloat) -> bool:
+        return self.value < float(other)
+
+    def __le__(self, other: SupportsFloat) -> bool:
+        return self.value <= float(other)
+
+    def __gt__(self, other: SupportsFloat) -> bool:
+        return self.value > float(other)
+
+    def __ge__(self, other: SupportsFloat) -> bool:
+        return self.value >= float(other)
+
+    def _calculated(self, other: object) -> float:
+        raise ProblemError(
+            "a calculation with an Estimate would lose its interval; expected a number: use"
+            " .value, .low or .high"
+        )
+
+    __add__ = __radd__ = __sub__ = __rsub__ = _calculated
+    __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _calculated
 
     def __repr__(self) -> str:
         between = "" if self.low == self.high else f", {self.low:.4g} to {self.high:.4g}"

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy import stats
@@ -11,7 +11,7 @@ from scipy.spatial import cKDTree
 from sfumato.data.categories import CategoricalData
 from sfumato.data.grid import Grid, Region
 from sfumato.data.joint import Joint
-from sfumato.data.samples import Samples
+from sfumato.data.samples import Samples, Split
 from sfumato.errors import ProblemError, arg
 from sfumato.measure.estimate import (
     Estimate,
@@ -32,6 +32,7 @@ from sfumato.measure.worst import (
     worst_report,
 )
 from sfumato.mechanism.base import Mechanism
+from sfumato.mechanism.custom import Rule, as_mechanism
 from sfumato.mechanism.law import Law, merge_on_grid
 from sfumato.mechanism.loss import Loss, euclidean
 
@@ -129,14 +130,22 @@ class Judgement:
         }
 
 
+class Judging(Protocol):
+    """What knows on its own how it is judged: a solution."""
+
+    def judge(self, samples: Samples | CategoricalData, **options: Any) -> Judgement:
+        """Its judgement on some data."""
+        ...
+
+
 def judge(
-    mechanism: Mechanism,
+    mechanism: Mechanism | Rule | Judging,
     samples: Samples | CategoricalData,
     *,
     grid: Grid | None = None,
     hits: int = 500,
     seed: int = 0,
-    loss: Loss = euclidean,
+    loss: Loss | None = None,
     region: Region | None = None,
     fitted_on: Samples | CategoricalData | None = None,
     sampled_on: Grid | None = None,
@@ -145,8 +154,10 @@ def judge(
     """Judge a mechanism on data: exactly where its law is known, from `hits` samples a truth where
     not.
 
-    Main arguments: `grid` merges reports into its cells; without one the mechanism's own reports
-    are judged, which needs a finite law (snap a continuous mechanism first). Other arguments:
+    Main arguments: `mechanism`, also a plain function (`sfumato.mechanism.Function`), or a
+    solution, whose own loss, region and training data are used where none are given; `grid` merges
+    reports into its cells; without one the mechanism's own reports are judged, which needs a finite
+    law (snap a continuous mechanism first). Other arguments: `loss`, the distance unless set;
     `sampled_on` is the grid to fall back to where the law is not known or too large to work out;
     `fitted_on` is training data for the adversary of `learnt_error`.  Data on another
     plane than the mechanism's (or, where it knows none, than that of `fitted_on`) are brought to
@@ -158,6 +169,22 @@ def judge(
     >>> judge(constant((0.0, 0.0)), four_corners(seed=0).test)
     <Judgement: loss 213.9, Bayes error 0.750, 0.000 bits, 0.0% exposed>
     """
+    if isinstance(samples, Split):
+        raise ProblemError(
+            "got a Split of training and test data; say which part to judge on: data.test or"
+            " data.train"
+        )
+    if not isinstance(mechanism, Mechanism) and hasattr(mechanism, "judge"):
+        given = {"loss": loss, "region": region, "fitted_on": fitted_on, "sampled_on": sampled_on}
+        return mechanism.judge(
+            samples,
+            grid=grid,
+            hits=hits,
+            seed=seed,
+            over=over,
+            **{name: value for name, value in given.items() if value is not None},
+        )
+    mechanism, loss = as_mechanism(mechanism), loss or euclidean
     plane = mechanism.plane or (samples if fitted_on is None else fitted_on).plane
     samples = samples.on_plane(plane)
     fitted_on = None if fitted_on is None else fitted_on.on_plane(plane)
@@ -178,7 +205,8 @@ def judge(
     grid = sampled_on if grid is None else grid
     if grid is None:
         raise ProblemError(
-            "this mechanism's law is not known; name a grid to measure its reports on",
+            "this mechanism's law is not known; expected a grid to count its reports on, such as"
+            f" grid=sf.Grid({arg('cell_m')}=25)",
             hint=f"name its cells with {arg('cell_m')}",
         )
     reports, secret, cost = draw_reports(mechanism, samples, hits=hits, seed=seed, loss=loss)

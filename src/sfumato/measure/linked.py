@@ -113,3 +113,25 @@ def linked_bounds(joint: Joint, count: int) -> tuple[float, float]:
     low = float(np.max(both / 2 * (1 - apart), initial=0.0))
     high = float(np.sqrt(product) @ alike)
     return low, max(low, min(high, 1 - float(prior.max())))
+
+
+def overlap_at_least(
+    joint: Joint, counts: np.ndarray, *, delta: float, within: float = 0.0
+) -> float:
+    """What the least overlap of two users is at least in the population, with confidence
+    1 - `delta`, from P(secret, report) of samples, `counts` of each user, whose rows are off by at
+    most `within`.
+
+    Of the two users who overlap least in the population, the overlap r of the samples is at most a
+    mean of variance (1 - r^2)(1/n + 1/n') / 4, whatever their laws; Cantelli's inequality bounds
+    what chance adds (docs/concepts/linked-reports.md).
+
+    >>> alike = Joint.uniform(secrets=2, places=1)
+    >>> round(overlap_at_least(alike, np.array([400, 400]), delta=0.05), 2)
+    0.95
+    """
+    few = np.sort(counts[counts > 0])[:2]
+    size = (1 / delta - 1) * float((1 / few).sum()) / 4
+    found = least_overlap(joint) - 2 * (2 * within) ** 0.5
+    least = (found - (size * max(1 + size - found**2, 0.0)) ** 0.5) / (1 + size)
+    return max(0.0, least)

@@ -15,18 +15,20 @@ user's check-ins are independent draws from the user's own law, and the users' s
 docs/concepts/check-ins-to-come.md has the proofs.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError, cKDTree
 
 from sfumato import show
+from sfumato.data.joint import Joint
 from sfumato.data.samples import Samples
-from sfumato.measure.bound import CertificateError, Claim, least_costs
-from sfumato.measure.certificate import Certificate, Claimed, reports_checked
+from sfumato.measure.bound import CertificateError, Claim, least_costs, score_costs
+from sfumato.measure.certificate import Certificate, Claimed, claim_of, reports_checked
 from sfumato.measure.estimate import Estimate
 from sfumato.measure.interval import Evidence, check_confidence, evidence, needed
+from sfumato.measure.linked import overlap_at_least
 from sfumato.measure.objective import Objective, blind_leakage
 from sfumato.measure.to_come import (
     WITH_PRIOR,
@@ -43,6 +45,8 @@ from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.loss import traits_of
 
 USEFUL = 0.06  # a bracket of a Bayes error that is this narrow says something
+LINKED = ("overlap", "endless")
+_MIXES = (0.01, 0.05, 0.2)  # of equal likelihoods; which one, training data decides
 _PROJECTED_M = 1e-6  # more than rounding moves a point that is brought to the hull
 
 
@@ -55,7 +59,8 @@ class PopulationCertificate:
     `most`: this mechanism leaks no more (None where its law is not finite).  `loss`: its loss,
     where a check-in that costs more than `farthest` counts as that; `above` of the samples do.
     `price` is what a unit more of the average budget is worth at most; `blind` is the leakage of
-    reporting nothing.
+    reporting nothing.  For endless reports without a budget `least_grid` and `least_plane` are
+    losses: no mechanism gives all users one law for less.
 
     >>> proved = PopulationCertificate(
     ...     "bayes", "probability", 0.95, 480, 4, 173.0, 0.36, 0.35, 0.40,
@@ -94,8 +99,10 @@ class PopulationCertificate:
     def __repr__(self) -> str:
         reached, possible = ("-" if one is None else f"{one:.3f}" for one in self.shown)
         what, side = self.objective, "at most"
-        if self.objective == "bayes":
-            what, side = "Bayes error", "at least"
+        if self.objective in ("bayes", "overlap"):
+            what, side = "Bayes error" if self.objective == "bayes" else "overlap", "at least"
+        if self.objective == "endless":
+            what = "one law for all, 1 - overlap"
         return (
             f"<PopulationCertificate: {what} {side} {reached}, {possible} possible,"
             f" {100 * self.confidence:g} %, {self.checkins:,} check-ins>"
@@ -121,10 +128,14 @@ class PopulationCertificate:
 
     @property
     def shown(self) -> tuple[float | None, float | None]:
-        """What this mechanism reaches and what none goes beyond: Bayes errors, or leakages."""
-        return (
-            (self.error, self.best_error) if self.objective == "bayes" else (self.most, self.least)
-        )
+        """What this mechanism reaches and what none goes beyond: Bayes errors, overlaps, or
+        leakages."""
+        if self.objective == "bayes":
+            return self.error, self.best_error
+        if self.objective == "overlap":
+            most, least = (None if one is None else 1 - one for one in (self.most, self.least))
+            return most, least
+        return self.most, self.least
 
     @property
     def at_loss(self) -> float | None:
@@ -194,13 +205,15 @@ def least_scores(
     *,
     on_plane: bool,
     shares: np.ndarray | None = None,
+    mixed: float = WITH_PRIOR,
 ) -> tuple[np.ndarray, float, float, float, int]:
     """h(x, w) of each check-in, its range, what the budgets pay back, and how many cells were
     looked at; nats for information.
 
     This is the certificate's own checker on a table where each held-out check-in is a truth of its
     own: what `bound_grid` sums is here listed.  Values above the range are cut, which only lowers
-    their mean.  `shares` of the users are those of the problem's data unless given.
+    their mean.  `shares` of the users are those of the problem's data unless given; `mixed`, how
+    much of the prior is mixed into posteriors, or of equal likelihoods into likelihoods.
     """
     proof = certificate.on_plane if on_plane else certificate.on_grid
     if proof is None:
@@ -209,15 +222,12 @@ def least_scores(
     weights = users_of(held, shares_of_users).weights
     joint = np.zeros((len(shares_of_users), len(held)))
     joint[held.secret, np.arange(len(held))] = weights
-    claim = Claim(
+    claim = replace(
+        claim_of(problem),
         joint=joint / joint.sum(),
-        objective=problem.objective.scores,
-        gains=problem.objective.gains(problem.joint.secrets),
-        max_loss=problem.max_loss,
-        user_max_loss=problem.user_limits,
-        cap=problem.max_distance,
+        pair_weights=certificate.on_grid.pair_weights,
     )
-    guesses = _mixed(proof.shares, shares_of_users, problem.objective)
+    guesses = _mixed(proof.shares, shares_of_users, problem.objective, mixed)
     if on_plane:
         assert certificate.on_plane is not None
         cells = certificate.on_plane.cells
@@ -235,7 +245,10 @@ def least_scores(
             return problem.loss(held.truth[:, None, :], reports[None, chosen, :])
 
     least, paid, _ = least_costs(claim, guesses, proof.multipliers, losses)
-    low, high = score_range(problem.objective, problem.joint.secrets, shares_of_users)
+    if claim.objective in LINKED:
+        low, high = _range_of(claim, guesses)
+    else:
+        low, high = score_range(problem.objective, problem.joint.secrets, shares_of_users)
     low -= 1e-9  # room for rounding
     prices, _ = claim.prices(proof.multipliers)
     high += room * float(np.max(prices / weights, initial=0.0))
@@ -257,26 +270,47 @@ def evidence_of(
     """E-values for "some mechanism within the budgets leaks at most m", from check-ins that the
     certificate was made without (nats for information); and how many cells were looked at."""
     shares = problem.joint.prior if shares is None else shares
+    some, users = some_of(problem.samples, problem.joint.prior), users_of(held, shares)
+    known, expected = np.zeros(0), -np.inf
+    for tried in _MIXES if problem.objective.scores == "overlap" else (WITH_PRIOR,):
+        found_at, low, high, *_ = least_scores(
+            certificate, problem, some, on_plane=on_plane, mixed=tried
+        )
+        size = float(users.weights.max()) * (high - low)  # what chance may take, by training data
+        chance = spread_within(found_at, some.secret) * float(np.linalg.norm(users.weights))
+        tail = -np.log(delta)
+        least = users_of(some, shares).weights @ found_at - chance * (2 * tail) ** 0.5 - size * tail
+        if least > expected:
+            known, expected, mixed = found_at, float(least), tried
     scores, low, high, paid, cells = least_scores(
-        certificate, problem, held, on_plane=on_plane, shares=shares
+        certificate, problem, held, on_plane=on_plane, shares=shares, mixed=mixed
     )
-    some = some_of(problem.samples, problem.joint.prior)
-    known = least_scores(certificate, problem, some, on_plane=on_plane)[0]
     spread = max(spread_within(known, some.secret), 0.01 * (high - low))  # it sets the bets
-    users = users_of(held, shares)
     found = evidence(scores, users, low=low, high=high, spread=spread, delta=delta)
     return found.shifted(-paid), cells
 
 
-def _mixed(shares: np.ndarray, prior: np.ndarray, objective: Objective) -> np.ndarray:
-    """Posteriors with some of the prior in them; other shares as they are."""
+def _mixed(shares: np.ndarray, prior: np.ndarray, objective: Objective, mixed: float) -> np.ndarray:
+    """Posteriors with some of the prior in them, likelihoods with some equal ones; other shares as
+    they are."""
     shares = np.asarray(shares, dtype=float)
-    if objective.scores != "information" or shares.shape[1:] != prior.shape:
+    if objective.scores not in ("information", "overlap") or shares.shape[1:] != prior.shape:
         return shares
     total = shares.sum(axis=1, keepdims=True)
     if not np.all(np.abs(total - 1) <= 1e-6):
         return shares  # the checker will say so
-    return (1 - WITH_PRIOR) * shares / total + WITH_PRIOR * prior
+    other = prior if objective.scores == "information" else 1 / len(prior)
+    return (1 - mixed) * shares / total + mixed * other
+
+
+def _range_of(claim: Claim, guesses: np.ndarray) -> tuple[float, float]:
+    """The least and the largest score of a proof of linked reports, over reports and users: known
+    before any held-out check-in is seen."""
+    users = np.flatnonzero(claim.prior > 0)
+    alone = replace(claim, joint=np.diag(claim.prior / claim.prior.sum()))
+    scores = score_costs(alone, guesses)[0][users] / alone.prior[users, None]
+    room = claim.rounding * (1 + float(np.abs(scores).max()))
+    return float(scores.min()) - room, float(scores.max()) + room
 
 
 def _half_diagonal(problem: Claimed) -> float:
@@ -349,8 +383,13 @@ def certify_population(
     loss, farthest, above = mean_loss(losses, users_of(held, shares), known, some, 2 * each)
     most, on_grid = None, True
     if judged is not None and learned is not None:
-        expected = learned.spreads * held.counts / np.maximum(some.counts, 1)
-        most = at_most(judged, objective, held.secrets, each, expected)
+        if objective.scores in LINKED:
+            table = judged.table()
+            seen = Joint(table / table.sum(), secrets=held.secrets)
+            most = 1 - overlap_at_least(seen, held.counts, delta=each, within=judged.within)
+        else:
+            expected = learned.spreads * held.counts / np.maximum(some.counts, 1)
+            most = at_most(judged, objective, held.secrets, each, expected)
         on_grid = bool(np.all(np.abs(problem.grid.snap(judged.places) - judged.places) <= 1e-6))
     average = problem.max_loss is not None and problem.user_limits is None
     proofs = [proof for proof in (certificate.on_grid, certificate.on_plane) if proof is not None]

@@ -15,7 +15,7 @@ from sfumato.data.joint import Joint
 from sfumato.data.plane import Plane, looks_like_degrees
 from sfumato.errors import FileError, MechanismError, SfumatoError
 from sfumato.files import read_arrays, written_beside
-from sfumato.mechanism.law import Law, ReportRows, merge_on_grid
+from sfumato.mechanism.law import Law, ListedChances, ReportChances, ReportRows, merge_on_grid
 from sfumato.mechanism.loss import Loss, euclidean
 from sfumato.mechanism.rows import RowsOnDemand, on_demand
 from sfumato.randomness import uniforms
@@ -118,6 +118,20 @@ class Mechanism(ABC):
         if rows is None:
             return None
         return on_demand(rows if grid is None else ReportRows(rows.matrix, grid.snap(rows.places)))
+
+    def chances_at(self, truth: np.ndarray) -> ReportChances | None:
+        """P(report | truth) at given truths as a function of reports; None when the law is not
+        known."""
+        rows = self.rows(truth)
+        return None if rows is None else ListedChances.of_rows(rows)
+
+    def chances_of_cells(
+        self, truth: np.ndarray, middles: np.ndarray, cell_m: float
+    ) -> np.ndarray | None:
+        """The chance that the report falls into square cells with the given middles and side in
+        metres, shape (truths, cells), for a mechanism with a smooth density; None for all
+        others."""
+        return None
 
     def law_of_cells(self, joint: Joint, grid: Grid, *, loss: Loss = euclidean) -> Law | None:
         """P(secret, cell) and the loss of reporting the middle of the cell that a report falls in,

@@ -1,14 +1,39 @@
 """Mechanisms of the user's own: a function, or pairs that somebody recorded."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
 from scipy.spatial import cKDTree
 
+from sfumato.data.plane import Plane, check_degrees
+from sfumato.data.read import numbers, read_table
 from sfumato.errors import MechanismError
 from sfumato.mechanism.base import Mechanism
+
+PAIRS_IN_METRES = ("truth_x", "truth_y", "report_x", "report_y")
+PAIRS_IN_DEGREES = ("truth_lat", "truth_lon", "report_lat", "report_lon")
+Rule = Callable[[np.ndarray, np.random.Generator], np.ndarray]
+
+
+def as_mechanism(given: object) -> Mechanism:
+    """A mechanism as it is, or a plain function as one.
+
+    >>> as_mechanism(lambda truth, random: truth).sample([3.0, 4.0], seed=1).tolist()
+    [3.0, 4.0]
+    """
+    if isinstance(given, Mechanism):
+        return given
+    if callable(given) and not isinstance(given, type):
+        return Function(given)
+    what = given.__name__ if isinstance(given, type) else type(given).__name__
+    hint = ".mechanism" if hasattr(given, "mechanism") else "()" if isinstance(given, type) else ""
+    way = f"write it with {hint} behind" if hint else "solve a problem for one, or write a function"
+    raise MechanismError(
+        f"expected a mechanism or a function (truth, random) -> reports; got {what}: {way}"
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,8 +45,19 @@ class Function(Mechanism):
     (2,)
     """
 
-    rule: Callable[[np.ndarray, np.random.Generator], np.ndarray]
+    rule: Rule
     kind = "function"
+
+    def __post_init__(self) -> None:
+        try:
+            signature(self.rule).bind(None, None)
+        except TypeError:
+            raise MechanismError(
+                "the function must take truths and a NumPy generator, from which it draws; write"
+                " it as def blur(truth, random): ..."
+            ) from None
+        except ValueError:  # a function in C has no signature to look at
+            pass
 
     def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
         random = np.random.default_rng(np.ascontiguousarray(chance).view(np.uint64).ravel()[:4])
@@ -32,6 +68,11 @@ class Function(Mechanism):
                 f" {reports.shape}"
             )
         return reports
+
+
+def is_pairs(columns: Sequence[str]) -> bool:
+    """Whether columns are those of recorded pairs, in metres or in degrees."""
+    return any(set(names) <= set(columns) for names in (PAIRS_IN_METRES, PAIRS_IN_DEGREES))
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,23 +115,34 @@ class Recorded(Mechanism):
         object.__setattr__(self, "_tree", cKDTree(places))
 
     @classmethod
-    def read(cls, path: str | Path) -> "Recorded":
-        """Read a CSV or Parquet file with columns truth_x, truth_y, report_x, report_y in
-        metres."""
-        from sfumato.data.read import numbers, read_table
+    def read(cls, path: str | Path, *, plane: Plane | None = None) -> "Recorded":
+        """Read a CSV or Parquet file with columns truth_x, truth_y, report_x, report_y in metres,
+        or truth_lat, truth_lon, report_lat, report_lon in degrees.
 
-        table = read_table(Path(path))
-        wanted = ["truth_x", "truth_y", "report_x", "report_y"]
-        absent = [name for name in wanted if name not in table.column_names]
+        Degrees are put on `plane`, or on one about the middle of the truths; data on another are
+        brought to it.
+        """
+        name, table = Path(path).name, read_table(Path(path))
+        in_degrees = set(PAIRS_IN_DEGREES) <= set(table.column_names)
+        wanted = PAIRS_IN_DEGREES if in_degrees else PAIRS_IN_METRES
+        absent = [column for column in wanted if column not in table.column_names]
         if absent:
             raise MechanismError(
-                f"{Path(path).name} has no column '{absent[0]}'; expected {', '.join(wanted)} in"
-                " metres"
+                f"{name} has no column '{absent[0]}'; expected {', '.join(PAIRS_IN_METRES)} in"
+                f" metres, or {', '.join(PAIRS_IN_DEGREES)}"
             )
-        columns = np.stack(
-            [numbers(table[name], source=Path(path).name, column=name) for name in wanted], axis=1
-        )
-        return cls(truths=columns[:, :2], reports=columns[:, 2:])
+        columns = [numbers(table[column], source=name, column=column) for column in wanted]
+        if not in_degrees:
+            return cls(np.stack(columns[:2], axis=1), np.stack(columns[2:], axis=1))
+        for latitude, longitude in (columns[:2], columns[2:]):
+            check_degrees(latitude, longitude, source=name)
+        plane = plane or Plane.about(columns[0], columns[1])
+        truths, reports = plane.to_metres(*columns[:2]), plane.to_metres(*columns[2:])
+        return cls(truths, reports).on_plane(plane)
+
+    def unrecorded(self, truth: np.ndarray) -> int:
+        """How many truths lie more than a metre from every recorded one."""
+        return int((self._tree.query(truth)[0] > 1.0).sum())  # type: ignore[attr-defined]
 
     def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
         group = self._tree.query(truth)[1]  # type: ignore[attr-defined]

@@ -19,6 +19,7 @@ _TAIL = 1e-6  # probability left outside the window over which cells are summed
 _WITHIN = 5e-6
 _NEAR = 4  # cells this close to the truth are integrated exactly: the density has a kink there
 _FINE = 0.3  # epsilon times cell side above which cells are split for the series of far cells
+_COARSE = 0.5  # epsilon times the side of the parts of a cell whose middles stand for them
 _WIDEST_WINDOW = 4e7  # cells times secrets that are held at once, about a gigabyte
 _MOST_CELLS = 3e9  # about half a minute
 _WIDEST_ROW = 2e7  # cells of one row
@@ -173,6 +174,27 @@ class PlanarLaplace(Mechanism):
         return RowsOnDemand(
             len(truth), places, lru_cache(maxsize=None)(row) if held else row, _WITHIN
         )
+
+    def chances_of_cells(self, truth: np.ndarray, middles: np.ndarray, cell_m: float) -> np.ndarray:
+        """By the density at the middles of small parts of each cell, with the second term of its
+        series: within 1 % of the chance, but for the part that the truth lies in."""
+        parts = max(1, int(np.ceil(self.epsilon * cell_m / _COARSE)))
+        side = cell_m / parts
+        scale = self.epsilon**2 / (2 * np.pi) * side**2 * (1 + (side * self.epsilon) ** 2 / 24)
+        steps = (np.arange(parts) - (parts - 1) / 2) * side
+        found = np.zeros((len(truth), len(middles)))
+        for across in steps:
+            for up in steps:
+                east = (middles[:, 0] + across)[None, :] - truth[:, 0, None]
+                north = (middles[:, 1] + up)[None, :] - truth[:, 1, None]
+                east *= east
+                north *= north
+                east += north
+                np.sqrt(east, out=east)
+                east *= -self.epsilon
+                found += np.exp(east, out=east)
+        found *= scale
+        return found
 
     def _reach(self, grid: Grid) -> float:
         return float(self.radius(np.array(1 - _TAIL))) + grid.cell_m

@@ -1,6 +1,8 @@
 """The law of a mechanism on given data: P(secret, report) and the loss, with no sampling."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 from scipy import sparse
@@ -32,6 +34,83 @@ class ReportRows:
         """The same law with each report place listed once."""
         places, merge = merged_places(self.places)
         return ReportRows(sparse.csr_matrix(self.matrix @ merge), places)
+
+
+class ReportChances(Protocol):
+    """P(report | truth) at some truths."""
+
+    def of(self, reports: np.ndarray) -> np.ndarray:
+        """The chance of each report at each truth, shape (truths, reports)."""
+        ...
+
+    def possible(self, reports: np.ndarray) -> np.ndarray:
+        """Which reports at least one of the truths can send."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class ListedChances:
+    """Of a mechanism that lists its reports: a report is one of them if it lies within a
+    millimetre.
+
+    >>> rows = ReportRows(sparse.csr_matrix([[0.3, 0.7]]), np.array([[0.0, 0.0], [9.0, 0.0]]))
+    >>> ListedChances.of_rows(rows).of(np.array([[9.0, 0.0], [5.0, 0.0]])).tolist()
+    [[0.7, 0.0]]
+    """
+
+    matrix: sparse.csc_matrix = field(repr=False)
+    column: Mapping[tuple[int, int], int] = field(repr=False)
+
+    @classmethod
+    def of_rows(cls, rows: ReportRows) -> "ListedChances":
+        """From the rows of a law."""
+        merged = ReportRows(rows.matrix, np.round(rows.places, 3)).distinct()
+        return cls(
+            merged.matrix.tocsc(),
+            {key: at for at, key in enumerate(millimetres(merged.places))},
+        )
+
+    def of(self, reports: np.ndarray) -> np.ndarray:
+        """The chance of each report at each truth; 0 for reports that are none of the list."""
+        columns = self._columns(reports)
+        chances = np.zeros((self.matrix.shape[0], len(reports)))
+        known = np.flatnonzero(columns >= 0)
+        chances[:, known] = self.matrix[:, columns[known]].toarray()
+        return chances
+
+    def possible(self, reports: np.ndarray) -> np.ndarray:
+        """Which reports at least one of the truths can send."""
+        columns = self._columns(reports)
+        total = np.append(np.asarray(self.matrix.sum(axis=0)).ravel(), 0.0)
+        return np.asarray(total[columns] > 0)
+
+    def _columns(self, reports: np.ndarray) -> np.ndarray:
+        return np.array([self.column.get(key, -1) for key in millimetres(reports)], dtype=np.int64)
+
+
+def millimetres(places: np.ndarray) -> list[tuple[int, int]]:
+    """Places as whole millimetres: places this close are one.
+
+    >>> millimetres(np.array([[1.0, -0.0004]]))
+    [(1000, 0)]
+    """
+    whole = np.round(places * 1000).astype(np.int64)
+    return list(zip(whole[:, 0].tolist(), whole[:, 1].tolist(), strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class ChancesByDistance:
+    """Of a mechanism whose chances are computed report by report: every report is possible."""
+
+    chances: Callable[[np.ndarray], np.ndarray] = field(repr=False)
+
+    def of(self, reports: np.ndarray) -> np.ndarray:
+        """The chance of each report at each truth."""
+        return self.chances(reports)
+
+    def possible(self, reports: np.ndarray) -> np.ndarray:
+        """All of them."""
+        return np.ones(len(reports), dtype=bool)
 
 
 def merged_places(places: np.ndarray) -> tuple[np.ndarray, sparse.csr_matrix]:

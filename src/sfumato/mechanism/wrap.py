@@ -13,7 +13,14 @@ from sfumato.data.joint import Joint
 from sfumato.data.plane import Plane
 from sfumato.errors import MechanismError
 from sfumato.mechanism.base import Mechanism, inner_arrays, inner_mechanism
-from sfumato.mechanism.law import Law, ReportRows, merge_on_grid, merged_places
+from sfumato.mechanism.law import (
+    ChancesByDistance,
+    Law,
+    ReportChances,
+    ReportRows,
+    merge_on_grid,
+    merged_places,
+)
 from sfumato.mechanism.loss import Loss, euclidean
 from sfumato.mechanism.rows import RowsOnDemand
 
@@ -101,6 +108,19 @@ class Snapped(Wrapped):
             return rows
         cells = self.inner.rows_on(truth, self.grid)
         return cells if cells is None or grid is None else cells.merged(grid)
+
+    def chances_at(self, truth: np.ndarray) -> ReportChances | None:
+        listed = super().chances_at(truth)
+        nobody = np.empty((0, 2))
+        if listed is not None or self.inner.chances_of_cells(truth, nobody, 1.0) is None:
+            return listed
+
+        def chances(reports: np.ndarray) -> np.ndarray:
+            found = self.inner.chances_of_cells(truth, reports, self.grid.cell_m)
+            assert found is not None
+            return found
+
+        return ChancesByDistance(chances)
 
     def law(self, joint: Joint, *, grid: Grid | None = None, loss: Loss = euclidean) -> Law | None:
         law = self.inner.law_of_cells(joint, self.grid, loss=loss) or super().law(joint, loss=loss)

@@ -1,4 +1,5 @@
-"""Figures: of the report as data addresses for an <img>, of the frontier as a file.
+"""Figures: of the report as data addresses for an <img>, of comparisons and frontiers as figures
+of Matplotlib or as files.
 
 No global state, and the same bytes for the same input.
 """
@@ -18,11 +19,14 @@ from matplotlib.figure import Figure
 from matplotlib.markers import MarkerStyle
 from matplotlib.ticker import MaxNLocator
 
+from sfumato import show
 from sfumato.data.grid import Region
 from sfumato.errors import FileError
 from sfumato.files import written_beside
 from sfumato.measure.estimate import Estimate
 from sfumato.render.names import printable
+from sfumato.solver.frontier import Frontier
+from sfumato.study.compare import Comparison
 from sfumato.study.linked import LinkedTradeOff
 from sfumato.study.trade_off import Placed, TradeOff
 
@@ -320,10 +324,68 @@ def check_figure(path: Path) -> None:
         )
 
 
+class _Shown(Figure):
+    """A figure that notebooks show, also where pyplot was never imported."""
+
+    def _repr_png_(self) -> bytes:
+        stream = io.BytesIO()
+        self.savefig(stream, format="png", dpi=100)
+        return stream.getvalue()
+
+
+@show.figure.register
+def comparison_figure(comparison: Comparison) -> Figure:
+    """Bayes error against loss, one marker per mechanism, with the intervals of what was
+    estimated."""
+    with rc_context(_STYLE):
+        figure = _Shown(figsize=(6.4, 4.4), layout="constrained")
+        figure.suptitle(_short(comparison.on.name, most=80), fontsize=11)
+        axes = figure.subplots()
+        for number, row in enumerate(comparison.rows):
+            loss, error = row.measured.loss, row.measured.bayes_error
+            axes.errorbar(
+                [loss.value],
+                [error.value],
+                xerr=_whiskers([loss]),
+                yerr=_whiskers([error]),
+                linestyle="",
+                marker=MARKERS[number % len(MARKERS)],
+                color=COLOURS[number % len(COLOURS)],
+                capsize=3,
+                label=_short(row.name),
+            )
+        blind = comparison.blind_error
+        axes.axhline(blind, color=_INK, linewidth=1, linestyle=":", label="a blind guess")
+        for budget in sorted({row.contender.max_loss or 0.0 for row in comparison.rows} - {0.0}):
+            axes.axvline(budget, color=_FAINT, linewidth=1, label=f"budget {budget:g}")
+        units = {row.loss_unit for row in comparison.rows}
+        axes.set(
+            xlabel=f"expected loss{', metres' if units == {'m'} else ''}",
+            ylabel="Bayes error (higher is more private)",
+            xlim=(0, None),
+            ylim=(0, 1.05 * blind),
+        )
+        _plain(axes)
+        figure.legend(loc="outside lower center", ncols=3, frameon=False)
+    return figure
+
+
+@show.figure.register
+def _bare_frontier(found: Frontier) -> Figure:
+    return frontier_figure(TradeOff(found, ()))
+
+
 def draw_frontier(trade_off: TradeOff, path: Path) -> None:
-    """The proven frontier as a PNG or SVG file: Bayes error and information against the loss, each
-    with the mechanisms beside it."""
+    """The proven frontier as a PNG or SVG file."""
     check_figure(path)
+    with rc_context(_STYLE), written_beside(path) as beside:
+        figure = frontier_figure(trade_off)
+        figure.savefig(beside, format=path.suffix.lower().removeprefix("."), dpi=150)
+
+
+@show.figure.register
+def frontier_figure(trade_off: TradeOff) -> Figure:
+    """Bayes error and information against the loss, each with the mechanisms beside it."""
     found = trade_off.frontier
     first, last = found.budgets.min(), found.budgets.max()
     budgets = np.union1d(found.budgets, np.linspace(first, last, 400))
@@ -347,7 +409,7 @@ def draw_frontier(trade_off: TradeOff, path: Path) -> None:
     cells, unit = f"{found.problem.grid.cell_m:g} m cells", found.loss_unit
     names = list(dict.fromkeys(one.name for one in trade_off.placed))
     with rc_context(_STYLE):
-        figure = Figure(figsize=(10, 4.8), layout="constrained")
+        figure = _Shown(figsize=(10, 4.8), layout="constrained")
         figure.suptitle(_short(found.problem.samples.name, most=80), fontsize=11)
         stack = figure.subplots(1, 2)
         for axes, (label, key, reached, bound, proved) in zip(stack, panels, strict=True):
@@ -394,8 +456,7 @@ def draw_frontier(trade_off: TradeOff, path: Path) -> None:
         figure.legend(
             named.values(), named.keys(), loc="outside lower center", ncols=3, frameon=False
         )
-        with written_beside(path) as beside:
-            figure.savefig(beside, format=path.suffix.lower().removeprefix("."), dpi=150)
+    return figure
 
 
 def draw_linked(trade_off: LinkedTradeOff, path: Path) -> None:

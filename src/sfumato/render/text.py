@@ -15,10 +15,11 @@ from sfumato.measure.judge import Judgement, PerUser
 from sfumato.measure.membership import FEWEST, Membership
 from sfumato.measure.objective import Overlap
 from sfumato.measure.outlook import Outlook
-from sfumato.measure.population import USEFUL, PopulationCertificate
+from sfumato.measure.population import LINKED, USEFUL, PopulationCertificate
 from sfumato.measure.prior import Priors, UnderPrior
 from sfumato.measure.repeated import Repeated
 from sfumato.measure.tables import TABLE_MEASURES
+from sfumato.measure.traces import Who
 from sfumato.mechanism.loss import traits_of
 from sfumato.render.endings import linked_sentence, warnings_in
 from sfumato.render.names import printable
@@ -30,6 +31,7 @@ from sfumato.study.linked import LinkedTradeOff
 from sfumato.study.measure import Attack, Measured
 from sfumato.study.population import CrossFitted
 from sfumato.study.solve import Kept
+from sfumato.study.traces import TracesFound
 from sfumato.study.trade_off import TradeOff
 
 NOTHING_PROVED = "nothing proved yet"
@@ -166,6 +168,8 @@ def measured_text(measured: Measured) -> str:
     if measured.membership_of_certificate is not None:
         parts.append(membership_text(measured.membership_of_certificate, file="the certificate"))
     parts += [repeated_text(many, name, unit=unit) for name, many in measured.repeated.items()]
+    if measured.traces is not None:
+        parts.append(traces_text(measured.traces))
     for name in dict.fromkeys(name for user in measured.left_out for name in user.judged):
         judged = measured.judged[name]
         parts.append(left_out_text(measured.left_out, name, judged, unit=unit))
@@ -340,6 +344,43 @@ def _repeated_notes(many: Repeated, unit: str) -> list[str]:
         " its own."
     )
     return notes
+
+
+def traces_text(traces: TracesFound) -> str:
+    """The share of traces that is found: one row per way of reporting, one column per adversary."""
+    found = next(iter(traces.found.values()))
+    head = [
+        f"traces found ↓, {found.traces} traces of {traces.users} users",
+        "loss m",
+        *(_ADVERSARIES[who] for who in found.shares),
+    ]
+    rows = [
+        [name, f"{one.loss_m:,.0f}", *map(share_shown, one.shares.values())]
+        for name, one in traces.found.items()
+    ]
+    note = (
+        "Each adversary guesses the user of a whole trace, and knows the user's other traces"
+        f" ({traces.named} in all): their true places and the law of the reports (law), how the"
+        " user goes from place to place besides (chain), or their reports with the name, and"
+        " nothing else (history)."
+        f" A blind guess finds about {traces.blind:.1%}. 95 % intervals over traces; cleverer"
+        " adversaries may find more."
+    )
+    return f"{text_table(head, rows)}\n{note}"
+
+
+_ADVERSARIES: Mapping[Who, str] = {
+    "law": "law",
+    "chain": "chain",
+    "history": "named history",
+    "period": "one period",
+    "all": "sees all",
+}
+
+
+def share_shown(share: Estimate) -> str:
+    """A share with its interval, in percent."""
+    return f"{share.value:.1%} [{share.low:.1%}, {share.high:.1%}]"
 
 
 def priors_text(priors: Priors | None, label: str, *, unit: str = "m") -> str:
@@ -532,9 +573,15 @@ def figures_to_come(row: Compared, loss_form: str = "{:.1f}") -> tuple[str, str]
     return f"{loss}{over}{held_out}", shown(outlook.bayes_error, interval=True)
 
 
+def gap_text(gap: Gap | None) -> str:
+    """A gap in a table; a dash where nothing is proved."""
+    if gap is None or not gap.proved_anything or gap.value is None:
+        return "-"
+    return f"{'≈' * gap.estimated}{gap.value:.3f}"
+
+
 def _compared_line(row: Compared, loss_form: str, *, to_come: bool) -> list[str]:
     found, gap = row.measured, row.gap
-    proved = gap is not None and gap.proved_anything and gap.value is not None
     return [
         row.name,
         *figures_to_come(row, loss_form) * to_come,
@@ -544,7 +591,7 @@ def _compared_line(row: Compared, loss_form: str, *, to_come: bool) -> list[str]
         shown(found.exposed, "{:.1%}"),
         f"{mark(found.exposed.kind)}{posterior(found.worst_report)}",
         "-" if found.learnt_error is None else shown(found.learnt_error),
-        f"{gap.value:.3f}" if gap is not None and proved else "-",
+        gap_text(gap),
         "own" if found.bayes_error.cell_m is None else f"{found.bayes_error.cell_m:g}",
     ]
 
@@ -624,9 +671,14 @@ def _linked_text(problem: Problem, gap: Gap) -> str:
         text = (
             f"From {loss} on linking is useless for these check-ins: at that loss this mechanism"
             " reports with one law"
-            f" for all users; no mechanism on {where} does so below {least}; gap"
-            f" {gap.leakage / gap.bounds.grid - 1:.2%}."
+            f" for all users; no mechanism on {where} does so below {least}"
         )
+        gaps = f"{gap.leakage / gap.bounds.grid - 1:.2%}"
+        if gap.bounds.plane is not None:
+            below = in_unit(f"{gap.bounds.plane:.5g}", unit)
+            text += f", none anywhere on the plane below {below}"
+            gaps += f" / {gap.leakage / gap.bounds.plane - 1:.2%}"
+        text += f"; gap {gaps}."
         if not gap.within_budgets:
             text += " It does not: its users' laws differ, so the figures say nothing of it."
         return text
@@ -639,10 +691,18 @@ def _linked_text(problem: Problem, gap: Gap) -> str:
     text += (
         f"; no mechanism within {_budget(problem)} on {where} keeps every two above {most:.4f}:"
         f" whatever the mechanism, some two are told apart at a rate of at least {-log(most):.4f}"
-        f" nats per report; gap {most - overlap:.4f}."
+        " nats per report"
     )
+    gaps, plane = f"{most - overlap:.4f}", gap.bounds.plane
+    if gap.says_something(plane):
+        assert plane is not None
+        text += f"; anywhere on the plane, above {1 - plane:.4f}"
+        gaps += f" / {1 - plane - overlap:.4f}"
+    text += f"; gap {gaps}."
     if not gap.on_grid:
-        text += " It does not report on that grid, so the bound does not hold for it."
+        only = "so only what holds on the plane holds for it"
+        text += " It does not report on that grid, "
+        text += f"{only}." if gap.says_something(plane) else "so the bound does not hold for it."
     if not gap.within_budgets:
         text += " It is over its own budget, so its gap says nothing about how good it is."
     return text
@@ -674,9 +734,46 @@ def cross_fitted_text(bound: CrossFitted) -> str:
     )
 
 
+def _linked_population_text(proved: PopulationCertificate) -> str:
+    """The same for linked reports: overlaps, or the loss from which on linking is useless."""
+    unit = proved.loss_unit
+    text = (
+        f"On check-ins to come, with {100 * proved.confidence:g} % confidence (by"
+        f" {proved.checkins:,} held-out check-ins of {proved.users} users, their shares"
+        f" {proved.shares}): "
+    )
+    if proved.most is not None:
+        text += f"under this mechanism any two users overlap by at least {1 - proved.most:.4f}, "
+    loss = in_unit(f"{proved.loss.low:.1f} to {proved.loss.high:.1f}", unit)
+    text += f"{'its' if proved.most is None else 'and its'} loss is {loss}; "
+    kinds = [(f"on this {proved.cell_m:g} m grid", proved.least_grid)]
+    if proved.least_plane is not None:
+        kinds.append(("anywhere on the plane", proved.least_plane))
+    kinds = [(where, least) for where, least in kinds if least > proved.blind + 1e-9]
+    if proved.objective == "endless":
+        every = "of every mechanism that gives all users one law, even one that knows its user,"
+        said = [f"with reports {where} a loss of at least {least:.1f}" for where, least in kinds]
+        said = [in_unit(one, unit) for one in said]
+    else:
+        budget = "the budgets" if proved.max_loss is None else f"{proved.max_loss:g} {unit}"
+        every = f"of every mechanism within {budget.rstrip()}, even one that knows its user,"
+        said = [
+            f"with reports {where} some two users overlap by at most {1 - least:.4f}, so they are"
+            f" told apart at a rate of at least {-log(1 - least):.4f} nats per report"
+            for where, least in kinds
+        ]
+    text += f"{every} {'; '.join(said)}." if said else f"{NOTHING_PROVED} {every[:-1]}."
+    if proved.above:
+        farthest = in_unit(f"{proved.farthest:.0f}", unit)
+        text += f" {proved.above} of them cost more than {farthest} and count as that in the loss."
+    return text
+
+
 @show.text.register
 def population_text(proved: PopulationCertificate) -> str:
     """What holds for check-ins to come: this mechanism, every other, and how narrow it is."""
+    if proved.objective in LINKED:
+        return _linked_population_text(proved)
     bayes, unit = proved.objective == "bayes", proved.loss_unit
     bits = " bits" if proved.unit == "bits" else ""
     reached, possible = proved.shown

@@ -1,7 +1,9 @@
 """Problems and solvers."""
 
+from difflib import get_close_matches
 from typing import Any
 
+from sfumato.errors import ProblemError
 from sfumato.solver.baselines import Coin, Laplace
 from sfumato.solver.codebook import Codebook
 from sfumato.solver.exact import Exact
@@ -15,6 +17,29 @@ SOLVERS: dict[str, type[Any]] = {
 }
 DEFAULT = "codebook"
 
+
+def as_solver(given: Solver | type[Solver] | str) -> Solver:
+    """A solver as it is; one with its usual settings for a class or for a name.
+
+    >>> as_solver("coin"), as_solver(Laplace).name
+    (Coin(), 'laplace')
+    """
+    if isinstance(given, str):
+        if given not in SOLVERS:
+            near = get_close_matches(given.lower(), SOLVERS, n=1)
+            meant = f" (did you mean '{near[0]}'?)" if near else ""
+            raise ProblemError(
+                f"there is no solver '{given}'{meant}; expected one of {', '.join(SOLVERS)}"
+            )
+        given = SOLVERS[given]
+    solver = given() if isinstance(given, type) else given
+    if not callable(getattr(solver, "solve", None)):
+        raise ProblemError(
+            f"expected a solver such as sf.Coin(), or its name; got {type(solver).__name__}"
+        )
+    return solver
+
+
 __all__ = [
     "DEFAULT",
     "SOLVERS",
@@ -25,4 +50,5 @@ __all__ = [
     "Laplace",
     "Problem",
     "Solver",
+    "as_solver",
 ]

@@ -6,18 +6,20 @@ the slope) and a mechanism on it (mixing two mechanisms gives all losses between
 bracket the whole curve, and the next one goes where the bracket is widest.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from sfumato.data.frames import Tabular
 from sfumato.errors import ProblemError
 from sfumato.measure.certificate import Proof, bound_on_the_grid
 from sfumato.measure.objective import Bayes, Information, Objective, blind_leakage
 from sfumato.mechanism.loss import traits_of
 from sfumato.mechanism.simple import Identity, constant
 from sfumato.mechanism.wrap import Snapped
-from sfumato.show import InNotebooks
+from sfumato.show import Drawn, InNotebooks
 from sfumato.solver.deadline import Deadline
 from sfumato.solver.exact import best_within
 from sfumato.solver.problem import Problem
@@ -66,7 +68,7 @@ class Curve:
 
 
 @dataclass(frozen=True, eq=False)
-class Frontier(InNotebooks):
+class Frontier(Tabular, Drawn, InNotebooks):
     """Bayes error and information against the loss budget, on the problem's grid."""
 
     problem: Problem
@@ -88,6 +90,17 @@ class Frontier(InNotebooks):
     def budgets(self) -> np.ndarray:
         """The budgets, in the unit of the problem's loss."""
         return self.bayes.budgets
+
+    def columns(self) -> dict[str, Any]:
+        """One row per budget: what is reached, and the bound that no mechanism on the grid can
+        pass."""
+        return {
+            "max_loss": self.budgets,
+            "bayes_error": 1 - self.bayes.reached,
+            "bayes_error_bound": 1 - self.bayes.bound,
+            "information_bits": self.information.reached,
+            "information_bits_bound": self.information.bound,
+        }
 
     def as_dict(self) -> dict[str, object]:
         """For JSON: Bayes errors (not vulnerabilities) and bits; `bound` is what no mechanism on
@@ -121,7 +134,7 @@ class Frontier(InNotebooks):
 
 def frontier(
     problem: Problem,
-    budgets: np.ndarray,
+    budgets: Sequence[float] | np.ndarray,
     *,
     gap: float = 0.005,
     time_limit: float | None = None,
@@ -139,12 +152,12 @@ def frontier(
     >>> places = [[0, 0], [100, 0], [100, 0], [200, 0]]
     >>> data = sf.Samples(secret=[0, 0, 1, 1], truth=places, secrets=("ann", "bob"))
     >>> problem = sf.Problem(data, max_loss=45, cell_m=20)
-    >>> found = sf.frontier(problem, np.array([45.0, 60.0]), gap=0.01)
+    >>> found = sf.frontier(problem, [45.0, 60.0], gap=0.01)
     >>> found.bayes.reached.round(2)  # 1 - Bayes error at each budget
     array([0.52, 0.5 ])
     """
     deadline = Deadline.after(time_limit)
-    budgets = np.asarray(budgets, dtype=float)
+    budgets = np.atleast_1d(np.asarray(budgets, dtype=float))
     if budgets.ndim != 1 or not len(budgets) or not np.all((budgets > 0) & np.isfinite(budgets)):
         raise ProblemError("a frontier needs budgets above 0, all finite")
     if not gap > 0:

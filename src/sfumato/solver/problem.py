@@ -10,7 +10,7 @@ from scipy.spatial import ConvexHull, QhullError, cKDTree
 from sfumato.data.categories import CategoricalData
 from sfumato.data.grid import Grid, Region
 from sfumato.data.joint import Joint
-from sfumato.data.samples import Samples
+from sfumato.data.samples import Samples, Split
 from sfumato.errors import ProblemError, arg
 from sfumato.measure.linked import ENDLESS, Reports, linked_leakage
 from sfumato.measure.objective import Bayes, Endless, Objective, Overlap
@@ -30,7 +30,8 @@ _WIDEST_MARGIN_M = 1000.0
 class Problem:
     """Hide the secret of `samples` within a loss budget.
 
-    Main arguments: `samples`, the training data; `max_loss`, the budget in metres, on average.
+    Main arguments: `samples`, the training data (of a `Split`, its training part); `max_loss`, the
+    budget in metres, on average.
 
     Other arguments: `user_max_loss`, an average budget for each user by name; `max_distance`, a
     hard cap (no report costs more than this), both alone or beside `max_loss`; `objective`, the
@@ -61,6 +62,13 @@ class Problem:
     reports: Reports = 1
 
     def __post_init__(self) -> None:
+        if isinstance(self.samples, Split):
+            object.__setattr__(self, "samples", self.samples.train)
+        if not isinstance(self.samples, Samples | CategoricalData):
+            raise ProblemError(
+                f"expected training data; got {type(self.samples).__name__}: read it first with"
+                " sf.read_checkins"
+            )
         if isinstance(self.samples, CategoricalData) and traits_of(self.loss).is_distance:
             object.__setattr__(self, "loss", self.samples.loss)  # not set: a table has its own
         self._check_reports()
@@ -217,9 +225,11 @@ class Problem:
     def names_cells(self, joint: Joint) -> bool:
         """Whether the reports of P(secret, report) lie at the middles of the grid's cells; words
         always do."""
-        if self.region is None or joint.places is None:
-            return True
-        return bool(np.all(np.abs(self.grid.snap(joint.places) - joint.places) <= 1e-6))
+        return self.region is None or joint.places is None or self.on_cells(joint.places)
+
+    def on_cells(self, places: np.ndarray) -> bool:
+        """Whether all places are middles of the grid's cells."""
+        return bool(np.all(np.abs(self.grid.snap(places) - places) <= 1e-6))
 
     @property
     def loss_is_distance(self) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from sfumato import show
 from sfumato.data.categories import CategoricalData
@@ -12,9 +12,12 @@ from sfumato.data.recipe import Recipe
 from sfumato.data.samples import Samples
 from sfumato.errors import DataError, ProblemError, arg
 from sfumato.measure.certificate import Bounds, Certificate, load_certificate, refuse_above
+from sfumato.measure.estimate import count_hits, estimate_mean
+from sfumato.measure.judge import draw_reports
 from sfumato.measure.objective import blind_leakage
+from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import Law
-from sfumato.mechanism.loss import traits_of
+from sfumato.mechanism.loss import Loss, traits_of
 from sfumato.solver.exact import Exact
 from sfumato.solver.outcome import Conditions
 from sfumato.solver.problem import Problem
@@ -31,7 +34,8 @@ class Gap:
     """A leakage on the training data beside what no mechanism within the budget can go below.
 
     `blind` is the leakage of reporting nothing.  A bound that is no more needs no proof.  The gap
-    of a mechanism that is not `within_budgets` says nothing about how good it is.
+    of a mechanism that is not `within_budgets` says nothing about how good it is.  An `estimated`
+    leakage is that of sampled reports, counted on the problem's cells.
     """
 
     objective: str
@@ -42,6 +46,7 @@ class Gap:
     loss: float
     within_budgets: bool
     over_cap: bool = False
+    estimated: bool = False
 
     @classmethod
     def of(cls, problem: Problem, law: Law, bounds: Bounds) -> "Gap":
@@ -104,14 +109,15 @@ class Gap:
             "proved_anything": self.proved_anything,
             "loss": self.loss,
             "within_budgets": self.within_budgets,
+            "estimated": self.estimated,
         }
 
 
 @dataclass(frozen=True, eq=False)
 class Certified:
-    """A run's gap, worked out again from the data.  Prints as a sentence."""
+    """The gap of a run or solution, worked out again from the data.  Prints as a sentence."""
 
-    run: Run
+    run: Run | Solution
     problem: Problem
     gap: Gap
     made_now: bool
@@ -144,9 +150,16 @@ class Certified:
 
 
 def certify_run(
-    folder: Path, *, other: Path | None = None, source: str | None = None, gap: float = 1e-3
+    folder: str | Path | Run | Solution,
+    *,
+    other: str | Path | None = None,
+    source: str | None = None,
+    gap: float = 1e-3,
 ) -> Certified:
     """Check a run's certificate against its data; make one where there is none.
+
+    Main arguments: `folder`, a run folder, or a solution as it is.  Other arguments, of a run:
+    `other`, a folder whose certificate is taken; `source`, where the run's data lies now.
 
     Leakage, bound and gap are in the objective's unit; a gap of 0 is the best possible.
 
@@ -165,19 +178,35 @@ def certify_run(
     """
     if not (gap > 0 and isfinite(gap)):
         raise ProblemError(f"the {arg('gap')} must be above 0 and finite; got {gap}")
-    run = load_run(folder)
+    if isinstance(folder, Solution):
+        _check_has_budget(folder.problem)
+        made_now = folder.certificate is None
+        certificate = folder.certificate or new_certificate(folder.problem, gap)
+        return _certified(folder, folder.problem, certificate, made_now)
+    run = folder if isinstance(folder, Run) else load_run(folder)
     problem = problem_of(run, recipe_of_run(run, source).data()[0], option="train")
+    _check_has_budget(problem)
+    path = (run.folder if other is None else Path(other)) / CERTIFICATE
+    made_now = other is None and not path.exists()
+    certificate = new_certificate(problem, gap) if made_now else load_certificate(path)
+    found = _certified(run, problem, certificate, made_now)
+    if made_now:
+        certificate.save(path)
+    return found
+
+
+def _check_has_budget(problem: Problem) -> None:
     if problem.min_bayes_error is not None:
         raise ProblemError(
             "this run asked for the smallest loss, and its status says what is proved; certify a"
             " run with a budget"
         )
-    path = (folder if other is None else other) / CERTIFICATE
-    made_now = other is None and not path.exists()
-    certificate = new_certificate(problem, gap) if made_now else load_certificate(path)
+
+
+def _certified(
+    run: Run | Solution, problem: Problem, certificate: Certificate, made_now: bool
+) -> Certified:
     bounds = certificate.bound(problem)
-    if made_now:
-        certificate.save(path)
     law = run.mechanism.law(problem.joint, loss=problem.loss)
     if law is None:
         law = run.mechanism.law(problem.joint, grid=problem.grid, loss=problem.loss)
@@ -236,26 +265,86 @@ def new_certificate(problem: Problem, gap: float) -> Certificate:
     return found.certificate
 
 
-def gaps_of(items: Sequence[object], train: Samples | CategoricalData | None) -> list[Gap | None]:
-    """A gap for each solution or run whose problem one of them carries a certificate for."""
+class OwnMechanism(Protocol):
+    """A mechanism of somebody's own, with the loss and the budget that it is held against."""
+
+    @property
+    def mechanism(self) -> Mechanism: ...
+    @property
+    def max_loss(self) -> float | None: ...
+    @property
+    def loss(self) -> Loss: ...
+
+
+def gaps_of(
+    items: Sequence[Solution | Run | OwnMechanism],
+    train: Samples | CategoricalData | None,
+    *,
+    hits: int = 500,
+    seed: int = 0,
+) -> list[Gap | None]:
+    """A gap for each solution or run whose problem one of them carries a certificate for, and for
+    each other mechanism that keeps the budget of such a problem: estimated from `hits` reports per
+    truth where its law is not known."""
     problems = [problem_behind(item, train) for item in items]
-    proved: dict[tuple[Any, ...], Bounds] = {}
+    proved: dict[tuple[Any, ...], tuple[Problem, Bounds]] = {}
     for item, problem in zip(items, problems, strict=True):
         certificate = item.certificate if isinstance(item, (Solution, Run)) else None
         if problem is not None and certificate is not None:
             bounds, known = certificate.bound(problem), proved.get(_key(problem))
-            proved[_key(problem)] = bounds if known is None else known.or_better(bounds)
-    return [
-        None if problem is None else _gap(item, problem, proved.get(_key(problem)))
-        for item, problem in zip(items, problems, strict=True)
-    ]
+            better = bounds if known is None else known[1].or_better(bounds)
+            proved[_key(problem)] = problem, better
+    gaps: list[Gap | None] = []
+    for item, problem in zip(items, problems, strict=True):
+        if isinstance(item, (Solution, Run)):
+            found = None if problem is None else proved.get(_key(problem))
+            gaps.append(None if found is None else _gap(item, *found))
+        else:
+            tried = (_own_gap(item, *found, hits=hits, seed=seed) for found in proved.values())
+            gaps.append(next((gap for gap in tried if gap is not None), None))
+    return gaps
 
 
-def _gap(item: object, problem: Problem, bounds: Bounds | None) -> Gap | None:
-    if bounds is None or not isinstance(item, (Solution, Run)):
-        return None
+def _gap(item: Solution | Run, problem: Problem, bounds: Bounds) -> Gap | None:
     law = item.mechanism.law(problem.joint, loss=problem.loss)
     return None if law is None else Gap.of(problem, law, bounds)
+
+
+def _own_gap(
+    item: OwnMechanism, problem: Problem, bounds: Bounds, *, hits: int, seed: int
+) -> Gap | None:
+    """The gap of a mechanism of somebody's own on the training data; None where it breaks the
+    budgets, or is held against others."""
+    if item.loss is not problem.loss or item.max_loss not in (None, problem.max_loss):
+        return None
+    law = item.mechanism.law(problem.joint, loss=problem.loss)
+    if law is not None:
+        gap = Gap.of(problem, law, bounds)
+        return gap if gap.within_budgets else None
+    single = (problem.user_limits, problem.max_distance) == (None, None) and problem.reports == 1
+    if not single or problem.max_loss is None or isinstance(problem.samples, CategoricalData):
+        return None  # an average can be estimated, a cap cannot
+    reports, secret, cost = draw_reports(
+        item.mechanism.on_plane(problem.samples.plane),
+        problem.samples,
+        hits=hits,
+        seed=seed,
+        loss=problem.loss,
+    )
+    loss = estimate_mean(cost, hits=hits)
+    if loss.low > problem.max_loss:
+        return None
+    table = count_hits(secret, reports, problem.grid, secrets=len(problem.samples.secrets))
+    return Gap(
+        problem.objective.name,
+        problem.objective.leakage(table.joint(problem.samples.secrets)),
+        bounds,
+        on_grid=problem.on_cells(reports),
+        blind=blind_leakage(problem.objective, problem.joint),
+        loss=loss.value,
+        within_budgets=True,
+        estimated=True,
+    )
 
 
 def problem_behind(item: object, train: Samples | CategoricalData | None) -> Problem | None:

@@ -8,9 +8,10 @@ from typing import Any
 
 from sfumato import show
 from sfumato.data.categories import CategoricalData
+from sfumato.data.frames import Tabular
 from sfumato.data.grid import Grid, Region
 from sfumato.data.plane import Plane
-from sfumato.data.samples import Samples
+from sfumato.data.samples import Samples, Split
 from sfumato.errors import ProblemError, arg
 from sfumato.files import write_text
 from sfumato.measure.judge import Judgement, judge
@@ -19,8 +20,9 @@ from sfumato.measure.objective import Bayes, objective_named
 from sfumato.measure.outlook import Outlook
 from sfumato.measure.prior import Priors, under_priors
 from sfumato.mechanism.base import Mechanism
+from sfumato.mechanism.custom import Rule, as_mechanism
 from sfumato.mechanism.loss import Loss, euclidean, traits_of
-from sfumato.show import InNotebooks
+from sfumato.show import Drawn, InNotebooks
 from sfumato.solver.problem import Problem
 from sfumato.study.certify import Gap, gaps_of, problem_behind
 from sfumato.study.folder import Run
@@ -53,6 +55,9 @@ class Contender:
     seed: int | None = None
     status: str = ""
     history: tuple[dict[str, Any], ...] = ()
+
+
+Comparable = Solution | Run | Contender | Mechanism | Rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,8 +124,9 @@ class Compared:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison(InNotebooks):
-    """Mechanisms judged on the same samples.  Prints as a table; `html` writes the report."""
+class Comparison(Tabular, Drawn, InNotebooks):
+    """Mechanisms judged on the same samples.  Prints as a table; `to_pandas` and `plot` give the
+    main figures, `html` writes the report."""
 
     on: Samples | CategoricalData
     train: Samples | CategoricalData | None
@@ -137,6 +143,24 @@ class Comparison(InNotebooks):
     def blind_error(self) -> float:
         """The error of a guess that has not seen the report."""
         return 1 - float(self.on.joint().prior.max())
+
+    def columns(self) -> dict[str, Any]:
+        """One row per mechanism: its main figures, as the table that is printed."""
+        measured = [(row, row.measured) for row in self.rows]
+        return {
+            "mechanism": [row.name for row in self.rows],
+            "max_loss": [row.contender.max_loss for row in self.rows],
+            "loss": [found.loss.value for _, found in measured],
+            "bayes_error": [found.bayes_error.value for _, found in measured],
+            "bayes_error_low": [found.bayes_error.low for _, found in measured],
+            "bayes_error_high": [found.bayes_error.high for _, found in measured],
+            "kind": [found.bayes_error.kind for _, found in measured],
+            "cell_m": [found.bayes_error.cell_m for _, found in measured],
+            "information_bits": [found.information_bits.value for _, found in measured],
+            "exposed": [found.exposed.value for _, found in measured],
+            "worst_report": [found.worst_report for _, found in measured],
+            "gap": [None if row.gap is None else row.gap.value for row in self.rows],
+        }
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -158,7 +182,7 @@ class Comparison(InNotebooks):
 
 
 def compare(
-    solutions: Iterable[Solution | Run | Contender],
+    solutions: Comparable | Iterable[Comparable],
     *,
     on: Samples | CategoricalData | None = None,
     train: Samples | CategoricalData | None = None,
@@ -168,6 +192,10 @@ def compare(
     progress: Callable[[str], None] | None = None,
 ) -> Comparison:
     """Judge solutions, runs or mechanisms of your own on the same samples.
+
+    A mechanism or a function (truth, random) -> reports is held against the budget of the first
+    solution or run; name it and set its budget with `Contender`.  Where one of them carries a
+    certificate, each mechanism within its budget has a gap.
 
     Main arguments: `on`, the data to judge on (test data, usually); for solutions it is their
     training data unless said.  Other arguments: `train`, the data that the learning adversary
@@ -186,9 +214,12 @@ def compare(
     <one place: <Judgement: loss 213.9, Bayes error 0.750, 0.000 bits, 0.0% exposed>>
     <the truth: <Judgement: loss 0, Bayes error 0.000, 2.000 bits, 100.0% exposed>>
     """
-    given = list(solutions)
-    if not given:
-        raise ProblemError("nothing to compare; expected at least one solution or run")
+    if isinstance(on, Split) or isinstance(train, Split):
+        raise ProblemError(
+            "got a Split of training and test data; say which part to compare on: on=data.test or"
+            " on=data.train"
+        )
+    given = _contenders(solutions)
     first = next((item.problem.samples for item in given if isinstance(item, Solution)), None)
     train = first if train is None else train
     on = train if on is None else on
@@ -209,7 +240,8 @@ def compare(
     grids = [] if region is None else [Grid.over(region, cell_m=cell_m) for cell_m in GRIDS_M]
     fitted_on = None if train is None or train.hash == on.hash else train
     rows = []
-    for item, contender, gap in zip(given, contenders, gaps_of(given, train), strict=True):
+    gaps = gaps_of(given, train, hits=hits, seed=seed)
+    for item, contender, gap in zip(given, contenders, gaps, strict=True):
         measured = judge(
             contender.mechanism,
             on,
@@ -235,6 +267,35 @@ def compare(
         to_come = _to_come(item, measured if known else None)
         rows.append(Compared(contender, measured, gap, membership, left_out, held_out, to_come))
     return Comparison(on=on, train=train, rows=tuple(rows), region=region)
+
+
+def _contenders(given: Comparable | Iterable[Comparable]) -> list[Solution | Run | Contender]:
+    """What was given, with a name and the others' budget for a bare mechanism or function."""
+    several = isinstance(given, Iterable) and not isinstance(given, Mechanism)
+    items: list[Any] = list(given) if several else [given]  # type: ignore[arg-type]
+    if not items:
+        raise ProblemError("nothing to compare; expected at least one solution or run")
+    known = next((item for item in items if isinstance(item, Solution | Run)), None)
+    behind: Any = known.problem if isinstance(known, Solution) else known
+    return [
+        item
+        if isinstance(item, Solution | Run | Contender)
+        else Contender(
+            _name_of(item),
+            as_mechanism(item),
+            max_loss=None if behind is None else behind.max_loss,
+            region=None if behind is None else behind.region,
+        )
+        for item in items
+    ]
+
+
+def _name_of(item: object) -> str:
+    """A mechanism's kind, or the function's own name."""
+    if isinstance(item, Mechanism):
+        return getattr(item, "kind", type(item).__name__)
+    name = str(getattr(item, "__name__", type(item).__name__))
+    return "function" if name == "<lambda>" else name
 
 
 def _made_from(item: Solution | Run | Contender) -> str | None:

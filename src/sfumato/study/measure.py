@@ -3,7 +3,7 @@ asked for."""
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,11 @@ from sfumato.adversary.neighbours import Neighbours, bayes_error_bound
 from sfumato.adversary.neural import Neural
 from sfumato.data.categories import CategoricalData
 from sfumato.data.grid import STICKY_CELL_M, Grid, Region
-from sfumato.data.plane import Plane
+from sfumato.data.plane import Plane, check_degrees
 from sfumato.data.read import USUAL, numbers, read_checkins, read_table
 from sfumato.data.recipe import Recipe
 from sfumato.data.samples import Samples
+from sfumato.data.traces import read_traces
 from sfumato.errors import DataError, FileError, ProblemError, arg
 from sfumato.measure.exact import g_vulnerability
 from sfumato.measure.gains import named
@@ -34,13 +35,14 @@ from sfumato.measure.outlook import Outlook
 from sfumato.measure.prior import Priors, under_priors
 from sfumato.measure.repeated import Repeated, repeated_reports
 from sfumato.mechanism.base import Mechanism
-from sfumato.mechanism.custom import Recorded
+from sfumato.mechanism.custom import Recorded, is_pairs
 from sfumato.mechanism.loss import euclidean, traits_of
 from sfumato.show import InNotebooks
 from sfumato.solver.problem import CELL_M
 from sfumato.study.folder import Run, load_run
 from sfumato.study.leave_one_out import LeftOutUser, leave_one_out
 from sfumato.study.question import loss_of, problem_of, seed_of, solver_of
+from sfumato.study.traces import TracesFound, check_traces, measure_traces
 
 ATTACKS = ("cells", "neighbours", "neural")
 TRAINING, TEST = "training data", "test data"
@@ -57,18 +59,33 @@ class Extras:
 
     `attacks` are adversaries to train; `gain` names a g-vulnerability.  Of a run alone:
     `reports_per_user`, how many reports of one user an adversary sees (empty for none), with
-    `sticky_cell_m`, the cell within which a report is kept; `leave_one_out`, solve again without
-    each user, with `keep`, a folder for those runs.
+    `sticky_cell_m`, the cell within which a report is kept; `traces`, a file of traces to be found,
+    with its columns `trace`, `time` and `split` (`sfumato.data.traces`); `leave_one_out`, solve
+    again without each user, with `keep`, a folder for those runs.
     """
 
     attacks: tuple[str, ...] = ()
     gain: str | None = None
     reports_per_user: tuple[int, ...] = ()
     sticky_cell_m: float | None = None
+    traces: Path | None = None
+    trace: str | None = None
+    time: str | None = None
+    split: str | None = None
     leave_one_out: bool = False
     keep: Path | None = None
 
     def __post_init__(self) -> None:
+        if (self.traces is None) != (self.trace is None):
+            raise ProblemError(
+                f"{arg('traces')} is a file of traces and {arg('trace')} its column that says which"
+                " rows belong together; give both or neither"
+            )
+        if self.traces is None and (self.time is not None or self.split is not None):
+            raise ProblemError(
+                f"{arg('time')} and {arg('split')} are columns of a file of traces; they go with"
+                f" {arg('traces')}"
+            )
         if self.sticky_cell_m is not None and not self.reports_per_user:
             raise ProblemError(
                 f"{arg('sticky_cell_m')} says what a place is for repeated reports; it goes with"
@@ -88,7 +105,7 @@ class Extras:
     @property
     def of_a_run(self) -> bool:
         """Whether something was asked for that only a run can answer."""
-        return bool(self.reports_per_user) or self.leave_one_out
+        return bool(self.reports_per_user) or self.leave_one_out or self.traces is not None
 
 
 NOTHING_MORE = Extras()
@@ -131,6 +148,7 @@ class Measured(InNotebooks):
     membership: Membership | None = None
     membership_of_certificate: Membership | None = None
     repeated: Mapping[str, Repeated] = field(default_factory=dict)
+    traces: TracesFound | None = None
     left_out: tuple[LeftOutUser, ...] = ()
 
     def __str__(self) -> str:
@@ -174,6 +192,8 @@ class Measured(InNotebooks):
             document["membership_of_certificate"] = self.membership_of_certificate.as_dict()
         if self.repeated:
             document["repeated"] = {name: many.as_dict() for name, many in self.repeated.items()}
+        if self.traces is not None:
+            document["traces"] = self.traces.as_dict()
         if self.left_out:
             document["left_out"] = [user.as_dict() for user in self.left_out]
         return document
@@ -205,18 +225,35 @@ def measure(
     draws = _HITS if hits is None else hits
     columns: dict[str, Any] = {"secret": secret, "lat": lat, "lon": lon}
     if target.is_dir():
-        if data is None and any(columns.values()):
+        if data is None and extras.traces is None and any(columns.values()):
             raise ProblemError(
-                f"{arg('secret')}, {arg('lat')} and {arg('lon')} are for a file of reports or for"
-                f" {arg('data')}; a run knows its own columns"
+                f"{arg('secret')}, {arg('lat')} and {arg('lon')} are for a file of reports, for"
+                f" {arg('data')} or for {arg('traces')}; a run knows its own columns"
             )
         run = load_run(target)
-        first, test = data_of(run, source=data, **columns)
-        return _of_run(run, first, test, data is None, cell_m, cells, draws, seed, extras, progress)
+        traces = None
+        if extras.traces is not None and extras.trace is not None:
+            traces = read_traces(
+                extras.traces,
+                trace=extras.trace,
+                time=extras.time,
+                split=extras.split,
+                plane=run.record.data.plane,
+                **columns,
+            )
+            check_traces(run, traces)
+        first, test = data_of(run, source=data, **({} if data is None else columns))
+        found = _of_run(
+            run, first, test, data is None, cell_m, cells, draws, seed, extras, progress
+        )
+        if traces is None:
+            return found
+        tell = progress or (lambda text: None)
+        return replace(found, traces=measure_traces(run, traces, seed=seed, progress=tell))
     if extras.of_a_run:
         raise ProblemError(
-            f"{target.name} holds reports; repeated reports and users left out are measured of a"
-            " run, whose law is known"
+            f"{target.name} holds reports; repeated reports, traces and users left out are measured"
+            " of a run, whose law is known"
         )
     side = CELL_M if cell_m is None and cells is None else cell_m
     if data is not None:
@@ -228,10 +265,25 @@ def measure(
             f" judge pairs on other data with {arg('data')}"
         )
     try:
-        reports = read_checkins(target, **columns)
+        reports = _reports_in(target, columns)
     except DataError as error:
         raise _without_user(target) or error from None
     return _of_reports(target, reports, side, cells, seed, extras)
+
+
+def _reports_in(path: Path, columns: dict[str, Any]) -> Samples:
+    """Who sent which report; of recorded pairs, where a column names the user."""
+    table = read_table(path, words=(columns["secret"],))
+    if not is_pairs(table.column_names):
+        return read_checkins(path, **columns)
+    if columns["secret"] is None and not {*map(str.lower, table.column_names)} & {*USUAL["secret"]}:
+        raise ProblemError(
+            f"{path.name} holds pairs of truth and report; expected the check-ins to judge them on,"
+            " or a column for the user",
+            hint=f"{arg('data')} DATA",
+        )
+    reports = table.rename_columns([name.removeprefix("report_") for name in table.column_names])
+    return replace(read_checkins(reports, **columns), name=path.name)
 
 
 def _without_user(path: Path) -> DataError | None:
@@ -397,7 +449,13 @@ def _of_pairs(
     extras: Extras,
 ) -> Measured:
     """Recorded (truth, report) pairs as a mechanism, on other data."""
-    recorded = Recorded.read(path)
+    recorded = Recorded.read(path, plane=samples.plane)
+    unrecorded, notes = recorded.unrecorded(samples.truth), samples.notes
+    if unrecorded:
+        notes += (
+            f"{unrecorded:,} of {len(samples):,} check-ins lie more than 1 m from every recorded"
+            " truth and are answered as the nearest",
+        )
     region = samples.region or Region.around(np.vstack([samples.truth, recorded.reports]))
     grid = Grid.over(region, cell_m=side, cells=cells)
     judged = judge(recorded, samples, grid=grid, hits=hits, seed=seed, region=region)
@@ -409,7 +467,7 @@ def _of_pairs(
         name=path.name,
         judged={samples.name: judged},
         status="Measured from recorded pairs.",
-        notes=samples.notes,
+        notes=notes,
         gain=_gain(judged, extras.gain),
         attacks=attacks,
     )
@@ -474,23 +532,26 @@ def data_of(
 
 
 def _costs(path: Path, reports: Samples) -> np.ndarray | None:
-    """The loss of each report where the file also holds truths in plane metres."""
+    """The loss of each report in metres, where the file also holds truths: truth_lat and truth_lon
+    beside reports in degrees, truth_x and truth_y beside reports in metres."""
     table = read_table(path)
-    if not {"truth_x", "truth_y"} <= set(table.column_names):
+    degrees, metres = ("truth_lat", "truth_lon"), ("truth_x", "truth_y")
+    wanted, others = (metres, degrees) if reports.plane is None else (degrees, metres)
+    if not set(wanted) <= set(table.column_names):
+        if set(others) <= set(table.column_names):
+            raise DataError(
+                f"{path.name} gives truths as {' and '.join(others)} but its reports are in"
+                f" {'metres' if reports.plane is None else 'degrees'}; expected"
+                f" {' and '.join(wanted)}"
+            )
         return None
-    if reports.plane is not None:
-        raise DataError(
-            f"{path.name} gives truths in metres but reports in degrees; expected both in metres"
-        )
-    truths = np.stack(
-        [numbers(table[name], source=path.name, column=name) for name in ("truth_x", "truth_y")],
-        axis=1,
-    )
-    if not np.all(np.isfinite(truths)):
-        raise DataError(
-            f"{path.name}: a truth is not two finite numbers of metres; remove or repair the row"
-        )
-    return euclidean(truths, reports.truth)
+    first, second = (numbers(table[name], source=path.name, column=name) for name in wanted)
+    if not (np.all(np.isfinite(first)) and np.all(np.isfinite(second))):
+        raise DataError(f"{path.name}: a truth is not two finite numbers; remove or repair the row")
+    if reports.plane is None:
+        return euclidean(np.stack([first, second], axis=1), reports.truth)
+    check_degrees(first, second, source=path.name)
+    return euclidean(reports.plane.to_metres(first, second), reports.truth)
 
 
 def _gain(judged: Judgement, gain: str | None) -> tuple[str, float] | None:

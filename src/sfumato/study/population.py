@@ -21,6 +21,7 @@ from sfumato.measure.certificate import Certificate, Proof, load_certificate
 from sfumato.measure.interval import Evidence, check_confidence
 from sfumato.measure.objective import blind_leakage
 from sfumato.measure.population import (
+    LINKED,
     USEFUL,
     PopulationCertificate,
     certify_population,
@@ -110,7 +111,6 @@ def certify_to_come(
             "this run asked for the smallest loss, and its status says what is proved; certify a"
             " run with a budget"
         )
-    _refuse_linked(problem)
     if isinstance(own, CategoricalData):
         raise DataError(
             f"{own.name} holds probabilities of categories, not samples; what holds for check-ins"
@@ -157,11 +157,11 @@ def certify_to_come(
 
 
 def _refuse_linked(problem: Problem) -> None:
-    """What holds for check-ins to come is proved for one report."""
-    if problem.objective.scores in ("overlap", "endless"):
+    """What training data alone proves of check-ins to come is for one report."""
+    if problem.objective.scores in LINKED:
         raise ProblemError(
-            "what holds for check-ins to come is proved for one report, and this run is for linked"
-            " ones; certify it without held-out check-ins, or measure it on them"
+            "from training data alone what holds for check-ins to come is proved for one report,"
+            " and this is for linked ones; name held-out check-ins"
         )
 
 
@@ -169,7 +169,8 @@ def _refuse_useless(proved: PopulationCertificate, held: Samples) -> None:
     """Where nothing is proved beyond what needs no data, say how many check-ins would do."""
     says = proved.least is not None and proved.least > proved.blind + 1e-9
     says |= proved.most is not None and proved.most < 1 and proved.objective == "bayes"
-    says |= proved.most is not None and proved.objective != "bayes"
+    says |= proved.most is not None and proved.objective in LINKED and proved.most < 1
+    says |= proved.most is not None and proved.objective not in ("bayes", *LINKED)
     if not says:
         enough = proved.needed() or 10 * len(held)
         raise DataError(

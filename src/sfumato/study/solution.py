@@ -4,9 +4,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sfumato.data.categories import CategoricalData
 from sfumato.data.recipe import Recipe
+from sfumato.data.samples import Samples
 from sfumato.measure.certificate import Certificate
-from sfumato.measure.judge import Judgement
+from sfumato.measure.estimate import Estimate
+from sfumato.measure.judge import Judgement, judge
 from sfumato.measure.outlook import Outlook
 from sfumato.mechanism.base import Mechanism
 from sfumato.show import InNotebooks, text
@@ -65,9 +68,31 @@ class Solution(InNotebooks):
         return self.measured.loss.value
 
     @property
+    def bayes_error(self) -> Estimate:
+        """B(X|Z) on the training data: a probability, higher is more private."""
+        return self.measured.bayes_error
+
+    @property
+    def information_bits(self) -> Estimate:
+        """I(X;Z) on the training data: bits, lower is more private."""
+        return self.measured.information_bits
+
+    @property
     def leakage(self) -> float:
         """The problem's objective on the training data: 1 - B(X|Z), bits, or gain."""
         return self.problem.objective.leakage(self.measured.joint)
+
+    def judge(self, samples: Samples | CategoricalData, **options: Any) -> Judgement:
+        """Judge its mechanism on other data, by the problem's own loss; the adversary of the learnt
+        error learns on the training data.  `options` are those of `sfumato.judge`."""
+        problem = self.problem
+        known: dict[str, Any] = {
+            "loss": problem.loss,
+            "region": problem.region,
+            "fitted_on": None if samples.hash == problem.samples.hash else problem.samples,
+            "sampled_on": problem.released_on,
+        }
+        return judge(self.mechanism, samples, **known | options)
 
     def save(
         self, folder: str | Path, *, recipe: Recipe | None = None, test: Judgement | None = None

@@ -16,6 +16,7 @@ from sfumato.measure.linked import Linked
 from sfumato.measure.outlook import Outlook
 from sfumato.measure.repeated import linked_figures
 from sfumato.mechanism.loss import traits_of
+from sfumato.solver import DEFAULT, as_solver
 from sfumato.solver.deadline import Deadline
 from sfumato.solver.outcome import Conditions, Ending, Progress, Solver
 from sfumato.solver.problem import Problem
@@ -25,7 +26,7 @@ from sfumato.study.solution import Solution
 
 def solve(
     problem: Problem,
-    solver: Solver,
+    solver: Solver | type[Solver] | str = DEFAULT,
     *,
     seed: int = 0,
     time_limit: float | None = None,
@@ -34,6 +35,7 @@ def solve(
 ) -> Solution:
     """Find a mechanism for a problem and measure it on the problem's own (training) data.
 
+    `solver` is one such as `Laplace()`, or the name of one with its usual settings ("laplace").
     The same seed gives the same mechanism.  `time_limit` is in seconds.  A solver that plays rounds
     calls `progress` with a record of each (and the mechanism as it is then, under "mechanism"), and
     with `checkpoint` (a file) can be stopped and resumed.
@@ -43,6 +45,12 @@ def solve(
     >>> round(solution.measured.bayes_error.value, 2)
     0.61
     """
+    if not isinstance(problem, Problem):
+        raise ProblemError(
+            f"expected a problem; got {type(problem).__name__}: write sf.solve(sf.Problem(data,"
+            f" {arg('max_loss')}=METRES), ...)"
+        )
+    solver = as_solver(solver)
     if checkpoint is not None and not solver.resumable:
         raise ProblemError(
             f"the solver '{solver.name}' keeps no checkpoint and cannot be resumed; leave"
@@ -150,14 +158,7 @@ def solve_and_save(
         judged, refused, linked = None, None, None
         if test is not None:
             try:
-                judged = judge(
-                    solution.mechanism,
-                    test,
-                    loss=problem.loss,
-                    region=problem.region,
-                    fitted_on=problem.samples,
-                    sampled_on=problem.released_on,
-                )
+                judged = solution.judge(test)
             except MechanismError as error:  # a hard cap, and test points with no report within it
                 refused = error
         if judged is not None and problem.reports != 1 and judged.bayes_error.kind == "exact":

@@ -14,7 +14,7 @@ from sfumato.errors import ProblemError
 from sfumato.measure.exact import bayes_error, mutual_information
 from sfumato.measure.outlook import Outlook
 from sfumato.mechanism.loss import Loss, euclidean
-from sfumato.show import InNotebooks
+from sfumato.show import Drawn, InNotebooks
 from sfumato.solver.baselines import Coin, Laplace
 from sfumato.solver.frontier import Frontier, frontier
 from sfumato.solver.problem import Problem
@@ -45,7 +45,7 @@ class Placed:
 
 
 @dataclass(frozen=True, eq=False)
-class TradeOff(InNotebooks):
+class TradeOff(Drawn, InNotebooks):
     """The proven curve and the mechanisms beside it."""
 
     frontier: Frontier

@@ -240,6 +240,11 @@ def _solve(
     return law, size * point.shares, cost.min(axis=1)
 
 
+def reach_of(task: Task, scores: Shares, values: PerTruth) -> float:
+    """How large scores are looked for, given those of a law and what it leaves each truth."""
+    return 2 * float(np.abs(scores).max() + np.abs(values / task.truth_mass).max())
+
+
 def _price(
     task: Task, own: np.ndarray, values: PerTruth, active: np.ndarray
 ) -> tuple[Shares, float, np.ndarray]:
@@ -247,7 +252,7 @@ def _price(
     mass, prior = task.truth_mass, task.prior
     scores = np.empty((task.report_count, len(prior)))
     scores[active] = _centred(own, prior)
-    reach = 2 * float(np.abs(own).max() + np.abs(values / mass).max())
+    reach = reach_of(task, own, values)
     is_active = np.isin(np.arange(task.report_count), active)
     floor, worst = np.full(len(mass), np.inf), np.zeros(task.report_count)
     for indices in task.chunks(1_000_000):
@@ -257,7 +262,7 @@ def _price(
         if allowed is not None:
             need[~allowed] = -np.inf
         new = ~is_active[indices]
-        scores[indices[new]] = _scores_for(task, need[:, new], reach)
+        scores[indices[new]] = centred_scores_for(task, need[:, new], reach)
         cost = task.joint.T @ scores[indices].T + mass[:, None] * loss
         if allowed is not None:
             cost[~allowed] = np.inf
@@ -266,7 +271,7 @@ def _price(
     return scores, float(floor.sum()), spread_out(task, worst, 1.0)
 
 
-def _scores_for(task: Task, need: PerPair, reach: float) -> Shares:
+def centred_scores_for(task: Task, need: PerPair, reach: float) -> Shares:
     """Centred scores that give each truth what it needs at each report, or fall short of it by as
     little for all: the one-owner formula, and where truths are shared a tiny program, which is that
     of mixture weights c with s(x) = reach (c(x) / p(x) - 1)."""

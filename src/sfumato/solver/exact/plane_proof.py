@@ -11,7 +11,7 @@ its values do fit, and `split_to_keep` finds cells and scores in which every tru
 less a given slack.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 
@@ -22,7 +22,7 @@ from sfumato.mechanism.loss import euclidean
 from sfumato.solver.deadline import NEVER, Deadline
 from sfumato.solver.exact.column_generation import generate_columns
 from sfumato.solver.exact.pricing import cost_of, least_costs, scores_for
-from sfumato.solver.exact.task import Task
+from sfumato.solver.exact.task import PerPair, Shares, Task
 
 _MAX_ROUNDS = 8  # of splitting
 _MOST_PAIRS = 150_000_000  # truths times cells
@@ -47,11 +47,13 @@ class SplitCells:
 
 @dataclass(frozen=True)
 class OnCells:
-    """A task whose reports are cells: where the truths lie, and the multipliers of the budgets."""
+    """A task whose reports are cells: where the truths lie, the multipliers of the budgets, and how
+    scores are found that give the truths what they need."""
 
     task: Task
     truths_m: np.ndarray
     multipliers: np.ndarray
+    scores_for: Callable[[Task, PerPair], Shares] = scores_for
 
     @cached_property
     def _prices(self) -> np.ndarray:
@@ -72,9 +74,8 @@ class OnCells:
     def scores_to_keep(self, values: np.ndarray, loss: np.ndarray) -> np.ndarray:
         """Scores of cells that let the truths keep their values, as far as that can be."""
         mass = self.task.truth_mass
-        return scores_for(
-            self.task, (values[:, None] - self._prices[:, None] * loss) / mass[:, None]
-        )
+        need = (values[:, None] - self._prices[:, None] * loss) / mass[:, None]
+        return self.scores_for(self.task, need)
 
     def bound(self, floor: np.ndarray) -> float:
         """What is proved where no truth pays less than `floor`."""

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,16 @@ from sfumato.solver.exact.column_generation import (
     measured_leakage,
     silent,
 )
-from sfumato.solver.exact.endless import OneLaw, min_loss_given_equal_laws
+from sfumato.solver.exact.endless import (
+    OneLaw,
+    centred_scores_for,
+    min_loss_given_equal_laws,
+    reach_of,
+)
 from sfumato.solver.exact.linked import best_for
 from sfumato.solver.exact.new_places import average_for
 from sfumato.solver.exact.plane_proof import OnCells, split_to_keep, split_until, values_off_grid
+from sfumato.solver.exact.pricing import least_costs
 from sfumato.solver.exact.refine import Places, solve_on_cells
 from sfumato.solver.exact.smallest_loss import min_loss_given_max_leakage
 from sfumato.solver.exact.task import Task
@@ -52,6 +59,7 @@ from sfumato.solver.setting import setting
 _RELATIVE = 0.008  # of the leakage, for objectives that have no natural scale
 # how far below the grid's bound the plane's may end: probability or gain; information in bits
 _PLANE_SLACK, _PLANE_SLACK_BITS = 0.008, 0.009
+_PLANE_SLACK_OF_LOSS = 0.004  # the same for endless reports, as a share of the loss
 # times that slack is what half a cell may be worth for a solve off the grid: on coarser cells grid
 # and plane lie far apart anyway
 _FINE = 8
@@ -177,7 +185,10 @@ class Exact:
         wide = found.loss - found.bound > 2 * self.gap * found.loss
         facts = EndlessProved(found.loss, found.bound)
         ending = _ending(facts, deadline.limited and wide)
-        return Outcome(channel, ending, (), Certificate.of(problem, proof))
+        on_plane = None
+        if self.plane and traits_of(problem.loss).is_distance and not deadline.passed:
+            on_plane = _endless_plane_proof(problem, found)
+        return Outcome(channel, ending, (), Certificate.of(problem, proof, on_plane))
 
     def _smallest_loss(self, problem: Problem, deadline: Deadline) -> Outcome:
         assert problem.min_bayes_error is not None
@@ -300,8 +311,7 @@ def _proved(
     the distance and time is left."""
     optimum = best_within(problem, gap=gap, deadline=deadline, progress=progress)
     on_plane = None
-    on_cells = plane and traits_of(problem.loss).is_distance
-    if on_cells and optimum.pair_weights is None and not deadline.passed:
+    if plane and traits_of(problem.loss).is_distance and not deadline.passed:
         on_plane = _plane_proof(problem, optimum, deadline)
     on_grid = Proof(
         problem.report_places, optimum.scores, optimum.multipliers, optimum.pair_weights
@@ -362,10 +372,11 @@ def _plane_proof(problem: Problem, optimum: Optimum, deadline: Deadline) -> Plan
     """Split the cells where the grid's bound is attained; where its values do not fit the plane,
     find values that do and split again."""
     task, places, reports = task_of(problem), problem.places, problem.report_places
-    cells = Cells.over(problem.grid, reports)
-    if cells.side_m > widest_root_m(places):  # a region so much wider than the data
-        return None
-    if not covers_hull(places, cells):  # a cap on the distance leaves cells between the truths out
+    if optimum.pair_weights is not None:  # the weights of the grid's proof are the plane's
+        weights = optimum.pair_weights / optimum.pair_weights.sum()
+        task = replace(task, linked=weights[None, :], pair_weights=weights)
+    cells = _cells_of(problem)
+    if cells is None:
         return None
     slack = _PLANE_SLACK_BITS * problem.objective.nats if task.information else _PLANE_SLACK
     goal = optimum.bound - slack
@@ -379,6 +390,28 @@ def _plane_proof(problem: Problem, optimum: Optimum, deadline: Deadline) -> Plan
         off_grid = OnCells(task, places, multipliers)
         again = split_to_keep(off_grid, cells, values, slack=max(bound - goal, slack / 6))
         best = max(best, again, key=lambda one: one.bound)
+    return PlaneProof(best.cells, best.scores, best.multipliers)
+
+
+def _cells_of(problem: Problem) -> Cells | None:
+    """The grid's cells as a start for the plane; None where they do not cover it."""
+    cells, places = Cells.over(problem.grid, problem.report_places), problem.places
+    if cells.side_m > widest_root_m(places):  # a region so much wider than the data
+        return None
+    # a cap on the distance leaves cells between the truths out
+    return cells if covers_hull(places, cells) else None
+
+
+def _endless_plane_proof(problem: Problem, found: OneLaw) -> PlaneProof | None:
+    """Split the cells where the bound on the smallest loss is attained."""
+    task, prices, cells = task_of(problem), np.ones(1), _cells_of(problem)
+    if cells is None:
+        return None
+    values = least_costs(task, found.scores, task.truth_mass, task.within_cap)
+    reach = reach_of(task, found.scores, values)
+    on_cells = OnCells(task, problem.places, prices, partial(centred_scores_for, reach=reach))
+    goal = found.bound * (1 - _PLANE_SLACK_OF_LOSS)
+    best = split_until(on_cells, cells, found.scores, goal=goal)
     return PlaneProof(best.cells, best.scores, best.multipliers)
 
 

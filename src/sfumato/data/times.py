@@ -1,9 +1,5 @@
-"""What reading a CSV and a Parquet file share: a damaged file is one sentence, a time is
-seconds."""
+"""Times as whole seconds since 1970."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,25 +7,6 @@ import numpy as np
 from sfumato.errors import DataError
 
 _MOST_SECONDS = 1e11  # the year 5138; as milliseconds, March 1973
-
-
-@contextmanager
-def readable(path: Path, kind: str | None = None) -> Iterator[None]:
-    """Any failure of a damaged file as one sentence.  What the library says may quote values, so it
-    is not passed on."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise DataError(f"there is no file {path.name}; expected a CSV or Parquet file") from None
-    except DataError:
-        raise
-    except (
-        Exception
-    ) as error:  # a damaged file raises anything: zip, value, key, memory or Arrow's own errors
-        words = "" if kind is None else f" as {kind}"
-        raise DataError(
-            f"{path.name} cannot be read{words} ({type(error).__name__}); make or copy it again"
-        ) from None
 
 
 def whole_seconds(numbers: np.ndarray, *, source: str, column: str) -> np.ndarray:

@@ -9,11 +9,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from sfumato.deploy.chance import Chance, Pseudonym, Secure, Sticky
 from sfumato.deploy.one_file import Policy, Tally, sanitize_part
+from sfumato.deploy.pseudonym import Pseudonym
 from sfumato.deploy.release import Release
 from sfumato.deploy.sanitize import Runner, Task
 from sfumato.errors import DataError, FileError, MechanismError, SfumatoError
+from sfumato.mechanism.chance import Chance, Secure, Sticky
 
 
 class ClusterError(SfumatoError):

@@ -1,0 +1,275 @@
+"""Reports for tables in memory and for streams of record batches: Arrow in, Arrow out.
+
+What engines call.  An engine computes rows again when a task fails or a cache is lost, so every
+draw is keyed: computed again, a row gets the same report, byte for byte.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.deploy.columns import Columns, check_header, find_columns, find_optional, has_place
+from sfumato.deploy.geometry import (
+    Geometry,
+    boxes,
+    decode,
+    encode,
+    find_geometry,
+    written_field,
+    written_notes,
+)
+from sfumato.deploy.one_file import Answer, Answers, Policy, check_names, refuse_over_budget
+from sfumato.deploy.parquet_table import BLOCK_ROWS, ParquetBlock, compact, harmless, unnoted
+from sfumato.deploy.pseudonym import Pseudonym, read_key
+from sfumato.deploy.release import Release, release
+from sfumato.deploy.search import remade
+from sfumato.errors import DataError, arg
+from sfumato.mechanism.chance import Keyed, check_key
+from sfumato.study.folder import Run, load_run
+
+_SOURCE = "the table"
+_TEXTS = {"drop", "keep"}
+
+
+@dataclass(frozen=True)
+class Reporter:
+    """A mechanism, a key and a policy, ready to answer record batches.
+
+    It is made once: where the run is read, and once per worker from `as_parts`.
+    """
+
+    release: Release
+    key: bytes
+    policy: Policy
+    row: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        run: "str | Path | Run | Release",
+        *,
+        key: bytes | str | Path | None,
+        row: str | None,
+        **options: Any,
+    ) -> "Reporter":
+        """From what a caller gives; `options` are fields of a `Policy`."""
+        for name in _TEXTS & options.keys():
+            given = options[name]
+            options[name] = (given,) if isinstance(given, str) else tuple(given)
+        policy = Policy(**options)
+        if isinstance(run, Release):
+            released = run
+        else:
+            read = run if isinstance(run, Run) else load_run(run)
+            released = release(read, new_places=policy.new_places)
+        return cls(released, _key(key), policy, row)
+
+    def as_parts(self) -> tuple[bytes, str]:
+        """The mechanism's file and the rest as JSON, for another process.  The key is in it."""
+        mechanism, rest = self.release.as_parts()
+        named = self.policy.pseudonym
+        policy = {**asdict(self.policy), "pseudonym": None}
+        told: dict[str, Any] = {"key": self.key.hex(), "row": self.row}
+        told |= {"policy": policy, "release": rest}
+        told["pseudonym"] = None if named is None else [named.key.hex(), named.period]
+        return mechanism, json.dumps(told)
+
+    @classmethod
+    def from_parts(cls, mechanism: bytes, rest: str) -> "Reporter":
+        """What `as_parts` took apart; built once per process."""
+        return _built(mechanism, rest)
+
+    def plan(self, schema: Any) -> "Plan":
+        """Which columns play a part in tables of this schema, and what goes out; refuses what
+        cannot be answered before any row is looked at."""
+        names = check_header([str(name) for name in schema.names], source=_SOURCE)
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise DataError(
+                f"{_SOURCE} has the column '{twice[0]}' twice; expected each name once: rename or"
+                " remove one"
+            )
+        policy, degrees = self.policy, self.release.plane is not None
+        geometry = find_geometry(schema, source=_SOURCE, without=policy.drop) if degrees else None
+        user, time = find_optional(names, user=policy.user, time=policy.time, source=_SOURCE)
+        if self.row is not None and self.row not in names:
+            raise DataError(
+                f"{_SOURCE} has no column '{self.row}' to name its rows; look at its header"
+            )
+        place = find_columns(
+            [*names, *(() if geometry is None else geometry.names)],
+            source=_SOURCE,
+            degrees=degrees,
+            lat=_place(policy.lat, names, geometry, 0),
+            lon=_place(policy.lon, names, geometry, 1),
+        )
+        columns = Columns(place.first, place.second, user, time, self.row)
+        check_names(names, policy, columns, source=_SOURCE)
+        if policy.pseudonym is not None and (
+            user is None or (policy.pseudonym.asks_time and time is None)
+        ):
+            raise DataError(f"{_SOURCE} has no columns of user and time to make pseudonyms of")
+        return Plan(columns, geometry, schema, self._written(schema, columns, geometry))
+
+    def _written(self, schema: Any, columns: Columns, geometry: Geometry | None) -> Any:
+        import pyarrow as pa
+
+        fields = []
+        for field in schema:
+            if field.name in self.policy.drop:
+                continue
+            made = unnoted(field).with_type(remade(field.type, unnoted))
+            if field.name in (columns.first, columns.second):
+                made = made.with_nullable(True)
+            elif geometry is not None and field.name == geometry.column:
+                made = written_field(field).with_nullable(True)
+            elif geometry is not None and field.name in geometry.boxes:
+                made = made.with_nullable(True)
+            elif self.policy.pseudonym is not None and field.name == columns.user:
+                made = made.with_type(pa.string())
+            fields.append(made)
+        notes = dict(harmless(schema.metadata, fields) or {})
+        if geometry is not None:
+            notes |= written_notes(schema, geometry)
+        return pa.schema(fields, metadata=notes or None)
+
+    def stream(self, batches: Iterable[Any], plan: "Plan") -> Iterator[Any]:
+        """Each batch answered; the first that cannot be ends the stream."""
+        answers = self._answers(plan)
+        for batch in batches:
+            answer = answers.of(_Block(batch, plan.geometry))
+            answers.stop_at_refused()
+            assert answer is not None
+            yield _replaced(batch, answer, plan)
+
+    def whole(self, table: Any) -> Any:
+        """All rows of a table or a batch, or none; their loss is set beside the run's budget."""
+        import pyarrow as pa
+
+        if not table.num_rows:
+            raise DataError(f"{_SOURCE} has 0 rows; expected at least one")
+        plan = self.plan(table.schema)
+        answers = self._answers(plan)
+        made = []
+        whole = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table
+        for batch in whole.to_batches(max_chunksize=BLOCK_ROWS):
+            answer = answers.of(_Block(batch, plan.geometry))
+            if answer is not None:
+                made.append(_replaced(batch, answer, plan))
+        answers.stop_at_refused()
+        refuse_over_budget(self.release.budget, self.policy, answers.tally, source=_SOURCE)
+        out = pa.Table.from_batches(made, schema=plan.written)
+        if not isinstance(table, pa.RecordBatch):
+            return out
+        (one,) = out.combine_chunks().to_batches() or [plan.written.empty_table().to_batches()]
+        return one
+
+    def _answers(self, plan: "Plan") -> Answers:
+        columns = plan.columns
+        chance = Keyed(
+            self.key,
+            str(self.release.figures["mechanism_hash"]),
+            by_user=columns.user is not None,
+            by_time=columns.time is not None,
+            by_name=columns.row is not None,
+        )
+        also = () if plan.geometry is None else (plan.geometry.column, *plan.geometry.boxes)
+        return Answers(
+            self.release,
+            chance,
+            self.policy,
+            columns,
+            list(plan.schema.names),
+            source=_SOURCE,
+            replaced=also,
+        )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How tables of one schema are answered: the columns that play a part, the geometry if there is
+    one, and the schemas of what comes in and goes out."""
+
+    columns: Columns
+    geometry: Geometry | None
+    schema: Any
+    written: Any
+
+
+class _Block(ParquetBlock):
+    """A record batch whose place may stand in a geometry."""
+
+    def __init__(self, batch: Any, geometry: Geometry | None) -> None:
+        super().__init__(batch, source=_SOURCE)
+        self._geometry = geometry
+
+    def numbers(self, name: str) -> np.ndarray:
+        if self._geometry is None or name not in self._geometry.names:
+            return super().numbers(name)
+        both = decode(
+            self.batch.column(self._geometry.column), name=self._geometry.column, source=_SOURCE
+        )
+        return both[self._geometry.names.index(name)]
+
+
+def _replaced(batch: Any, answer: Answer, plan: Plan) -> Any:
+    """The batch with reports wherever the place stood."""
+    import pyarrow as pa
+
+    new = {plan.columns.first: answer.first, plan.columns.second: answer.second}
+    columns = []
+    for field in plan.written:
+        if field.name in new:
+            values = new[field.name]
+            gone = np.isnan(values)
+            column = pa.array(values, mask=gone if gone.any() else None)
+            columns.append(column.cast(field.type, safe=False))
+        elif plan.geometry is not None and field.name == plan.geometry.column:
+            columns.append(encode(answer.first, answer.second, field.type))
+        elif plan.geometry is not None and field.name in plan.geometry.boxes:
+            columns.append(boxes(field.type, answer.first, answer.second))
+        elif answer.users is not None and field.name == plan.columns.user:
+            columns.append(pa.array(answer.users, pa.string()))
+        else:
+            columns.append(compact(batch.column(field.name)))
+    made = pa.record_batch(columns, schema=plan.written)
+    return made if answer.keep is None else made.filter(pa.array(answer.keep))
+
+
+def _place(
+    given: str | None, names: list[str], geometry: Geometry | None, which: int
+) -> str | None:
+    """The column that is named; without one, the geometry's where a table has no other."""
+    if given is not None or geometry is None or has_place(names):
+        return given
+    return geometry.names[which]
+
+
+def _key(given: bytes | str | Path | None) -> bytes:
+    """The secret key, or that of a key file; none is refused with the reason."""
+    if given is None:
+        raise DataError(
+            f"no {arg('key')} was given; an engine computes rows again when a task fails or a"
+            " cache is lost, and a second draw of a row tells more than one, so draws are made"
+            " from a key of 32 bytes: give one, or a key file"
+        )
+    if isinstance(given, (str, Path)):
+        return read_key(Path(given))
+    return check_key(given)
+
+
+@lru_cache(maxsize=4)
+def _built(mechanism: bytes, rest: str) -> Reporter:
+    told = json.loads(rest)
+    policy: dict[str, Any] = dict(told["policy"])
+    policy |= {name: tuple(policy[name]) for name in _TEXTS}
+    if told["pseudonym"] is not None:
+        key, period = told["pseudonym"]
+        policy["pseudonym"] = Pseudonym(bytes.fromhex(key), period)
+    released = Release.from_parts(mechanism, told["release"])
+    return Reporter(released, bytes.fromhex(told["key"]), Policy(**policy), told["row"])

@@ -1,0 +1,603 @@
+"""Whose trace is it?  Adversaries who see the reports of a whole trace, linked but without a name,
+and who know each user from other traces.
+
+What they know of a user is a law of places that is learned from named traces: the user's own
+places, and, because people go to places where nobody saw them before, a back-off to wider and wider
+cells around these and to everybody's places.  The weights of these levels are those that make the
+named traces likeliest, each predicted from the user's others.  A law of places is pushed through
+the mechanism's law; named reports are matched by the same back-off over reports.
+
+Time grows with the rows times users and known places, memory with the longest trace.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from sfumato.data.grid import Grid
+from sfumato.data.traces import Traces
+from sfumato.errors import ProblemError
+from sfumato.measure.estimate import Estimate, wilson
+from sfumato.mechanism.base import Mechanism
+from sfumato.mechanism.law import ReportChances, millimetres
+from sfumato.mechanism.rows import MOST_ENTRIES
+from sfumato.randomness import generator
+
+_NARROWEST_M = 25.0  # the cells of the first level above single places
+_WIDER = 4  # how many times as wide as those of the level below the cells of a level are
+_UNSEEN = 0.5  # visits that a place has in advance (Krichevsky and Trofimov, 1981)
+_STEPS, _STILL = 500, 1e-7  # of the weights' iteration: at most, and the change at which it ends
+_PRACTICE = 200  # named traces on which mixtures are settled, each without itself
+
+_MOST_PRACTICE = 2e7  # users times rows of those traces
+_Joined = Literal["both", "law", "history"]
+
+Who = Literal["law", "chain", "history", "period", "all"]
+WHO: tuple[Who, ...] = ("law", "chain", "history", "period", "all")
+
+
+def mixture_weights(likelihoods: np.ndarray) -> np.ndarray:
+    """The weights of components that make rows likeliest: max of sum log(likelihoods @ weights).
+
+    By expectation maximisation from equal weights; `likelihoods` has shape (rows, components).
+
+    >>> mixture_weights(np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])).round(3).tolist()
+    [0.667, 0.333]
+    """
+    weights = np.full(likelihoods.shape[1], 1 / likelihoods.shape[1])
+    rows = likelihoods[(likelihoods > 0).any(axis=1)]
+    for _ in range(_STEPS if len(rows) else 0):
+        shares = rows * weights
+        shares /= shares.sum(axis=1, keepdims=True)
+        after = shares.mean(axis=0)
+        still = np.abs(after - weights).max() < _STILL
+        weights = after
+        if still:
+            break
+    return weights
+
+
+@dataclass(frozen=True, eq=False)
+class PlaceLaws:
+    """Where users go: P(place | user), learned from named visits with a back-off.
+
+    P(w|x) = sum_s weight_s share_x(cell_s(w)) b(w) / b(cell_s(w)),  where share_x(c) is the share
+    of x's visits in the cell c, b counts everybody's visits (and `_UNSEEN` at each place), and s
+    goes from the place itself over wider and wider cells to the whole plane.
+
+    `who`, `trace` and `points` are the user, the trace and the place in metres of each named visit;
+    `more` are places that may be visited although nobody named was seen there.
+
+    >>> visits = np.array([[0.0, 0.0], [0.0, 0.0], [900.0, 0.0], [900.0, 0.0]])
+    >>> laws = PlaceLaws.learned(np.array([0, 0, 1, 1]), np.arange(4), visits, users=2)
+    >>> laws.table().round(2).tolist()  # seen again in the other trace, so no need to look wider
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+
+    places: np.ndarray = field(repr=False)
+    levels: tuple[np.ndarray, ...] = field(repr=False)  # per level, the cell of each place
+    counts: sparse.csr_matrix = field(repr=False)  # visits, users by places
+    weights: np.ndarray
+    predicted: np.ndarray = field(repr=False)  # of each visit, from the user's other traces
+
+    @classmethod
+    def learned(
+        cls,
+        who: np.ndarray,
+        trace: np.ndarray,
+        points: np.ndarray,
+        *,
+        users: int,
+        more: np.ndarray | None = None,
+    ) -> "PlaceLaws":
+        """Learn the laws of `users` users."""
+        every = points if more is None else np.vstack([points, more])
+        places, place = np.unique(np.round(every, 3), axis=0, return_inverse=True)
+        place = place.ravel()[: len(points)]
+        if users * len(places) > MOST_ENTRIES:
+            raise ProblemError(
+                f"{users} users and {len(places)} places make a table that is too large; expected"
+                " fewer users or a smaller area"
+            )
+        cells = Grid(cell_m=_NARROWEST_M).index(places - places.min(axis=0))
+        levels = [np.arange(len(places))]
+        while cells.any():
+            levels.append(np.unique(cells, axis=0, return_inverse=True)[1].ravel())
+            cells //= _WIDER
+        levels.append(np.zeros(len(places), dtype=np.int64))
+        counts = sparse.csr_matrix((np.ones(len(place)), (who, place)), shape=(users, len(places)))
+        base = np.asarray(counts.sum(axis=0)).ravel() + _UNSEEN
+        likelihoods = np.stack(
+            [_left_out(who, trace, place, base, level) for level in levels], axis=1
+        )
+        several = _times(who) > _times(trace)  # visits of users with another trace
+        weights = mixture_weights(likelihoods[several] if several.any() else likelihoods)
+        return cls(places, tuple(levels), counts, weights, likelihoods @ weights)
+
+    @cached_property
+    def base(self) -> np.ndarray:
+        """Everybody's visits at each place, and what each has in advance."""
+        return np.asarray(np.asarray(self.counts.sum(axis=0)).ravel() + _UNSEEN)
+
+    def spread(self, visits: np.ndarray) -> np.ndarray:
+        """The laws of users with these visits, shape (users, places)."""
+        total = visits.sum(axis=1, keepdims=True)
+        shares = np.divide(visits, total, out=np.zeros_like(visits), where=total > 0)
+        table = np.zeros_like(visits)
+        for level, weight in zip(self.levels, self.weights, strict=True):
+            size = int(level.max()) + 1
+            within = self.base / np.bincount(level, weights=self.base, minlength=size)[level]
+            if weight > 0:
+                merge = sparse.csr_matrix(
+                    (np.ones(len(level)), (np.arange(len(level)), level)),
+                    shape=(len(level), size),
+                )
+                table += weight * (shares @ merge)[:, level] * within
+        return np.asarray(table / table.sum(axis=1, keepdims=True))
+
+    def table(self) -> np.ndarray:
+        """P(place | user) of all users, shape (users, places)."""
+        return self.spread(self.counts.toarray())
+
+    def without(self, user: int, places: np.ndarray) -> np.ndarray:
+        """The law of one user who was not seen at these places (numbers, with repetitions)."""
+        visits = self.counts[user].toarray()
+        visits[0] -= np.bincount(places, minlength=len(self.places))
+        return np.asarray(self.spread(visits)[0])
+
+    def numbers(self, points: np.ndarray) -> np.ndarray:
+        """The number of each point's place, -1 where it is none of them."""
+        listed = {key: at for at, key in enumerate(millimetres(self.places))}
+        return np.array([listed.get(key, -1) for key in millimetres(points)], dtype=np.int64)
+
+
+def _times(*keys: np.ndarray) -> np.ndarray:
+    """How often the combination of keys in each row occurs."""
+    code = keys[0].astype(np.int64)
+    for key in keys[1:]:
+        code = np.unique(code * (int(key.max()) + 1) + key, return_inverse=True)[1].ravel()
+    code = np.unique(code, return_inverse=True)[1].ravel()
+    return np.asarray(np.bincount(code)[code])
+
+
+def _left_out(
+    who: np.ndarray, trace: np.ndarray, place: np.ndarray, base: np.ndarray, level: np.ndarray
+) -> np.ndarray:
+    """The chance of each visit at one level, by all that is known but for its own trace."""
+    cell = level[place]
+    here = _times(trace, cell)
+    others = _times(who) - _times(trace)
+    share = np.divide(_times(who, cell) - here, others, out=np.zeros(len(who)), where=others > 0)
+    inside = np.bincount(level, weights=base)[cell] - here
+    return np.asarray(share * (base[place] - _times(trace, place)) / inside)
+
+
+# Adversaries --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Found:
+    """The share of traces whose user the best guess names, by adversary; lower is more private.
+
+    `law` knows the mechanism's law and named true places; `chain` as well, with how each user goes
+    from place to place; `history` has named reports of other traces and nothing else; `period` is
+    `law` when names change with the period for which reports are kept, so that one period of a
+    trace is all that is linked; `all` knows what `law` and `history` know.  Estimates with Wilson's
+    95 % interval over traces.  `loss_m` is the mean distance of the reports, in metres.
+    """
+
+    loss_m: float
+    shares: Mapping[Who, Estimate]
+    traces: int
+
+    def __getitem__(self, who: Who) -> Estimate:
+        return self.shares[who]
+
+    @property
+    def worst(self) -> Estimate:
+        """Of the adversary who finds most."""
+        return max(self.shares.values(), key=lambda share: share.value)
+
+
+@dataclass(frozen=True, eq=False)
+class Released:
+    """What an adversary may know of how reports come about, and the reports of all rows of traces.
+
+    `mechanism` is the one that draws, `answer` gives the place that is answered in place of a true
+    one, `reports` are in metres.  `period` numbers the period of each row within which a report is
+    kept for a place, None where each is a new draw.
+    """
+
+    mechanism: Mechanism
+    reports: np.ndarray = field(repr=False)
+    period: np.ndarray | None = field(default=None, repr=False)
+    answer: Callable[[np.ndarray], np.ndarray] = field(default=lambda points: points, repr=False)
+
+
+def find_traces(
+    traces: Traces,
+    released: Released,
+    who: Sequence[Who] = WHO,
+    *,
+    among: np.ndarray | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Found:
+    """How often adversaries name the user of a trace from its reports.
+
+    Main arguments: `traces`, of which the named ones are known with user, true places and reports;
+    `released`, the reports of all rows and how they came about; `who`, the adversaries (see
+    `Found`).  `among` are the numbers of the traces that are attacked, all that are not named
+    unless given.  Where two users are as likely, a guess counts half.
+
+    >>> from sfumato.data.samples import Samples
+    >>> from sfumato.mechanism.simple import Identity
+    >>> truth = np.array([[0.0, 0.0], [0.0, 0.0], [900.0, 0.0], [900.0, 0.0]])
+    >>> traces = Traces.of(Samples([0, 0, 1, 1], truth, ("ann", "bob")), ["a", "b", "a", "b"])
+    >>> find_traces(traces, Released(Identity(), truth), ("law", "history"))["law"].value
+    1.0
+    """
+    wanted = traces.attacked if among is None else among
+    truth, named = traces.samples.truth, traces.named
+    users = len(traces.samples.secrets)
+    prior = _log(np.bincount(traces.users[np.unique(traces.trace[named])], minlength=users))
+    hits: dict[Who, list[float]] = {name: [] for name in who}
+    attack = _Attack.prepared(traces, released, who)
+    for count, number in enumerate(wanted.tolist()):
+        if count % 100 == 0:
+            progress(f"{count} of {len(wanted)} traces")
+        rows = traces.rows_of(number)
+        user = int(traces.samples.secret[rows.start])
+        for name, scores in attack.scores(rows, who):
+            hits[name].append(_hit(scores + prior, user))
+    reached = truth[~named] - released.reports[~named]
+    return Found(
+        loss_m=float(np.hypot(reached[:, 0], reached[:, 1]).mean()),
+        shares={name: _share(np.array(hits[name])) for name in who},
+        traces=len(wanted),
+    )
+
+
+def _log(values: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        return np.log(values)
+
+
+def _hit(scores: np.ndarray, user: int) -> float:
+    """Whether the user is the best guess; where several are, the chance of naming the right one."""
+    best = scores >= scores.max() - 1e-9
+    return float(best[user] / best.sum())
+
+
+def _share(hits: np.ndarray) -> Estimate:
+    value = float(hits.mean())
+    low, high = wilson(value, len(hits))
+    return Estimate(
+        value, low, high, kind="estimate", hits=len(hits), errs="low: others may guess better"
+    )
+
+
+class _View(NamedTuple):
+    """P(report | user) of the reports of one trace, shape (users, reports), by what is known."""
+
+    law: np.ndarray | None = None
+    history: np.ndarray | None = None
+    exact: np.ndarray | None = None  # the share of each user's named reports that are this one
+
+
+@dataclass(frozen=True, eq=False)
+class _Pushed:
+    """P(report | user): the laws of places pushed through the mechanism, each report once."""
+
+    table: np.ndarray  # P(place | user), users by places
+    chances: ReportChances
+    reports: np.ndarray  # each once
+    number: np.ndarray  # of each row's report
+    done: np.ndarray
+    found: np.ndarray | None  # users by reports; None where that is too large to be held
+
+    @classmethod
+    def empty(cls, table: np.ndarray, chances: ReportChances, reports: np.ndarray) -> "_Pushed":
+        """Nothing computed yet."""
+        each, number = np.unique(reports, axis=0, return_inverse=True)
+        held = len(table) * len(each) <= MOST_ENTRIES
+        found = np.empty((len(table), len(each))) if held else None
+        return cls(table, chances, each, number.ravel(), np.zeros(len(each), dtype=bool), found)
+
+    def of(self, rows: slice) -> np.ndarray:
+        """Of the reports of some rows, shape (users, rows)."""
+        at = self.number[rows]
+        if self.found is None:
+            return np.asarray(self.table @ self.chances.of(self.reports[at]))
+        new = np.unique(at[~self.done[at]])
+        if len(new):
+            self.found[:, new] = self.table @ self.chances.of(self.reports[new])
+            self.done[new] = True
+        return self.found[:, at]
+
+
+@dataclass(frozen=True, eq=False)
+class _Attack:
+    """What was learned from named traces, ready to look at others."""
+
+    released: Released
+    cache: "_Pushed | None"  # P(report | user) by the law
+    chances: ReportChances | None
+    history: np.ndarray | None  # P(report place | user)
+    exact: np.ndarray | None  # shares of named reports, users by report places
+    report_numbers: np.ndarray | None  # the report place of each row
+    chain: "Chains | None"
+    mixed: float = 0.0  # the weight of exact matches beside the law
+    joined: _Joined = "both"  # what the adversary who knows all goes by
+    once: Mapping[Who, bool] = field(default_factory=dict)  # is a repeated report left out?
+
+    @classmethod
+    def prepared(cls, traces: Traces, released: Released, who: Sequence[Who]) -> "_Attack":
+        """Learn from the named traces."""
+        named, users = traces.named, len(traces.samples.secrets)
+        known = (traces.samples.secret[named], traces.trace[named])
+        truth, reports = traces.samples.truth[named], released.reports
+        laws = history = chances = cache = shares = numbers = chain = None
+        if {"law", "chain", "period", "all"} & set(who):
+            laws = PlaceLaws.learned(*known, truth, users=users)
+            chances = _chances(released, laws.places)
+            shown = np.unique(reports, axis=0)
+            unexplained = shown[~chances.possible(shown)]
+            if len(unexplained):  # a report that no known place can have sent: perhaps the truth
+                laws = PlaceLaws.learned(*known, truth, users=users, more=unexplained)
+                chances = _chances(released, laws.places)
+            table = laws.table()
+            cache = _Pushed.empty(table, chances, reports)
+            if "chain" in who:
+                chain = Chains.learned(laws, known, truth, table)
+        if {"history", "all"} & set(who):
+            history = PlaceLaws.learned(*known, reports[named], users=users, more=reports)
+            numbers = history.numbers(reports)
+            shares = history.counts.toarray()
+            shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1.0)
+        spread = None if history is None else history.table()
+        attack = cls(released, cache, chances, spread, shares, numbers, chain)
+        return attack._settled(traces, laws, history, who)
+
+    def _settled(
+        self,
+        traces: Traces,
+        laws: PlaceLaws | None,
+        history: PlaceLaws | None,
+        who: Sequence[Who],
+    ) -> "_Attack":
+        """How law and history are joined, and whether kept reports count once: as is best for some
+        named traces, each looked at without itself."""
+        kept = self.released.period is not None
+        if not (kept or "all" in who):
+            return self
+        practice = self._practice(traces, laws, history)
+        mixed = 0.0
+        if "all" in who:
+            pairs = [
+                np.stack([view.law[user], view.exact[user]], axis=1)
+                for user, _, view in practice
+                if view.law is not None and view.exact is not None
+            ]
+            mixed = float(mixture_weights(np.vstack(pairs))[1]) if pairs else 0.0
+        attack = replace(self, mixed=mixed)
+
+        def found(name: Who, attack: _Attack, thin: bool) -> float:
+            trials = replace(attack, once={name: thin})
+            return sum(
+                _hit(trials._likelihoods(name, rows, view).sum(axis=1), user)
+                for user, rows, view in practice
+            )
+
+        ways: tuple[_Joined, ...] = ("both", "law", "history")
+        thinner = (True, False) if kept else (False,)
+        once: dict[Who, bool] = {}
+        for name in who:
+            tried = [
+                (replace(attack, joined=way), thin)
+                for way in (ways if name == "all" else (attack.joined,))
+                for thin in thinner
+            ]
+            hits = [found(name, *one) for one in tried]
+            best, once[name] = tried[int(np.argmax(hits))]
+            attack = best
+        return replace(attack, once=once)
+
+    def _practice(
+        self, traces: Traces, laws: PlaceLaws | None, history: PlaceLaws | None
+    ) -> list[tuple[int, slice, _View]]:
+        """Named traces as they look to who does not know these very ones."""
+        numbers = np.unique(traces.trace[traces.named])
+        several = np.bincount(traces.users[numbers], minlength=len(traces.samples.secrets)) > 1
+        place = None if laws is None else laws.numbers(traces.samples.truth)
+        found: list[tuple[int, slice, _View]] = []
+        entries = 0
+        for number in generator(0).permutation(numbers).tolist():
+            rows = traces.rows_of(number)
+            user = int(traces.samples.secret[rows.start])
+            entries += (rows.stop - rows.start) * len(several)
+            if len(found) == _PRACTICE or (found and entries > _MOST_PRACTICE):
+                break
+            if not several[user]:
+                continue
+            view = self.view(rows)
+            if laws is not None and place is not None and view.law is not None:
+                assert self.chances is not None
+                seen = self.chances.of(self.released.reports[rows])
+                view.law[user] = laws.without(user, place[rows]) @ seen
+            if history is not None and view.history is not None and view.exact is not None:
+                assert self.report_numbers is not None
+                at = self.report_numbers[rows]
+                view.history[user] = history.without(user, at)[at]
+                own = history.counts[user].toarray()[0]
+                own -= np.bincount(at, minlength=len(own))
+                view.exact[user] = own[at] / max(own.sum(), 1.0)
+            found.append((user, rows, view))
+        return found
+
+    def view(self, rows: slice) -> _View:
+        """The reports of a trace as this adversary sees them."""
+        law = history = exact = None
+        if self.cache is not None:
+            law = self.cache.of(rows)
+        if self.history is not None and self.exact is not None:
+            assert self.report_numbers is not None
+            at = self.report_numbers[rows]
+            history, exact = self.history[:, at], self.exact[:, at]
+        return _View(law, history, exact)
+
+    def _likelihoods(self, name: Who, rows: slice, view: _View) -> np.ndarray:
+        """ln P(report | user) of the reports that count; 0 for all users at those that do not."""
+        way = {"history": "history", "all": self.joined}.get(name, "law")
+        if way == "history":
+            assert view.history is not None
+            chances = view.history
+        else:
+            assert view.law is not None
+            chances = view.law
+            if way == "both" and view.exact is not None:
+                chances = (1 - self.mixed) * view.law + self.mixed * view.exact
+        logs = _log(chances)
+        logs[:, ~self._counts(name, rows) | ~np.isfinite(logs).any(axis=0)] = 0.0
+        return logs
+
+    def _counts(self, name: Who, rows: slice) -> np.ndarray:
+        """Which rows of a trace count: all, or only those that repeat no report of their period."""
+        period, reports = self.released.period, self.released.reports[rows]
+        count = len(reports)
+        if period is None or not self.once.get(name):
+            return np.ones(count, dtype=bool)
+        keys = np.column_stack([reports, period[rows]])
+        return np.isin(np.arange(count), np.unique(keys, axis=0, return_index=True)[1])
+
+    def scores(self, rows: slice, who: Sequence[Who]) -> list[tuple[Who, np.ndarray]]:
+        """ln P(reports | user) of all users, by adversary; of each single period for `period`."""
+        view = self.view(rows)
+        found: list[tuple[Who, np.ndarray]] = []
+        for name in who:
+            if name == "chain":
+                assert self.chain is not None and self.chances is not None and view.law is not None
+                count = self._counts(name, rows)
+                seen = self.chances.of(self.released.reports[rows][count])
+                found.append((name, self.chain.scores(seen, view.law[:, count])))
+                continue
+            logs = self._likelihoods(name, rows, view)
+            if name != "period":
+                found.append((name, logs.sum(axis=1)))
+                continue
+            period = self.released.period
+            pieces = np.arange(logs.shape[1]) if period is None else period[rows]
+            for piece in np.unique(pieces):
+                found.append((name, logs[:, pieces == piece].sum(axis=1)))
+        return found
+
+
+def _chances(released: Released, places: np.ndarray) -> ReportChances:
+    found = released.mechanism.chances_at(released.answer(places))
+    if found is None:
+        raise ProblemError(
+            f"the law of this mechanism ('{released.mechanism.kind}') is not known, and whoever"
+            " looks at traces needs it; snap it to a grid, or measure a mechanism whose law is"
+            " known"
+        )
+    return found
+
+
+# Chains -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Chains:
+    """A Markov chain for each user over the user's own places and `elsewhere`.
+
+    From one of the own places the next is, with chance `stay` the same, with chance `follow` as
+    the user went on from there in named traces, else drawn from the user's law of places; from
+    elsewhere, and where nothing is known, it is drawn.  Elsewhere stands for all other places, each
+    visit with a place of its own.  With stay and follow 0 it is the product of the laws.
+
+    The forward pass is exact: P(z_1..z_n | x) in n times (own places + known steps).
+    """
+
+    place: np.ndarray = field(repr=False)  # of each state
+    user: np.ndarray = field(repr=False)  # of each state, in blocks
+    chance: np.ndarray = field(repr=False)  # the law of places at each state
+    steps: sparse.csr_matrix = field(repr=False)  # P(next state | state) as in named traces
+    stay: float
+    follow: float
+    users: int
+
+    @classmethod
+    def learned(
+        cls,
+        laws: PlaceLaws,
+        known: tuple[np.ndarray, np.ndarray],
+        truth: np.ndarray,
+        table: np.ndarray,
+    ) -> "Chains":
+        """From named visits in the order of time; the two chances are those that make each trace
+        likeliest, predicted from the user's others."""
+        who, trace = known
+        owned = laws.counts.tocoo()
+        order = np.lexsort((owned.col, owned.row))
+        user, place = owned.row[order].astype(np.int64), owned.col[order].astype(np.int64)
+        state_of = sparse.csr_matrix(
+            (np.arange(1, len(user) + 1), (user, place)), shape=laws.counts.shape
+        )
+        visited = laws.numbers(truth)
+        state = np.asarray(state_of[who, visited]).ravel() - 1
+        within = np.flatnonzero(trace[1:] == trace[:-1])
+        before, after = state[within], state[within + 1]
+        size = len(user)
+        steps = sparse.csr_matrix((np.ones(len(within)), (before, after)), shape=(size, size))
+        total = np.asarray(steps.sum(axis=1)).ravel()
+        steps = sparse.diags(np.divide(1.0, total, out=np.zeros(size), where=total > 0)) @ steps
+        stay = follow = 0.0
+        if len(within):
+            drawn = laws.predicted[within + 1]
+            own = trace[within + 1]
+            others = _times(before) - _times(own, before)
+            again = _times(before, after) - _times(own, before, after)
+            went = np.where(others > 0, again / np.maximum(others, 1), drawn)
+            likelihoods = np.stack([(before == after).astype(float), went, drawn], axis=1)
+            stay, follow = (float(weight) for weight in mixture_weights(likelihoods)[:2])
+        return cls(
+            place,
+            user,
+            table[user, place],
+            sparse.csr_matrix(steps),
+            stay,
+            follow,
+            laws.counts.shape[0],
+        )
+
+    def scores(self, seen: np.ndarray, by_law: np.ndarray) -> np.ndarray:
+        """ln P(reports | user), by the forward pass.
+
+        `seen` is P(report | place), shape (places, reports); `by_law` is P(report | user) by the
+        law of places, shape (users, reports).
+        """
+        emitted = seen[self.place]
+        own = np.zeros_like(by_law)
+        np.add.at(own, self.user, self.chance[:, None] * emitted)
+        elsewhere = np.maximum(by_law - own, 0.0)  # P(elsewhere, report)
+        follow = np.where(np.diff(self.steps.indptr) > 0, self.follow, 0.0)
+        drawn = 1 - self.stay - follow
+        onward = self.steps.T.tocsr()
+        total = np.zeros(self.users)
+        at, rest = np.zeros(len(self.place)), np.ones(self.users)  # before the first: elsewhere
+        for step in range(seen.shape[1]):
+            flow = np.bincount(self.user, weights=drawn * at, minlength=self.users) + rest
+            at = self.stay * at + onward @ (follow * at) + flow[self.user] * self.chance
+            at *= emitted[:, step]
+            rest = flow * elsewhere[:, step]
+            weight = np.bincount(self.user, weights=at, minlength=self.users) + rest
+            if not weight.any():  # a report that nobody can have sent tells nothing
+                at, rest = np.zeros(len(self.place)), np.ones(self.users)
+                continue
+            total += _log(weight)
+            weight[weight == 0] = 1.0
+            at, rest = at / weight[self.user], rest / weight
+        return total

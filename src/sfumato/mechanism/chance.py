@@ -1,0 +1,333 @@
+"""Where a report's chance comes from when somebody is protected: the operating system, or a key.
+And how reports are drawn with it.
+
+A keyed report is the same for the same user, cell and period.  Nothing is stored: the numbers are a
+keyed hash (BLAKE2b) of these three, so only who holds the key can tell what they will be.
+"""
+
+import hashlib
+import struct
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from sfumato.data.grid import STICKY_CELL_M, Grid, Region
+from sfumato.errors import DataError, FileError, arg
+from sfumato.mechanism.base import Mechanism
+from sfumato.mechanism.channel import Channel
+from sfumato.randomness import uniforms
+
+PERIODS = {"hour": 3600, "day": 86_400, "week": 7 * 86_400, "forever": None}
+KEY_BYTES = 32
+_MOST_DRAWS = 8  # numbers that a hash of 64 bytes gives
+_MILLIMETRES = 1000.0
+_HEAD = np.dtype([("place", "<i8", 2), ("seconds", "<i8"), ("user", "<u4")])
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Who and when, and the row's own name, of the rows that are to be answered; None where the
+    chance does not ask."""
+
+    users: np.ndarray | None = None
+    seconds: np.ndarray | None = None
+    names: np.ndarray | None = None
+
+    def take(self, mask: np.ndarray) -> "Rows":
+        """Those of some rows."""
+        parts = (self.users, self.seconds, self.names)
+        return Rows(*(None if part is None else part[mask] for part in parts))
+
+
+class Chance(Protocol):
+    """Numbers on [0, 1) for reports, and the truth that is answered in place of the true one."""
+
+    @property
+    def asks_user(self) -> bool:
+        """Whether rows must say who."""
+        ...
+
+    @property
+    def asks_time(self) -> bool:
+        """Whether rows must say when."""
+        ...
+
+    def of(self, truth: np.ndarray, rows: Rows, draws: int) -> tuple[np.ndarray, np.ndarray]:
+        """Truths as they are to be answered, and numbers of shape (n, draws)."""
+        ...
+
+    def words(self) -> dict[str, object]:
+        """For a record."""
+        ...
+
+
+@dataclass(frozen=True)
+class Secure:
+    """A new draw for each report, from the operating system; with a seed the same call repeats,
+    for measuring alone."""
+
+    seed: int | None = None
+
+    @property
+    def asks_user(self) -> bool:
+        return False
+
+    @property
+    def asks_time(self) -> bool:
+        return False
+
+    def of(self, truth: np.ndarray, rows: Rows, draws: int) -> tuple[np.ndarray, np.ndarray]:
+        return truth, uniforms(len(truth), draws, seed=self.seed)
+
+    def words(self) -> dict[str, object]:
+        return {"randomness": "operating system, a new draw for each row"}
+
+
+@dataclass(frozen=True)
+class Sticky:
+    """The same report for the same user, cell and period.
+
+    The truth that is answered is the middle of its cell of `cell_m` metres, so that jitter neither
+    redraws nor shows.
+    """
+
+    key: bytes
+    period: str
+    cell_m: float = STICKY_CELL_M
+    by_user: bool = True
+
+    def __post_init__(self) -> None:
+        if self.period not in PERIODS:
+            raise DataError(
+                f"a report is kept for one of {', '.join(PERIODS)}; got '{self.period}'"
+            )
+        if not (self.cell_m > 0 and np.isfinite(self.cell_m)):
+            raise DataError(
+                f"the cell within which a report is kept must be above 0 metres; got {self.cell_m}"
+            )
+        check_key(self.key)
+
+    @property
+    def asks_user(self) -> bool:
+        return self.by_user
+
+    @property
+    def asks_time(self) -> bool:
+        return PERIODS[self.period] is not None
+
+    def of(self, truth: np.ndarray, rows: Rows, draws: int) -> tuple[np.ndarray, np.ndarray]:
+        _check_draws(draws)
+        grid = Grid(cell_m=self.cell_m)
+        cell = grid.index(truth)
+        when = self.periods(rows, len(truth))
+        who = np.full(len(truth), "") if rows.users is None else rows.users
+        chance = np.empty((len(truth), max(draws, 1)))
+        known: dict[tuple[str, int, int, int], np.ndarray] = {}
+        lines = zip(
+            who.tolist(), cell[:, 0].tolist(), cell[:, 1].tolist(), when.tolist(), strict=True
+        )
+        for row, line in enumerate(lines):
+            found = known.get(line)
+            if found is None:
+                found = known[line] = self._numbers(line)
+            chance[row] = found[: chance.shape[1]]
+        return grid.centre_of(cell), chance[:, :draws]
+
+    def periods(self, rows: Rows, count: int) -> np.ndarray:
+        """The number of each row's period; 0 where reports are kept forever."""
+        length = PERIODS[self.period]
+        if length is None:
+            return np.zeros(count, dtype=np.int64)
+        assert rows.seconds is not None
+        return np.asarray(np.floor_divide(rows.seconds, length))
+
+    def answered(self, truth: np.ndarray) -> np.ndarray:
+        """The middles of the truths' cells."""
+        return Grid(cell_m=self.cell_m).snap(truth)
+
+    def _numbers(self, line: tuple[str, int, int, int]) -> np.ndarray:
+        user, across, up, period = line
+        text = (
+            struct.pack("<qqqd", across, up, period, self.cell_m)
+            + self.period.encode()
+            + b"\0"
+            + user.encode("utf-8", "surrogateescape")
+        )
+        digest = hashlib.blake2b(
+            text, key=self.key, digest_size=64, person=b"sfumato report"
+        ).digest()
+        return (np.frombuffer(digest, dtype="<u8") >> np.uint64(11)) * 2.0**-53
+
+    def words(self) -> dict[str, object]:
+        return {
+            "randomness": "keyed hash of user, cell and period",
+            "sticky": self.period,
+            "sticky_cell_m": self.cell_m,
+            "key_fingerprint": key_fingerprint(self.key),
+        }
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """A draw of its own for each row, and the same one whenever the row is computed again.
+
+    The numbers are a keyed hash of the row's user, name and time, as far as rows have them, and of
+    the mechanism and the true place (to a millimetre): a row that was corrected, or that another
+    mechanism answers, is drawn afresh.  Equal chance under two truths or two mechanisms would give
+    away what they differ by.
+    """
+
+    key: bytes
+    mechanism: str
+    by_user: bool = True
+    by_time: bool = True
+    by_name: bool = True
+
+    def __post_init__(self) -> None:
+        check_key(self.key)
+        if not (self.by_name or (self.by_user and self.by_time)):
+            raise DataError(
+                "a row must be told from others before its draw can be repeated; expected a column"
+                f" that names the row ({arg('row')}), or those of the user and of the time"
+            )
+
+    @property
+    def asks_user(self) -> bool:
+        return self.by_user
+
+    @property
+    def asks_time(self) -> bool:
+        return self.by_time
+
+    def of(self, truth: np.ndarray, rows: Rows, draws: int) -> tuple[np.ndarray, np.ndarray]:
+        _check_draws(draws)
+        count = len(truth)
+        head = np.zeros(count, dtype=_HEAD)
+        head["place"] = np.round(truth * _MILLIMETRES)
+        if rows.seconds is not None:
+            head["seconds"] = rows.seconds
+        users = [b""] * count if rows.users is None else _encoded(rows.users)
+        names = [b""] * count if rows.names is None else _encoded(rows.names)
+        head["user"] = [len(user) for user in users]
+        packed, size = head.tobytes(), _HEAD.itemsize
+        asked = [rows.users is not None, rows.seconds is not None, rows.names is not None]
+        start = hashlib.blake2b(key=self.key, digest_size=64, person=b"sfumato row")
+        start.update(bytes(asked) + hashlib.sha256(self.mechanism.encode()).digest())
+        digests = bytearray()
+        for row, (user, name) in enumerate(zip(users, names, strict=True)):
+            digest = start.copy()
+            digest.update(packed[row * size : (row + 1) * size] + user + name)
+            digests += digest.digest()
+        numbers = np.frombuffer(bytes(digests), dtype="<u8").reshape(count, _MOST_DRAWS)
+        return truth, (numbers[:, :draws] >> np.uint64(11)) * 2.0**-53
+
+    def words(self) -> dict[str, object]:
+        return {
+            "randomness": "keyed hash of user, row, time, place and mechanism",
+            "key_fingerprint": key_fingerprint(self.key),
+        }
+
+
+def _encoded(texts: np.ndarray) -> list[bytes]:
+    return [text.encode("utf-8", "surrogateescape") for text in texts.tolist()]
+
+
+def _check_draws(draws: int) -> None:
+    if draws > _MOST_DRAWS:
+        raise DataError(
+            f"this mechanism needs {draws} random numbers a report; a kept report has at most"
+            f" {_MOST_DRAWS}"
+        )
+
+
+def check_key(key: bytes) -> bytes:
+    """Refuse a key of another length."""
+    if not isinstance(key, bytes) or len(key) != KEY_BYTES:
+        got = f"{len(key)}" if isinstance(key, bytes) else type(key).__name__
+        raise FileError(f"a key is {KEY_BYTES} bytes; got {got}")
+    return key
+
+
+def key_fingerprint(key: bytes) -> str:
+    """Tells two keys apart and gives neither away."""
+    return hashlib.blake2b(b"", key=key, digest_size=8, person=b"sfumato key name").hexdigest()
+
+
+class Drawn(NamedTuple):
+    """Reports, in metres; the numbers that they were drawn with; and which truths the mechanism
+    does not answer (None for none), in whose place a known truth was."""
+
+    reports: np.ndarray
+    numbers: np.ndarray
+    new: np.ndarray | None
+
+
+def draw(
+    mechanism: Mechanism,
+    truth: np.ndarray,
+    chance: Chance,
+    rows: Rows,
+    region: Region | None = None,
+) -> Drawn:
+    """Reports of truths (n, 2) in metres.  All that protects or measures a policy draws here.
+
+    `region` is where the middle of a cell is moved to when it lies outside.
+
+    >>> from sfumato.mechanism.simple import Identity
+    >>> truth, rows = np.array([[3.0, 4.0]]), Rows(users=np.array(["ann"]))
+    >>> draw(Identity(), truth, Sticky(bytes(32), "forever"), rows).reports.tolist()
+    [[12.5, 12.5]]
+    """
+    answered, numbers = chance.of(truth, rows, mechanism.draws)
+    if answered is not truth and region is not None:
+        answered = region.clamp(answered)  # the middle of a cell at the edge may lie outside
+    answered, new = _known(mechanism, answered)
+    reports = within_cap(mechanism, chance).report(answered, numbers)
+    _check_cap(mechanism, chance, truth, reports)
+    return Drawn(reports, numbers, new)
+
+
+def _known(mechanism: Mechanism, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """Truths that the mechanism answers, and which of those given it does not (None for none): a
+    known one stands in for each, so that arrays keep their length."""
+    if not isinstance(mechanism, Channel) or mechanism.answers_new:
+        return truth, None
+    new = ~mechanism.knows(truth)
+    return np.where(new[:, None], mechanism.truths[0], truth), new if new.any() else None
+
+
+def within_cap(mechanism: Mechanism, chance: Chance) -> Mechanism:
+    """A mechanism with a hard cap, tightened where the middle of a cell is answered: what is within
+    the rest from there is within the cap from all of the cell."""
+    cap = getattr(mechanism, "max_distance", None)
+    if cap is None or not isinstance(chance, Sticky):
+        return mechanism
+    left = cap - chance.cell_m / 2**0.5
+    if not left > 0:
+        raise _cap_refusal(cap, chance)
+    return _tightened(mechanism, left)
+
+
+@lru_cache(maxsize=4)
+def _tightened(mechanism: Mechanism, cap: float) -> Mechanism:
+    return replace(mechanism, max_distance=cap)  # type: ignore[type-var]
+
+
+def _check_cap(
+    mechanism: Mechanism, chance: Chance, truth: np.ndarray, reports: np.ndarray
+) -> None:
+    cap = getattr(mechanism, "max_distance", None)
+    if cap is None or not isinstance(chance, Sticky):
+        return
+    off = reports - truth
+    if np.any(np.hypot(off[:, 0], off[:, 1]) > cap * (1 + 1e-6)):
+        raise _cap_refusal(cap, chance)
+
+
+def _cap_refusal(cap: float, chance: Sticky) -> DataError:
+    return DataError(
+        f"reports kept for a cell of {chance.cell_m:g} m cannot all be within the run's cap of"
+        f" {cap:g} m; expected a cell well below that: make {arg('sticky_cell_m')} smaller"
+    )

@@ -1,0 +1,161 @@
+"""How often whole traces are found: of a run's reports, and of the truth, planar Laplace noise and
+snapping beside them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sfumato.data.grid import Grid, Region
+from sfumato.data.traces import Traces
+from sfumato.errors import DataError, FileError
+from sfumato.measure.traces import Found, Released, Who, find_traces
+from sfumato.mechanism.base import Mechanism
+from sfumato.mechanism.chance import Chance, Rows, Secure, Sticky, draw, within_cap
+from sfumato.mechanism.channel import Channel
+from sfumato.mechanism.laplace import PlanarLaplace
+from sfumato.mechanism.simple import Identity
+from sfumato.mechanism.wrap import Snapped
+from sfumato.study.folder import Run
+
+SNAPPED_M = (2000.0, 5000.0)
+_MEASURED: tuple[Who, ...] = ("law", "chain", "history")
+
+
+@dataclass(frozen=True)
+class TracesFound:
+    """How often traces are found, by what is reported: the run's own name leads."""
+
+    found: Mapping[str, Found]
+    users: int
+    named: int  # traces that adversaries learn from
+    rows: int  # of the traces to be found
+
+    @property
+    def blind(self) -> float:
+        """The share of traces that a guess finds which sees nothing, if all users have as many."""
+        return 1 / self.users
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "users": self.users,
+            "named_traces": self.named,
+            "rows": self.rows,
+            "found": {name: found_dict(found) for name, found in self.found.items()},
+        }
+
+
+def found_dict(found: Found) -> dict[str, Any]:
+    """For JSON."""
+    shares: dict[str, Any] = {who: share.as_dict() for who, share in found.shares.items()}
+    return {"loss_m": found.loss_m, "traces": found.traces, **shares}
+
+
+def released_mechanism(run: Run) -> Mechanism:
+    """The mechanism of a run as it is released: one whose reports can lie anywhere is snapped to
+    the run's grid, where its leakage was measured."""
+    if run.region is None or run.grid is None:
+        raise FileError(
+            f"{run.folder} is about words, not places; only mechanisms of places can be used on"
+            " locations"
+        )
+    return on_a_grid(run.mechanism, run.grid, run.region)
+
+
+def on_a_grid(mechanism: Mechanism, grid: Grid, region: Region) -> Mechanism:
+    """A mechanism whose reports are finitely many, or on a grid."""
+    finite = isinstance(mechanism, (Channel, Snapped)) or (
+        mechanism.rows(np.array([region.centre])) is not None
+    )
+    return mechanism if finite else Snapped(mechanism, grid)
+
+
+def check_traces(run: Run, traces: Traces) -> None:
+    """Refuse traces that the run was not made for."""
+    source, users = traces.samples.name, set(run.record.data.users)
+    unknown = sorted(set(traces.samples.secrets) - users) if users else []
+    if unknown:
+        raise DataError(
+            f"{source}: {len(unknown)} user(s) are unknown to {run.folder}, the first is"
+            f" '{unknown[0]}'; expected users of the run's training data: leave the others out, or"
+            " solve with them"
+        )
+    assert run.region is not None
+    outside = int((~run.region.contains(traces.samples.truth)).sum())
+    if outside:
+        raise DataError(
+            f"{source}: {outside} row(s) lie outside the region that {run.folder} was made for;"
+            " leave them out, or solve with a larger region"
+        )
+
+
+def rows_of(traces: Traces) -> Rows:
+    """Who and when, of all rows."""
+    return Rows(np.array(traces.samples.secrets)[traces.samples.secret], traces.seconds)
+
+
+def released_reports(
+    traces: Traces, mechanism: Mechanism, chance: Chance, region: Region | None
+) -> Released:
+    """Draw the reports of all rows as they would be sent, and say what is known of how they were
+    drawn."""
+    rows, truth = rows_of(traces), traces.samples.truth
+    if chance.asks_time and rows.seconds is None:
+        raise DataError(
+            f"{traces.samples.name} was read without times, and reports are kept for a period;"
+            " name the column of the time"
+        )
+    drawn = draw(mechanism, truth, chance, rows, region)
+    if drawn.new is not None:
+        raise DataError(
+            f"{traces.samples.name}: {int(drawn.new.sum())} row(s) are at places that the mechanism"
+            " does not answer; solve again, or measure a mechanism that answers new places"
+        )
+    if not isinstance(chance, Sticky):
+        return Released(mechanism, drawn.reports)
+
+    def answer(points: np.ndarray) -> np.ndarray:
+        middles = chance.answered(points)
+        return middles if region is None else region.clamp(middles)
+
+    periods = chance.periods(rows, len(truth))
+    return Released(within_cap(mechanism, chance), drawn.reports, periods, answer)
+
+
+def measure_traces(
+    run: Run,
+    traces: Traces,
+    *,
+    seed: int = 0,
+    progress: Callable[[str], None] = lambda text: None,
+) -> TracesFound:
+    """How often traces of a run's reports are found by three adversaries, with the truth, planar
+    Laplace noise of the same loss and snapping to 2 and 5 km beside it.
+
+    Reports are drawn anew for each row, from `seed`.
+    """
+    check_traces(run, traces)
+    mechanism = released_mechanism(run)
+    assert run.grid is not None
+    fresh = Secure(seed)
+    own = released_reports(traces, mechanism, fresh, run.region)
+    progress(f"traces of {run.name}")
+    found = {run.name: find_traces(traces, own, _MEASURED, progress=progress)}
+    beside: dict[str, Mechanism] = {"truth": Snapped(Identity(), run.grid)}
+    if found[run.name].loss_m > 0:
+        noise = PlanarLaplace.for_loss(found[run.name].loss_m)
+        beside["planar laplace"] = Snapped(noise, run.grid)
+    for side in SNAPPED_M:
+        beside[f"snapped to {side / 1000:g} km"] = Snapped(Identity(), Grid(cell_m=side))
+    for name, other in beside.items():
+        progress(f"traces of {name}")
+        released = released_reports(traces, other, fresh, None)
+        found[name] = find_traces(traces, released, _MEASURED, progress=progress)
+    return TracesFound(
+        found,
+        users=len(traces.samples.secrets),
+        named=len(np.unique(traces.trace[traces.named])),
+        rows=int((~traces.named).sum()),
+    )

@@ -1,0 +1,101 @@
+"""Tables of one's own: held-out check-ins in a file, reports beside truths, pairs in degrees."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sfumato as sf
+
+PLANE = sf.Plane(48.85, 2.35)
+TRUTHS = np.array([[0.0, 0.0], [100.0, 0.0], [0.0, 100.0], [400.0, 400.0]])
+
+
+def _degrees(points: np.ndarray) -> list[str]:
+    return [f"{lat:.9f},{lon:.9f}" for lat, lon in zip(*PLANE.to_degrees(points), strict=True)]
+
+
+def _write(path: Path, header: str, *columns: list[str]) -> Path:
+    rows = [",".join(cells) for cells in zip(*columns, strict=True)]
+    path.write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def train(tmp_path: Path) -> Path:
+    return _write(tmp_path / "train.csv", "user,lat,lon", list("abab"), _degrees(TRUTHS))
+
+
+@pytest.fixture
+def test(tmp_path: Path) -> Path:
+    users = ["b", "zoe", "a", "b"]
+    return _write(tmp_path / "test.csv", "user,lat,lon", users, _degrees(TRUTHS + 5.0))
+
+
+def test_a_file_of_held_out_check_ins_is_judged_on_the_plane_of_the_training_file(
+    sfumato, tmp_path, train, test
+):
+    words = ("--max-loss", 150, "--cell-m", 50, "--solver", "coin")
+    ended = sfumato("solve", train, "--test", test, *words, "--out", tmp_path / "run", "--json")
+    assert ended.code == 0 and "1 of 4 test check-ins are of other users" in ended.err
+    again = sfumato("measure", tmp_path / "run", "--json").document
+    assert again["test"]["loss"] == ended.document["test"]["loss"]
+    samples = sf.read_checkins(train)
+    coin = sf.load_run(tmp_path / "run").mechanism
+    held_out = sf.read_checkins(test, plane=samples.plane).of_users(("a", "b"))
+    assert again["test"]["loss"]["value"] == pytest.approx(sf.judge(coin, held_out).loss.value)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [(("--per-user", "1+1"), "--test or from --per-user"), (("--users", "q"), "no user 'q'")],
+)
+def test_held_out_check_ins_come_from_one_place(sfumato, tmp_path, train, test, more, words):
+    out = tmp_path / "run"
+    ended = sfumato("solve", train, "--test", test, "--max-loss", 150, *more, "--out", out)
+    assert ended.code == 2 and words in ended.err and not out.exists()
+
+
+def test_held_out_check_ins_of_nobody_known_are_refused(sfumato, tmp_path, train):
+    other = _write(tmp_path / "other.csv", "user,lat,lon", list("qr"), _degrees(TRUTHS[:2]))
+    ended = sfumato("solve", train, "--test", other, "--max-loss", 150, "--out", tmp_path / "run")
+    assert ended.code == 2 and "none of the training data's users" in ended.err
+
+
+def test_truths_in_degrees_beside_reports_give_the_loss(sfumato, tmp_path):
+    header = "user,lat,lon,truth_lat,truth_lon"
+    moved = TRUTHS + np.array([30.0, 40.0])
+    path = _write(tmp_path / "r.csv", header, list("abab"), _degrees(moved), _degrees(TRUTHS))
+    assert sfumato("measure", path, "--json").document["loss"]["value"] == pytest.approx(
+        50, abs=0.1
+    )
+
+
+def test_truths_in_other_units_than_the_reports_are_refused(sfumato, tmp_path):
+    for header, reports in (
+        ("user,x,y,truth_lat,truth_lon", ["0,0", "9,9"]),
+        ("user,lat,lon,truth_x,truth_y", _degrees(TRUTHS[:2])),
+    ):
+        path = _write(tmp_path / "r.csv", header, list("ab"), reports, _degrees(TRUTHS[:2]))
+        ended = sfumato("measure", path)
+        assert ended.code == 2 and "gives truths as" in ended.err and ended.out == ""
+
+
+def test_pairs_in_degrees_are_a_mechanism(sfumato, tmp_path, train):
+    header = "truth_lat,truth_lon,report_lat,report_lon"
+    moved = TRUTHS[:3] + np.array([30.0, 40.0])
+    pairs = _write(tmp_path / "p.csv", header, _degrees(TRUTHS[:3]), _degrees(moved))
+    ended = sfumato("measure", pairs, "--data", train, "--hits", 2)
+    assert ended.code == 0 and "1 of 4 check-ins lie more than 1 m" in ended.out + ended.err
+    assert sfumato("compare", pairs, "--data", train, "--hits", 2).code == 0
+    ended = sfumato("measure", pairs)
+    assert ended.code == 2 and "holds pairs of truth and report" in ended.err
+    assert "--data DATA" in ended.err
+
+
+def test_pairs_that_name_the_user_are_reports(sfumato, tmp_path):
+    header = "user,truth_lat,truth_lon,report_lat,report_lon"
+    moved = TRUTHS + np.array([30.0, 40.0])
+    path = _write(tmp_path / "p.csv", header, list("abab"), _degrees(TRUTHS), _degrees(moved))
+    found = sfumato("measure", path, "--json").document
+    assert found["loss"]["value"] == pytest.approx(50, abs=0.1) and found["name"] == "p.csv"

@@ -1,0 +1,291 @@
+"""Reports for Arrow tables: the same bytes again, no truth beside them, nothing else touched."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.deploy.geometry import decode, encode
+from sfumato.deploy.table import Reporter
+from sfumato.errors import DataError, FileError
+from sfumato.mechanism.chance import Keyed, Rows
+from tests.deploy.tables import checkins
+
+KEY = bytes(range(32))
+ROWS = 1200
+
+
+def table_of(rows: int = ROWS) -> pa.Table:
+    return checkins(rows).rename_columns(["user", "time", "lat", "lon", "note", "stars", "number"])
+
+
+def report(table, runs, **options):
+    return sf.deploy.report(
+        table, runs / "laplace", key=KEY, row="number", **{"drop": "user", **options}
+    )
+
+
+def geometry_of(table: pa.Table, **notes) -> pa.Table:
+    """The same places as GeoParquet has them, read by pyarrow."""
+    latitude = table["lat"].to_numpy()
+    longitude = table["lon"].to_numpy().astype(float)
+    box = pa.StructArray.from_arrays(
+        [pa.array(v) for v in (longitude, latitude, longitude, latitude)],
+        ["xmin", "ymin", "xmax", "ymax"],
+    )
+    geo = {
+        "version": "1.1.0",
+        "primary_column": "geometry",
+        "columns": {
+            "geometry": {
+                "encoding": "WKB",
+                "geometry_types": ["Point"],
+                "bbox": [longitude.min(), latitude.min(), longitude.max(), latitude.max()],
+                **notes,
+            }
+        },
+    }
+    made = table.drop_columns(["lat", "lon"])
+    made = made.append_column("geometry", encode(latitude, longitude, pa.binary()))
+    return made.append_column("bbox", box).replace_schema_metadata({"geo": json.dumps(geo)})
+
+
+def test_rows_order_and_other_columns_stay_and_places_change(runs):
+    table = table_of()
+    made = report(table, runs)
+    assert made.num_rows == ROWS and made.column_names == [
+        name for name in table.column_names if name != "user"
+    ]
+    for name in ("time", "note", "stars", "number"):
+        assert made[name].equals(table[name]) and made[name].type == table[name].type
+    assert made["lat"].type == table["lat"].type and made["lon"].type == table["lon"].type
+    same = np.isclose(made["lat"].to_numpy(), table["lat"].to_numpy(), rtol=0, atol=1e-7)
+    assert same.mean() < 0.01
+
+
+def test_a_row_has_the_same_report_in_any_order_and_in_any_piece(runs):
+    table = table_of()
+    whole = report(table, runs)
+    shuffled = np.random.default_rng(1).permutation(ROWS)
+    again = report(table.take(pa.array(shuffled)), runs)
+    assert again.equals(whole.take(pa.array(shuffled)))
+    part = report(table.slice(700, 40), runs)
+    assert part.equals(whole.slice(700, 40))
+    batch = table.slice(700, 40).combine_chunks().to_batches()[0]
+    assert pa.Table.from_batches([report(batch, runs)]).equals(part)
+
+
+@pytest.mark.parametrize("change", ["key", "mechanism", "row", "user", "time"])
+def test_another_key_mechanism_row_user_or_time_is_another_draw(runs, change):
+    table = table_of(300)
+    options = {"key": KEY, "row": "number", "drop": "user"}
+    run, other, asked = runs / "laplace", table, dict(options)
+    if change == "key":
+        asked["key"] = bytes(32)
+    if change == "mechanism":
+        run = runs / "bare-laplace"
+    if change == "row":
+        other = table.set_column(6, "number", pa.array(np.arange(300) + 10_000))
+    if change == "user":
+        other = table.set_column(0, "user", pa.array(["x"] * 300))
+    if change == "time":
+        other = table.set_column(1, "time", pa.array(np.arange(300)))
+    one = sf.deploy.report(table, runs / "laplace", **options)
+    two = sf.deploy.report(other, run, **asked)
+    same = [one[axis].to_numpy() == two[axis].to_numpy() for axis in ("lat", "lon")]
+    # Two draws share a row of 50 m cells one time in ten, so a cell one time in a hundred; of 300
+    # rows, 15 are more than six standard deviations.
+    assert np.mean(same[0] & same[1]) < 0.05
+
+
+def test_a_corrected_place_is_drawn_afresh_so_that_the_noise_does_not_cancel():
+    """With one chance for two truths the difference of reports would be that of the truths."""
+    chance = Keyed(KEY, "m", by_user=False, by_time=False)
+    names = Rows(names=np.array(["a"], dtype=object))
+    (_, one), (_, two), (_, same) = (
+        chance.of(np.array([[x, 0.0]]), names, 2) for x in (1.0, 1.002, 1.0)
+    )
+    assert (one == same).all() and (one != two).all()
+
+
+def test_users_and_rows_do_not_run_into_each_other():
+    chance = Keyed(KEY, "m", by_time=False)
+    truth = np.zeros((2, 2))
+    rows = Rows(
+        users=np.array(["ab", "a"], dtype=object), names=np.array(["c", "bc"], dtype=object)
+    )
+    numbers = chance.of(truth, rows, 2)[1]
+    assert (numbers[0] != numbers[1]).all()
+
+
+def test_keyed_numbers_are_even(runs):
+    """400,000 numbers in 20 bins: a bin off by a twentieth would be 7 standard deviations."""
+    rows = Rows(names=np.arange(50_000).astype(str).astype(object))
+    chance = Keyed(KEY, "m", by_user=False, by_time=False)
+    numbers = chance.of(np.zeros((50_000, 2)), rows, 8)[1]
+    bins = np.bincount((numbers.ravel() * 20).astype(int), minlength=20) / 20_000
+    assert numbers.min() >= 0 and numbers.max() < 1 and np.abs(bins - 1).max() < 0.04
+    assert abs(np.corrcoef(numbers.T) - np.eye(8)).max() < 0.025
+
+
+def test_without_a_key_it_is_refused_with_the_reason(runs):
+    with pytest.raises(DataError, match="second draw of a row tells more than one"):
+        sf.deploy.report(table_of(5), runs / "laplace", row="number", drop="user")
+
+
+@pytest.mark.parametrize("length", [0, 31, 33])
+def test_a_key_of_the_wrong_length_is_refused(runs, length):
+    with pytest.raises(FileError, match=f"32 bytes; got {length}"):
+        sf.deploy.report(table_of(5), runs / "laplace", key=bytes(length), row="number")
+
+
+def test_rows_that_nothing_tells_apart_are_refused(runs):
+    table = table_of(5).select(["lat", "lon", "note"])
+    with pytest.raises(DataError, match="must be told from others"):
+        sf.deploy.report(table, runs / "laplace", key=KEY)
+
+
+def test_user_and_time_tell_rows_apart(runs):
+    table = table_of(50)
+    made = sf.deploy.report(table, runs / "laplace", key=KEY, drop="user")
+    assert made.num_rows == 50 and made.equals(
+        sf.deploy.report(table, runs / "laplace", key=KEY, drop="user")
+    )
+
+
+def test_parts_build_the_same_reporter_once(runs):
+    reporter = Reporter.of(runs / "laplace", key=KEY, row="number", drop=["user"])
+    parts = reporter.as_parts()
+    again = Reporter.from_parts(*parts)
+    assert again is Reporter.from_parts(*parts)
+    table = table_of(50)
+    assert again.whole(table).equals(reporter.whole(table))
+
+
+def test_a_geometry_its_box_and_its_notes_become_the_reports(runs):
+    table = table_of(400)
+    plain = report(table, runs)
+    made = report(geometry_of(table), runs)
+    latitude, longitude = decode(
+        made["geometry"].combine_chunks(), name="geometry", source="the table"
+    )
+    np.testing.assert_array_equal(latitude, plain["lat"].to_numpy())
+    box = made["bbox"].combine_chunks()
+    for side, values in (("xmin", longitude), ("xmax", longitude), ("ymin", latitude)):
+        np.testing.assert_array_equal(box.field(side).to_numpy(), values)
+    notes = json.loads(made.schema.metadata[b"geo"])
+    assert notes["columns"]["geometry"] == {
+        "encoding": "WKB",
+        "geometry_types": ["Point"],
+        "covering": {"bbox": {side: ["bbox", side] for side in ("xmin", "ymin", "xmax", "ymax")}},
+    }
+
+
+def test_a_geometry_beside_coordinates_gets_the_same_report(runs):
+    table = table_of(400)
+    both = geometry_of(table)
+    both = both.append_column("lat", table["lat"]).append_column("lon", table["lon"])
+    made = report(both, runs)
+    latitude, _ = decode(made["geometry"].combine_chunks(), name="geometry", source="the table")
+    np.testing.assert_array_equal(latitude, made["lat"].to_numpy())
+    assert made["lat"].equals(report(table, runs)["lat"])
+
+
+def test_points_of_either_byte_order_with_height_or_reference_are_read():
+    x, y = 2.25, 48.5
+    forms = [
+        b"\x01" + np.array([1], "<u4").tobytes() + np.array([x, y], "<f8").tobytes(),
+        b"\x00" + np.array([1], ">u4").tobytes() + np.array([x, y], ">f8").tobytes(),
+        b"\x01" + np.array([1001], "<u4").tobytes() + np.array([x, y, 9], "<f8").tobytes(),
+        b"\x01" + np.array([0x20000001, 4326], "<u4").tobytes() + np.array([x, y], "<f8").tobytes(),
+        None,
+    ]
+    latitude, longitude = decode(pa.array(forms, pa.binary()), name="g", source="t")
+    assert latitude[:4].tolist() == [y] * 4 and longitude[:4].tolist() == [x] * 4
+    assert np.isnan(latitude[4])
+    assert encode(latitude, longitude, pa.large_binary())[4].as_py() is None
+
+
+def _line() -> bytes:
+    return b"\x01" + np.array([2, 1], "<u4").tobytes() + np.array([2.0, 48.0], "<f8").tobytes()
+
+
+def _bad_tables() -> dict[str, tuple]:
+    table = table_of(60)
+    geo = geometry_of(table)
+    lines = [_line() if row % 2 else value for row, value in enumerate(geo["geometry"].to_pylist())]
+    place = geo.column_names.index("geometry")
+    second = geo.append_column("geom2", geo["geometry"])
+    notes = json.loads(second.schema.metadata[b"geo"])
+    notes["columns"]["geom2"] = notes["columns"]["geometry"]
+    metres = {"crs": {"id": {"authority": "EPSG", "code": 2154}}}
+    struct = pa.StructArray.from_arrays([table["lat"].combine_chunks()], ["value"])
+    holes = pa.array([None, *range(59)])
+    return {
+        "0 rows": (table.slice(0, 0), "0 rows"),
+        "a struct as latitude": (table.set_column(2, "lat", struct), "'lat' holds struct"),
+        "a list as row name": (
+            table.set_column(6, "number", pa.array([[1]] * 60)),
+            "column 'number' holds list",
+        ),
+        "a missing row name": (table.set_column(6, "number", holes), "have no value in 'number'"),
+        "a missing time": (table.set_column(1, "time", holes), "have no value in 'time'"),
+        "several geometries": (
+            second.replace_schema_metadata({"geo": json.dumps(notes)}),
+            "several geometries, geometry, geom2",
+        ),
+        "mixed geometry types": (
+            geo.set_column(place, "geometry", pa.array(lines)),
+            "holds LineString; expected points",
+        ),
+        "bytes that are no WKB": (
+            geo.set_column(place, "geometry", pa.array([b"\x01"] * 60)),
+            "not well-known binary",
+        ),
+        "a CRS without definition": (geometry_of(table, crs=None), "without definition"),
+        "a CRS in metres": (geometry_of(table, **metres), "not in longitude and latitude"),
+        "a place outside": (
+            table.set_column(2, "lat", pa.array(np.full(60, 10.0))),
+            "60 of 60 rows hold places outside",
+        ),
+        "a copy of a coordinate": (
+            table.append_column("y_again", table["lat"]),
+            "'y_again' \\(a copy of a coordinate\\)",
+        ),
+    }
+
+
+@pytest.mark.parametrize("case", _bad_tables())
+def test_bad_tables_are_one_sentence(runs, case):
+    table, words = _bad_tables()[case]
+    with pytest.raises(DataError, match=words) as refused:
+        report(table, runs)
+    assert "\n" not in str(refused.value)
+
+
+def test_nullable_coordinates_stay_empty(runs):
+    table = table_of(60)
+    holes = pa.array(
+        [None if row % 5 == 0 else v for row, v in enumerate(table["lat"].to_pylist())]
+    )
+    made = report(table.set_column(2, "lat", holes), runs)
+    assert made["lat"].null_count == made["lon"].null_count == 12
+
+
+def test_the_user_must_be_spoken_of(runs):
+    with pytest.raises(DataError, match="names the user in its column 'user'"):
+        report(table_of(5), runs, drop=())
+
+
+def test_what_is_no_table_is_refused(runs):
+    with pytest.raises(DataError, match=r"a builtins\.dict came"):
+        report({"lat": [1.0]}, runs)
+
+
+def test_values_of_other_rows_leave_dictionaries(runs):
+    table = table_of(60)
+    coded = pa.array([f"secret {row}" for row in range(60)]).dictionary_encode()
+    made = report(table.append_column("coded", coded).slice(0, 10), runs)
+    assert made["coded"].chunk(0).dictionary.to_pylist() == [f"secret {row}" for row in range(10)]
