@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test lint types tests paper paper-quick docs bench system-deps lock components clean
+.PHONY: demo test lint types tests paper paper-quick docs bench extension system-deps lock components clean
 .DEFAULT_GOAL := demo
 
 demo: $(READY)
@@ -40,6 +40,11 @@ docs: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+# The browser extension without a bundle; sfumato export --extension puts one inside.
+extension: $(READY)
+	rm -rf build/extension
+	$(BIN)/python -c 'from sfumato.deploy.web_files import write_extension; print(write_extension("build/extension"))'
 
 # What the tests of web/, of the studio and of Spark drive, from Debian; does nothing where all are there.
 system-deps:

@@ -93,8 +93,8 @@ def page(folder: Path = RESULTS) -> str:
     reached = _error(fourth, "expected", "test", "bayes_error") if fourth else "not run"
     spent = _spent(fourth, "expected") if fourth else "not run"
     goal = (
-        f"Draws 20 to 43 of experiment 4: {reached} at {spent} of the budget; 0.585 at a mean of at"
-        " most 1.00 was wanted."
+        f"Experiment 4, {len(fourth)} of the draws 20 to 43: {reached} at {spent} of the"
+        " budget; 0.585 at a mean of at most 1.00 was wanted."
     )
     return filled(
         "to_come.md",

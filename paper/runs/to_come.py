@@ -15,6 +15,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from paper.experiments import RESULTS, data_folder, load
 from paper.tables import arguments, fill, saved, say
 from sfumato.data.grid import Grid
@@ -35,6 +37,7 @@ from sfumato.study.solve import solve
 STOCKHOLM = (59.3326, 18.0649, 4500.0)
 CONFIDENCES = (None, 0.95)
 _CELLS = 260
+_REACH = 20  # budgets that noise reaches, on both sides together
 _QUIET: Any = {"deadline": NEVER, "progress": None, "checkpoint": None}
 
 
@@ -82,7 +85,8 @@ def _settings() -> dict[str, Setting]:
 
 
 SETTINGS = _settings()
-SOLVER = repr(Codebook(certify=False))
+SOLVER = f"{Codebook(certify=False)!r}, decision 0026"
+_MOST_TERMS = 6e8  # cells times check-ins for planar Laplace, some seconds
 
 
 def draw(name: str, number: int) -> dict[str, Any]:
@@ -124,7 +128,7 @@ def draw(name: str, number: int) -> dict[str, Any]:
         )
     seconds = time.process_time() - clock
     noise = PlanarLaplace(first_epsilon(problem))
-    coarse = Grid(cell_m=max(problem.grid.cell_m, setting.budget / 6))
+    cells = _cells_of_noise(data.test, problem)
     coin = solve(problem, Coin()).mechanism
     return {
         "setting": name,
@@ -133,10 +137,19 @@ def draw(name: str, number: int) -> dict[str, Any]:
         "budget_m": setting.budget,
         "checkins": {"train": len(data.train), "test": len(data.test)},
         **rows,
-        "laplace_test": _figures(noise, data.test, coarse),
+        "laplace_test": _figures(noise, data.test, cells),
+        "laplace_cell_m": cells.cell_m,
         "coin_test": _figures(coin, data.test),
         "processor_seconds": seconds,
     }
+
+
+def _cells_of_noise(samples: Samples, problem: Problem) -> Grid:
+    """The grid that reports are snapped to; where that is too much, a sixth of the budget."""
+    reach_m = np.ptp(samples.truth, axis=0).max() + _REACH * problem.scale_m
+    if (reach_m / problem.grid.cell_m) ** 2 * len(samples) <= _MOST_TERMS:
+        return problem.grid
+    return Grid(cell_m=max(problem.grid.cell_m, problem.scale_m / 6))
 
 
 def _figures(mechanism: Mechanism, samples: Samples, grid: Grid | None = None) -> dict[str, float]:

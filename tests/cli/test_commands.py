@@ -77,6 +77,7 @@ def test_the_examples_of_the_help_run(sfumato, name, runs, tmp_path, monkeypatch
             "measure",
             "compare",
             "certify",
+            "assess",
             "sanitize",
             "export",
         )

@@ -21,7 +21,11 @@ def _commands(page: str) -> list[list[str]]:
 
 @pytest.mark.parametrize(
     ("page", "verbs"),
-    [("sanitize.md", ["solve", "sanitize", "sanitize"]), ("device.md", ["solve", "export"])],
+    [
+        ("sanitize.md", ["solve", "sanitize", "sanitize"]),
+        ("device.md", ["solve", "export"]),
+        ("extension.md", ["solve", "export"]),
+    ],
 )
 def test_the_commands_of_a_guide_run(
     page: str, verbs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

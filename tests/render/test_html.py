@@ -16,7 +16,9 @@ from jinja2 import UndefinedError
 import sfumato as sf
 from sfumato.data.recipe import Recipe
 from sfumato.errors import ProblemError
+from sfumato.measure.estimate import Estimate
 from sfumato.measure.judge import judge_reports
+from sfumato.measure.outlook import Outlook
 from sfumato.render.html import (
     amount,
     best_within_budgets,
@@ -245,6 +247,16 @@ def test_the_headline_names_the_best_within_the_budget_and_what_it_exposes_first
     assert "wary exposes least: 2.0%, at an error of 0.300" in lead
     assert "Over the budget on this data by 1.0 m: far, with an error of 0.450 and 1.0%" in lead
     assert checker.text.count("best within its budget") == 1
+
+
+def test_the_headline_leads_with_check_ins_to_come() -> None:
+    row = _row("learned", loss=99, error=0.4, exposed=0.0)
+    loss, error = Estimate(100.0, 96.0, 104.0, "estimate"), Estimate(0.35, 0.3, 0.4, "estimate")
+    outlook = Outlook(loss, error, error, error, leakage=0.65, checkins=40, folds=4)
+    lead = _page_of(replace(row, to_come=outlook)).text
+    first = lead.index("on check-ins to come the best guess of who sent a report is wrong")
+    assert "≈0.350" in lead[first:] and "≈100.0 m" in lead[first:]
+    assert first < lead.index("On this data it is wrong with probability 0.400")
 
 
 def test_the_least_exposed_is_named_only_where_it_exposes_far_less() -> None:

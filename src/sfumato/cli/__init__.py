@@ -21,6 +21,7 @@ _COMMANDS = {
     "measure": "Measure a run, or any reports in a CSV file.",
     "compare": "Put runs side by side on the same data; write a report.",
     "certify": "Say how far a run is from the best mechanism that can exist, with proof.",
+    "assess": "Two pages for those who sign, without a location of the data.",
     "frontier": "The proven best trade-off between loss and leakage.",
     "sanitize": "Replace the places in a table by reports of a run's mechanism.",
     "export": "Write a bundle for devices: the mechanism as ONNX, a manifest, test vectors.",

@@ -13,6 +13,7 @@ _EXAMPLE = "\b\nExample: sfumato export runs/laplace dist"
 @click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
 @click.argument("target", metavar="DIST", type=click.Path(path_type=Path))
 @click.option("--page", is_flag=True, help="Put the page and its modules beside the bundle.")
+@click.option("--extension", is_flag=True, help="Write a browser extension with the bundle inside.")
 @click.option(
     "--reveal-truths",
     is_flag=True,
@@ -29,6 +30,7 @@ def command(
     run: Path,
     target: Path,
     page: bool,
+    extension: bool,
     reveal_truths: bool,
     with_certificate: bool,
     new_places: str,
@@ -49,13 +51,15 @@ def command(
             with_certificate=with_certificate,
             new_places=new_places,  # type: ignore[arg-type]
             page=page,
+            extension=extension,
         )
     if as_json:
         print_json(manifest)
         return
+    folder = target / "bundle" if extension else target
     size = sum(
         path.stat().st_size
-        for path in (target / name for name in ("manifest.json", *manifest["files"]))
+        for path in (folder / name for name in ("manifest.json", *manifest["files"]))
     )
     click.echo(
         f"{target}: {manifest['kind']}, {size / 1000:.1f} kB; a site is told an accuracy of"
@@ -68,6 +72,10 @@ def command(
         else f"check-ins to come: {to_come['loss']['value']:.0f} m off on average, the best guess"
         f" wrong {to_come['bayes_error']['value']:.0%} of the time, by {to_come['from']}"
     )
+    if extension:
+        click.echo(
+            f"load it: chrome://extensions, developer mode, Load unpacked, {target.resolve()}"
+        )
     if manifest["holds_true_locations"]:
         click.echo("this bundle lists true locations")
     if manifest["holds_certificate"]:

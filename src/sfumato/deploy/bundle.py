@@ -13,7 +13,7 @@ from sfumato.deploy.accuracy import accuracy
 from sfumato.deploy.graphs import graph_of
 from sfumato.deploy.onnx_file import OPSET
 from sfumato.deploy.release import NewPlaces, Release, release, to_come
-from sfumato.deploy.web_files import web_files
+from sfumato.deploy.web_files import copy_extension, web_files
 from sfumato.errors import FileError, SfumatoError, arg
 from sfumato.files import folder_beside, plain
 from sfumato.mechanism.base import Mechanism
@@ -45,13 +45,15 @@ def export(
     with_certificate: bool = False,
     new_places: NewPlaces = "average",
     page: bool = False,
+    extension: bool = False,
 ) -> dict[str, Any]:
     """Write a bundle of a run's mechanism; gives its manifest.
 
     A mechanism whose file would list places of the data (a channel, a remap) is refused unless
     `reveal_truths`. The run's certificate tells places of the data too, and stays out unless
     `with_certificate`. `new_places` says how a mechanism of given places answers others.  `page`
-    puts the page and its modules beside the bundle.
+    puts the page and its modules beside the bundle; `extension` writes a browser extension with the
+    bundle in its folder `bundle`.
     Lengths in the manifest are in metres, leakage as in run.json.
 
     >>> import sfumato as sf
@@ -63,6 +65,10 @@ def export(
     ...     export(f"{folder}/run", f"{folder}/bundle")["accuracy_m"]
     3860.0
     """
+    if page and extension:
+        raise FileError(
+            f"{arg('page')} and {arg('extension')} write different folders; give one of them"
+        )
     loaded = load_run(run)
     released = release(loaded, new_places=new_places)
     folder = Path(target)
@@ -104,13 +110,17 @@ def export(
                 f"{name} would be {len(data)} bytes and a device reads at most {MOST_BYTES};"
                 " nothing was written: solve with larger cells or a smaller net"
             )
+    inner = "bundle" if extension else "."
     with folder_beside(folder) as beside:
+        (beside / inner).mkdir(exist_ok=True)
         for name, data in stored.items():
-            (beside / name).write_bytes(data)
+            (beside / inner / name).write_bytes(data)
+        if extension:
+            copy_extension(beside)
         if page:
             for source in web_files():
                 shutil.copyfile(source, beside / source.name)
-    return load_bundle(folder)
+    return load_bundle(folder / inner)
 
 
 def _json(document: Any) -> bytes:

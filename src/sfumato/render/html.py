@@ -26,6 +26,7 @@ from sfumato.mechanism.base import Mechanism
 from sfumato.randomness import generator
 from sfumato.render import figures
 from sfumato.render.endings import warnings_in
+from sfumato.render.glossary import TERMS
 from sfumato.render.names import printable
 from sfumato.render.text import (
     left_out_heads,
@@ -81,7 +82,6 @@ def report_html(comparison: Comparison) -> str:
         warned=[(row, one) for row in rows for one in warnings_in(row.contender.status)],
         too_few=too_few,
         groups=groups,
-        to_come=best_to_come(rows),
         best=[group.best for group in groups if len(group.rows) > 1],
         blind=blind,
         entropy=entropy,
@@ -118,6 +118,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.tests["nan"] = isnan
+    environment.globals["terms"] = TERMS
     environment.filters.update(
         amount=amount,
         described=described,
@@ -163,35 +164,6 @@ def amount(value: float) -> str:
     ('172.9', '0.0021', '0')
     """
     return f"{value:.1f}" if abs(value) >= 0.1 else f"{value:.2g}"
-
-
-@dataclass(frozen=True, eq=False)
-class BestToCome:
-    """Mechanisms of one budget on check-ins to come, as `BestWithin` on this data: who keeps the
-    budget, and who of those hides the senders best (`close`: cannot be told apart from it)."""
-
-    budget: float | None
-    kept: tuple[Compared, ...]
-    over: tuple[Compared, ...]
-    best: Compared | None
-    close: tuple[Compared, ...]
-
-
-def best_to_come(rows: Sequence[Compared]) -> list[BestToCome]:
-    """For each budget whose mechanisms all have figures on check-ins to come."""
-    found = []
-    for budget in dict.fromkeys(row.contender.max_loss for row in rows):
-        known = {row: row.to_come for row in rows if row.contender.max_loss == budget}
-        outlooks = {row: outlook for row, outlook in known.items() if outlook is not None}
-        if len(outlooks) < len(known):
-            continue
-        over = tuple(row for row in outlooks if budget is not None and outlooks[row].over(budget))
-        kept = tuple(row for row in outlooks if row not in over)
-        best = max(kept, key=lambda row: outlooks[row].bayes_error.value, default=None)
-        least = 1.0 if best is None else outlooks[best].bayes_error.low
-        close = (row for row in kept if row is not best and outlooks[row].bayes_error.high >= least)
-        found.append(BestToCome(budget, kept, over, best, tuple(close)))
-    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ from starlette.staticfiles import StaticFiles
 
 from sfumato.deploy.web_files import web_folder
 from sfumato.errors import ProblemError, SfumatoError
+from sfumato.render.glossary import STUDIO_TERMS
 from sfumato.studio import parse
 from sfumato.studio.guard import TooLarge, too_large
 from sfumato.studio.handlers import HANDLERS, Handler, bundle_folder, report_is_of
@@ -127,6 +128,7 @@ class Studio:
                 "given": given,
                 "tiles": self.tiles,
                 "version": __version__,
+                "terms": STUDIO_TERMS,
                 "folder": str(session.folder),
                 "left": [one for one in self.sessions.left() if one["session"] != session.id],
             }

@@ -12,7 +12,6 @@ from sfumato.randomness import generator
 from sfumato.studio.prove import MOST_PLACES, farthest_budget
 from sfumato.studio.work import cloud_rows, cloud_truths, packed
 
-_MOST_NAMES = 300  # users listed by name
 _FEWEST = 2
 
 
@@ -52,7 +51,7 @@ def everybody_split(placed: Recipe, everybody: Samples) -> Split:
 
 def _described(recipe: Recipe, everybody: Samples, split: Split) -> dict[str, Any]:
     kept = split.all
-    order = np.argsort(-everybody.counts, kind="stable")[:_MOST_NAMES]
+    order = np.argsort(-everybody.counts, kind="stable")
     places = len(np.unique(split.train.truth, axis=0))
     low, high = kept.truth.min(axis=0), kept.truth.max(axis=0)
     most = farthest_budget(split.train)
@@ -68,7 +67,6 @@ def _described(recipe: Recipe, everybody: Samples, split: Split) -> dict[str, An
         "everybody": [
             {"name": everybody.secrets[row], "count": int(everybody.counts[row])} for row in order
         ],
-        "everybody_count": len(everybody.secrets),
         "plane": (
             None
             if kept.plane is None

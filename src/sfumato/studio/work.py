@@ -20,6 +20,10 @@ _STOPPED = (
     "Stopped. This solver keeps nothing when it is stopped so early; with a time limit it gives its"
     " best so far."
 )
+_AGAIN_S = 0.02
+# the first stop ends the learning, a second one after this time the proof that follows
+_TWICE_S = 2.0
+STOPPING = threading.Event()
 CLOUD = 1200  # reports of a cloud, the same check-ins each time
 
 Tell = Callable[[dict[str, Any]], None]
@@ -39,9 +43,9 @@ def main() -> None:
         said.flush()
 
     inbox: queue.Queue[dict[str, Any]] = queue.Queue()
-    stopping = threading.Event()
+    sys.unraisablehook = not_lost
     try:
-        threading.Thread(target=_listen, args=(inbox, stopping), daemon=True).start()
+        threading.Thread(target=_listen, args=(inbox,), daemon=True).start()
         _run(inbox.get(), tell, inbox)
     except KeyboardInterrupt:
         tell({"kind": "stopped", "error": _STOPPED})
@@ -53,7 +57,7 @@ def main() -> None:
 
         if isinstance(error, ImportError):
             error = missing_extra(error) or error
-        if stopping.is_set():  # an import that is interrupted may say anything
+        if STOPPING.is_set():  # an import that is interrupted may say anything
             tell({"kind": "stopped", "error": _STOPPED})
         elif isinstance(error, (SfumatoError, OSError)):
             tell({"kind": "failed", "error": in_page(error)})
@@ -69,15 +73,26 @@ def main() -> None:
             )
 
 
-def _listen(inbox: "queue.Queue[dict[str, Any]]", stopping: threading.Event) -> None:
+def _listen(inbox: "queue.Queue[dict[str, Any]]") -> None:
+    stopped_at: list[float] = []
     for line in sys.stdin:
-        message = json.loads(line)
+        message, now = json.loads(line), time.monotonic()
         if message["kind"] != "stop":
             inbox.put(message)
-        elif not stopping.is_set():
-            stopping.set()
+        elif not stopped_at or (len(stopped_at) == 1 and now > stopped_at[0] + _TWICE_S):
+            stopped_at.append(now)
+            STOPPING.set()
             _thread.interrupt_main()
     os._exit(3)  # the server is gone
+
+
+def not_lost(unraisable: "sys.UnraisableHookArgs") -> None:
+    """A stop that comes while a finaliser or a callback is at work has its exception raised there,
+    where Python drops it: it is sent again, a moment later."""
+    if issubclass(unraisable.exc_type, KeyboardInterrupt):
+        again = threading.Timer(_AGAIN_S, _thread.interrupt_main)
+        again.daemon = True
+        again.start()
 
 
 def _run(task: dict[str, Any], tell: Tell, inbox: "queue.Queue[dict[str, Any]]") -> None:
@@ -116,6 +131,8 @@ def solve_task(task: dict[str, Any], tell: Tell) -> None:
 
     def on_round(record: dict[str, Any]) -> None:
         nonlocal shown
+        if STOPPING.is_set():  # the stop itself was lost in somebody's code
+            raise KeyboardInterrupt
         if "round" not in record:  # the exact solver's progress is text
             return
         mechanism = record.get("mechanism")

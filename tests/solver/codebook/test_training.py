@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from sfumato.data.joint import Joint
+from sfumato.data.synthetic import four_corners
 from sfumato.measure.exact import bayes_error, mutual_information
-from sfumato.solver.codebook.learn import leakage
-from sfumato.solver.codebook.training import PARTS, until
+from sfumato.solver import Codebook, Problem
+from sfumato.solver.codebook.learn import astray, leakage
+from sfumato.solver.codebook.training import PARTS, CodebookTraining, until
 from sfumato.solver.deadline import Deadline
 from sfumato.solver.learner import Clock
 
@@ -50,3 +52,28 @@ def test_the_smoothed_leakage_tends_to_the_measured_one(seed: int) -> None:
     assert -1e-6 <= sharp - (1 - bayes_error(Joint(table))) <= 2e-4
     nats = float(leakage(table, gains, 1e4, 1.0))
     assert nats == pytest.approx(mutual_information(Joint(table)) * np.log(2), abs=1e-5)
+
+
+def _training(**settings: Any) -> CodebookTraining:
+    problem = Problem(four_corners(seed=0).train.take(np.arange(0, 1920, 24)), max_loss=100)
+    codebook = Codebook(places=8, **settings)
+    return CodebookTraining(codebook, problem, 0, capacity=codebook.capacity(problem))
+
+
+def test_arrays_of_other_sizes_have_one_shape_and_the_same_law() -> None:
+    given, rounded = (_training(made_for=whom).data for whom in ("these", "new"))
+    count = len(given.truths)
+    assert count % 64 and len(rounded.truths) == 128
+    np.testing.assert_array_equal(rounded.table[:, :count], given.table)
+    assert not np.any(rounded.table[:, count:]) and not np.any(rounded.charges[:, count:])
+    assert np.all(rounded.height[:, count - 1 :] >= 1 - 1e-6)  # no truth of no weight is redrawn
+
+
+def test_truths_that_are_sent_far_away_are_charged_what_exceeds_two_budgets() -> None:
+    training = _training()
+    weights, data = training.first().weights, training.data
+    truths = np.zeros((3, 2), np.float32)
+    sent = weights._replace(places=np.tile([[5 * float(data.reach), 0.0]], (8, 1)))
+    assert float(astray(sent, data, truths)) == pytest.approx(5 - 2, rel=1e-4)
+    near = weights._replace(places=np.tile([[float(data.reach), 0.0]], (8, 1)))
+    assert float(astray(near, data, truths)) == 0

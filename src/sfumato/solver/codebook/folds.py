@@ -18,15 +18,16 @@ from scipy import stats
 from sfumato.data.grid import Grid
 from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError, arg
-from sfumato.measure.estimate import Estimate
+from sfumato.measure.estimate import Estimate, wilson
 from sfumato.measure.judge import judge_law
 from sfumato.measure.outlook import Outlook
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.laplace import PlanarLaplace
+from sfumato.mechanism.loss import Loss
 from sfumato.solver.baselines import Coin, Laplace, first_epsilon
 from sfumato.solver.codebook.calibrate import Candidate, within_budgets
-from sfumato.solver.codebook.learn import State, TrainingData, learn_folds
-from sfumato.solver.codebook.settings import Capacity, CodebookSettings
+from sfumato.solver.codebook.learn import State, TrainingData, learn_folds, padded
+from sfumato.solver.codebook.settings import THESE, Capacity, CodebookSettings
 from sfumato.solver.codebook.training import CodebookTraining, until
 from sfumato.solver.learner import Clock, History, Round
 from sfumato.solver.outcome import Conditions, Ended
@@ -50,11 +51,15 @@ def fold_of_each(samples: Samples, folds: int, *, seed: int) -> np.ndarray:
     counts = samples.counts
     if len(samples) < folds or (counts[counts > 0] < 2).any():
         few = [name for name, count in zip(samples.secrets, counts, strict=True) if count == 1]
-        found = f"user {few[0]} has one" if few else f"{samples.name} has {len(samples)}"
+        found = (
+            f"user {few[0]} has one check-in"
+            if few
+            else f"{samples.name} has {len(samples)} of them"
+        )
         raise ProblemError(
             f"{found}; a budget for check-ins to come needs two check-ins of every user and"
             f" {folds} in all: leave such users out with {arg('top_users')}, or solve for these"
-            f" check-ins alone with {arg('made_for')}"
+            f" check-ins alone with {arg('made_for')} {THESE}"
         )
     random = np.random.default_rng((seed, 4))
     fold = np.empty(len(samples), dtype=int)
@@ -147,7 +152,13 @@ class FoldsTraining:
         parts = [fold.training.data for fold in self.folds]
         truths = max(len(part.truths) for part in parts)
         gaps = min(len(part.gaps) for part in parts)
-        return _stacked([_padded(part, truths, gaps) for part in parts])
+        quantiles = jnp.asarray((np.arange(gaps) + 0.5) / gaps, jnp.float32)
+        return _stacked(
+            [
+                padded(part, truths)._replace(gaps=jnp.quantile(part.gaps, quantiles))
+                for part in parts
+            ]
+        )
 
     def fitted(self, state: State, *, confidence: float | None) -> "CrossFitted":
         """The budgets on training data that keep those asked for on check-ins to come."""
@@ -172,18 +183,19 @@ class FoldsTraining:
         return np.array([*average, *([] if users is None else users)], dtype=float)
 
     def _spent(self, nets: Sequence[Candidate], confidence: float | None) -> np.ndarray:
-        """What each budget is charged on the check-ins of the folds: the mean, or with a
-        confidence Student's upper limit for it."""
-        costs = []
-        for net, fold in zip(nets, self.folds, strict=True):
-            rows = net.mechanism.rows(fold.held.truth)
-            costs.append(rows.losses(fold.held.truth, self.problem.loss))
-        cost = np.concatenate(costs)
-        secret = np.concatenate([fold.held.secret for fold in self.folds])
-        groups = [] if self.problem.max_loss is None else [cost]
+        """What each budget is charged on check-ins to come, by the check-ins of the folds."""
+        loss, mechanisms = self.problem.loss, [net.mechanism for net in nets]
+        held = [fold.held for fold in self.folds]
+        known = [fold.training.samples for fold in self.folds]
+        cost, kept = (costs(mechanisms, parts, loss) for parts in (held, known))
+        user, user_kept = (_secrets(parts) for parts in (held, known))
+        spent = [] if self.problem.max_loss is None else [charged(cost, kept, confidence)]
         if self.problem.user_max_loss is not None:
-            groups += [cost[secret == user] for user in range(len(self.problem.samples.secrets))]
-        return np.array([_upper(group, confidence) for group in groups])
+            spent += [
+                charged(cost[user == number], kept[user_kept == number], confidence)
+                for number in range(len(self.problem.samples.secrets))
+            ]
+        return np.array(spent)
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,7 +240,7 @@ class CrossFitted:
         if problem.max_loss is None or len(self.scale) > 1 or problem.max_distance is not None:
             return []
         noise = PlanarLaplace(first_epsilon(problem))
-        spent = _upper(np.concatenate(self._costs(self._coins(1.0))), confidence)
+        spent = charged(*self._costs(self._coins(1.0)), confidence)
         scale = min(1.0, problem.max_loss / spent)
         return [
             Baseline(
@@ -244,18 +256,15 @@ class CrossFitted:
         problems = [scaled(fold.training.problem, np.array([scale])) for fold in self.folds]
         return tuple(Coin().solve(problem, Conditions()).mechanism for problem in problems)
 
-    def _costs(self, mechanisms: Sequence[Mechanism]) -> list[np.ndarray]:
-        """The expected loss of each check-in under the mechanism that did not see it; noise costs
-        the same everywhere."""
-        costs = []
-        for mechanism, fold in zip(mechanisms, self.folds, strict=True):
-            rows = mechanism.rows(fold.held.truth)
-            costs.append(
-                np.full(len(fold.held), self.problem.max_loss)
-                if rows is None
-                else rows.losses(fold.held.truth, self.problem.loss)
-            )
-        return costs
+    def _costs(self, mechanisms: Sequence[Mechanism]) -> tuple[np.ndarray, np.ndarray]:
+        """The expected loss of each check-in under the mechanism that did not see it, and under
+        those that did; noise costs the same everywhere."""
+        held, known = self._held, [fold.training.samples for fold in self.folds]
+        if any(mechanism.rows(held[0].truth[:1]) is None for mechanism in mechanisms):
+            flat = np.full(sum(len(part) for part in held), self.problem.max_loss, dtype=float)
+            return flat, flat
+        loss = self.problem.loss
+        return costs(mechanisms, held, loss), costs(mechanisms, known, loss)
 
     def leakage(self, made: OnFolds) -> np.ndarray | None:
         """The objective on each fold; None where a law is too large to be computed."""
@@ -281,16 +290,16 @@ class CrossFitted:
         of the guesses learned on the other folds.
         """
         loss = self.problem.loss
-        judged, leaks, costs = [], [], self._costs(made.mechanisms)
+        judged, leaks = [], []
+        cost, kept = self._costs(made.mechanisms)
         for mechanism, fold in zip(made.mechanisms, self.folds, strict=True):
             held = mechanism.law(fold.held.joint(), loss=loss, grid=made.grid)
             known = mechanism.law(fold.training.problem.joint, loss=loss, grid=made.grid)
             assert held is not None and known is not None
             judged.append(judge_law(held, fitted_on=known))
             leaks.append(self.problem.leakage(held.joint))
-        cost = np.concatenate(costs)
         weights = self.weights
-        tail = float(stats.t.ppf((1 + confidence) / 2, len(costs) - 1))
+        tail = float(stats.t.ppf((1 + confidence) / 2, len(judged) - 1))
 
         def mean(values: list[float]) -> tuple[float, float]:
             """And how far off it may be, by the spread over the folds."""
@@ -299,7 +308,7 @@ class CrossFitted:
 
         error, off = mean([one.bayes_error.value for one in judged])
         guessed, guessed_off = mean([one.learnt_error.value for one in judged if one.learnt_error])
-        metres, half = float(cost.mean()), _half_width(cost, confidence)
+        metres, half = charged(cost, kept, None), _half_width(cost, confidence)
         return Outlook(
             loss=Estimate(metres, metres - half, metres + half, "estimate"),
             bayes_error=Estimate(
@@ -310,12 +319,24 @@ class CrossFitted:
                 errs="low with few check-ins",
             ),
             information_bits=_around(*mean([one.information_bits.value for one in judged])),
-            exposed=_around(*mean([one.exposed.value for one in judged])),
+            exposed=self._exposed(*mean([one.exposed.value for one in judged])),
             leakage=float(weights @ leaks),
             checkins=len(cost),
-            folds=len(costs),
+            folds=len(judged),
             confidence=confidence,
         )
+
+    def _exposed(self, value: float, off: float) -> Estimate:
+        """The wider of two intervals: by the spread over the folds, and Wilson's with each place of
+        a user as one observation; few places are exposed, and a fold may have none of them."""
+        where = [np.column_stack([part.secret, part.truth]) for part in self._held]
+        low, high = wilson(value, len(np.unique(np.vstack(where), axis=0)))
+        spread = _around(value, off)
+        return replace(spread, low=min(low, spread.low), high=max(high, spread.high))
+
+    @property
+    def _held(self) -> list[Samples]:
+        return [fold.held for fold in self.folds]
 
 
 def scaled(problem: Problem, scale: np.ndarray) -> Problem:
@@ -348,18 +369,48 @@ def _around(value: float, off: float) -> Estimate:
     )
 
 
-def _upper(cost: np.ndarray, confidence: float | None) -> float:
+def costs(mechanisms: Sequence[Mechanism], parts: Sequence[Samples], loss: Loss) -> np.ndarray:
+    """The expected loss of each check-in of each part under the part's own mechanism."""
+    found = []
+    for mechanism, part in zip(mechanisms, parts, strict=True):
+        rows = mechanism.rows(part.truth)
+        assert rows is not None
+        found.append(rows.losses(part.truth, loss))
+    return np.concatenate(found)
+
+
+def _secrets(parts: Sequence[Samples]) -> np.ndarray:
+    return np.concatenate([part.secret for part in parts])
+
+
+def charged(cost: np.ndarray, kept: np.ndarray, confidence: float | None) -> float:
+    """What check-ins to come are taken to cost.
+
+    `cost` is that of the check-ins of the folds, each under a mechanism learned without it; `kept`
+    that of the check-ins the mechanisms were learned from.  In expectation it is the mean of `cost`
+    with Burman's (1989) correction: the mechanism that is released has all the data, so the excess
+    over `kept` is smaller by one part in the number of folds.  With a confidence it is Student's
+    limit for the mean of as many check-ins again, without the correction.
+
+    >>> charged(np.array([90.0, 130.0]), np.array([100.0, 100.0]), None)  # 110 - 10 / 4
+    107.5
+    """
     mean = float(cost.mean())
-    if confidence is None or len(cost) < 2:
+    if confidence is None:
+        return mean - (mean - float(kept.mean())) / FOLDS
+    if len(cost) < 2:
         return mean
+    return mean + _student(cost, confidence) * 2**0.5
+
+
+def _student(cost: np.ndarray, confidence: float) -> float:
+    """How far above its mean the limit lies."""
     spread = float(cost.std(ddof=1)) / len(cost) ** 0.5
-    return mean + float(stats.t.ppf(confidence, len(cost) - 1)) * spread
+    return float(stats.t.ppf(confidence, len(cost) - 1)) * spread
 
 
 def _half_width(cost: np.ndarray, confidence: float) -> float:
-    if len(cost) < 2:
-        return float("inf")
-    return _upper(cost, (1 + confidence) / 2) - float(cost.mean())
+    return _student(cost, (1 + confidence) / 2) if len(cost) > 1 else float("inf")
 
 
 def _stacked(trees: Sequence[Tree]) -> Tree:
@@ -371,16 +422,3 @@ def _unstacked(state: State) -> list[State]:
     leaves, tree = jax.tree.flatten(jax.device_get(state))
     parts = ([jnp.asarray(leaf[row]) for leaf in leaves] for row in range(FOLDS))
     return [jax.tree.unflatten(tree, part) for part in parts]
-
-
-def _padded(data: TrainingData, truths: int, gaps: int) -> TrainingData:
-    more = truths - len(data.truths)
-    columns = ((0, 0), (0, more))
-    quantiles = (np.arange(gaps) + 0.5) / gaps
-    return data._replace(
-        truths=jnp.concatenate([data.truths, jnp.repeat(data.truths[-1:], more, axis=0)]),
-        table=jnp.pad(data.table, columns),
-        height=jnp.pad(data.height, columns, constant_values=1.0),
-        charges=jnp.pad(data.charges, columns),
-        gaps=jnp.quantile(data.gaps, jnp.asarray(quantiles, jnp.float32)),
-    )

@@ -19,6 +19,9 @@ _INFORMATION_UNTIL, _SHARP_BY = 0.15, 0.7  # shares of the learning
 _PLACES_UNTIL = 0.5
 _LIMIT_PENALTY = 3.0
 _DISTILLATION = 1.0  # weight of the divergence from the teacher's law
+_STRAY_PENALTY = 0.3
+_STRAY_REACH = 2.0  # budgets from a check-in
+_STRAY_LOSS = 2.0  # budgets: what a truth around the data may cost
 _LEAST = 1e-10  # below it a report counts as never sent: its posterior would have no finite slope
 _ADAM = mixing_dtypes(optax.chain(optax.clip_by_global_norm(_CLIP), optax.scale_by_adam()))
 
@@ -44,7 +47,8 @@ class TrainingData(NamedTuple):
     along the truths of each secret, scaled to 1; `gaps`, how far check-ins lie from each other, in
     units; for each budget what it charges truths and users for a unit of loss, and its limit; `cap`
     (infinite where there is none); `gains` (actions, secrets), the identity for the Bayes error;
-    `unit_m`, a unit in metres; `teacher_law` P(place | truth), to be imitated, or None."""
+    `unit_m`, a unit in metres; `reach`, the budget as a distance in units; `teacher_law` P(place |
+    truth), to be imitated, or None."""
 
     truths: Any
     table: Any
@@ -57,7 +61,20 @@ class TrainingData(NamedTuple):
     gains: Any
     waves: Any
     unit_m: Any
+    reach: Any
     teacher_law: Any = None
+
+
+def padded(data: TrainingData, truths: int) -> TrainingData:
+    """The data with truths of no weight at the end: arrays of one shape are compiled once."""
+    more = truths - len(data.truths)
+    columns = ((0, 0), (0, more))
+    return data._replace(
+        truths=jnp.concatenate([data.truths, jnp.repeat(data.truths[-1:], more, axis=0)]),
+        table=jnp.pad(data.table, columns),
+        height=jnp.pad(data.height, columns, constant_values=1.0),
+        charges=jnp.pad(data.charges, columns),
+    )
 
 
 class StaticConfig(NamedTuple):
@@ -76,6 +93,7 @@ class StaticConfig(NamedTuple):
     max_exposed: float | None
     geo_epsilon: float | None
     linked: int | None = None  # reports seen together; 0 for endless ones; None for one
+    strays: int = 0  # truths around the data whose expected loss is watched in a step
 
 
 def first_state(net: Net, places: Any, slope: float, budgets: int) -> State:
@@ -214,16 +232,31 @@ def _drawn(data: TrainingData, key: Any, config: StaticConfig) -> dict:
     shape = (users, config.redraws * config.per_user)
     picked = jax.vmap(jnp.searchsorted)(data.height, jax.random.uniform(pick_key, shape))
     far = data.gaps[jax.random.randint(far_key, shape, 0, len(data.gaps))]
-    way = 2 * jnp.pi * jax.random.uniform(way_key, shape)
-    moved = data.truths[jnp.minimum(picked, count - 1)] + jnp.stack(
-        [far * jnp.cos(way), far * jnp.sin(way)], axis=-1
+    moved = data.truths[jnp.minimum(picked, count - 1)] + _way(
+        far, jax.random.uniform(way_key, shape)
     )
     return {
         "rows": rows,
         "weight": weight,
         "moved": moved,
         "other": jax.random.permutation(other_key, len(rows)),
+        "strays": _around(data, jax.random.fold_in(key, 1), config.strays),
     }
+
+
+def _around(data: TrainingData, key: Any, count: int) -> Annotated[Any, "strays 2"]:
+    """Truths up to two budgets from check-ins, in any direction."""
+    pick_key, far_key, way_key = jax.random.split(key, 3)
+    mass = data.table.sum(axis=0)
+    near = data.truths[jax.random.choice(pick_key, len(mass), (count,), p=mass)]
+    far = _STRAY_REACH * data.reach * jax.random.uniform(far_key, (count,))
+    return near + _way(far, jax.random.uniform(way_key, (count,)))
+
+
+def _way(far: Any, turn: Any) -> Any:
+    """Steps of the given lengths, in directions given as parts of a turn."""
+    angle = 2 * jnp.pi * turn
+    return jnp.stack([far * jnp.cos(angle), far * jnp.sin(angle)], axis=-1)
 
 
 def _cost(
@@ -261,9 +294,18 @@ def _cost(
         + held
         + _LIMIT_PENALTY * _beyond_limits(joint, logs, truths, draw["other"], unit_m, config)
     )
+    if config.strays:
+        cost += _STRAY_PENALTY * astray(weights, data, draw["strays"])
     if data.teacher_law is not None:
         cost += _DISTILLATION * _divergence(data.teacher_law[draw["rows"]], logs, table.sum(axis=0))
     return cost, {"payoff": leaked, "over": over}
+
+
+def astray(weights: Weights, data: TrainingData, strays: Any) -> Any:
+    """By how many budgets truths around the data cost more than they may, on average."""
+    logs, distance = log_chances(weights, data.waves, strays, data.cap)
+    cost = (jnp.exp(logs) * distance).sum(axis=1) / data.reach
+    return jnp.maximum(cost - _STRAY_LOSS, 0.0).mean()
 
 
 def _divergence(teacher: Any, logs: Any, weight: Any) -> Any:

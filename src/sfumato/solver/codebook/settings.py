@@ -42,8 +42,8 @@ class CodebookSettings:
     )
     confidence: float | None = setting(
         None,
-        "Keep the budgets on check-ins to come with this confidence, such as 0.95; unless set they"
-        " are kept in expectation.",
+        "Keep the budgets with this confidence, such as 0.95, on as many check-ins to come as the"
+        " data has; unless set they are kept in expectation.",
         option="P",
     )
     places: int | None = setting(

@@ -23,6 +23,7 @@ from sfumato.solver.codebook.learn import (
     TrainingData,
     first_state,
     learn,
+    padded,
 )
 from sfumato.solver.codebook.settings import THESE, Capacity, CodebookSettings, few
 from sfumato.solver.deadline import Deadline
@@ -32,10 +33,12 @@ from sfumato.solver.outcome import Distillation, Ended
 from sfumato.solver.problem import Problem
 
 PARTS = 20  # of the learning: a line of history and a checkpoint after each
+_TRUTHS_AT_ONCE = 64
 _WORK = 2**18  # truths times places that a step looks at, and as many redrawn ones
 _FEWEST_ROWS, _ROWS_OF_THESE = 256, 2048
 _REDRAWN, _REDRAWN_OF_FEW = 1 / 5, 1 / 16  # share of a user's check-ins in a redraw
 _FEWEST, _MOST = 4, 64
+_STRAYS = 64
 _UNCOMPILED = 0.2  # guess of the first part's time that was not compiling
 _FAR = 2.0  # budgets: a truth with no place within it is reported as a square of that side
 _LAST_LAYER = 0.3  # of Glorot's width: begin near the same chances for all
@@ -190,13 +193,24 @@ class CodebookTraining:
             ),
             waves=random.normal(size=(2, self.settings.waves)) * pace,
             unit_m=self.unit_m,
+            reach=problem.scale_m / self.unit_m,
         )
-        return jax.tree.map(lambda array: jnp.asarray(array, jnp.float32), arrays)
+        data = jax.tree.map(lambda array: jnp.asarray(array, jnp.float32), arrays)
+        return padded(data, self._truths)
+
+    @property
+    def _truths(self) -> int:
+        """How many truths the arrays have: for check-ins to come rounded up, with truths of no
+        weight, so that the nets of several data sets are compiled once."""
+        count = len(self.problem.places)
+        known = self.settings.made_for == THESE
+        return count if known else -(-count // _TRUTHS_AT_ONCE) * _TRUTHS_AT_ONCE
 
     @cached_property
     def config(self) -> StaticConfig:
         """What is fixed for the compiler."""
         settings, problem = self.settings, self.problem
+        distance = traits_of(problem.loss).is_distance
         most = int(self.samples.counts.max())
         share = _REDRAWN_OF_FEW if few(self.samples) else _REDRAWN
         rows = max(_FEWEST_ROWS, _WORK // self.capacity.places)
@@ -211,26 +225,27 @@ class CodebookTraining:
         else:
             redraws = max(redraws, min(_MOST // per_user, 12, each // per_user))
         return StaticConfig(
-            loss=None if traits_of(problem.loss).is_distance else problem.loss,
+            loss=None if distance else problem.loss,
             unit_m=self.unit_m if settings.made_for == THESE else None,
             information=problem.objective.scores == "information",
             resampled=self.capacity.resampled_share,
             blend=settings.blend,
             redraws=redraws,
             per_user=per_user,
-            rows=min(rows, len(problem.places)),
+            rows=rows if rows < len(problem.places) else self._truths,
             rate=settings.rate,
             max_posterior=settings.max_posterior,
             max_exposed=settings.max_exposed,
             geo_epsilon=settings.geo_epsilon,
             linked=_linked(problem),
+            strays=0 if settings.made_for == THESE or not distance else _STRAYS,
         )
 
     def first(self) -> State:
         """Half of the places at truths, half anywhere between three of them; a net that prefers
         nothing much."""
         random = np.random.default_rng((self.seed, 3))
-        truths = np.asarray(self.data.truths, float)
+        truths = np.asarray(self.data.truths, float)[: len(self.problem.places)]
         mass = self.problem.joint.place_probability
         count = self.capacity.places
         drawn = truths[random.choice(len(truths), size=(count - count // 2, 3), p=mass)]

@@ -2,7 +2,7 @@
 
 import { ask, discard, enter, fetchPoints, listen, takeUp, unpack } from "./api.js";
 import { html, render, useEffect, useRef, useState } from "./html.js";
-import { ThemeButton, nameOf } from "./parts.js";
+import { Glossary, ThemeButton, nameOf } from "./parts.js";
 import { DataPanel } from "./panel-data.js";
 import { SolvePanel } from "./panel-solve.js";
 import { ComparePanel } from "./panel-compare.js";
@@ -117,6 +117,7 @@ function App() {
     ${(state.entered?.left ?? []).map((left) => html`<div class="left" key=${left.session}>A page that was closed holds ${left.runs} run(s) on ${left.data}, in ${left.folder}. <button type="button" onClick=${() => takeUp(left.session)}>Take up again</button> <button type="button" onClick=${() => actions.discard(left)}>Discard</button></div>`)}
     <div class="said" role="status" aria-live="polite">${state.said}</div>
     <main><div id="panel" role="tabpanel" aria-labelledby="tab-${state.panel}"><${Panel} state=${state} actions=${actions} /></div></main>
+    <${Glossary} terms=${state.entered?.terms} />
     <footer>Everything stays on this machine. ${state.entered?.tiles ? "Street tiles are fetched from the address that you gave: its owner sees where you look." : ""}</footer>`;
 }
 

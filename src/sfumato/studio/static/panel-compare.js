@@ -3,7 +3,7 @@
 import { ask, unpack } from "./api.js";
 import { fanOut, stepOf } from "./fan.js";
 import { html, useEffect, useMemo, useRef, useState } from "./html.js";
-import { Bars, Chart2D, Legend, metres, nameOf, percent } from "./parts.js";
+import { Bars, Chart2D, Head, Legend, metres, nameOf, percent } from "./parts.js";
 
 const BASELINES = ["laplace", "coin", "exact"];
 
@@ -58,7 +58,7 @@ export function ComparePanel({ state, actions }) {
       <div class="maps">${kept.map((run, at) => html`<${RunMap} key=${run.id} run=${run} at=${at} state=${state} rows=${rows} sample=${sample} setSample=${setSample} pick=${pick} drop=${() => actions.keep(run.id, false)} cloud=${rows ? comparison.clouds[at] : null} />`)}</div>
       <${Legend} users=${data.users} />
       <p class="busy" role="status">${state.comparing ? "Comparing on the same data …" : ""}</p>
-      ${rows && html`<${Figures} rows=${rows} runs=${kept} on=${comparison.comparison.on} />`}`}
+      ${rows && html`<${Figures} rows=${rows} runs=${kept} on=${comparison.comparison.on} terms=${state.entered?.terms} />`}`}
   </section>`;
 }
 
@@ -88,7 +88,20 @@ function RunMap({ run, state, sample, setSample, pick, drop, cloud }) {
   </article>`;
 }
 
-function Figures({ rows, runs, on }) {
+// each column of the table: what its head means, and the head
+const HEADS = [
+  ["to-come", "to come: loss, m"],
+  ["to-come", "to come: Bayes error ↑"],
+  ["loss", "loss, m"],
+  ["error", "Bayes error ↑"],
+  ["information", "information, bits ↓"],
+  ["exposed", "exposed ↓"],
+  ["worst", "worst report ↓"],
+  ["learnt", "learnt error ↑"],
+  ["gap", "gap ↓"],
+];
+
+function Figures({ rows, runs, on, terms }) {
   const about = (estimate, digits) => `${estimate.kind === "estimate" ? "≈" : ""}${estimate.value.toFixed(digits)}`;
   const over = (row) => row.over_by > 0;
   const overToCome = (row) => row.max_loss !== null && row.to_come.loss.low > row.max_loss * (1 + 1e-9);
@@ -97,7 +110,7 @@ function Figures({ rows, runs, on }) {
   const gap = (row) => row.proved_on_training_data?.gap;
   return html`<div class="scroll"><table id="figures">
     <caption>On ${on.name}: ${on.rows.toLocaleString("en")} check-ins of ${on.users.length} users. ↑ higher is more private, ↓ lower is. ≈ estimated from samples, otherwise computed. <span class="nowrap">! over its budget on this data.</span>${toCome && " To come: with 95% intervals, cross-fitted on training data or, marked h, measured on held-out check-ins."}</caption>
-    <thead><tr><th scope="col">mechanism</th>${toCome && html`<th scope="col">to come: loss, m</th><th scope="col">to come: Bayes error ↑</th>`}<th scope="col">loss, m</th><th scope="col">Bayes error ↑</th><th scope="col">information, bits ↓</th><th scope="col">exposed ↓</th><th scope="col">worst report ↓</th><th scope="col">learnt error ↑</th><th scope="col">gap ↓</th></tr></thead>
+    <thead><tr><th scope="col">mechanism</th>${HEADS.filter(([term]) => toCome || term !== "to-come").map(([term, words]) => html`<${Head} key=${words} terms=${terms} term=${term}>${words}<//>`)}</tr></thead>
     <tbody>${rows.map((row, at) => html`<tr key=${runs[at].id}><th scope="row">${nameOf(runs[at])}</th>
       ${toCome && (row.to_come ? html`<td class=${overToCome(row) ? "over" : ""}>${within(row.to_come.loss, 1)}${overToCome(row) ? " !" : ""}${row.to_come.folds ? "" : " h"}</td><td>${within(row.to_come.bayes_error, 3)}</td>` : html`<td>–</td><td>–</td>`)}
       <td class=${over(row) ? "over" : ""}>${about(row.loss, 1)}${over(row) ? " !" : ""}</td><td>${about(row.bayes_error, 3)}</td><td>${about(row.information_bits, 3)}</td>

@@ -6,6 +6,7 @@ import { Chart2D, Legend, NumberField, Swatch, numberIn } from "./parts.js";
 import { plane } from "./plane.js";
 
 const EMPTY = { lat: "", lon: "", side: "", top: "", train: "", test: "", secretColumn: "", latColumn: "", lonColumn: "" };
+const [SHOWN, MANY, FEW] = [100, 30, 6]; // users listed at a time; so many that fewer are proposed; how many
 
 export function DataPanel({ state, actions }) {
   const { data, points, entered } = state;
@@ -15,6 +16,8 @@ export function DataPanel({ state, actions }) {
   const [drawing, setDrawing] = useState(false);
   const [view, setView] = useState(null);
   const [off, setOff] = useState(state.usersOff ?? new Set());
+  const [wanted, setWanted] = useState("");
+  const listed = (data?.everybody ?? []).filter((user) => user.name.toLowerCase().includes(wanted.toLowerCase()));
   const set = (part) => {
     const next = { ...form, ...part };
     setForm(next);
@@ -119,13 +122,19 @@ export function DataPanel({ state, actions }) {
           ${data && !data.plane && html`<small>This data is in plane metres; a region needs latitudes and longitudes.</small>`}
         </fieldset>
         ${data && html`<fieldset><legend>Users</legend>
+          ${data.users.length > MANY && html`<p class="quiet">These are many users: proofs and learning take minutes to hours, and each hides among the others only where they meet. <button type="button" onClick=${() => choose(form.source, set({ top: String(FEW) }))}>Keep the ${FEW} most frequent</button></p>`}
+          ${data.everybody.length > SHOWN && html`<div class="row"><input id="find-user" type="search" aria-label="Find a user" placeholder="Find a user" value=${wanted} onInput=${(event) => setWanted(event.target.value)} /></div>`}
           <div class="users">
-            ${data.everybody.map((user) => {
+            ${listed.slice(0, SHOWN).map((user) => {
               const at = data.users.findIndex((one) => one.name === user.name);
               return html`<label key=${user.name}><input type="checkbox" checked=${!off.has(user.name)} onChange=${(event) => { const next = new Set(off); if (event.target.checked) next.delete(user.name); else next.add(user.name); turn(next); }} />${at >= 0 && html`<${Swatch} user=${at} />`}${user.name} <small>${user.count}</small></label>`;
             })}
           </div>
-          ${data.everybody_count > data.everybody.length && html`<small>The ${data.everybody.length} most frequent of ${data.everybody_count} users.</small>`}
+          ${listed.length > SHOWN && html`<small>The ${SHOWN} most frequent of ${listed.length.toLocaleString("en")} users${wanted ? " with that in their name" : ""}.</small>`}
+          <div class="row">
+            <button type="button" onClick=${() => turn(new Set([...off].filter((name) => !listed.some((user) => user.name === name))))}>Tick ${wanted ? "those found" : "all"}</button>
+            <button type="button" onClick=${() => turn(new Set([...off, ...listed.map((user) => user.name)]))}>Untick ${wanted ? "those found" : "all"}</button>
+          </div>
           <div class="row three">
             <${NumberField} id="top" label="Most frequent" value=${form.top} placeholder="all" onChange=${(top) => set({ top })} />
             <${NumberField} id="train" label="Learn, each" value=${form.train} placeholder="all" onChange=${(train) => set({ train })} />

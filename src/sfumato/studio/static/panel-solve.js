@@ -57,7 +57,7 @@ export function SolvePanel({ state, actions }) {
   const start = () => actions.solve({ solver: form.solver, objective: several ? "bayes" : form.objective, reports: form.reports, max_loss: metresNow, cell_m: cellM, seed: numberIn(form.seed), time_limit: numberIn(form.time_limit) });
   const stop = () => {
     actions.attempt(() => ask("stop"));
-    actions.update({ said: "Stopping …" });
+    actions.update({ said: "Stopping … To skip the proof that follows, press Stop again." });
   };
   const resume = async () => {
     const run = await actions.attempt(() => ask("resume", { run: live.run.id, time_limit: numberIn(form.time_limit) }));

@@ -75,6 +75,18 @@ export function metres(value) {
   return `${Math.abs(value) >= 100 ? value.toFixed(0) : Math.abs(value) >= 0.1 ? value.toFixed(1) : value.toPrecision(2)} m`;
 }
 
+/** What each figure means, to be unfolded; `terms` by key: a name and a sentence. */
+export function Glossary({ terms }) {
+  return terms && html`<details class="glossary"><summary>What do the figures mean?</summary>
+    <dl>${Object.entries(terms).map(([key, [name, says]]) => html`<div key=${key}><dt>${name}</dt><dd>${says}</dd></div>`)}</dl>
+  </details>`;
+}
+
+/** The head of a column, with what it means for a pointer that rests on it. */
+export function Head({ terms, term, children }) {
+  return html`<th scope="col" title=${terms?.[term]?.[1]}>${children}</th>`;
+}
+
 /** A labelled field; `children` is the control. */
 export function Field({ id, label, note, children }) {
   return html`<div class="field"><label for=${id}>${label}</label>${children}${note && html`<small id="${id}-note">${note}</small>`}</div>`;

@@ -1,0 +1,81 @@
+"""sfumato assess"""
+
+import json
+from pathlib import Path
+
+import click
+
+from sfumato.cli.options import SEEDS, as_json, print_json, working
+
+_EXAMPLE = "\b\nExample: sfumato assess runs/coin --out assessment.html"
+_ENDINGS = (".html", ".md", ".json")
+
+
+@click.command("assess", epilog=_EXAMPLE)
+@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    required=True,
+    help="Where to write it: a file that ends in .html, .md or .json.",
+)
+@click.option("--data", metavar="DATA", help="Assess on all of this data instead of the run's own.")
+@click.option(
+    "--sensitive",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A table of sensitive places, one latitude and longitude per row.",
+)
+@click.option(
+    "--sensitive-m",
+    type=float,
+    default=100.0,
+    show_default=True,
+    metavar="METRES",
+    help="Within which a true place counts as at a sensitive one.",
+)
+@click.option("--seed", type=SEEDS, default=0, metavar="N", help="Seed of sampled reports.")
+@as_json
+def command(
+    run: Path,
+    out: Path,
+    data: str | None,
+    sensitive: Path | None,
+    sensitive_m: float,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Assess a run for those who sign: two pages without a location of the data.
+
+    The headings are those of Opinion 05/2014 (singling out, linkability, inference), ISO/IEC 27559
+    and the ICO's motivated intruder.  Each row has the adversary in words, a figure, the same for a
+    blind guess and for the truth, and the proven best.  It gives no verdict; review date and
+    custody of the key are left for you to fill in.
+    """
+    from sfumato.files import write_text
+    from sfumato.study.assess import assess
+
+    if out.suffix.lower() not in _ENDINGS:
+        raise click.UsageError(f"--out must end in {', '.join(_ENDINGS)}; got {out.name}")
+    with working(f"assessing {run}") as tell:
+        found = assess(
+            run,
+            data=data,
+            sensitive=sensitive,
+            sensitive_m=sensitive_m,
+            seed=seed,
+            progress=tell,
+        )
+    if out.suffix.lower() == ".json":
+        text = json.dumps(found.as_dict(), indent=2) + "\n"
+    else:
+        from sfumato.render.assessment import assessment_html, assessment_markdown
+
+        html = out.suffix.lower() == ".html"
+        text = assessment_html(found) if html else assessment_markdown(found)
+    write_text(out, text)
+    if as_json:
+        print_json(found.as_dict())
+    else:
+        click.echo(f"{out}: {len(found.risks)} adversaries")

@@ -1,0 +1,262 @@
+"""An assessment of a run for those who sign: figures by adversary, without a place and without a
+user."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.data.read import numbers, read_table
+from sfumato.data.samples import Samples
+from sfumato.errors import DataError, ProblemError, arg
+from sfumato.files import plain
+from sfumato.measure.estimate import Estimate
+from sfumato.measure.exact import bayes_vulnerability, mutual_information
+from sfumato.measure.where import Where, where
+from sfumato.measure.worst import exposed as exposed_share
+from sfumato.measure.worst import worst_report
+from sfumato.study.certify import Gap, certify_run
+from sfumato.study.folder import CERTIFICATE, Run, load_run
+from sfumato.study.measure import TEST, Extras, Measured, data_of, measure
+from sfumato.version import __version__
+
+FORMAT = "sfumato assessment 1"
+SENSITIVE_M = 100.0  # within which a true place counts as at a sensitive one
+_COUNTS = (5, 20)
+
+
+@dataclass(frozen=True)
+class Risk:
+    """What one adversary gets: `name` says who (the words are in render), `unit` of the figures.
+
+    `figure` is None where it was not assessed; `blind` is the same for a guess without a report,
+    `truth` where the true place is reported, `best` what no mechanism within the budget goes below,
+    proved; each None where it is not known.  Shares are of right guesses, so lower is more private;
+    for metres higher is.
+    """
+
+    name: str
+    unit: str
+    figure: Estimate | None
+    blind: float | None = None
+    truth: float | None = None
+    best: float | None = None
+    count: int | None = None
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """What an officer files: who could find out what, how sure that is, and what was not looked at.
+
+    It holds no place of the data and no name of a user.
+    """
+
+    solver: str
+    mechanism_hash: str
+    data_hash: str
+    users: int
+    checkins: int
+    held_out: int
+    max_loss: float | None
+    loss: Estimate
+    loss_unit: str
+    cell_m: float | None
+    to_come: str | None
+    risks: tuple[Risk, ...]
+    places: int = 0
+    sensitive_places: int = 0
+    made: str = field(default_factory=lambda: datetime.now(UTC).date().isoformat())
+
+    def risk(self, name: str) -> Risk:
+        """The figures of one adversary."""
+        return next(one for one in self.risks if one.name == name)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"format": FORMAT, "sfumato": __version__, **plain(_fields(self))}
+
+
+def _fields(assessment: Assessment) -> dict[str, Any]:
+    told = {**vars(assessment), "loss": assessment.loss.as_dict()}
+    told["risks"] = [
+        {**vars(one), "figure": None if one.figure is None else one.figure.as_dict()}
+        for one in assessment.risks
+    ]
+    return told
+
+
+def assess(
+    folder: Path,
+    *,
+    data: str | None = None,
+    sensitive: Path | None = None,
+    sensitive_m: float = SENSITIVE_M,
+    seed: int = 0,
+    progress: Callable[[str], None] | None = None,
+) -> Assessment:
+    """Assess a run on its own data, its held-out check-ins where it has some, or on all of `data`.
+
+    `sensitive` is a table of places (latitude and longitude) that nobody is to be seen at, each
+    with all that lies within `sensitive_m` metres.
+
+    >>> import sfumato as sf
+    >>> from sfumato.data.write import write_split
+    >>> from tempfile import TemporaryDirectory
+    >>> samples = sf.four_corners(seed=0).test
+    >>> with TemporaryDirectory() as folder:
+    ...     write_split(sf.Split(samples), Path(folder, "data.csv"))
+    ...     sf.solve(sf.Problem(samples, max_loss=173), sf.Coin()).save(f"{folder}/run")
+    ...     found = assess(Path(folder, "run"), data=f"{folder}/data.csv")
+    >>> found.risk("one report").blind, found.risk("two tables joined").figure is None
+    (0.25, True)
+    """
+    if not 0 < sensitive_m < float("inf"):
+        raise ProblemError(f"{arg('sensitive_m')} must be above 0 metres; got {sensitive_m}")
+    run = load_run(folder)
+    first, test = data_of(run, source=data)
+    if not isinstance(first, Samples) or run.region is None:
+        raise ProblemError("an assessment is of places; this run is about categories")
+    marked = None if sensitive is None else _sensitive(sensitive, first)
+    extras = Extras(attacks=("cells",), reports_per_user=_COUNTS)
+    measured = measure(folder, data=data, seed=seed, extras=extras, progress=progress)
+    own = first.hash == run.record.data.hash and (folder / CERTIFICATE).exists()
+    gap = certify_run(folder, source=data).gap if own else None
+    on = first if test is None else test
+    joint = on.joint()
+    assert joint.places is not None
+    near = None if marked is None else _near(joint.places, marked, sensitive_m)
+    found = where(run.mechanism, joint.places, joint.place_probability, near_sensitive=near)
+    return _assembled(run, first, test, measured, gap, found, 0 if marked is None else len(marked))
+
+
+def _assembled(
+    run: Run,
+    first: Samples,
+    test: Samples | None,
+    measured: Measured,
+    gap: Gap | None,
+    found: Where | None,
+    sensitive_places: int,
+) -> Assessment:
+    label = TEST if TEST in measured.judged else next(iter(measured.judged))
+    judged, on = measured.judged[label], first if test is None else test
+    joint, outlook = on.joint(), measured.to_come
+    blind = float(joint.prior.max())
+    error = judged.bayes_error if outlook is None else outlook.bayes_error
+    information = judged.information_bits if outlook is None else outlook.information_bits
+    exposed = judged.exposed if outlook is None else outlook.exposed
+    proven = None if gap is None or gap.objective != "bayes" else gap.bound
+    truth = bayes_vulnerability(joint)
+    user = max((1 - one.error for one in judged.per_user), default=None)
+    repeated = measured.repeated[label]
+    attack = next(iter(measured.attacks), None)
+    telling = None if measured.membership is None else measured.membership.telling
+    risks = [
+        Risk("one report", "share", _right(error), blind, truth, proven),
+        Risk("the user found most often", "share", _exactly(user), blind, 1.0),
+        Risk(
+            "the worst report", "share", _exactly(judged.worst_report), blind, worst_report(joint)
+        ),
+        Risk("exposed reports", "share", exposed, 0.0, exposed_share(joint)),
+        Risk("information", "bits", information, 0.0, mutual_information(joint)),
+    ]
+    for count, estimate in zip(repeated.counts, repeated.places, strict=True):
+        risks.append(Risk("linked reports", "share", _right(estimate), blind, count=count))
+    risks.append(Risk("endless reports from one place", "share", _right(repeated.endless), blind))
+    risks.append(Risk("two tables joined", "share", None, blind))
+    risks.append(
+        Risk(
+            "in the training data",
+            "share",
+            None if telling is None else telling[1],
+            0.5,
+            1.0,
+        )
+    )
+    part = "test" if label == TEST else "validation"
+    score = None if attack is None else attack.scores.get(part)
+    risks.append(
+        Risk(
+            "a trained intruder",
+            "share",
+            _exactly(None if score is None else score.accuracy),
+            blind,
+            truth,
+        )
+    )
+    risks.append(Risk("people who are not in the data", "share", None))
+    place = None if found is None else Estimate.exact(found.error_m)
+    risks.append(Risk("the place", "m", place, None if found is None else found.blind_m, 0.0))
+    told = None if found is None else found.sensitive
+    risks.append(
+        Risk(
+            "a sensitive place",
+            "share",
+            _exactly(told),
+            None if found is None else found.sensitive_blind,
+            1.0,
+        )
+    )
+    return Assessment(
+        solver=run.record.solver,
+        mechanism_hash=run.record.mechanism_hash,
+        data_hash=run.record.data.hash,
+        users=len(first.secrets),
+        checkins=len(first),
+        held_out=0 if test is None else len(test),
+        max_loss=run.max_loss,
+        loss=judged.loss if outlook is None else outlook.loss,
+        loss_unit=measured.loss_unit,
+        cell_m=None if run.grid is None else run.grid.cell_m,
+        to_come=None if outlook is None else outlook.how,
+        risks=tuple(risks),
+        places=0 if found is None else found.places,
+        sensitive_places=sensitive_places,
+    )
+
+
+def _right(error: Estimate) -> Estimate:
+    """How often a guess is right, where the estimate says how often it is wrong."""
+    return Estimate(
+        1 - error.value,
+        1 - error.high,
+        1 - error.low,
+        error.kind,
+        cell_m=error.cell_m,
+        hits=error.hits,
+    )
+
+
+def _exactly(value: float | None) -> Estimate | None:
+    return None if value is None else Estimate.exact(value)
+
+
+def _sensitive(path: Path, samples: Samples) -> np.ndarray:
+    """Places in metres from a table of latitudes and longitudes (x and y for data in metres)."""
+    table = read_table(path)
+    names = {name.lower(): name for name in table.column_names}
+    pairs = (("lat", "lon"), ("latitude", "longitude")) if samples.plane else (("x", "y"),)
+    for pair in pairs:
+        if all(name in names for name in pair):
+            first, second = (
+                numbers(table[names[name]], source=path.name, column=names[name]) for name in pair
+            )
+            break
+    else:
+        raise DataError(
+            f"{path.name} has no columns {' and '.join(pairs[0])}; expected one sensitive place per"
+            " row"
+        )
+    if not len(first):
+        raise DataError(f"{path.name} has 0 rows; expected one sensitive place per row")
+    if samples.plane is None:
+        return np.stack([first, second], axis=1)
+    return samples.plane.to_metres(first, second)
+
+
+def _near(places: np.ndarray, sensitive: np.ndarray, within_m: float) -> np.ndarray:
+    apart = np.hypot(*(places[:, None, :] - sensitive[None, :, :]).transpose(2, 0, 1))
+    return np.asarray(apart.min(axis=1) <= within_m)

@@ -1,0 +1,64 @@
+"""A stop is not lost, wherever the computation is when it comes."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sfumato.studio import work
+
+_IN_A_FINALISER = """
+import _thread, sys, time
+from sfumato.studio import work
+{hook}
+class Finalised:
+    def __del__(self):
+        _thread.interrupt_main()
+        for _ in range(1000): pass  # the stop comes here, where its exception is dropped
+try:
+    Finalised()
+    time.sleep(1)
+    print("lost")
+except KeyboardInterrupt:
+    print("stopped")
+"""
+
+
+@pytest.mark.parametrize(
+    ("hook", "ends"),
+    [("", "lost"), ("sys.unraisablehook = work.not_lost", "stopped")],
+)
+def test_a_stop_in_a_finaliser_is_sent_again(hook: str, ends: str) -> None:
+    code = _IN_A_FINALISER.format(hook=hook)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ends
+
+
+def test_a_stop_that_somebody_swallowed_ends_the_next_round(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    told: list[dict] = []
+    task = {
+        "recipe": {"source": "four-corners", "per_user": [5, 5]},
+        "source": "four-corners",
+        "max_loss": 173.0,
+        "cell_m": 100.0,
+        "objective": "bayes",
+        "reports": 1,
+        "solver": "exact",
+        "seed": 0,
+        "time_limit": None,
+        "out": str(tmp_path / "run"),
+    }
+    monkeypatch.setattr(work, "STOPPING", work.threading.Event())
+    monkeypatch.setattr("sfumato.study.solve.solve_and_save", _one_round)
+    work.STOPPING.set()
+    with pytest.raises(KeyboardInterrupt):
+        work.solve_task(task, told.append)
+    assert told == []
+
+
+def _one_round(*args: object, progress, **options: object) -> None:
+    progress({"round": 1, "loss": 200.0})
+    raise AssertionError("the round was told as if nothing had happened")

@@ -1,0 +1,148 @@
+"""An assessment has the figures of the measures, says what was not assessed, and holds no place."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import sfumato as sf
+from sfumato.cli.assess import command
+from sfumato.cli.solve import command as solve
+from sfumato.data.write import write_split
+from sfumato.errors import DataError, ProblemError
+from sfumato.measure.where import where
+from sfumato.mechanism.simple import Coin, Identity
+from sfumato.render.assessment import NOT, assessment_html, assessment_markdown
+from sfumato.study.assess import assess
+
+PLANE = sf.Plane(48.8584, 2.3482)
+HEADINGS = (
+    "Singling out",
+    "Linkability",
+    "Inference",
+    "threat model",
+    "Data features",
+    "average and maximum risk",
+    "Adversarial testing",
+    "motivated intruder",
+    "re-evaluation",
+    "Governance",
+)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory) -> tuple[Path, Path, sf.Samples]:
+    """An exact run of three users with few places, so with a certificate, and its data."""
+    folder = tmp_path_factory.mktemp("assess")
+    random = np.random.default_rng(4)
+    middles = np.array([[0.0, 0.0], [300.0, 0.0], [0.0, 300.0]])
+    secret = np.repeat(np.arange(3), 14)
+    truth = (
+        middles[secret] + random.integers(-3, 4, (42, 2)) * 40.0 + random.uniform(-9, 9, (42, 2))
+    )
+    samples = sf.Samples(secret=secret, truth=truth, secrets=("ada", "bob", "cy"), plane=PLANE)
+    write_split(sf.Split(samples), folder / "data.csv")
+    words = [folder / "data.csv", "--max-loss", 120, "--cell-m", 60, "--solver", "exact"]
+    words += ["--gap", 0.01, "--out", folder / "run"]
+    ended = CliRunner().invoke(solve, [str(word) for word in words])
+    assert ended.exit_code == 0, ended.output
+    run = sf.load_run(folder / "run")
+    return folder / "run", folder / "data.csv", run.recipe.data()[0]
+
+
+@pytest.fixture(scope="module")
+def found(small):
+    return assess(small[0])
+
+
+def test_the_figures_are_those_of_the_measures(small, found):
+    run, _, samples = small
+    judged = sf.judge(sf.load_run(run).mechanism, samples)
+    one = found.risk("one report")
+    assert one.figure.value == pytest.approx(1 - judged.bayes_error.value)
+    assert one.blind == pytest.approx(1 / 3) and one.truth == pytest.approx(1.0)
+    assert one.best is not None and one.blind <= one.best <= one.figure.value + 1e-9
+    assert found.risk("the worst report").figure.value == judged.worst_report
+    linked = [risk.figure.value for risk in found.risks if risk.name == "linked reports"]
+    assert one.figure.value < linked[0] < linked[1]
+
+
+def test_what_was_not_assessed_says_so_and_nothing_is_called_anonymous(found):
+    for text in (assessment_html(found), assessment_markdown(found)):
+        assert text.count(NOT) > 5 and "anonymous" not in text.lower()
+        assert all(heading in text for heading in HEADINGS)
+        assert "Next review" in text and "Keeper of the key" in text
+        assert "ada" not in re.findall(r"[a-z]+", text)
+    assert found.risk("two tables joined").figure is None
+
+
+def test_no_coordinate_of_the_data_is_in_it(small, found):
+    """To four decimals of a degree (11 m), and to a metre on the plane."""
+    _, _, samples = small
+    latitude, longitude = samples.plane.to_degrees(samples.truth)
+    texts = (
+        assessment_html(found),
+        assessment_markdown(found),
+        json.dumps(found.as_dict()),
+    )
+    for text in texts:
+        assert len(text) > 1000
+        for value in (*latitude, *longitude):
+            assert f"{value:.4f}"[:-1] not in text
+        for x, y in samples.truth:
+            assert f"{x:.1f}" not in text or f"{y:.1f}" not in text
+
+
+def test_where_is_between_the_truth_and_a_blind_guess():
+    random = np.random.default_rng(1)
+    places = random.uniform(-500, 500, (40, 2))
+    even = np.full(40, 1 / 40)
+    told = [where(Coin(keep, (0.0, 0.0)), places, even) for keep in (0.0, 0.3, 0.7, 1.0)]
+    errors = [one.error_m for one in told]
+    assert errors[0] == pytest.approx(told[0].blind_m) and errors[3] == 0.0
+    np.testing.assert_allclose(errors, np.array([1.0, 0.7, 0.3, 0.0]) * errors[0], atol=1e-9)
+
+
+def test_a_sensitive_place_is_guessed_as_often_as_the_truth_is_told():
+    places = np.arange(10)[:, None] * np.array([100.0, 0.0])
+    near = np.arange(10) < 3
+    for keep in (0.0, 0.5, 1.0):
+        told = where(Coin(keep, (-1.0, 0.0)), places, np.full(10, 0.1), near_sensitive=near)
+        assert told.sensitive == pytest.approx(0.7 + 0.3 * keep) and told.sensitive_blind == 0.7
+
+
+def test_many_places_are_drawn_and_counted():
+    places = np.random.default_rng(2).uniform(-500, 500, (1000, 2))
+    told = where(Identity(), places, np.full(1000, 1e-3))
+    assert told.places == 300 and told.error_m == 0.0 and told.blind_m > 200
+
+
+@pytest.mark.parametrize("ending", ["html", "md", "json"])
+def test_the_command_writes_each_kind(small, tmp_path, ending):
+    run, _, samples = small
+    latitude, longitude = samples.plane.to_degrees(samples.truth[:3])
+    lines = [f"{a:.6f},{b:.6f}\n" for a, b in zip(latitude, longitude, strict=True)]
+    (tmp_path / "clinics.csv").write_text("lat,lon\n" + "".join(lines))
+    target = tmp_path / f"assessment.{ending}"
+    words = [str(run), "--out", str(target)]
+    ended = CliRunner().invoke(command, [*words, "--sensitive", str(tmp_path / "clinics.csv")])
+    assert ended.exit_code == 0, ended.output
+    text = target.read_text()
+    assert "3 places" in text or json.loads(text)["sensitive_places"] == 3
+    assert lines[0].split(",")[0][:-3] not in text
+
+
+def test_bad_input_is_one_sentence_and_nothing_is_written(small, tmp_path):
+    run, _, _ = small
+    (tmp_path / "empty.csv").write_text("lat,lon\n")
+    (tmp_path / "names.csv").write_text("clinic\nx\n")
+    for name, words in (("empty.csv", "0 rows"), ("names.csv", "no columns lat and lon")):
+        with pytest.raises(DataError, match=words):
+            assess(run, sensitive=tmp_path / name)
+    with pytest.raises(ProblemError, match="above 0 metres"):
+        assess(run, sensitive_m=float("nan"))
+    ended = CliRunner().invoke(command, [str(run), "--out", str(tmp_path / "a.pdf")])
+    assert ended.exit_code == 2 and not (tmp_path / "a.pdf").exists()

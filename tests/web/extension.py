@@ -1,0 +1,121 @@
+"""The browser extension in a real Chromium, loaded unpacked, with a faked true place; pages that try
+its doors are served on this machine."""
+
+import http.server
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.browser import _driver, chromium
+
+TRUTH = {"latitude": 48.857, "longitude": 2.347}
+_OPTIONS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--headless=new")
+_SLOW_S = 20.0
+_TRICKLE_S = 1.0
+
+
+class _Pages(http.server.BaseHTTPRequestHandler):
+    """`/` plus a name from `pages`; `/never` never answers, `/trickle` sends its headers a second
+    before its body."""
+
+    pages: dict[str, str]
+    over: threading.Event
+
+    def do_GET(self) -> None:
+        path = self.path.split("?")[0]
+        if path == "/never":
+            self.over.wait(_SLOW_S)
+            return
+        text = self.pages.get(path, "<!doctype html><p>nothing")
+        self.send_response(200)
+        script = path.endswith(".js")
+        self.send_header("Content-Type", "text/javascript" if script else "text/html")
+        self.end_headers()
+        if path == "/trickle":
+            self.wfile.flush()
+            self.over.wait(_TRICKLE_S)
+        self.wfile.write(text.encode())
+
+    def log_message(self, *args: Any) -> None:
+        """Nothing."""
+
+
+@contextmanager
+def serving_pages(pages: dict[str, str]) -> Iterator[str]:
+    """Pages on a port of this machine; more can be put into `pages` while it runs."""
+    over = threading.Event()
+    handler = type("Handler", (_Pages,), {"pages": pages, "over": over})
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            over.set()
+            server.shutdown()
+            thread.join()
+
+
+class Protected:
+    """A browser with the extension; `context` is Playwright's, `own` opens the extension's pages."""
+
+    def __init__(self, context: Any, folder: Path | None) -> None:
+        self.context = context
+        self.id = ""
+        if folder is not None:
+            until = time.monotonic() + 30
+            while not context.service_workers:
+                assert time.monotonic() < until, "the extension's worker did not start"
+                time.sleep(0.05)
+            self.id = context.service_workers[0].url.split("/")[2]
+            self.page = self.own("options.html")
+
+    def own(self, name: str) -> Any:
+        """One of the extension's own pages."""
+        page = self.context.new_page()
+        page.goto(f"chrome-extension://{self.id}/{name}")
+        return page
+
+    def say(self, message: dict[str, Any]) -> Any:
+        """What the worker answers the extension's own pages."""
+        return self.page.evaluate("(message) => chrome.runtime.sendMessage(message)", message)
+
+    def opened(self, address: str, *, until: str = "domcontentloaded") -> Any:
+        """A page of a site.  (Before its first tag, a test's own questions would come before any
+        script of the extension.)"""
+        page = self.context.new_page()
+        page.goto(address, wait_until=until)
+        return page
+
+
+@contextmanager
+def protected(
+    folder: Path | None,
+    *,
+    profile: Path | None = None,
+    permissions: tuple[str, ...] = ("geolocation",),
+) -> Iterator[Protected]:
+    """A browser with the extension of a folder; without one, as a control, if it is None."""
+    options = list(_OPTIONS)
+    if folder is not None:
+        options += [f"--load-extension={folder}", f"--disable-extensions-except={folder}"]
+        options += ["--disable-features=DisableLoadExtensionCommandLineSwitch"]
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as fresh:
+        context = _driver().chromium.launch_persistent_context(
+            profile or fresh,
+            executable_path=chromium(),
+            headless=False,
+            args=options,
+            ignore_default_args=["--disable-extensions"],
+            permissions=list(permissions),
+            geolocation=TRUTH,
+        )
+        try:
+            yield Protected(context, folder)
+        finally:
+            context.close()

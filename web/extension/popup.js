@@ -1,0 +1,86 @@
+// The popup: what the site of this tab gets, what it saw, and one click to change either.
+
+import { $, adversarySentence, ask, draw, far, mechanismSentence, metresAt, stepAt } from "./view.js";
+
+const api = globalThis.browser ?? globalThis.chrome;
+const radios = () => [...document.querySelectorAll("[name=rule]")];
+let url, state;
+
+const GETS = {
+  hide: ({ chosen }) => `gets a report about ${far(chosen.metres)} off, the same one for a place and a while`,
+  fixed: () => "gets a fixed place, with noise",
+  refuse: () => "gets nothing: every question is refused",
+  off: () => "gets your true place",
+};
+
+function seen({ reports, drawn, kept }, { keeping, metres }, chosen) {
+  $("saw").hidden = reports.length === 0;
+  if (!reports.length) return;
+  draw($("picture"), reports);
+  const days = keeping?.minutes ? keeping.minutes / 1440 : 1;
+  $("picture-said").textContent = `${reports.length === 1 ? "The report" : `The last ${reports.length} different reports`} (squares; the newest is framed) and how far off each may be (circles), since the browser was started.`;
+  $("counts").textContent = `Reports given: ${drawn + kept}. New ones drawn: ${drawn}. Kept ones given again: ${kept}.`;
+  $("spent").textContent = `Budget: ${far(chosen?.metres ?? metres ?? reports.at(-1).metres)} per report on average; spent ${drawn} time${drawn === 1 ? "" : "s"}. A place of ${keeping?.cellM ?? 25} m spends it once in ${days === 1 ? "a day" : `${Number(days.toFixed(2))} days`}, however often the site asks.`;
+  $("adversary").textContent = adversarySentence(state.bundle, drawn);
+}
+
+async function show() {
+  state = await ask({ kind: "show", url });
+  const { site, rule, paused, chosen, bundle, damaged } = state;
+  $("site").textContent = site ?? "No site here";
+  $("gets").textContent = !site ? "The browser's own pages ask for no place." : `${GETS[rule.rule](state)} (${rule.why}).`;
+  $("gets").className = rule.rule === "off" ? "truth" : "";
+  $("rules").hidden = !site || paused;
+  for (const radio of radios()) radio.checked = radio.value === rule.rule;
+  $("how-far").hidden = !chosen;
+  if (chosen) {
+    $("metres").value = stepAt(chosen.metres);
+    $("metres-said").textContent = far(chosen.metres);
+    $("metres").setAttribute("aria-valuetext", far(chosen.metres));
+    $("by").textContent = mechanismSentence(chosen, bundle);
+  }
+  $("default").hidden = rule.why !== "set for this site";
+  $("pause").textContent = paused ? "Protect again" : "Pause everywhere";
+  $("pause").setAttribute("aria-pressed", String(paused));
+  if (state.seen) seen(state.seen, bundle, chosen);
+  if (damaged) problem(`The stored settings are damaged (${damaged}); the defaults protect you until you save new ones.`);
+  else if (bundle.problem) problem(`The bundle cannot be used: ${bundle.problem}.`);
+}
+
+function problem(sentence) {
+  $("problem").textContent = sentence;
+  $("problem").hidden = false;
+}
+
+const done = (work) => async (event) => {
+  event?.preventDefault?.();
+  $("problem").hidden = true;
+  try {
+    await work();
+    await show();
+  } catch (found) {
+    problem(found.message);
+    await show().catch(() => {});
+  }
+};
+
+// The slider's place for the bundle's own metres means these, not the round number beside them.
+function wantedMetres() {
+  const step = Number($("metres").value), own = state.bundle.metres;
+  if (state.chosen && step === stepAt(state.chosen.metres)) return state.rule.metres ?? null;
+  return own && step === stepAt(own) ? null : metresAt(step);
+}
+
+const setRule = () => ask({ kind: "site", site: state.site, rule: { rule: radios().find((radio) => radio.checked).value, metres: wantedMetres() } });
+
+for (const radio of radios()) radio.addEventListener("change", done(setRule));
+$("metres").addEventListener("input", () => ($("metres-said").textContent = far(metresAt(Number($("metres").value)))));
+$("metres").addEventListener("change", done(setRule));
+$("default").addEventListener("click", done(() => ask({ kind: "site", site: state.site, rule: null })));
+$("pause").addEventListener("click", done(() => ask({ kind: "pause", on: !state.paused })));
+$("forget").addEventListener("click", done(() => ask({ kind: "forget", site: state.site })));
+$("options").addEventListener("click", () => api.runtime.openOptionsPage());
+
+const asked = new URLSearchParams(location.search).get("url"); // for tests, which have no toolbar
+url = asked ?? (await api.tabs.query({ active: true, currentWindow: true }))[0]?.url ?? "";
+done(async () => {})();

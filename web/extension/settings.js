@@ -1,0 +1,92 @@
+// What each site gets: the settings as a value, checked whole, and written whole.
+
+export const RULES = ["hide", "fixed", "refuse", "off"];
+export const METRES = { least: 50, most: 50_000, usual: 500 };
+const MOST_SITES = 5_000;
+
+// `metres: null` is the bundle's own budget, or METRES.usual without a bundle; `place` is what "fixed" gives.
+export const DEFAULTS = Object.freeze({
+  version: 1,
+  rest: { rule: "hide", metres: null },
+  place: null,
+  listed: "except",
+  list: [],
+  sites: {},
+  bundle: "inside",
+});
+
+// The site that an address belongs to; null for what is no site.  Without a list of public suffixes this joins rather
+// than splits: sites that share one are given the same reports, never more reports.
+export function siteOf(address) {
+  let url;
+  try {
+    url = new URL(address);
+  } catch {
+    return null;
+  }
+  if (url.protocol === "file:") return "files on this machine";
+  if (url.protocol !== "https:" && url.protocol !== "http:") return null;
+  const host = url.hostname.replace(/\.+$/, "").toLowerCase();
+  if (/^[\d.]+$/.test(host) || host.startsWith("[")) return host;
+  const labels = host.split(".");
+  const country = labels.length > 2 && labels.at(-1).length === 2 && /^(?:.{1,3}|com|info|name)$/.test(labels.at(-2));
+  return labels.slice(country ? -3 : -2).join(".") || null;
+}
+
+function fail(sentence) {
+  throw new Error(sentence);
+}
+
+// One rule, or a sentence that says what is wrong with it.
+export function checkedRule(value) {
+  const { rule, metres = null } = value ?? {};
+  if (!RULES.includes(rule)) fail(`a rule is one of ${RULES.join(", ")}; got ${JSON.stringify(rule)}`);
+  const numeric = typeof metres === "number" && metres >= METRES.least && metres <= METRES.most;
+  if (metres !== null && !numeric) fail(`metres are ${METRES.least} to ${METRES.most}; got ${JSON.stringify(metres)}`);
+  return rule === "hide" || rule === "fixed" ? { rule, metres } : { rule };
+}
+
+function checkedPlace(place) {
+  if (place === null || place === undefined) return null;
+  const { latitude, longitude } = place;
+  const sound = typeof latitude === "number" && Math.abs(latitude) <= 90 && typeof longitude === "number" && Math.abs(longitude) <= 180;
+  if (!sound) fail("the fixed place is a latitude within 90 and a longitude within 180 degrees");
+  return { latitude, longitude };
+}
+
+// A site's name as a person writes it: a host or an address.
+export function checkedSite(text) {
+  const site = siteOf(/^[a-z]+:/i.test(text) ? text : `https://${text}`);
+  if (typeof text !== "string" || !site || /\s/.test(text)) fail(`a site is a name like example.org; got ${JSON.stringify(text)}`);
+  return site;
+}
+
+export function checked(value) {
+  const { version, rest, place, listed, list, sites, bundle } = value ?? {};
+  if (version !== DEFAULTS.version) fail(`settings of version ${JSON.stringify(version)} are not known; expected ${DEFAULTS.version}`);
+  if (!["except", "only"].includes(listed)) fail(`a list is "except" or "only"; got ${JSON.stringify(listed)}`);
+  if (!["inside", "imported", "none"].includes(bundle)) fail(`a bundle is inside, imported or none; got ${JSON.stringify(bundle)}`);
+  const named = Object.entries(sites ?? {});
+  if (!Array.isArray(list) || list.length + named.length > MOST_SITES) fail(`at most ${MOST_SITES} sites can be set`);
+  const found = {
+    version,
+    rest: checkedRule(rest),
+    place: checkedPlace(place),
+    listed,
+    list: [...new Set(list.map(checkedSite))],
+    sites: Object.fromEntries(named.map(([site, rule]) => [checkedSite(site), checkedRule(rule)])),
+    bundle,
+  };
+  if (!found.place && [found.rest, ...Object.values(found.sites)].some(({ rule }) => rule === "fixed")) fail("there is no fixed place yet; set one on the options page");
+  return found;
+}
+
+// What a site gets, and why.
+export function ruleFor(settings, site, paused) {
+  if (!site) return { rule: "refuse", why: "no site" };
+  if (paused) return { rule: "off", why: "paused" };
+  if (Object.hasOwn(settings.sites, site)) return { ...settings.sites[site], why: "set for this site" };
+  const listed = settings.list.includes(site);
+  if (settings.listed === "except" ? listed : !listed) return { rule: "off", why: settings.listed === "except" ? "on the list of exceptions" : "not on the list" };
+  return { ...settings.rest, why: "the default" };
+}

@@ -1,0 +1,242 @@
+// The worker: holds settings, key and mechanism, draws reports, and remembers what each site saw.
+//
+// On disk: settings, the key of kept reports, an imported bundle.  In memory, gone with the browser: what sites saw,
+// and whether protection is paused.  True places are in neither.
+
+import { load } from "./sfumato.js";
+import { checked, checkedRule, DEFAULTS, ruleFor, siteOf } from "./settings.js";
+import { budgetOf, importKey, keepingOf, mechanismFor, report } from "./reports.js";
+
+const api = globalThis.browser ?? globalThis.chrome;
+const { runtime, storage, action, tabs } = api;
+const MOST_SEEN = 50;
+const MOST_TAGS = 5_000;
+const FILES = ["manifest.json", "mechanism.onnx", "vectors.json"];
+const MOST_BYTES = 4 << 20;
+
+storage.local.setAccessLevel?.({ accessLevel: "TRUSTED_CONTEXTS" })?.catch(() => {});
+
+// One change at a time: what is read, changed and written is not crossed by another change.
+let queue = Promise.resolve();
+const inTurn = (work) => (queue = queue.then(work, work));
+
+async function settings() {
+  const { settings } = await storage.local.get("settings");
+  if (settings === undefined) return { ...DEFAULTS, damaged: null };
+  try {
+    return { ...checked(settings), damaged: null };
+  } catch (problem) {
+    return { ...DEFAULTS, damaged: problem.message }; // protects; the options page says so
+  }
+}
+
+// One value under one name: written whole or not at all.
+async function save(value) {
+  await storage.local.set({ settings: checked(value) });
+  await changed();
+}
+
+async function changed() {
+  for (const tab of await tabs.query({})) {
+    tabs.sendMessage(tab.id, { kind: "changed" }).catch(() => {});
+    badge(tab).catch(() => {});
+  }
+}
+
+const paused = async () => (await storage.session.get("paused")).paused === true;
+
+let keyPromise = null;
+function key() {
+  keyPromise ??= (async () => {
+    const { key } = await storage.local.get("key");
+    if (/^[0-9a-f]{64}$/.test(key)) return importKey(Uint8Array.from(key.match(/../g), (byte) => parseInt(byte, 16)));
+    const bytes = crypto.getRandomValues(new Uint8Array(32));
+    await storage.local.set({ key: Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("") });
+    return importKey(bytes);
+  })();
+  keyPromise.catch(() => (keyPromise = null));
+  return keyPromise;
+}
+
+// ---- The mechanism -------------------------------------------------------------------------------------------------
+
+const decoded = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+
+const fromFiles = (files) => load(async (name) => decoded(files[name] ?? ""));
+
+let devicePromise = null;
+// { device, from, problem }: the bundle in use; without one, `device` is null and planar Laplace answers.
+function mechanism() {
+  devicePromise ??= (async () => {
+    const { bundle } = await settings();
+    if (bundle === "none") return { device: null, from: "none", problem: null };
+    try {
+      if (bundle === "imported") return { device: usable(await fromFiles((await storage.local.get("bundle")).bundle ?? {})), from: "imported", problem: null };
+      const inside = await fetch(runtime.getURL("bundle/manifest.json")).catch(() => null);
+      if (!inside?.ok) return { device: null, from: "none", problem: null };
+      return { device: usable(await load(runtime.getURL("bundle/"))), from: "inside", problem: null };
+    } catch (problem) {
+      return { device: null, from: "none", problem: problem.message };
+    }
+  })();
+  return devicePromise;
+}
+
+function usable(device) {
+  if (!device.manifest.plane) throw new Error("this bundle's places are not latitudes and longitudes; export one for a map");
+  return device;
+}
+
+// Checks a bundle as the module does, then stores it, then uses it: at each moment there is a whole one.
+async function importBundle(files) {
+  const kept = {};
+  for (const name of FILES) {
+    if (typeof files?.[name] !== "string") throw new Error(`${name} is missing; choose the three files of a bundle: ${FILES.join(", ")}`);
+    if (files[name].length > (MOST_BYTES * 4) / 3 + 4) throw new Error(`${name} is larger than any bundle of ours; expected at most ${MOST_BYTES} bytes`);
+    kept[name] = files[name];
+  }
+  usable(await fromFiles(kept));
+  try {
+    await storage.local.set({ bundle: kept });
+  } catch {
+    throw new Error("the browser has no room for this bundle; the one before stays in use");
+  }
+  const { damaged, ...current } = await settings();
+  await save({ ...current, bundle: "imported" });
+  devicePromise = null;
+}
+
+// ---- What sites saw -------------------------------------------------------------------------------------------------
+
+async function seenBy(site) {
+  const name = `seen ${site}`;
+  return (await storage.session.get(name))[name] ?? { reports: [], given: 0, tags: [] };
+}
+
+// `tags` tell which reports were drawn; their number is the number of reports that are independent of each other.
+async function remember(site, { position, by, metres, tag }, at) {
+  const seen = await seenBy(site);
+  seen.given++;
+  if (!seen.tags.includes(tag)) {
+    seen.tags = [...seen.tags, tag].slice(-MOST_TAGS);
+    const { latitude, longitude, accuracy } = position.coords;
+    seen.reports = [...seen.reports, { latitude, longitude, accuracy, by, metres, at }].slice(-MOST_SEEN);
+  }
+  await storage.session.set({ [`seen ${site}`]: seen });
+}
+
+async function countMore(site, count) {
+  if (!Number.isSafeInteger(count) || count < 1 || count > 1e6) return;
+  const seen = await seenBy(site);
+  if (seen.given) await storage.session.set({ [`seen ${site}`]: { ...seen, given: seen.given + count } });
+}
+
+// ---- Questions ------------------------------------------------------------------------------------------------------
+
+// The site of the page that a frame stands in: all frames of a page share its reports.
+function siteFor({ tab, frameId, origin, url }) {
+  if (frameId === 0) return siteOf(origin && origin !== "null" ? origin : url);
+  return siteOf(tab?.url) ?? siteOf(origin);
+}
+
+const ofPages = {
+  async decide(_, sender) {
+    const { rule } = ruleFor(await settings(), siteFor(sender), await paused());
+    return { rule: rule === "fixed" ? "hide" : rule };
+  },
+  locate: ({ question }, { tab }) => tabs.sendMessage(tab.id, { kind: "locate", question }, { frameId: 0 }),
+  async report({ place }, sender) {
+    const site = siteFor(sender), now = Date.now();
+    const all = await settings();
+    const rule = ruleFor(all, site, await paused());
+    if (rule.rule !== "hide" && rule.rule !== "fixed") return {};
+    const { device } = await mechanism();
+    const drawn = await report({ key: await key(), site, place, fixed: all.place, rule, device, now });
+    inTurn(() => remember(site, drawn, now)).catch(() => {});
+    return { position: drawn.position };
+  },
+  handed: ({ count }, sender) => inTurn(() => countMore(siteFor(sender), count)).then(() => ({})),
+};
+
+const ofOurPages = {
+  // All that the popup shows of a site.
+  async show({ url }) {
+    const site = siteOf(url), all = await settings(), isPaused = await paused();
+    const { device, from, problem } = await mechanism();
+    const rule = ruleFor(all, site, isPaused);
+    const seen = site ? await seenBy(site) : null;
+    return {
+      site, rule, paused: isPaused, damaged: all.damaged,
+      chosen: rule.rule === "hide" || rule.rule === "fixed" ? mechanismFor({ metres: null, ...rule }, device) : null,
+      bundle: bundleFacts(device, from, problem),
+      seen: seen && { reports: seen.reports, drawn: seen.tags.length, kept: seen.given - seen.tags.length },
+    };
+  },
+  async settings() {
+    const { damaged, ...all } = await settings();
+    const { device, from, problem } = await mechanism();
+    return { settings: all, damaged, bundle: bundleFacts(device, from, problem) };
+  },
+  save: ({ settings }) => inTurn(async () => {
+    await save(settings);
+    devicePromise = null;
+    return {};
+  }),
+  // One site's rule; null gives it the default again.
+  site: ({ site, rule }) => inTurn(async () => {
+    const { damaged, ...all } = await settings();
+    const { [site]: _, ...others } = all.sites;
+    await save({ ...all, sites: rule === null ? others : { ...others, [site]: checkedRule(rule) } });
+    return {};
+  }),
+  pause: ({ on }) => inTurn(async () => {
+    await storage.session.set({ paused: on === true });
+    await changed();
+    return {};
+  }),
+  bundle: ({ files }) => inTurn(async () => {
+    await importBundle(files);
+    return {};
+  }),
+  forget: ({ site }) => inTurn(async () => {
+    await storage.session.remove(`seen ${site}`);
+    return {};
+  }),
+};
+
+function bundleFacts(device, from, problem) {
+  if (!device) return { from, problem };
+  const { kind, solver, budget, to_come, region, accuracy_m, many_reports = null, made_for_reports = null } = device.manifest;
+  return { from, problem, kind, solver, budget, to_come, region, accuracy_m, many_reports, made_for_reports, metres: budgetOf(device.manifest), keeping: keepingOf(device) };
+}
+
+runtime.onMessage.addListener((message, sender, reply) => {
+  if (sender.id !== runtime.id) return false;
+  const ours = sender.url?.startsWith(runtime.getURL(""));
+  const answers = ours ? ofOurPages : ofPages;
+  if (!Object.hasOwn(answers, message?.kind)) return false;
+  Promise.resolve(answers[message.kind](message, sender)).then(reply, (problem) => reply({ problem: problem.message }));
+  return true;
+});
+
+// ---- The badge ------------------------------------------------------------------------------------------------------
+
+const short = (metres) => (metres < 1000 ? `${Math.round(metres)}` : `${(metres / 1000).toFixed(metres < 10_000 ? 1 : 0)}k`);
+
+async function badge({ id, url }) {
+  const site = siteOf(url);
+  const rule = ruleFor(await settings(), site, await paused());
+  const looks = {
+    hide: async () => [short(mechanismFor(rule, (await mechanism()).device).metres), "#00429d", `sites get a report about ${short(mechanismFor(rule, (await mechanism()).device).metres)} m off`],
+    fixed: () => ["pin", "#00429d", "this site gets a fixed place with noise"],
+    refuse: () => ["no", "#555555", "this site gets no place"],
+    off: () => ["TRUE", "#b30000", "this site gets your true place"],
+  };
+  const [text, color, title] = site ? await looks[rule.rule]() : ["", "#555555", "no site"];
+  await action.setBadgeText({ tabId: id, text });
+  await action.setBadgeBackgroundColor({ tabId: id, color });
+  await action.setTitle({ tabId: id, title: `sfumato: ${title}` });
+}
+
+tabs.onUpdated.addListener((_, change, tab) => change.status === "loading" && badge(tab).catch(() => {}));
+tabs.onActivated.addListener(({ tabId }) => tabs.get(tabId).then(badge).catch(() => {}));
