@@ -14,8 +14,10 @@ import numpy as np
 
 from benchmarks import (
     codebook,
+    crowd,
     engines,
     exact,
+    extension,
     folds,
     game,
     game_level,
@@ -37,9 +39,11 @@ SCRIPTS = {
         game,
         game_level,
         codebook,
+        crowd,
         folds,
         sanitize,
         engines,
+        extension,
     )
 }
 
@@ -102,9 +106,11 @@ def page(found: dict[str, Any], kept: dict[str, Any]) -> str:
         ("most bytes a hit, on any of these grids", f"{memory['most_bytes_per_hit']:.0f}", f"at most {memory['at_most_bytes']}", memory),
         *game_rows(found),
         *codebook.rows(found),
+        *crowd.rows(found),
         *folds.rows(found),
         *sanitize.rows(found),
         *engines.rows(found),
+        *extension.rows(found),
     ]  # fmt: skip
     lines = [
         "# Benchmarks",

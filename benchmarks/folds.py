@@ -39,7 +39,7 @@ def _both(experiment: int) -> dict[str, float]:
     from sfumato.solver.deadline import NEVER
     from sfumato.solver.learner import train
 
-    settings, problem = Codebook(certify=False), problem_of(experiment)
+    settings, problem = Codebook(), problem_of(experiment)
     capacity = settings.capacity(problem)
     quiet: Any = {"deadline": NEVER, "progress": None, "checkpoint": None}
 

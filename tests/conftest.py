@@ -2,6 +2,7 @@
 
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,8 @@ sys.dont_write_bytecode = False
 os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
 os.environ.setdefault("JAX_NUMPY_DTYPE_PROMOTION", "strict")
 os.environ.setdefault("JAX_DEBUG_KEY_REUSE", "true")
+_CACHE = tempfile.TemporaryDirectory(prefix="sfumato-cache-")
+os.environ["XDG_CACHE_HOME"] = _CACHE.name  # what commands compile is not kept in anyone's home
 shapes.switch_on()
 
 _ROOT = Path(__file__).resolve().parent.parent

@@ -26,8 +26,10 @@ from paper.pages import (
     game_figures,
     laplace,
     learned,
+    linked,
     optimum,
     overlap,
+    pws_cup,
     readers,
     readings,
     summary_figures,
@@ -53,6 +55,8 @@ PAGES: dict[
     "game.md": (("alice_and_bob.json",), game.page),
     "overlap.md": (("overlap.json",), overlap.page),
     "to_come.md": (("to_come.json",), to_come.page),
+    "linked.md": (("linked.json",), linked.page),
+    "pws_cup.md": (("pws_cup.json",), pws_cup.page),
     "coverage.md": (("coverage.json",), coverage.page),
     "README.md": (
         (

@@ -96,8 +96,14 @@ def page(folder: Path = RESULTS) -> str:
         f"Experiment 4, {len(fourth)} of the draws 20 to 43: {reached} at {spent} of the"
         " budget; 0.585 at a mean of at most 1.00 was wanted."
     )
+    missing = [
+        f"{_name(name)}, {setting.budget:g} m ({len(setting.draws) - len(groups.get(name, []))})"
+        for name, setting in SETTINGS.items()
+        if len(groups.get(name, [])) < len(setting.draws)
+    ]
     return filled(
         "to_come.md",
+        missing=f"Draws not run yet: {'; '.join(missing)}." if missing else "",
         expected=table(heads, [_line(*group, "expected") for group in groups.items()]),
         confident=table(heads, [_line(*group, "confident") for group in groups.items()]),
         goal=goal,

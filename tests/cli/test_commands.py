@@ -95,7 +95,9 @@ def test_the_examples_of_the_help_run(sfumato, name, runs, tmp_path, monkeypatch
         .removeprefix("  Example: ")
         .removeprefix("Example: ")
     )
-    quick = ("--steps", "100", "--no-certify") if name == "solve" else ()  # the demo runs it whole
+    quick = (
+        ("--steps", "100", "--proof", "none") if name == "solve" else ()
+    )  # the demo runs it whole
     ended = sfumato(*example[1:], *quick)
     assert ended.code == 0, ended.err
 
@@ -236,7 +238,7 @@ def test_solve_says_where_the_data_lie_so_that_swapped_columns_show(sfumato, tmp
 
 SOON_LEARNED = (
     *("solve", "four-corners", "--per-user", "30+10", "--max-loss", 150, "--cell-m", 50),
-    *("--places", 12, "--steps", 100, "--no-certify"),
+    *("--places", 12, "--steps", 100, "--proof", "none"),
 )
 
 

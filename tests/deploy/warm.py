@@ -30,7 +30,7 @@ def _serve() -> None:
     from sfumato.solver import SOLVERS, Codebook
     from tests.solver.game.tiny import TINY, always
 
-    alone = Codebook(made_for="these", distillation=0.0, certify=False)
+    alone = Codebook(made_for="these", distillation=0.0)
     small = replace(alone, places=12, steps=48, hidden=(8,), waves=4)
     SOLVERS["game"], SOLVERS["codebook"] = always(replace(TINY, rounds=3)), always(small)
     warnings.simplefilter("ignore")  # JAX warns of forks; none of its threads runs yet

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from sfumato.measure.estimate import Estimate
-from sfumato.render.endings import ending_sentence, warnings_in
+from sfumato.render.endings import ending_sentence, proof_sentence, warnings_in
 from sfumato.solver.outcome import (
     Calibrated,
     Distillation,
@@ -16,6 +16,7 @@ from sfumato.solver.outcome import (
     LossProved,
     Played,
     Proved,
+    Proving,
     TruthShare,
 )
 
@@ -72,9 +73,9 @@ PLAYED = Played(
             "Learned in 1500 steps without distillation: there are more than 2500 places.",
         ),
         (
-            Ending(facts=replace(LEARNED, keep=0.05, loss=12.0, proof_stopped=True)),
-            "Learned in 1500 steps; the proof was stopped by hand.  The truth's cell is reported"
-            " 5.00% of the time to keep the budget.  It spends 12.0 m of the 173 m.",
+            Ending(facts=replace(LEARNED, keep=0.05, loss=12.0)),
+            "Learned in 1500 steps.  The truth's cell is reported 5.00% of the time to keep the"
+            " budget.  It spends 12.0 m of the 173 m.",
         ),
         (
             Ending(facts=replace(LEARNED, keep=0.25)),
@@ -111,6 +112,14 @@ PLAYED = Played(
 )
 def test_an_ending_reads_as_one_plain_sentence(ending: Ending, sentence: str) -> None:
     assert ending_sentence(ending) == sentence
+
+
+def test_a_proof_that_ended_early_is_said_and_a_whole_one_needs_no_word() -> None:
+    assert proof_sentence(Ending(proof=Proving.STOPPED)) == (
+        "The proof was stopped: the best bound so far is kept."
+    )
+    assert proof_sentence(Ending(proof=Proving.TIME_LIMIT)) == "Time limit: the proof ended early."
+    assert proof_sentence(Ending(proof=Proving.FULL)) == proof_sentence(Ending()) == ""
 
 
 def test_warnings_are_found_again_among_the_sentences_of_a_status() -> None:

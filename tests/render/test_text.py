@@ -107,9 +107,11 @@ def test_a_round_says_what_it_has_reached() -> None:
     learned = {"done": 0.5, "loss": 12.0, "bayes_error": 0.25, "information_bits": 0.125}
     said = "50% learned: loss 12.0 m², Bayes error 0.2500, 0.1250 bits on training data"
     assert round_text(learned, unit="m²") == said
-    ended = round_text({**learned, "done": 1.0}, unit="m²", proves=True)
-    assert ended is not None and ended.splitlines()[1].startswith("proving")
-    assert "proving" not in str(round_text({**learned, "done": 1.0}, unit="m²"))
+    proof = {"proof_bound": 0.25, "proof_least": 0.275, "proof_gap": 0.002}
+    assert round_text(proof, unit="m") == (
+        "the least leakage possible on this grid lies between 0.2500 and 0.2750 (0.0250 apart; the"
+        " proof ends at 0.002)"
+    )
     assert round_text({"progress": "a column", "seconds": 1.0}, unit="m") is None
     played = {
         **{"round": 0, "lattice_m": 75.0, "payoff": 0.5, "loss": 12.0, "accuracy_train": 0.6},

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from sfumato.cli import stopping
+from sfumato.cli import machine, stopping
 from sfumato.errors import SfumatoError, missing_extra
 from sfumato.render.names import printable
 from sfumato.version import __version__
@@ -66,6 +66,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run a command; a mistake in what came in is one sentence and exit code 2."""
+    machine.one_thread()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(

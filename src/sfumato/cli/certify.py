@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sfumato.cli import stopping
 from sfumato.cli.options import EVERY_S, SEEDS, as_json, print_json, say_notes, working
 
 if TYPE_CHECKING:
@@ -69,8 +70,9 @@ def command(
 ) -> None:
     """Say how far a run's mechanism is from the best that can exist, and prove it.
 
-    Works the run's certificate out again from the data alone.  A run that has none gets one: the
-    exact solver finds it, the checker checks it, and it is kept in the run folder.
+    Works the run's certificate out again from the data alone.  A run that has none, or one from a
+    proof that was quick or ended early, gets one: the exact solver finds it, the checker checks it,
+    and it is kept in the run folder.  Ctrl-C keeps the best bound so far.
 
     With --data it says, with a confidence, what holds for check-ins to come: how well this
     mechanism hides at least, what it costs, and what no mechanism within the budget goes beyond.
@@ -84,18 +86,29 @@ def command(
         given = "--confidence" if confidence is not None else "--data-seed"
         raise click.UsageError(f"{given} goes with --data, which names held-out check-ins")
     with working(f"certifying {folder}"):
-        found = certify_run(folder, other=other, source=train, gap=gap)
+        found = certify_run(folder, other=other, source=train, gap=gap, progress=_heard)
     second = _again(found, folder if other is None else other) if again else None
     if as_json:
         print_json(found.as_dict() | ({} if second is None else {"again": second}))
         return
     click.echo(str(found))
+    if found.stopped:
+        click.echo("The proof was stopped: the best bound so far is kept.")
+        raise click.exceptions.Exit(stopping.exit_code())
     if second is not None:
         plane = "" if second["bound_plane"] is None else f" / {second['bound_plane']:.4f}"
         click.echo(
             f"In rational arithmetic: {second['bound_grid']:.4f}{plane}, by a second checker in"
             f" {second['seconds']:.1f} s."
         )
+
+
+def _heard(line: dict[str, Any]) -> None:
+    """How far a new proof is, on stderr."""
+    from sfumato.render.text import proof_round_text
+
+    if text := proof_round_text(line):
+        click.echo(text, err=True)
 
 
 def _to_come(

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 EVERY_S = 5  # of silence, before a long job says how far it is
 _SELECTION = (
+    "pool_below",
     "secret",
     "lat",
     "lon",
@@ -216,6 +217,13 @@ def selection(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Keep the K users with the most check-ins.",
         ),
         click.option(
+            "--pool-below",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="Make one secret, 'everybody else', of the users with fewer than N check-ins"
+            " [solve: 4 where there are more than 200 users].",
+        ),
+        click.option(
             "--per-user", type=Share(), help="Draw N training and M test check-ins of each user."
         ),
         click.option(
@@ -315,18 +323,16 @@ def working(message: str) -> Iterator[Callable[[str], None]]:
         yield lambda news: status.update(Text(printable(news)))
 
 
-def rounds_to(
-    tell: Callable[[str], None], *, unit: str, proves: bool = False
-) -> Callable[[dict[str, Any]], None]:
+def rounds_to(tell: Callable[[str], None], *, unit: str) -> Callable[[dict[str, Any]], None]:
     """What to give a solver as `progress`: tells every round, and of the exact solver's steps one
-    in five seconds.  `proves`: a proof follows the last round."""
+    in five seconds."""
     from sfumato.render.text import round_text
 
     said = time.monotonic()
 
     def heard(line: dict[str, Any]) -> None:
         nonlocal said
-        text = round_text(line, unit=unit, proves=proves)
+        text = round_text(line, unit=unit)
         if text is None and time.monotonic() - said >= EVERY_S:
             text = line.get("progress")
         if text is not None:

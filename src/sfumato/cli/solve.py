@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from sfumato.cli import stopping
+from sfumato.cli import machine, stopping
 from sfumato.cli.options import (
     SEEDS,
     ReportCount,
@@ -26,6 +26,9 @@ from sfumato.cli.settings import solver_from, solver_options
 from sfumato.measure.linked import Reports
 from sfumato.mechanism.loss import LOSSES, traits_of
 from sfumato.solver import DEFAULT, SOLVERS, Problem
+from sfumato.solver.outcome import FULL, NONE, QUICK, Effort
+
+_PROOFS = (NONE, QUICK, FULL)
 
 _EXAMPLE = (
     "\b\nFor ten reports of one user: sfumato solve four-corners --max-loss 173 --reports 10"
@@ -99,13 +102,22 @@ _EXAMPLE = (
     help="Prove as well what no mechanism within the budget goes beyond on check-ins to come, from"
     " the training data alone (later: certify RUN --data train).",
 )
+@click.option(
+    "--proof",
+    type=click.Choice(_PROOFS),
+    help=(
+        "After the mechanism is written, prove how little any mechanism can leak: not at all,"
+        " quickly (to some 0.01), or in full, also anywhere on the plane [default: full after the"
+        " codebook, none after the others; exact proves as it solves]."
+    ),
+)
 @click.option("--seed", type=SEEDS, default=0, metavar="N", help="Seed of the solver.")
 @click.option(
     "--time-limit",
     type=float,
     metavar="S",
     help=(
-        "Stop learning or solving after S seconds with the best so far; compiling and"
+        "Stop learning, solving and proving after S seconds with the best so far; compiling and"
         " measuring come on top."
     ),
 )
@@ -134,6 +146,7 @@ def command(
     cell_m: float | None,
     cells: int | None,
     bound_to_come: bool,
+    proof: Effort | None,
     seed: int,
     time_limit: float | None,
     out: Path | None,
@@ -146,16 +159,17 @@ def command(
 
     Without --per-user or --test all of DATA is training data (four-corners brings its own split).
     """
+    machine.keep_compiled()
     from sfumato import show
     from sfumato.cli.options import for_each
     from sfumato.data.categories import CategoricalData
     from sfumato.measure.objective import objective_named
-    from sfumato.render.text import kept_text, proved_text
-    from sfumato.solver.outcome import Ended
+    from sfumato.render.text import kept_text, proof_text
+    from sfumato.solver.outcome import Ended, Proving
     from sfumato.study.certify import gaps_of
     from sfumato.study.folder import check_target
     from sfumato.study.population import check_folds, cross_fit_run
-    from sfumato.study.solve import solve_and_save
+    from sfumato.study.solve import Kept, solve_and_save
 
     budgets = (max_loss, user_max_loss, max_distance)
     seeks_loss = min_bayes_error is not None or (reports == "endless" and not any(budgets))
@@ -168,10 +182,11 @@ def command(
         raise click.UsageError(
             f"--bound-to-come needs check-ins and a budget; it does not go with {other}"
         )
+    if proof is not None and solver == "exact":
+        raise click.UsageError("the exact solver proves as it solves; leave --proof out")
     out = _target(out, resume, solver)
     check_target(out, replace=replace or resume is not None)
-    recipe = recipe_of(source, options, losses=losses)
-    data, held_out = recipe.data()
+    recipe, data, held_out = recipe_of(source, options, losses=losses).prepared()
     say_notes(data.notes)
     if bound_to_come:
         check_folds(data)
@@ -189,18 +204,28 @@ def command(
         min_bayes_error=min_bayes_error,
         reports=reports,
     )
-    begun = False
+    begun = printed = False
+
+    def written(kept: Kept) -> None:
+        nonlocal printed
+        printed = True
+        if not as_json:
+            click.echo(kept_text(kept))
+        click.echo(
+            f"{out} is written and can be used; proving how far it is from the best possible"
+            " (Ctrl-C keeps the best bound so far) …",
+            err=True,
+        )
 
     def heard(line: dict[str, Any]) -> None:
         nonlocal begun
-        begun = SOLVERS[solver].resumable
+        begun = begun or ("round" in line and SOLVERS[solver].resumable)
         rounds(line)
 
     hint = f"hint: the same command with --resume {out} in place of --out resumes it"
     try:
         with working(f"solving with {solver}: {data.described}") as tell:
-            proves = getattr(chosen, "certify", False)
-            rounds = rounds_to(tell, unit=traits_of(problem.loss).unit, proves=proves)
+            rounds = rounds_to(tell, unit=traits_of(problem.loss).unit)
             kept = solve_and_save(
                 problem,
                 chosen,
@@ -212,6 +237,8 @@ def command(
                 progress=heard,
                 resume=resume is not None,
                 replace=replace,
+                proof=proof,
+                written=written,
             )
     except KeyboardInterrupt:  # before there is a mechanism; the checkpoint has the rounds
         if begun:
@@ -228,15 +255,20 @@ def command(
         found = {} if bound is None else {"bound_to_come": bound.as_dict()}
         print_json({**kept.as_dict(), "run": str(out), **found})
     else:
-        click.echo(kept_text(kept))
+        if not printed:
+            click.echo(kept_text(kept))
         # the exact solver's status has it
-        gap = gaps_of([solution], None)[0] if solver == "codebook" else None
-        if gap is not None:
-            click.echo(proved_text(gap, problem))
+        gap = gaps_of([solution], None)[0] if solution.ending.proof is not None else None
+        if solution.ending.proof is not None:
+            click.echo(proof_text(solution, gap))
         if bound is not None:
             click.echo(show.text(bound))
         if solution.ending.ended is Ended.STOPPED and solution.ending.resumable:
             click.echo(hint, err=True)
+    if solution.ending.proof in (Proving.STOPPED, Proving.TIME_LIMIT):
+        click.echo(f"hint: sfumato certify {out} takes the proof up again", err=True)
+    if solution.ending.proof is Proving.STOPPED:
+        raise click.exceptions.Exit(stopping.exit_code())
     if solution.ending.ended is Ended.STOPPED:  # the run is whole, the learning is not
         raise click.exceptions.Exit(stopping.exit_code())
 

@@ -1,57 +1,77 @@
 """A finite table P(secret, place): the thing that every exact measure is a function of."""
 
-from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
-from sfumato.errors import DataError, ProblemError
+from sfumato.errors import DataError, ProblemError, arg
+
+MOST_DENSE = 20_000_000  # entries of a table that is held whole (160 MB); a larger one is sparse
+
+Table = Annotated[np.ndarray, "secrets places"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Joint:
     """P(secret, place) as a table, one row a secret, one column a place (a truth, a report or a
     guess).
 
-    `places` gives each column's position in metres, shape (places, 2), where there is one.
+    `table` may be given as a SciPy sparse matrix.  One of more than twenty million entries stays
+    sparse: `sparse` then holds it (None for the others), every measure of `sfumato.measure` works
+    on it, and what needs the whole `table` refuses in a sentence.  `places` gives each column's
+    position in metres, shape (places, 2), where there is one.
 
     >>> Joint.uniform(secrets=4, places=1).prior.tolist()
     [0.25, 0.25, 0.25, 0.25]
     """
 
-    table: np.ndarray
-    places: np.ndarray | None = None
-    secrets: tuple[str, ...] = field(default=())
-
-    def __post_init__(self) -> None:
-        table = np.array(self.table, dtype=float)
+    def __init__(
+        self,
+        table: Any,
+        places: np.ndarray | None = None,
+        secrets: tuple[str, ...] = (),
+    ) -> None:
+        self.sparse: sparse.csr_matrix | None = None
+        if sparse.issparse(table):
+            table = sparse.csr_matrix(table, dtype=float)
+            if table.shape[0] * table.shape[1] > MOST_DENSE:
+                table.sum_duplicates()
+                table.eliminate_zeros()
+                self.sparse = table
+            else:
+                table = table.toarray()
+        if self.sparse is None:
+            table = np.array(table, dtype=float)
         if table.ndim != 2 or not table.shape[0] or not table.shape[1]:
             raise ProblemError(
                 "a joint table has a row per secret and a column per place; got shape"
                 f" {table.shape}"
             )
-        if not np.all(table >= 0):
+        values = table if self.sparse is None else table.data
+        if not np.all(values >= 0):
             raise ProblemError("a joint table holds probabilities; got a negative number or NaN")
-        if not abs(table.sum() - 1) <= 1e-6:
+        if not abs(values.sum() - 1) <= 1e-6:
             raise ProblemError(
-                f"the probabilities of a joint table sum to 1; got {table.sum():.9g}"
+                f"the probabilities of a joint table sum to 1; got {values.sum():.9g}"
             )
-        if self.places is not None and len(self.places) != table.shape[1]:
+        if places is not None and len(places) != table.shape[1]:
             raise ProblemError(
-                f"{table.shape[1]} columns but {len(self.places)} places; expected one place a"
-                " column"
+                f"{table.shape[1]} columns but {len(places)} places; expected one place a column"
             )
-        names = self.secrets or tuple(str(row) for row in range(table.shape[0]))
+        names = secrets or tuple(str(row) for row in range(table.shape[0]))
         if len(names) != table.shape[0]:
             raise ProblemError(
                 f"{table.shape[0]} rows but {len(names)} names of secrets; expected one name a row"
             )
-        table.flags.writeable = False
-        object.__setattr__(self, "table", table)
-        object.__setattr__(self, "secrets", tuple(names))
+        values.flags.writeable = False
+        self._dense = None if self.sparse is not None else table
+        self.shape: tuple[int, int] = table.shape
+        self.places = places
+        self.secrets: tuple[str, ...] = tuple(names)
 
     def __repr__(self) -> str:
-        return f"<Joint: {self.table.shape[0]:,} secrets, {self.table.shape[1]:,} places>"
+        return f"<Joint: {self.shape[0]:,} secrets, {self.shape[1]:,} places>"
 
     @classmethod
     def uniform(cls, *, secrets: int, places: int) -> "Joint":
@@ -59,20 +79,49 @@ class Joint:
         return cls(np.full((secrets, places), 1 / (secrets * places)))
 
     @property
-    def prior(self) -> np.ndarray:
-        """P(secret)."""
-        return self.table.sum(axis=1)
+    def table(self) -> Table:
+        """The whole table; refused where it is held sparse."""
+        if self._dense is None:
+            rows, columns = self.shape
+            raise ProblemError(
+                f"this needs a whole table of {rows:,} users and {columns:,} places,"
+                f" {rows * columns * 8 / 1e9:.3g} GB, and knows no other way; take fewer users with"
+                f" {arg('top_users')}, or fewer places in a smaller {arg('square')}"
+            )
+        return self._dense
 
     @property
+    def pairs(self) -> "Pairs":
+        """The entries above 0: rows, columns and values, in order of the rows."""
+        if self.sparse is None:
+            rows, columns = np.nonzero(self.table)
+            return Pairs(rows, columns, self.table[rows, columns])
+        rows = np.repeat(np.arange(self.shape[0]), np.diff(self.sparse.indptr))
+        return Pairs(rows, self.sparse.indices, self.sparse.data)
+
+    @cached_property
+    def prior(self) -> np.ndarray:
+        """P(secret)."""
+        if self.sparse is not None:
+            return np.asarray(self.sparse.sum(axis=1)).ravel()
+        return np.asarray(self.table.sum(axis=1))
+
+    @cached_property
     def place_probability(self) -> np.ndarray:
         """P(place)."""
-        return self.table.sum(axis=0)
+        if self.sparse is not None:
+            return np.asarray(self.sparse.sum(axis=0)).ravel()
+        return np.asarray(self.table.sum(axis=0))
 
     @property
     def posterior(self) -> np.ndarray:
         """P(secret | place), a column a place; columns of probability zero hold zeros."""
         total = self.place_probability
         return np.divide(self.table, total, out=np.zeros_like(self.table), where=total > 0)
+
+    def mean_of(self, values: np.ndarray) -> np.ndarray:
+        """sum over places of P(secret, place) times a value of the place, for each secret."""
+        return np.asarray((self.table if self.sparse is None else self.sparse) @ values)
 
     def through(self, channel: Any) -> "Joint":
         """P(secret, report) after a channel: a row-stochastic matrix, or an object with `matrix`
@@ -81,13 +130,28 @@ class Joint:
         J(x, z) = sum_w p(x, w) M(z | w).
         """
         matrix = getattr(channel, "matrix", channel)
-        if matrix.shape[0] != self.table.shape[1]:
+        if matrix.shape[0] != self.shape[1]:
             raise ProblemError(
-                f"the channel has {matrix.shape[0]} rows for {self.table.shape[1]} places; expected"
+                f"the channel has {matrix.shape[0]} rows for {self.shape[1]} places; expected"
                 " one each"
             )
-        table = np.asarray((matrix.T @ self.table.T).T)
-        return Joint(table, places=getattr(channel, "reports", None), secrets=self.secrets)
+        return Joint(
+            self.times(matrix), places=getattr(channel, "reports", None), secrets=self.secrets
+        )
+
+    def times(self, matrix: Any) -> Any:
+        """The table times a matrix of places x reports; sparse where both are."""
+        if self.sparse is not None:
+            return self.sparse @ matrix
+        return np.asarray((matrix.T @ self.table.T).T)
+
+
+class Pairs(NamedTuple):
+    """Entries of a table: the number of the secret, that of the place, and the probability."""
+
+    secret: np.ndarray
+    place: np.ndarray
+    weight: np.ndarray
 
 
 def check_names(names: tuple[str, ...], *, source: str) -> None:

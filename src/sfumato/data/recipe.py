@@ -9,7 +9,7 @@ import numpy as np
 from sfumato.data.categories import CategoricalData, read_categories
 from sfumato.data.grid import Region
 from sfumato.data.read import read_checkins
-from sfumato.data.samples import Samples, Split
+from sfumato.data.samples import MANY_USERS, POOL_BELOW, Samples, Split
 from sfumato.data.synthetic import four_corners
 from sfumato.errors import DataError, FileError, arg
 
@@ -22,7 +22,8 @@ class Recipe:
     `region` is (x, y, side).  `users` names the users to keep.  `per_user` is (training, test)
     check-ins of each user; without it everything is training data (four-corners alone brings its
     own split); `test` names a file of test data instead, of which the check-ins of training users
-    count.  `losses` is the second file of a table of words (`sfumato.data.categories`).
+    count.  `pool_below` makes one secret of the users with fewer check-ins (`Samples.pooled`).
+    `losses` is the second file of a table of words (`sfumato.data.categories`).
     """
 
     source: str
@@ -38,6 +39,20 @@ class Recipe:
     region: tuple[float, float, float] | None = None
     losses: str | None = None
     test: str | None = None
+    pool_below: int | None = None
+
+    def prepared(self) -> "tuple[Recipe, Samples | CategoricalData, Samples | None]":
+        """The recipe of a solve, with its training and test data: where there are more than 200
+        users, those with fewer than four check-ins are pooled unless the recipe says otherwise or
+        has test data of its own."""
+        train, test = self.data()
+        if self.pool_below is not None or self.per_user is not None or test is not None:
+            return self, train, test
+        if isinstance(train, CategoricalData) or len(train.secrets) <= MANY_USERS:
+            return self, train, test
+        if not (train.counts >= POOL_BELOW).any():
+            return self, train, test
+        return replace(self, pool_below=POOL_BELOW), train.pooled(POOL_BELOW), test
 
     def data(self) -> tuple[Samples | CategoricalData, Samples | None]:
         """Training and test data; a table of words where `losses` names its losses."""
@@ -55,6 +70,7 @@ class Recipe:
             self.overlap_weight,
             self.region,
             self.test,
+            self.pool_below,
         )
         if any(step is not None for step in steps):
             raise DataError(
@@ -77,7 +93,7 @@ class Recipe:
             )
         steps = (
             *(self.secret, self.lat, self.lon, self.square, self.top_users, self.per_user),
-            self.test,
+            *(self.test, self.pool_below),
         )
         if self.source == "four-corners" and all(step is None for step in steps):
             split = four_corners(seed=self.data_seed)
@@ -97,6 +113,8 @@ class Recipe:
             samples = samples.of_users(self.users)
         if self.top_users is not None:
             samples = samples.top_users(self.top_users)
+        if self.pool_below is not None:
+            samples = samples.pooled(self.pool_below)
         split = Split(train=samples)
         if self.per_user is not None:
             weight = 1.0 if self.overlap_weight is None else self.overlap_weight

@@ -5,10 +5,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from sfumato.data.frames import Tabular
 from sfumato.data.grid import Grid, Region
-from sfumato.data.joint import Joint, by_number, check_names
+from sfumato.data.joint import MOST_DENSE, Joint, by_number, check_names
 from sfumato.data.plane import Plane, inside_square, looks_like_degrees
 from sfumato.errors import DataError, arg
 from sfumato.files import array_hash
@@ -16,6 +17,9 @@ from sfumato.randomness import generator
 from sfumato.show import InNotebooks
 
 OVERLAP_CELL_M = 500.0
+EVERYBODY_ELSE = "everybody else"
+MANY_USERS = 200  # beyond it users with few check-ins are pooled unless it is set otherwise
+POOL_BELOW = 4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -159,6 +163,11 @@ class Samples(Tabular, InNotebooks):
         return self._table(grid.centre_of(index), column.ravel())
 
     def _table(self, places: np.ndarray, column: np.ndarray) -> Joint:
+        if len(self.secrets) * len(places) > MOST_DENSE:
+            shape = (len(self.secrets), len(places))
+            table = sparse.csr_matrix((np.ones(len(self)), (self.secret, column)), shape=shape)
+            table.sum_duplicates()
+            return Joint(table / len(self), places=places, secrets=self.secrets)
         flat = np.bincount(
             self.secret * len(places) + column, minlength=len(self.secrets) * len(places)
         )
@@ -245,6 +254,41 @@ class Samples(Tabular, InNotebooks):
             )
         best = np.argsort(-self.counts, kind="stable")[:count]
         return self.take(np.isin(self.secret, best)).renumbered()
+
+    def pooled(self, below: int) -> "Samples":
+        """The users with fewer than `below` check-ins as one secret, "everybody else", the last;
+        a note says how many they are.  To guess that secret right is to say that it was one of
+        them, so that what is measured is at least what is told of the users themselves.
+
+        >>> few = Samples([0, 0, 1, 2], [[0, 0], [9, 0], [50, 0], [99, 0]], ("ann", "bob", "cleo"))
+        >>> few.pooled(2).secrets, few.pooled(2).counts.tolist()
+        (('ann', 'everybody else'), [2, 2])
+        """
+        if not below >= 1:
+            raise DataError(f"{arg('pool_below')} is at least 1 check-in; got {below}")
+        rare = (self.counts > 0) & (self.counts < below)
+        if rare.sum() < 2:
+            return self
+        if EVERYBODY_ELSE in self.secrets:
+            raise DataError(
+                f"{self.name} has a user of the name '{EVERYBODY_ELSE}', which is the name of the"
+                " pooled ones; rename it"
+            )
+        if rare.all():
+            raise DataError(
+                f"{self.name}: no user has {below} check-ins, so that all would be pooled; set"
+                f" {arg('pool_below')} to less"
+            )
+        kept = np.flatnonzero(~rare)
+        number = np.full(len(self.secrets), len(kept))
+        number[kept] = np.arange(len(kept))
+        names = (*(self.secrets[row] for row in kept), EVERYBODY_ELSE)
+        note = (
+            f"{int(rare.sum()):,} users with fewer than {below} check-ins"
+            f" ({int(self.counts[rare].sum()):,} of {len(self):,} check-ins) are pooled as"
+            f" '{EVERYBODY_ELSE}'"
+        )
+        return replace(self, secret=number[self.secret], secrets=names, notes=(*self.notes, note))
 
     def split(
         self, train: int, test: int = 0, *, seed: int = 0, overlap_weight: float = 1.0

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.deploy.accuracy import accuracy
+from sfumato.deploy.accuracy import accuracy, training_samples
 from sfumato.deploy.graphs import graph_of
 from sfumato.deploy.onnx_file import OPSET
 from sfumato.deploy.release import NewPlaces, Release, release, to_come
 from sfumato.deploy.web_files import copy_extension, web_files
 from sfumato.errors import FileError, SfumatoError, arg
 from sfumato.files import folder_beside, plain
+from sfumato.measure.repeated import repeated_reports
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.channel import Channel
 from sfumato.randomness import uniforms
@@ -30,6 +31,8 @@ MOST_BYTES = 4 << 20
 _HASH_FIELD = "manifest_sha256"
 _BLANK = "0" * 64  # stands for the manifest's own hash while it is hashed
 _VECTORS = 64
+_LINKED = (1, 5, 10, 50)  # kept reports of one user from different places
+_LINKED_SAMPLES, _LINKED_DRAWS = 2_000, 2_000
 _NUDGES = (
     1e-6,
     1e-5,
@@ -99,6 +102,8 @@ def export(
             ) from None
     manifest = _manifest(loaded, released, reveal_truths=reveal_truths)
     manifest["holds_certificate"] = with_certificate
+    if extension:
+        manifest["many_reports"] = _many_reports(loaded, released)
     manifest["files"] = {
         name: {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
         for name, data in stored.items()
@@ -258,6 +263,33 @@ def _expected(run: Run) -> dict[str, Any]:
     }
 
 
+def _many_reports(run: Run, released: Release) -> dict[str, Any]:
+    """What an adversary who sees several kept reports of one user makes of them: how often the best
+    guess of the user is wrong."""
+    samples = training_samples(run)
+    if samples is None:
+        return {"why": "not measured: the run's data could not be read again"}
+    if len(samples) > _LINKED_SAMPLES:
+        step = -(-len(samples) // _LINKED_SAMPLES)
+        samples = samples.take(np.arange(0, len(samples), step))
+    found = repeated_reports(
+        released.mechanism,
+        samples,
+        _LINKED,
+        grid=released.grid,
+        region=released.region,
+        draws=_LINKED_DRAWS,
+    )
+    places = found.middle_places or found.places
+    return {
+        "counts": _LINKED,
+        "places": [figure.value for figure in places],
+        "low": [figure.low for figure in places],
+        "high": [figure.high for figure in places],
+        "from": f"{len(samples)} training check-ins",
+    }
+
+
 def _proved(run: Run) -> dict[str, Any]:
     """The bound of the run's certificate and the gap to it, worked out again from the data."""
     if not (run.folder / "certificate.npz").exists():
@@ -267,7 +299,7 @@ def _proved(run: Run) -> dict[str, Any]:
             "why": "the run has no certificate; sfumato certify makes one",
         }
     try:
-        found = certify_run(run.folder).as_dict()
+        found = certify_run(run.folder, finish=False).as_dict()
     except SfumatoError:
         return {
             "bound_grid": None,

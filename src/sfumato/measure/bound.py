@@ -39,9 +39,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import fsum, isfinite, nextafter
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 
 from sfumato.measure.cells import Cells, CertificateError, covers_hull, widest_root_m
 
@@ -57,13 +59,13 @@ _OBJECTIVES = ("bayes", "gain", "information", "overlap", "endless")
 class Claim:
     """What the bound is about: the data, the objective and the budgets.
 
-    joint: P(secret, truth), secrets x truths.  gains: g(guess, secret), for the objective "gain"
-    only. max_loss, user_max_loss (one per secret, given the secret), cap: the budgets, None where
-    there is none.  pair_weights: m of all pairs of secrets (the first with the second, with the
-    third, ...), for the objective "overlap" only.
+    joint: P(secret, truth), secrets x truths, dense or (SciPy's CSR) sparse.  gains: g(guess,
+    secret), for the objective "gain" only.  max_loss, user_max_loss (one per secret, given the
+    secret), cap: the budgets, None where there is none.  pair_weights: m of all pairs of secrets
+    (the first with the second, with the third, ...), for the objective "overlap" only.
     """
 
-    joint: np.ndarray
+    joint: Any
     objective: str = "bayes"
     gains: np.ndarray | None = None
     max_loss: float | None = None
@@ -72,10 +74,11 @@ class Claim:
     pair_weights: np.ndarray | None = None
 
     def __post_init__(self) -> None:
+        values = self.joint.data if sparse.issparse(self.joint) else np.asarray(self.joint)
         if not (
-            np.ndim(self.joint) == 2
-            and np.all(self.joint >= 0)
-            and abs(np.sum(self.joint) - 1) <= 1e-9
+            len(np.shape(self.joint)) == 2
+            and np.all(values >= 0)
+            and abs(np.sum(values) - 1) <= 1e-9
         ):
             raise CertificateError("the joint table must hold probabilities that sum to 1")
         if self.objective not in _OBJECTIVES:
@@ -86,13 +89,9 @@ class Claim:
             raise CertificateError("gains go with the objective gain, and only with it")
         if self.gains is not None:
             gains = np.asarray(self.gains, dtype=float)
-            if (
-                gains.ndim != 2
-                or gains.shape[1] != len(self.joint)
-                or not np.all(np.isfinite(gains))
-            ):
+            if gains.ndim != 2 or gains.shape[1] != self.secrets or not np.all(np.isfinite(gains)):
                 raise CertificateError(
-                    f"gains must be finite, guesses x {len(self.joint)} secrets; got shape"
+                    f"gains must be finite, guesses x {self.secrets} secrets; got shape"
                     f" {gains.shape}"
                 )
         users = (
@@ -100,9 +99,9 @@ class Claim:
             if self.user_max_loss is None
             else np.asarray(self.user_max_loss, dtype=float)
         )
-        if self.user_max_loss is not None and np.shape(users) != (len(self.joint),):
+        if self.user_max_loss is not None and np.shape(users) != (self.secrets,):
             raise CertificateError(
-                f"budgets per secret need {len(self.joint)} numbers; got shape {np.shape(users)}"
+                f"budgets per secret need {self.secrets} numbers; got shape {np.shape(users)}"
             )
         budgets = np.array(
             [one for one in (self.max_loss, self.cap, *users) if one is not None], dtype=float
@@ -113,16 +112,24 @@ class Claim:
     @property
     def guesses(self) -> int:
         """How many things an adversary may guess: the columns of the shares."""
-        return len(self.joint) if self.gains is None else len(self.gains)
+        return self.secrets if self.gains is None else len(self.gains)
+
+    @property
+    def secrets(self) -> int:
+        """How many secrets there are."""
+        return int(np.shape(self.joint)[0])
 
     @property
     def rounding(self) -> float:
         """k u, see above."""
-        return (8 * (len(self.joint) + self.guesses) + 64) * _UNIT
+        return (8 * (self.secrets + self.guesses) + 64) * _UNIT
 
     @cached_property
     def prior(self) -> np.ndarray:
         """P(secret), each rounded once."""
+        if sparse.issparse(self.joint):
+            ends = zip(self.joint.indptr, self.joint.indptr[1:], strict=False)
+            return np.array([fsum(self.joint.data[start:end].tolist()) for start, end in ends])
         return np.array([fsum(row) for row in np.asarray(self.joint).tolist()])
 
     def budgets(self) -> tuple[np.ndarray, np.ndarray]:
@@ -131,9 +138,11 @@ class Claim:
         charges: list[np.ndarray] = []
         limits: list[float] = []
         if self.max_loss is not None:
-            charges.append(self.joint.sum(axis=0))
+            charges.append(np.asarray(self.joint.sum(axis=0)).ravel())
             limits.append(float(self.max_loss))
         if self.user_max_loss is not None:
+            if sparse.issparse(self.joint):
+                raise CertificateError("budgets per secret are not proved for so many secrets")
             charges.extend(self.joint)
             limits.extend(self.prior * np.asarray(self.user_max_loss, dtype=float))
         table = np.array(charges).reshape(len(limits), self.joint.shape[1])
@@ -187,13 +196,13 @@ def score_costs(claim: Claim, given: ArrayLike) -> tuple[np.ndarray, float]:
     scores = np.log(np.where(never, 1.0, ratio))
     costs = claim.joint.T @ scores.T
     if never.any():  # log 0 counts only where the secret has mass at the truth
-        costs[(claim.joint.T > 0).astype(float) @ never.T > 0] = -np.inf
+        costs[(claim.joint.T > 0).astype(float) @ never.T.astype(float) > 0] = -np.inf
     return costs, float(np.abs(scores).max())
 
 
 def _overlap_costs(claim: Claim, shares: np.ndarray) -> tuple[np.ndarray, float]:
     """The costs of likelihoods, for the overlap."""
-    secrets, prior = len(claim.joint), claim.prior
+    secrets, prior = claim.secrets, claim.prior
     weights = np.asarray(() if claim.pair_weights is None else claim.pair_weights, dtype=float)
     first, second = np.triu_indices(secrets, 1)
     if weights.shape != first.shape or not (np.all(weights >= 0) and 0 < weights.sum() < np.inf):

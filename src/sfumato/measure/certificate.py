@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from scipy import sparse
 from scipy.spatial import cKDTree
 
 from sfumato.data.grid import Grid
 from sfumato.data.joint import Joint
+from sfumato.data.samples import MANY_USERS
 from sfumato.errors import FileError
 from sfumato.files import read_arrays, written_beside
 from sfumato.measure.bound import CertificateError, Claim, bound_grid, bound_plane
@@ -201,7 +203,11 @@ class Certificate(InNotebooks):
     def bound(self, problem: Claimed) -> Bounds:
         """Work the proof out again for a problem; refuses a problem that it was not made for."""
         self._check(problem)
-        on_grid, cells = bound_on_the_grid(problem, self.on_grid)
+        many = problem.joint.sparse is not None or problem.joint.shape[0] > MANY_USERS
+        if many and self.on_plane is not None:  # what holds on the plane stands for the grid
+            on_grid, cells = -np.inf, _all_cells(problem) or 0
+        else:
+            on_grid, cells = bound_on_the_grid(problem, self.on_grid)
         plane = None
         if self.on_plane is not None and traits_of(problem.loss).is_distance:
             proof = self.on_plane
@@ -326,7 +332,7 @@ def claim_of(problem: Claimed) -> Claim:
     """The claim that a bound is about, as plain arrays.  For endless reports the bound is on the
     loss: its budget is 0."""
     return Claim(
-        joint=problem.joint.table,
+        joint=problem.joint.table if problem.joint.sparse is None else problem.joint.sparse,
         objective=problem.objective.scores,
         gains=problem.objective.gains(problem.joint.secrets),
         max_loss=0.0 if isinstance(problem.objective, Endless) else problem.max_loss,
@@ -447,20 +453,30 @@ def known_leakages(problem: Claimed) -> tuple[float, float]:
     best = int(np.argmin(np.max(over, axis=0)))
     place_for_all = to_tried[:, best]
     used, column = np.unique(nearest, return_inverse=True)
-    moved = np.zeros((len(joint.prior), len(used)))
-    np.add.at(moved.T, column.ravel(), joint.table.T)
+    whole: Any = joint.table if joint.sparse is None else joint.sparse
+    if joint.sparse is None:
+        moved: Any = np.zeros((len(joint.prior), len(used)))
+        np.add.at(moved.T, column.ravel(), joint.table.T)
+    else:
+        to = (np.arange(len(column.ravel())), column.ravel())
+        onto = sparse.csr_matrix((np.ones(len(to[0])), to), shape=(len(to[0]), len(used)))
+        moved = joint.sparse @ onto
 
-    def leakage(near: np.ndarray, table: np.ndarray) -> float:
+    def leakage(near: np.ndarray, table: Any) -> float:
         chance = _chance(claim, charges, limits, near, place_for_all)
         if chance is None:
             return np.inf
+        if sparse.issparse(table):
+            other = sparse.csr_matrix(chance * joint.prior[:, None])
+            both = sparse.hstack([(1 - chance) * table, other], format="csr")
+            return problem.objective.leakage(Joint(both / both.sum(), secrets=joint.secrets))
         parts = np.column_stack([(1 - chance) * table, chance * joint.prior])
         return problem.objective.leakage(Joint(parts / parts.sum(), secrets=joint.secrets))
 
     on_grid = leakage(problem.loss(truths, reports[nearest]), moved)
     if not traits_of(problem.loss).is_distance:
         return on_grid, np.inf
-    return on_grid, leakage(np.zeros(len(truths)), joint.table)
+    return on_grid, leakage(np.zeros(len(truths)), whole)
 
 
 def _chance(

@@ -4,11 +4,17 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, SupportsFloat
 
 import numpy as np
+from scipy import sparse
 
 from sfumato.data.grid import Grid
-from sfumato.data.joint import Joint
+from sfumato.data.joint import MOST_DENSE, Joint, Pairs
 from sfumato.errors import ProblemError
-from sfumato.measure.exact import bayes_error, best_guess_shares, mutual_information
+from sfumato.measure.exact import (
+    bayes_error,
+    best_guess_shares,
+    best_guess_shares_of,
+    mutual_information,
+)
 from sfumato.measure.worst import exposed
 from sfumato.randomness import generator
 
@@ -92,9 +98,10 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Counts:
-    """Hits per secret and occupied cell: a table of whole numbers, and the cells' middles."""
+    """Hits per secret and occupied cell: a table of whole numbers, sparse where it is large, and
+    the cells' middles."""
 
-    table: np.ndarray
+    table: Any
     places: np.ndarray
     grid: Grid
 
@@ -106,6 +113,11 @@ class Counts:
 def count_hits(secret: np.ndarray, reports: np.ndarray, grid: Grid, *, secrets: int) -> Counts:
     """Count hits by cell and secret.  Memory grows with the hits, never with the empty cells."""
     column, places = _occupied(reports, grid)
+    if secrets * len(places) > MOST_DENSE:
+        shape = (secrets, len(places))
+        hits = sparse.csr_matrix((np.ones(len(secret)), (secret, column)), shape=shape)
+        hits.sum_duplicates()
+        return Counts(table=hits, places=places, grid=grid)
     flat = np.bincount(column * secrets + secret, minlength=len(places) * secrets)
     return Counts(table=flat.reshape(len(places), secrets).T, places=places, grid=grid)
 
@@ -162,9 +174,7 @@ def estimate_bayes_error(
     """
     counts, first, second = _halves(secret, reports, grid, secrets=secrets)
     value = bayes_error(Joint(counts.table / len(secret)))
-    crossed = 1 - (
-        np.sum(best_guess_shares(first) * second) + np.sum(best_guess_shares(second) * first)
-    ) / len(secret)
+    crossed = 1 - (_caught(first, second) + _caught(second, first)) / len(secret)
     return Estimate(
         value=value,
         low=min(value, wilson(value, len(secret))[0]),
@@ -192,13 +202,15 @@ def estimate_information(
     joint = Joint(counts.table / len(secret))
     value = mutual_information(joint)
     prior = joint.prior[:, None]
-    spread = np.log2(
-        np.divide(joint.posterior, prior, out=np.ones_like(joint.table), where=joint.table > 0)
-    )
-    deviation = float(np.sqrt(max(0.0, np.sum(joint.table * spread**2) - value**2) / len(secret)))
+    square_bits = _square_of_information(joint)
+    deviation = float(np.sqrt(max(0.0, square_bits - value**2) / len(secret)))
     stable = (np.sqrt(value) + _DEVIATIONS / np.sqrt(2 * np.log(2) * len(secret))) ** 2
     score, square, worst = 0.0, 0.0, 0.0
     for learnt, judged in ((first, second), (second, first)):
+        if sparse.issparse(learnt):
+            gains = _learnt_gains(learnt, judged, joint.prior, len(secret))
+            score, square, worst = score + gains[0], square + gains[1], worst + gains[2]
+            continue
         smooth = learnt + prior
         gain = np.log2(
             np.divide(smooth / smooth.sum(axis=0), prior, out=np.ones_like(smooth), where=prior > 0)
@@ -221,6 +233,48 @@ def estimate_information(
         hits=hits,
         errs="high with few hits a cell; low against the reports themselves, which cells merge",
     )
+
+
+def _square_of_information(joint: Joint) -> float:
+    """E[ (log2 P(x|z) / P(x))^2 ]."""
+    if joint.sparse is not None:
+        secret, place, weight = joint.pairs
+        bits = np.log2(weight / joint.place_probability[place] / joint.prior[secret])
+        return float(np.sum(weight * bits**2))
+    prior = joint.prior[:, None]
+    spread = np.log2(
+        np.divide(joint.posterior, prior, out=np.ones_like(joint.table), where=joint.table > 0)
+    )
+    return float(np.sum(joint.table * spread**2))
+
+
+def _learnt_gains(
+    learnt: sparse.csr_matrix, judged: sparse.csr_matrix, prior: np.ndarray, hits: int
+) -> tuple[float, float, float]:
+    """Of sparse tables of hits: mean and mean square of log2 c(x|z) / p(x) on the judged hits, c
+    learnt with the prior as one more hit a cell; and its mean where the worst secret occurs, which
+    was never seen in the cell, since no cell of so many has all secrets."""
+    total = np.asarray(learnt.sum(axis=0)).ravel()
+    # what was learnt where something is judged: zeros of the sum keep their place
+    at = judged.tocoo()
+    known = np.asarray(learnt[at.row, at.col]).ravel()
+    gain = np.log2((known + prior[at.row]) / (total[at.col] + 1) / prior[at.row])
+    seen = np.asarray(judged.sum(axis=0)).ravel()
+    worst = float(-(seen @ np.log2(total + 1)))
+    return float(at.data @ gain) / hits, float(at.data @ gain**2) / hits, worst / hits
+
+
+def _caught(learnt: Any, judged: Any) -> float:
+    """How many hits of one table the best guesses of the other name."""
+    if not sparse.issparse(learnt):
+        return float(np.sum(best_guess_shares(learnt) * judged))
+    flat = learnt.tocoo()
+    pairs = Pairs(flat.row, flat.col, flat.data)
+    shares = best_guess_shares_of(pairs, learnt.shape[1])
+    guesses = sparse.csr_matrix((shares, (flat.row, flat.col)), shape=learnt.shape)
+    unseen = np.asarray(learnt.sum(axis=0)).ravel() == 0  # there any guess is as good
+    blind = float(np.asarray(judged.sum(axis=0)).ravel()[unseen].sum()) / learnt.shape[0]
+    return float(judged.multiply(guesses).sum()) + blind
 
 
 def estimate_exposed(
@@ -254,12 +308,21 @@ def estimate_mean(values: np.ndarray, *, hits: int | None = None) -> Estimate:
 
 def _halves(
     secret: np.ndarray, reports: np.ndarray, grid: Grid, *, secrets: int
-) -> tuple[Counts, np.ndarray, np.ndarray]:
+) -> tuple[Counts, Any, Any]:
     """Counts of all hits and of two random halves of them, over the same cells."""
     column, places = _occupied(reports, grid)
-    code = column * secrets + secret
-    half = generator(_HALVES_SEED).random(len(code)) < 0.5
+    half = generator(_HALVES_SEED).random(len(column)) < 0.5
     size = len(places) * secrets
+    if size > MOST_DENSE:
+        parts = []
+        for chosen in (half, ~half):
+            at = (secret[chosen], column[chosen])
+            shape = (secrets, len(places))
+            hits = sparse.csr_matrix((np.ones(len(at[0])), at), shape=shape)
+            hits.sum_duplicates()
+            parts.append(hits)
+        return Counts(table=parts[0] + parts[1], places=places, grid=grid), parts[0], parts[1]
+    code = column * secrets + secret
     first = np.bincount(code[half], minlength=size).reshape(len(places), secrets).T
     second = np.bincount(code[~half], minlength=size).reshape(len(places), secrets).T
     return Counts(table=first + second, places=places, grid=grid), first, second

@@ -5,9 +5,10 @@ you pass decides what the adversary is taken to see.  Information is in bits.
 """
 
 import numpy as np
+from scipy import sparse
 from scipy.special import xlogy
 
-from sfumato.data.joint import Joint
+from sfumato.data.joint import Joint, Pairs
 from sfumato.errors import ProblemError
 
 _LN2 = float(np.log(2))
@@ -36,7 +37,8 @@ def conditional_entropy(joint: Joint) -> float:
     >>> round(conditional_entropy(Joint.uniform(secrets=4, places=3)), 12)
     2.0
     """
-    return max(0.0, _entropy_of(joint.table) - _entropy_of(joint.place_probability))
+    values = joint.table if joint.sparse is None else joint.sparse.data
+    return max(0.0, _entropy_of(values) - _entropy_of(joint.place_probability))
 
 
 def mutual_information(joint: Joint) -> float:
@@ -48,6 +50,10 @@ def mutual_information(joint: Joint) -> float:
     >>> mutual_information(Joint(np.eye(2) / 2))
     1.0
     """
+    if joint.sparse is not None:
+        secret, place, weight = joint.pairs
+        ratio = weight / joint.place_probability[place] / joint.prior[secret]
+        return max(0.0, float(np.sum(weight * np.log2(ratio))))
     ratio = np.divide(
         joint.posterior, joint.prior[:, None], out=np.ones_like(joint.table), where=joint.table > 0
     )
@@ -60,6 +66,8 @@ def bayes_vulnerability(joint: Joint) -> float:
     >>> bayes_vulnerability(Joint(np.eye(2) / 2))
     1.0
     """
+    if joint.sparse is not None:
+        return float(joint.sparse.max(axis=0).toarray().sum())
     return float(joint.table.max(axis=0).sum())
 
 
@@ -118,12 +126,29 @@ def error_of_guess(joint: Joint, fitted_on: Joint) -> float:
     The adversary that learns from one table and is judged on another.  At least
     `bayes_error(joint)`.
     """
-    if joint.table.shape != fitted_on.table.shape:
+    if joint.shape != fitted_on.shape:
         raise ProblemError(
-            f"both tables must have the same columns; got {joint.table.shape} and"
-            f" {fitted_on.table.shape}"
+            f"both tables must have the same columns; got {joint.shape} and {fitted_on.shape}"
         )
+    if joint.sparse is not None or fitted_on.sparse is not None:
+        guessed = _sparse(fitted_on)
+        guessed.data = best_guess_shares_of(fitted_on.pairs, fitted_on.shape[1])
+        blind = joint.place_probability[fitted_on.place_probability == 0].sum() / joint.shape[0]
+        return float(1 - _sparse(joint).multiply(guessed).sum() - blind)
     return float(1 - np.sum(best_guess_shares(fitted_on.table) * joint.table))
+
+
+def _sparse(joint: Joint) -> sparse.csr_matrix:
+    secret, place, weight = joint.pairs
+    return sparse.csr_matrix((weight, (secret, place)), shape=joint.shape)
+
+
+def best_guess_shares_of(pairs: Pairs, places: int) -> np.ndarray:
+    """`best_guess_shares` for the entries of a table that are above 0."""
+    most = np.zeros(places)
+    np.maximum.at(most, pairs.place, pairs.weight)
+    best = pairs.weight >= most[pairs.place] * (1 - 1e-12)
+    return best / np.maximum(np.bincount(pairs.place, best, minlength=places), 1)[pairs.place]
 
 
 def best_guess_shares(table: np.ndarray) -> np.ndarray:

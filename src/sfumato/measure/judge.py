@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-from scipy import stats
+from scipy import sparse, stats
 from scipy.spatial import cKDTree
 
 from sfumato.data.categories import CategoricalData
@@ -40,6 +40,8 @@ _MOST_PAIRS = (
     2e9  # pairs of truths times reports beyond which geo-indistinguishability is not computed
 )
 _LOG2_E = float(np.log2(np.e))
+_HITS, _MOST_HITS = 500, 10_000_000  # reports drawn per check-in, and in all
+_MOST_SPARSE_HITS = 4_000_000  # in all, where users are many
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,7 @@ def judge(
     samples: Samples | CategoricalData,
     *,
     grid: Grid | None = None,
-    hits: int = 500,
+    hits: int | None = None,
     seed: int = 0,
     loss: Loss | None = None,
     region: Region | None = None,
@@ -151,8 +153,9 @@ def judge(
     sampled_on: Grid | None = None,
     over: Sequence[Grid] = (),
 ) -> Judgement:
-    """Judge a mechanism on data: exactly where its law is known, from `hits` samples a truth where
-    not.
+    """Judge a mechanism on data: exactly where its law is known, from `hits` samples a check-in
+    where not: 500 unless set, fewer where that would be more than ten million in all (four where
+    users are many).
 
     Main arguments: `mechanism`, also a plain function (`sfumato.mechanism.Function`), or a
     solution, whose own loss, region and training data are used where none are given; `grid` merges
@@ -209,6 +212,7 @@ def judge(
             f" grid=sf.Grid({arg('cell_m')}=25)",
             hint=f"name its cells with {arg('cell_m')}",
         )
+    hits = hits_for(samples) if hits is None else hits
     reports, secret, cost = draw_reports(mechanism, samples, hits=hits, seed=seed, loss=loss)
     learnt = (
         None
@@ -238,6 +242,12 @@ def judge(
     )
 
 
+def hits_for(samples: Samples | CategoricalData) -> int:
+    """How many reports are drawn for each check-in, unless it is set."""
+    most = _MOST_HITS if samples.joint().sparse is None else _MOST_SPARSE_HITS
+    return max(1, min(_HITS, most // len(samples)))
+
+
 def geo_epsilon_at(mechanism: Mechanism, samples: Samples | CategoricalData) -> float | None:
     """Known by design, or computed from the rows at the data's points where that is not too much
     work."""
@@ -245,6 +255,8 @@ def geo_epsilon_at(mechanism: Mechanism, samples: Samples | CategoricalData) -> 
         return None  # words have no metres between them
     if mechanism.geo_epsilon is not None:
         return mechanism.geo_epsilon
+    if samples.joint().sparse is not None:
+        return None
     places = samples.joint().places
     assert places is not None
     rows = mechanism.rows(places)
@@ -346,13 +358,30 @@ def _aligned(joint: Joint, fitted_on: Joint) -> tuple[Joint, Joint]:
     row = {name: number for number, name in enumerate(names)}
     seen = np.flatnonzero(fitted_on.place_probability > 0)
     nearest = seen[cKDTree(fitted_on.places[seen]).query(joint.places)[1]]
-    learnt = fitted_on.table[:, nearest]
     tables = []
+    if joint.sparse is not None or fitted_on.sparse is not None:
+        columns = np.arange(len(nearest))
+        chosen = sparse.csr_matrix(
+            (np.ones(len(nearest)), (nearest, columns)), shape=(fitted_on.shape[1], len(nearest))
+        )
+        learnt = sparse.csr_matrix(_matrix(fitted_on) @ chosen)
+        for part, matrix in ((joint, _matrix(joint)), (fitted_on, learnt / learnt.sum())):
+            flat = matrix.tocoo()
+            to = np.array([row[name] for name in part.secrets])
+            shape = (len(names), len(joint.places))
+            full = sparse.csr_matrix((flat.data, (to[flat.row], flat.col)), shape=shape)
+            tables.append(Joint(full, places=joint.places, secrets=names))
+        return tables[0], tables[1]
+    learnt = fitted_on.table[:, nearest]
     for part, table in ((joint, joint.table), (fitted_on, learnt / learnt.sum())):
         full = np.zeros((len(names), len(joint.places)))
         full[[row[name] for name in part.secrets]] = table
         tables.append(Joint(full, places=joint.places, secrets=names))
     return tables[0], tables[1]
+
+
+def _matrix(joint: Joint) -> sparse.csr_matrix:
+    return sparse.csr_matrix(joint.table) if joint.sparse is None else joint.sparse
 
 
 def judge_reports(

@@ -146,6 +146,11 @@ class Outlook:
 
 def _spread_of_information(joint: Joint) -> float:
     """The standard deviation of log2 P(x|z) / P(x)."""
+    if joint.sparse is not None:
+        secret, place, weight = joint.pairs
+        told = np.log2(weight / joint.place_probability[place] / joint.prior[secret])
+        middle = float(np.sum(weight * told))
+        return float(np.sqrt(max(0.0, np.sum(weight * told**2) - middle**2)))
     seen = joint.table > 0
     ratio = np.divide(
         joint.posterior, joint.prior[:, None], out=np.ones_like(joint.table), where=seen

@@ -6,10 +6,13 @@ from typing import Any
 import numpy as np
 
 from sfumato.data.joint import Joint
+from sfumato.data.samples import MANY_USERS
 from sfumato.errors import ProblemError
 from sfumato.measure.estimate import Estimate
 from sfumato.measure.exact import bayes_error, mutual_information
 from sfumato.measure.judge import Judgement
+
+_DOUBLED = 20  # users, where they are many
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,8 @@ def bayes_capacity(joint: Joint) -> float:
 
 def under_priors(found: Judgement) -> Priors | None:
     """A judgement under other shares of the users; None for figures estimated from samples, which
-    cannot be re-weighted honestly.
+    cannot be re-weighted honestly, and for tables too large to be held whole.  Of more than 200
+    users the twenty are doubled whose doubling costs most.
 
     The law of each user's reports stays; only how often each user reports changes, and the
     adversary knows it.
@@ -128,13 +132,17 @@ def under_priors(found: Judgement) -> Priors | None:
     >>> round(found.capacity, 6)  # one report for all: nothing can be learnt under any prior
     1.0
     """
-    if found.bayes_error.kind != "exact":
+    if found.bayes_error.kind != "exact" or found.joint.sparse is not None:
         return None
     joint, prior = found.joint, found.joint.prior
     present = prior > 0
     loss_of = np.array([user.loss for user in found.per_user])
     doubled = []
-    for secret in np.flatnonzero(present):
+    users = np.flatnonzero(present)
+    if len(users) > MANY_USERS:  # those whose doubling costs most
+        dearest = prior[users] * (loss_of[users] - prior @ loss_of) / (1 + prior[users])
+        users = np.sort(users[np.argsort(-dearest)[:_DOUBLED]])
+    for secret in users:
         more = prior.copy()
         more[secret] *= 2
         doubled.append(_under(found, joint.secrets[secret], more / more.sum(), loss_of))

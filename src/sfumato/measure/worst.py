@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 
 from sfumato.data.joint import Joint
 from sfumato.errors import ProblemError
-from sfumato.measure.exact import best_guess_shares
+from sfumato.measure.exact import best_guess_shares, best_guess_shares_of
 
 EXPOSED = 0.9
 
@@ -22,7 +22,7 @@ def worst_report(joint: Joint) -> float:
     >>> worst_report(Joint(np.array([[0.25, 0.25], [0.5, 0.0]])))
     1.0
     """
-    return float(joint.posterior.max())
+    return float(_highest(joint).max())
 
 
 def exposed(joint: Joint, *, above: float = EXPOSED) -> float:
@@ -32,7 +32,16 @@ def exposed(joint: Joint, *, above: float = EXPOSED) -> float:
     >>> exposed(Joint(np.array([[0.25, 0.25], [0.5, 0.0]])))
     0.25
     """
-    return float(joint.place_probability[joint.posterior.max(axis=0) > above].sum())
+    return float(joint.place_probability[_highest(joint) > above].sum())
+
+
+def _highest(joint: Joint) -> np.ndarray:
+    """The largest posterior at each place."""
+    if joint.sparse is None:
+        return np.asarray(joint.posterior.max(axis=0))
+    total = joint.place_probability
+    most = joint.sparse.max(axis=0).toarray().ravel()
+    return np.divide(most, total, out=np.zeros_like(most), where=total > 0)
 
 
 def error_per_secret(joint: Joint) -> np.ndarray:
@@ -42,13 +51,23 @@ def error_per_secret(joint: Joint) -> np.ndarray:
     Ties between guesses are split evenly, so a perfect mixture treats all alike.  The average over
     the prior is the Bayes error.
     """
-    caught = (best_guess_shares(joint.table) * joint.table).sum(axis=1)
+    if joint.sparse is None:
+        caught = (best_guess_shares(joint.table) * joint.table).sum(axis=1)
+    else:
+        pairs = joint.pairs
+        shares = best_guess_shares_of(pairs, joint.shape[1])
+        caught = np.bincount(pairs.secret, shares * pairs.weight, minlength=joint.shape[0])
     return 1 - np.divide(caught, joint.prior, out=np.zeros_like(caught), where=joint.prior > 0)
 
 
 def exposed_per_secret(joint: Joint, *, above: float = EXPOSED) -> np.ndarray:
     """For each secret, the chance that its report leaves it above 90 % posterior."""
-    told = (joint.table * (joint.posterior > above)).sum(axis=1)
+    if joint.sparse is None:
+        told = (joint.table * (joint.posterior > above)).sum(axis=1)
+    else:
+        secret, place, weight = joint.pairs
+        sure = weight > above * joint.place_probability[place]
+        told = np.bincount(secret, weight * sure, minlength=joint.shape[0])
     return np.divide(told, joint.prior, out=np.zeros_like(told), where=joint.prior > 0)
 
 

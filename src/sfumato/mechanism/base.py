@@ -147,11 +147,17 @@ class Mechanism(ABC):
         """
         if joint.places is None:
             raise MechanismError("this table has no places; a mechanism of the plane needs them")
-        rows = self.rows(joint.places)
-        if rows is None:
+        law = self._law(joint, loss)
+        if law is None:
             return None
-        law = Law.of_rows(joint, rows, loss=loss)
         return law if grid is None else merge_on_grid(law, grid)
+
+    def _law(self, joint: Joint, loss: Loss) -> Law | None:
+        if joint.sparse is not None:
+            return Law.of_parts(joint, self.rows, loss=loss)
+        assert joint.places is not None
+        rows = self.rows(joint.places)
+        return None if rows is None else Law.of_rows(joint, rows, loss=loss)
 
     @property
     def geo_epsilon(self) -> float | None:

@@ -117,6 +117,8 @@ class PlanarLaplace(Mechanism):
         None where truths and cells are too many, and sampling is the better way.
         """
         assert joint.places is not None
+        if joint.sparse is not None:
+            return None
         side = np.ptp(joint.places, axis=0).max() + 2 * self._reach(grid)
         if len(joint.places) * (side / min(grid.cell_m, _FINE / self.epsilon)) ** 2 > _MOST_CELLS:
             return None

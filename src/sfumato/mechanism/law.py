@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -10,6 +10,9 @@ from scipy import sparse
 from sfumato.data.grid import Grid, Region
 from sfumato.data.joint import Joint
 from sfumato.mechanism.loss import Loss
+
+_TRUTHS_AT_ONCE = 2048  # where users are many
+_DENSE_SHARE = 0.1  # of the chances above 0 from which on a law is worked out as a whole table
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,13 +163,48 @@ class Law:
             flat.row, weights=each * flat.data, minlength=rows.matrix.shape[0]
         )
         merged = rows.distinct()
-        table = (merged.matrix.T @ joint.table.T).T
         return cls(
-            joint=Joint(np.asarray(table), places=merged.places, secrets=joint.secrets),
+            joint=Joint(joint.times(merged.matrix), places=merged.places, secrets=joint.secrets),
             loss=float(joint.place_probability @ cost_of_truth),
             loss_of=_per_secret(joint, cost_of_truth),
             loss_deviation=deviation(cost_of_truth, joint.place_probability),
             most_loss=float(np.max(each, initial=0.0, where=occurs)),
+        )
+
+    @classmethod
+    def of_parts(
+        cls, joint: Joint, rows_of: Callable[[np.ndarray], ReportRows | None], *, loss: Loss
+    ) -> "Law | None":
+        """The same for a sparse P(secret, truth), a few thousand truths at a time: nothing of the
+        size of truths times reports is held.  None where `rows_of` knows no law."""
+        assert joint.places is not None and joint.sparse is not None
+        by_truth = joint.sparse.tocsc()
+        mass, truths = joint.place_probability, joint.places
+        cost_of_truth, most_loss = np.zeros(len(truths)), 0.0
+        table: Any = None
+        places = np.empty((0, 2))
+        for start in range(0, len(truths), _TRUTHS_AT_ONCE):
+            part = slice(start, start + _TRUTHS_AT_ONCE)
+            rows = rows_of(truths[part])
+            if rows is None:
+                return None
+            flat = rows.matrix.tocoo()
+            each = loss(truths[part][flat.row], rows.places[flat.col])
+            occurs = (flat.data > 0) & (mass[part][flat.row] > 0)
+            cost_of_truth[part] = np.bincount(
+                flat.row, weights=each * flat.data, minlength=rows.matrix.shape[0]
+            )
+            most_loss = max(most_loss, float(np.max(each, initial=0.0, where=occurs)))
+            del flat, each, occurs
+            full = rows.matrix.nnz > _DENSE_SHARE * rows.matrix.shape[0] * rows.matrix.shape[1]
+            made = by_truth[:, part] @ (rows.matrix.toarray() if full else rows.matrix)
+            table, places = _joined(table, places, made, rows.places)
+        return cls(
+            joint=Joint(table, places=places, secrets=joint.secrets),
+            loss=float(mass @ cost_of_truth),
+            loss_of=_per_secret(joint, cost_of_truth),
+            loss_deviation=deviation(cost_of_truth, mass),
+            most_loss=most_loss,
         )
 
     def outside(self, region: Region | None) -> float:
@@ -176,6 +214,36 @@ class Law:
         return float(self.joint.place_probability[~region.contains(self.joint.places)].sum())
 
 
+def _joined(
+    table: Any, places: np.ndarray, other: Any, others: np.ndarray
+) -> tuple[Any, np.ndarray]:
+    """The sum of two tables of secrets and places, each place listed once; sparse where one is."""
+    both = np.vstack([places, others])
+    once, column = np.unique(both, axis=0, return_inverse=True)
+    column = column.ravel()
+    first, second = column[: len(places)], column[len(places) :]
+    if sparse.issparse(other) or sparse.issparse(table):
+        parts = [
+            sparse.csr_matrix(one) @ _onto(to, len(once))
+            for one, to in ((table, first), (other, second))
+            if one is not None
+        ]
+        return sum(parts[1:], parts[0]), once
+    whole = table
+    if table is None or len(once) > len(places):
+        whole = np.zeros((other.shape[0], len(once)))
+        if table is not None:
+            whole[:, first] = table
+    np.add.at(whole.T, second, other.T)
+    return whole, once
+
+
+def _onto(column: np.ndarray, columns: int) -> sparse.csr_matrix:
+    """The 0-1 matrix that moves each column to its new place."""
+    shape = (len(column), columns)
+    return sparse.csr_matrix((np.ones(len(column)), (np.arange(len(column)), column)), shape=shape)
+
+
 def deviation(values: np.ndarray, weights: np.ndarray) -> float:
     """The standard deviation of values with weights that sum to 1."""
     return float(np.sqrt(weights @ (values - weights @ values) ** 2))
@@ -183,14 +251,19 @@ def deviation(values: np.ndarray, weights: np.ndarray) -> float:
 
 def _per_secret(joint: Joint, cost_of_truth: np.ndarray) -> np.ndarray:
     prior = joint.prior
-    return np.divide(joint.table @ cost_of_truth, prior, out=np.zeros_like(prior), where=prior > 0)
+    cost = joint.mean_of(cost_of_truth)
+    return np.divide(cost, prior, out=np.zeros_like(prior), where=prior > 0)
 
 
 def merge_on_grid(law: Law, grid: Grid) -> Law:
     """The same law seen through the cells of a grid.  Merging can only raise the Bayes error."""
     assert law.joint.places is not None
     index, column = np.unique(grid.index(law.joint.places), axis=0, return_inverse=True)
-    table = np.zeros((law.joint.table.shape[0], len(index)))
-    np.add.at(table.T, column.ravel(), law.joint.table.T)
-    joint = Joint(table, places=grid.centre_of(index), secrets=law.joint.secrets)
+    places = grid.centre_of(index)
+    if law.joint.sparse is None:
+        table: Any = np.zeros((law.joint.shape[0], len(index)))
+        np.add.at(table.T, column.ravel(), law.joint.table.T)
+    else:
+        table = law.joint.times(_onto(column.ravel(), len(index)))
+    joint = Joint(table, places=places, secrets=law.joint.secrets)
     return replace(law, joint=joint, cell_m=grid.cell_m)

@@ -14,11 +14,16 @@ from sfumato.solver.outcome import (
     OverlapProved,
     Played,
     Proved,
+    Proving,
     TruthShare,
 )
 
 _BETWEEN = "  "  # sentences
 _WARNING = "Warning: "
+_PROOFS = {
+    Proving.TIME_LIMIT: "Time limit: the proof ended early.",
+    Proving.STOPPED: "The proof was stopped: the best bound so far is kept.",
+}
 _FAILED = 0.1  # a mechanism that reports the truth's cell this often did not learn its budget
 
 
@@ -53,6 +58,11 @@ def linked_sentence(linked: Linked, *, on: str = "") -> str:
     value = f"{'' if error.kind == 'exact' else '≈'}{error.value:.3f}"
     start = "The same" if on else f"For {linked.reports} reports seen together"
     return f"{start}{on}: Bayes error {value}, least overlap of two users {linked.overlap:.4f}."
+
+
+def proof_sentence(ending: Ending) -> str:
+    """How the proof that followed a solve ended, where it ended early; else nothing."""
+    return "" if ending.proof is None else _PROOFS.get(ending.proof, "")
 
 
 def warnings_in(status: str) -> list[str]:
@@ -129,7 +139,7 @@ def _learned(ended: Ended, facts: Learned, unit: str) -> str:
         start = f"L{done} without distillation: there are more than {facts.most_places} places"
     else:
         start = f"L{done}"
-    parts = [f"{start}; the proof was stopped by hand." if facts.proof_stopped else f"{start}."]
+    parts = [f"{start}."]
     if facts.instead is not None:
         parts.append(
             f"On check-ins to come {facts.instead} hides better than what was learned, so it is"

@@ -5,7 +5,7 @@ is only the blind guess reads `NOTHING_PROVED`.
 """
 
 from collections.abc import Mapping, Sequence
-from math import isnan, log
+from math import ceil, isnan, log
 from typing import Any
 
 from sfumato import show
@@ -21,15 +21,16 @@ from sfumato.measure.repeated import Repeated
 from sfumato.measure.tables import TABLE_MEASURES
 from sfumato.measure.traces import Who
 from sfumato.mechanism.loss import traits_of
-from sfumato.render.endings import linked_sentence, warnings_in
+from sfumato.render.endings import linked_sentence, proof_sentence, warnings_in
 from sfumato.render.names import printable
 from sfumato.solver.problem import Problem
-from sfumato.study.certify import Certified, Gap
+from sfumato.study.certify import Certified, Gap, Relative
 from sfumato.study.compare import Compared, Comparison
 from sfumato.study.leave_one_out import LeftOutUser, user_of
 from sfumato.study.linked import LinkedTradeOff
 from sfumato.study.measure import Attack, Measured
 from sfumato.study.population import CrossFitted
+from sfumato.study.solution import Solution
 from sfumato.study.solve import Kept
 from sfumato.study.traces import TracesFound
 from sfumato.study.trade_off import TradeOff
@@ -261,27 +262,63 @@ def too_few(outlook: Outlook, max_loss: float) -> str:
     )
 
 
-def round_text(line: Mapping[str, Any], *, unit: str, proves: bool = False) -> str | None:
-    """What one round of a game, or one part of a codebook's learning, has reached, and whether a
-    proof follows the last; None for what is only for the run's history."""
+def round_text(line: Mapping[str, Any], *, unit: str) -> str | None:
+    """What one round of a game, or one part of a codebook's learning, has reached; None for what
+    is only for the run's history."""
     if "progress" in line:
         return None
+    if "expected_s" in line:
+        return expected_text(line["expected_s"], line["expected_bytes"])
+    if proof := proof_round_text(line):
+        return proof
     if "folds" in line:
         return f"{line['done']:.0%} of {line['folds']} folds cross-fitted"
     loss = in_unit(f"loss {line['loss']:.1f}", unit)
     if "done" in line:
-        text = (
+        return (
             f"{line['done']:.0%} learned: {loss}, Bayes error {line['bayes_error']:.4f},"
             f" {line['information_bits']:.4f} bits on training data"
         )
-        proving = "\nproving how far that is from the best possible …"
-        return text + proving if proves and line["done"] >= 1 else text
     return (
         f"round {line['round'] + 1}, lattice {line['lattice_m']:g} m: payoff {line['payoff']:.4f},"
         f" {loss}, adversary right {line['accuracy_train']:.3f} /"
         f" {line['accuracy_validation']:.3f} (training / validation), validation Bayes error"
         f" {line['validation_bayes_error']:.3f}"
     )
+
+
+def expected_text(seconds: float, size: float) -> str:
+    """What a solve is expected to take.
+
+    >>> expected_text(250.0, 7.4e8)
+    'this takes about 5 minutes of one core and 0.7 GB of memory'
+    """
+    minutes = max(1, ceil(seconds / 60))
+    return (
+        f"this takes about {minutes} minute{'s' * (minutes > 1)} of one core and {size / 1e9:.1f}"
+        " GB of memory"
+    )
+
+
+def proof_round_text(line: Mapping[str, Any]) -> str | None:
+    """How far a proof is; None for other lines."""
+    if "proof_stopped" in line:
+        return "the proof is stopped; the best bound so far is kept"
+    if "proof_bound" not in line:
+        return None
+    low, high = line["proof_bound"], line["proof_least"]
+    return (
+        f"the least leakage possible on this grid lies between {low:.4f} and {high:.4f}"
+        f" ({high - low:.4f} apart; the proof ends at {line['proof_gap']:g})"
+    )
+
+
+def proof_text(solution: Solution, gap: Gap | None) -> str:
+    """What the proof that followed a solve came to."""
+    ended = proof_sentence(solution.ending)
+    if gap is None:
+        return f"{ended} {NOTHING_PROVED.capitalize()} of how little a mechanism can leak.".strip()
+    return f"{proved_text(gap, solution.problem)} {ended}".strip()
 
 
 def proved_text(gap: Gap, problem: Problem) -> str:
@@ -291,7 +328,23 @@ def proved_text(gap: Gap, problem: Problem) -> str:
         return f"{leaks}; {NOTHING_PROVED} of how little a mechanism can leak."
     return (
         f"{leaks}; no mechanism on this grid within the budgets leaks less than"
-        f" {max(gap.bounds.grid, 0.0):.4f} (proved)."
+        f" {max(gap.bounds.grid, 0.0):.4f} (proved).{relative_text(gap.relative)}"
+    )
+
+
+def relative_text(found: Relative | None) -> str:
+    """The vulnerability beside the blind guess, a further sentence; nothing where users are few.
+
+    >>> relative_text(Relative(4.0, 2.0))
+    ' The best guess is right 4.0 times as often as a blind one (2.00 bits); with any mechanism\
+ within the budgets at least 2.0 times: 2.00 times the proven least.'
+    """
+    if found is None:
+        return ""
+    return (
+        f" The best guess is right {found.times:.1f} times as often as a blind one"
+        f" ({found.bits:.2f} bits); with any mechanism within the budgets at least"
+        f" {found.least_times:.1f} times: {found.of_least:.2f} times the proven least."
     )
 
 
@@ -645,7 +698,7 @@ def certified_text(certified: Certified) -> str:
     if plane is not None:
         text += f"; anywhere on the plane, less than {max(plane, 0.0):.4f}{unit}"
         gaps += f" / {gap.leakage - plane:.4f}"
-    text += f"; gap {gaps}."
+    text += f"; gap {gaps}.{relative_text(gap.relative)}"
     if gap.bounds.all_cells is not None and gap.bounds.cells < gap.bounds.all_cells:
         text += (
             f" Of the grid's {gap.bounds.all_cells} cells the {gap.bounds.cells} about the truths'"

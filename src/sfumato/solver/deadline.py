@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from sfumato.errors import ProblemError
 
 
+class OutOfTime(Exception):
+    """A computation that can only be whole was left at its deadline."""
+
+
 @dataclass(frozen=True)
 class Deadline:
     """A moment of `time.perf_counter`; infinite where there is no time limit."""
@@ -36,6 +40,11 @@ class Deadline:
     def passed(self) -> bool:
         """Whether no time is left."""
         return self.left <= 0
+
+    def check(self) -> None:
+        """Raise OutOfTime where no time is left."""
+        if self.passed:
+            raise OutOfTime
 
     def share(self, share: float) -> "Deadline":
         """The moment at which this share of the time left is used up."""

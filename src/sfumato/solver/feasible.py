@@ -1,5 +1,7 @@
 """Whether budgets can be kept at all, and which are the smallest that can."""
 
+from typing import Any
+
 import numpy as np
 
 from sfumato.errors import ProblemError
@@ -13,7 +15,7 @@ class InfeasibleBudget(ProblemError):
 
 
 def check_feasible(
-    table: np.ndarray,
+    table: Any,
     least: np.ndarray,
     *,
     max_loss: float | None,
@@ -26,11 +28,12 @@ def check_feasible(
 ) -> None:
     """Refuse budgets that no mechanism can keep.
 
-    `table` is P(secret, truth) and `least` the loss of each truth's nearest report, which is best
-    for every budget at once, so that each budget can be checked alone.
+    `table` is P(secret, truth), dense or sparse, and `least` the loss of each truth's nearest
+    report, which is best for every budget at once, so that each budget can be checked alone.
     """
     start = f"no mechanism that reports on {on} can"
-    average, farthest = float(table.sum(axis=0) @ least), float(least.max())
+    average = float(np.asarray(table.sum(axis=0)).ravel() @ least)
+    farthest = float(least.max())
     if max_loss is not None and not average <= max_loss * _SLACK:
         raise InfeasibleBudget(
             f"{start} stay within {max_loss:g}{unit}: the smallest possible loss is"
@@ -43,7 +46,7 @@ def check_feasible(
         )
     if user_max_loss is None:
         return
-    averages = table @ least / np.maximum(table.sum(axis=1), 1e-300)
+    averages = table @ least / np.maximum(np.asarray(table.sum(axis=1)).ravel(), 1e-300)
     for user in np.flatnonzero(~(averages <= np.asarray(user_max_loss) * _SLACK))[:1]:
         raise InfeasibleBudget(
             f"{start} keep user {user if names is None else names[user]} within"

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from sfumato.measure.certificate import Certificate
 from sfumato.measure.estimate import Estimate
@@ -17,6 +17,22 @@ from sfumato.solver.problem import Problem
 
 Progress = Callable[[dict[str, Any]], None]  # called with a record of each round or step
 Checkpoint = Path | None  # the file of a resumable solver's state
+
+Effort = Literal["none", "quick", "full"]  # of the proof that follows a solve
+NONE: Effort = "none"
+QUICK: Effort = "quick"
+FULL: Effort = "full"
+FOR_THE_PROOF = 0.2  # of a time limit
+
+
+class Proving(Enum):
+    """How the proof that followed a solve came to its end; the values stand in run.json under
+    "proof"."""
+
+    FULL = "full"
+    QUICK = "quick"
+    TIME_LIMIT = "time limit"
+    STOPPED = "stopped"  # by hand
 
 
 class Ended(Enum):
@@ -34,6 +50,17 @@ class Distillation(Enum):
     NO_TIME = "no time"
     TOO_MANY_PLACES = "too many places"
     NO_LAW = "no law"  # no law on the report places keeps the budgets
+
+
+def proof_line(certificate: Certificate, bound: float, least: float, gap: float) -> dict[str, Any]:
+    """What progress is called with at each better proof: the least leakage lies between `bound` and
+    `least`, in the objective's unit, and the proof ends where they are `gap` apart."""
+    return {
+        "proof_bound": bound,
+        "proof_least": least,
+        "proof_gap": gap,
+        "certificate": certificate,
+    }
 
 
 @dataclass(frozen=True)
@@ -126,7 +153,6 @@ class Learned:
     loss: float | None
     budget: float | None
     limits: LimitsCost | None
-    proof_stopped: bool = False
     instead: str | None = None
 
 
@@ -156,8 +182,8 @@ class Ending:
     can be resumed; `exceeded`, the measured loss and the budget where the first is above the
     second; `over_to_come`, the loss on check-ins to come and the budget where the first is above
     the second by more than its interval; `linked`, what is left on the training data when several
-    reports are seen together, where it was made for that; `loss_unit`, the unit of every loss among
-    these.
+    reports are seen together, where it was made for that; `proof`, how the proof that followed
+    ended, None where none did; `loss_unit`, the unit of every loss among these.
     """
 
     ended: Ended = Ended.FINISHED
@@ -166,30 +192,51 @@ class Ending:
     exceeded: tuple[float, float] | None = None
     over_to_come: tuple[Estimate, float] | None = None
     linked: Linked | None = None
+    proof: Proving | None = None
     loss_unit: str = "m"
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """A solver's mechanism, how the solve ended, its history, its proof, and what to expect of
-    check-ins to come."""
+    check-ins to come.  `proof` is the effort of the proof that is to follow."""
 
     mechanism: Mechanism
     ending: Ending = Ending()
     history: tuple[dict[str, Any], ...] = field(default=())
     certificate: Certificate | None = None
     outlook: Outlook | None = None
+    proof: Effort = NONE
 
 
 @dataclass(frozen=True)
 class Conditions:
     """What a solve is given besides its problem: a seed, when to stop, whom to call with a record
-    of each round, and the file of a resumable solver's state."""
+    of each round, the file of a resumable solver's state, and the effort of the proof that is
+    asked for after it (None: as the solver has it)."""
 
     seed: int = 0
     deadline: Deadline = NEVER
     progress: Progress | None = None
     checkpoint: Checkpoint = None
+    proof: Effort | None = None
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a solve is expected to take: seconds of one core of a machine like ours, and bytes."""
+
+    seconds: float
+    bytes: float
+
+
+@runtime_checkable
+class Foretelling(Protocol):
+    """A solver that can say what a problem will take, and refuse what does not fit."""
+
+    def expected(self, problem: Problem) -> Expected | None:
+        """None where it is little."""
+        ...
 
 
 class Solver(Protocol):

@@ -267,7 +267,7 @@ class Problem:
         centres = self.grid.centre_of(
             np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
         )
-        return centres[_meets_hull(centres, (0.5 + _RING) * self.grid.cell_m, self.places)]
+        return centres[meets_hull(centres, (0.5 + _RING) * self.grid.cell_m, self.places)]
 
     @property
     def cap_as_distance(self) -> float:
@@ -293,7 +293,7 @@ class Problem:
         some can."""
         words = isinstance(self.samples, CategoricalData)
         check_feasible(
-            self.joint.table,
+            self.joint.table if self.joint.sparse is None else self.joint.sparse,
             self.nearest_losses,
             max_loss=self.max_loss,
             user_max_loss=self.user_limits,
@@ -338,9 +338,9 @@ class Problem:
         return self.max_loss
 
 
-def _meets_hull(centres: np.ndarray, half_m: float, truths: np.ndarray) -> np.ndarray:
-    """Which square cells may meet the convex hull of the truths: no edge of the hull has the whole
-    cell outside."""
+def meets_hull(centres: np.ndarray, half_m: float | np.ndarray, truths: np.ndarray) -> np.ndarray:
+    """Which square cells, of half sides `half_m`, may meet the convex hull of the truths: no edge
+    of the hull has the whole cell outside."""
     try:
         edges = ConvexHull(truths).equations
     except (QhullError, ValueError):

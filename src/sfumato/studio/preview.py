@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.spatial import cKDTree
 
 from sfumato.data.joint import Joint
@@ -24,14 +25,15 @@ class ReportTable:
 
     mechanism: Mechanism
     places: np.ndarray
-    posterior: np.ndarray
+    posterior: Any  # secrets x places, sparse where users are many
     chance: np.ndarray
     tree: cKDTree
 
     def belief(self, reports: np.ndarray) -> np.ndarray:
         """P(secret | report), one row per report; one between the places that occur counts as
         the nearest of them."""
-        return self.posterior[:, self.tree.query(reports)[1]].T
+        found = self.posterior[:, self.tree.query(reports)[1]].T
+        return np.asarray(found.toarray() if sparse.issparse(found) else found)
 
 
 @lru_cache(maxsize=32)
@@ -39,13 +41,22 @@ def _report_table(folder: Path, stamp: int) -> ReportTable:
     """A run's mechanism and table; `stamp` changes when the table, which comes last, is written
     again."""
     arrays = read_arrays(table_path(folder), what="table of reports")
-    joint = Joint(arrays["table"], places=arrays["places"])
+    table: Any = arrays.get("table")
+    if table is None:
+        parts = (arrays["data"], arrays["indices"], arrays["indptr"])
+        table = sparse.csr_matrix(parts, shape=(len(parts[2]) - 1, len(arrays["places"])))
+    joint = Joint(table, places=arrays["places"])
     occur = joint.place_probability > 0
     places = arrays["places"][occur]
+    if joint.sparse is None:
+        posterior: Any = joint.posterior[:, occur]
+    else:
+        scale = sparse.diags(1 / joint.place_probability[occur])
+        posterior = sparse.csc_matrix(joint.sparse[:, np.flatnonzero(occur)] @ scale)
     return ReportTable(
         load_run(folder).mechanism,
         places,
-        joint.posterior[:, occur],
+        posterior,
         joint.place_probability[occur],
         cKDTree(places),
     )
@@ -65,8 +76,14 @@ def table_path(folder: Path) -> Path:
 def save_table(folder: Path, joint: Joint) -> None:
     """Write P(secret, report) beside a run folder."""
     assert joint.places is not None
+    held = joint.sparse
+    table = (
+        {"table": joint.table}
+        if held is None
+        else {"data": held.data, "indices": held.indices, "indptr": held.indptr}
+    )
     with written_beside(table_path(folder)) as beside, beside.open("wb") as target:
-        np.savez(target, allow_pickle=False, places=joint.places, table=joint.table)
+        np.savez(target, allow_pickle=False, places=joint.places, **table)
 
 
 def preview(folder: Path, truth: np.ndarray) -> dict[str, Any]:

@@ -109,6 +109,7 @@ def _run(task: dict[str, Any], tell: Tell, inbox: "queue.Queue[dict[str, Any]]")
 def solve_task(task: dict[str, Any], tell: Tell) -> None:
     """Find a mechanism, write its run folder, and beside it P(secret, report) for the page."""
     from sfumato.data.recipe import Recipe
+    from sfumato.data.samples import Samples
     from sfumato.measure.objective import objective_named
     from sfumato.render.endings import warnings_in
     from sfumato.render.text import measured_on, too_few
@@ -116,24 +117,28 @@ def solve_task(task: dict[str, Any], tell: Tell) -> None:
     from sfumato.studio.preview import save_table
     from sfumato.study.solve import solve_and_save
 
-    recipe = Recipe.from_dict(task["recipe"])
-    split = replace(recipe, source=task["source"]).load()
+    asked = Recipe.from_dict(task["recipe"])
+    here, train, test = replace(asked, source=task["source"]).prepared()
+    recipe = replace(here, source=asked.source)
     problem = Problem(
-        split.train,
+        train,
         max_loss=task["max_loss"],
         cell_m=task["cell_m"],
-        objective=objective_named(task["objective"], split.train.secrets),
+        objective=objective_named(task["objective"], train.secrets),
         reports=task["reports"],
     )
     out = Path(task["out"])
-    truth = cloud_truths(split.train.truth)
+    assert isinstance(train, Samples)  # the page brings check-ins
+    truth = cloud_truths(train.truth)
     shown = 0.0
 
     def on_round(record: dict[str, Any]) -> None:
         nonlocal shown
+        if "proof_stopped" in record:
+            return
         if STOPPING.is_set():  # the stop itself was lost in somebody's code
             raise KeyboardInterrupt
-        if "round" not in record:  # the exact solver's progress is text
+        if not {"round", "proof_bound"} & set(record):  # the exact solver's progress is text
             return
         mechanism = record.get("mechanism")
         message = {
@@ -154,7 +159,7 @@ def solve_task(task: dict[str, Any], tell: Tell) -> None:
         SOLVERS[task["solver"]](),
         out,
         recipe=recipe,
-        test=split.test,
+        test=test,
         seed=task["seed"],
         time_limit=task["time_limit"],
         progress=on_round,

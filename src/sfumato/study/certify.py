@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import isfinite
+from math import isfinite, log2
 from pathlib import Path
 from typing import Any, Protocol
 
 from sfumato import show
 from sfumato.data.categories import CategoricalData
+from sfumato.data.joint import Joint
 from sfumato.data.recipe import Recipe
-from sfumato.data.samples import Samples
+from sfumato.data.samples import MANY_USERS, Samples
 from sfumato.errors import DataError, ProblemError, arg
 from sfumato.measure.certificate import Bounds, Certificate, load_certificate, refuse_above
 from sfumato.measure.estimate import count_hits, estimate_mean
@@ -18,15 +19,17 @@ from sfumato.measure.objective import blind_leakage
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import Law
 from sfumato.mechanism.loss import Loss, traits_of
-from sfumato.solver.exact import Exact
-from sfumato.solver.outcome import Conditions
+from sfumato.solver.exact import FULL_GAP, Exact, certificate_for
+from sfumato.solver.outcome import Conditions, Progress, Proving, proof_line
 from sfumato.solver.problem import Problem
-from sfumato.study.folder import CERTIFICATE, Run, load_run
+from sfumato.study.folder import CERTIFICATE, RECORD, Run, load_run
 from sfumato.study.question import problem_of
 from sfumato.study.solution import Solution
 
 _SLACK = 1e-9
+_FEW_USERS = 20  # beyond it figures relative to the blind guess are given as well
 _ROUNDING = 1e-6  # of a budget
+_UNFINISHED = {Proving.QUICK.value, Proving.TIME_LIMIT.value, Proving.STOPPED.value}
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,7 @@ class Gap:
     within_budgets: bool
     over_cap: bool = False
     estimated: bool = False
+    users: int = 0
 
     @classmethod
     def of(cls, problem: Problem, law: Law, bounds: Bounds) -> "Gap":
@@ -73,7 +77,16 @@ class Gap:
             law.loss,
             not (_over_budgets(problem, law) or _over_cap(problem, law)),
             _over_cap(problem, law),
+            users=len(problem.joint.secrets),
         )
+
+    @property
+    def relative(self) -> "Relative | None":
+        """The vulnerability beside the blind guess and the proven least, where there are more than
+        20 users: a Bayes error near 1 says little.  None for fewer, and for other objectives."""
+        if self.objective != "bayes" or self.users <= _FEW_USERS or self.bound is None:
+            return None
+        return Relative(self.leakage / self.blind, self.bound / self.blind)
 
     @property
     def bound(self) -> float | None:
@@ -110,17 +123,53 @@ class Gap:
             "loss": self.loss,
             "within_budgets": self.within_budgets,
             "estimated": self.estimated,
+            **({} if self.relative is None else self.relative.as_dict()),
+        }
+
+
+@dataclass(frozen=True)
+class Relative:
+    """How many times as often as a blind guess the best guess is right: with this mechanism, and
+    with any mechanism within the budget at least.  Lower is more private.
+
+    >>> found = Relative(4.0, 2.0)
+    >>> found.bits, found.of_least
+    (2.0, 2.0)
+    """
+
+    times: float
+    least_times: float
+
+    @property
+    def bits(self) -> float:
+        """The min-entropy leakage: log2 of the first."""
+        return log2(self.times)
+
+    @property
+    def of_least(self) -> float:
+        """The vulnerability as a multiple of the proven least."""
+        return self.times / self.least_times
+
+    def as_dict(self) -> dict[str, float]:
+        """For JSON."""
+        return {
+            "times_blind": self.times,
+            "least_times_blind": self.least_times,
+            "min_entropy_leakage_bits": self.bits,
+            "of_proven_least": self.of_least,
         }
 
 
 @dataclass(frozen=True, eq=False)
 class Certified:
-    """The gap of a run or solution, worked out again from the data.  Prints as a sentence."""
+    """The gap of a run or solution, worked out again from the data; `stopped` where a proof that
+    was made now was stopped by hand with the best bound so far.  Prints as a sentence."""
 
     run: Run | Solution
     problem: Problem
     gap: Gap
     made_now: bool
+    stopped: bool = False
 
     def __str__(self) -> str:
         return show.text(self)
@@ -155,8 +204,11 @@ def certify_run(
     other: str | Path | None = None,
     source: str | None = None,
     gap: float = 1e-3,
+    progress: Progress | None = None,
+    finish: bool = True,
 ) -> Certified:
-    """Check a run's certificate against its data; make one where there is none.
+    """Check a run's certificate against its data; make one where there is none, or (`finish`) where
+    the run's own proof was quick or ended early.  Ctrl-C keeps the best bound so far.
 
     Main arguments: `folder`, a run folder, or a solution as it is.  Other arguments, of a run:
     `other`, a folder whose certificate is taken; `source`, where the run's data lies now.
@@ -187,12 +239,26 @@ def certify_run(
     problem = problem_of(run, recipe_of_run(run, source).data()[0], option="train")
     _check_has_budget(problem)
     path = (run.folder if other is None else Path(other)) / CERTIFICATE
-    made_now = other is None and not path.exists()
-    certificate = new_certificate(problem, gap) if made_now else load_certificate(path)
-    found = _certified(run, problem, certificate, made_now)
-    if made_now:
-        certificate.save(path)
-    return found
+    unfinished = finish and run.record.proof in _UNFINISHED
+    if other is not None or (path.exists() and not unfinished):
+        return _certified(run, problem, load_certificate(path), made_now=False)
+    many = len(problem.joint.secrets) > MANY_USERS
+    law = run.mechanism.law(problem.joint, loss=problem.loss) if many else None
+    made = new_proof(problem, gap, progress, None if law is None else law.joint)
+    known = load_certificate(path) if path.exists() else None
+    certificate = _better(problem, known, made.certificate)
+    found = _certified(run, problem, certificate, made_now=True)
+    certificate.save(path)
+    proof = Proving.STOPPED if made.stopped else Proving.FULL
+    replace(run.record, proof=proof.value).write(run.folder / RECORD)
+    return replace(found, stopped=made.stopped)
+
+
+def _better(problem: Problem, known: Certificate | None, made: Certificate) -> Certificate:
+    """The one of two certificates that proves more on the grid."""
+    if known is None or made.bound(problem).grid >= known.bound(problem).grid:
+        return made
+    return known
 
 
 def _check_has_budget(problem: Problem) -> None:
@@ -258,11 +324,55 @@ def recipe_of_run(run: Run, source: str | None) -> Recipe:
     return run.recipe if source is None else replace(run.recipe, source=source)
 
 
+@dataclass(frozen=True, eq=False)
+class NewProof:
+    """A certificate, and whether its making was stopped by hand."""
+
+    certificate: Certificate
+    stopped: bool = False
+
+
 def new_certificate(problem: Problem, gap: float) -> Certificate:
     """The exact solver's certificate for a problem."""
     found = Exact(gap=gap).solve(problem, Conditions())
     assert found.certificate is not None
     return found.certificate
+
+
+def new_proof(
+    problem: Problem, gap: float, progress: Progress | None = None, start: Joint | None = None
+) -> NewProof:
+    """The same; Ctrl-C ends it with the best so far, where there is one.  With more than 200 users
+    the first-order method proves it, from `start`, P(secret, report) of the run's mechanism."""
+    best: Certificate | None = None
+
+    def heard(line: dict[str, Any]) -> None:
+        nonlocal best
+        best = line.get("certificate", best)
+        if progress is not None:
+            progress(line)
+
+    try:
+        if len(problem.joint.secrets) > MANY_USERS:
+            found = certificate_for(
+                problem,
+                seed=0,
+                found=lambda made, bound, least: heard(proof_line(made, bound, least, FULL_GAP)),
+                known=start,
+            )
+            if found is None:
+                raise ProblemError(
+                    f"with more than {MANY_USERS} users only the Bayes objective within an average"
+                    f" budget is proved; got {problem.objective.name}"
+                )
+        else:
+            found = Exact(gap=gap).solve(problem, Conditions(progress=heard)).certificate
+        assert found is not None
+        return NewProof(found)
+    except KeyboardInterrupt:
+        if best is None:
+            raise
+        return NewProof(best, stopped=True)
 
 
 class OwnMechanism(Protocol):

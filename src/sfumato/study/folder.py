@@ -34,7 +34,7 @@ from sfumato.measure.certificate import Certificate, load_certificate
 from sfumato.mechanism.base import Mechanism, load_mechanism
 from sfumato.study.record import FORMAT, RunRecord
 
-_RECORD, _MECHANISM, _HISTORY = "run.json", "mechanism.npz", "history.jsonl"
+RECORD, _MECHANISM, _HISTORY = "run.json", "mechanism.npz", "history.jsonl"
 CERTIFICATE = "certificate.npz"
 CHECKPOINT = "checkpoint.npz"
 _ASIDE = f".{CHECKPOINT}.old"
@@ -114,7 +114,7 @@ def load_run(folder: str | Path) -> Run:
     source = Path(folder)
     if not source.is_dir():
         raise FileError(f"there is no run folder {source}; expected one that sfumato solve wrote")
-    record = RunRecord.read(source / _RECORD)
+    record = RunRecord.read(source / RECORD)
     mechanism = load_mechanism(source / _MECHANISM)
     if file_hash(source / _MECHANISM) != record.mechanism_hash:
         raise FileError(
@@ -147,7 +147,7 @@ def save_run(
             write_text(
                 beside / _HISTORY, "".join(json.dumps(plain(line)) + "\n" for line in history)
             )
-        replace(record, mechanism_hash=file_hash(beside / _MECHANISM)).write(beside / _RECORD)
+        replace(record, mechanism_hash=file_hash(beside / _MECHANISM)).write(beside / RECORD)
         if resumable and (target / CHECKPOINT).exists():
             shutil.copy2(target / CHECKPOINT, beside / CHECKPOINT)
 
@@ -165,11 +165,11 @@ def check_target(target: Path, *, replace: bool) -> None:
     names = {name for name in names if not _of_checkpoint(name)}
     if not target.exists() or (target.is_dir() and not names):
         return  # an empty folder, too: a killed job leaves one if it had not begun to learn
-    known = {_RECORD, _MECHANISM, CERTIFICATE, _HISTORY}
+    known = {RECORD, _MECHANISM, CERTIFICATE, _HISTORY}
     if (
-        _RECORD not in names
+        RECORD not in names
         or not names <= known
-        or read_json(target / _RECORD, what="run record").get("format") != FORMAT
+        or read_json(target / RECORD, what="run record").get("format") != FORMAT
     ):
         raise FileError(f"{target} exists and is not a run folder of ours alone; name a new folder")
     if not replace:

@@ -15,6 +15,8 @@ from sfumato.solver.outcome import Solver
 from sfumato.solver.problem import Problem
 from sfumato.study.folder import Run
 
+_FORMER = {"certify"}  # settings of older runs that say nothing about the mechanism
+
 
 def question(problem: Problem, solver: Solver, seed: int) -> dict[str, Any]:
     """The fields of a record that say what was asked."""
@@ -95,7 +97,8 @@ def solver_of(run: Run) -> Solver:
             f"{run.folder} was made by a solver '{record.solver}', which this version does not know"
         )
     try:
-        solver: Solver = _restored(SOLVERS[record.solver](), record.settings)
+        settings = {name: record.settings[name] for name in record.settings if name not in _FORMER}
+        solver: Solver = _restored(SOLVERS[record.solver](), settings)
     except (KeyError, TypeError, AttributeError, SfumatoError):
         raise FileError(
             f"{run.folder}: the settings of its solver cannot be read back; leave users out in"

@@ -53,7 +53,8 @@ class DataRecord:
 @dataclass(frozen=True, kw_only=True)
 class RunRecord:
     """Everything that run.json says.  `region` and `grid` are None for categories; `train` and
-    `test` are judgements as JSON has them; `to_come` is what to expect of check-ins to come."""
+    `test` are judgements as JSON has them; `to_come` is what to expect of check-ins to come;
+    `proof` says how the proof that followed ended, None where none did."""
 
     solver: str
     settings: Mapping[str, Any]
@@ -71,6 +72,7 @@ class RunRecord:
     mechanism_hash: str = ""
     status: str
     ended: str = "finished"
+    proof: str | None = None
     seconds: float | None
     train: Mapping[str, Any]
     test: Mapping[str, Any] | None
@@ -157,6 +159,7 @@ class RunRecord:
             mechanism_hash=document["mechanism_hash"],
             status=document["status"],
             ended=document.get("ended", "finished"),
+            proof=document.get("proof"),
             seconds=document.get("seconds"),
             train=document.get("train") or {},
             test=document.get("test"),
@@ -166,6 +169,8 @@ class RunRecord:
         texts = (record.solver, record.loss_function, record.data.hash, record.status, record.ended)
         if not all(isinstance(text, str) for text in texts):
             raise TypeError("a text is not one")
+        if record.proof is not None and not isinstance(record.proof, str):
+            raise TypeError("how the proof ended is no text")
         if record.max_loss is not None and not record.max_loss > 0:
             raise ValueError("a budget is not above 0")
         if record.reports != ENDLESS and type(record.reports) is not int:
@@ -186,7 +191,7 @@ _KEYS = (
         "mechanism_hash",
         "status",
     ),
-    *("ended", "seconds", "train", "test", "to_come", "versions"),
+    *("ended", "proof", "seconds", "train", "test", "to_come", "versions"),
 )
 _NEEDED = {"solver", "max_loss", "region", "grid", "data", "mechanism_hash", "status"}
 

@@ -120,6 +120,7 @@ class Solution(InNotebooks):
             ),
             status=self.status,
             ended=self.ending.ended.value,
+            proof=None if self.ending.proof is None else self.ending.proof.value,
             seconds=self.seconds,
             train=self.measured.as_dict(),
             test=None if test is None else test.as_dict(),
@@ -147,5 +148,6 @@ class Solution(InNotebooks):
             "to_come": None if self.outlook is None else self.outlook.as_dict(),
             "status": self.status,
             "ended": self.ending.ended.value,
+            "proof": None if self.ending.proof is None else self.ending.proof.value,
             "seconds": self.seconds,
         }

@@ -1,6 +1,7 @@
-"""Solve a problem; and solve, judge on held-out check-ins and save, as both skins do."""
+"""Solve a problem; and solve, judge on held-out check-ins, save and prove, as both skins do."""
 
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from dataclasses import replace as changed
@@ -18,10 +19,26 @@ from sfumato.measure.repeated import linked_figures
 from sfumato.mechanism.loss import traits_of
 from sfumato.solver import DEFAULT, as_solver
 from sfumato.solver.deadline import Deadline
-from sfumato.solver.outcome import Conditions, Ending, Progress, Solver
+from sfumato.solver.exact import FULL_GAP, QUICK_GAP, certificate_for
+from sfumato.solver.outcome import (
+    FULL,
+    NONE,
+    QUICK,
+    Conditions,
+    Effort,
+    Ended,
+    Ending,
+    Foretelling,
+    Progress,
+    Proving,
+    Solver,
+    proof_line,
+)
 from sfumato.solver.problem import Problem
-from sfumato.study.folder import check_target, checkpoint_in, claimed
+from sfumato.study.folder import CERTIFICATE, check_target, checkpoint_in, claimed
 from sfumato.study.solution import Solution
+
+_LEAST_PROOF_S = 1.0
 
 
 def solve(
@@ -32,13 +49,19 @@ def solve(
     time_limit: float | None = None,
     progress: Progress | None = None,
     checkpoint: str | Path | None = None,
+    proof: Effort | None = None,
 ) -> Solution:
-    """Find a mechanism for a problem and measure it on the problem's own (training) data.
+    """Find a mechanism for a problem, measure it on the problem's own (training) data, and prove
+    how little any mechanism can leak.
 
     `solver` is one such as `Laplace()`, or the name of one with its usual settings ("laplace").
-    The same seed gives the same mechanism.  `time_limit` is in seconds.  A solver that plays rounds
-    calls `progress` with a record of each (and the mechanism as it is then, under "mechanism"), and
-    with `checkpoint` (a file) can be stopped and resumed.
+    The same seed gives the same mechanism.  `time_limit` is in seconds, the proof included.  A
+    solver that plays rounds calls `progress` with a record of each (and the mechanism as it is
+    then, under "mechanism"), and with `checkpoint` (a file) can be stopped and resumed.
+
+    `proof` is "none", "quick" (a bound within some 0.01 of the best one) or "full"; unless set it
+    is full after a codebook and none after the other solvers.  The exact solver proves as it
+    solves.  Ctrl-C during the proof ends it with the best bound so far.
 
     >>> import sfumato as sf
     >>> solution = sf.solve(sf.Problem(sf.four_corners(0).train, max_loss=173), sf.Coin())
@@ -50,42 +73,116 @@ def solve(
             f"expected a problem; got {type(problem).__name__}: write sf.solve(sf.Problem(data,"
             f" {arg('max_loss')}=METRES), ...)"
         )
-    solver = as_solver(solver)
-    if checkpoint is not None and not solver.resumable:
-        raise ProblemError(
-            f"the solver '{solver.name}' keeps no checkpoint and cannot be resumed; leave"
-            f" {arg('checkpoint')} out"
+    task = _Task(problem, as_solver(solver), seed, Deadline.after(time_limit), progress, proof)
+    solution = task.found(None if checkpoint is None else Path(checkpoint))
+    return task.proved(solution)
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """A solve in its two parts: the mechanism, and the proof that follows."""
+
+    problem: Problem
+    solver: Solver
+    seed: int
+    deadline: Deadline
+    progress: Progress | None
+    proof: Effort | None
+
+    def __post_init__(self) -> None:
+        if self.proof not in (None, NONE, QUICK, FULL):
+            raise ProblemError(f"{arg('proof')} is {NONE}, {QUICK} or {FULL}; got {self.proof!r}")
+
+    def found(self, checkpoint: Path | None) -> Solution:
+        """The mechanism, measured; its ending says that a proof is to follow, if one is."""
+        problem, solver = self.problem, self.solver
+        if checkpoint is not None and not solver.resumable:
+            raise ProblemError(
+                f"the solver '{solver.name}' keeps no checkpoint and cannot be resumed; leave"
+                f" {arg('checkpoint')} out"
+            )
+        expected = solver.expected(problem) if isinstance(solver, Foretelling) else None
+        if expected is not None and self.progress is not None:
+            self.progress({"expected_s": expected.seconds, "expected_bytes": expected.bytes})
+        start = time.perf_counter()
+        how = Conditions(self.seed, self.deadline, self.progress, checkpoint, self.proof)
+        outcome = solver.solve(problem, how)
+        seconds = time.perf_counter() - start
+        mechanism = outcome.mechanism.on_plane(problem.samples.plane)
+        measured = judge(
+            mechanism,
+            problem.samples,
+            loss=problem.loss,
+            region=problem.region,
+            sampled_on=problem.released_on,
         )
-    checkpoint = None if checkpoint is None else Path(checkpoint)
-    deadline, start = Deadline.after(time_limit), time.perf_counter()
-    outcome = solver.solve(problem, Conditions(seed, deadline, progress, checkpoint))
-    seconds = time.perf_counter() - start
-    mechanism = outcome.mechanism.on_plane(problem.samples.plane)
-    measured = judge(
-        mechanism,
-        problem.samples,
-        loss=problem.loss,
-        region=problem.region,
-        sampled_on=problem.released_on,
-    )
-    ending = changed(outcome.ending, loss_unit=traits_of(problem.loss).unit)
-    if problem.max_loss is not None and measured.loss.low > problem.max_loss * (1 + 1e-9):
-        ending = changed(ending, exceeded=(measured.loss.value, problem.max_loss))
-    if problem.reports != 1 and measured.bayes_error.kind == "exact":
-        ending = changed(ending, linked=linked_figures(measured.joint, problem.reports))
-    ending = _marked(ending, outcome.outlook, problem)
-    return Solution(
-        problem,
-        solver,
-        seed,
-        mechanism,
-        measured,
-        ending,
-        seconds,
-        outcome.history,
-        outcome.certificate,
-        outcome.outlook,
-    )
+        ending = changed(outcome.ending, loss_unit=traits_of(problem.loss).unit)
+        if problem.max_loss is not None and measured.loss.low > problem.max_loss * (1 + 1e-9):
+            ending = changed(ending, exceeded=(measured.loss.value, problem.max_loss))
+        if problem.reports != 1 and measured.bayes_error.kind == "exact":
+            ending = changed(ending, linked=linked_figures(measured.joint, problem.reports))
+        effort = outcome.proof if self.proof is None else self.proof
+        stopped = ending.ended is Ended.STOPPED
+        if effort != NONE and outcome.certificate is None and not stopped:
+            ending = changed(ending, proof=Proving.STOPPED)  # until it is done
+        return Solution(
+            problem,
+            solver,
+            self.seed,
+            mechanism,
+            measured,
+            _marked(ending, outcome.outlook, problem),
+            seconds,
+            outcome.history,
+            outcome.certificate,
+            outcome.outlook,
+        )
+
+    def proved(
+        self, solution: Solution, *, keep: Callable[[Certificate], None] | None = None
+    ) -> Solution:
+        """The solution with the bound that is proved in the time, where a proof is to follow;
+        `keep` is called with each better certificate on the way."""
+        if solution.ending.proof is None or solution.certificate is not None:
+            return solution
+        quick = self.proof == QUICK
+        exact = solution.measured.bayes_error.kind == "exact"
+        start = time.perf_counter()
+        best: Certificate | None = None
+
+        def heard(certificate: Certificate, bound: float, least: float) -> None:
+            nonlocal best
+            best = certificate
+            if keep is not None:
+                keep(certificate)
+            if self.progress is not None:
+                self.progress(proof_line(certificate, bound, least, gap))
+
+        gap = QUICK_GAP if quick else FULL_GAP
+        deadline = self.deadline.no_sooner_than(_LEAST_PROOF_S)
+        try:
+            best = certificate_for(
+                self.problem,
+                seed=self.seed,
+                gap=gap,
+                plane=not quick,
+                deadline=deadline,
+                found=heard,
+                known=solution.measured.joint if exact else None,
+            )
+            ended = Proving.QUICK if quick else Proving.FULL
+            if deadline.passed:
+                ended = Proving.TIME_LIMIT
+        except KeyboardInterrupt:
+            ended = Proving.STOPPED
+            if self.progress is not None:
+                self.progress({"proof_stopped": True})
+        return changed(
+            solution,
+            certificate=best,
+            ending=changed(solution.ending, proof=ended),
+            seconds=solution.seconds + time.perf_counter() - start,
+        )
 
 
 def _marked(ending: Ending, to_come: Outlook | None, problem: Problem) -> Ending:
@@ -133,28 +230,26 @@ def solve_and_save(
     resume: bool = False,
     replace: bool = False,
     certificate: Certificate | None = None,
+    proof: Effort | None = None,
+    written: Callable[[Kept], None] | None = None,
 ) -> Kept:
-    """Solve, judge on held-out check-ins, write the run folder.
+    """Solve, judge on held-out check-ins, write the run folder; then prove.
 
-    Main arguments: `recipe`, how the data was got; `test`, the held-out check-ins.  Other
-    arguments: `resume` goes on from the folder's checkpoint; `replace` lets an older run be
-    written over; `certificate`, one that is known already for this very problem, is kept where the
-    solver makes none.
+    Main arguments: `recipe`, how the data was got; `test`, the held-out check-ins; `proof`, as for
+    `solve`.  Other arguments: `resume` goes on from the folder's checkpoint; `replace` lets an
+    older run be written over; `certificate`, one that is known already for this very problem, is
+    kept where the solver makes none; `written` is called once the run folder can be used, before
+    the proof.  The folder always holds the best certificate so far.
     """
     check_target(folder, replace=replace or resume)
     with claimed(folder):
         learned = solver.resumable
+        task = _Task(problem, solver, seed, Deadline.after(time_limit), progress, proof)
         with checkpoint_in(folder, resume=resume) if learned else nullcontext() as checkpoint:
-            solution = solve(
-                problem,
-                solver,
-                seed=seed,
-                time_limit=time_limit,
-                progress=progress,
-                checkpoint=checkpoint,
-            )
+            solution = task.found(checkpoint)
         if solution.certificate is None and certificate is not None:
-            solution = changed(solution, certificate=certificate)
+            known = changed(solution.ending, proof=None)
+            solution = changed(solution, certificate=certificate, ending=known)
         judged, refused, linked = None, None, None
         if test is not None:
             try:
@@ -169,4 +264,12 @@ def solve_and_save(
             ending = _marked(solution.ending, to_come, problem)
             solution = changed(solution, ending=ending)
         solution.save(folder, recipe=recipe, test=judged)
-    return Kept(solution, folder, judged, to_come, refused, linked)
+        kept = Kept(solution, folder, judged, to_come, refused, linked)
+        if solution.ending.proof is not None:
+            if written is not None:
+                before = changed(solution, ending=changed(solution.ending, proof=None))
+                written(changed(kept, solution=before))
+            proved = task.proved(solution, keep=lambda one: one.save(folder / CERTIFICATE))
+            proved.save(folder, recipe=recipe, test=judged)
+            kept = changed(kept, solution=proved)
+    return kept

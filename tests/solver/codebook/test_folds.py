@@ -1,6 +1,7 @@
 """Budgets for check-ins to come: folds, cross-fitted nets, and the better baseline."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +20,11 @@ from sfumato.solver.deadline import NEVER
 from sfumato.solver.learner import train
 from sfumato.solver.outcome import Ended
 from sfumato.study.solution import Solution
-from sfumato.study.solve import solve
+from sfumato.study.solve import solve as solve_and_prove
 
-SMALL = Codebook(places=24, steps=400, hidden=(32,), waves=8, certify=False)
+solve = partial(solve_and_prove, proof="none")
+
+SMALL = Codebook(places=24, steps=400, hidden=(32,), waves=8)
 
 
 @pytest.fixture(scope="module")

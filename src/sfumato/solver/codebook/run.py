@@ -1,5 +1,5 @@
 """A codebook from the first step to the mechanism that is released: cross-fitted budgets, learning,
-limits, the better baseline, the proof."""
+limits, the better baseline."""
 
 import time
 from dataclasses import replace
@@ -11,18 +11,28 @@ import numpy as np
 from sfumato.measure.outlook import Outlook
 from sfumato.mechanism.base import Mechanism
 from sfumato.solver.codebook.calibrate import calibrated
+from sfumato.solver.codebook.crowd import MANY, CrowdTraining
 from sfumato.solver.codebook.distillation import MOST_TRUTHS
 from sfumato.solver.codebook.folds import Baseline, CrossFitted, FoldsTraining, scaled
 from sfumato.solver.codebook.learn import State
 from sfumato.solver.codebook.settings import NEW, CodebookSettings
 from sfumato.solver.codebook.training import END, PARTS, CodebookTraining
 from sfumato.solver.deadline import Deadline
-from sfumato.solver.exact import certificate_for
 from sfumato.solver.learner import Clock, History, Round, train
-from sfumato.solver.outcome import Conditions, Ended, Ending, Learned, Outcome
+from sfumato.solver.outcome import (
+    FOR_THE_PROOF,
+    FULL,
+    NONE,
+    Conditions,
+    Distillation,
+    Effort,
+    Ended,
+    Ending,
+    Learned,
+    Outcome,
+)
 from sfumato.solver.problem import Problem
 
-_FOR_THE_PROOF = 0.2  # of a time limit
 _FOR_THE_FOLDS = 0.6  # of the time for learning
 _STANDARD_ERRORS = 2.0
 _CONFIDENCE = 0.95  # of the intervals, where no other is asked for
@@ -101,14 +111,16 @@ def of_net(history: History) -> History:
 
 
 def run(settings: CodebookSettings, problem: Problem, how: Conditions) -> Outcome:
-    """All parts, or as many as the time allows; then the limits and the proof."""
-    seed, deadline = how.seed, how.deadline
-    before_proof = deadline.share(1 - _FOR_THE_PROOF * settings.certify)
+    """All parts, or as many as the time allows; then the limits."""
+    seed = how.seed
+    effort = how.proof or FULL
     options: Any = {
-        "deadline": before_proof,
+        "deadline": how.deadline if effort == NONE else how.deadline.share(1 - FOR_THE_PROOF),
         "progress": how.progress,
         "checkpoint": how.checkpoint,
     }
+    if len(problem.samples.secrets) > MANY:
+        return _many(CrowdTraining(settings, problem, seed), options, effort)
     fitted: CrossFitted | None = None
     if settings.made_for == NEW:
         both = CrossFittedTraining(settings, problem, seed)
@@ -129,12 +141,6 @@ def run(settings: CodebookSettings, problem: Problem, how: Conditions) -> Outcom
         outlook, better = best_on_folds(fitted, settings)
         if better is not None:
             mechanism = better.solve(problem, seed=seed)
-    certificate, proof_stopped = None, False
-    if settings.certify:
-        try:
-            certificate = certificate_for(problem, seed=seed, deadline=deadline.no_sooner_than(1.0))
-        except KeyboardInterrupt:
-            proof_stopped = True
     history = of_net(lines)
     done = history[-1]["done"]
     facts = Learned(
@@ -147,12 +153,33 @@ def run(settings: CodebookSettings, problem: Problem, how: Conditions) -> Outcom
         loss=released.loss,
         budget=problem.max_loss,
         limits=released.limits,
-        proof_stopped=proof_stopped,
         instead=None if better is None else better.name,
     )
     resumable = ended is not Ended.FINISHED and done < END
     ending = Ending(ended, facts, resumable=resumable)
-    return Outcome(mechanism, ending, tuple(lines), certificate, outlook)
+    return Outcome(mechanism, ending, tuple(lines), outlook=outlook, proof=effort)
+
+
+def _many(training: CrowdTraining, options: Any, effort: Effort) -> Outcome:
+    """The same where users are many: one net, with some check-ins of each user held out."""
+    trained = train(training, **options)
+    mechanism = training.released(trained.state)
+    problem, done = training.problem, trained.history[-1]["done"]
+    facts = Learned(
+        steps=len(trained.history) * training.part_steps,
+        all_steps=PARTS * training.part_steps,
+        share=done,
+        distillation=Distillation.DONE,
+        most_places=MOST_TRUTHS,
+        keep=mechanism.keep,
+        loss=None,
+        budget=problem.max_loss,
+        limits=None,
+    )
+    resumable = trained.ended is not Ended.FINISHED and done < END
+    ending = Ending(trained.ended, facts, resumable=resumable)
+    outlook = training.outlook(mechanism)
+    return Outcome(mechanism, ending, tuple(trained.history), outlook=outlook, proof=effort)
 
 
 def best_on_folds(

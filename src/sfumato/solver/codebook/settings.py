@@ -81,7 +81,6 @@ class CodebookSettings:
         "Share of the steps, at the end, in which the net is taught the optimal law on its places,"
         " as the exact solver finds it for the training data.",
     )
-    certify: bool = setting(True, "Prove a bound as well.", option="flag")
 
     def __post_init__(self) -> None:
         if self.made_for not in (NEW, THESE):

@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 
 from sfumato.data.categories import CategoricalData
+from sfumato.data.samples import MANY_USERS
 from sfumato.errors import ProblemError, arg
 from sfumato.mechanism.loss import traits_of
+from sfumato.solver.codebook.cost import crowd_cost
 from sfumato.solver.codebook.settings import CodebookSettings
-from sfumato.solver.outcome import Conditions, Outcome
+from sfumato.solver.outcome import Conditions, Expected, Outcome
 from sfumato.solver.problem import Problem
 
 
@@ -30,12 +32,19 @@ class Codebook(CodebookSettings):
     resumable = True
 
     def solve(self, problem: Problem, how: Conditions) -> Outcome:
-        """Learn, bring the law within every limit on the training data, prove a bound."""
+        """Learn, bring the law within every limit on the training data."""
         self._check(problem)
         problem.check_feasible()
         from sfumato.solver.codebook.run import run  # JAX: only where it learns
 
         return run(self, problem, how)
+
+    def expected(self, problem: Problem) -> Expected | None:
+        """What learning takes where users are many; refuses what does not fit into memory."""
+        if len(problem.samples.secrets) <= MANY_USERS:
+            return None
+        self._check(problem)
+        return crowd_cost(problem, self.capacity(problem))
 
     def _check(self, problem: Problem) -> None:
         """Refuse at once what no learning can give."""

@@ -126,7 +126,7 @@ class CodebookTraining:
         return CodebookNet(
             places=np.asarray(state.weights.places, float) * self.unit_m + self.centre,
             layers=tuple((np.asarray(layer.weights), np.asarray(layer.bias)) for layer in layers),
-            waves=np.asarray(self.data.waves),
+            waves=np.asarray(self.waves),
             grid=self.problem.grid,
             centre_m=(float(self.centre[0]), float(self.centre[1])),
             unit_m=self.unit_m,
@@ -169,16 +169,32 @@ class CodebookTraining:
         return self._with_teacher
 
     @cached_property
+    def truths(self) -> np.ndarray:
+        """The distinct truths, in units."""
+        return np.asarray((self.problem.places - self.centre) / self.unit_m, np.float32)
+
+    @cached_property
+    def waves(self) -> np.ndarray:
+        """The waves of the truth that the net sees, two rows."""
+        random = np.random.default_rng((self.seed, 2))
+        pace = np.geomspace(0.3, 3.0, self.settings.waves) * self.capacity.wave_scale
+        return np.asarray(random.normal(size=(2, self.settings.waves)) * pace, np.float32)
+
+    @property
+    def _budgets(self) -> int:
+        """How many budgets there are."""
+        each = 0 if self.problem.user_max_loss is None else len(self.samples.secrets)
+        return (self.problem.max_loss is not None) + each
+
+    @cached_property
     def data(self) -> TrainingData:
         """The problem as arrays."""
         problem, task = self.problem, task_of(self.problem)
         charges, limits = task.budgets()
         samples = (self.samples.truth - self.centre) / self.unit_m
-        random = np.random.default_rng((self.seed, 2))
-        pace = np.geomspace(0.3, 3.0, self.settings.waves) * self.capacity.wave_scale
         capped = problem.max_distance is not None
         arrays = TrainingData(
-            truths=(problem.places - self.centre) / self.unit_m,
+            truths=self.truths,
             table=task.joint,
             height=np.cumsum(task.joint, axis=1) / np.maximum(task.prior, 1e-300)[:, None],
             gaps=cKDTree(samples).query(samples, k=min(2, len(samples)))[0][:, -1],
@@ -191,7 +207,7 @@ class CodebookTraining:
                 if isinstance(problem.objective, Gain)
                 else np.eye(len(task.joint))
             ),
-            waves=random.normal(size=(2, self.settings.waves)) * pace,
+            waves=self.waves,
             unit_m=self.unit_m,
             reach=problem.scale_m / self.unit_m,
         )
@@ -245,7 +261,7 @@ class CodebookTraining:
         """Half of the places at truths, half anywhere between three of them; a net that prefers
         nothing much."""
         random = np.random.default_rng((self.seed, 3))
-        truths = np.asarray(self.data.truths, float)[: len(self.problem.places)]
+        truths = np.asarray(self.truths, float)
         mass = self.problem.joint.place_probability
         count = self.capacity.places
         drawn = truths[random.choice(len(truths), size=(count - count // 2, 3), p=mass)]
@@ -257,7 +273,7 @@ class CodebookTraining:
         last = Layer(net.layers[-1].weights * _LAST_LAYER, net.layers[-1].bias)
         net = replace(net, layers=(*net.layers[:-1], last))
         budget = self.problem.scale_m / self.unit_m
-        return first_state(net, np.vstack([at, between]), 1 / budget, len(self.data.limits))
+        return first_state(net, np.vstack([at, between]), 1 / budget, self._budgets)
 
     def identity(self) -> str:
         """What a checkpoint must agree with."""

@@ -7,6 +7,8 @@ from sfumato.solver.exact.column_generation import Optimum, generate_columns
 from sfumato.solver.exact.endless import OneLaw
 from sfumato.solver.exact.linked import best_for, laws_for, seen
 from sfumato.solver.exact.solver import (
+    FULL_GAP,
+    QUICK_GAP,
     Exact,
     best_within,
     certificate_for,
@@ -16,6 +18,8 @@ from sfumato.solver.exact.solver import (
 )
 
 __all__ = [
+    "FULL_GAP",
+    "QUICK_GAP",
     "Exact",
     "OneLaw",
     "Optimum",

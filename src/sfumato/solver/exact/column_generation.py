@@ -30,6 +30,26 @@ def silent(line: str) -> None:
 
 
 @dataclass(frozen=True)
+class Scored:
+    """Scores (all reports x guesses), multipliers (one per budget) and weights of pairs, which
+    prove `bound`: no law on the task's reports within its budgets leaks less.  `leakage` is that
+    of the best law known."""
+
+    bound: float
+    leakage: float
+    scores: np.ndarray
+    multipliers: np.ndarray
+    pair_weights: np.ndarray | None = None
+
+
+Found = Callable[[Scored], None]  # called with each better proof
+
+
+def unheard(proof: Scored) -> None:
+    """Proofs that nobody waits for."""
+
+
+@dataclass(frozen=True)
 class Optimum:
     """A mechanism, its measured figures and the proof.
 
@@ -68,6 +88,7 @@ def generate_columns(
     deadline: Deadline = NEVER,
     max_rounds: int = 40,
     progress: Callable[[str], None] = silent,
+    found: Found = unheard,
 ) -> Optimum:
     """The least leakage within the budgets, up to `gap`.
 
@@ -79,6 +100,7 @@ def generate_columns(
       all_at_once: begin with all reports where they are few.
       deadline: after it the best law so far and its proof come back, whatever their gap.
       progress: is called with one line per round.
+      found: is called with each better proof, once it holds for all reports.
     Raises InfeasibleBudget with the smallest feasible budget.
     """
     least, where = nearest_reports(task)
@@ -105,12 +127,18 @@ def generate_columns(
             task = replace(task, pair_weights=point.pair_weights)
         law = repaired(point.mechanism, loss, budgets.charges, budgets.limits)
         leakage = measured_leakage(task, law)
-        shares, bound, wanted = price(task, point.shares, point.multipliers, active, budgets)
         touched[active] = True
         if best is None or leakage < best[0]:
             best = (leakage, law, active, float(task.truth_mass @ np.sum(law * loss, axis=1)))
+        priced = price(task, point.shares, point.multipliers, active, budgets, deadline=deadline)
+        if priced is None:
+            break  # out of time
+        shares, bound, wanted = priced
         if bound > proof[0]:
             proof = bound, shares, point.multipliers, task.pair_weights
+            if not budgets.tight.any():
+                whole = budgets.all_multipliers(point.multipliers)
+                found(Scored(bound, best[0], shares, whole, task.pair_weights))
         progress(
             f"round {round_number}: {len(active)} reports, {point.steps} steps, leakage"
             f" {leakage:.6f}, own gap {point.leakage - point.bound:.1e}, bound {bound:.6f}"
@@ -130,8 +158,7 @@ def generate_columns(
             active = np.union1d(active, where)
     assert best is not None
     bound, shares, live_multipliers, pair_weights = proof
-    multipliers = np.zeros(len(budgets.live))
-    multipliers[budgets.live] = live_multipliers
+    multipliers = budgets.all_multipliers(live_multipliers)
     if budgets.tight.any():
         weighed = replace(task, pair_weights=pair_weights)
         bound, multipliers = price_tight(weighed, shares, multipliers, budgets)

@@ -48,12 +48,14 @@ class SplitCells:
 @dataclass(frozen=True)
 class OnCells:
     """A task whose reports are cells: where the truths lie, the multipliers of the budgets, and how
-    scores are found that give the truths what they need."""
+    scores are found that give the truths what they need; work on it ends in OutOfTime at the
+    deadline."""
 
     task: Task
     truths_m: np.ndarray
     multipliers: np.ndarray
     scores_for: Callable[[Task, PerPair], Shares] = scores_for
+    deadline: Deadline = NEVER
 
     @cached_property
     def _prices(self) -> np.ndarray:
@@ -64,6 +66,7 @@ class OnCells:
         16 MB."""
         step = max(1, _PAIRS_AT_ONCE // len(self.truths_m))
         for start in range(0, len(cells), step):
+            self.deadline.check()
             part = slice(start, start + step)
             yield part, cells[part].least_distance(self.truths_m)
 

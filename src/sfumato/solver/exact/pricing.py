@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.solver.deadline import NEVER, Deadline
 from sfumato.solver.exact.linked_pricing import (
     likelihoods_for,
     linked_scores,
@@ -50,6 +51,12 @@ class Budgets:
         live = limits - floor > 1e-9 * np.maximum(floor, 1e-3 * charges.sum(axis=0))
         tight = np.any(charges[:, ~live] > 0, axis=1)
         return cls(least, charges[:, live], limits[live], live, tight, task.cap)
+
+    def all_multipliers(self, live: np.ndarray) -> np.ndarray:
+        """One per budget, from those of the budgets that leave room."""
+        multipliers = np.zeros(len(self.live))
+        multipliers[self.live] = live
+        return multipliers
 
     def allowed(self, loss: PerPair) -> PerPair | None:
         """Pairs that the cap and the tight budgets leave; None when all are."""
@@ -146,9 +153,16 @@ def spread_out(task: Task, worst: np.ndarray, price_of_loss: float) -> np.ndarra
 
 
 def price(
-    task: Task, own: np.ndarray, multipliers: np.ndarray, active: np.ndarray, budgets: Budgets
-) -> tuple[np.ndarray, float, np.ndarray]:
-    """Shares at every report, the bound they prove, and the reports most worth adding.
+    task: Task,
+    own: np.ndarray,
+    multipliers: np.ndarray,
+    active: np.ndarray,
+    budgets: Budgets,
+    *,
+    deadline: Deadline = NEVER,
+) -> tuple[np.ndarray, float, np.ndarray] | None:
+    """Shares at every report, the bound they prove, and the reports most worth adding; None where
+    the time was too short.
 
     own: shares at the `active` reports.  multipliers: one per live budget.
     """
@@ -166,6 +180,8 @@ def price(
         indices = indices[~is_active[indices]]
         if not len(indices):
             continue
+        if deadline.passed:
+            return None
         loss = task.loss_of(indices)
         allowed = budgets.allowed(loss)
         found = scores_for(task, needs(task, values, price_of_loss, loss, budgets))

@@ -20,7 +20,14 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array, csc_array
 
 from sfumato.solver.deadline import NEVER, Deadline
-from sfumato.solver.exact.column_generation import Optimum, generate_columns, silent
+from sfumato.solver.exact.column_generation import (
+    Found,
+    Optimum,
+    Scored,
+    generate_columns,
+    silent,
+    unheard,
+)
 from sfumato.solver.exact.pricing import Allowed, Budgets, costs, least_costs, needs, scores_for
 from sfumato.solver.exact.task import TINY, Task, mixing_share, nearest_reports
 
@@ -57,6 +64,7 @@ def solve_on_cells(
     first_reports: np.ndarray | None = None,
     deadline: Deadline = NEVER,
     progress: Callable[[str], None] = silent,
+    found: Found = unheard,
 ) -> Optimum:
     """The least leakage within the budgets, up to `gap`: from coarse to fine where that pays, else
     by column generation."""
@@ -71,10 +79,19 @@ def solve_on_cells(
                 progress=progress,
             )
             return refined(
-                task, places, coarse, coarse_places, gap=gap, deadline=deadline, progress=progress
+                *(task, places, coarse, coarse_places),
+                gap=gap,
+                deadline=deadline,
+                progress=progress,
+                found=found,
             )
     return generate_columns(
-        task, gap=gap, first_reports=first_reports, deadline=deadline, progress=progress
+        task,
+        gap=gap,
+        first_reports=first_reports,
+        deadline=deadline,
+        progress=progress,
+        found=found,
     )
 
 
@@ -107,6 +124,7 @@ def refined(
     gap: float,
     deadline: Deadline = NEVER,
     progress: Callable[[str], None] = silent,
+    found: Found = unheard,
 ) -> Optimum:
     """The optimum from that of the merged problem."""
     least, where = nearest_reports(task)
@@ -138,6 +156,7 @@ def refined(
             f"{len(where)} truths, round {round_number}: {len(pairs)} pairs, leakage {best[0]:.6f},"
             f" bound {proof.bound:.6f}"
         )
+        found(Scored(proof.bound, best[0], proof.shares, proof.multipliers))
         if best[0] - proof.bound <= gap or deadline.passed:
             break
         used = law > 0

@@ -13,7 +13,8 @@ from scipy.optimize import minimize_scalar
 from scipy.spatial import cKDTree
 
 from sfumato.data.categories import CategoricalData
-from sfumato.data.samples import Samples
+from sfumato.data.joint import Joint
+from sfumato.data.samples import MANY_USERS, Samples
 from sfumato.errors import ProblemError, SfumatoError, arg
 from sfumato.measure.bound import bound_grid
 from sfumato.measure.cells import Cells, covers_hull, widest_root_m
@@ -21,12 +22,15 @@ from sfumato.measure.certificate import Certificate, PlaneProof, Proof, claim_of
 from sfumato.measure.objective import Gain, Overlap
 from sfumato.mechanism.channel import Channel
 from sfumato.mechanism.loss import traits_of
-from sfumato.solver.deadline import NEVER, Deadline
+from sfumato.solver.deadline import NEVER, Deadline, OutOfTime
 from sfumato.solver.exact.column_generation import (
+    Found,
     Optimum,
+    Scored,
     generate_columns,
     measured_leakage,
     silent,
+    unheard,
 )
 from sfumato.solver.exact.endless import (
     OneLaw,
@@ -34,6 +38,7 @@ from sfumato.solver.exact.endless import (
     min_loss_given_equal_laws,
     reach_of,
 )
+from sfumato.solver.exact.first_order import QUICK_STEPS, STEPS, first_order_certificate
 from sfumato.solver.exact.linked import best_for
 from sfumato.solver.exact.new_places import average_for
 from sfumato.solver.exact.plane_proof import OnCells, split_to_keep, split_until, values_off_grid
@@ -52,6 +57,7 @@ from sfumato.solver.outcome import (
     Outcome,
     OverlapProved,
     Proved,
+    proof_line,
 )
 from sfumato.solver.problem import Problem
 from sfumato.solver.setting import setting
@@ -67,8 +73,16 @@ _MOST_OFF_GRID = 20_000_000  # pairs of truths and places up to which the plane 
 _FIRST_REPORTS = 600  # reports that a solve over many begins with
 _FIRST_OF_LAWS = 60  # the same for endless reports, whose program is slower
 _MOST_LINKED = 24  # users: 276 pairs
-_PROOF_GAP = 2e-3  # of a proof for another solver's mechanism
+# of a proof for another solver's mechanism: to the end, and one that is soon there
+FULL_GAP, QUICK_GAP = 2e-3, 1e-2
 _PROOF_TRUTHS = 2500  # up to this number the program of such a proof has all of them
+
+
+Heard = Callable[[Certificate, float, float], None]
+
+
+def ignored(certificate: Certificate, bound: float, leakage: float) -> None:
+    """Certificates on the way that nobody waits for."""
 
 
 @dataclass(frozen=True)
@@ -125,10 +139,19 @@ class Exact:
             if how.progress is not None:
                 how.progress(history[-1])
 
+        def heard(certificate: Certificate, bound: float, least: float) -> None:
+            if how.progress is not None:
+                how.progress(proof_line(certificate, bound, least, self.gap))
+
         if problem.seeks_endless_budget:
             return self._endless(problem, how.deadline, note)
         optimum, certificate = _proved(
-            problem, gap=self.gap, plane=self.plane, deadline=how.deadline, progress=note
+            problem,
+            gap=self.gap,
+            plane=self.plane,
+            deadline=how.deadline,
+            progress=note,
+            found=certified(problem, heard),
         )
         late = how.deadline.limited and optimum.gap > self.gap
         if isinstance(objective, Overlap):
@@ -165,7 +188,7 @@ class Exact:
                 task,
                 problem.several,
                 least,
-                gap=max(self.gap, _PROOF_GAP),
+                gap=max(self.gap, FULL_GAP),
                 deadline=deadline,
                 progress=progress,
             )
@@ -269,6 +292,7 @@ def best_within(
     deadline: Deadline = NEVER,
     first_reports: np.ndarray | None = None,
     progress: Callable[[str], None] = silent,
+    found: Found = unheard,
 ) -> Optimum:
     """Solve to the gap; for information, again with a smaller one while the gap is too large a
     share of the leakage."""
@@ -276,10 +300,9 @@ def best_within(
     if first_reports is None and isinstance(problem.samples, Samples):
         many = len(problem.report_places) > _FIRST_REPORTS
         first_reports = _coarse(problem, _FIRST_REPORTS) if many else None
+    ways: Any = {"deadline": deadline, "progress": progress, "found": found}
     if isinstance(problem.samples, CategoricalData) or task.linked is not None:
-        optimum = generate_columns(
-            task, gap=gap, first_reports=first_reports, deadline=deadline, progress=progress
-        )
+        optimum = generate_columns(task, gap=gap, first_reports=first_reports, **ways)
     else:
         places = Places(
             problem.places,
@@ -288,14 +311,10 @@ def best_within(
             problem.grid.cell_m,
             problem.loss,
         )
-        optimum = solve_on_cells(
-            task, places, gap=gap, first_reports=first_reports, deadline=deadline, progress=progress
-        )
+        optimum = solve_on_cells(task, places, gap=gap, first_reports=first_reports, **ways)
     wanted = max(_RELATIVE * optimum.leakage, 1e-7)
     if task.information and optimum.gap > wanted and not deadline.passed:
-        optimum = generate_columns(
-            task, gap=wanted, first_reports=optimum.reports, deadline=deadline, progress=progress
-        )
+        optimum = generate_columns(task, gap=wanted, first_reports=optimum.reports, **ways)
     return optimum
 
 
@@ -306,10 +325,11 @@ def _proved(
     plane: bool = True,
     deadline: Deadline,
     progress: Callable[[str], None] = silent,
+    found: Found = unheard,
 ) -> tuple[Optimum, Certificate]:
     """The optimum on the grid, and its certificate; with a proof for the plane where the loss is
     the distance and time is left."""
-    optimum = best_within(problem, gap=gap, deadline=deadline, progress=progress)
+    optimum = best_within(problem, gap=gap, deadline=deadline, progress=progress, found=found)
     on_plane = None
     if plane and traits_of(problem.loss).is_distance and not deadline.passed:
         on_plane = _plane_proof(problem, optimum, deadline)
@@ -320,16 +340,47 @@ def _proved(
 
 
 def certificate_for(
-    problem: Problem, *, seed: int, deadline: Deadline = NEVER
+    problem: Problem,
+    *,
+    seed: int,
+    gap: float = FULL_GAP,
+    plane: bool = True,
+    deadline: Deadline = NEVER,
+    found: Heard = ignored,
+    known: Joint | None = None,
 ) -> Certificate | None:
-    """The bound that is proved in the time, for a problem that another solver answers; None where
-    there is no time at all, or too many users for linked reports."""
+    """The bound that is proved in the time, for a problem that another solver answers, up to `gap`;
+    None where there is no time at all, or too many users for linked reports.
+
+    With more than 200 users a first-order method proves it, for the Bayes objective and reports
+    anywhere on the plane (`first_order`), from `known`, P(secret, report) of what was found.
+
+    `found` is called with each better certificate on the way, its bound and the least leakage that
+    the proof has reached, both in the objective's unit.
+    """
     too_many = isinstance(problem.objective, Overlap) and len(problem.joint.secrets) > _MOST_LINKED
     if deadline.passed or too_many:
         return None
+    if len(problem.joint.secrets) > MANY_USERS:
+        steps = STEPS if gap <= FULL_GAP else QUICK_STEPS
+        return first_order_certificate(
+            problem, steps=steps, known=known, deadline=deadline, found=found
+        )
     if len(problem.places) > _PROOF_TRUTHS:
         return _from_a_draw(problem, seed=seed, deadline=deadline)
-    return _proved(problem, gap=_PROOF_GAP, deadline=deadline)[1]
+    heard = certified(problem, found)
+    return _proved(problem, gap=gap, plane=plane, deadline=deadline, found=heard)[1]
+
+
+def certified(problem: Problem, found: Heard) -> Found:
+    """Hand each proof on as a certificate, with its bound and the least leakage reached."""
+    unit = problem.objective.nats
+
+    def heard(proof: Scored) -> None:
+        on_grid = Proof(problem.report_places, proof.scores, proof.multipliers, proof.pair_weights)
+        found(Certificate.of(problem, on_grid), proof.bound / unit, proof.leakage / unit)
+
+    return heard
 
 
 def _from_a_draw(problem: Problem, *, seed: int, deadline: Deadline) -> Certificate:
@@ -345,17 +396,19 @@ def _from_a_draw(problem: Problem, *, seed: int, deadline: Deadline) -> Certific
         ]
     )
     small = replace(problem, samples=problem.samples.take(np.sort(rows)))
-    optimum = best_within(small, gap=4 * _PROOF_GAP, deadline=deadline)
+    optimum = best_within(small, gap=4 * FULL_GAP, deadline=deadline)
     shares = optimum.scores[cKDTree(small.report_places).query(problem.report_places)[1]]
     claim = replace(claim_of(problem), pair_weights=optimum.pair_weights)
     loss_of = task_of(problem).loss_of
-    found = minimize_scalar(
-        lambda factor: -bound_grid(claim, shares, optimum.multipliers * factor, loss_of),
-        bounds=(0.8, 1.2),
-        method="bounded",
-        options={"maxiter": 6},
-    )
-    multipliers = optimum.multipliers * float(found.x)
+    multipliers = optimum.multipliers
+    if not deadline.passed:
+        found = minimize_scalar(
+            lambda factor: -bound_grid(claim, shares, optimum.multipliers * factor, loss_of),
+            bounds=(0.8, 1.2),
+            method="bounded",
+            options={"maxiter": 6},
+        )
+        multipliers = optimum.multipliers * float(found.x)
     return Certificate.of(
         problem, Proof(problem.report_places, shares, multipliers, optimum.pair_weights)
     )
@@ -380,16 +433,21 @@ def _plane_proof(problem: Problem, optimum: Optimum, deadline: Deadline) -> Plan
         return None
     slack = _PLANE_SLACK_BITS * problem.objective.nats if task.information else _PLANE_SLACK
     goal = optimum.bound - slack
-    best = split_until(OnCells(task, places, optimum.multipliers), cells, optimum.scores, goal=goal)
+    on_cells = OnCells(task, places, optimum.multipliers, deadline=deadline)
+    try:
+        best = split_until(on_cells, cells, optimum.scores, goal=goal)
+    except OutOfTime:
+        return None
     small = task.cap is None and len(places) * (len(places) + len(reports)) <= _MOST_OFF_GRID
     half_cell = problem.grid.cell_m / 2 * float(np.sum(task.budgets()[0] @ optimum.multipliers))
     if best.bound < goal and small and half_cell <= _FINE * slack and not deadline.passed:
         values, multipliers, bound = values_off_grid(
             task, places, reports, optimum.reports, gap=slack / 4, deadline=deadline
         )
-        off_grid = OnCells(task, places, multipliers)
-        again = split_to_keep(off_grid, cells, values, slack=max(bound - goal, slack / 6))
-        best = max(best, again, key=lambda one: one.bound)
+        off_grid = OnCells(task, places, multipliers, deadline=deadline)
+        with suppress(OutOfTime):
+            again = split_to_keep(off_grid, cells, values, slack=max(bound - goal, slack / 6))
+            best = max(best, again, key=lambda one: one.bound)
     return PlaneProof(best.cells, best.scores, best.multipliers)
 
 

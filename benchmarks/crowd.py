@@ -1,0 +1,123 @@
+"""How learning and releasing grow with users and check-ins: processor seconds and peak memory of
+`solve` with the codebook (256 places, 300 steps, for these check-ins alone, no proof), each in a
+process of its own on one thread, compiling included.
+
+Synthetic town: venues spread normally over 6 km, n / 20 of them (50 at least, 50,000 at most);
+every user has four favourites and spends a third of the check-ins elsewhere; a budget of 300 m.
+
+python -m benchmarks crowd
+"""
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+SIZES = (  # users, check-ins
+    (6, 1_000),
+    (60, 10_000),
+    (600, 10_000),
+    (600, 100_000),
+    (6_000, 100_000),
+    (6_000, 1_000_000),
+)
+_PER_CHECKIN, _BASE = 60, 500e6  # bytes wanted, at most
+_ONE_THREAD = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+}
+
+
+def town(users: int, checkins: int) -> Any:
+    """Check-ins of users with favourites, by a fixed seed."""
+    import numpy as np
+
+    from sfumato.data.samples import Samples
+
+    random = np.random.default_rng(users + checkins)
+    venues = np.round(random.normal(0, 3000, (max(50, min(50_000, checkins // 20)), 2)))
+    favourites = random.integers(len(venues), size=(users, 4))
+    secret = np.arange(checkins) % users
+    chosen = favourites[secret, random.integers(4, size=checkins)]
+    away = random.random(checkins) < 1 / 3
+    chosen = np.where(away, random.integers(len(venues), size=checkins), chosen)
+    return Samples(secret, venues[chosen], tuple(map(str, range(users))))
+
+
+def _one(users: int, checkins: int) -> dict[str, float]:
+    """Seconds and bytes of one solve, in this process."""
+    import resource
+    import time
+
+    from sfumato.solver import Codebook, Problem
+    from sfumato.study.solve import solve
+
+    problem = Problem(town(users, checkins), max_loss=300)
+    settings = Codebook(made_for="these", places=256, steps=300, distillation=0.0)
+    found = solve(problem, settings, proof="none")
+    return {
+        "seconds": time.process_time(),
+        "bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0,
+        "vulnerability": 1 - found.measured.bayes_error.value,
+        "blind": float(problem.joint.prior.max()),
+    }
+
+
+def run() -> dict[str, Any]:
+    """All sizes, one after another."""
+    found = []
+    for users, checkins in SIZES:
+        code = (
+            "import json; from benchmarks.crowd import _one;"
+            f" print(json.dumps(_one({users}, {checkins})))"
+        )
+        ended = subprocess.run(
+            [sys.executable, "-c", code],
+            env=os.environ | _ONE_THREAD,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        line = {"users": users, "checkins": checkins, **json.loads(ended.stdout.splitlines()[-1])}
+        print(line, file=sys.stderr, flush=True)
+        found.append(line)
+    return {
+        "name": "growth with users and check-ins",
+        "command": "python -m benchmarks crowd",
+        "runs": found,
+        "bytes_per_checkin": _PER_CHECKIN,
+        "base_bytes": _BASE,
+    }
+
+
+def rows(found: dict[str, Any]) -> list[tuple[str, str, str, dict[str, Any]]]:
+    """Lines of RESULTS.md, where this was run."""
+    if not (own := found.get("crowd")):
+        return []
+    lines = []
+    for row in own["runs"]:
+        size = f"{row['users']:,} users, {row['checkins']:,} check-ins"
+        wanted = own["base_bytes"] + own["bytes_per_checkin"] * row["checkins"]
+        lines += [
+            (
+                f"300 steps of a codebook, {size}: processor seconds",
+                f"{row['seconds']:.0f}",
+                "",
+                own,
+            ),
+            (
+                f"the same, {size}: peak memory, MB",
+                f"{row['bytes'] / 1e6:.0f}",
+                f"at most {wanted / 1e6:.0f}",
+                own,
+            ),
+        ]
+    by_size = {(row["users"], row["checkins"]): row["seconds"] for row in own["runs"]}
+    for users in (600, 6_000):
+        few, many = sorted(size for size in by_size if size[0] == users)
+        ratio = by_size[many] / by_size[few]
+        text = f"ten times the check-ins of {users:,} users: times the processor seconds"
+        lines.append((text, f"{ratio:.1f}", "at most 10", own))
+    return lines

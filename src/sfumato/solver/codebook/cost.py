@@ -1,0 +1,41 @@
+"""What learning from many users takes, before it begins."""
+
+from sfumato.data.samples import Samples
+from sfumato.errors import arg
+from sfumato.solver.codebook.settings import Capacity
+from sfumato.solver.memory import check_fits, free_bytes
+from sfumato.solver.outcome import Expected
+from sfumato.solver.problem import Problem
+
+# Fitted to runs on one core (`python -m benchmarks crowd`): seconds of the start and of compiling,
+# per step and place, per truth and place of a sum, per pair and place of a sum, per user and place.
+_START_S = 20.0
+_STEP_S, _TRUTH_S, _PAIR_S, _USER_S = 3.2e-5, 1.6e-8, 1.2e-9, 6e-8
+_SUMS = 60  # over all truths, in 1500 steps
+_LAWS = 40  # laws that are worked out while the budget is met
+_START_BYTES, _BYTES_PER_CHECKIN, _BYTES_PER_ENTRY = 450e6, 60.0, 110.0
+
+
+def crowd_cost(problem: Problem, capacity: Capacity) -> Expected:
+    """Seconds and bytes, for a problem of many users; refuses what does not fit into memory and
+    says how many users would."""
+    assert isinstance(problem.samples, Samples)
+    users, truths = problem.joint.shape
+    checkins, places = len(problem.samples), capacity.places
+    pairs = len(problem.joint.pairs.weight)
+    sums = _SUMS * capacity.steps / 1500
+    one = places * (_TRUTH_S * truths + _PAIR_S * pairs)
+    seconds = _START_S + capacity.steps * places * _STEP_S
+    seconds += sums * (one + _USER_S * users * places) + _LAWS * one
+    size = _START_BYTES + _BYTES_PER_CHECKIN * checkins + _BYTES_PER_ENTRY * users * places
+    free = free_bytes() or size
+    fitting = max(2, int(users * (free - _START_BYTES) / max(size - _START_BYTES, 1)))
+    check_fits(
+        size,
+        what=f"learning from {checkins:,} check-ins of {users:,} users",
+        advice=(
+            f"about {fitting:,} users would fit: keep those with {arg('top_users')}, pool more"
+            f" with {arg('pool_below')}, or take fewer {arg('places')}"
+        ),
+    )
+    return Expected(seconds, size)

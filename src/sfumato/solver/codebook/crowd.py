@@ -1,0 +1,415 @@
+"""Learning a codebook where users are many: minibatches of check-ins against an adversary whose
+scores are worked out anew every few steps.
+
+The leakage is a sum over reports of the best score that an adversary can have there, and its slope
+in the law is that score, the adversary held fixed.  So a step needs the scores of the users in its
+minibatch alone; the table P(user, report), users x places, is summed up over all truths only now
+and then, a few thousand of them at a time.  Nothing of the size of users times truths, or of truths
+times places, is ever made.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import Annotated, Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy import sparse, stats
+from scipy.spatial import cKDTree
+
+from sfumato.data.joint import Joint
+from sfumato.data.samples import MANY_USERS, Samples
+from sfumato.errors import ProblemError, arg
+from sfumato.measure.exact import bayes_error, mutual_information
+from sfumato.measure.judge import judge
+from sfumato.measure.outlook import Outlook
+from sfumato.mechanism.codebook import CodebookNet
+from sfumato.mechanism.loss import traits_of
+from sfumato.solver.codebook.learn import (
+    _ADAM,
+    _DUAL_RATE,
+    _INFORMATION_UNTIL,
+    _PENALTY,
+    _PLACES_UNTIL,
+    _SHARP_BY,
+    State,
+    log_chances,
+)
+from sfumato.solver.codebook.settings import NEW, CodebookSettings
+from sfumato.solver.codebook.training import END, PARTS, CodebookTraining, until
+from sfumato.solver.learner import Clock, History, Round
+from sfumato.solver.outcome import Ended
+from sfumato.solver.problem import Problem
+
+MANY = MANY_USERS  # from which on they are learned from in minibatches
+BATCH = 512  # check-ins of a step
+EVERY = 25  # steps between two sums over all truths
+_HELD_OUT = 8  # one check-in of this many is held out
+_AT_ONCE = 2048  # truths
+_SHARPNESS = 6.0, 60.0  # of the guesses, as shares of the largest posterior, from first to last
+_MOST_GAPS = 200_000
+_HALVINGS = 24
+_STEEPEST = 200.0  # slope times the budget beyond which only the nearest place is left
+_LEAST = 1e-12
+
+
+class CrowdData(NamedTuple):
+    """Check-ins as arrays: the number of the truth and of the user of each, the truths (n, 2) in
+    units, how far check-ins lie from each other, and the frame of the net."""
+
+    place: Any
+    user: Any
+    truths: Any
+    gaps: Any
+    waves: Any
+    cap: Any
+    limit: Any
+
+
+class CrowdConfig(NamedTuple):
+    """What is fixed for the compiler."""
+
+    loss: Callable | None  # None is the distance
+    unit_m: float
+    moved: int  # check-ins of a batch that are moved about as far as check-ins lie apart
+    rate: float
+
+
+@partial(jax.jit, static_argnames=("config", "steps"))
+def learn_crowd(
+    state: State,
+    data: CrowdData,
+    scores: Annotated[Any, "users places"],
+    key: Any,
+    first: Any,
+    share: tuple[Any, Any],
+    *,
+    config: CrowdConfig,
+    steps: int,
+) -> State:
+    """Take `steps` steps against fixed scores; `share` of the learning is done before and after
+    them.  `first` numbers the first step."""
+
+    def step(state: State, number: Any) -> tuple[State, None]:
+        done = share[0] + (share[1] - share[0]) * jnp.float32(number - first) / steps
+        rows, points = _drawn(data, jax.random.fold_in(key, number), config)
+        mine = scores[data.user[rows]]
+
+        def cost(weights: Any) -> Any:
+            logs, distance = log_chances(weights, data.waves, points, data.cap)
+            chances = jnp.exp(logs)
+            metres = distance * config.unit_m
+            if config.loss is not None:
+                places = weights.places * config.unit_m
+                metres = config.loss(points[:, None, :] * config.unit_m, places[None, :, :])
+            leaked = (chances * mine).sum() / BATCH
+            over = (chances * metres).sum() / BATCH / data.limit - 1
+            price = state.prices[0]
+            held = jnp.where(
+                price + _PENALTY * over > 0,
+                price * over + _PENALTY / 2 * over**2,
+                -(price**2) / (2 * _PENALTY),
+            )
+            return leaked + held, over
+
+        gradient, over = jax.grad(cost, has_aux=True)(state.weights)
+        change, moments = _ADAM.update(gradient, state.moments)
+        rate = config.rate * (0.02 + 0.98 * 0.5 * (1 + jnp.cos(jnp.pi * done)))
+        change = change._replace(places=jnp.where(done < _PLACES_UNTIL, change.places, 0.0))
+        weights = jax.tree.map(lambda weight, move: weight - rate * move, state.weights, change)
+        prices = jnp.maximum(state.prices + _DUAL_RATE * _PENALTY * over, 0.0)
+        return State(weights, moments, prices), None
+
+    return jax.lax.scan(step, state, first + jnp.arange(steps))[0]
+
+
+def _drawn(data: CrowdData, key: Any, config: CrowdConfig) -> tuple[Any, Any]:
+    """Check-ins of a step, and their places in units, some of them moved."""
+    row_key, far_key, way_key = jax.random.split(key, 3)
+    rows = jax.random.randint(row_key, (BATCH,), 0, len(data.user))
+    far = data.gaps[jax.random.randint(far_key, (BATCH,), 0, len(data.gaps))]
+    far = jnp.where(jnp.arange(BATCH) < config.moved, far, 0.0)
+    way = 2 * jnp.pi * jax.random.uniform(way_key, (BATCH,))
+    shift = jnp.stack([far * jnp.cos(way), far * jnp.sin(way)], axis=-1)
+    return rows, data.truths[data.place[rows]] + shift
+
+
+@jax.jit
+def _chances(weights: Any, waves: Any, truths: Any, cap: Any) -> Any:
+    return jnp.exp(log_chances(weights, waves, truths, cap)[0])
+
+
+def scores_of(
+    table: Annotated[np.ndarray, "users places"], sharpness: float, information: float
+) -> Annotated[np.ndarray, "users places"]:
+    """What an adversary who knows P(user, report) scores at each user and report: how surely it
+    guesses that user there, and a share `information` of log P(user | report) / P(user), each in
+    units of twice its mean."""
+    column = np.maximum(table.sum(axis=0), _LEAST)
+    posterior = table / column
+    top = np.maximum(posterior.max(axis=0), _LEAST)
+    scores = np.exp(np.float32(sharpness) * (posterior / top - 1))
+    scores /= scores.sum(axis=0)
+    scores *= (1 - information) / (2 * max(float(np.sum(table * scores)), _LEAST))
+    if information > 0:
+        prior = np.maximum(table.sum(axis=1, keepdims=True), _LEAST)
+        told = np.log(np.maximum(posterior, 1e-6 * prior) / prior)
+        scores += information / (2 * max(float(np.sum(table * told)), 1e-3)) * told
+    return np.asarray(scores, np.float32)
+
+
+class CrowdTraining:
+    """One codebook on one problem of many users: a `Training` of the learner's loop."""
+
+    def __init__(self, settings: CodebookSettings, problem: Problem, seed: int) -> None:
+        assert isinstance(problem.samples, Samples)
+        check_crowd(settings, problem)
+        self.settings, self.problem, self.seed = settings, problem, seed
+        self.held: Samples | None = None
+        fit = problem.samples
+        if settings.made_for == NEW:
+            out = held_out(fit, seed=seed)
+            if not out.any():
+                raise ProblemError(
+                    f"no user of {fit.name} has four check-ins; a budget for check-ins to come"
+                    f" needs some: solve for these check-ins alone with {arg('made_for')}"
+                )
+            self.held, fit = fit.take(out, name=f"{fit.name} (held out)"), fit.take(~out)
+        self.fit = replace(problem, samples=fit)
+        self.base = CodebookTraining(settings, self.fit, seed, capacity=settings.capacity(self.fit))
+        self.part_steps = -(-self.base.part_steps // EVERY) * EVERY
+        self._known: tuple[Any, np.ndarray] | None = None
+
+    def identity(self) -> str:
+        budget = (self.problem.max_loss, self.problem.max_distance, self.problem.objective)
+        return (
+            f"crowd {self.settings!r} {self.base.capacity!r} {self.seed} {budget!r}"
+            f" {self.problem.loss.__name__} {self.problem.grid.as_dict()}"
+            f" {self.problem.samples.hash}"
+        )
+
+    def first(self) -> State:
+        return self.base.first()
+
+    def next_round(self, state: State, history: History, clock: Clock) -> Round[State] | Ended:
+        """One of twenty parts, or what the clock demands."""
+        done, part = (history[-1]["done"] if history else 0.0), len(history)
+        if done >= END:
+            return Ended.FINISHED if part >= PARTS else Ended.TIME_LIMIT
+        end = until(part, done, clock, PARTS)
+        if done < 0.5 <= end + 1e-9:
+            state = self.base.snapped(state)
+        turns = self.part_steps // EVERY
+        for turn in range(turns):
+            start, stop = (done + (end - done) * (turn + k) / turns for k in (0, 1))
+            state = learn_crowd(
+                state,
+                self.data,
+                jnp.asarray(self._scores(state, start)),
+                jax.random.key(self.seed),
+                part * self.part_steps + turn * EVERY,
+                (start, stop),
+                config=self.config,
+                steps=EVERY,
+            )
+        if not all(bool(jnp.all(jnp.isfinite(leaf))) for leaf in jax.tree.leaves(state)):
+            raise ProblemError(
+                f"learning ran into numbers that are not finite at {end:.0%}; lower the rate or"
+                " raise the budget"
+            )
+        law = Joint(self._table(state), secrets=self.problem.samples.secrets)
+        mechanism = self.base.mechanism(state)
+        line = {
+            "round": part,
+            "done": end,
+            "loss": float(self._mass @ self._losses(mechanism)),
+            "bayes_error": bayes_error(law),
+            "information_bits": mutual_information(law),
+        }
+        return Round(state, [(line, mechanism)])
+
+    def _scores(self, state: State, done: float) -> np.ndarray:
+        rise = min(1.0, done / _SHARP_BY)
+        low, high = _SHARPNESS
+        early = max(0.0, 1 - done / _INFORMATION_UNTIL)
+        wanted = self.problem.objective.scores == "information"
+        blend = self.settings.blend
+        information = 1.0 if wanted else early * (1 - blend) + blend
+        return scores_of(self._table(state), low * (high / low) ** rise, information)
+
+    def _table(self, state: State) -> np.ndarray:
+        """P(user, place) of the state, summed over all truths, in float32."""
+        if self._known is not None and self._known[0] is state.weights:
+            return self._known[1]
+        users, count = self._by_truth.shape
+        table = np.zeros((users, len(state.weights.places)), np.float32)
+        truths = np.asarray(self.data.truths)
+        for start in range(0, count, _AT_ONCE):
+            some = truths[start : start + _AT_ONCE]
+            padded = np.concatenate([some, np.zeros((_AT_ONCE - len(some), 2), np.float32)])
+            law = np.asarray(_chances(state.weights, self.data.waves, padded, self.data.cap))
+            table += self._by_truth[:, start : start + _AT_ONCE] @ law[: len(some)]
+        table /= table.sum()
+        self._known = state.weights, table
+        return table
+
+    @cached_property
+    def _by_truth(self) -> sparse.csc_matrix:
+        secret, place, weight = self.fit.joint.pairs
+        shape = self.fit.joint.shape
+        return sparse.csc_matrix((weight.astype(np.float32), (secret, place)), shape=shape)
+
+    @property
+    def _mass(self) -> np.ndarray:
+        return self.fit.joint.place_probability
+
+    def _losses(self, mechanism: CodebookNet) -> np.ndarray:
+        return expected_losses(mechanism, self.fit.places, self.problem)
+
+    @cached_property
+    def data(self) -> CrowdData:
+        """The check-ins that are learned from, as arrays."""
+        problem, samples = self.problem, self.fit.samples
+        assert isinstance(samples, Samples) and problem.max_loss is not None
+        place = np.unique(samples.truth, axis=0, return_inverse=True)[1].ravel()
+        capped = problem.max_distance is not None
+        cap = problem.cap_as_distance / self.base.unit_m if capped else np.inf
+        some = samples.truth[:: max(1, len(samples) // _MOST_GAPS)] / self.base.unit_m
+        return CrowdData(
+            place=jnp.asarray(place, jnp.int32),
+            user=jnp.asarray(samples.secret, jnp.int32),
+            truths=jnp.asarray(self.base.truths),
+            gaps=jnp.asarray(cKDTree(some).query(some, k=2)[0][:, -1], jnp.float32),
+            waves=jnp.asarray(self.base.waves),
+            cap=jnp.float32(cap),
+            limit=jnp.float32(problem.max_loss),
+        )
+
+    @cached_property
+    def config(self) -> CrowdConfig:
+        """What is fixed for the compiler."""
+        loss = self.problem.loss
+        return CrowdConfig(
+            loss=None if traits_of(loss).is_distance else loss,
+            unit_m=self.base.unit_m,
+            moved=round(self.base.capacity.resampled_share * BATCH),
+            rate=self.settings.rate,
+        )
+
+    def released(self, state: State) -> CodebookNet:
+        """The state on the grid, with the slope that spends the budget, on the check-ins that were
+        learned from and, where some were held out, on those as well; or with the slope as learned
+        where that keeps the budget and leaks less."""
+        learned = self.base.on_the_grid(state)
+        spending = self._spending(learned)
+        assert self.problem.max_loss is not None
+        if self._spent(learned) > self.problem.max_loss:
+            return spending
+        return min(learned, spending, key=self._leakage)
+
+    def _leakage(self, mechanism: CodebookNet) -> float:
+        law = mechanism.law(self.fit.joint, loss=self.problem.loss)
+        assert law is not None
+        return self.problem.leakage(law.joint)
+
+    def _spending(self, learned: CodebookNet) -> CodebookNet:
+        """The least steep slope that keeps the budget; where none does, the truth's own cell is
+        reported as often as needed."""
+        budget, scale = self.problem.max_loss, self.problem.scale_m
+        assert budget is not None
+
+        def kept(mechanism: CodebookNet) -> bool:
+            return self._spent(mechanism) <= budget
+
+        low = max(0.0, learned.slope - 2 / scale)
+        high = learned.slope + _STEEPEST / scale
+        steepest = replace(learned, slope=high)
+        if not kept(steepest):
+            return _least(lambda keep: replace(steepest, keep=keep), kept, 0.0, 1.0)
+        if kept(replace(learned, slope=low)):
+            return replace(learned, slope=low)
+        return _least(lambda slope: replace(learned, slope=slope), kept, low, high)
+
+    def _spent(self, mechanism: CodebookNet) -> float:
+        """The loss on the check-ins learned from, or on those held out (with a confidence its upper
+        limit) where that is more."""
+        spent = float(self._mass @ self._losses(mechanism))
+        if self.held is None:
+            return spent
+        places, column = self._held_places
+        cost = expected_losses(mechanism, places, self.problem)[column]
+        upper = float(cost.mean())
+        if self.settings.confidence is not None:
+            tail = float(stats.t.ppf(self.settings.confidence, max(1, len(cost) - 1)))
+            upper += tail * float(cost.std(ddof=1)) / len(cost) ** 0.5
+        return max(spent, upper)
+
+    @cached_property
+    def _held_places(self) -> tuple[np.ndarray, np.ndarray]:
+        assert self.held is not None
+        places, column = np.unique(self.held.truth, axis=0, return_inverse=True)
+        return places, column.ravel()
+
+    def outlook(self, mechanism: CodebookNet) -> Outlook | None:
+        """What to expect of check-ins to come, by those that were held out."""
+        if self.held is None:
+            return None
+        problem, fit = self.problem, self.fit.samples
+        judged = judge(
+            mechanism, self.held, loss=problem.loss, region=problem.region, fitted_on=fit
+        )
+        return Outlook.held_out(judged, problem.objective)
+
+
+def _least(
+    candidate: Callable[[float], CodebookNet],
+    kept: Callable[[CodebookNet], bool],
+    low: float,
+    high: float,
+) -> CodebookNet:
+    """The candidate of the least number that is kept within the budget, by bisection; that of
+    `high` is."""
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if kept(candidate(middle)) else (middle, high)
+    return candidate(high)
+
+
+def expected_losses(mechanism: CodebookNet, truths: np.ndarray, problem: Problem) -> np.ndarray:
+    """The expected loss of each truth, a few thousand of them at a time."""
+    parts = [truths[start : start + _AT_ONCE] for start in range(0, len(truths), _AT_ONCE)]
+    return np.concatenate([mechanism.rows(part).losses(part, problem.loss) for part in parts])
+
+
+def held_out(samples: Samples, *, seed: int) -> np.ndarray:
+    """Which check-ins are held out: an eighth of each user's, rounded (one of four to eleven, none
+    of fewer), in an order drawn by seed."""
+    order = np.lexsort((np.random.default_rng((seed, 4)).random(len(samples)), samples.secret))
+    first = np.concatenate([[0], np.cumsum(samples.counts)[:-1]])
+    rank = np.empty(len(samples), dtype=int)
+    rank[order] = np.arange(len(samples)) - first[samples.secret[order]]
+    wanted = (samples.counts + _HELD_OUT // 2) // _HELD_OUT
+    out: np.ndarray = rank < wanted[samples.secret]
+    return out
+
+
+def check_crowd(settings: CodebookSettings, problem: Problem) -> None:
+    """Refuse what is not learned where users are many."""
+    users = len(problem.samples.secrets)
+    if problem.max_loss is None or problem.user_max_loss is not None:
+        raise ProblemError(
+            f"with {users:,} users (more than {MANY}) a codebook keeps one average budget; set"
+            f" {arg('max_loss')} and leave {arg('user_max_loss')} out"
+        )
+    if problem.objective.scores not in ("bayes", "information"):
+        raise ProblemError(
+            f"with {users:,} users (more than {MANY}) a codebook lowers the Bayes vulnerability or"
+            f" the information; got {problem.objective.name}"
+        )
+    if settings.limited or settings.distillation:
+        raise ProblemError(
+            f"with {users:,} users (more than {MANY}) a codebook knows no worst-case limits and no"
+            " distillation; leave them out"
+        )

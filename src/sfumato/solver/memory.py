@@ -1,0 +1,33 @@
+"""How much memory is free, and a sentence where a solve needs more."""
+
+from pathlib import Path
+
+from sfumato.errors import ProblemError
+
+_KNOWN = Path("/proc/meminfo")
+
+
+def free_bytes() -> float | None:
+    """What can be had without pushing anything else out; None where the system does not say.
+
+    >>> free = free_bytes()
+    >>> free is None or free > 0
+    True
+    """
+    try:
+        for line in _KNOWN.read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return float(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    return None
+
+
+def check_fits(needed: float, *, what: str, advice: str) -> None:
+    """Refuse what needs more memory than is free, and say what would fit."""
+    free = free_bytes()
+    if free is not None and needed > free:
+        raise ProblemError(
+            f"{what} needs about {needed / 1e9:.1f} GB of memory and {free / 1e9:.1f} GB are free;"
+            f" {advice}"
+        )

@@ -1,0 +1,168 @@
+"""More than 200 users: learned from minibatches, measured on the sparse table, proved."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sfumato.data.samples import Samples
+from sfumato.errors import ProblemError
+from sfumato.solver import Codebook, Laplace, Problem
+from sfumato.solver.codebook import cost, crowd
+from sfumato.solver.codebook.crowd import CrowdTraining, held_out, scores_of
+from sfumato.solver.deadline import Deadline
+from sfumato.solver.exact import first_order
+from sfumato.solver.outcome import Proving
+from sfumato.study.certify import gaps_of
+from sfumato.study.solution import Solution
+from sfumato.study.solve import solve
+
+USERS = 210
+QUICK = Codebook(places=40, steps=200, hidden=(16,), waves=8)
+
+
+def crowd_of(users: int, each: int = 8) -> Samples:
+    """Users who share some venues of a town, each with favourites."""
+    random = np.random.default_rng(0)
+    venues = np.round(random.normal(0, 800, (120, 2)))
+    favourites = random.integers(len(venues), size=(users, 3))
+    secret = np.repeat(np.arange(users), each)
+    chosen = favourites[secret, random.integers(3, size=len(secret))]
+    away = random.random(len(secret)) < 0.3
+    chosen = np.where(away, random.integers(len(venues), size=len(secret)), chosen)
+    return Samples(secret, venues[chosen], tuple(f"u{number}" for number in range(users)))
+
+
+PROBLEM = Problem(crowd_of(USERS), max_loss=250, cell_m=50)
+
+
+@pytest.fixture(scope="module")
+def learned() -> Solution:
+    return solve(PROBLEM, QUICK, seed=0, proof="quick")
+
+
+def test_it_keeps_the_budget_and_hides_better_than_noise(learned: Solution) -> None:
+    noise = solve(PROBLEM, Laplace())
+    assert learned.loss <= 250 * (1 + 1e-9)
+    assert learned.leakage < 0.8 * noise.leakage
+
+
+def test_check_ins_to_come_are_judged_on_some_that_were_held_out(learned: Solution) -> None:
+    assert learned.outlook is not None and learned.outlook.folds == 0
+    assert learned.outlook.checkins == USERS  # one of each user's eight
+    assert learned.outlook.loss.value <= 250 * (1 + 1e-9)
+
+
+def test_the_proof_lies_between_the_blind_guess_and_what_was_found(learned: Solution) -> None:
+    assert learned.ending.proof is Proving.QUICK and learned.certificate is not None
+    bound = learned.certificate.bound(PROBLEM).grid
+    blind = float(PROBLEM.joint.prior.max())
+    assert 4 * blind < bound < learned.leakage
+    gap = gaps_of([learned], None)[0]
+    assert gap is not None and gap.relative is not None
+    assert gap.relative.times == pytest.approx(learned.leakage / blind)
+    assert gap.relative.least_times == pytest.approx(bound / blind)
+
+
+def test_more_reports_than_a_file_can_hold_are_proved_on_cells_of_the_plane(
+    learned: Solution, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(first_order, "_MOST_SHARES", 200 * USERS)
+    found = first_order.first_order_certificate(PROBLEM, steps=21, known=learned.measured.joint)
+    assert found is not None and found.on_plane is not None
+    assert len(found.on_plane.cells) <= 200
+    bounds = found.bound(PROBLEM)
+    assert bounds.plane == bounds.grid < learned.leakage
+
+
+def test_no_time_proves_nothing() -> None:
+    assert first_order.first_order_certificate(PROBLEM, deadline=Deadline(0.0)) is None
+
+
+def test_the_same_seed_gives_the_same_mechanism_whether_stopped_or_not(
+    learned: Solution, tmp_path: object
+) -> None:
+    def stop(line: dict) -> None:
+        if line.get("round") == 3:
+            raise KeyboardInterrupt
+
+    path = f"{tmp_path}/kept.npz"
+    solve(PROBLEM, QUICK, seed=0, progress=stop, checkpoint=path, proof="none")
+    again = solve(PROBLEM, QUICK, seed=0, checkpoint=path, proof="none")
+    ours, theirs = learned.mechanism.arrays(), again.mechanism.arrays()
+    assert all(np.array_equal(ours[name], theirs[name]) for name in ours)
+
+
+def test_scores_are_guesses_where_nothing_else_is_asked_for() -> None:
+    table = np.array([[0.4, 0.1], [0.1, 0.4]], np.float32)
+    sharp = scores_of(table, 200.0, 0.0)
+    assert np.allclose(sharp * 2 * 0.8, np.eye(2), atol=1e-6)  # in units of twice their mean
+    told = scores_of(table, 1.0, 1.0)
+    assert told[0, 1] / told[0, 0] == pytest.approx(np.log(0.4) / np.log(1.6))
+
+
+def test_an_eighth_of_each_users_check_ins_is_held_out() -> None:
+    samples = crowd_of(3, each=8).take(np.r_[0:8, 8:11, 16:20])  # 8, 3 and 4 check-ins
+    out = held_out(samples, seed=1)
+    assert np.bincount(samples.secret[out], minlength=3).tolist() == [1, 0, 1]
+
+
+def test_nothing_of_the_size_of_users_times_truths_is_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sfumato.data.joint.MOST_DENSE", 10_000)
+    monkeypatch.setattr("sfumato.data.samples.MOST_DENSE", 10_000)
+    sparse = replace(PROBLEM, samples=crowd_of(USERS))
+    assert sparse.joint.sparse is not None
+    with pytest.raises(ProblemError, match="needs a whole table of 210 users"):
+        _ = sparse.joint.table
+    whole, parts = (
+        solve(problem, replace(QUICK, steps=20), seed=0, proof="none")
+        for problem in (PROBLEM, sparse)
+    )
+    assert parts.measured.bayes_error.value == pytest.approx(whole.measured.bayes_error.value)
+    assert parts.measured.loss.value == pytest.approx(whole.measured.loss.value)
+
+
+def test_what_is_not_learned_from_a_crowd_is_refused() -> None:
+    each = replace(PROBLEM, user_max_loss=dict.fromkeys(PROBLEM.samples.secrets, 200.0))
+    with pytest.raises(ProblemError, match="one average budget"):
+        solve(each, QUICK)
+    with pytest.raises(ProblemError, match="no worst-case limits"):
+        solve(PROBLEM, replace(QUICK, max_posterior=0.5))
+    lonely = Problem(crowd_of(USERS, each=1), max_loss=250, cell_m=50)
+    with pytest.raises(ProblemError, match="no user of samples has four check-ins"):
+        solve(lonely, QUICK)
+
+
+def test_one_check_in_per_user_is_learned_from_for_these_alone() -> None:
+    lonely = Problem(crowd_of(USERS, each=1), max_loss=250, cell_m=50)
+    found = solve(
+        lonely, replace(QUICK, steps=20, made_for="these", distillation=0.0), proof="none"
+    )
+    assert found.outlook is None and found.loss <= 250 * (1 + 1e-9)
+
+
+def test_it_says_what_it_takes_and_refuses_what_does_not_fit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told: list[dict] = []
+    solve(PROBLEM, replace(QUICK, steps=20), progress=told.append, proof="none")
+    assert told[0]["expected_s"] > 0 and told[0]["expected_bytes"] > 4e8
+    monkeypatch.setattr("sfumato.solver.memory.free_bytes", lambda: 4.505e8)
+    monkeypatch.setattr(cost, "free_bytes", lambda: 4.505e8)
+    with pytest.raises(ProblemError, match=r"about \d+ users would fit"):
+        solve(PROBLEM, QUICK)
+
+
+def test_the_table_is_that_of_the_law() -> None:
+    training = CrowdTraining(QUICK, PROBLEM, 0)
+    state = training.first()
+    law = replace(training.base.mechanism(state), far=None).law(training.fit.joint)
+    assert law is not None
+    table = training._table(state)
+    assert table.sum(axis=1) == pytest.approx(law.joint.prior, abs=1e-6)
+    assert float(table.max(axis=0).sum()) == pytest.approx(
+        float(law.joint.table.max(axis=0).sum()), rel=1e-4
+    )
+    assert crowd.MANY < USERS
