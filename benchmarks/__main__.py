@@ -17,6 +17,7 @@ from benchmarks import (
     crowd,
     engines,
     exact,
+    extension,
     folds,
     game,
     game_level,
@@ -42,6 +43,7 @@ SCRIPTS = {
         folds,
         sanitize,
         engines,
+        extension,
     )
 }
 
@@ -108,6 +110,7 @@ def page(found: dict[str, Any], kept: dict[str, Any]) -> str:
         *folds.rows(found),
         *sanitize.rows(found),
         *engines.rows(found),
+        *extension.rows(found),
     ]  # fmt: skip
     lines = [
         "# Benchmarks",

@@ -118,7 +118,7 @@ def _in_process(engine: str, table: Any, run: str) -> dict[str, Any]:
 
 def _on_spark(table: Any, run: str, folder: str) -> dict[str, Any]:
     """Each job in a session of its own: Java's and the workers' time is known once they ended."""
-    import pyarrow as pa
+    from pyarrow import parquet
 
     import sfumato as sf
 
@@ -137,7 +137,7 @@ def _on_spark(table: Any, run: str, folder: str) -> dict[str, Any]:
             env={**os.environ, "PYSPARK_PYTHON": sys.executable},
         )
         spent[name] = _seconds() - start
-    made = pa.parquet.read_table(f"{folder}/report").sort_by("id")
+    made = parquet.read_table(f"{folder}/report").sort_by("id")
     one = sf.deploy.report(table.slice(0, 1000), run, **_OPTIONS)
     assert made.slice(0, 1000)["lat"].to_pylist() == one["lat"].to_pylist()
     out = _checked(
@@ -190,7 +190,7 @@ def _checked(engine: str, table: Any, made: Any, answer_s: float, copy_s: float)
 
 
 def _one(engine: str, rows: int) -> dict[str, Any]:
-    import pyarrow as pa
+    from pyarrow import parquet
 
     import sfumato as sf
 
@@ -201,7 +201,7 @@ def _one(engine: str, rows: int) -> dict[str, Any]:
         sf.solve(problem, sf.Laplace()).save(run)
         if engine != "spark":
             return _in_process(engine, table, run)
-        pa.parquet.write_table(table, f"{folder}/in.parquet", row_group_size=rows // 8)
+        parquet.write_table(table, f"{folder}/in.parquet", row_group_size=rows // 8)
         return _on_spark(table, run, folder)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from sfumato.data.grid import Grid, Region
 from sfumato.data.joint import Joint
 from sfumato.data.samples import Samples
+from sfumato.mechanism.approximate import DegreeSnap
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.channel import Channel
 from sfumato.mechanism.codebook import CodebookNet
@@ -73,6 +74,7 @@ MECHANISMS: dict[str, Callable[[], Mechanism]] = {
     "snapped laplace on a region's grid": lambda: Snapped(
         PlanarLaplace(epsilon=0.05), Grid(side_m=600, cells=7, centre=(10.0, 3.0))
     ),
+    "android": lambda: DegreeSnap(48.86, 2.35, cell_m=200.0, deviation_m=50.0),
     "snapped coin": lambda: Snapped(Coin(keep=0.6, place=(20.0, 30.0)), GRID),
     "clamped laplace": lambda: Clamped(
         PlanarLaplace(epsilon=0.02), Region(centre=(30.0, 30.0), side_m=300.0)
@@ -102,7 +104,7 @@ MECHANISMS: dict[str, Callable[[], Mechanism]] = {
 }
 FIXED = {"identity", "constant", "identity channel"}  # one report a truth
 UNSAVABLE = {"function"}  # code is not data
-NOT_EXPORTED = {"function", "recorded"}  # kinds without operators for devices
+NOT_EXPORTED = {"function", "recorded", "degree snap"}  # kinds without operators for devices
 
 
 def law_of(mechanism: Mechanism, joint: Joint) -> Law | None:

@@ -6,7 +6,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -118,4 +118,5 @@ def protected(
         try:
             yield Protected(context, folder)
         finally:
-            context.close()
+            with suppress(Exception):  # a test may have killed it
+                context.close()

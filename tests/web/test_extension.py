@@ -2,17 +2,25 @@
 
 import base64
 import json
+import os
+import signal
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from sfumato.deploy.bundle import load_bundle
+import sfumato as sf
+from sfumato.data.recipe import Recipe
+from sfumato.data.write import write_split
+from sfumato.deploy.bundle import export, load_bundle
 from sfumato.deploy.web_files import write_extension
 from sfumato.errors import FileError
 from tests.browser import wait_until
-from tests.web.extension import TRUTH, serving_pages
+from tests.deploy.tables import DATA
+from tests.web.extension import TRUTH, protected, serving_pages
 
 _ASK = """() => new Promise((resolve) => navigator.geolocation.getCurrentPosition(
   (found) => resolve(found.toJSON()), (problem) => resolve({ error: problem.code })))"""
@@ -319,6 +327,37 @@ def test_damaged_settings_protect(extension, address):
         extension.page.evaluate("chrome.storage.local.remove('settings')")
 
 
+def test_settings_survive_a_browser_that_is_killed_while_it_writes_them(extension_folder, tmp_path):
+    """They are as one of the writes left them: whole."""
+    write = """async () => { const { settings } = await chrome.runtime.sendMessage({ kind: "settings" });
+      for (let i = 0; ; i++) { const sites = {}; for (let k = 0; k < 300; k++)
+        sites[`s${k}.example`] = { rule: "hide", metres: 100 + (i % 1000) };
+        await chrome.runtime.sendMessage({ kind: "save", settings: { ...settings, sites } }); } }"""
+    with protected(extension_folder, profile=tmp_path) as found:
+        found.page.evaluate(f"() => {{ ({write})(); }}")
+        found.page.wait_for_timeout(1500)
+        killed = [
+            int(folder.name)
+            for folder in Path("/proc").iterdir()
+            if folder.name.isdigit() and str(tmp_path).encode() in _command_line(folder)
+        ]
+        for number in killed:
+            with suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+    assert killed
+    with protected(extension_folder, profile=tmp_path) as found:
+        shown = found.say({"kind": "settings"})
+    metres = {rule["metres"] for rule in shown["settings"]["sites"].values()}
+    assert shown["damaged"] is None and len(shown["settings"]["sites"]) == 300 and len(metres) == 1
+
+
+def _command_line(folder: Path) -> bytes:
+    try:
+        return (folder / "cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
 def test_a_page_cannot_speak_to_the_worker(extension, address):
     page = extension.opened(address)
     assert page.evaluate("typeof chrome === 'undefined' || !chrome.runtime?.sendMessage")
@@ -361,6 +400,20 @@ def test_the_popup_sets_a_site_by_keyboard_and_shows_what_it_saw(extension, addr
     wait_until(popup, "document.querySelector('#gets').textContent.includes('default')")
     popup.close()
     assert extension.say({"kind": "settings"})["settings"]["sites"] == {}
+
+
+def test_the_bundle_inside_says_what_many_reports_tell(tmp_path):
+    some = DATA.train.take(np.arange(0, len(DATA.train), 60))
+    write_split(sf.Split(some), tmp_path / "some.csv")
+    recipe = Recipe(str(tmp_path / "some.csv"))
+    problem = sf.Problem(recipe.load().train, max_loss=173, cell_m=250)
+    sf.solve(problem, sf.Coin()).save(tmp_path / "run", recipe=recipe)
+    told = export(tmp_path / "run", tmp_path / "dist", extension=True)["many_reports"]
+    assert told["counts"] == [1, 5, 10, 50] and told["from"] == f"{len(some)} training check-ins"
+    assert told["places"][0] > told["places"][1] >= told["places"][3] >= 0
+    sf.solve(problem, sf.Coin()).save(tmp_path / "bare")
+    bare = export(tmp_path / "bare", tmp_path / "other", extension=True)["many_reports"]
+    assert "not measured" in bare["why"]
 
 
 def test_export_writes_an_extension_or_says_why_not(sfumato, extension_folder, tmp_path):

@@ -8,7 +8,8 @@ import { position } from "./policy.js";
 import { METRES } from "./settings.js";
 
 export const CELL_M = 25;
-export const PERIOD_MINUTES = 24 * 60;
+export const PERIOD_S = 24 * 60 * 60;
+const TRIES = 1000;
 const TIME_STEP_MS = 60_000;
 const DEGREE_M = 111_319.49; // of the equator
 const LAPLACE_95 = 2.3719; // 95 % of planar Laplace reports lie within this many times their mean distance
@@ -63,27 +64,37 @@ export function budgetOf({ budget }) {
   return budget?.loss_function === "euclidean" && budget.max_loss > 0 ? budget.max_loss : null;
 }
 
-// How long and for how wide a cell a report is kept: as the run's own policy says, where it says so.
+// How long and for how wide a cell a report is kept, and how far off it may be at most: as the run says, where it does.
+// `seconds` is null for ever and 0 for a new draw each time.
 export function keepingOf(device) {
-  const said = device?.manifest.policy ?? {};
-  const within = (value, usual, least, most) => (typeof value === "number" && value >= least && value <= most ? value : usual);
-  return { cellM: within(said.cell_m, CELL_M, 1, 100_000), minutes: within(said.period_minutes, PERIOD_MINUTES, 1, 1e7) };
+  const said = device?.manifest.keeping ?? {};
+  const number = (value, usual) => (typeof value === "number" && value >= 0 && value < 1e12 ? value : usual);
+  return {
+    seconds: said.seconds === null ? null : number(said.seconds, PERIOD_S),
+    cellM: Math.max(1, number(said.cell_m, CELL_M)),
+    withinM: number(said.within_m, Infinity),
+  };
+}
+
+function periodOf(seconds, now) {
+  if (seconds === null) return "ever";
+  return seconds === 0 ? crypto.randomUUID() : Math.floor(now / 1000 / seconds);
 }
 
 // The report that a site gets for a place (or for the `fixed` one): { position, by, tag }; `tag` is the same for kept reports and tells no place.
 export async function report({ key, site, place, fixed, rule, device, now }) {
   const chosen = mechanismFor(rule, device);
-  const { cellM, minutes } = keepingOf(device);
-  const period = Math.floor(now / (minutes * 60_000));
+  const { cellM, seconds, withinM } = keepingOf(device);
+  const period = periodOf(seconds, now);
   const truth = rule.rule === "fixed" ? fixed : place;
   const sound = [truth?.latitude, truth?.longitude].every((value) => typeof value === "number" && Number.isFinite(value));
   if (!sound || Math.abs(truth.latitude) > 90 || Math.abs(truth.longitude) > 180) throw new TypeError("a place is a latitude and a longitude");
-  const drawn = (chosen.by === "bundle" && (await byBundle({ key, site, truth, device, period, cellM, ...chosen }))) || (await byLaplace({ key, site, truth, period, cellM, ...chosen }));
+  const drawn = (chosen.by === "bundle" && (await byBundle({ key, site, truth, device, period, cellM, withinM, ...chosen }))) || (await byLaplace({ key, site, truth, period, cellM, ...chosen }));
   return { ...drawn, position: position(drawn.report, Math.floor(now / TIME_STEP_MS) * TIME_STEP_MS) };
 }
 
 // Null where the place is outside the region that the bundle was made for.
-async function byBundle({ key, site, truth, device, period, cellM, metres, extra }) {
+async function byBundle({ key, site, truth, device, period, cellM, withinM, metres, extra }) {
   let point;
   try {
     point = device.truth(truth);
@@ -96,8 +107,14 @@ async function byBundle({ key, site, truth, device, period, cellM, metres, extra
   const cell = point.map((value) => Math.floor(value / cellM));
   const middle = cell.map((value, axis) => Math.min(Math.max((value + 0.5) * cellM, centre[axis] - side_m / 2), centre[axis] + side_m / 2));
   const words = ["bundle", manifest.mechanism_hash, metres, site, cell.join(" "), period];
-  const chance = await numbers(key, words, manifest.draws + 3);
-  const first = device.written(device.reportsFor([middle], [chance.slice(0, manifest.draws)])[0]);
+  let chance, first;
+  for (let tried = 0; ; tried++) {
+    if (tried === TRIES) throw new Error("no report for this place lies within the cap");
+    chance = await numbers(key, [...words, tried], manifest.draws + 3);
+    const [drawn] = device.reportsFor([middle], [chance.slice(0, manifest.draws)]);
+    first = device.written(drawn);
+    if (Math.hypot(drawn[0] - middle[0], drawn[1] - middle[1]) <= withinM) break;
+  }
   const second = extra > 0 ? laplace(first, extra, chance.slice(manifest.draws)) : first;
   const accuracy = rounded(manifest.accuracy_m + (extra > 0 ? LAPLACE_95 * extra + CELL_M : 0));
   return { report: { ...second, accuracy }, by: "bundle", metres, tag: await tagOf(key, words) };

@@ -44,7 +44,7 @@ export function mechanismSentence({ by, metres, extra }, bundle) {
 export function adversarySentence({ many_reports: many }, drawn) {
   if (!many?.counts) return "What several reports of one person tell together was not measured for these reports. Each new place tells more.";
   const at = many.counts.findIndex((count) => count >= Math.max(1, drawn));
-  const place = at < 0 ? many.counts.length - 1 : at;
+  const place = at < 0 ? many.counts.length - 1 : Math.max(1, at);
   const one = percent(many.places[0]), now = percent(many.places[place]);
   return `Of ${many.from}: whoever sees ${many.counts[0]} report guesses who sent it wrongly ${one} of the time; with ${many.counts[place]} reports from different places, ${now} of the time.`;
 }

@@ -22,7 +22,8 @@ def accuracy(run: Run, released: Release) -> dict[str, Any]:
     For the run's training data where it can be read again; else for truths spread evenly over the
     region.
     """
-    truth = _training(run)
+    samples = training_samples(run)
+    truth = None if samples is None else samples.truth
     where = "the run's training data"
     mechanism = released.mechanism
     if isinstance(mechanism, Channel) and not mechanism.answers_new:
@@ -42,10 +43,11 @@ def accuracy(run: Run, released: Release) -> dict[str, Any]:
     }
 
 
-def _training(run: Run) -> np.ndarray | None:
+def training_samples(run: Run) -> Samples | None:
+    """The run's training check-ins, read again; None where that cannot be."""
     try:
         data = None if run.recipe is None else run.recipe.data()[0]
     except SfumatoError:
         return None
     known = isinstance(data, Samples) and data.hash == run.record.data.hash
-    return data.truth if known and isinstance(data, Samples) else None
+    return data if known and isinstance(data, Samples) else None

@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.deploy.accuracy import accuracy
+from sfumato.deploy.accuracy import accuracy, training_samples
 from sfumato.deploy.graphs import graph_of
+from sfumato.deploy.keeping import manifest_keeping
 from sfumato.deploy.onnx_file import OPSET
 from sfumato.deploy.release import NewPlaces, Release, release, to_come
 from sfumato.deploy.web_files import copy_extension, web_files
 from sfumato.errors import FileError, SfumatoError, arg
 from sfumato.files import folder_beside, plain
+from sfumato.measure.repeated import repeated_reports
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.channel import Channel
 from sfumato.randomness import uniforms
@@ -30,6 +32,8 @@ MOST_BYTES = 4 << 20
 _HASH_FIELD = "manifest_sha256"
 _BLANK = "0" * 64  # stands for the manifest's own hash while it is hashed
 _VECTORS = 64
+_LINKED = (1, 5, 10, 50)  # kept reports of one user from different places
+_LINKED_SAMPLES, _LINKED_DRAWS = 2_000, 2_000
 _NUDGES = (
     1e-6,
     1e-5,
@@ -99,6 +103,8 @@ def export(
             ) from None
     manifest = _manifest(loaded, released, reveal_truths=reveal_truths)
     manifest["holds_certificate"] = with_certificate
+    if extension:
+        manifest["many_reports"] = _many_reports(loaded, released)
     manifest["files"] = {
         name: {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
         for name, data in stored.items()
@@ -236,6 +242,7 @@ def _manifest(run: Run, released: Release, *, reveal_truths: bool) -> dict[str, 
             "test": None if test is None else {name: test.get(name) for name in _FIGURES},
         },
         "to_come": _expected(run),
+        "keeping": manifest_keeping(run, released),
         "proved": _proved(run),
         "holds_true_locations": reveal_truths and released.mechanism.lists_truths,
     }
@@ -255,6 +262,33 @@ def _expected(run: Run) -> dict[str, Any]:
     return {
         **dict.fromkeys(names),
         "why": "not measured; figures on training points may be better than what will come",
+    }
+
+
+def _many_reports(run: Run, released: Release) -> dict[str, Any]:
+    """What an adversary who sees several kept reports of one user makes of them: how often the best
+    guess of the user is wrong."""
+    samples = training_samples(run)
+    if samples is None:
+        return {"why": "not measured: the run's data could not be read again"}
+    if len(samples) > _LINKED_SAMPLES:
+        step = -(-len(samples) // _LINKED_SAMPLES)
+        samples = samples.take(np.arange(0, len(samples), step))
+    found = repeated_reports(
+        released.mechanism,
+        samples,
+        _LINKED,
+        grid=released.grid,
+        region=released.region,
+        draws=_LINKED_DRAWS,
+    )
+    places = found.middle_places or found.places
+    return {
+        "counts": _LINKED,
+        "places": [figure.value for figure in places],
+        "low": [figure.low for figure in places],
+        "high": [figure.high for figure in places],
+        "from": f"{len(samples)} training check-ins",
     }
 
 

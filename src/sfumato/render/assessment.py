@@ -187,8 +187,12 @@ def _sections(assessment: Assessment) -> list[Section]:
         Section(
             "8 Identifiability: average and maximum risk",
             3,
-            ("Average: one report. Maximum: the worst report, and the user found most often.",),
-            lines=_lines(told, ("one report", "the worst report", "the user found most often")),
+            (
+                f"Average risk, one report: {_figure(told, 'one report')}. Maximum risk: the worst"
+                f" report {_figure(told, 'the worst report')}, the user found most often"
+                f" {_figure(told, 'the user found most often')}. The rows under singling out have"
+                " what they are compared with.",
+            ),
         ),
         Section(
             "8 Adversarial testing (ICO: the motivated intruder)",
@@ -232,6 +236,11 @@ def _line(assessment: Assessment, risk: Risk) -> Line:
         best=_plain(risk.best, risk.unit),
         meaning=meaning,
     )
+
+
+def _figure(assessment: Assessment, name: str) -> str:
+    risk = assessment.risk(name)
+    return NOT if risk.figure is None else _number(risk.figure, risk.unit)
 
 
 def _plain(value: float | None, unit: str) -> str:
