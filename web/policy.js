@@ -1,23 +1,38 @@
 // When to draw: a report is kept for a while, so that asking often tells no more than asking once.
 
-const CELL_M = 25;
+const TRIES = 1000;
+const DAY = { seconds: 24 * 60 * 60, cell_m: 25, within_m: null };
 
-// `device.report`, with one report for all places of a cell until `minutes` have passed.
-// Kept in memory only; `now` gives milliseconds.  `report` takes `outside` for one place, as a device does.
-export function keeping(device, { minutes = 24 * 60, cellM = CELL_M, outside = "refuse", now = () => Date.now() } = {}) {
+// `device.report`, kept as the bundle says (`manifest.keeping`): all places of a cell have one report
+// in each period of the clock, drawn for the middle of the cell; `seconds` is null for ever and 0 for
+// a new draw each time.  Kept in memory only; `now` gives milliseconds.  `report` takes `outside` for
+// one place, as a device does.
+export function keeping(device, { how = device.manifest?.keeping ?? DAY, outside = "refuse", now = () => Date.now() } = {}) {
   const kept = new Map();
+  let period = null;
   return {
     report(place, { outside: beyond = outside } = {}) {
-      const truth = device.truth(place, { outside: beyond });
-      const cell = truth.map((value) => Math.floor(value / cellM)).join(" ");
-      const held = kept.get(cell);
-      if (held && now() < held.until) return held.report;
-      const report = Object.freeze(device.report(place, { outside: beyond }));
-      kept.set(cell, { report, until: now() + minutes * 60000 });
-      return report;
+      if (how.seconds === 0) return Object.freeze(device.report(place, { outside: beyond }));
+      const current = how.seconds === null ? 0 : Math.floor(now() / 1000 / how.seconds);
+      if (current !== period) kept.clear();
+      period = current;
+      const cell = device.truth(place, { outside: beyond }).map((value) => Math.floor(value / how.cell_m));
+      const name = cell.join(" ");
+      if (!kept.has(name)) kept.set(name, Object.freeze(within(device, cell.map((value) => (value + 0.5) * how.cell_m), how.within_m)));
+      return kept.get(name);
     },
     forget: () => kept.clear(),
   };
+}
+
+// A report for a point in metres that lies within `most` metres of it, so that a hard cap holds in
+// all of its cell: draws that do not are drawn again.
+function within(device, point, most) {
+  for (let tried = 0; tried < TRIES; tried++) {
+    const report = device.reportAt(point);
+    if (most === null || device.off(point, report) <= most) return report;
+  }
+  throw new Error("no report for this place lies within the cap");
 }
 
 // A position as the browser gives it, with the place replaced and every field that is not protected left empty.

@@ -60,8 +60,20 @@ class Device {
 
   // A report in place of a true place.  `outside` says what to do beyond the region: "refuse" or "clamp".
   report(place, { outside = "refuse" } = {}) {
-    const truth = this.truth(place, { outside });
+    return this.reportAt(this.truth(place, { outside }));
+  }
+
+  // A report for a point in metres; one beyond the region's edge is moved there first.
+  reportAt(point) {
+    const { centre, side_m } = this.manifest.region;
+    const truth = point.map((value, axis) => Math.min(Math.max(value, centre[axis] - side_m / 2), centre[axis] + side_m / 2));
     return { ...this.written(this.#mechanism([truth], [this.#chance()])[0]), accuracy: this.manifest.accuracy_m };
+  }
+
+  // How many metres a report is off a point in metres.
+  off(point, report) {
+    const seen = this.#plane ? this.#plane.toMetres(report.latitude, report.longitude) : [report.x, report.y];
+    return Math.hypot(seen[0] - point[0], seen[1] - point[1]);
   }
 
   // Reports that could be drawn for a place, to show how far they spread.

@@ -34,6 +34,7 @@ from paper.pages import (
     readings,
     summary_figures,
     to_come,
+    weeks,
     whole,
 )
 from paper.tables import say
@@ -58,6 +59,7 @@ PAGES: dict[
     "linked.md": (("linked.json",), linked.page),
     "pws_cup.md": (("pws_cup.json",), pws_cup.page),
     "coverage.md": (("coverage.json",), coverage.page),
+    "weeks.md": (("weeks.json",), weeks.page),
     "README.md": (
         (
             "laplace.json",

@@ -64,7 +64,7 @@ def test_every_help_ends_with_an_example(sfumato, name):
     assert "Example: sfumato " in ended.out.strip().splitlines()[-1]
 
 
-_ELSEWHERE = ("serve", "studio", "demo")  # run by tests/deploy, tests/studio and tests/docs
+_ELSEWHERE = ("serve", "studio", "demo", "policy")  # in tests/deploy, studio, docs, test_traces
 
 
 @pytest.mark.parametrize("name", [name for name in _COMMANDS if name not in _ELSEWHERE])

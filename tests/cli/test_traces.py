@@ -1,23 +1,30 @@
-"""`measure --traces`: whose trace is it, and what is refused."""
+"""`measure --traces` and `policy`: whose trace is it, and what is refused."""
+
+import shlex
+import shutil
 
 import numpy as np
 import pytest
 
 import sfumato as sf
 from sfumato.data.recipe import Recipe
+from sfumato.study import policy
+from sfumato.study.folder import load_run
 
 USERS, TRACES, LENGTH = 4, 6, 5
 
 
-def rows_of_traces(traces=TRACES, seed=0):
-    """CSV rows of users who live 1.5 km apart and never go to a place twice."""
-    random = np.random.default_rng(seed)
+def rows_of_traces(traces=TRACES, places=None):
+    """CSV rows of users who live 1.5 km apart and never go to a place twice, or only to some."""
+    random = np.random.default_rng(0)
+    steps = random.normal(0, 200, (places or USERS * traces * LENGTH, 2))
     rows = []
     for user in range(USERS):
         for trace in range(traces):
             for hour in range(LENGTH):
-                x, y = random.normal(0, 200, 2) + 700 + 1500 * np.array([user % 2, user // 2])
-                when = f"2020-{1 + trace // 4:02d}-{1 + 7 * (trace % 4):02d}T{8 + hour:02d}:00:00"
+                step = steps[random.integers(places) if places else len(rows)]
+                x, y = step + 700 + 1500 * np.array([user % 2, user // 2])
+                when = (trace * 7 * 24 + 8 + hour) * 3600
                 rows.append(f"u{user},{trace},{when},{x:.1f},{y:.1f}\n")
     return rows
 
@@ -59,12 +66,12 @@ def test_traces_are_found_and_the_truth_stands_beside(sfumato, place):
         (rows_of_traces(), ("--trace", "no"), "no column 'no'"),
         (rows_of_traces(1), ("--trace", "week"), "at least two traces"),
         (
-            [*rows_of_traces(), "u9,0,2020-01-01T00:00:00,0,0\n"],
+            [*rows_of_traces(), "u9,0,0,0,0\n"],
             ("--trace", "week"),
             "1 user(s) are unknown to",
         ),
         (
-            [*rows_of_traces(), "u1,0,2020-01-01T00:00:00,90000,0\n"],
+            [*rows_of_traces(), "u1,0,0,90000,0\n"],
             ("--trace", "week"),
             "outside the region",
         ),
@@ -76,3 +83,49 @@ def test_traces_that_cannot_be_measured_are_one_sentence(
     ended = sfumato("measure", place / "run", "--traces", write(tmp_path / "t.csv", rows), *told)
     assert ended.code == 2 and says in ended.err and ended.err.count("error:") == 1
     assert not ended.out
+
+
+def test_a_policy_is_chosen_written_and_followed(sfumato, place, tmp_path, monkeypatch):
+    """On 204 traces to be found; sanitize then wants a key, and keeps reports by it."""
+    every = policy.ways_of
+    kept_by = ("never", "week", "forever")  # fewer ways, for time
+    monkeypatch.setattr(
+        policy, "ways_of", lambda *a, **b: [w for w in every(*a, **b) if w.period in kept_by][:3]
+    )
+    monkeypatch.chdir(tmp_path)
+    run = tmp_path / "runs" / "learned"
+    shutil.copytree(place / "run", run)
+    table = write(tmp_path / "checkins.csv", rows_of_traces(153, places=3))
+    told = shlex.split(sfumato("policy", "-h").out.strip().splitlines()[-1])[2:]  # its example
+    left = sfumato(*told, "--no-write", "--json").document
+    assert left["written"] is False and load_run(run).record.keeping is None
+    ended = sfumato(*told)
+    assert ended.code == 0 and f"→ {left['recommended']}" in ended.out
+    kept = load_run(run).record.keeping
+    assert kept.words == left["recommended"] and kept.traces == 102
+    drop = ("--drop", "user", "--over-budget")
+    refused = sfumato("sanitize", run, table, tmp_path / "no.csv", *drop)
+    assert refused.code == 2 and "--key" in refused.err and not (tmp_path / "no.csv").exists()
+    key = ("--key", tmp_path / "key")
+    assert sfumato("sanitize", run, table, tmp_path / "kept.csv", *drop, *key).code == 0
+    assert sfumato("sanitize", run, table, tmp_path / "new.csv", *drop, "--fresh").code == 0
+    forever = sfumato(
+        "sanitize", run, table, tmp_path / "ever.csv", *drop, *key, "--sticky", "forever"
+    )
+    assert forever.code == 0 and "names its user: on your traces" in forever.err
+
+
+@pytest.mark.parametrize(
+    ("rows", "told", "says"),
+    [
+        (rows_of_traces(), ("--time", "time"), "8 traces to be found; expected at least 200"),
+        (rows_of_traces(153), (), "without times"),
+        (rows_of_traces(1), ("--time", "time"), "at least two traces"),
+        (rows_of_traces(153), ("--time", "time", "--lattice-m", "0"), "above 0 metres"),
+    ],
+)
+def test_a_policy_that_cannot_be_chosen_is_one_sentence(sfumato, place, tmp_path, rows, told, says):
+    table = write(tmp_path / "traces.csv", rows)
+    ended = sfumato("policy", place / "run", table, "--trace", "week", *told)
+    assert ended.code == 2 and says in ended.err and ended.err.count("error:") == 1
+    assert load_run(place / "run").record.keeping is None

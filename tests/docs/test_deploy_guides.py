@@ -31,7 +31,9 @@ def test_the_commands_of_a_guide_run(
     page: str, verbs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "checkins.csv").write_text("user,lat,lon\nann,48.857,2.347\nben,48.858,2.348\n")
+    (tmp_path / "checkins.csv").write_text(
+        "user,time,lat,lon\nann,1287532527,48.857,2.347\nben,1287532528,48.858,2.348\n"
+    )
     commands = _commands(page)
     assert [command[0] for command in commands] == verbs
     for command in commands:

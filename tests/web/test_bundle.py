@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -14,6 +14,8 @@ from sfumato.deploy.bundle import _expected, export, load_bundle
 from sfumato.deploy.release import budget_of
 from sfumato.errors import FileError, MechanismError
 from sfumato.measure.judge import judge
+from sfumato.study.folder import keep_reports, load_run, save_run
+from sfumato.study.record import Keeping
 from tests.deploy.tables import DATA
 from tests.web.conftest import KINDS
 from tests.web.device import WEB, in_node
@@ -232,7 +234,7 @@ def test_a_report_is_kept_for_its_cell_until_its_time_is_over(bundles):
     const {{ keeping, position }} = await import("{(WEB / "policy.js").as_uri()}");
     const device = await load(given);
     let now = 0;
-    const policy = keeping(device, {{ minutes: 10, now: () => now }});
+    const policy = keeping(device, {{ how: {{ seconds: 600, cell_m: 25, within_m: null }}, now: () => now }});
     const here = {{ latitude: 48.857, longitude: 2.347 }};
     const first = policy.report(here), same = [];
     for (let i = 0; i < 30; i++) {{
@@ -251,6 +253,40 @@ def test_a_report_is_kept_for_its_cell_until_its_time_is_over(bundles):
         "coords": {"latitude": 1, "longitude": 2, "accuracy": 3, **blank},
         "timestamp": 4,
     }
+
+
+def test_the_page_keeps_reports_as_the_run_says_and_within_its_cap(runs, tmp_path):
+    """A report is kept for all of a cell, so it must lie within the cap of every place there."""
+    shutil.copytree(runs / "codebook", tmp_path / "run")
+    run = load_run(tmp_path / "run")
+    capped = replace(run.mechanism, max_distance=300.0, keep=0.0)
+    save_run(tmp_path / "run", replace(run.record, max_distance=300.0), capped)
+    keep_reports(load_run(tmp_path / "run"), Keeping("week", cell_m=100.0))
+    manifest = export(tmp_path / "run", tmp_path / "bundle")
+    assert manifest["keeping"]["period"] == "week" and manifest["keeping"]["seconds"] == 604_800
+    assert manifest["keeping"]["within_m"] == pytest.approx(300 - 100 / 2**0.5)
+    script = f"""
+    const {{ keeping }} = await import("{(WEB / "policy.js").as_uri()}");
+    const device = await load(given);
+    let now = 0, far = 0;
+    const policy = keeping(device, {{ now: () => now }});
+    const names = new Set();
+    for (let week = 0; week < 300; week++) {{
+      now = week * 604800000;
+      const reports = new Set();
+      for (const north of [0, 0.00005, 0.0001]) {{
+        const place = {{ latitude: 48.8585 + north, longitude: 2.3483 }};
+        const report = policy.report(place);
+        reports.add(report);
+        names.add(JSON.stringify(report));
+        far = Math.max(far, device.off(device.truth(place), report));
+      }}
+      if (reports.size > 2) throw new Error("drawn anew within a week");
+    }}
+    console.log(JSON.stringify({{ far, places: names.size }}));
+    """
+    found = in_node(script, str(tmp_path / "bundle"))
+    assert 200 < found["far"] <= 300.5 and found["places"] > 5
 
 
 def test_a_kept_device_takes_outside_for_one_place_or_for_all(bundles):

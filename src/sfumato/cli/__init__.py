@@ -23,6 +23,7 @@ _COMMANDS = {
     "certify": "Say how far a run is from the best mechanism that can exist, with proof.",
     "assess": "Two pages for those who sign, without a location of the data.",
     "frontier": "The proven best trade-off between loss and leakage.",
+    "policy": "Choose how a run's reports are kept, by how often traces are found.",
     "sanitize": "Replace the places in a table by reports of a run's mechanism.",
     "export": "Write a bundle for devices: the mechanism as ONNX, a manifest, test vectors.",
     "serve": "Answer geolocation requests on this machine with reports of a run's mechanism.",

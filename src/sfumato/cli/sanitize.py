@@ -64,7 +64,10 @@ _SHOWN = 5  # skipped files named in a note; the record names all
 @click.option(
     "--sticky",
     type=click.Choice(_STICKY),
-    help="The same report for the same user, cell and period.",
+    help="The same report for the same user, cell and period [default: as sfumato policy chose].",
+)
+@click.option(
+    "--fresh", is_flag=True, help="A new draw for each row, whatever sfumato policy chose."
 )
 @click.option(
     "--sticky-cell-m",
@@ -103,6 +106,7 @@ def command(
     pseudonym: str | None,
     outside: str,
     sticky: str | None,
+    fresh: bool,
     sticky_cell_m: float | None,
     key: Path | None,
     new_places: str,
@@ -124,27 +128,34 @@ def command(
 
     A table whose reports cost more than the run's budget, by more than chance explains, is not
     written: its places are unlike those that the run was made for.  --over-budget writes it.
+
+    Where sfumato policy chose how the run's reports are kept, they are kept so, row by row by user,
+    place and period, in whatever order rows come; --key names the key.
     """
     one_thread()
-    from sfumato.data.grid import STICKY_CELL_M
+    from sfumato.deploy.keeping import chance_for, forever_warning
     from sfumato.deploy.one_file import Policy
     from sfumato.deploy.pseudonym import Pseudonym, read_or_make_key
     from sfumato.deploy.sanitize import one_by_one, sanitize
-    from sfumato.mechanism.chance import Chance, Secure, Sticky
+    from sfumato.study.folder import load_run
+    from sfumato.study.record import NEVER
 
-    keyed = sticky is not None or pseudonym is not None
-    if keyed != (key is not None) or (sticky is None and sticky_cell_m is not None):
-        raise click.UsageError(
-            "--sticky or --pseudonym and --key go together, and --sticky-cell-m with --sticky; one"
-            " is missing"
-        )
-    chance: Chance = Secure()
-    secret_key = b"" if key is None else read_or_make_key(key)
-    if sticky is not None:
-        chance = Sticky(
-            secret_key, sticky, STICKY_CELL_M if sticky_cell_m is None else sticky_cell_m
-        )
-    names = None if pseudonym is None else Pseudonym(secret_key, pseudonym)
+    if sticky is not None and fresh:
+        raise click.UsageError("--sticky keeps reports and --fresh draws each anew; give one")
+    if sticky is None and sticky_cell_m is not None:
+        raise click.UsageError("--sticky-cell-m is the cell of --sticky; give --sticky as well")
+    if key is None and (sticky is not None or pseudonym is not None):
+        raise click.UsageError("--sticky and --pseudonym need a key; name its file with --key")
+    loaded = load_run(run)
+    told = loaded.record.keeping
+    kept = sticky or (NEVER if fresh or told is None else told.period)
+    if key is not None and kept == NEVER and pseudonym is None:
+        raise click.UsageError("--key is the key of --sticky or --pseudonym; give one of them")
+    secret_key = None if key is None else read_or_make_key(key)
+    chance = chance_for(loaded, secret_key, period=kept, cell_m=sticky_cell_m)
+    if kept == "forever":
+        say_notes((forever_warning(loaded),))
+    names = None if pseudonym is None else Pseudonym(secret_key or b"", pseudonym)
     runner = one_by_one
     if cluster is not None:
         from sfumato.deploy.engines.dask import on_cluster

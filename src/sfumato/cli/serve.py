@@ -59,9 +59,7 @@ _KEEP = ("hour", "day", "week", "forever")
 @click.option(
     "--keep",
     type=click.Choice(_KEEP),
-    default="day",
-    show_default=True,
-    help="How long a cell of 25 m gets the same report.",
+    help="How long a cell gets the same report [default: as sfumato policy chose, else day].",
 )
 @click.option(
     "--outside",
@@ -87,7 +85,7 @@ def command(
     token_file: Path | None,
     add: tuple[str, ...],
     places: int,
-    keep: str,
+    keep: str | None,
     outside: str,
     new_places: str,
     rate: float,
@@ -107,6 +105,7 @@ def command(
     one_thread()
     from sfumato.deploy.accuracy import accuracy
     from sfumato.deploy.clients import read_clients
+    from sfumato.deploy.keeping import forever_warning, kept_by_service
     from sfumato.deploy.release import release
     from sfumato.deploy.server import serve
     from sfumato.deploy.service import Settings, service
@@ -139,9 +138,13 @@ def command(
             f"{run} is in plane metres; the service speaks degrees: solve with latitude and"
             " longitude"
         )
+    kept = kept_by_service(loaded)
+    if (keep or kept.period) == "forever":
+        click.echo(f"note: {forever_warning(loaded)}", err=True)
     settings = Settings(
         accuracy_m=accuracy(loaded, released)["accuracy_m"],
-        keep=keep,
+        keep=keep or kept.period,
+        keep_cell_m=kept.cell_m,
         outside=outside,  # type: ignore[arg-type]
         rate=rate,
         hosts=frozenset({"127.0.0.1", "localhost", "::1", host}),

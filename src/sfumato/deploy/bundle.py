@@ -11,6 +11,7 @@ import numpy as np
 
 from sfumato.deploy.accuracy import accuracy, training_samples
 from sfumato.deploy.graphs import graph_of
+from sfumato.deploy.keeping import manifest_keeping
 from sfumato.deploy.onnx_file import OPSET
 from sfumato.deploy.release import NewPlaces, Release, release, to_come
 from sfumato.deploy.web_files import copy_extension, web_files
@@ -241,6 +242,7 @@ def _manifest(run: Run, released: Release, *, reveal_truths: bool) -> dict[str, 
             "test": None if test is None else {name: test.get(name) for name in _FIGURES},
         },
         "to_come": _expected(run),
+        "keeping": manifest_keeping(run, released),
         "proved": _proved(run),
         "holds_true_locations": reveal_truths and released.mechanism.lists_truths,
     }

@@ -15,7 +15,7 @@ from sfumato.errors import FileError
 from sfumato.mechanism.base import FORMAT, Mechanism, mechanism_from_arrays
 from sfumato.mechanism.channel import Channel
 from sfumato.study.folder import Run
-from sfumato.study.traces import on_a_grid
+from sfumato.study.traces import on_a_grid, on_lattice
 
 NewPlaces = Literal["average", "nearest", "refuse"]
 NEW_PLACES: tuple[NewPlaces, ...] = ("average", "nearest", "refuse")
@@ -112,10 +112,14 @@ def release(run: Run, *, new_places: NewPlaces = "average") -> Release:
     """
     if run.region is None or run.grid is None:
         raise FileError(
-            f"{run.folder} is about words, not places; only mechanisms of places can be used on"
-            " locations"
+            f"{run.folder} is about categories, not places; only mechanisms of places can be used"
+            " on locations"
         )
+    kept = run.record.keeping
     mechanism = on_a_grid(_answering(run.mechanism, new_places), run.grid, run.region)
+    mechanism = on_lattice(mechanism, kept)
+    lattice_m = None if kept is None else kept.lattice_m
+    grid = run.grid if lattice_m is None else Grid(cell_m=lattice_m)
     try:
         loss = float(run.record.train["loss"]["value"])
         figures = {
@@ -125,7 +129,7 @@ def release(run: Run, *, new_places: NewPlaces = "average") -> Release:
             "max_loss": run.max_loss,
             "loss": loss,
             "bayes_error": float(run.record.train["bayes_error"]["value"]),
-            "cell_m": run.grid.cell_m,
+            "cell_m": grid.cell_m,
         }
     except (KeyError, TypeError, ValueError):
         raise FileError(
@@ -133,7 +137,7 @@ def release(run: Run, *, new_places: NewPlaces = "average") -> Release:
         ) from None
     if not loss > 0 and run.max_loss is None:
         figures["max_loss"] = run.grid.cell_m
-    return Release(mechanism, run.record.data.plane, run.region, run.grid, figures, budget_of(run))
+    return Release(mechanism, run.record.data.plane, run.region, grid, figures, budget_of(run))
 
 
 def budget_of(run: Run) -> Budget:

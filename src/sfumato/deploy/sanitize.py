@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from sfumato.deploy.keeping import chance_for
 from sfumato.deploy.one_file import (
     ENOUGH_ROWS,
     Policy,
@@ -33,7 +34,7 @@ from sfumato.files import (
     rename,
     write_json,
 )
-from sfumato.mechanism.chance import Chance, Secure, Sticky
+from sfumato.mechanism.chance import Chance, Sticky
 from sfumato.study.folder import load_run
 from sfumato.version import __version__
 
@@ -94,7 +95,7 @@ def sanitize(
 
     Main arguments: `run`, a run folder; `source`, a CSV or Parquet file or a folder of them;
     `target`, a new file or folder.  Without `chance` each row is drawn with the operating system's
-    randomness.
+    randomness; a run whose record says that its reports are kept needs one, with its key.
 
     Other arguments: `policy`, columns and what to do with points outside the region; `progress` is
     called with numbers of rows; `runner` does the parts of a folder, on this machine unless another
@@ -111,10 +112,10 @@ def sanitize(
     1
     """
     given, wanted = Path(source), Path(target)
-    asked = policy or Policy()
+    asked, loaded = policy or Policy(), load_run(run)
     job = _Job(
-        released=release(load_run(run), new_places=asked.new_places),
-        chance=chance or Secure(),
+        released=release(loaded, new_places=asked.new_places),
+        chance=chance or chance_for(loaded, None),
         policy=asked,
         source=given,
         target=wanted,

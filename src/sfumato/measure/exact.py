@@ -111,7 +111,7 @@ def g_vulnerability(joint: Joint, gain: np.ndarray) -> float:
     gain = np.asarray(gain, dtype=float)
     if gain.ndim != 2 or gain.shape[1] != joint.table.shape[0]:
         raise ProblemError(
-            f"a gain has a row an action and a column a secret ({joint.table.shape[0]}); got"
+            f"a gain has one row per action and one column per secret ({joint.table.shape[0]}); got"
             f" {gain.shape}"
         )
     if not np.all(np.isfinite(gain)):

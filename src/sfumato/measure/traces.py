@@ -30,7 +30,7 @@ from sfumato.randomness import generator
 _NARROWEST_M = 25.0  # the cells of the first level above single places
 _WIDER = 4  # how many times as wide as those of the level below the cells of a level are
 _UNSEEN = 0.5  # visits that a place has in advance (Krichevsky and Trofimov, 1981)
-_STEPS, _STILL = 500, 1e-7  # of the weights' iteration: at most, and the change at which it ends
+_STEPS, _STILL = 500, 1e-6  # of the weights' iteration: at most, and the change at which it ends
 _PRACTICE = 200  # named traces on which mixtures are settled, each without itself
 
 _MOST_PRACTICE = 2e7  # users times rows of those traces
@@ -51,9 +51,7 @@ def mixture_weights(likelihoods: np.ndarray) -> np.ndarray:
     weights = np.full(likelihoods.shape[1], 1 / likelihoods.shape[1])
     rows = likelihoods[(likelihoods > 0).any(axis=1)]
     for _ in range(_STEPS if len(rows) else 0):
-        shares = rows * weights
-        shares /= shares.sum(axis=1, keepdims=True)
-        after = shares.mean(axis=0)
+        after = weights * ((1 / (rows @ weights)) @ rows) / len(rows)
         still = np.abs(after - weights).max() < _STILL
         weights = after
         if still:
@@ -123,31 +121,33 @@ class PlaceLaws:
         """Everybody's visits at each place, and what each has in advance."""
         return np.asarray(np.asarray(self.counts.sum(axis=0)).ravel() + _UNSEEN)
 
-    def spread(self, visits: np.ndarray) -> np.ndarray:
-        """The laws of users with these visits, shape (users, places)."""
-        total = visits.sum(axis=1, keepdims=True)
-        shares = np.divide(visits, total, out=np.zeros_like(visits), where=total > 0)
-        table = np.zeros_like(visits)
-        for level, weight in zip(self.levels, self.weights, strict=True):
-            size = int(level.max()) + 1
-            within = self.base / np.bincount(level, weights=self.base, minlength=size)[level]
-            if weight > 0:
-                merge = sparse.csr_matrix(
-                    (np.ones(len(level)), (np.arange(len(level)), level)),
-                    shape=(len(level), size),
-                )
-                table += weight * (shares @ merge)[:, level] * within
-        return np.asarray(table / table.sum(axis=1, keepdims=True))
+    @cached_property
+    def _shares(self) -> list[np.ndarray]:
+        """Each place's share of its cell's visits, per level, times the level's weight."""
+        return [
+            weight * self.base / np.bincount(level, weights=self.base)[level]
+            for level, weight in zip(self.levels, self.weights, strict=True)
+        ]
+
+    def _law(self, visits: np.ndarray) -> np.ndarray:
+        """P(place) of a user with these visits, one number per place."""
+        own = visits / (visits.sum() or 1.0)
+        law = sum(
+            np.bincount(level, weights=own)[level] * share
+            for level, share in zip(self.levels, self._shares, strict=True)
+        )
+        law = self.base if not np.any(law) else law  # nothing is known of this user
+        return np.asarray(law / law.sum())
 
     def table(self) -> np.ndarray:
         """P(place | user) of all users, shape (users, places)."""
-        return self.spread(self.counts.toarray())
+        return np.stack([self._law(visits) for visits in self.counts.toarray()])
 
     def without(self, user: int, places: np.ndarray) -> np.ndarray:
         """The law of one user who was not seen at these places (numbers, with repetitions)."""
-        visits = self.counts[user].toarray()
-        visits[0] -= np.bincount(places, minlength=len(self.places))
-        return np.asarray(self.spread(visits)[0])
+        visits = self.counts[user].toarray()[0]
+        visits -= np.bincount(places, minlength=len(visits))
+        return self._law(visits)
 
     def numbers(self, points: np.ndarray) -> np.ndarray:
         """The number of each point's place, -1 where it is none of them."""
@@ -187,10 +187,13 @@ class Found:
     from place to place; `history` has named reports of other traces and nothing else; `period` is
     `law` when names change with the period for which reports are kept, so that one period of a
     trace is all that is linked; `all` knows what `law` and `history` know.  Estimates with Wilson's
-    95 % interval over traces.  `loss_m` is the mean distance of the reports, in metres.
+    95 % interval over traces.  `loss_m` is the mean distance of the reports, in metres, and
+    `loss_error_m` its standard error, by what users differ: a kept report is one draw, however
+    often it is sent.
     """
 
     loss_m: float
+    loss_error_m: float
     shares: Mapping[Who, Estimate]
     traces: int
 
@@ -223,15 +226,13 @@ def find_traces(
     released: Released,
     who: Sequence[Who] = WHO,
     *,
-    among: np.ndarray | None = None,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Found:
     """How often adversaries name the user of a trace from its reports.
 
-    Main arguments: `traces`, of which the named ones are known with user, true places and reports;
-    `released`, the reports of all rows and how they came about; `who`, the adversaries (see
-    `Found`).  `among` are the numbers of the traces that are attacked, all that are not named
-    unless given.  Where two users are as likely, a guess counts half.
+    `traces`, of which the named ones are known with user, true places and reports, and the others
+    are to be found; `released`, the reports of all rows and how they came about; `who`, the
+    adversaries (see `Found`).  Where two users are as likely, a guess counts half.
 
     >>> from sfumato.data.samples import Samples
     >>> from sfumato.mechanism.simple import Identity
@@ -240,25 +241,48 @@ def find_traces(
     >>> find_traces(traces, Released(Identity(), truth), ("law", "history"))["law"].value
     1.0
     """
-    wanted = traces.attacked if among is None else among
-    truth, named = traces.samples.truth, traces.named
+    return find_in_parts(traces, released, [traces.attacked], who, progress=progress)[0]
+
+
+def find_in_parts(
+    traces: Traces,
+    released: Released,
+    parts: Sequence[np.ndarray],
+    who: Sequence[Who] = WHO,
+    *,
+    progress: Callable[[str], None] = lambda text: None,
+) -> tuple[Found, ...]:
+    """As `find_traces`, for several lists of numbers of traces: what is found in each."""
     users = len(traces.samples.secrets)
-    prior = _log(np.bincount(traces.users[np.unique(traces.trace[named])], minlength=users))
-    hits: dict[Who, list[float]] = {name: [] for name in who}
+    numbers = np.unique(traces.trace[traces.named])
+    prior = _log(np.bincount(traces.users[numbers], minlength=users))
     attack = _Attack.prepared(traces, released, who)
-    for count, number in enumerate(wanted.tolist()):
-        if count % 100 == 0:
-            progress(f"{count} of {len(wanted)} traces")
-        rows = traces.rows_of(number)
-        user = int(traces.samples.secret[rows.start])
-        for name, scores in attack.scores(rows, who):
-            hits[name].append(_hit(scores + prior, user))
-    reached = truth[~named] - released.reports[~named]
-    return Found(
-        loss_m=float(np.hypot(reached[:, 0], reached[:, 1]).mean()),
-        shares={name: _share(np.array(hits[name])) for name in who},
-        traces=len(wanted),
-    )
+    done, total, found = 0, sum(map(len, parts)), []
+    for part in parts:
+        hits: dict[Who, list[float]] = {name: [] for name in who}
+        lost, sent = np.zeros(users), np.zeros(users)
+        for number in part.tolist():
+            if done % 100 == 0:
+                progress(f"{done} of {total} traces")
+            done += 1
+            rows = traces.rows_of(number)
+            user = int(traces.samples.secret[rows.start])
+            off = traces.samples.truth[rows] - released.reports[rows]
+            lost[user] += np.hypot(off[:, 0], off[:, 1]).sum()
+            sent[user] += len(off)
+            for name, scores in attack.scores(rows, who):
+                hits[name].append(_hit(scores + prior, user))
+        mean = float(lost.sum() / sent.sum())
+        apart = lost - mean * sent
+        found.append(
+            Found(
+                loss_m=mean,
+                loss_error_m=float(np.sqrt(apart @ apart) / sent.sum()),
+                shares={name: _share(np.array(hits[name])) for name in who},
+                traces=len(part),
+            )
+        )
+    return tuple(found)
 
 
 def _log(values: np.ndarray) -> np.ndarray:
@@ -311,10 +335,10 @@ class _Pushed:
         """Of the reports of some rows, shape (users, rows)."""
         at = self.number[rows]
         if self.found is None:
-            return np.asarray(self.table @ self.chances.of(self.reports[at]))
+            return self.chances.after(self.table, self.reports[at])
         new = np.unique(at[~self.done[at]])
         if len(new):
-            self.found[:, new] = self.table @ self.chances.of(self.reports[new])
+            self.found[:, new] = self.chances.after(self.table, self.reports[new])
             self.done[new] = True
         return self.found[:, at]
 
@@ -330,6 +354,7 @@ class _Attack:
     exact: np.ndarray | None  # shares of named reports, users by report places
     report_numbers: np.ndarray | None  # the report place of each row
     chain: "Chains | None"
+    firsts: np.ndarray | None  # of each row: does it repeat no report of its trace and period?
     mixed: float = 0.0  # the weight of exact matches beside the law
     joined: _Joined = "both"  # what the adversary who knows all goes by
     once: Mapping[Who, bool] = field(default_factory=dict)  # is a repeated report left out?
@@ -359,7 +384,12 @@ class _Attack:
             shares = history.counts.toarray()
             shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1.0)
         spread = None if history is None else history.table()
-        attack = cls(released, cache, chances, spread, shares, numbers, chain)
+        firsts = None
+        if released.period is not None:
+            keys = np.column_stack([traces.trace, released.period, reports])
+            firsts = np.zeros(len(reports), dtype=bool)
+            firsts[np.unique(keys, axis=0, return_index=True)[1]] = True
+        attack = cls(released, cache, chances, spread, shares, numbers, chain, firsts)
         return attack._settled(traces, laws, history, who)
 
     def _settled(
@@ -426,15 +456,15 @@ class _Attack:
             view = self.view(rows)
             if laws is not None and place is not None and view.law is not None:
                 assert self.chances is not None
-                seen = self.chances.of(self.released.reports[rows])
-                view.law[user] = laws.without(user, place[rows]) @ seen
+                own = laws.without(user, place[rows])[None, :]
+                view.law[user] = self.chances.after(own, self.released.reports[rows])[0]
             if history is not None and view.history is not None and view.exact is not None:
                 assert self.report_numbers is not None
                 at = self.report_numbers[rows]
                 view.history[user] = history.without(user, at)[at]
-                own = history.counts[user].toarray()[0]
-                own -= np.bincount(at, minlength=len(own))
-                view.exact[user] = own[at] / max(own.sum(), 1.0)
+                others = history.counts[user].toarray()[0]
+                others -= np.bincount(at, minlength=len(others))
+                view.exact[user] = others[at] / max(others.sum(), 1.0)
             found.append((user, rows, view))
         return found
 
@@ -466,12 +496,9 @@ class _Attack:
 
     def _counts(self, name: Who, rows: slice) -> np.ndarray:
         """Which rows of a trace count: all, or only those that repeat no report of their period."""
-        period, reports = self.released.period, self.released.reports[rows]
-        count = len(reports)
-        if period is None or not self.once.get(name):
-            return np.ones(count, dtype=bool)
-        keys = np.column_stack([reports, period[rows]])
-        return np.isin(np.arange(count), np.unique(keys, axis=0, return_index=True)[1])
+        if self.firsts is None or not self.once.get(name):
+            return np.ones(rows.stop - rows.start, dtype=bool)
+        return self.firsts[rows]
 
     def scores(self, rows: slice, who: Sequence[Who]) -> list[tuple[Who, np.ndarray]]:
         """ln P(reports | user) of all users, by adversary; of each single period for `period`."""

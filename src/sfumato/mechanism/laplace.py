@@ -179,12 +179,15 @@ class PlanarLaplace(Mechanism):
 
     def chances_of_cells(self, truth: np.ndarray, middles: np.ndarray, cell_m: float) -> np.ndarray:
         """By the density at the middles of small parts of each cell, with the second term of its
-        series: within 1 % of the chance, but for the part that the truth lies in."""
+        series: within 1 % of the chance, but for the part that the truth lies in.  In single
+        precision."""
+        origin = truth.mean(axis=0) if len(truth) else np.zeros(2)
+        truth, middles = ((part - origin).astype(np.float32) for part in (truth, middles))
         parts = max(1, int(np.ceil(self.epsilon * cell_m / _COARSE)))
         side = cell_m / parts
         scale = self.epsilon**2 / (2 * np.pi) * side**2 * (1 + (side * self.epsilon) ** 2 / 24)
-        steps = (np.arange(parts) - (parts - 1) / 2) * side
-        found = np.zeros((len(truth), len(middles)))
+        steps = ((np.arange(parts) - (parts - 1) / 2) * side).astype(np.float32)
+        found = np.zeros((len(truth), len(middles)), dtype=np.float32)
         for across in steps:
             for up in steps:
                 east = (middles[:, 0] + across)[None, :] - truth[:, 0, None]
@@ -193,9 +196,9 @@ class PlanarLaplace(Mechanism):
                 north *= north
                 east += north
                 np.sqrt(east, out=east)
-                east *= -self.epsilon
+                east *= np.float32(-self.epsilon)
                 found += np.exp(east, out=east)
-        found *= scale
+        found *= np.float32(scale)
         return found
 
     def _reach(self, grid: Grid) -> float:

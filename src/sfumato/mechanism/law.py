@@ -46,6 +46,10 @@ class ReportChances(Protocol):
         """The chance of each report at each truth, shape (truths, reports)."""
         ...
 
+    def after(self, table: np.ndarray, reports: np.ndarray) -> np.ndarray:
+        """P(report | user) from P(truth | user): `table @ of(reports)`, shape (users, reports)."""
+        ...
+
     def possible(self, reports: np.ndarray) -> np.ndarray:
         """Which reports at least one of the truths can send."""
         ...
@@ -81,6 +85,14 @@ class ListedChances:
         chances[:, known] = self.matrix[:, columns[known]].toarray()
         return chances
 
+    def after(self, table: np.ndarray, reports: np.ndarray) -> np.ndarray:
+        """P(report | user) from P(truth | user), by the chances that are not 0 alone."""
+        columns = self._columns(reports)
+        found = np.zeros((len(table), len(reports)))
+        known = np.flatnonzero(columns >= 0)
+        found[:, known] = (self.matrix[:, columns[known]].T @ table.T).T
+        return found
+
     def possible(self, reports: np.ndarray) -> np.ndarray:
         """Which reports at least one of the truths can send."""
         columns = self._columns(reports)
@@ -110,6 +122,10 @@ class ChancesByDistance:
     def of(self, reports: np.ndarray) -> np.ndarray:
         """The chance of each report at each truth."""
         return self.chances(reports)
+
+    def after(self, table: np.ndarray, reports: np.ndarray) -> np.ndarray:
+        """P(report | user) from P(truth | user), in single precision."""
+        return np.asarray(table.astype(np.float32) @ self.chances(reports), dtype=float)
 
     def possible(self, reports: np.ndarray) -> np.ndarray:
         """All of them."""

@@ -29,6 +29,7 @@ from sfumato.study.compare import Compared, Comparison
 from sfumato.study.leave_one_out import LeftOutUser, user_of
 from sfumato.study.linked import LinkedTradeOff
 from sfumato.study.measure import Attack, Measured
+from sfumato.study.policy import PolicyChoice
 from sfumato.study.population import CrossFitted
 from sfumato.study.solution import Solution
 from sfumato.study.solve import Kept
@@ -422,6 +423,7 @@ def traces_text(traces: TracesFound) -> str:
     return f"{text_table(head, rows)}\n{note}"
 
 
+_NEARLY_ALL = 0.9
 _ADVERSARIES: Mapping[Who, str] = {
     "law": "law",
     "chain": "chain",
@@ -429,6 +431,43 @@ _ADVERSARIES: Mapping[Who, str] = {
     "period": "one period",
     "all": "sees all",
 }
+
+
+@show.text.register
+def policy_text(choice: PolicyChoice) -> str:
+    """One row per way of keeping, one column per adversary, and what the rule says."""
+    shown = choice.best.shown
+    head = [
+        f"traces found ↓, {shown.traces} traces of {choice.users} users",
+        "loss m",
+        *(_ADVERSARIES[who] for who in shown.shares),
+    ]
+    rows = [
+        [
+            ("→ " if way is choice.best else "") + way.keeping.words,
+            f"{way.shown.loss_m:,.0f}" + ("" if way.within_budget else " !"),
+            *map(share_shown, way.shown.shares.values()),
+        ]
+        for way in choice.ways
+    ]
+    notes = [
+        "Law: knows true places of named traces and the mechanism's law. Named history: has reports"
+        " of named traces. One period: law, where names change with the period, so that one period"
+        " (one report, where none is kept) is all that is linked. Sees all: law and named history,"
+        " whole traces.",
+        f"Recommended (→): {choice.best.keeping.words}. Of the ways within the budget it is the one"
+        " of which the adversary who finds most finds fewest, chosen on"
+        f" {choice.best.chosen_by.traces} other traces; one report for all users is measured and"
+        " not recommended: whoever knows one user's place then knows everybody's.",
+    ]
+    if any(not way.within_budget for way in choice.ways):
+        notes.append(f"! over the budget of {choice.budget:g} m, by more than chance explains.")
+    if shown.worst.low > _NEARLY_ALL:
+        notes.append(
+            f"Nearly all traces are found however reports are kept: {share_shown(shown.worst)} at"
+            " best. A larger budget, or a mechanism made for more reports, hides more."
+        )
+    return f"{text_table(head, rows)}\n" + "\n".join(notes)
 
 
 def share_shown(share: Estimate) -> str:

@@ -32,7 +32,7 @@ from sfumato.files import (
 )
 from sfumato.measure.certificate import Certificate, load_certificate
 from sfumato.mechanism.base import Mechanism, load_mechanism
-from sfumato.study.record import FORMAT, RunRecord
+from sfumato.study.record import FORMAT, Keeping, RunRecord
 
 RECORD, _MECHANISM, _HISTORY = "run.json", "mechanism.npz", "history.jsonl"
 CERTIFICATE = "certificate.npz"
@@ -150,6 +150,14 @@ def save_run(
         replace(record, mechanism_hash=file_hash(beside / _MECHANISM)).write(beside / RECORD)
         if resumable and (target / CHECKPOINT).exists():
             shutil.copy2(target / CHECKPOINT, beside / CHECKPOINT)
+
+
+def keep_reports(run: Run, keeping: Keeping) -> Run:
+    """Write into a run's record how its reports are to be kept; all else stays."""
+    with claimed(run.folder):
+        record = replace(RunRecord.read(run.folder / _RECORD), keeping=keeping)
+        record.write(run.folder / _RECORD)
+    return replace(run, record=record)
 
 
 def claimed(target: Path) -> AbstractContextManager[None]:

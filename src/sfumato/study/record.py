@@ -15,13 +15,14 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from sfumato.data.grid import Grid, Region
+from sfumato.data.grid import STICKY_CELL_M, Grid, Region
 from sfumato.data.plane import Plane
 from sfumato.data.recipe import Recipe
 from sfumato.errors import FileError
 from sfumato.files import plain, read_json, write_json
 from sfumato.measure.linked import ENDLESS, Reports
 from sfumato.measure.outlook import Outlook
+from sfumato.mechanism.chance import PERIODS
 from sfumato.version import __version__
 
 FORMAT = "sfumato run 1"
@@ -50,11 +51,50 @@ class DataRecord:
     recipe: Recipe | None
 
 
+NEVER = "never"
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """How reports are kept: for the same user, cell of `cell_m` metres and `period` (never: each
+    report is a new draw), on a lattice of `lattice_m` metres where that is given; with `by_user`
+    off, one report for all users.
+
+    `found` is what `sfumato policy` measured: the share of traces found by each adversary, by the
+    words for each way of keeping; `traces` of them.
+
+    >>> Keeping("week").words
+    'kept for a week'
+    """
+
+    period: str
+    cell_m: float = STICKY_CELL_M
+    lattice_m: float | None = None
+    by_user: bool = True
+    traces: int = 0
+    found: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        numbers = [self.cell_m, *([] if self.lattice_m is None else [self.lattice_m])]
+        if self.period not in (NEVER, *PERIODS) or not all(0 < n < 1e9 for n in numbers):
+            raise ValueError("reports are kept for no such period, or in no such cell")
+
+    @property
+    def words(self) -> str:
+        """What is done, in words."""
+        kept = "a new draw for each report"
+        if self.period != NEVER:
+            kept = f"kept {'forever' if self.period == 'forever' else f'for a {self.period}'}"
+            kept += "" if self.by_user else ", one for all users"
+        return kept + ("" if self.lattice_m is None else f", on a lattice of {self.lattice_m:g} m")
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunRecord:
     """Everything that run.json says.  `region` and `grid` are None for categories; `train` and
     `test` are judgements as JSON has them; `to_come` is what to expect of check-ins to come;
-    `proof` says how the proof that followed ended, None where none did."""
+    `proof` says how the proof that followed ended, None where none did; `keeping` is how reports
+    are to be kept, where that was chosen."""
 
     solver: str
     settings: Mapping[str, Any]
@@ -77,6 +117,7 @@ class RunRecord:
     train: Mapping[str, Any]
     test: Mapping[str, Any] | None
     to_come: Outlook | None = None
+    keeping: Keeping | None = None
     versions: Mapping[str, str] = field(default_factory=versions)
 
     def write(self, path: Path) -> None:
@@ -117,6 +158,7 @@ class RunRecord:
             "format": FORMAT,
             "region": None if region is None else asdict(region),
             "to_come": None if self.to_come is None else self.to_come.as_dict(),
+            "keeping": None if self.keeping is None else asdict(self.keeping),
             "grid": None if self.grid is None else self.grid.as_dict(),
             "data": {
                 "name": data.name,
@@ -133,7 +175,7 @@ class RunRecord:
     def _of(cls, document: Mapping[str, Any]) -> "RunRecord":
         """From JSON; what older runs did not write is what they did without asking."""
         data, region, grid = document["data"], document["region"], document["grid"]
-        to_come = document.get("to_come")
+        to_come, keeping = document.get("to_come"), document.get("keeping")
         plane, recipe = data.get("plane"), data.get("recipe")
         record = cls(
             solver=document["solver"],
@@ -164,6 +206,7 @@ class RunRecord:
             train=document.get("train") or {},
             test=document.get("test"),
             to_come=None if to_come is None else Outlook.from_dict(to_come),
+            keeping=None if keeping is None else Keeping(**keeping),
             versions=document.get("versions") or {},
         )
         texts = (record.solver, record.loss_function, record.data.hash, record.status, record.ended)
@@ -191,7 +234,7 @@ _KEYS = (
         "mechanism_hash",
         "status",
     ),
-    *("ended", "proof", "seconds", "train", "test", "to_come", "versions"),
+    *("ended", "proof", "seconds", "train", "test", "to_come", "keeping", "versions"),
 )
 _NEEDED = {"solver", "max_loss", "region", "grid", "data", "mechanism_hash", "status"}
 

@@ -1,6 +1,7 @@
 """How often whole traces are found: of a run's reports, and of the truth, planar Laplace noise and
 snapping beside them."""
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,12 +13,13 @@ from sfumato.data.traces import Traces
 from sfumato.errors import DataError, FileError
 from sfumato.measure.traces import Found, Released, Who, find_traces
 from sfumato.mechanism.base import Mechanism
-from sfumato.mechanism.chance import Chance, Rows, Secure, Sticky, draw, within_cap
+from sfumato.mechanism.chance import KEY_BYTES, Chance, Rows, Secure, Sticky, draw, within_cap
 from sfumato.mechanism.channel import Channel
 from sfumato.mechanism.laplace import PlanarLaplace
 from sfumato.mechanism.simple import Identity
 from sfumato.mechanism.wrap import Snapped
 from sfumato.study.folder import Run
+from sfumato.study.record import NEVER, Keeping
 
 SNAPPED_M = (2000.0, 5000.0)
 _MEASURED: tuple[Who, ...] = ("law", "chain", "history")
@@ -50,26 +52,59 @@ class TracesFound:
 def found_dict(found: Found) -> dict[str, Any]:
     """For JSON."""
     shares: dict[str, Any] = {who: share.as_dict() for who, share in found.shares.items()}
-    return {"loss_m": found.loss_m, "traces": found.traces, **shares}
+    loss = {"loss_m": found.loss_m, "loss_error_m": found.loss_error_m}
+    return {**loss, "traces": found.traces, **shares}
 
 
-def released_mechanism(run: Run) -> Mechanism:
-    """The mechanism of a run as it is released: one whose reports can lie anywhere is snapped to
-    the run's grid, where its leakage was measured."""
+def released_mechanism(run: Run, keeping: Keeping | None = None) -> Mechanism:
+    """The mechanism of a run as it is released (see `on_a_grid`), with its reports on the lattice
+    of the run's keeping, or of another."""
     if run.region is None or run.grid is None:
         raise FileError(
-            f"{run.folder} is about words, not places; only mechanisms of places can be used on"
-            " locations"
+            f"{run.folder} is about categories, not places; only mechanisms of places can be used"
+            " on locations"
         )
-    return on_a_grid(run.mechanism, run.grid, run.region)
+    chosen = run.record.keeping if keeping is None else keeping
+    return on_lattice(on_a_grid(run.mechanism, run.grid, run.region), chosen)
+
+
+def on_lattice(mechanism: Mechanism, keeping: Keeping | None) -> Mechanism:
+    """The mechanism with its reports on the lattice of a way of keeping, where it has one."""
+    lattice_m = None if keeping is None else keeping.lattice_m
+    if lattice_m is None:
+        return mechanism
+    inner = mechanism.inner if isinstance(mechanism, Snapped) else mechanism
+    return Snapped(inner, Grid(cell_m=lattice_m))
 
 
 def on_a_grid(mechanism: Mechanism, grid: Grid, region: Region) -> Mechanism:
-    """A mechanism whose reports are finitely many, or on a grid."""
-    finite = isinstance(mechanism, (Channel, Snapped)) or (
-        mechanism.rows(np.array([region.centre])) is not None
-    )
-    return mechanism if finite else Snapped(mechanism, grid)
+    """A mechanism whose reports are finitely many, or on a grid: full floating-point noise carries
+    traces of the truth in its last bits."""
+    if isinstance(mechanism, Snapped) or lists_reports(mechanism, region):
+        return mechanism
+    return Snapped(mechanism, grid)
+
+
+def lists_reports(mechanism: Mechanism, region: Region) -> bool:
+    """Whether a mechanism's reports are finitely many, as those of a codebook or a channel."""
+    middle = np.array([region.centre])
+    return isinstance(mechanism, Channel) or mechanism.rows(middle) is not None
+
+
+def chance_of(keeping: Keeping | None, key: bytes, *, seed: int | None = None) -> Chance:
+    """Where the chance of reports comes from that are kept so; `seed` is for measuring alone."""
+    if keeping is None or keeping.period == NEVER:
+        return Secure(seed)
+    return Sticky(key, keeping.period, keeping.cell_m, by_user=keeping.by_user)
+
+
+def seeded_key(seed: int) -> bytes:
+    """A key for measuring: never one that protects.
+
+    >>> len(seeded_key(0))
+    32
+    """
+    return hashlib.blake2b(f"measured {seed}".encode(), digest_size=KEY_BYTES).digest()
 
 
 def check_traces(run: Run, traces: Traces) -> None:
@@ -134,13 +169,14 @@ def measure_traces(
     """How often traces of a run's reports are found by three adversaries, with the truth, planar
     Laplace noise of the same loss and snapping to 2 and 5 km beside it.
 
-    Reports are drawn anew for each row, from `seed`.
+    Reports are kept as the run says, else drawn anew for each row; those beside are drawn anew.
     """
     check_traces(run, traces)
     mechanism = released_mechanism(run)
     assert run.grid is not None
     fresh = Secure(seed)
-    own = released_reports(traces, mechanism, fresh, run.region)
+    chance = chance_of(run.record.keeping, seeded_key(seed), seed=seed)
+    own = released_reports(traces, mechanism, chance, run.region)
     progress(f"traces of {run.name}")
     found = {run.name: find_traces(traces, own, _MEASURED, progress=progress)}
     beside: dict[str, Mechanism] = {"truth": Snapped(Identity(), run.grid)}

@@ -1,0 +1,93 @@
+"""sfumato policy"""
+
+from pathlib import Path
+
+import click
+
+from sfumato.cli.options import SEEDS, as_json, print_json, working
+
+_EXAMPLE = "\b\nExample: sfumato policy runs/learned checkins.csv --trace week --time time"
+
+
+@click.command("policy", epilog=_EXAMPLE)
+@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("traces", metavar="TRACES", type=click.Path(path_type=Path))
+@click.option("--trace", required=True, metavar="COLUMN", help="Column of the trace.")
+@click.option("--time", metavar="COLUMN", help="Column of the time (ISO 8601, or seconds).")
+@click.option(
+    "--split",
+    metavar="COLUMN",
+    help="Column with the words train (known by name) and test (to be found) [default: the last"
+    " third of each user's traces is to be found].",
+)
+@click.option("--secret", metavar="COLUMN", help="Column of the user.")
+@click.option("--lat", metavar="COLUMN", help="Column of the latitude.")
+@click.option("--lon", metavar="COLUMN", help="Column of the longitude.")
+@click.option(
+    "--sticky-cell-m",
+    type=float,
+    metavar="METRES",
+    help="The cell within which a report is kept [default: 25].",
+)
+@click.option(
+    "--lattice-m",
+    type=float,
+    metavar="METRES",
+    help="The lattice that reports are moved to, where they can lie anywhere [default: a quarter of"
+    " the budget].",
+)
+@click.option(
+    "--seed", type=SEEDS, default=0, metavar="N", help="Seed of the reports that are measured."
+)
+@click.option("--no-write", is_flag=True, help="Print the table and leave the run as it is.")
+@as_json
+def command(
+    run: Path,
+    traces: Path,
+    trace: str,
+    time: str | None,
+    split: str | None,
+    secret: str | None,
+    lat: str | None,
+    lon: str | None,
+    sticky_cell_m: float | None,
+    lattice_m: float | None,
+    seed: int,
+    no_write: bool,
+    as_json: bool,
+) -> None:
+    """Choose how a run's reports are kept, by how often traces are found.
+
+    TRACES is a table of check-ins with times and a column that says which rows belong together.
+    Each way of keeping reports is measured against an adversary who knows the law, one who holds
+    named reports of other traces, one who sees one period linked, and one who sees all.  The one of
+    which the best of these finds fewest traces is recommended and written into the run, so that
+    sanitize, serve, export and the page follow it.
+    """
+    from sfumato.data.traces import read_traces
+    from sfumato.study.folder import keep_reports, load_run
+    from sfumato.study.policy import choose_policy
+
+    loaded = load_run(run)
+    with working(f"measuring ways of keeping reports of {run}") as tell:
+        read = read_traces(
+            traces,
+            trace=trace,
+            time=time,
+            split=split,
+            secret=secret,
+            lat=lat,
+            lon=lon,
+            plane=loaded.record.data.plane,
+        )
+        choice = choose_policy(
+            loaded, read, cell_m=sticky_cell_m, lattice_m=lattice_m, seed=seed, progress=tell
+        )
+        if not no_write:
+            keep_reports(loaded, choice.keeping)
+    if as_json:
+        print_json({**choice.as_dict(), "written": not no_write})
+        return
+    click.echo(str(choice))
+    if not no_write:
+        click.echo(f"Written into {run}: sanitize, serve and export follow it.")

@@ -1,0 +1,83 @@
+"""How reports are kept by what is deployed: as the run says, unless another way is asked for."""
+
+from typing import Any
+
+from sfumato.deploy.release import Release
+from sfumato.errors import ProblemError, arg
+from sfumato.mechanism.chance import PERIODS, Chance
+from sfumato.study.folder import Run
+from sfumato.study.record import NEVER, Keeping
+from sfumato.study.traces import chance_of
+
+DEFAULT = Keeping("day")  # a rotating period, where nobody has chosen
+
+
+def chance_for(
+    run: Run,
+    key: bytes | None,
+    *,
+    period: str | None = None,
+    cell_m: float | None = None,
+) -> Chance:
+    """Where the chance of a table's reports comes from.
+
+    `period` and `cell_m` stand in for what the run says; `key` is needed where reports are kept.  A
+    run that says nothing has a new draw for each report.
+    """
+    told = run.record.keeping
+    chosen = period or (NEVER if told is None else told.period)
+    if chosen == NEVER:
+        return chance_of(None, b"")
+    if key is None:
+        raise ProblemError(
+            f"reports of {run.folder} are kept ({chosen}), and kept reports come from a key; name"
+            f" its file with {arg('key')}, or ask for a new draw for each row with {arg('fresh')}"
+        )
+    side = cell_m or (DEFAULT if told is None else told).cell_m
+    by_user = told is None or told.by_user or period is not None
+    return chance_of(Keeping(chosen, side, by_user=by_user), key)
+
+
+def kept_by_service(run: Run) -> Keeping:
+    """How a service keeps reports: as the run says, else for a day.  What answers requests never
+    draws anew for each: an hour is the least."""
+    told = run.record.keeping or DEFAULT
+    return Keeping("hour", told.cell_m) if told.period == NEVER else told
+
+
+def manifest_keeping(run: Run, released: Release) -> dict[str, Any]:
+    """What a bundle says of keeping, as the run says, else for a day: for how many seconds (null
+    for ever, 0 for a new draw each time) a cell of so many metres has one report, and within which
+    distance of the cell's middle reports must lie so that the run's cap holds in all of the cell
+    (null for no cap)."""
+    kept = run.record.keeping or DEFAULT
+    cap = getattr(released.mechanism, "max_distance", None)
+    left = None if cap is None or kept.period == NEVER else cap - kept.cell_m / 2**0.5
+    if left is not None and not left > 0:
+        raise ProblemError(
+            f"reports kept for a cell of {kept.cell_m:g} m cannot all be within the run's cap of"
+            f" {cap:g} m; choose a smaller cell with sfumato policy"
+        )
+    return {
+        "period": kept.period,
+        "seconds": 0 if kept.period == NEVER else PERIODS[kept.period],
+        "cell_m": kept.cell_m,
+        "within_m": left,
+    }
+
+
+def forever_warning(run: Run) -> str:
+    """What is known of keeping this run's reports forever, as one sentence."""
+    told = run.record.keeping
+    found = {} if told is None else told.found
+    forever, fresh = found.get(Keeping("forever").words), found.get(Keeping(NEVER).words)
+    if told is None or forever is None or fresh is None:
+        return (
+            "a report that is kept forever names its user to whoever has seen it with the name;"
+            " sfumato policy measures how often that finds the traces of your data"
+        )
+    return (
+        "a report that is kept forever names its user: on your traces, whoever has kept reports of"
+        f" other traces with the name finds {forever['history']:.0%}, and {fresh['history']:.0%}"
+        f" with a new draw for each (sfumato policy, {told.traces} traces)"
+    )
