@@ -24,7 +24,7 @@ tests paper paper-quick: export OPENBLAS_NUM_THREADS = 1
 # Bytecode is kept, wherever Python was told not to: the tests start some hundred processes.
 tests: export PYTHONDONTWRITEBYTECODE =
 tests: $(READY)
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist worksteal
 
 # GOWALLA=FILE names SNAP's loc-gowalla_totalCheckins.txt.gz, or a cut of it; what is there already is not run again.
 paper: $(READY)

@@ -37,7 +37,7 @@ DATA = {  # which of `to_come`'s settings it is, and the budgets in metres
     "san-francisco": ("san-francisco-6-300", (300.0, 518.0)),
     "four-corners": ("experiment-2", (173.0, 300.0, 518.0)),
 }
-SOLVER = Codebook(certify=False)
+SOLVER = Codebook()
 SETTINGS = repr(SOLVER)
 _CELLS = 260  # of 25 m, of the paper's region
 _GAP, _ENDLESS_GAP = 0.005, 0.008  # of a proof; of the endless budget, as a share
@@ -66,7 +66,7 @@ def made(asked: dict[str, Any]) -> dict[str, Any]:
     clock, split = time.process_time(), split_of(asked["data"])
     count: Reports = ENDLESS if asked["made_for"] == ENDLESS else int(asked["made_for"])
     problem = problem_of(asked["data"], asked["budget_m"], count)
-    mechanism = solve(problem, SOLVER, seed=DRAW).mechanism
+    mechanism = solve(problem, SOLVER, seed=DRAW, proof="none").mechanism
     assert split.test is not None
     parts = {"train": _figures(mechanism, split.train), "test": _figures(mechanism, split.test)}
     say(f"{asked}: {parts}")

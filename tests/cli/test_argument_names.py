@@ -49,6 +49,17 @@ def test_no_sentence_names_an_option_as_python_does():
     assert [where for where, text in _said_in_errors() if unmarked.search(text)] == []
 
 
+# what the phrase-book has better words for: "one row per truth", "categories", "resume"
+_NOT_SAID = re.compile(
+    r"so many|gone on|\bgo on\b|(holds|about) words|\b(one|a) (row|column|place|name|report|truth) an?"
+    r" (row|column|truth|secret|place|action|report|user|check-in)\b|\banew\b|who has the"
+)
+
+
+def test_no_sentence_uses_what_the_phrase_book_replaces():
+    assert [where for where, text in _said_in_errors() if _NOT_SAID.search(text)] == []
+
+
 def test_hints_and_sentences_read_as_the_commands_own_options(sfumato, tmp_path):
     table = tmp_path / "trips.csv"
     table.write_text("who,a,b\n1,48.85,2.35\n", "utf-8")

@@ -367,8 +367,8 @@ def test_words_go_through_solve_measure_compare_and_certify(sfumato, survey, tmp
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["--solver", "laplace"], "holds words"),
-        (["--solver", "coin"], "holds words"),
+        (["--solver", "laplace"], "holds categories"),
+        (["--solver", "coin"], "holds categories"),
         (["--solver", "exact", "--cell-m", 25], "takes no cells"),
         (["--solver", "exact", "--top-users", 2], "takes no selection"),
     ],

@@ -243,7 +243,7 @@ SOON_LEARNED = (
 
 
 def test_learning_stopped_by_hand_is_kept_and_says_how_to_go_on(sfumato, tmp_path, monkeypatch):
-    def stop(line, *, unit):
+    def stop(line, **options):
         if "folds" not in line:
             raise KeyboardInterrupt
 
@@ -254,7 +254,7 @@ def test_learning_stopped_by_hand_is_kept_and_says_how_to_go_on(sfumato, tmp_pat
 
 
 def test_cross_fitting_stopped_by_hand_is_resumed(sfumato, tmp_path, monkeypatch):
-    def stop(line, *, unit):
+    def stop(line, **options):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:

@@ -166,7 +166,7 @@ BAD: dict[str, tuple[str, str]] = {
         "user,lat,lon\na,48,2\nb,48\n",
         (
             r"cannot be read as a SNAP, CSV or Parquet file: CSV parse error: Expected 3 columns,"
-            r" got 2; repair it or write it anew$"
+            r" got 2; repair it or write it again$"
         ),
     ),
     "pole": ("user,lat,lon\na,89.9,2\nb,89.8,3\n", r"not at the poles"),

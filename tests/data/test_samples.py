@@ -63,9 +63,9 @@ def test_a_table_that_is_no_distribution_is_refused(table: object, words: str) -
 
 
 def test_a_joint_with_too_few_names_or_places_is_refused() -> None:
-    with pytest.raises(ProblemError, match="one place a column"):
+    with pytest.raises(ProblemError, match="one place per column"):
         Joint([[0.5, 0.5]], places=np.zeros((3, 2)))
-    with pytest.raises(ProblemError, match="one name a row"):
+    with pytest.raises(ProblemError, match="one name per row"):
         Joint([[0.5, 0.5]], secrets=("a", "b"))
     with pytest.raises(ProblemError, match="the channel has 3 rows for 2 places"):
         Joint([[0.5, 0.5]]).through(np.eye(3))

@@ -1,6 +1,8 @@
 """Runs to sanitize, export and serve with: small, quick, of every kind that a run folder may
 hold."""
 
+import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +10,7 @@ import numpy as np
 import pytest
 
 import sfumato as sf
+from sfumato import cli
 from sfumato.measure.judge import judge
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.channel import Average
@@ -49,6 +52,23 @@ def codebook(grid: sf.Grid, *, far: sf.Grid | None = None) -> Mechanism:
         keep=0.05,
         far=far,
     )
+
+
+@pytest.fixture
+def typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """`sfumato WORDS` as it is typed in `tmp_path`, run in this process."""
+
+    def run(*words: object) -> subprocess.CompletedProcess[str]:
+        with monkeypatch.context() as patch, pytest.raises(SystemExit) as left:
+            patch.chdir(tmp_path)
+            patch.setattr("sys.argv", ["sfumato", *map(str, words)])
+            cli.main()
+        said = capsys.readouterr()
+        return subprocess.CompletedProcess(words, int(left.value.code or 0), said.out, said.err)
+
+    return run
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ from sfumato.mechanism.chance import Sticky
 from tests.deploy.tables import checkins, write_parquet
 
 KEY = bytes(range(32))
-_PARTS, _ROWS = 10, 30_000
+_PARTS, _ROWS = 10, 12_000
 
 
 @contextmanager
@@ -77,6 +77,14 @@ def _cluster(folder: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]
         log.close()
 
 
+@pytest.fixture(scope="module")
+def cluster(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    with _cluster(tmp_path_factory.mktemp("cluster")) as started:
+        yield started
+
+
 @pytest.fixture
 def parts(tmp_path: Path) -> Path:
     for part in range(_PARTS):
@@ -92,28 +100,37 @@ def _hashes(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_two_workers_one_killed_in_the_middle(runs, parts, tmp_path):
+def test_a_refusal_on_a_worker_is_the_same_sentence(runs, tmp_path, cluster):
+    write_parquet(tmp_path / "in" / "a.parquet", checkins(100))
+    (tmp_path / "in" / "b.csv").write_text("lat,lon\n10.123,10\n")
+    with pytest.raises(DataError, match=r"b\.csv: 1 of 1 rows") as refused:
+        sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out", runner=on_cluster(cluster[0]))
+    assert "10.123" not in str(refused.value) and not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_two_workers_one_killed_in_the_middle(runs, parts, tmp_path, cluster):
     chance = Sticky(KEY, "day")
     policy = Policy(user="who", keep=("who",))
     alone = sanitize(runs / "laplace", parts, tmp_path / "alone", chance=chance, policy=policy)
     done: list[int] = []
-    with _cluster(tmp_path) as (address, workers):
+    address, workers = cluster
 
-        def progress(rows: int) -> None:
-            done.append(rows)
-            if len(done) == 2:  # the others are under way
-                workers[0].send_signal(signal.SIGKILL)
+    def progress(rows: int) -> None:
+        done.append(rows)
+        if len(done) == 2:  # the others are under way
+            workers[0].send_signal(signal.SIGKILL)
 
-        whole = sanitize(
-            runs / "laplace",
-            parts,
-            tmp_path / "cluster",
-            chance=chance,
-            policy=policy,
-            progress=progress,
-            runner=on_cluster(address),
-        )
-        assert workers[0].wait(timeout=30) == -signal.SIGKILL and workers[1].poll() is None
+    whole = sanitize(
+        runs / "laplace",
+        parts,
+        tmp_path / "cluster",
+        chance=chance,
+        policy=policy,
+        progress=progress,
+        runner=on_cluster(address),
+    )
+    assert workers[0].wait(timeout=30) == -signal.SIGKILL and workers[1].poll() is None
     assert len(done) == _PARTS and sum(done) == _PARTS * _ROWS
     assert _hashes(tmp_path / "cluster") == _hashes(tmp_path / "alone")
     assert {name: whole[name] for name in whole if name != "loss_of_this_table"} == {
@@ -125,18 +142,6 @@ def test_two_workers_one_killed_in_the_middle(runs, parts, tmp_path):
     ]
     assert numbers == [list(range(_ROWS))] * _PARTS  # nothing lost, nothing twice, in order
     assert not [name for name in os.listdir(tmp_path) if "sfumato-job" in name]
-
-
-@pytest.mark.slow
-def test_a_refusal_on_a_worker_is_the_same_sentence(runs, tmp_path):
-    write_parquet(tmp_path / "in" / "a.parquet", checkins(100))
-    (tmp_path / "in" / "b.csv").write_text("lat,lon\n10.123,10\n")
-    with (
-        _cluster(tmp_path) as (address, _),
-        pytest.raises(DataError, match=r"b\.csv: 1 of 1 rows") as refused,
-    ):
-        sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out", runner=on_cluster(address))
-    assert "10.123" not in str(refused.value) and not (tmp_path / "out").exists()
 
 
 class _Future:

@@ -2,24 +2,10 @@
 
 import json
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 HEAD = "user,lat,lon,venue\n"
-
-
-@pytest.fixture
-def typed(tmp_path: Path):
-    def run(*words: object) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "sfumato", *map(str, words)]
-        return subprocess.run(
-            command, capture_output=True, text=True, cwd=tmp_path, check=False, timeout=120
-        )
-
-    return run
 
 
 def test_a_table_with_json_and_a_note_on_a_column_that_tells(runs, tmp_path, typed):

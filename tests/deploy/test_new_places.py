@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pyarrow as pa
@@ -96,15 +94,9 @@ def test_a_bundle_of_a_run_without_a_rule_is_refused(runs, tmp_path):
     assert "new_places" in (refused.value.hint or "") and not os.listdir(tmp_path)
 
 
-def test_the_commands_take_the_option(runs, half_known, tmp_path):
-    words = [sys.executable, "-m", "sfumato", "sanitize", runs / "nearest-channel", "in.parquet"]
-
-    def typed(*more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*map(str, words), *more], capture_output=True, text=True, cwd=tmp_path, check=False
-        )
-
-    ended = typed("out.parquet")
+def test_the_commands_take_the_option(runs, half_known, typed):
+    words = ("sanitize", runs / "nearest-channel", "in.parquet", "out.parquet")
+    ended = typed(*words)
     assert ended.returncode == 2 and "--new-places nearest" in ended.stderr
-    ended = typed("out.parquet", "--new-places", "nearest", "--json")
+    ended = typed(*words, "--new-places", "nearest", "--json")
     assert ended.returncode == 0 and json.loads(ended.stdout)["rows_out"] == 80

@@ -3,8 +3,6 @@
 import gzip
 import json
 import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -81,19 +79,13 @@ def test_of_a_short_table_no_figure_is_said(runs, tmp_path):
     assert "off on average" not in str(refused.value)
 
 
-def test_the_command_ends_with_2_and_the_flag_writes(tight, tmp_path):
+def test_the_command_ends_with_2_and_the_flag_writes(tight, tmp_path, typed):
     write_parquet(tmp_path / "in.parquet", checkins(3000))
-    words = [sys.executable, "-m", "sfumato", "sanitize", tight, "in.parquet", "out.parquet"]
-
-    def typed(*more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*map(str, words), *more], capture_output=True, text=True, cwd=tmp_path, check=False
-        )
-
-    ended = typed()
+    words = ("sanitize", tight, "in.parquet", "out.parquet")
+    ended = typed(*words)
     assert ended.returncode == 2 and os.listdir(tmp_path) == ["in.parquet"]
     assert "over the budget of 150 m" in ended.stderr and "--over-budget" in ended.stderr
-    ended = typed("--over-budget", "--json")
+    ended = typed(*words, "--over-budget", "--json")
     assert ended.returncode == 0 and json.loads(ended.stdout)["loss_over_budget"] is True
 
 

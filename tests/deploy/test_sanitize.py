@@ -16,6 +16,7 @@ from sfumato.deploy.release import release
 from sfumato.deploy.sanitize import sanitize
 from sfumato.errors import DataError, FileError, SfumatoError
 from sfumato.mechanism.chance import Sticky
+from sfumato.study.measure import measure
 from tests.deploy.tables import DATA, checkins, write_parquet
 
 KEY = bytes(range(32))
@@ -302,15 +303,20 @@ def test_two_draws_differ_and_an_old_output_is_not_drawn_again(runs, tmp_path):
 
 
 def test_a_column_of_users_can_be_used_for_keeping_and_dropped(runs, tmp_path):
-    source = write_parquet(tmp_path / "in.parquet", checkins(300))
+    table = checkins(300)
+    named = table.rename_columns(["user", *table.column_names[1:]])
+    source = write_parquet(tmp_path / "in.parquet", named)
     sanitize(
         runs / "laplace",
         source,
         tmp_path / "out.parquet",
         chance=Sticky(KEY, "forever"),
-        policy=Policy(user="who", drop=("who",)),
+        policy=Policy(user="user", drop=("user",)),
     )
-    assert "who" not in parquet.read_table(tmp_path / "out.parquet").column_names
+    assert "user" not in parquet.read_table(tmp_path / "out.parquet").column_names
+    with pytest.raises(DataError, match="sanitize dropped the column 'user'") as refused:
+        measure(tmp_path / "out.parquet")
+    assert refused.value.hint is not None and "keep user" in refused.value.hint
 
 
 @pytest.mark.parametrize(

@@ -137,9 +137,9 @@ def test_a_guess_learnt_on_another_table_is_judged_on_this_one() -> None:
 
 def test_measures_refuse_what_does_not_fit() -> None:
     joint = Joint([[0.5, 0.5]])
-    with pytest.raises(ProblemError, match="a row a place and a column a secret"):
+    with pytest.raises(ProblemError, match="one row per place and one column per secret"):
         cross_entropy(joint, np.ones((1, 2)))
-    with pytest.raises(ProblemError, match="a row an action and a column a secret"):
+    with pytest.raises(ProblemError, match="one row per action and one column per secret"):
         g_vulnerability(joint, np.eye(3))
     with pytest.raises(ProblemError, match="NaN or infinity"):
         g_vulnerability(joint, np.array([[np.nan]]))
@@ -202,7 +202,7 @@ def test_geo_indistinguishability_ignores_reports_that_nobody_sends_and_needs_tw
     truths = np.array([[0.0, 0.0], [1.0, 0.0]])
     assert geo_indistinguishability(np.array([[0.5, 0.5, 0.0], [0.5, 0.5, 0.0]]), truths) == 0
     assert geo_indistinguishability(np.array([[0.2, 0.8]]), truths[:1]) == 0
-    with pytest.raises(ProblemError, match="one truth a row"):
+    with pytest.raises(ProblemError, match="one truth per row"):
         geo_indistinguishability(np.eye(2), truths[:1])
 
 

@@ -33,9 +33,7 @@ def test_regions_and_nearness(printed):
     places = contest().places
     assert np.array_equal(regions_of(places + 0.4 * STEP_M), np.arange(len(places)))
     assert regions_of(np.array([[-1e6, 1e6]])).tolist() == [(SIDE - 1) * SIDE]
-    assert near(np.array(0), np.array([0, 1, SIDE - 1])) == pytest.approx(
-        [1, 1 - 341.25 / 2000, 0]
-    )
+    assert near(np.array(0), np.array([0, 1, SIDE - 1])) == pytest.approx([1, 1 - 341.25 / 2000, 0])
 
 
 def test_no_user_has_two_traces_where_that_is_asked_for(printed):

@@ -50,7 +50,7 @@ def test_words_that_cost_nothing_to_hide_are_hidden() -> None:
 
 @pytest.mark.parametrize("solver", [Coin(), Laplace()], ids=["coin", "laplace"])
 def test_solvers_for_places_refuse_words(solver: Coin | Laplace) -> None:
-    with pytest.raises(ProblemError, match="holds words"):
+    with pytest.raises(ProblemError, match="holds categories"):
         solve(Problem(words(), max_loss=0.6), solver)
 
 

@@ -145,5 +145,5 @@ def test_what_cannot_be_left_out_is_said() -> None:
         ("x", "y"),
         np.array([[0, 1], [1, 0]]),
     )
-    with pytest.raises(ProblemError, match="holds words"):
+    with pytest.raises(ProblemError, match="holds categories"):
         leave_one_out(sf.Problem(words, max_loss=1), sf.Exact())

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sfumato.cli import stopping
-from sfumato.cli.options import SEEDS, as_json, print_json, say_notes, working
+from sfumato.cli.options import EVERY_S, SEEDS, as_json, print_json, say_notes, working
 
 if TYPE_CHECKING:
     from sfumato.study.certify import Certified
 
-_EVERY_S = 5
 _EXAMPLE = "\b\nExample: sfumato certify runs/coin"
 
 
@@ -132,8 +131,8 @@ def _to_come(
     if held == TRAIN and not Path(TRAIN).exists():
         if other is not None or data_seed is not None:
             raise click.UsageError("--data train goes with neither --with nor --data-seed")
-        with working(f"cross-fitting certificates of {folder}: some minutes"):
-            bound = cross_fit_run(folder, train=train, confidence=confidence)
+        with working(f"cross-fitting certificates of {folder}") as tell:
+            bound = cross_fit_run(folder, train=train, confidence=confidence, progress=tell)
         if as_json:
             print_json(bound.as_dict())
         else:
@@ -167,7 +166,7 @@ def _again(found: "Certified", folder: Path) -> dict[str, Any]:
 
     def tell(share: float) -> None:
         nonlocal said
-        if time.monotonic() - said >= _EVERY_S:
+        if time.monotonic() - said >= EVERY_S:
             said = time.monotonic()
             left = (said - start) * (1 - share) / share
             click.echo(f"rational arithmetic: {share:.0%}, about {left:.0f} s left", err=True)

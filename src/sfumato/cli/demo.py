@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from sfumato.cli import machine
-from sfumato.cli.options import as_json, print_json, working
+from sfumato.cli.options import as_json, print_json, rounds_to, working
 
 _EXAMPLE = "\b\nExample: sfumato demo --out demo"
 _MAX_LOSS = 173.0
@@ -44,7 +44,7 @@ def command(out: Path, as_json: bool) -> None:
     for solver in (Laplace(), Coin(), Exact(), Codebook()):
         with working(
             f"{solver.name}: hiding {len(data.train.secrets)} users within {_MAX_LOSS:g} m"
-        ):
+        ) as tell:
             proof = kept["exact"].solution.certificate if solver.name == "codebook" else None
             kept[solver.name] = solve_and_save(
                 problem,
@@ -55,6 +55,7 @@ def command(out: Path, as_json: bool) -> None:
                 replace=True,
                 certificate=proof,
                 proof="none",
+                progress=rounds_to(tell, unit="m"),
             )
     names = ("laplace", "coin", "codebook", "exact")
     with working("comparing on test data"):

@@ -1,6 +1,7 @@
 """Options that several commands share, and how their values are written."""
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from sfumato.render.names import printable
 if TYPE_CHECKING:
     from sfumato.data.recipe import Recipe
 
+EVERY_S = 5  # of silence, before a long job says how far it is
 _SELECTION = (
     "pool_below",
     "secret",
@@ -319,6 +321,25 @@ def working(message: str) -> Iterator[Callable[[str], None]]:
 
     with Console(stderr=True).status(Text(printable(f"{message} …"))) as status:
         yield lambda news: status.update(Text(printable(news)))
+
+
+def rounds_to(tell: Callable[[str], None], *, unit: str) -> Callable[[dict[str, Any]], None]:
+    """What to give a solver as `progress`: tells every round, and of the exact solver's steps one
+    in five seconds."""
+    from sfumato.render.text import round_text
+
+    said = time.monotonic()
+
+    def heard(line: dict[str, Any]) -> None:
+        nonlocal said
+        text = round_text(line, unit=unit)
+        if text is None and time.monotonic() - said >= EVERY_S:
+            text = line.get("progress")
+        if text is not None:
+            said = time.monotonic()
+            tell(text)
+
+    return heard
 
 
 def print_json(document: Any) -> None:

@@ -16,6 +16,7 @@ from sfumato.cli.options import (
     print_json,
     recipe_of,
     region,
+    rounds_to,
     say_notes,
     selection,
     test_file,
@@ -99,7 +100,7 @@ _EXAMPLE = (
     "--bound-to-come",
     is_flag=True,
     help="Prove as well what no mechanism within the budget goes beyond on check-ins to come, from"
-    " the training data alone; takes some minutes (later: certify RUN --data train).",
+    " the training data alone (later: certify RUN --data train).",
 )
 @click.option(
     "--proof",
@@ -163,7 +164,7 @@ def command(
     from sfumato.cli.options import for_each
     from sfumato.data.categories import CategoricalData
     from sfumato.measure.objective import objective_named
-    from sfumato.render.text import kept_text, proof_text, round_text
+    from sfumato.render.text import kept_text, proof_text
     from sfumato.solver.outcome import Ended, Proving
     from sfumato.study.certify import gaps_of
     from sfumato.study.folder import check_target
@@ -219,12 +220,12 @@ def command(
     def heard(line: dict[str, Any]) -> None:
         nonlocal begun
         begun = begun or ("round" in line and SOLVERS[solver].resumable)
-        if text := round_text(line, unit=traits_of(problem.loss).unit):
-            click.echo(text, err=True)
+        rounds(line)
 
     hint = f"hint: the same command with --resume {out} in place of --out resumes it"
     try:
-        with working(f"solving with {solver}: {data.described}"):
+        with working(f"solving with {solver}: {data.described}") as tell:
+            rounds = rounds_to(tell, unit=traits_of(problem.loss).unit)
             kept = solve_and_save(
                 problem,
                 chosen,
@@ -248,8 +249,8 @@ def command(
         say_notes((f"not measured on the test data: {kept.not_tested}",))
     bound = None
     if bound_to_come and solution.ending.ended is not Ended.STOPPED:
-        with working("cross-fitting certificates: some minutes"):
-            bound = cross_fit_run(out)
+        with working("cross-fitting certificates") as tell:
+            bound = cross_fit_run(out, progress=tell)
     if as_json:
         found = {} if bound is None else {"bound_to_come": bound.as_dict()}
         print_json({**kept.as_dict(), "run": str(out), **found})

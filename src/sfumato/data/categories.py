@@ -60,7 +60,7 @@ class CategoricalData(InNotebooks):
             raise DataError(
                 f"{self.name}: {self.probabilities.table.shape[1]} columns of probabilities,"
                 f" {len(self.truths)} truths and a loss of shape {losses.shape}; expected one"
-                f" column a truth and losses of shape {shape}"
+                f" column per truth and losses of shape {shape}"
             )
         check_names((*self.secrets, *self.truths, *self.reports), source=self.name)
         if not (np.all(losses >= 0) and np.all(np.isfinite(losses))):

@@ -57,12 +57,13 @@ class Joint:
             )
         if places is not None and len(places) != table.shape[1]:
             raise ProblemError(
-                f"{table.shape[1]} columns but {len(places)} places; expected one place a column"
+                f"{table.shape[1]} columns but {len(places)} places; expected one place per column"
             )
         names = secrets or tuple(str(row) for row in range(table.shape[0]))
         if len(names) != table.shape[0]:
             raise ProblemError(
-                f"{table.shape[0]} rows but {len(names)} names of secrets; expected one name a row"
+                f"{table.shape[0]} rows but {len(names)} names of secrets; expected one name per"
+                " row"
             )
         values.flags.writeable = False
         self._dense = None if self.sparse is not None else table

@@ -72,7 +72,7 @@ def read_checkins(
         table, source = arrow_table(path), "table"
     names = _columns(table.column_names, source=source, secret=secret, lat=lat, lon=lon)
     if not table.num_rows:
-        raise DataError(f"{source} holds no rows; expected one row a check-in")
+        raise DataError(f"{source} holds no rows; expected one row per check-in")
     users, codes = _users(table[names["secret"]], source=source, column=names["secret"])
     notes = (
         ("the column 'split' was not read: all rows count alike",)
@@ -160,7 +160,7 @@ def read_table(path: Path, *, words: tuple[str | None, ...] = ()) -> Any:
         )  # what follows is the row itself: a true place
         raise DataError(
             f"{path.name} cannot be read as a SNAP, CSV or Parquet file: {reason}; repair it or"
-            " write it anew"
+            " write it again"
         ) from None
 
 

@@ -112,8 +112,8 @@ def release(run: Run, *, new_places: NewPlaces = "average") -> Release:
     """
     if run.region is None or run.grid is None:
         raise FileError(
-            f"{run.folder} is about words, not places; only mechanisms of places can be used on"
-            " locations"
+            f"{run.folder} is about categories, not places; only mechanisms of places can be used"
+            " on locations"
         )
     kept = run.record.keeping
     mechanism = on_a_grid(_answering(run.mechanism, new_places), run.grid, run.region)

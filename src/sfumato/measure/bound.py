@@ -142,7 +142,7 @@ class Claim:
             limits.append(float(self.max_loss))
         if self.user_max_loss is not None:
             if sparse.issparse(self.joint):
-                raise CertificateError("budgets per secret are not proved for so many secrets")
+                raise CertificateError("budgets per secret are not proved for this many secrets")
             charges.extend(self.joint)
             limits.extend(self.prior * np.asarray(self.user_max_loss, dtype=float))
         table = np.array(charges).reshape(len(limits), self.joint.shape[1])

@@ -60,26 +60,6 @@ def mutual_information(joint: Joint) -> float:
     return max(0.0, float(np.sum(joint.table * np.log2(ratio))))
 
 
-def cross_entropy(joint: Joint, guess: np.ndarray) -> float:
-    """How badly soft guesses Q(guess | place) fit the secret.
-
-    CE(X,Y) = -sum_z sum_x P(x,z) log2 Q(x|z).  Unit: bits.  Infinite where Q rules out what
-    happens. Smallest, and equal to H(X|Z), when Q is the posterior.  Paper: equation (eq:CE).
-    `guess` has a row a place and a column a secret.
-    """
-    guess = np.asarray(guess, dtype=float)
-    if guess.shape != joint.table.T.shape:
-        raise ProblemError(
-            f"guesses need a row a place and a column a secret, {joint.table.T.shape}; got"
-            f" {guess.shape}"
-        )
-    happens = joint.table.T > 0
-    if np.any(happens & (guess == 0)):
-        return float("inf")
-    logs = np.log2(guess, out=np.zeros_like(guess), where=happens)
-    return float(-np.sum(joint.table.T * logs))
-
-
 def bayes_vulnerability(joint: Joint) -> float:
     """Chance that the best single guess of the secret is right: sum_z max_x J(x,z).
 
@@ -131,7 +111,7 @@ def g_vulnerability(joint: Joint, gain: np.ndarray) -> float:
     gain = np.asarray(gain, dtype=float)
     if gain.ndim != 2 or gain.shape[1] != joint.table.shape[0]:
         raise ProblemError(
-            f"a gain has a row an action and a column a secret ({joint.table.shape[0]}); got"
+            f"a gain has one row per action and one column per secret ({joint.table.shape[0]}); got"
             f" {gain.shape}"
         )
     if not np.all(np.isfinite(gain)):

@@ -139,15 +139,6 @@ class Evidence:
         return Evidence(self.weight, self.height + self.slope * by, self.slope)
 
 
-def mean_of(parts: Sequence[Evidence]) -> Evidence:
-    """The mean of e-values is an e-value, however they depend on each other."""
-    return Evidence(
-        np.concatenate([part.weight for part in parts]) / len(parts),
-        np.concatenate([part.height for part in parts]),
-        np.concatenate([part.slope for part in parts]),
-    )
-
-
 def evidence(
     values: Sequence[float] | np.ndarray,
     users: Users,

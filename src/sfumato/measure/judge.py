@@ -296,7 +296,7 @@ def draw_reports(
             " can be judged on it"
         )
     if not hits >= 1:
-        raise ProblemError(f"hits must be at least 1 report a truth; got {hits}")
+        raise ProblemError(f"hits must be at least 1 report per truth; got {hits}")
     truth = np.repeat(samples.truth, hits, axis=0)
     reports = mechanism.sample(truth, seed=seed)
     return reports, np.repeat(samples.secret, hits), loss(truth, reports)

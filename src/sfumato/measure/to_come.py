@@ -206,33 +206,15 @@ def at_most(
     return most + 1e-12 * (1 + abs(most))
 
 
-def loss_to_come(
-    mechanism: Mechanism,
-    held: Samples,
-    train: Samples,
-    *,
-    confidence: float = 0.95,
-    shares: np.ndarray | None = None,
-    loss: Loss = euclidean,
+def mean_loss(
+    losses: np.ndarray, users: Users, known: np.ndarray, train: Samples, delta: float
 ) -> tuple[Estimate, float, int]:
-    """The loss on check-ins to come, with an interval of this confidence; what a larger loss counts
-    as; and how many of the samples have one.
+    """The loss on check-ins to come, with an interval; what a larger loss counts as; and how many
+    of the samples have one: from losses of held-out check-ins, and of training ones (`known`).
 
     A mean can only be bounded from above if the variable is: a check-in that costs more than twice
     what any training check-in costs in expectation counts as that much.
     """
-    held = matched(held, train)
-    shares = train.joint().prior if shares is None else shares
-    some = some_of(train, shares)
-    losses = at_samples(mechanism, held, shares, loss, seed=1)[1]
-    known = at_samples(mechanism, some, shares, loss, seed=2)[1]
-    return mean_loss(losses, users_of(held, shares), known, some, check_confidence(confidence))
-
-
-def mean_loss(
-    losses: np.ndarray, users: Users, known: np.ndarray, train: Samples, delta: float
-) -> tuple[Estimate, float, int]:
-    """The same from losses of held-out check-ins, and of training check-ins (`known`)."""
     farthest = max(_FARTHEST * float(known.max()), 1e-9)
     above = int((losses > farthest).sum())
     cut = np.minimum(losses, farthest)

@@ -85,7 +85,7 @@ def geo_indistinguishability(matrix: Any, truths: np.ndarray) -> float:
     matrix = np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix, dtype=float)
     if matrix.shape[0] != len(truths):
         raise ProblemError(
-            f"{matrix.shape[0]} rows but {len(truths)} truths; expected one truth a row"
+            f"{matrix.shape[0]} rows but {len(truths)} truths; expected one truth per row"
         )
     if len(truths) < 2:
         return 0.0

@@ -35,11 +35,7 @@ class ReportRows:
 
     def distinct(self) -> "ReportRows":
         """The same law with each report place listed once."""
-        places, column = np.unique(self.places, axis=0, return_inverse=True)
-        old = len(self.places)
-        merge = sparse.csr_matrix(
-            (np.ones(old), (np.arange(old), column.ravel())), shape=(old, len(places))
-        )
+        places, merge = merged_places(self.places)
         return ReportRows(sparse.csr_matrix(self.matrix @ merge), places)
 
 

@@ -110,7 +110,8 @@ class Coin:
         budget = problem.average_budget
         if isinstance(problem.samples, CategoricalData):
             raise ProblemError(
-                f"{problem.samples.name} holds words; the coin is for places: use the exact solver"
+                f"{problem.samples.name} holds categories; the coin is for places: use the"
+                " exact solver"
             )
         place = cheapest_place(problem)
         always = _mean_loss(problem, place)

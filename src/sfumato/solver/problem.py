@@ -86,7 +86,8 @@ class Problem:
         if isinstance(self.samples, CategoricalData):
             if self.cell_m is not None or self.cells is not None or self.region is not None:
                 raise ProblemError(
-                    f"{self.samples.name} holds words, not places; it takes no cells and no region"
+                    f"{self.samples.name} holds categories, not places; it takes no cells and"
+                    " no region"
                 )
             return
         if self.region is None:
@@ -213,7 +214,7 @@ class Problem:
     def grid(self) -> Grid:
         """The cells that reports are released on."""
         if self.region is None:
-            raise ProblemError(f"{self.samples.name} holds words, not places; it has no grid")
+            raise ProblemError(f"{self.samples.name} holds categories, not places; it has no grid")
         cell_m = CELL_M if self.cell_m is None and self.cells is None else self.cell_m
         return Grid.over(self.region, cell_m=cell_m, cells=self.cells)
 

@@ -188,7 +188,7 @@ class Session:
             raise ProblemError("a solver is at work on this page; stop it first")
         if not run.task["resumable"]:
             raise ProblemError(
-                f"the solver '{run.task['solver']}' has no rounds to go on from; start it again"
+                f"the solver '{run.task['solver']}' has no rounds to resume; start it again"
             )
         run.task = {**run.task, "resume": True}
         await self._begin(run)

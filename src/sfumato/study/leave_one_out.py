@@ -84,8 +84,8 @@ def leave_one_out(
     samples = problem.samples
     if isinstance(samples, CategoricalData):
         raise ProblemError(
-            f"{samples.name} holds words; leaving users out is for places: a truth never seen has"
-            " no report among words"
+            f"{samples.name} holds categories; leaving users out is for places: a truth never"
+            " seen has no report among categories"
         )
     present = [name for name, count in zip(samples.secrets, samples.counts, strict=True) if count]
     if len(present) < 3:

@@ -1,6 +1,7 @@
 """Measure a run, a file of reports or a file of recorded pairs: loss and leakage, and what else is
 asked for."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -263,7 +264,11 @@ def measure(
             f"{target.name} holds reports that were drawn already; leave {arg('hits')} out, or"
             f" judge pairs on other data with {arg('data')}"
         )
-    return _of_reports(target, _reports_in(target, columns), side, cells, seed, extras)
+    try:
+        reports = _reports_in(target, columns)
+    except DataError as error:
+        raise _without_user(target) or error from None
+    return _of_reports(target, reports, side, cells, seed, extras)
 
 
 def _reports_in(path: Path, columns: dict[str, Any]) -> Samples:
@@ -279,6 +284,22 @@ def _reports_in(path: Path, columns: dict[str, Any]) -> Samples:
         )
     reports = table.rename_columns([name.removeprefix("report_") for name in table.column_names])
     return replace(read_checkins(reports, **columns), name=path.name)
+
+
+def _without_user(path: Path) -> DataError | None:
+    """What to say of a table whose users `sanitize` left out, by its record; None of any other."""
+    try:
+        record = json.loads(path.with_name(f"{path.name}.record.json").read_bytes())
+        dropped = [name for name in record["dropped_columns"] if name.lower() in USUAL["secret"]]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return None
+    if not dropped:
+        return None
+    return DataError(
+        f"{path.name} does not say who sent each report: sanitize dropped the column"
+        f" '{dropped[0]}'; measure a table that has it",
+        hint=f"sanitize with {arg('keep')} {dropped[0]} for measuring",
+    )
 
 
 def _of_run(

@@ -1,6 +1,7 @@
 """Certificates for check-ins to come: of a run, by held-out check-ins; of a problem, by
 cross-fitting."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
@@ -316,6 +317,7 @@ def cross_fitted_bound(
     seed: int = 0,
     deadline: Deadline = NEVER,
     confidence: float = 0.95,
+    progress: Callable[[str], None] = lambda text: None,
 ) -> CrossFitted | None:
     """What no mechanism on the grid within the budgets goes below on check-ins to come, from the
     problem's own data; None where the time does not last for one certificate.
@@ -338,6 +340,7 @@ def cross_fitted_bound(
     for number in range(1, folds):
         if deadline.passed:
             break
+        progress(f"certificate {number} of {folds - 1}")
         before = replace(problem, samples=samples.take(np.concatenate(blocks[:number])))
         certificate = _quick_certificate(before, seed=seed, deadline=deadline)
         block = samples.take(blocks[number])
@@ -366,7 +369,11 @@ def cross_fitted_bound(
 
 
 def cross_fit_run(
-    folder: str | Path, *, train: str | None = None, confidence: float = 0.95
+    folder: str | Path,
+    *,
+    train: str | None = None,
+    confidence: float = 0.95,
+    progress: Callable[[str], None] = lambda text: None,
 ) -> CrossFitted:
     """What no mechanism within a run's budgets goes below on check-ins to come, from the run's own
     training data; `train` says where that lies now, if it moved."""
@@ -374,7 +381,7 @@ def cross_fit_run(
     problem = problem_of(run, recipe_of_run(run, train).data()[0], option="train")
     if problem.min_bayes_error is not None:
         raise ProblemError("this run asked for the smallest loss; certify a run with a budget")
-    found = cross_fitted_bound(problem, confidence=confidence)
+    found = cross_fitted_bound(problem, confidence=confidence, progress=progress)
     assert found is not None  # there is no time limit
     return found
 

@@ -61,8 +61,8 @@ def released_mechanism(run: Run, keeping: Keeping | None = None) -> Mechanism:
     of the run's keeping, or of another."""
     if run.region is None or run.grid is None:
         raise FileError(
-            f"{run.folder} is about words, not places; only mechanisms of places can be used on"
-            " locations"
+            f"{run.folder} is about categories, not places; only mechanisms of places can be used"
+            " on locations"
         )
     chosen = run.record.keeping if keeping is None else keeping
     return on_lattice(on_a_grid(run.mechanism, run.grid, run.region), chosen)

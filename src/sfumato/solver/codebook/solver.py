@@ -50,7 +50,7 @@ class Codebook(CodebookSettings):
         """Refuse at once what no learning can give."""
         if isinstance(problem.samples, CategoricalData):
             raise ProblemError(
-                f"{problem.samples.name} holds words; a codebook is learned on places: use the"
+                f"{problem.samples.name} holds categories; a codebook is learned on places: use the"
                 " exact solver"
             )
         if problem.min_bayes_error is not None:

@@ -28,7 +28,7 @@ class Game(GameSettings):
         training data."""
         if isinstance(problem.samples, CategoricalData):
             raise ProblemError(
-                f"{problem.samples.name} holds words; the game learns on places: use the exact"
+                f"{problem.samples.name} holds categories; the game learns on places: use the exact"
                 " solver"
             )
         if problem.reports != 1:

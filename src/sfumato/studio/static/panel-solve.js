@@ -61,7 +61,7 @@ export function SolvePanel({ state, actions }) {
   };
   const resume = async () => {
     const run = await actions.attempt(() => ask("resume", { run: live.run.id, time_limit: numberIn(form.time_limit) }));
-    if (run) actions.update({ live: { ...live, run }, said: `${run.solver} goes on.` });
+    if (run) actions.update({ live: { ...live, run }, said: `${run.solver} resumes.` });
   };
 
   return html`
