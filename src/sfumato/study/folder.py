@@ -155,8 +155,8 @@ def save_run(
 def keep_reports(run: Run, keeping: Keeping) -> Run:
     """Write into a run's record how its reports are to be kept; all else stays."""
     with claimed(run.folder):
-        record = replace(RunRecord.read(run.folder / _RECORD), keeping=keeping)
-        record.write(run.folder / _RECORD)
+        record = replace(RunRecord.read(run.folder / RECORD), keeping=keeping)
+        record.write(run.folder / RECORD)
     return replace(run, record=record)
 
 
