@@ -6,11 +6,11 @@ processes that it started, medians of repeats.  Rows, order and other columns ar
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -48,10 +48,25 @@ def _table(rows: int) -> Any:
 
 
 def _seconds() -> float:
-    return sum(
-        usage.ru_utime + usage.ru_stime
-        for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    )
+    """Processor seconds of this process and of all that descend from it, those that ended too.
+
+    Java is not waited for and Python workers are Java's children, so nobody sums them up: they are
+    looked up in /proc, and must still be there.
+    """
+    tick = os.sysconf("SC_CLK_TCK")
+    parents, spent = {}, {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                fields = Path("/proc", entry, "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            parents[int(entry)] = int(fields[1])
+            spent[int(entry)] = sum(map(int, fields[11:15])) / tick
+    family = {os.getpid()}
+    while more := {child for child, parent in parents.items() if parent in family} - family:
+        family |= more
+    return sum(spent[one] for one in family)
 
 
 def _timed(work: Any) -> tuple[float, Any]:
@@ -129,14 +144,14 @@ def _on_spark(table: Any, run: str, folder: str) -> dict[str, Any]:
             "import sys; from benchmarks.engines import _spark_job;"
             f" _spark_job({name!r}, {folder!r}, {run!r})"
         )
-        start = _seconds()
-        subprocess.run(
+        ended = subprocess.run(
             [sys.executable, "-c", code],
             check=True,
+            stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env={**os.environ, "PYSPARK_PYTHON": sys.executable},
         )
-        spent[name] = _seconds() - start
+        spent[name] = float(ended.stdout.split()[-1])
     made = parquet.read_table(f"{folder}/report").sort_by("id")
     one = sf.deploy.report(table.slice(0, 1000), run, **_OPTIONS)
     assert made.slice(0, 1000)["lat"].to_pylist() == one["lat"].to_pylist()
@@ -167,6 +182,7 @@ def _spark_job(name: str, folder: str, run: str) -> None:
         frame.mapInArrow(lambda batches: batches, frame.schema).write.parquet(f"{folder}/copy")
     elif name == "report":
         sf.deploy.report(frame, run, **_OPTIONS).write.parquet(f"{folder}/report")
+    print(_seconds())
     session.stop()
 
 
