@@ -67,7 +67,8 @@ def test_a_rotating_period_is_chosen_where_kept_reports_are_names(choice):
         if way.eligible
     )
     assert choice.best.shown.traces + choice.best.chosen_by.traces == USERS * TRACES // 3
-    assert not ways["kept forever, one for all users"].eligible
+    shared = ways["kept forever, one for all users"]
+    assert not shared.eligible and shared.shown != forever.shown
     text = str(choice)
     assert f"→ {choice.best.keeping.words}" in text and "sees all" in text
 

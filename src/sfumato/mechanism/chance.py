@@ -122,16 +122,17 @@ class Sticky:
         grid = Grid(cell_m=self.cell_m)
         cell = grid.index(truth)
         when = self.periods(rows, len(truth))
-        who = np.full(len(truth), "") if rows.users is None else rows.users
+        users = rows.users if self.by_user else None
+        who = np.full(len(truth), "") if users is None else users
         chance = np.empty((len(truth), max(draws, 1)))
-        known: dict[tuple[str, int, int, int], np.ndarray] = {}
+        drawn: dict[tuple[str, int, int, int], np.ndarray] = {}
         lines = zip(
             who.tolist(), cell[:, 0].tolist(), cell[:, 1].tolist(), when.tolist(), strict=True
         )
         for row, line in enumerate(lines):
-            found = known.get(line)
+            found = drawn.get(line)
             if found is None:
-                found = known[line] = self._numbers(line)
+                found = drawn[line] = self._numbers(line)
             chance[row] = found[: chance.shape[1]]
         return grid.centre_of(cell), chance[:, :draws]
 
