@@ -60,6 +60,26 @@ def mutual_information(joint: Joint) -> float:
     return max(0.0, float(np.sum(joint.table * np.log2(ratio))))
 
 
+def cross_entropy(joint: Joint, guess: np.ndarray) -> float:
+    """How badly soft guesses Q(guess | place) fit the secret.
+
+    CE(X,Y) = -sum_z sum_x P(x,z) log2 Q(x|z).  Unit: bits.  Infinite where Q rules out what
+    happens. Smallest, and equal to H(X|Z), when Q is the posterior.  Paper: equation (eq:CE).
+    `guess` has a row a place and a column a secret.
+    """
+    guess = np.asarray(guess, dtype=float)
+    if guess.shape != joint.table.T.shape:
+        raise ProblemError(
+            f"guesses need one row per place and one column per secret, {joint.table.T.shape}; got"
+            f" {guess.shape}"
+        )
+    happens = joint.table.T > 0
+    if np.any(happens & (guess == 0)):
+        return float("inf")
+    logs = np.log2(guess, out=np.zeros_like(guess), where=happens)
+    return float(-np.sum(joint.table.T * logs))
+
+
 def bayes_vulnerability(joint: Joint) -> float:
     """Chance that the best single guess of the secret is right: sum_z max_x J(x,z).
 

@@ -84,7 +84,8 @@ class Keeping:
         """What is done, in words."""
         kept = "a new draw for each report"
         if self.period != NEVER:
-            kept = f"kept {'forever' if self.period == 'forever' else f'for a {self.period}'}"
+            spans = {"hour": "for an hour", "forever": "forever"}
+            kept = f"kept {spans.get(self.period, f'for a {self.period}')}"
             kept += "" if self.by_user else ", one for all users"
         return kept + ("" if self.lattice_m is None else f", on a lattice of {self.lattice_m:g} m")
 
