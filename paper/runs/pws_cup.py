@@ -17,7 +17,7 @@ import numpy as np
 
 from paper.experiments import RESULTS, data_folder
 from paper.pws_cup import EVENTS, MIX, SIDE, STEP_M, USERS, contest, regions_of, scores
-from paper.tables import fill, saved, say
+from paper.tables import fill, run_module, saved, say
 from sfumato.data.grid import Region
 from sfumato.data.samples import Samples
 from sfumato.mechanism.base import Mechanism
@@ -108,4 +108,4 @@ def main(folder: Path = RESULTS) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_module(__doc__, main)

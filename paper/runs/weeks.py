@@ -117,7 +117,7 @@ def measured(name: str, loss_m: float, period: str) -> dict[str, Any]:
     """One row: what adversaries find; the chain of some only, for time."""
     began, traces = time.process_time(), weeks()
     mechanism = mechanisms()[name, loss_m]()
-    chance = chance_of(Keeping(period), seeded_key(SEED), seed=SEED)
+    chance = chance_of(Keeping(period), seeded_key(SEED), "", seed=SEED)
     who = WHO if period == "never" and (name, loss_m) in CHAINS else FOUR
     found = find_traces(traces, released_reports(traces, mechanism, chance, region()), who)
     row = {

@@ -43,9 +43,10 @@ _TRIED: dict[str, int] = {}
 @pytest.fixture(scope="module")
 def quick(runs, tmp_path_factory):
     """The run, loaded once, and a folder of its own."""
-    loaded = release(sf.load_run(runs / "laplace"))
+    run = sf.load_run(runs / "laplace")
+    loaded = release(run)
     patch = pytest.MonkeyPatch()
-    patch.setattr(module, "load_run", lambda run: None)
+    patch.setattr(module, "load_run", lambda name: run)
     patch.setattr(module, "release", lambda run, new_places: loaded)
     # Pages as they are, so that a search of the file's bytes sees all values.
     patch.setattr(parquet, "ParquetWriter", partial(parquet.ParquetWriter, compression="none"))

@@ -7,11 +7,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.deploy.keeping import chance_for
 from sfumato.deploy.one_file import Policy
 from sfumato.deploy.pseudonym import read_key, read_or_make_key
 from sfumato.deploy.sanitize import sanitize
 from sfumato.errors import DataError, FileError
-from sfumato.mechanism.chance import Sticky
+from sfumato.mechanism.chance import Rows, Sticky
+from sfumato.study.folder import load_run
 from tests.deploy.tables import write_parquet
 
 KEY = bytes(range(32))
@@ -95,8 +97,6 @@ class TestSticky:
         """Kolmogorov's distance of 20,000 numbers stays below 1.95/sqrt(n) with a chance of 99.9
         %."""
         truth = np.stack([np.arange(20_000) * 100.0 + 50, np.zeros(20_000)], axis=1)
-        from sfumato.mechanism.chance import Rows
-
         _, chance = Sticky(KEY, "forever").of(
             truth, Rows(users=np.full(20_000, "ann", dtype=object)), 2
         )
@@ -120,6 +120,16 @@ class TestSticky:
             for line in (tmp_path / "two.out.csv").read_text().splitlines()[1:]
         ]
         assert sum(a == b for a, b in zip(one, two, strict=True)) < 10
+
+    def test_two_runs_under_one_key_share_no_numbers(self, runs):
+        """Two scales of planar Laplace noise drawn with the same numbers would reveal the truth."""
+        truth, rows = np.array([[5.0, 5.0]]), Rows(users=np.array(["ann"], dtype=object))
+        kept = [
+            chance_for(load_run(runs / name), KEY, period="forever") for name in ("laplace", "coin")
+        ]
+        one, other = (chance.of(truth, rows, 2)[1] for chance in kept)
+        assert not np.any(one == other)
+        assert np.array_equal(one, kept[0].of(truth, rows, 2)[1])
 
     def test_a_key_file_is_private_and_never_overwritten(self, tmp_path):
         key = read_or_make_key(tmp_path / "key")

@@ -27,7 +27,7 @@ def chance_for(
     told = run.record.keeping
     chosen = period or (NEVER if told is None else told.period)
     if chosen == NEVER:
-        return chance_of(None, b"")
+        return chance_of(None, b"", "")
     if key is None:
         raise ProblemError(
             f"reports of {run.folder} are kept ({chosen}), and kept reports come from a key; name"
@@ -35,7 +35,7 @@ def chance_for(
         )
     side = cell_m or (DEFAULT if told is None else told).cell_m
     by_user = told is None or told.by_user or period is not None
-    return chance_of(Keeping(chosen, side, by_user=by_user), key)
+    return chance_of(Keeping(chosen, side, by_user=by_user), key, run.record.mechanism_hash)
 
 
 def kept_by_service(run: Run) -> Keeping:

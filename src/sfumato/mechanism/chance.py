@@ -1,8 +1,8 @@
 """Where a report's chance comes from when somebody is protected: the operating system, or a key.
 And how reports are drawn with it.
 
-A keyed report is the same for the same user, cell and period.  Nothing is stored: the numbers are a
-keyed hash (BLAKE2b) of these three, so only who holds the key can tell what they will be.
+A kept report is the same for the same mechanism, user, cell and period.  Nothing is stored: the
+numbers are a keyed hash (BLAKE2b) of these, so only the holder of the key can tell what they are.
 """
 
 import hashlib
@@ -90,13 +90,15 @@ class Sticky:
     """The same report for the same user, cell and period.
 
     The truth that is answered is the middle of its cell of `cell_m` metres, so that jitter neither
-    redraws nor shows.
+    redraws nor shows.  `mechanism` is the hash of the one that draws: two mechanisms with the same
+    numbers would reveal the truth (two scales of planar Laplace noise cancel).
     """
 
     key: bytes
     period: str
     cell_m: float = STICKY_CELL_M
     by_user: bool = True
+    mechanism: str = ""
 
     def __post_init__(self) -> None:
         if self.period not in PERIODS:
@@ -154,6 +156,7 @@ class Sticky:
             struct.pack("<qqqd", across, up, period, self.cell_m)
             + self.period.encode()
             + b"\0"
+            + hashlib.sha256(self.mechanism.encode()).digest()
             + user.encode("utf-8", "surrogateescape")
         )
         digest = hashlib.blake2b(
@@ -163,7 +166,7 @@ class Sticky:
 
     def words(self) -> dict[str, object]:
         return {
-            "randomness": "keyed hash of user, cell and period",
+            "randomness": "keyed hash of mechanism, user, cell and period",
             "sticky": self.period,
             "sticky_cell_m": self.cell_m,
             "key_fingerprint": key_fingerprint(self.key),

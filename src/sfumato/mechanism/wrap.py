@@ -222,7 +222,7 @@ class Remapped(Wrapped):
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> "Remapped":
-        seen, better = arrays["seen"], arrays["better"]
+        seen, better = (arrays[name].astype(float) for name in ("seen", "better"))
         if seen.ndim != 2 or seen.shape[1] != 2 or seen.shape != better.shape or not len(seen):
             raise MechanismError("a remap has a place for each place; got arrays of other shapes")
         return cls(inner=inner_mechanism(arrays), seen=seen, better=better)

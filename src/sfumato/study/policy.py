@@ -167,7 +167,7 @@ def choose(
     measured = []
     for keeping in ways:
         progress(keeping.words)
-        chance = chance_of(keeping, seeded_key(seed), seed=seed)
+        chance = chance_of(keeping, seeded_key(seed), "", seed=seed)
         released = released_reports(traces, on_lattice(mechanism, keeping), chance, region)
         halves = [attacked[::2], attacked[1::2]]
         first, second = find_in_parts(traces, released, halves, FOUR)

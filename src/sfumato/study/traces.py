@@ -91,11 +91,14 @@ def lists_reports(mechanism: Mechanism, region: Region) -> bool:
     return isinstance(mechanism, Channel) or mechanism.rows(middle) is not None
 
 
-def chance_of(keeping: Keeping | None, key: bytes, *, seed: int | None = None) -> Chance:
-    """Where the chance of reports comes from that are kept so; `seed` is for measuring alone."""
+def chance_of(
+    keeping: Keeping | None, key: bytes, mechanism: str, *, seed: int | None = None
+) -> Chance:
+    """Where the chance of reports comes from that are kept so; `mechanism` is the hash of the one
+    that draws, `seed` is for measuring alone."""
     if keeping is None or keeping.period == NEVER:
         return Secure(seed)
-    return Sticky(key, keeping.period, keeping.cell_m, by_user=keeping.by_user)
+    return Sticky(key, keeping.period, keeping.cell_m, by_user=keeping.by_user, mechanism=mechanism)
 
 
 def seeded_key(seed: int) -> bytes:
@@ -175,7 +178,7 @@ def measure_traces(
     mechanism = released_mechanism(run)
     assert run.grid is not None
     fresh = Secure(seed)
-    chance = chance_of(run.record.keeping, seeded_key(seed), seed=seed)
+    chance = chance_of(run.record.keeping, seeded_key(seed), run.record.mechanism_hash, seed=seed)
     own = released_reports(traces, mechanism, chance, run.region)
     progress(f"traces of {run.name}")
     found = {run.name: find_traces(traces, own, _MEASURED, progress=progress)}
