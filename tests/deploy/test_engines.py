@@ -62,6 +62,35 @@ def test_a_pandas_index_that_holds_the_place_is_refused(run):
         report(frame, run)
 
 
+def test_a_pandas_index_is_answered_and_dropped_as_columns_are(run, arrow):
+    frame = TABLE.to_pandas()
+    made = report(frame.set_index(["lat", "note", "lon"]), run)
+    assert made.index.names == ["lat", "note", "lon"]
+    for name in ("lat", "lon"):
+        np.testing.assert_array_equal(made.index.get_level_values(name), arrow[name].to_numpy())
+    assert list(made.index.get_level_values("note")) == list(frame["note"])
+    for index, kept in ((["user"], [None]), (["user", "note"], ["note"]), (["note"], ["note"])):
+        made = report(frame.set_index(index), run)
+        assert made.index.names == kept and "user" not in made
+    spots = frame["lat"].map("{:.5f}".format) + "/" + frame["lon"].map("{:.5f}".format)
+    unnamed = report(frame.set_axis(spots), run, drop=("user", "__index_level_0__"))
+    assert unnamed.index.equals(pd.RangeIndex(len(frame)))
+    coded = frame.set_index(pd.CategoricalIndex(["a"] * 3000, categories=["a", *set(spots)]))
+    assert list(report(coded, run).index.categories) == ["a"]
+
+
+def test_a_geopandas_index_that_is_dropped_is_dropped(run):
+    plain = TABLE.to_pandas().head(50)
+    points = gpd.points_from_xy(plain.pop("lon").astype(float), plain.pop("lat"), crs=4326)
+    frame = gpd.GeoDataFrame(plain, geometry=points)
+    spots = frame.geometry.to_wkt().rename("spot")
+    with pytest.raises(DataError, match="'spot'"):
+        report(frame.set_index(spots), run)
+    made = report(frame.set_index(spots), run, drop=("user", "spot"))
+    assert made.index.equals(pd.RangeIndex(50)) and not made.geometry.isna().any()
+    assert report(frame.set_index("user"), run).index.equals(pd.RangeIndex(50))
+
+
 @pytest.mark.parametrize("crs", [4326, 3857, 2154])
 def test_geopandas_in_any_reference_system(run, arrow, crs):
     plain = TABLE.to_pandas()

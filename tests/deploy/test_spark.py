@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
@@ -117,9 +118,10 @@ def test_the_mechanism_is_built_once_per_worker(spark, frame, runs):
             yield pa.record_batch({"pid": [os.getpid()], "built": [count]})
 
     noted = frame.mapInArrow(builds, "pid long, built long").collect()
-    # Four partitions of two batches and more; a worker that built it per batch would say 2.
-    assert len(noted) >= 8 and {row["built"] for row in noted} == {1}
-    assert len({row["pid"] for row in noted}) < len(noted) / 2
+    # A worker answers several batches, however Spark spreads them; one that built the mechanism
+    # for each would say 2.
+    assert {row["built"] for row in noted} == {1}
+    assert max(Counter(row["pid"] for row in noted).values()) > 1
 
 
 def test_empty_partitions_pass_and_refusals_come_before_or_with_the_rows(spark, frame, runs):

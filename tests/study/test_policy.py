@@ -117,6 +117,14 @@ def test_the_choice_is_written_into_the_run_and_followed(folder, choice, traces)
     assert f"{shown:.0%}" in forever_warning(again)
 
 
+def test_a_run_that_keeps_nothing_is_kept_for_an_hour_by_what_answers_requests(folder):
+    """A new draw for each request would average to the place."""
+    run = load_run(folder)
+    run = replace(run, record=replace(run.record, keeping=Keeping(NEVER)))
+    told = manifest_keeping(run, release(run))
+    assert (told["period"], told["seconds"]) == (kept_by_service(run).period, 3600)
+
+
 def test_what_was_measured_is_what_is_applied(folder, traces):
     """The reports that `policy` measures are those that `sanitize` writes with the same key."""
     for lattice_m in (None, 300.0):

@@ -12,8 +12,8 @@ ORDER = "sfumato order of rows"
 
 
 def reported(frame: pd.DataFrame, reporter: Reporter) -> pd.DataFrame:
-    """A new frame with reports in place of true locations; its index and every other column are
-    those of `frame`.
+    """A new frame with reports in place of true locations; every other column is that of `frame`,
+    and so is the index, whose levels are answered, dropped and refused as columns are.
 
     >>> import sfumato as sf
     >>> from tempfile import TemporaryDirectory
@@ -53,6 +53,9 @@ def replaced(frame: pd.DataFrame, answered: pa.Table, **given: Any) -> pd.DataFr
     made = made.copy(deep=False)
     made.attrs = {}
     before = as_arrow(made)
+    levels = as_arrow(frame.iloc[:1]).schema.pandas_metadata["index_columns"]
+    if all(isinstance(level, str) for level in levels):  # else it only counts
+        made.index = _index(made.index, levels, before, answered)
     for name in kept:
         if name in given:
             made[name] = given[name]
@@ -61,3 +64,20 @@ def replaced(frame: pd.DataFrame, answered: pa.Table, **given: Any) -> pd.DataFr
             values.index = made.index
             made[name] = values
     return made
+
+
+def _index(index: Any, levels: list[str], before: pa.Table, answered: pa.Table) -> Any:
+    """The index out of those levels that were answered, with what was answered; one that counts
+    where none is left.  It is built anew: levels and categories may hold values of no row."""
+    kept, names = [], []
+    for number, level in enumerate(levels):
+        if level not in answered.column_names:
+            continue
+        same = answered[level].equals(before[level])
+        kept.append(index.get_level_values(number) if same else answered[level].to_pandas())
+        names.append(index.names[number])
+    if not kept:
+        return pd.RangeIndex(len(index))
+    if len(kept) > 1:
+        return pd.MultiIndex.from_arrays(kept, names=names)
+    return pd.Index(kept[0], name=names[0])
