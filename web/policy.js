@@ -1,19 +1,25 @@
 // When to draw: a report is kept for a while, so that asking often tells no more than asking once.
 
 const TRIES = 1000;
+const HOUR_S = 60 * 60;
 const DAY = { seconds: 24 * 60 * 60, cell_m: 25, within_m: null };
 
+// For how many seconds a report is kept, null for ever.  Never for none: new draws of one place would average to it.
+export function periodSeconds(value) {
+  return value === null || (typeof value === "number" && value > 0 && value < 1e12) ? value : HOUR_S;
+}
+
 // `device.report`, kept as the bundle says (`manifest.keeping`): all places of a cell have one report
-// in each period of the clock, drawn for the middle of the cell; `seconds` is null for ever and 0 for
-// a new draw each time.  Kept in memory only; `now` gives milliseconds.  `report` takes `outside` for
-// one place, as a device does.
+// in each period of the clock, drawn for the middle of the cell; `seconds` is null for ever, and what
+// is no length of time is an hour.  Kept in memory only; `now` gives milliseconds.  `report` takes
+// `outside` for one place, as a device does.
 export function keeping(device, { how = device.manifest?.keeping ?? DAY, outside = "refuse", now = () => Date.now() } = {}) {
   const kept = new Map();
+  const seconds = periodSeconds(how.seconds);
   let period = null;
   return {
     report(place, { outside: beyond = outside } = {}) {
-      if (how.seconds === 0) return Object.freeze(device.report(place, { outside: beyond }));
-      const current = how.seconds === null ? 0 : Math.floor(now() / 1000 / how.seconds);
+      const current = seconds === null ? 0 : Math.floor(now() / 1000 / seconds);
       if (current !== period) kept.clear();
       period = current;
       const cell = device.truth(place, { outside: beyond }).map((value) => Math.floor(value / how.cell_m));

@@ -82,6 +82,9 @@ def test_few_traces_choose_nothing(folder, traces):
         choose_policy(load_run(folder), cut)
     with pytest.raises(DataError, match="without times"):
         choose_policy(load_run(folder), replace(traces, seconds=None))
+    hours = traces.seconds // 3600 % 24  # hours of the day taken for seconds
+    with pytest.raises(DataError, match="at least a day"):
+        choose_policy(load_run(folder), replace(traces, seconds=hours))
 
 
 def test_all_found_is_a_table_and_no_traceback(traces, tmp_path):
@@ -112,6 +115,14 @@ def test_the_choice_is_written_into_the_run_and_followed(folder, choice, traces)
     assert told["period"] == kept_by_service(again).period == choice.keeping.period
     shown = choice.keeping.found["kept forever"]["history"]
     assert f"{shown:.0%}" in forever_warning(again)
+
+
+def test_a_run_that_keeps_nothing_is_kept_for_an_hour_by_what_answers_requests(folder):
+    """A new draw for each request would average to the place."""
+    run = load_run(folder)
+    run = replace(run, record=replace(run.record, keeping=Keeping(NEVER)))
+    told = manifest_keeping(run, release(run))
+    assert (told["period"], told["seconds"]) == (kept_by_service(run).period, 3600)
 
 
 def test_what_was_measured_is_what_is_applied(folder, traces):

@@ -255,6 +255,20 @@ def test_a_report_is_kept_for_its_cell_until_its_time_is_over(bundles):
     }
 
 
+@pytest.mark.parametrize("seconds", [0, -1, "day", False])
+def test_the_page_keeps_for_an_hour_where_the_time_is_none(bundles, seconds):
+    """New draws of one place would average to it."""
+    script = f"""
+    const {{ keeping }} = await import("{(WEB / "policy.js").as_uri()}");
+    const device = await load(given.bundle);
+    let now = 0;
+    const policy = keeping(device, {{ how: {{ seconds: given.seconds, cell_m: 25, within_m: null }}, now: () => now }});
+    const many = (step) => new Set(Array.from({{ length: 30 }}, (_, i) => {{ now = i * step; return JSON.stringify(policy.report({{ latitude: 48.857, longitude: 2.347 }})); }})).size;
+    console.log(JSON.stringify([many(100e3), many(3600e3) > 10]));
+    """
+    assert in_node(script, {"bundle": str(bundles / "laplace"), "seconds": seconds}) == [1, True]
+
+
 def test_the_page_keeps_reports_as_the_run_says_and_within_its_cap(runs, tmp_path):
     """A report is kept for all of a cell, so it must lie within the cap of every place there."""
     shutil.copytree(runs / "codebook", tmp_path / "run")

@@ -55,6 +55,21 @@ def test_a_report_depends_on_key_site_cell_and_period_and_on_nothing_else(in_ext
     assert in_extension(script, key=8)["same"][0] != found["same"][0]
 
 
+@pytest.mark.parametrize("seconds", [0, -1, "day", False])
+def test_a_bundle_that_keeps_for_no_time_is_kept_for_an_hour(in_extension, seconds):
+    """New draws of one place would average to it."""
+    found = in_extension(
+        """
+      const told = { manifest: { ...device.manifest, keeping: { seconds: given.seconds, cell_m: 25, within_m: null } } };
+      const rule = { rule: "hide", metres: 60 };
+      const many = async (step) => new Set(await Promise.all(Array.from({ length: 30 }, async (_, i) =>
+        JSON.stringify((await drawn({ place: given.here, device: told, rule, now: 3600e6 + i * step })).report)))).size;
+      return [await many(100e3), (await many(3600e3)) > 4];""",
+        seconds=seconds,
+    )
+    assert found == [1, True]
+
+
 @pytest.mark.parametrize(
     ("rule", "metres"),
     [({"metres": None}, 173), ({"metres": 600}, 600), ({"metres": 60}, 60)],

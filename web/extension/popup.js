@@ -18,10 +18,10 @@ function seen({ reports, drawn, kept }, { keeping, metres }, chosen) {
   if (!reports.length) return;
   draw($("picture"), reports);
   const seconds = keeping ? keeping.seconds : 86_400;
-  const days = seconds === null ? "as long as the key lives" : seconds === 86_400 ? "once a day" : seconds === 0 ? "each time" : `once in ${Number((seconds / 3600).toFixed(1))} hours`;
+  const days = seconds === null ? "as long as the key lives" : seconds === 86_400 ? "once a day" : `once in ${Number((seconds / 3600).toFixed(1))} hours`;
   $("picture-said").textContent = `${reports.length === 1 ? "The report" : `The last ${reports.length} different reports`} (squares; the newest is framed) and how far off each may be (circles), since the browser was started.`;
   $("counts").textContent = `Reports given: ${drawn + kept}. New ones drawn: ${drawn}. Kept ones given again: ${kept}.`;
-  $("spent").textContent = `Budget: ${far(chosen?.metres ?? metres ?? reports.at(-1).metres)} per report on average; spent ${drawn} time${drawn === 1 ? "" : "s"}. A place of ${keeping?.cellM ?? 25} m spends it ${seconds === null ? "once, " : ""}${days}${seconds === 0 ? "" : ", however often the site asks"}.`;
+  $("spent").textContent = `Budget: ${far(chosen?.metres ?? metres ?? reports.at(-1).metres)} per report on average; spent ${drawn} time${drawn === 1 ? "" : "s"}. A place of ${keeping?.cellM ?? 25} m spends it ${seconds === null ? "once, " : ""}${days}, however often the site asks.`;
   $("adversary").textContent = adversarySentence(state.bundle, drawn);
 }
 

@@ -4,7 +4,7 @@
 
 import { OutsideError } from "./sfumato.js";
 import { plane } from "./plane.js";
-import { position } from "./policy.js";
+import { periodSeconds, position } from "./policy.js";
 import { METRES } from "./settings.js";
 
 export const CELL_M = 25;
@@ -65,21 +65,18 @@ export function budgetOf({ budget }) {
 }
 
 // How long and for how wide a cell a report is kept, and how far off it may be at most: as the run says, where it does.
-// `seconds` is null for ever and 0 for a new draw each time.
+// `seconds` is null for ever.
 export function keepingOf(device) {
-  const said = device?.manifest.keeping ?? {};
+  const said = device?.manifest.keeping ?? { seconds: PERIOD_S };
   const number = (value, usual) => (typeof value === "number" && value >= 0 && value < 1e12 ? value : usual);
   return {
-    seconds: said.seconds === null ? null : number(said.seconds, PERIOD_S),
+    seconds: periodSeconds(said.seconds),
     cellM: Math.max(1, number(said.cell_m, CELL_M)),
     withinM: number(said.within_m, Infinity),
   };
 }
 
-function periodOf(seconds, now) {
-  if (seconds === null) return "ever";
-  return seconds === 0 ? crypto.randomUUID() : Math.floor(now / 1000 / seconds);
-}
+const periodOf = (seconds, now) => (seconds === null ? "ever" : Math.floor(now / 1000 / seconds));
 
 // The report that a site gets for a place (or for the `fixed` one): { position, by, tag }; `tag` is the same for kept reports and tells no place.
 export async function report({ key, site, place, fixed, rule, device, now }) {

@@ -46,13 +46,13 @@ def kept_by_service(run: Run) -> Keeping:
 
 
 def manifest_keeping(run: Run, released: Release) -> dict[str, Any]:
-    """What a bundle says of keeping, as the run says, else for a day: for how many seconds (null
-    for ever, 0 for a new draw each time) a cell of so many metres has one report, and within which
-    distance of the cell's middle reports must lie so that the run's cap holds in all of the cell
-    (null for no cap)."""
-    kept = run.record.keeping or DEFAULT
+    """What a bundle says of keeping, by the rule of a service (`kept_by_service`): for how many
+    seconds (null for ever) a cell of so many metres has one report, and within which distance of
+    the cell's middle reports must lie so that the run's cap holds in all of the cell (null for no
+    cap)."""
+    kept = kept_by_service(run)
     cap = getattr(released.mechanism, "max_distance", None)
-    left = None if cap is None or kept.period == NEVER else cap - kept.cell_m / 2**0.5
+    left = None if cap is None else cap - kept.cell_m / 2**0.5
     if left is not None and not left > 0:
         raise ProblemError(
             f"reports kept for a cell of {kept.cell_m:g} m cannot all be within the run's cap of"
@@ -60,7 +60,7 @@ def manifest_keeping(run: Run, released: Release) -> dict[str, Any]:
         )
     return {
         "period": kept.period,
-        "seconds": 0 if kept.period == NEVER else PERIODS[kept.period],
+        "seconds": PERIODS[kept.period],
         "cell_m": kept.cell_m,
         "within_m": left,
     }
