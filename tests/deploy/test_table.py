@@ -206,6 +206,60 @@ def test_unknown_arguments_are_refused_in_a_sentence(runs):
         report(table_of(5), runs, pseudonym="day")
 
 
+def test_rows_that_share_a_name_are_refused(runs):
+    for table, row, repeats in (
+        (_staying(9).append_column("number", pa.array([1, 2, 3] * 3)), "number", None),
+        (_staying(9).drop_columns("time").append_column("n", pa.array(["a"] * 9)), "n", 8),
+        (_staying(9).set_column(1, "time", pa.array([0, 1, 2] * 3)), None, 6),
+    ):
+        options = {"key": KEY, "row": row, "drop": "user"}
+        if repeats is None:
+            assert sf.deploy.report(table, runs / "laplace", **options).num_rows == 9
+            continue
+        with pytest.raises(DataError, match=f"{repeats} of 9 rows repeat another row's 'user', '"):
+            sf.deploy.report(table, runs / "laplace", **options)
+
+
+def _under_nulls(latitude: np.ndarray) -> dict[str, pa.Array]:
+    """Columns without a value, whose memory holds latitudes."""
+    count = len(latitude)
+    nothing = pa.array([True] * count)
+    empty = pa.py_buffer(bytes(-(-count // 8)))
+    bare = pa.Array.from_buffers(pa.float64(), count, [empty, pa.py_buffer(latitude.tobytes())])
+    true, each = pa.array(latitude), pa.array(np.arange(count + 1), pa.int32())
+    struct = pa.StructArray.from_arrays([true], ["a"], mask=nothing)
+    return {
+        "bare": bare,
+        "in a struct": pa.StructArray.from_arrays([bare], ["a"]),
+        "a struct": struct,
+        "a list": pa.ListArray.from_arrays(each, true, mask=nothing),
+        "empty lists": pa.ListArray.from_arrays(pa.array([0] * (count + 1), pa.int32()), true),
+        "structs in lists": pa.ListArray.from_arrays(each, struct),
+        "codes": pa.DictionaryArray.from_arrays(bare.view(pa.int64()), pa.array(["a"])),
+    }
+
+
+@pytest.mark.parametrize("name", list(_under_nulls(np.zeros(1))))
+def test_what_lies_under_nulls_is_not_sent_along(runs, name):
+    table = table_of(50)
+    latitude = table["lat"].to_numpy()
+    column = _under_nulls(latitude)[name]
+    table = table.append_column("extra", column)
+
+    def bytes_of(made: pa.Table) -> bytes:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, made.schema) as writer:
+            writer.write_table(made)
+        return sink.getvalue().to_pybytes()
+
+    assert latitude[7].tobytes() in bytes_of(table.select(["extra"])) or name == "empty lists"
+    made = report(table, runs)
+    assert made["extra"].to_pylist() == column.to_pylist() and made["extra"].type == column.type
+    made.validate(full=True)
+    sent = bytes_of(made.select(["extra"]))
+    assert not any(one.tobytes() in sent for one in latitude)
+
+
 def test_parts_build_the_same_reporter_once(runs):
     reporter = Reporter.of(runs / "laplace", key=KEY, row="number", drop=["user"])
     parts = reporter.as_parts()

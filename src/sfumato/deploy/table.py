@@ -25,7 +25,14 @@ from sfumato.deploy.geometry import (
 )
 from sfumato.deploy.keeping import chance_for
 from sfumato.deploy.one_file import Answer, Answers, Policy, check_names, refuse_over_budget
-from sfumato.deploy.parquet_table import BLOCK_ROWS, ParquetBlock, compact, harmless, unnoted
+from sfumato.deploy.parquet_table import (
+    BLOCK_ROWS,
+    ParquetBlock,
+    cleared,
+    compact,
+    harmless,
+    unnoted,
+)
 from sfumato.deploy.pseudonym import Pseudonym, read_key
 from sfumato.deploy.release import Release, release
 from sfumato.deploy.search import remade
@@ -185,13 +192,16 @@ class Reporter:
             raise DataError(f"{_SOURCE} has 0 rows; expected at least one")
         plan = self.plan(table.schema)
         answers = self._answers(plan)
-        made = []
+        made, blocks = [], []
         whole = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table
         for batch in whole.to_batches(max_chunksize=BLOCK_ROWS):
-            answer = answers.of(_Block(batch, plan.geometry))
+            blocks.append(_Block(batch, plan.geometry))
+            answer = answers.of(blocks[-1])
             if answer is not None:
                 made.append(_replaced(batch, answer, plan))
         answers.stop_at_refused()
+        if self.kept is None:
+            _refuse_repeats(blocks, plan.columns)
         refuse_over_budget(self.release.budget, self.policy, answers.tally, source=_SOURCE)
         out = pa.Table.from_batches(made, schema=plan.written)
         if not isinstance(table, pa.RecordBatch):
@@ -237,6 +247,7 @@ class _Block(ParquetBlock):
     def __init__(self, batch: Any, geometry: Geometry | None) -> None:
         super().__init__(batch, source=_SOURCE)
         self._geometry = geometry
+        self._seconds: dict[str, np.ndarray] = {}
 
     def numbers(self, name: str) -> np.ndarray:
         if self._geometry is None or name not in self._geometry.names:
@@ -245,6 +256,38 @@ class _Block(ParquetBlock):
             self.batch.column(self._geometry.column), name=self._geometry.column, source=_SOURCE
         )
         return both[self._geometry.names.index(name)]
+
+    def seconds(self, name: str) -> np.ndarray:
+        if name not in self._seconds:
+            self._seconds[name] = super().seconds(name)
+        return self._seconds[name]
+
+
+def _refuse_repeats(blocks: list[_Block], columns: Columns) -> None:
+    """Rows of one user, time and name at one place would share a report, and so tell that they are
+    at one place."""
+    import pyarrow as pa
+
+    parts: dict[str, Any] = {}
+    for name in (one for one in (columns.user, columns.row) if one is not None):
+        column = pa.chunked_array([block.batch.column(name) for block in blocks])
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        parts[name] = column.cast(pa.string())
+    if columns.time is not None:
+        parts["the time"] = pa.array(
+            np.concatenate([block.seconds(columns.time) for block in blocks])
+        )
+    keys = pa.table(list(parts.values()), names=[str(number) for number in range(len(parts))])
+    repeats = keys.num_rows - keys.group_by(keys.column_names).aggregate([]).num_rows
+    if repeats:
+        by = [name for name in (columns.user, columns.time, columns.row) if name is not None]
+        raise DataError(
+            f"{_SOURCE}: {repeats} of {keys.num_rows} rows repeat another row's"
+            f" {', '.join(repr(name) for name in by)}, by which rows are told apart, and would"
+            " share its report; expected no repeats",
+            hint=f"name a column that numbers the rows with {arg('row')}",
+        )
 
 
 def _replaced(batch: Any, answer: Answer, plan: Plan) -> Any:
@@ -266,7 +309,7 @@ def _replaced(batch: Any, answer: Answer, plan: Plan) -> Any:
         elif answer.users is not None and field.name == plan.columns.user:
             columns.append(pa.array(answer.users, pa.string()))
         else:
-            columns.append(compact(batch.column(field.name)))
+            columns.append(cleared(compact(batch.column(field.name))))
     made = pa.record_batch(columns, schema=plan.written)
     return made if answer.keep is None else made.filter(pa.array(answer.keep))
 
