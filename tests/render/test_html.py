@@ -240,7 +240,7 @@ def test_the_headline_names_the_best_within_the_budget_and_what_it_exposes_first
     lead = checker.text.partition("do not publish it.")[2].strip()
     assert lead.startswith(
         "How well reports hide their senders: some users Within 100 m on average, coin hides the"
-        " senders best of those that keep it: the best guess of who sent a report is wrong with"
+        " senders best on this data of those that keep it: the best guess of who sent a report is wrong with"
         " probability 0.400 (on its own reports), at a loss of 99.0 m. It exposes 20.0% of its"
         " reports: after each of these, one user is more than 90% likely."
     )

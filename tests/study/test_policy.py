@@ -82,6 +82,9 @@ def test_few_traces_choose_nothing(folder, traces):
         choose_policy(load_run(folder), cut)
     with pytest.raises(DataError, match="without times"):
         choose_policy(load_run(folder), replace(traces, seconds=None))
+    hours = traces.seconds // 3600 % 24  # hours of the day taken for seconds
+    with pytest.raises(DataError, match="at least a day"):
+        choose_policy(load_run(folder), replace(traces, seconds=hours))
 
 
 def test_all_found_is_a_table_and_no_traceback(traces, tmp_path):

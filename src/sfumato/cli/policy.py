@@ -13,7 +13,7 @@ _EXAMPLE = "\b\nExample: sfumato policy runs/learned checkins.csv --trace week -
 @click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
 @click.argument("traces", metavar="TRACES", type=click.Path(path_type=Path))
 @click.option("--trace", required=True, metavar="COLUMN", help="Column of the trace.")
-@click.option("--time", metavar="COLUMN", help="Column of the time (ISO 8601, or seconds).")
+@click.option("--time", metavar="COLUMN", help="Column of the time (ISO 8601, or seconds); needed.")
 @click.option(
     "--split",
     metavar="COLUMN",

@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from sfumato import show
 from sfumato.data.grid import Region
 from sfumato.data.traces import Traces
@@ -35,6 +37,7 @@ from sfumato.study.traces import (
 FOUR: tuple[Who, ...] = ("law", "history", "period", "all")
 FEWEST_TRACES = 200  # to be found: in each half a share is then known to within ten in a hundred
 SLACK = 0.02  # of the budget: what cells of kept reports and rounding may add
+_SHORTEST = 86_400  # seconds; within less, a day is as long as forever
 _DEVIATIONS = 1.96  # a loss counts as over the budget where its 95 % interval is
 _PREFERRED = ("week", "day", "hour", NEVER, "forever")  # of equal ways
 _LATTICE = 0.25  # of the budget, unless another lattice is asked for
@@ -157,6 +160,13 @@ def choose(
         raise DataError(
             f"{source} was read without times, and reports are kept for periods; name the column of"
             f" the time with {arg('time')}"
+        )
+    span = float(np.ptp(traces.seconds))
+    if not span >= _SHORTEST:
+        raise DataError(
+            f"the times of {source} lie within {span:,.0f} s, and reports are kept for hours, days"
+            f" and weeks; expected times over at least a day, in ISO 8601 or in seconds since 1970:"
+            f" name their column with {arg('time')}"
         )
     attacked = traces.attacked
     if len(attacked) < FEWEST_TRACES:
