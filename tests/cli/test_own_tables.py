@@ -56,6 +56,24 @@ def test_held_out_check_ins_come_from_one_place(sfumato, tmp_path, train, test, 
     assert ended.code == 2 and words in ended.err and not out.exists()
 
 
+@pytest.mark.parametrize("new", [0, 1])
+@pytest.mark.parametrize("timed", [False, True])
+def test_a_test_file_of_training_check_ins_is_refused_with_their_number(
+    sfumato, tmp_path, new, timed
+):
+    """A figure of training check-ins is not one of held-out check-ins."""
+    truths = np.random.default_rng(0).uniform(0, 900, (40, 2))
+    more = [[str(row) for row in range(40)]] if timed else []
+    header, users = "user,lat,lon" + ",time" * timed, list("ab") * 20
+    train = _write(tmp_path / "train.csv", header, users, _degrees(truths), *more)
+    truths[:new] += 5.0
+    test = _write(tmp_path / "test.csv", header, users, _degrees(truths), *more)
+    words = ("--max-loss", 150, "--cell-m", 50, "--solver", "coin", "--out", tmp_path / "run")
+    ended = sfumato("solve", train, "--test", test, *words)
+    assert ended.code == 2 and f"{40 - new} " in ended.err and "training check-ins" in ended.err
+    assert "Measured" not in ended.out and not (tmp_path / "run").exists()
+
+
 def test_held_out_check_ins_of_nobody_known_are_refused(sfumato, tmp_path, train):
     other = _write(tmp_path / "other.csv", "user,lat,lon", list("qr"), _degrees(TRUTHS[:2]))
     ended = sfumato("solve", train, "--test", other, "--max-loss", 150, "--out", tmp_path / "run")

@@ -1,6 +1,7 @@
 """Reports for Arrow tables: the same bytes again, no truth beside them, nothing else touched."""
 
 import json
+import shutil
 
 import numpy as np
 import pyarrow as pa
@@ -8,9 +9,12 @@ import pytest
 
 import sfumato as sf
 from sfumato.deploy.geometry import decode, encode
+from sfumato.deploy.release import release
 from sfumato.deploy.table import Reporter
 from sfumato.errors import DataError, FileError
 from sfumato.mechanism.chance import Keyed, Rows
+from sfumato.study.folder import keep_reports, load_run
+from sfumato.study.record import Keeping
 from tests.deploy.tables import checkins
 
 KEY = bytes(range(32))
@@ -153,6 +157,107 @@ def test_user_and_time_tell_rows_apart(runs):
     assert made.num_rows == 50 and made.equals(
         sf.deploy.report(table, runs / "laplace", key=KEY, drop="user")
     )
+
+
+def _staying(rows: int) -> pa.Table:
+    """Rows of one user at one place, a minute apart."""
+    return pa.table(
+        {
+            "user": ["ann"] * rows,
+            "time": [1_578_268_800 + 60 * row for row in range(rows)],
+            "lat": [48.8584] * rows,
+            "lon": [2.3482] * rows,
+        }
+    )
+
+
+def test_a_run_that_keeps_reports_is_followed(runs, tmp_path):
+    shutil.copytree(runs / "laplace", tmp_path / "run")
+    table = _staying(60)
+    run = load_run(tmp_path / "run")
+    options = {"key": KEY, "drop": "user"}
+    fresh = sf.deploy.report(table, run, **options)
+    run = keep_reports(run, Keeping("week"))
+    made = sf.deploy.report(table, tmp_path / "run", **options)
+    assert len(fresh["lat"].unique()) > 10 and len(made["lat"].unique()) == 1
+    reporter = Reporter.of(run, row=None, **options)
+    assert Reporter.from_parts(*reporter.as_parts()).whole(table).equals(made)
+    for name, drop in (("user", ()), ("time", "user")):
+        with pytest.raises(DataError, match=f"no column of the {name}, and the run keeps"):
+            sf.deploy.report(table.drop_columns(name), run, key=KEY, row="lat", drop=drop)
+    with pytest.raises(DataError, match="reports are kept for a week; expected the run itself"):
+        sf.deploy.report(table, release(run), **options)
+    never = keep_reports(run, Keeping("never"))
+    assert sf.deploy.report(table, never, **options).equals(fresh)
+    assert sf.deploy.report(table, release(never), **options).equals(fresh)
+
+
+@pytest.mark.parametrize("name", ["outside", "new_places"])
+@pytest.mark.parametrize("value", ["foo", "", None, "Refuse"])
+def test_an_unknown_rule_is_refused(runs, name, value):
+    with pytest.raises(DataError, match=f"is one of .*refuse.*; got {value!r}"):
+        report(table_of(5), runs, **{name: value})
+
+
+def test_unknown_arguments_are_refused_in_a_sentence(runs):
+    with pytest.raises(TypeError, match="no argument 'drops'; expected lat, lon"):
+        report(table_of(5), runs, drops="lat")
+    with pytest.raises(DataError, match=r"is a Pseudonym.*; got a str"):
+        report(table_of(5), runs, pseudonym="day")
+
+
+def test_rows_that_share_a_name_are_refused(runs):
+    for table, row, repeats in (
+        (_staying(9).append_column("number", pa.array([1, 2, 3] * 3)), "number", None),
+        (_staying(9).drop_columns("time").append_column("n", pa.array(["a"] * 9)), "n", 8),
+        (_staying(9).set_column(1, "time", pa.array([0, 1, 2] * 3)), None, 6),
+    ):
+        options = {"key": KEY, "row": row, "drop": "user"}
+        if repeats is None:
+            assert sf.deploy.report(table, runs / "laplace", **options).num_rows == 9
+            continue
+        with pytest.raises(DataError, match=f"{repeats} of 9 rows repeat another row's 'user', '"):
+            sf.deploy.report(table, runs / "laplace", **options)
+
+
+def _under_nulls(latitude: np.ndarray) -> dict[str, pa.Array]:
+    """Columns without a value, whose memory holds latitudes."""
+    count = len(latitude)
+    nothing = pa.array([True] * count)
+    empty = pa.py_buffer(bytes(-(-count // 8)))
+    bare = pa.Array.from_buffers(pa.float64(), count, [empty, pa.py_buffer(latitude.tobytes())])
+    true, each = pa.array(latitude), pa.array(np.arange(count + 1), pa.int32())
+    struct = pa.StructArray.from_arrays([true], ["a"], mask=nothing)
+    return {
+        "bare": bare,
+        "in a struct": pa.StructArray.from_arrays([bare], ["a"]),
+        "a struct": struct,
+        "a list": pa.ListArray.from_arrays(each, true, mask=nothing),
+        "empty lists": pa.ListArray.from_arrays(pa.array([0] * (count + 1), pa.int32()), true),
+        "structs in lists": pa.ListArray.from_arrays(each, struct),
+        "codes": pa.DictionaryArray.from_arrays(bare.view(pa.int64()), pa.array(["a"])),
+    }
+
+
+@pytest.mark.parametrize("name", list(_under_nulls(np.zeros(1))))
+def test_what_lies_under_nulls_is_not_sent_along(runs, name):
+    table = table_of(50)
+    latitude = table["lat"].to_numpy()
+    column = _under_nulls(latitude)[name]
+    table = table.append_column("extra", column)
+
+    def bytes_of(made: pa.Table) -> bytes:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, made.schema) as writer:
+            writer.write_table(made)
+        return sink.getvalue().to_pybytes()
+
+    assert latitude[7].tobytes() in bytes_of(table.select(["extra"])) or name == "empty lists"
+    made = report(table, runs)
+    assert made["extra"].to_pylist() == column.to_pylist() and made["extra"].type == column.type
+    made.validate(full=True)
+    sent = bytes_of(made.select(["extra"]))
+    assert not any(one.tobytes() in sent for one in latitude)
 
 
 def test_parts_build_the_same_reporter_once(runs):

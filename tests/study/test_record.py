@@ -52,6 +52,17 @@ def test_an_edited_record_is_refused(written, tmp_path, field, value):
         RunRecord.read(tmp_path / "run.json")
 
 
+@pytest.mark.parametrize("kept", ["checksum", None])
+@pytest.mark.parametrize("value", [float("inf"), float("nan")])
+def test_a_number_that_is_not_finite_is_refused(written, tmp_path, value, kept):
+    document = {**json.loads(written[1]), "max_loss": value}
+    if kept is None:
+        del document["checksum"]
+    (tmp_path / "run.json").write_text(json.dumps(document))
+    with pytest.raises(FileError, match="not finite"):
+        RunRecord.read(tmp_path / "run.json")
+
+
 def test_a_record_without_a_checksum_is_read_unless_it_holds_what_none_ever_held(written, tmp_path):
     document = json.loads(written[1])
     del document["checksum"], document["user_max_loss"], document["min_bayes_error"]

@@ -402,6 +402,24 @@ def test_the_popup_sets_a_site_by_keyboard_and_shows_what_it_saw(extension, addr
     assert extension.say({"kind": "settings"})["settings"]["sites"] == {}
 
 
+def test_off_in_the_popup_is_for_the_very_host(extension):
+    def rules():
+        hosts = ("shop.vercel.app", "evil.vercel.app", "vercel.app")
+        shown = (extension.say({"kind": "show", "url": f"https://{host}/"}) for host in hosts)
+        return [one["rule"]["rule"] for one in shown]
+
+    def told(rule):
+        extension.say({"kind": "site", "url": "https://shop.vercel.app/a", "rule": rule})
+        return rules()
+
+    try:
+        assert told({"rule": "off"}) == ["off", "hide", "hide"]
+        assert told({"rule": "refuse"}) == ["refuse"] * 3
+    finally:
+        assert told(None) == ["hide"] * 3
+    assert extension.say({"kind": "settings"})["settings"]["sites"] == {}
+
+
 def test_the_bundle_inside_says_what_many_reports_tell(tmp_path):
     some = DATA.train.take(np.arange(0, len(DATA.train), 60))
     write_split(sf.Split(some), tmp_path / "some.csv")

@@ -10,7 +10,7 @@ from tests.web.device import WEB, in_node
 
 _HEAD = """
 const {{ report, importKey, cellOf, mechanismFor }} = await import(given.folder + "/reports.js");
-const {{ siteOf, ruleFor, checked, DEFAULTS }} = await import(given.folder + "/settings.js");
+const {{ siteOf, hostOf, ruleFor, checked, DEFAULTS }} = await import(given.folder + "/settings.js");
 const {{ load: read }} = await import(given.folder + "/sfumato.js");
 const device = await read(given.folder.replace("file://", "") + "/bundle");
 const key = await importKey(new Uint8Array(32).fill(given.key ?? 7));
@@ -142,6 +142,49 @@ def test_the_poles_and_the_date_line_have_cells(in_extension):
 )
 def test_subdomains_are_one_site(in_extension, address, site):
     assert in_extension("return siteOf(given.address)", address=address) == site
+
+
+@pytest.mark.parametrize(
+    ("settings", "off", "hidden"),
+    [
+        (
+            {"list": ["alice.github.io"]},
+            ["alice.github.io", "www.alice.github.io"],
+            ["evil.github.io", "github.io", "evilalice.github.io"],
+        ),
+        (
+            {"list": ["https://www.impots.gouv.fr/x"]},
+            ["www.impots.gouv.fr"],
+            ["impots.gouv.fr", "douane.gouv.fr"],
+        ),
+        ({"list": ["org"]}, [], ["example.org"]),
+        (
+            {"sites": {"shop.vercel.app": {"rule": "off"}}},
+            ["shop.vercel.app"],
+            ["evil.vercel.app", "vercel.app", "a.shop.vercel.app"],
+        ),
+        ({"sites": {"vercel.app": {"rule": "off"}}}, ["vercel.app"], ["evil.vercel.app"]),
+        (
+            {"listed": "only", "list": ["maps.example.org"]},
+            ["example.com"],
+            ["maps.example.org", "www.example.org"],
+        ),
+        (
+            {"list": ["www.example.org"], "sites": {"maps.example.org": {"rule": "hide"}}},
+            [],
+            ["www.example.org", "maps.example.org", "example.org"],
+        ),
+    ],
+)
+def test_the_true_place_goes_by_the_whole_host(in_extension, settings, off, hidden):
+    """Hosts that share a name's end may be other people's: only protection joins them."""
+    found = in_extension(
+        "const all = checked({ ...DEFAULTS, ...given.settings });"
+        " return given.hosts.map((host) => ruleFor(all, hostOf(`https://${host}/`), false).rule);",
+        settings=settings,
+        hosts=[*off, *hidden],
+    )
+    assert found == ["off"] * len(off) + ["hide"] * len(hidden)
 
 
 def test_a_site_without_a_name_is_refused(in_extension):

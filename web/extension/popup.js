@@ -27,8 +27,8 @@ function seen({ reports, drawn, kept }, { keeping, metres }, chosen) {
 
 async function show() {
   state = await ask({ kind: "show", url });
-  const { site, rule, paused, chosen, bundle, damaged } = state;
-  $("site").textContent = site ?? "No site here";
+  const { host, site, rule, paused, chosen, bundle, damaged } = state;
+  $("site").textContent = (rule.rule === "off" ? host : site) ?? "No site here";
   $("gets").textContent = !site ? "The browser's own pages ask for no place." : `${GETS[rule.rule](state)} (${rule.why}).`;
   $("gets").className = rule.rule === "off" ? "truth" : "";
   $("rules").hidden = !site || paused;
@@ -72,12 +72,12 @@ function wantedMetres() {
   return own && step === stepAt(own) ? null : metresAt(step);
 }
 
-const setRule = () => ask({ kind: "site", site: state.site, rule: { rule: radios().find((radio) => radio.checked).value, metres: wantedMetres() } });
+const setRule = () => ask({ kind: "site", url, rule: { rule: radios().find((radio) => radio.checked).value, metres: wantedMetres() } });
 
 for (const radio of radios()) radio.addEventListener("change", done(setRule));
 $("metres").addEventListener("input", () => ($("metres-said").textContent = far(metresAt(Number($("metres").value)))));
 $("metres").addEventListener("change", done(setRule));
-$("default").addEventListener("click", done(() => ask({ kind: "site", site: state.site, rule: null })));
+$("default").addEventListener("click", done(() => ask({ kind: "site", url, rule: null })));
 $("pause").addEventListener("click", done(() => ask({ kind: "pause", on: !state.paused })));
 $("forget").addEventListener("click", done(() => ask({ kind: "forget", site: state.site })));
 $("options").addEventListener("click", () => api.runtime.openOptionsPage());

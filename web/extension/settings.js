@@ -3,6 +3,7 @@
 export const RULES = ["hide", "fixed", "refuse", "off"];
 export const METRES = { least: 50, most: 50_000, usual: 500 };
 const MOST_SITES = 5_000;
+const FILES = "files on this machine";
 
 // `metres: null` is the bundle's own budget, or METRES.usual without a bundle; `place` is what "fixed" gives.
 export const DEFAULTS = Object.freeze({
@@ -15,18 +16,26 @@ export const DEFAULTS = Object.freeze({
   bundle: "inside",
 });
 
-// The site that an address belongs to; null for what is no site.  Without a list of public suffixes this joins rather
-// than splits: sites that share one are given the same reports, never more reports.
-export function siteOf(address) {
+// The host of an address, whole; null for what is no site.
+export function hostOf(address) {
   let url;
   try {
     url = new URL(address);
   } catch {
     return null;
   }
-  if (url.protocol === "file:") return "files on this machine";
+  if (url.protocol === "file:") return FILES;
   if (url.protocol !== "https:" && url.protocol !== "http:") return null;
-  const host = url.hostname.replace(/\.+$/, "").toLowerCase();
+  return url.hostname.replace(/\.+$/, "").toLowerCase() || null;
+}
+
+// The site that an address belongs to; null for what is no site.  Without a list of public suffixes this joins rather
+// than splits: sites that share one are given the same reports, never more reports.  What gives the true place away
+// goes by the whole host instead: hosts that are joined may be other people's.
+export const siteOf = (address) => joined(hostOf(address));
+
+function joined(host) {
+  if (host === null || host === FILES) return host;
   if (/^[\d.]+$/.test(host) || host.startsWith("[")) return host;
   const labels = host.split(".");
   const country = labels.length > 2 && labels.at(-1).length === 2 && /^(?:.{1,3}|com|info|name)$/.test(labels.at(-2));
@@ -54,9 +63,9 @@ function checkedPlace(place) {
   return { latitude, longitude };
 }
 
-// A site's name as a person writes it: a host or an address.
+// The host that a person writes, as a host or an address: whole, never what it is joined to.
 export function checkedSite(text) {
-  const site = siteOf(/^[a-z]+:/i.test(text) ? text : `https://${text}`);
+  const site = hostOf(/^[a-z]+:/i.test(text) ? text : `https://${text}`);
   if (typeof text !== "string" || !site || /\s/.test(text)) fail(`a site is a name like example.org; got ${JSON.stringify(text)}`);
   return site;
 }
@@ -74,19 +83,39 @@ export function checked(value) {
     place: checkedPlace(place),
     listed,
     list: [...new Set(list.map(checkedSite))],
-    sites: Object.fromEntries(named.map(([site, rule]) => [checkedSite(site), checkedRule(rule)])),
+    sites: Object.fromEntries(named.map(([site, rule]) => [nameFor(checkedSite(site), rule ?? {}), checkedRule(rule)])),
     bundle,
   };
   if (!found.place && [found.rest, ...Object.values(found.sites)].some(({ rule }) => rule === "fixed")) fail("there is no fixed place yet; set one on the options page");
   return found;
 }
 
-// What a site gets, and why.
-export function ruleFor(settings, site, paused) {
-  if (!site) return { rule: "refuse", why: "no site" };
+// Under which name a host's rule is kept: the true place is for this host alone, all else for the hosts joined to it.
+export const nameFor = (host, { rule }) => (rule === "off" ? host : joined(host));
+
+// Whether a host is on the list.  Exceptions are the names as written and what is below them; a list of where to
+// protect holds for all hosts that are joined to one of it.
+function isListed({ listed, list }, host) {
+  if (listed === "only") return list.some((name) => joined(name) === joined(host));
+  return list.some((name) => host === name || (name.includes(".") && host.endsWith(`.${name}`)));
+}
+
+// The rule that was set for a host, or for the hosts joined to it; "off" only if it was set for this very host.
+function ownRule({ sites }, host) {
+  const names = [host, joined(host)].filter((name) => Object.hasOwn(sites, name));
+  return names.map((name) => ({ name, ...sites[name] })).find(({ name, rule }) => rule !== "off" || name === host);
+}
+
+// What a host gets, and why.
+export function ruleFor(settings, host, paused) {
+  if (!host) return { rule: "refuse", why: "no site" };
   if (paused) return { rule: "off", why: "paused" };
-  if (Object.hasOwn(settings.sites, site)) return { ...settings.sites[site], why: "set for this site" };
-  const listed = settings.list.includes(site);
+  const own = ownRule(settings, host);
+  if (own) {
+    const { name, ...rule } = own;
+    return { ...rule, why: "set for this site" };
+  }
+  const listed = isListed(settings, host);
   if (settings.listed === "except" ? listed : !listed) return { rule: "off", why: settings.listed === "except" ? "on the list of exceptions" : "not on the list" };
   return { ...settings.rest, why: "the default" };
 }

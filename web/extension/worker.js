@@ -4,7 +4,7 @@
 // and whether protection is paused.  True places are in neither.
 
 import { load } from "./sfumato.js";
-import { checked, checkedRule, DEFAULTS, ruleFor, siteOf } from "./settings.js";
+import { checked, checkedRule, DEFAULTS, hostOf, nameFor, ruleFor, siteOf } from "./settings.js";
 import { budgetOf, importKey, keepingOf, mechanismFor, report } from "./reports.js";
 
 const api = globalThis.browser ?? globalThis.chrome;
@@ -133,40 +133,40 @@ async function countMore(site, count) {
 
 // ---- Questions ------------------------------------------------------------------------------------------------------
 
-// The site of the page that a frame stands in: all frames of a page share its reports.
-function siteFor({ tab, frameId, origin, url }) {
-  if (frameId === 0) return siteOf(origin && origin !== "null" ? origin : url);
-  return siteOf(tab?.url) ?? siteOf(origin);
+// The address of the page that a frame stands in: all frames of a page share its rule and its reports.
+function pageOf({ tab, frameId, origin, url }) {
+  if (frameId === 0) return origin && origin !== "null" ? origin : url;
+  return hostOf(tab?.url) ? tab.url : origin;
 }
 
 const ofPages = {
   async decide(_, sender) {
-    const { rule } = ruleFor(await settings(), siteFor(sender), await paused());
+    const { rule } = ruleFor(await settings(), hostOf(pageOf(sender)), await paused());
     return { rule: rule === "fixed" ? "hide" : rule };
   },
   locate: ({ question }, { tab }) => tabs.sendMessage(tab.id, { kind: "locate", question }, { frameId: 0 }),
   async report({ place }, sender) {
-    const site = siteFor(sender), now = Date.now();
+    const page = pageOf(sender), site = siteOf(page), now = Date.now();
     const all = await settings();
-    const rule = ruleFor(all, site, await paused());
+    const rule = ruleFor(all, hostOf(page), await paused());
     if (rule.rule !== "hide" && rule.rule !== "fixed") return {};
     const { device } = await mechanism();
     const drawn = await report({ key: await key(), site, place, fixed: all.place, rule, device, now });
     inTurn(() => remember(site, drawn, now)).catch(() => {});
     return { position: drawn.position };
   },
-  handed: ({ count }, sender) => inTurn(() => countMore(siteFor(sender), count)).then(() => ({})),
+  handed: ({ count }, sender) => inTurn(() => countMore(siteOf(pageOf(sender)), count)).then(() => ({})),
 };
 
 const ofOurPages = {
   // All that the popup shows of a site.
   async show({ url }) {
-    const site = siteOf(url), all = await settings(), isPaused = await paused();
+    const host = hostOf(url), site = siteOf(url), all = await settings(), isPaused = await paused();
     const { device, from, problem } = await mechanism();
-    const rule = ruleFor(all, site, isPaused);
+    const rule = ruleFor(all, host, isPaused);
     const seen = site ? await seenBy(site) : null;
     return {
-      site, rule, paused: isPaused, damaged: all.damaged,
+      host, site, rule, paused: isPaused, damaged: all.damaged,
       chosen: rule.rule === "hide" || rule.rule === "fixed" ? mechanismFor({ metres: null, ...rule }, device) : null,
       bundle: bundleFacts(device, from, problem),
       seen: seen && { reports: seen.reports, drawn: seen.tags.length, kept: seen.given - seen.tags.length },
@@ -182,11 +182,12 @@ const ofOurPages = {
     devicePromise = null;
     return {};
   }),
-  // One site's rule; null gives it the default again.
-  site: ({ site, rule }) => inTurn(async () => {
+  // The rule of an address; null gives it the default again.
+  site: ({ url, rule }) => inTurn(async () => {
     const { damaged, ...all } = await settings();
-    const { [site]: _, ...others } = all.sites;
-    await save({ ...all, sites: rule === null ? others : { ...others, [site]: checkedRule(rule) } });
+    const host = hostOf(url), { [host]: _, ...others } = all.sites;
+    if (rule === null || rule?.rule !== "off") delete others[siteOf(url)];
+    await save({ ...all, sites: rule === null ? others : { ...others, [nameFor(host, checkedRule(rule))]: rule } });
     return {};
   }),
   pause: ({ on }) => inTurn(async () => {
@@ -224,15 +225,15 @@ runtime.onMessage.addListener((message, sender, reply) => {
 const short = (metres) => (metres < 1000 ? `${Math.round(metres)}` : `${(metres / 1000).toFixed(metres < 10_000 ? 1 : 0)}k`);
 
 async function badge({ id, url }) {
-  const site = siteOf(url);
-  const rule = ruleFor(await settings(), site, await paused());
+  const host = hostOf(url);
+  const rule = ruleFor(await settings(), host, await paused());
   const looks = {
     hide: async () => [short(mechanismFor(rule, (await mechanism()).device).metres), "#00429d", `sites get a report about ${short(mechanismFor(rule, (await mechanism()).device).metres)} m off`],
     fixed: () => ["pin", "#00429d", "this site gets a fixed place with noise"],
     refuse: () => ["no", "#555555", "this site gets no place"],
     off: () => ["TRUE", "#b30000", "this site gets your true place"],
   };
-  const [text, color, title] = site ? await looks[rule.rule]() : ["", "#555555", "no site"];
+  const [text, color, title] = host ? await looks[rule.rule]() : ["", "#555555", "no site"];
   await action.setBadgeText({ tabId: id, text });
   await action.setBadgeBackgroundColor({ tabId: id, color });
   await action.setTitle({ tabId: id, title: `sfumato: ${title}` });

@@ -168,7 +168,7 @@ def command(
     from sfumato.solver.outcome import Ended, Proving
     from sfumato.study.certify import gaps_of
     from sfumato.study.folder import check_target
-    from sfumato.study.population import check_folds, cross_fit_run
+    from sfumato.study.population import check_folds, check_test_file, cross_fit_run
     from sfumato.study.solve import Kept, solve_and_save
 
     budgets = (max_loss, user_max_loss, max_distance)
@@ -188,6 +188,8 @@ def command(
     check_target(out, replace=replace or resume is not None)
     recipe, data, held_out = recipe_of(source, options, losses=losses).prepared()
     say_notes(data.notes)
+    if held_out is not None and not isinstance(data, CategoricalData):
+        check_test_file(recipe, data, held_out)
     if bound_to_come:
         check_folds(data)
     if loss is not None and isinstance(data, CategoricalData):

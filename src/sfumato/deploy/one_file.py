@@ -12,10 +12,10 @@ from sfumato.deploy.columns import Columns, find_columns, has_place, users
 from sfumato.deploy.csv_table import CsvTable
 from sfumato.deploy.geometry import find_geometry
 from sfumato.deploy.parquet_table import ParquetTable
-from sfumato.deploy.protect import Outside, protect
+from sfumato.deploy.protect import POLICIES, Outside, protect
 from sfumato.deploy.pseudonym import Pseudonym
 from sfumato.deploy.recognise import telling
-from sfumato.deploy.release import NewPlaces, Release
+from sfumato.deploy.release import NEW_PLACES, NewPlaces, Release
 from sfumato.deploy.spent import Budget, Ledger
 from sfumato.deploy.verify import Noted, Written
 from sfumato.errors import DataError, arg
@@ -49,6 +49,17 @@ class Policy:
     outside: Outside = "refuse"
     new_places: NewPlaces = "average"
     over_budget: bool = False
+
+    def __post_init__(self) -> None:
+        for name, known in (("outside", POLICIES), ("new_places", NEW_PLACES)):
+            given = getattr(self, name)
+            if given not in known:
+                raise DataError(f"{arg(name)} is one of {', '.join(known)}; got {given!r}")
+        if not (self.pseudonym is None or isinstance(self.pseudonym, Pseudonym)):
+            raise DataError(
+                f"{arg('pseudonym')} is a Pseudonym, of a key and a period; got a"
+                f" {type(self.pseudonym).__name__}"
+            )
 
     def words(self) -> dict[str, Any]:
         """Plain values that tell policies apart by what they write, without a key."""

@@ -260,6 +260,36 @@ def compact(column: Any) -> Any:
     return column if decoded == column.type else column.cast(decoded).cast(column.type)
 
 
+def cleared(column: Any) -> Any:
+    """The same values and type in memory that holds nothing else: under a null, or between the
+    items of lists, it may hold values that no row has, and Arrow sends them along."""
+    import pyarrow as pa
+
+    kind, kinds = column.type, pa.types
+    if isinstance(kind, pa.BaseExtensionType):
+        return pa.ExtensionArray.from_storage(kind, cleared(column.storage))
+    if kinds.is_dictionary(kind):
+        return pa.DictionaryArray.from_arrays(
+            cleared(column.indices), cleared(column.dictionary), ordered=kind.ordered
+        )
+    if kinds.is_struct(kind) and kind.num_fields:
+        mask = column.is_null() if column.null_count else None
+        parts = [cleared(part) for part in column.flatten()]  # null where the whole is
+        return pa.StructArray.from_arrays(parts, fields=list(kind), mask=mask)
+    if kinds.is_string_view(kind) or kinds.is_binary_view(kind):
+        plain = pa.large_string() if kinds.is_string_view(kind) else pa.large_binary()
+        return cleared(column.cast(plain)).cast(kind)
+    nested = kinds.is_nested(kind)
+    if not nested and not column.null_count:
+        return column
+    made = column.take(pa.array(np.arange(len(column))))
+    if kinds.is_list(kind) or kinds.is_large_list(kind):
+        mask = made.is_null() if made.null_count else None
+        own = type(made)
+        return own.from_arrays(made.offsets, cleared(made.values), type=kind, mask=mask)
+    return made
+
+
 def _decoded(kind: Any) -> Any:
     """A type without dictionaries."""
     import pyarrow as pa

@@ -15,6 +15,7 @@ from sfumato.errors import FileError
 from sfumato.mechanism.base import FORMAT, Mechanism, mechanism_from_arrays
 from sfumato.mechanism.channel import Channel
 from sfumato.study.folder import Run
+from sfumato.study.record import Keeping
 from sfumato.study.traces import on_a_grid, on_lattice
 
 NewPlaces = Literal["average", "nearest", "refuse"]
@@ -28,7 +29,8 @@ class Release:
     reports on a grid.
 
     `figures` holds what the run measured (budget, loss, leakage), no place and no user; `budget`
-    is what its reports may cost.
+    is what its reports may cost; `keeping` is how the run says to keep them, which who draws with
+    the release must see to.
 
     >>> import sfumato as sf
     >>> from tempfile import TemporaryDirectory
@@ -46,6 +48,7 @@ class Release:
     grid: Grid
     figures: dict[str, Any]
     budget: Budget = field(default_factory=Budget)
+    keeping: Keeping | None = None
 
     @property
     def decimals(self) -> int:
@@ -137,7 +140,8 @@ def release(run: Run, *, new_places: NewPlaces = "average") -> Release:
         ) from None
     if not loss > 0 and run.max_loss is None:
         figures["max_loss"] = run.grid.cell_m
-    return Release(mechanism, run.record.data.plane, run.region, grid, figures, budget_of(run))
+    plane = run.record.data.plane
+    return Release(mechanism, plane, run.region, grid, figures, budget_of(run), kept)
 
 
 def budget_of(run: Run) -> Budget:

@@ -6,7 +6,7 @@ draw is keyed: computed again, a row gets the same report, byte for byte.
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -23,14 +23,23 @@ from sfumato.deploy.geometry import (
     written_field,
     written_notes,
 )
+from sfumato.deploy.keeping import chance_for
 from sfumato.deploy.one_file import Answer, Answers, Policy, check_names, refuse_over_budget
-from sfumato.deploy.parquet_table import BLOCK_ROWS, ParquetBlock, compact, harmless, unnoted
+from sfumato.deploy.parquet_table import (
+    BLOCK_ROWS,
+    ParquetBlock,
+    cleared,
+    compact,
+    harmless,
+    unnoted,
+)
 from sfumato.deploy.pseudonym import Pseudonym, read_key
 from sfumato.deploy.release import Release, release
 from sfumato.deploy.search import remade
 from sfumato.errors import DataError, arg
-from sfumato.mechanism.chance import Keyed, check_key
+from sfumato.mechanism.chance import Chance, Keyed, Sticky, check_key
 from sfumato.study.folder import Run, load_run
+from sfumato.study.record import NEVER
 
 _SOURCE = "the table"
 _TEXTS = {"drop", "keep"}
@@ -40,13 +49,15 @@ _TEXTS = {"drop", "keep"}
 class Reporter:
     """A mechanism, a key and a policy, ready to answer record batches.
 
-    It is made once: where the run is read, and once per worker from `as_parts`.
+    It is made once: where the run is read, and once per worker from `as_parts`.  `kept` is how the
+    run says to keep reports; without it each row has a draw of its own.
     """
 
     release: Release
     key: bytes
     policy: Policy
     row: str | None = None
+    kept: Sticky | None = None
 
     @classmethod
     def of(
@@ -61,13 +72,22 @@ class Reporter:
         for name in _TEXTS & options.keys():
             given = options[name]
             options[name] = (given,) if isinstance(given, str) else tuple(given)
-        policy = Policy(**options)
+        known = [one.name for one in fields(Policy)]
+        unknown = sorted(options.keys() - set(known))
+        if unknown:
+            raise TypeError(f"there is no argument '{unknown[0]}'; expected {', '.join(known)}")
+        policy, secret = Policy(**options), _key(key)
         if isinstance(run, Release):
-            released = run
-        else:
-            read = run if isinstance(run, Run) else load_run(run)
-            released = release(read, new_places=policy.new_places)
-        return cls(released, _key(key), policy, row)
+            if run.keeping is not None and run.keeping.period != NEVER:
+                raise DataError(
+                    f"the release is of a run whose reports are {run.keeping.words}; expected the"
+                    " run itself, which says how: give its folder"
+                )
+            return cls(run, secret, policy, row)
+        read = run if isinstance(run, Run) else load_run(run)
+        chance = chance_for(read, secret)
+        kept = chance if isinstance(chance, Sticky) else None
+        return cls(release(read, new_places=policy.new_places), secret, policy, row, kept)
 
     def as_parts(self) -> tuple[bytes, str]:
         """The mechanism's file and the rest as JSON, for another process.  The key is in it."""
@@ -77,6 +97,7 @@ class Reporter:
         told: dict[str, Any] = {"key": self.key.hex(), "row": self.row}
         told |= {"policy": policy, "release": rest}
         told["pseudonym"] = None if named is None else [named.key.hex(), named.period]
+        told["kept"] = None if self.kept is None else {**asdict(self.kept), "key": ""}
         return mechanism, json.dumps(told)
 
     @classmethod
@@ -114,7 +135,23 @@ class Reporter:
             user is None or (policy.pseudonym.asks_time and time is None)
         ):
             raise DataError(f"{_SOURCE} has no columns of user and time to make pseudonyms of")
+        self._refuse_unkept(columns)
         return Plan(columns, geometry, schema, self._written(schema, columns, geometry))
+
+    def _refuse_unkept(self, columns: Columns) -> None:
+        """A table that does not say whose reports, or of when, are to be kept."""
+        if self.kept is None:
+            return
+        asked = {
+            "user": self.kept.asks_user and columns.user is None,
+            "time": self.kept.asks_time and columns.time is None,
+        }
+        for name in (name for name, missing in asked.items() if missing):
+            raise DataError(
+                f"{_SOURCE} has no column of the {name}, and the run keeps reports per"
+                f" {self.kept.period if name == 'time' else name}; expected one",
+                hint=f"name it with {arg(name)}",
+            )
 
     def _written(self, schema: Any, columns: Columns, geometry: Geometry | None) -> Any:
         import pyarrow as pa
@@ -155,13 +192,16 @@ class Reporter:
             raise DataError(f"{_SOURCE} has 0 rows; expected at least one")
         plan = self.plan(table.schema)
         answers = self._answers(plan)
-        made = []
+        made, blocks = [], []
         whole = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table
         for batch in whole.to_batches(max_chunksize=BLOCK_ROWS):
-            answer = answers.of(_Block(batch, plan.geometry))
+            blocks.append(_Block(batch, plan.geometry))
+            answer = answers.of(blocks[-1])
             if answer is not None:
                 made.append(_replaced(batch, answer, plan))
         answers.stop_at_refused()
+        if self.kept is None:
+            _refuse_repeats(blocks, plan.columns)
         refuse_over_budget(self.release.budget, self.policy, answers.tally, source=_SOURCE)
         out = pa.Table.from_batches(made, schema=plan.written)
         if not isinstance(table, pa.RecordBatch):
@@ -171,7 +211,7 @@ class Reporter:
 
     def _answers(self, plan: "Plan") -> Answers:
         columns = plan.columns
-        chance = Keyed(
+        chance: Chance = self.kept or Keyed(
             self.key,
             str(self.release.figures["mechanism_hash"]),
             by_user=columns.user is not None,
@@ -207,6 +247,7 @@ class _Block(ParquetBlock):
     def __init__(self, batch: Any, geometry: Geometry | None) -> None:
         super().__init__(batch, source=_SOURCE)
         self._geometry = geometry
+        self._seconds: dict[str, np.ndarray] = {}
 
     def numbers(self, name: str) -> np.ndarray:
         if self._geometry is None or name not in self._geometry.names:
@@ -215,6 +256,38 @@ class _Block(ParquetBlock):
             self.batch.column(self._geometry.column), name=self._geometry.column, source=_SOURCE
         )
         return both[self._geometry.names.index(name)]
+
+    def seconds(self, name: str) -> np.ndarray:
+        if name not in self._seconds:
+            self._seconds[name] = super().seconds(name)
+        return self._seconds[name]
+
+
+def _refuse_repeats(blocks: list[_Block], columns: Columns) -> None:
+    """Rows of one user, time and name at one place would share a report, and so tell that they are
+    at one place."""
+    import pyarrow as pa
+
+    parts: dict[str, Any] = {}
+    for name in (one for one in (columns.user, columns.row) if one is not None):
+        column = pa.chunked_array([block.batch.column(name) for block in blocks])
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        parts[name] = column.cast(pa.string())
+    if columns.time is not None:
+        parts["the time"] = pa.array(
+            np.concatenate([block.seconds(columns.time) for block in blocks])
+        )
+    keys = pa.table(list(parts.values()), names=[str(number) for number in range(len(parts))])
+    repeats = keys.num_rows - keys.group_by(keys.column_names).aggregate([]).num_rows
+    if repeats:
+        by = [name for name in (columns.user, columns.time, columns.row) if name is not None]
+        raise DataError(
+            f"{_SOURCE}: {repeats} of {keys.num_rows} rows repeat another row's"
+            f" {', '.join(repr(name) for name in by)}, by which rows are told apart, and would"
+            " share its report; expected no repeats",
+            hint=f"name a column that numbers the rows with {arg('row')}",
+        )
 
 
 def _replaced(batch: Any, answer: Answer, plan: Plan) -> Any:
@@ -236,7 +309,7 @@ def _replaced(batch: Any, answer: Answer, plan: Plan) -> Any:
         elif answer.users is not None and field.name == plan.columns.user:
             columns.append(pa.array(answer.users, pa.string()))
         else:
-            columns.append(compact(batch.column(field.name)))
+            columns.append(cleared(compact(batch.column(field.name))))
     made = pa.record_batch(columns, schema=plan.written)
     return made if answer.keep is None else made.filter(pa.array(answer.keep))
 
@@ -272,4 +345,6 @@ def _built(mechanism: bytes, rest: str) -> Reporter:
         key, period = told["pseudonym"]
         policy["pseudonym"] = Pseudonym(bytes.fromhex(key), period)
     released = Release.from_parts(mechanism, told["release"])
-    return Reporter(released, bytes.fromhex(told["key"]), Policy(**policy), told["row"])
+    secret, kept = bytes.fromhex(told["key"]), told["kept"]
+    kept = None if kept is None else Sticky(**{**kept, "key": secret})
+    return Reporter(released, secret, Policy(**policy), told["row"], kept)

@@ -209,6 +209,19 @@ def refuse_shared(train: Samples, held: Samples, *, files: tuple[Path, Path] | N
         )
 
 
+def check_test_file(recipe: Recipe, train: Samples, test: Samples) -> None:
+    """Refuse a recipe's test file that holds training check-ins, as `refuse_shared` does."""
+    if recipe.test is None:
+        return
+    if test.hash == train.hash:
+        raise DataError(
+            f"all {len(test)} check-ins of {test.name} are the training check-ins; expected"
+            " check-ins that the run is made without"
+        )
+    files = Path(recipe.source), Path(recipe.test)
+    refuse_shared(train, test, files=files if all(path.is_file() for path in files) else None)
+
+
 def _at_known_places(train: Samples, held: Samples) -> int:
     """How many held-out check-ins lie where the same user has a training check-in."""
     count = 0

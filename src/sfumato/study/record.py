@@ -133,11 +133,17 @@ class RunRecord:
         if document.get("format") != FORMAT:
             raise FileError(f"{path} is not a run record of this version; expected '{FORMAT}'")
         checksum = document.pop("checksum", None)
+        try:
+            found = _checksum(document)
+        except ValueError:
+            raise FileError(
+                f"{path} holds a number that is not finite, which no run has; make the run again"
+            ) from None
         if checksum is None:
             odd = sorted(document.keys() - _KEYS)
             if odd:
                 raise FileError(f"{path} holds an unknown '{odd[0]}'; make the run again")
-        elif checksum != _checksum(document):
+        elif checksum != found:
             raise FileError(
                 f"{path} was changed after it was written (its checksum differs); make the run"
                 " again"
