@@ -4,7 +4,6 @@ its doors are served on this machine."""
 import http.server
 import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -68,10 +67,8 @@ class Protected:
         self.context = context
         self.id = ""
         if folder is not None:
-            until = time.monotonic() + 30
-            while not context.service_workers:
-                assert time.monotonic() < until, "the extension's worker did not start"
-                time.sleep(0.05)
+            if not context.service_workers:  # Playwright hears of it only while it waits
+                context.wait_for_event("serviceworker", timeout=90_000)
             self.id = context.service_workers[0].url.split("/")[2]
             self.page = self.own("options.html")
 
