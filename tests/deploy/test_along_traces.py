@@ -46,8 +46,9 @@ def test_rows_in_any_order_have_the_same_reports(run, tmp_path):
     assert shuffled == [straight[row] for row in order]
     reports = [line.split(",")[2:] for line in straight]
     assert reports[0] == reports[2] == reports[3]  # again at that place, and two days later
-    assert reports[0] != reports[6]  # the week after
-    assert len({tuple(report) for report in reports}) > 4
+    # The week after: of two users at two places, one lattice cell may be drawn again by chance.
+    assert [reports[row] for row in (0, 1, 9, 10)] != [reports[row] for row in (6, 7, 15, 16)]
+    assert len({tuple(report) for report in reports}) > 3
 
 
 def _after_one_part(release, chance, policy, tasks, progress):
