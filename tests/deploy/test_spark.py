@@ -24,6 +24,8 @@ pytestmark = [
     pytest.mark.timeout(900),  # Java starts slowly where others are at work
     # Spark's Arrow functions ask for pandas and are tested here with the one that is locked.
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
+    # Java is started by a fork; the child does nothing but become Java.
+    pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning"),
 ]
 
 TABLE = table_of(4000)
