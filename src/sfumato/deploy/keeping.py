@@ -47,7 +47,7 @@ def kept_by_service(run: Run) -> Keeping:
 
 def manifest_keeping(run: Run, released: Release) -> dict[str, Any]:
     """What a bundle says of keeping, by the rule of a service (`kept_by_service`): for how many
-    seconds (null for ever) a cell of so many metres has one report, and within which distance of
+    seconds (null for ever) a cell of `cell_m` metres has one report, and within which distance of
     the cell's middle reports must lie so that the run's cap holds in all of the cell (null for no
     cap)."""
     kept = kept_by_service(run)

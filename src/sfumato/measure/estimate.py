@@ -253,7 +253,7 @@ def _learnt_gains(
 ) -> tuple[float, float, float]:
     """Of sparse tables of hits: mean and mean square of log2 c(x|z) / p(x) on the judged hits, c
     learnt with the prior as one more hit a cell; and its mean where the worst secret occurs, which
-    was never seen in the cell, since no cell of so many has all secrets."""
+    was never seen in the cell, since among many secrets no cell has them all."""
     total = np.asarray(learnt.sum(axis=0)).ravel()
     # what was learnt where something is judged: zeros of the sum keep their place
     at = judged.tocoo()
