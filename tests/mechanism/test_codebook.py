@@ -56,8 +56,11 @@ def test_laws_that_do_not_fit_into_one_table_are_looked_up_in_turn(monkeypatch) 
     truths = random.uniform(-300, 300, (50, 2))[random.integers(0, 50, 3_000)]
     chance = random.random((3_000, 1))
     whole = mechanism.report(truths, chance)
-    monkeypatch.setattr("sfumato.mechanism.codebook._MOST_HELD", 40 * 7)
-    assert np.array_equal(mechanism.report(truths, chance), whole)
+    for room in (10**6, 40 * 60, 40 * 7):  # all laws are known; then some are; then few fit
+        monkeypatch.setattr("sfumato.mechanism.codebook._MOST_HELD", room)
+        assert np.array_equal(mechanism.report(truths, chance), whole)
+        other = mechanism.report(truths[::-1] + 1.0, chance[::-1])
+        assert np.array_equal(other[::-1], net(40).report(truths + 1.0, chance))
     monkeypatch.setattr("sfumato.mechanism.codebook.distinct", lambda points: None)
     assert np.array_equal(mechanism.report(truths, chance), whole)
 

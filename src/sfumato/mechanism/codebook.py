@@ -198,17 +198,34 @@ class CodebookNet(Mechanism):
         column, alone = np.empty(len(number), dtype=np.int64), np.empty(len(number), dtype=bool)
         held = max(1, _MOST_HELD // len(self.places))
         for first in range(0, len(truths), held):
-            some = truths[first : first + held]
-            table = np.empty((len(some), len(self.places)))
-            for start in range(0, len(some), _PART):
-                rows = slice(start, start + _PART)
-                np.cumsum(self._weights(some[rows]), axis=1, dtype=float, out=table[rows])
+            table, row = self._sums(truths[first : first + held])
             whole = held >= len(truths)
             mine = slice(None) if whole else (number >= first) & (number < first + held)
-            own = number[mine] - first
+            own = row[number[mine] - first]
             column[mine] = _looked_up(table, own, drawn[mine])
             alone[mine] = table[own, -1] == 0
         return column, alone
+
+    def _sums(self, truths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A table whose rows are running sums of laws, and each truth's row in it.  The laws of
+        earlier calls are kept while there is room: a log comes in blocks that repeat its places.
+        What is kept is replaced whole, so that threads may call this at once."""
+        none: tuple[dict[bytes, int], np.ndarray] = {}, np.empty((0, len(self.places)))
+        known, table = self.__dict__.get("_kept", none)
+        keys = [truth.tobytes() for truth in truths]
+        new = [place for place, key in enumerate(keys) if key not in known]
+        if (len(known) + len(new)) * len(self.places) > _MOST_HELD:
+            (known, table), new = none, list(range(len(keys)))
+        if new:
+            made = np.empty((len(new), len(self.places)))
+            for start in range(0, len(new), _PART):
+                rows = slice(start, start + _PART)
+                weights = self._weights(truths[new[rows]])
+                np.cumsum(weights, axis=1, dtype=float, out=made[rows])
+            known = known | {keys[place]: len(table) + row for row, place in enumerate(new)}
+            table = np.concatenate([table, made])
+            self.__dict__["_kept"] = known, table
+        return table, np.array([known[key] for key in keys])
 
     def _middle(self, truth: np.ndarray) -> np.ndarray:
         """What is reported where no place has a chance."""
