@@ -23,7 +23,7 @@ from sfumato.mechanism.chance import Sticky
 from tests.deploy.tables import checkins, write_parquet
 
 KEY = bytes(range(32))
-_PARTS, _ROWS = 10, 12_000
+_PARTS, _ROWS = 10, 4_000
 
 
 @contextmanager
