@@ -66,7 +66,7 @@ def test_a_bound_is_not_worked_out_from_a_table_of_hits(sfumato, tmp_path):
         ended.document["santhi_vardy_bound"] is None
         and ended.document["kind_of_these"] == "estimate"
     )
-    assert "min-entropy leakage ≈" in sfumato("measure", tmp_path / "pairs.csv").out
+    assert "min-entropy leakage ≈" in sfumato("measure", tmp_path / "pairs.csv", "--details").out
 
 
 def test_the_smallest_loss_is_not_claimed_where_time_ran_out(sfumato, apart, tmp_path):

@@ -83,7 +83,7 @@ class Release:
         }
         np.savez(target, allow_pickle=False, **stored, **self.mechanism.arrays())
         return target.getvalue(), {
-            "plane": None if self.plane is None else [self.plane.latitude, self.plane.longitude],
+            "plane": None if self.plane is None else list(self.plane.numbers),
             "region": [*self.region.centre, self.region.side_m],
             "grid": self.grid.as_dict(),
             "figures": self.figures,

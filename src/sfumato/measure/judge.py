@@ -34,7 +34,7 @@ from sfumato.measure.worst import (
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.custom import Rule, as_mechanism
 from sfumato.mechanism.law import Law, merge_on_grid
-from sfumato.mechanism.loss import Loss, euclidean
+from sfumato.mechanism.loss import Loss, euclidean, on_earth
 
 _MOST_PAIRS = (
     2e9  # pairs of truths times reports beyond which geo-indistinguishability is not computed
@@ -189,6 +189,7 @@ def judge(
         )
     mechanism, loss = as_mechanism(mechanism), loss or euclidean
     plane = mechanism.plane or (samples if fitted_on is None else fitted_on).plane
+    loss = on_earth(loss, plane)
     samples = samples.on_plane(plane)
     fitted_on = None if fitted_on is None else fitted_on.on_plane(plane)
     check_secrets(samples)

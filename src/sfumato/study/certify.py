@@ -14,7 +14,7 @@ from sfumato.data.samples import MANY_USERS, Samples
 from sfumato.errors import DataError, ProblemError, arg
 from sfumato.measure.certificate import Bounds, Certificate, load_certificate, refuse_above
 from sfumato.measure.estimate import count_hits, estimate_mean
-from sfumato.measure.judge import draw_reports
+from sfumato.measure.judge import draw_reports, hits_for
 from sfumato.measure.objective import blind_leakage
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import Law
@@ -396,7 +396,7 @@ def gaps_of(
     items: Sequence[Solution | Run | OwnMechanism],
     train: Samples | CategoricalData | None,
     *,
-    hits: int = 500,
+    hits: int | None = None,
     seed: int = 0,
 ) -> list[Gap | None]:
     """A gap for each solution or run whose problem one of them carries a certificate for, and for
@@ -427,7 +427,7 @@ def _gap(item: Solution | Run, problem: Problem, bounds: Bounds) -> Gap | None:
 
 
 def _own_gap(
-    item: OwnMechanism, problem: Problem, bounds: Bounds, *, hits: int, seed: int
+    item: OwnMechanism, problem: Problem, bounds: Bounds, *, hits: int | None, seed: int
 ) -> Gap | None:
     """The gap of a mechanism of somebody's own on the training data; None where it breaks the
     budgets, or is held against others."""
@@ -440,6 +440,7 @@ def _own_gap(
     single = (problem.user_limits, problem.max_distance) == (None, None) and problem.reports == 1
     if not single or problem.max_loss is None or isinstance(problem.samples, CategoricalData):
         return None  # an average can be estimated, a cap cannot
+    hits = hits_for(problem.samples) if hits is None else hits
     reports, secret, cost = draw_reports(
         item.mechanism.on_plane(problem.samples.plane),
         problem.samples,

@@ -39,6 +39,7 @@ from sfumato.mechanism.custom import Recorded, is_pairs
 from sfumato.mechanism.loss import euclidean, traits_of
 from sfumato.show import InNotebooks
 from sfumato.solver.problem import CELL_M
+from sfumato.study.certify import Gap, gaps_of
 from sfumato.study.folder import Run, load_run
 from sfumato.study.leave_one_out import LeftOutUser, leave_one_out
 from sfumato.study.question import loss_of, problem_of, seed_of, solver_of
@@ -47,7 +48,6 @@ from sfumato.study.traces import TracesFound, check_traces, measure_traces
 ATTACKS = ("cells", "neighbours", "neural")
 TRAINING, TEST = "training data", "test data"
 _VALIDATION = 0.2
-_HITS = 500
 _ATTACK_HITS = 10
 
 Reports = dict[str, tuple[np.ndarray, np.ndarray]]  # by part: places, and who sent them
@@ -129,12 +129,14 @@ class Measured(InNotebooks):
     """Judgements of one mechanism (or file) by data set, the first one leading, and the extras.
 
     `priors` is None for a file, whose law is not known; `to_come` is what to expect of check-ins
-    to come, of a run that was cross-fitted or has held-out check-ins.  Prints as tables.
+    to come, of a run that was cross-fitted or has held-out check-ins; `gap`, what its certificate
+    proves.  Prints as tables.
     """
 
     name: str
     judged: Mapping[str, Judgement]
     to_come: Outlook | None = None
+    gap: Gap | None = None
     max_loss: float | None = None
     loss_unit: str = "m"
     status: str = ""
@@ -168,6 +170,7 @@ class Measured(InNotebooks):
             "on": label,
             "max_loss": self.max_loss,
             "to_come": None if self.to_come is None else self.to_come.as_dict(),
+            "proved_on_training_data": None if self.gap is None else self.gap.as_dict(),
             **self.first.as_dict(),
             "status": self.status,
             "test": None if test is None else test.as_dict(),
@@ -219,7 +222,6 @@ def measure(
     """
     if not target.exists():
         raise FileError(f"there is no {target}; expected a run folder, or a file of reports")
-    draws = _HITS if hits is None else hits
     columns: dict[str, Any] = {"secret": secret, "lat": lat, "lon": lon}
     if target.is_dir():
         if data is None and extras.traces is None and any(columns.values()):
@@ -240,9 +242,7 @@ def measure(
             )
             check_traces(run, traces)
         first, test = data_of(run, source=data, **({} if data is None else columns))
-        found = _of_run(
-            run, first, test, data is None, cell_m, cells, draws, seed, extras, progress
-        )
+        found = _of_run(run, first, test, data is None, cell_m, cells, hits, seed, extras, progress)
         if traces is None:
             return found
         tell = progress or (lambda text: None)
@@ -255,7 +255,7 @@ def measure(
     side = CELL_M if cell_m is None and cells is None else cell_m
     if data is not None:
         samples = Recipe(data, **columns).load().all
-        return _of_pairs(target, samples, side, cells, draws, seed, extras)
+        return _of_pairs(target, samples, side, cells, hits, seed, extras)
     if hits is not None:
         raise ProblemError(
             f"{target.name} holds reports that were drawn already; leave {arg('hits')} out, or"
@@ -306,7 +306,7 @@ def _of_run(
     own_data: bool,
     cell_m: float | None,
     cells: int | None,
-    hits: int,
+    hits: int | None,
     seed: int,
     extras: Extras,
     progress: Callable[[str], None] | None,
@@ -389,6 +389,7 @@ def _of_run(
         name=run.name,
         judged=judged,
         to_come=to_come,
+        gap=gaps_of([run], first)[0] if own_data and run.certificate is not None else None,
         max_loss=run.max_loss,
         loss_unit=traits_of(loss).unit,
         status=run.record.status,
@@ -437,7 +438,7 @@ def _of_pairs(
     samples: Samples,
     side: float | None,
     cells: int | None,
-    hits: int,
+    hits: int | None,
     seed: int,
     extras: Extras,
 ) -> Measured:
