@@ -34,7 +34,7 @@ from sfumato.study.atlas import AtlasPlan, solve_atlas
 from tests.deploy.tables import checkins, write_parquet
 
 KEY = bytes(range(32))
-_PARTS, _ROWS = 10, 12_000
+_PARTS, _ROWS = 10, 4_000
 
 
 @contextmanager

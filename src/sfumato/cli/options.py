@@ -304,6 +304,9 @@ new_places_option = click.option(
     help="Places that an exact run was not made for: an average over near ones, if the run has one;"
     " as the nearest one; none.",
 )
+details = click.option(
+    "--details", is_flag=True, help="Print every table, not the main figures alone."
+)
 as_json = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document and nothing else."
 )
