@@ -18,6 +18,7 @@ from sfumato.deploy.web_files import copy_extension, web_files
 from sfumato.errors import FileError, SfumatoError, arg
 from sfumato.files import folder_beside, plain
 from sfumato.measure.repeated import repeated_reports
+from sfumato.mechanism.atlas import Atlas
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.channel import Channel
 from sfumato.randomness import uniforms
@@ -74,6 +75,12 @@ def export(
             f"{arg('page')} and {arg('extension')} write different folders; give one of them"
         )
     loaded = load_run(run)
+    if isinstance(loaded.mechanism, Atlas):
+        raise FileError(
+            f"{loaded.folder} is an atlas of {len(loaded.mechanism.tiling)} tiles, and a bundle"
+            " carries one mechanism; nothing was written: make one for the device's area with"
+            f" sfumato solve and {arg('square')}"
+        )
     released = release(loaded, new_places=new_places)
     folder = Path(target)
     if released.mechanism.lists_truths and not reveal_truths:

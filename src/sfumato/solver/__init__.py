@@ -12,11 +12,12 @@ from sfumato.solver.game import Game
 from sfumato.solver.outcome import Solver
 from sfumato.solver.problem import Problem
 
-# Every solver, by its name on the command line and on the page: to add one, add a line.
 SOLVERS: dict[str, type[Any]] = {
     solver.name: solver for solver in (Codebook, Exact, Game, Coin, Laplace, Snap, Android, WebKit)
 }
+"""Every solver, by its name on the command line and on the page: to add one, add a line."""
 DEFAULT = "codebook"
+"""The solver that runs where none is named."""
 
 
 def as_solver(given: Solver | type[Solver] | str) -> Solver:
