@@ -54,6 +54,12 @@ def _flag(name: str, field: Field[Any]) -> str:
     return named or f"--{'no-' if field.default is True else ''}{name.replace('_', '-')}"
 
 
+def _parameter(name: str, field: Field[Any]) -> str:
+    """The option's name in a command: that of its flag, where it has one of its own."""
+    named: str | None = field.metadata["flag"]
+    return name if named is None else named.lstrip("-").replace("-", "_")
+
+
 def _type(kind: Any) -> Any:
     """What click reads a setting of this type as."""
     if get_origin(kind) is Literal:
@@ -76,12 +82,16 @@ def _option(name: str, solvers: dict[str, Field[Any]]) -> Any:
     if isinstance(field.default, bool):
         off = f"Do not {text[0].lower()}{text[1:]}" if field.default else text
         return click.option(
-            _flag(name, field), name, flag_value=not field.default, default=None, help=off
+            _flag(name, field),
+            _parameter(name, field),
+            flag_value=not field.default,
+            default=None,
+            help=off,
         )
     kind = _type(field.type)
     return click.option(
         _flag(name, field),
-        name,
+        _parameter(name, field),
         type=kind,
         metavar=None if isinstance(kind, click.Choice) else field.metadata["option"],
         help=text if field.default is None else f"{text} [default: {_shown(field.default)}]",
@@ -102,7 +112,7 @@ def solver_from(options: dict[str, Any], solver: str) -> Any:
     given: dict[str, Any] = {}
     of_parts: dict[str, Any] = {}
     for name, solvers in _offered(SOLVERS).items():
-        value = options.pop(name, None)
+        value = options.pop(_parameter(name, next(iter(solvers.values()))), None)
         if value is None:
             continue
         if solver not in solvers:
