@@ -101,15 +101,26 @@ def test_a_stopped_job_is_resumed_and_gives_the_same_mechanism(
         solve_atlas(CITY, folder, max_loss=250.0, plan=PLAN)
 
 
-def test_sanitize_takes_an_atlas_and_export_says_why_not(city: AtlasRun, tmp_path: Path) -> None:
+def test_sanitize_takes_an_atlas_and_export_asks_for_a_tile(city: AtlasRun, tmp_path: Path) -> None:
     latitude, longitude = PLANE.to_degrees(CITY.truth)
     lines = [f"{a:.7f},{b:.7f}" for a, b in zip(latitude, longitude, strict=True)]
     (tmp_path / "in.csv").write_text("lat,lon\n" + "\n".join(lines) + "\n")
     record = sanitize(city.run.folder, tmp_path / "in.csv", tmp_path / "out.csv")
     assert record["rows_out"] == len(CITY)
-    with pytest.raises(FileError, match=r"is an atlas of \d+ tiles, and a bundle carries one"):
+    with pytest.raises(FileError, match="is an atlas, and a bundle carries one tile"):
         export(city.run.folder, tmp_path / "bundle")
+    with pytest.raises(FileError, match="has no tile 999 with check-ins"):
+        export(city.run.folder, tmp_path / "bundle", tile=999)
     assert not (tmp_path / "bundle").exists()
+
+
+def test_a_tile_is_exported_with_its_own_figures(city: AtlasRun, tmp_path: Path) -> None:
+    line = city.tiles[0]
+    manifest = export(city.run.folder, tmp_path / "bundle", tile=line["tile"])
+    side = city.mechanism.tiling.sides_m[line["tile"]] + 2 * city.mechanism.tiling.overlap_m
+    assert manifest["region"]["side_m"] == side
+    assert manifest["measured"]["training"]["bayes_error"] == line["measured"]["bayes_error"]
+    assert manifest["mechanism_hash"] != city.run.record.mechanism_hash
 
 
 def test_the_report_is_a_map_without_a_location(city: AtlasRun) -> None:

@@ -1,5 +1,6 @@
 """sfumato atlas"""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,7 @@ _EXAMPLE = (
     show_default=True,
     help="How the other tiles are solved.",
 )
-@solver_options
+@partial(solver_options, of=TILE_SOLVERS)
 @click.option(
     "--cell-m",
     type=float,

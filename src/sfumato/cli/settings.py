@@ -1,7 +1,7 @@
 """Settings of solvers as options: made from the fields of their dataclasses, where each is
 documented."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import Field, fields, is_dataclass
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
@@ -39,11 +39,11 @@ def _settings(settings: Any) -> Iterator[tuple[str, Field[Any]]]:
                 yield f"{field.name}_{name}", inner
 
 
-def _offered() -> dict[str, dict[str, Field[Any]]]:
+def _offered(solvers: Collection[str]) -> dict[str, dict[str, Field[Any]]]:
     """The settings that are options, by name and by solver."""
     found: dict[str, dict[str, Field[Any]]] = {}
     for solver, settings in SOLVERS.items():
-        for name, field in _settings(settings):
+        for name, field in _settings(settings) if solver in solvers else ():
             found.setdefault(name, {})[solver] = field
     return found
 
@@ -98,9 +98,11 @@ def _option(name: str, solvers: dict[str, Field[Any]]) -> Any:
     )
 
 
-def solver_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def solver_options(
+    command: Callable[..., Any], *, of: Collection[str] = tuple(SOLVERS)
+) -> Callable[..., Any]:
     """Add every setting that a solver offers."""
-    for name, solvers in reversed(_offered().items()):
+    for name, solvers in reversed(_offered(of).items()):
         command = _option(name, solvers)(command)
     return command
 
@@ -109,8 +111,8 @@ def solver_from(options: dict[str, Any], solver: str) -> Any:
     """Take the settings out of the options and make the solver; refuse those of another one."""
     given: dict[str, Any] = {}
     of_parts: dict[str, Any] = {}
-    for name, solvers in _offered().items():
-        value = options.pop(_parameter(name, next(iter(solvers.values()))))
+    for name, solvers in _offered(SOLVERS).items():
+        value = options.pop(_parameter(name, next(iter(solvers.values()))), None)
         if value is None:
             continue
         if solver not in solvers:

@@ -65,7 +65,7 @@ def protect(
         points[found.outside] = clamped(release, first[found.outside], second[found.outside])
     reports, numbers, new = draw(release.mechanism, points, source, who, release.region)
     across, up = release.written(reports)
-    distance = _distance(release, points, reports)
+    distance = release.distance(points, reports)
     apart = [mask for mask in (found.missing, found.impossible) if mask is not None]
     if found.outside is not None and outside in ("refuse", "drop"):
         apart.append(found.outside)
@@ -92,14 +92,6 @@ def protect(
         release.budget.costs(distance),
         draws_of(numbers),
     )
-
-
-def _distance(release: Release, points: np.ndarray, reports: np.ndarray) -> np.ndarray:
-    if release.plane is not None and release.plane.wide:
-        return release.plane.distance(points, reports)
-    off = reports - points
-    off *= off
-    return np.asarray(np.sqrt(off[:, 0] + off[:, 1]))
 
 
 def _laplace(

@@ -72,6 +72,14 @@ class Release:
         latitude, longitude = self.plane.to_degrees(reports)
         return np.round(latitude, self.decimals), np.round(longitude, self.decimals)
 
+    def distance(self, truth: np.ndarray, reports: np.ndarray) -> np.ndarray:
+        """Metres between truths and reports."""
+        if self.plane is not None and self.plane.wide:
+            return self.plane.distance(truth, reports)
+        off = reports - truth
+        off *= off
+        return np.asarray(np.sqrt(off[:, 0] + off[:, 1]))
+
     # For sending to another process ---------------------------------------------------------------
 
     def as_parts(self) -> tuple[bytes, dict[str, Any]]:

@@ -135,6 +135,39 @@ def load_atlas(folder: str | Path) -> AtlasRun:
     return AtlasRun(run, run.history)
 
 
+def tile_of(run: Run, tile: int) -> Run:
+    """The run of one tile alone, for its square and the overlap about it: what a device carries.
+
+    Its figures are the tile's own; its data cannot be read again.
+    """
+    made = AtlasRun(run, run.history)
+    atlas, tiling = made.mechanism, made.mechanism.tiling
+    line = next((line for line in made.tiles if line["tile"] == tile), None)
+    if line is None:
+        numbers = [line["tile"] for line in made.tiles]
+        raise FileError(
+            f"{run.folder} has no tile {tile} with check-ins; expected a number of the map's table,"
+            f" {numbers[0]} to {numbers[-1]}"
+        )
+    own = atlas.plane_of(tile)
+    x, y = (0.0, 0.0) if own != atlas.plane else tiling.middles[tile]
+    region = Region((float(x), float(y)), float(tiling.sides_m[tile]) + 2 * tiling.overlap_m)
+    grid = Grid(cell_m=atlas.grid.cell_m) if own != atlas.plane else atlas.grid
+    digest = hashlib.sha256(f"{run.record.mechanism_hash} {tile}".encode()).hexdigest()
+    measured = {**line["measured"], "exposed": line["measured"]["exposed"]["value"]}
+    record = replace(
+        run.record,
+        region=region,
+        grid=grid,
+        data=replace(run.record.data, plane=own, recipe=None),
+        mechanism_hash=digest,
+        train={**run.record.train, **measured, "worst_report": line["worst_report"]},
+        to_come=None if line["to_come"] is None else Outlook.from_dict(line["to_come"]),
+        test=None,
+    )
+    return Run(run.folder, record, Snapped(atlas.mechanisms[atlas.which[tile]], grid).on_plane(own))
+
+
 def one_by_one(work: Path, tiles: list[int]) -> Iterable[int]:
     """On this machine, tile after tile."""
     for tile in tiles:
