@@ -238,12 +238,16 @@ def test_the_headline_names_the_best_within_the_budget_and_what_it_exposes_first
         _row("far", loss=101, error=0.45, exposed=0.01),
     )
     lead = checker.text.partition("do not publish it.")[2].strip()
-    assert lead.startswith(
-        "How well reports hide their senders: some users Within 100 m on average, coin hides the"
-        " senders best on this data of those that keep it: the best guess of who sent a report is wrong with"
-        " probability 0.400 (on its own reports), at a loss of 99.0 m. It exposes 20.0% of its"
-        " reports: after each of these, one user is more than 90% likely."
-    )
+    assert lead.startswith("How well reports hide their senders: some users Asked Hide which of")
+    words = ("Asked", "Came out", "Best possible", "Left exposed")
+    assert sorted(words, key=lead.index) == list(words)
+    assert "with a loss of at most 100 m on average." in lead
+    assert (
+        "coin hides the senders best on this data of those that keep the budget: the best guess of"
+        " who sent a report is wrong with probability 0.400 (on its own reports), at a loss of 99.0 m."
+    ) in lead
+    assert "Nothing proved yet; sfumato certify RUN proves it." in lead
+    assert "20.0% of the reports of coin: after each of these, one user is more than 90%" in lead
     assert "wary exposes least: 2.0%, at an error of 0.300" in lead
     assert "Over the budget on this data by 1.0 m: far, with an error of 0.450 and 1.0%" in lead
     assert checker.text.count("best within its budget") == 1
@@ -281,7 +285,7 @@ def test_each_budget_has_its_own_best() -> None:
         _row("far", loss=99, error=0.4, exposed=0.0, max_loss=100),
     ]
     assert [group.best for group in best_within_budgets(rows)] == rows
-    assert "No report of it makes one user more than 90% likely." in _page_of(*rows).text
+    assert "No report of near makes one user more than 90% likely." in _page_of(*rows).text
 
 
 def test_a_loss_that_is_not_known_is_said_and_wins_nothing(tmp_path: Path) -> None:
@@ -313,7 +317,7 @@ def test_who_breaks_the_budget_does_not_win(tmp_path: Path) -> None:
     ]
     _, checker = _written(compare(entries, on=_samples(3)), tmp_path / "page.html")
     assert (
-        "Within 5 m on average, with near the best guess of who sent a report is wrong with"
+        "With near the best guess of who sent a report is wrong with"
         " probability 0.000" in checker.text
     )
     assert re.search(r"Over the budget on this data by [0-9.]+ m: far", checker.text)
@@ -322,8 +326,8 @@ def test_who_breaks_the_budget_does_not_win(tmp_path: Path) -> None:
 def test_all_over_the_budget_is_said() -> None:
     rows = [_row(name, loss=120, error=0.4, exposed=0.01) for name in ("far", "away")]
     one, two = _page_of(rows[0]), _page_of(*rows)
-    assert "Within 100 m: none; it loses more on this data." in one.text
-    assert "Within 100 m: none; all lose more on this data." in two.text
+    assert "None keeps the budget: it loses more on this data." in one.text
+    assert "None keeps the budget: all lose more on this data." in two.text
     assert "by 20.0 m: far, with an error of 0.400 and 1.0% exposed" in one.text
     assert "20.0 m over 100 m" in one.text and "best within its budget" not in one.text + two.text
 

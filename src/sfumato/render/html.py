@@ -25,6 +25,7 @@ from sfumato.measure.tables import TABLE_MEASURES
 from sfumato.mechanism.base import Mechanism
 from sfumato.randomness import generator
 from sfumato.render import figures
+from sfumato.render.brief import best_text
 from sfumato.render.endings import warnings_in
 from sfumato.render.glossary import TERMS
 from sfumato.render.names import printable
@@ -81,6 +82,7 @@ def report_html(comparison: Comparison) -> str:
         held_out=all(row.held_out for row in rows),
         warned=[(row, one) for row in rows for one in warnings_in(row.contender.status)],
         too_few=too_few,
+        proved=best_text,
         groups=groups,
         best=[group.best for group in groups if len(group.rows) > 1],
         blind=blind,
