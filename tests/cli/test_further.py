@@ -19,7 +19,7 @@ def runs(tmp_path_factory):
     return folder
 
 
-def test_many_reports_of_a_coin(sfumato, runs):
+def test_many_reports_of_a_coin_hide_as_its_law_says(sfumato, runs):
     ended = sfumato(
         "measure", runs / "coin", "--reports-per-user", "5,1,2", "--sticky-cell-m", 200, "--json"
     )

@@ -93,29 +93,30 @@ class Plane:
                 "the points lie on both sides of the antimeridian (longitude 180); sfumato does not"
                 " cross it: select one side, or bring plane metres as columns x and y"
             )
-        sin_lat, cos_lat, sin_lon, cos_lon = self._centre
-        offset = _earth_centred(latitude, longitude) - _earth_centred(
-            np.array([self.latitude]), np.array([self.longitude])
-        )
-        east = -sin_lon * offset[:, 0] + cos_lon * offset[:, 1]
-        north = (
-            -sin_lat * (cos_lon * offset[:, 0] + sin_lon * offset[:, 1]) + cos_lat * offset[:, 2]
-        )
-        points = np.stack([east, north], axis=1)
-        if points.size and not np.abs(points).max() <= self.reach_m:
+        points, near = self.flattened(latitude, longitude)
+        if not near.all():
             raise DataError(
                 f"the points reach {np.abs(points).max() / 1000:.0f} km from their centre; a flat"
                 f" plane is honest to {self.reach_m / 1000:.0f} km: select a smaller area with"
                 f" {arg('square')}"
             )
-        if self.wide and points.size:
-            up = cos_lat * (cos_lon * offset[:, 0] + sin_lon * offset[:, 1])
-            if not (up + sin_lat * offset[:, 2]).min() >= -self.reach_m:
-                raise DataError(
-                    "some points lie on the other side of the Earth from the others; select a"
-                    f" smaller area with {arg('square')}"
-                )
         return points
+
+    def flattened(
+        self, latitude: np.ndarray, longitude: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Metres east and north, and which of the points the plane reaches."""
+        sin_lat, cos_lat, sin_lon, cos_lon = self._centre
+        offset = _earth_centred(latitude, longitude) - _earth_centred(
+            np.array([self.latitude]), np.array([self.longitude])
+        )
+        east = -sin_lon * offset[:, 0] + cos_lon * offset[:, 1]
+        outward = cos_lon * offset[:, 0] + sin_lon * offset[:, 1]
+        points = np.stack([east, -sin_lat * outward + cos_lat * offset[:, 2]], axis=1)
+        near = np.abs(points).max(axis=1, initial=0.0) <= self.reach_m
+        if self.wide:  # not the other side of the Earth
+            near &= cos_lat * outward + sin_lat * offset[:, 2] >= -self.reach_m
+        return points, near
 
     def to_degrees(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Latitude and longitude of points on the plane: the point of the ellipsoid straight

@@ -65,6 +65,9 @@ def to_plane(
     ):
         return plane.to_metres(first, second), None
     east = (east + 180) % 360 - 180
+    if plane.wide:
+        points, near = plane.flattened(first, second)
+        return np.clip(points, -plane.reach_m, plane.reach_m), None if near.all() else ~near
     wide = min(_BOX_DEGREES / np.cos(np.radians(plane.latitude)), _WIDEST_DEGREES)
     far = (np.abs(north) > _BOX_DEGREES) | (np.abs(east) > wide)
     north, east = np.clip(north, -_BOX_DEGREES, _BOX_DEGREES), np.clip(east, -wide, wide)

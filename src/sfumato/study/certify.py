@@ -228,16 +228,15 @@ def certify_run(
     >>> round(found.gap.leakage, 3), round(found.gap.value, 3)
     (0.525, 0.0)
     """
-    if not (gap > 0 and isfinite(gap)):
-        raise ProblemError(f"the {arg('gap')} must be above 0 and finite; got {gap}")
+    check_gap(gap)
     if isinstance(folder, Solution):
-        _check_has_budget(folder.problem)
+        check_has_budget(folder.problem)
         made_now = folder.certificate is None
         certificate = folder.certificate or new_certificate(folder.problem, gap)
         return _certified(folder, folder.problem, certificate, made_now)
     run = folder if isinstance(folder, Run) else load_run(folder)
     problem = problem_of(run, recipe_of_run(run, source).data()[0], option="train")
-    _check_has_budget(problem)
+    check_has_budget(problem)
     path = (run.folder if other is None else Path(other)) / CERTIFICATE
     unfinished = finish and run.record.proof in _UNFINISHED
     if other is not None or (path.exists() and not unfinished):
@@ -261,7 +260,14 @@ def _better(problem: Problem, known: Certificate | None, made: Certificate) -> C
     return known
 
 
-def _check_has_budget(problem: Problem) -> None:
+def check_gap(gap: float) -> None:
+    """Refuse what is no gap to prove to."""
+    if not (gap > 0 and isfinite(gap)):
+        raise ProblemError(f"the {arg('gap')} must be above 0 and finite; got {gap}")
+
+
+def check_has_budget(problem: Problem) -> None:
+    """Refuse a question for the smallest loss."""
     if problem.min_bayes_error is not None:
         raise ProblemError(
             "this run asked for the smallest loss, and its status says what is proved; certify a"

@@ -15,7 +15,7 @@ from sfumato.adversary.cells import Cells
 from sfumato.adversary.neighbours import Neighbours, bayes_error_bound
 from sfumato.adversary.neural import Neural
 from sfumato.data.categories import CategoricalData
-from sfumato.data.grid import STICKY_CELL_M, Grid, Region
+from sfumato.data.grid import STICKY_CELL_M, Grid, Region, check_sticky_cell
 from sfumato.data.plane import Plane, check_degrees
 from sfumato.data.read import USUAL, numbers, read_checkins, read_table
 from sfumato.data.recipe import Recipe
@@ -24,7 +24,7 @@ from sfumato.data.traces import read_traces
 from sfumato.errors import DataError, FileError, ProblemError, arg
 from sfumato.measure.exact import g_vulnerability
 from sfumato.measure.gains import named
-from sfumato.measure.judge import Judgement, draw_reports, judge, judge_reports
+from sfumato.measure.judge import Judgement, check_secrets, draw_reports, judge, judge_reports
 from sfumato.measure.membership import (
     Membership,
     certificate_membership,
@@ -47,7 +47,7 @@ from sfumato.study.traces import TracesFound, check_traces, measure_traces
 
 ATTACKS = ("cells", "neighbours", "neural")
 TRAINING, TEST = "training data", "test data"
-_VALIDATION = 0.2
+VALIDATION = 0.2
 _ATTACK_HITS = 10
 
 Reports = dict[str, tuple[np.ndarray, np.ndarray]]  # by part: places, and who sent them
@@ -91,11 +91,8 @@ class Extras:
                 f"{arg('sticky_cell_m')} says what a place is for repeated reports; it goes with"
                 f" {arg('reports_per_user')}"
             )
-        if self.sticky_cell_m is not None and not 0 < self.sticky_cell_m < float("inf"):
-            raise ProblemError(
-                "the cell within which a report is kept must be above 0 metres; got"
-                f" {self.sticky_cell_m}"
-            )
+        if self.sticky_cell_m is not None:
+            check_sticky_cell(self.sticky_cell_m)
         if self.keep is not None and not self.leave_one_out:
             raise ProblemError(
                 f"{arg('keep')} is the folder of runs of users left out; it goes with"
@@ -411,19 +408,15 @@ def _of_reports(
     path: Path, reports: Samples, side: float | None, cells: int | None, seed: int, extras: Extras
 ) -> Measured:
     """Reports that somebody drew."""
-    if (reports.counts > 0).sum() < 2:
-        raise ProblemError(
-            f"{reports.name} holds one user; expected at least two: there is nobody to be confused"
-            " with"
-        )
+    check_secrets(reports)
     grid = Grid.over(Region.around(reports.truth), cell_m=side, cells=cells)
     judged = judge_reports(
         reports.secret, reports.truth, grid, names=reports.secrets, cost=_costs(path, reports)
     )
     attacks: tuple[Attack, ...] = ()
     if extras.attacks:
-        rest, test = reports.carve(_VALIDATION, seed=seed)
-        kept, validation = rest.carve(_VALIDATION, seed=seed + 1)
+        rest, test = reports.carve(VALIDATION, seed=seed)
+        kept, validation = rest.carve(VALIDATION, seed=seed + 1)
         parts = {"train": kept, "validation": validation, "test": test}
         drawn = {part: (samples.truth, samples.secret) for part, samples in parts.items()}
         attacks = _attacks(extras.attacks, drawn, len(reports.secrets), grid, seed=seed)
@@ -564,7 +557,7 @@ def _gain(judged: Judgement, gain: str | None) -> tuple[str, float] | None:
 def _drawn(mechanism: Mechanism, first: Samples, test: Samples | None, *, seed: int) -> Reports:
     """Reports and their senders: to train adversaries on, to try them on, and of the test data
     where there is any."""
-    kept, validation = first.carve(_VALIDATION, seed=seed)
+    kept, validation = first.carve(VALIDATION, seed=seed)
     parts = {"train": kept, "validation": validation} | ({} if test is None else {"test": test})
     return {
         part: draw_reports(mechanism, samples, hits=_ATTACK_HITS, seed=seed + number)[:2]
