@@ -15,8 +15,8 @@ import sfumato as sf
 from sfumato.study.folder import load_run
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#e0a800")
-HALF_M = 650
-RUNS = {"laplace": "planar Laplace", "codebook": "learned (codebook)"}
+HALF_M = 600
+RUNS = {"laplace": "planar Laplace", "codebook": "learned"}
 
 data = sf.four_corners(seed=0)
 panels = {"true places of four users": data.test.truth}

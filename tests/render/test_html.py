@@ -270,6 +270,22 @@ def test_the_least_exposed_is_named_only_where_it_exposes_far_less() -> None:
     assert best_within_budgets(rows)[0].less_exposed is rows[2]
 
 
+def test_of_errors_that_cannot_be_told_apart_to_come_the_least_exposed_leads() -> None:
+    def fitted(row: Compared, low: float, high: float) -> Compared:
+        error = Estimate((low + high) / 2, low, high, "estimate")
+        loss = Estimate(9.0, 8.0, 10.0, "estimate")
+        return replace(row, to_come=Outlook(loss, error, error, error, leakage=0.5, checkins=40))
+
+    coin = fitted(_row("coin", loss=9, error=0.4, exposed=0.2), 0.35, 0.45)
+    wary = fitted(_row("wary", loss=9, error=0.38, exposed=0.05), 0.33, 0.43)
+    noise = fitted(_row("noise", loss=9, error=0.1, exposed=0.01), 0.05, 0.15)
+    (group,) = best_within_budgets([coin, wary, noise])
+    assert group.best is wary and group.close == (coin,)
+    page = _page_of(coin, wary, noise).text
+    assert "wary hides the senders best, as far as can be told:" in page
+    assert "cannot be told apart from that of coin; it exposes least of them." in page
+
+
 def test_errors_within_each_others_intervals_are_said_not_to_be_told_apart() -> None:
     noise = sf.mechanism.Function(lambda truth, random: truth + random.normal(0, 300, truth.shape))
     entries = [Contender("one", noise, 900.0), Contender("two", noise, 900.0)]
