@@ -53,7 +53,7 @@ def test_help_answers_within_half_a_second_and_without_jax():
     assert time.perf_counter() - start < 5  # 0.2 s alone; generous on a busy machine
 
 
-def test_version(sfumato):
+def test_the_version_is_the_packages(sfumato):
     assert sfumato("--version").out.strip() == f"sfumato {sf.__version__}"
 
 

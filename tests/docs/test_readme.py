@@ -107,6 +107,7 @@ def test_the_readmes_lines_run(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
+@pytest.mark.usefixtures("optimised")
 def test_the_readmes_table_is_what_the_demo_prints(tmp_path: Path) -> None:
     ended = CliRunner().invoke(
         cli.cli, ["demo", "--out", str(tmp_path / "demo")], catch_exceptions=False

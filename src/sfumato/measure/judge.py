@@ -192,7 +192,7 @@ def judge(
     loss = on_earth(loss, plane)
     samples = samples.on_plane(plane)
     fitted_on = None if fitted_on is None else fitted_on.on_plane(plane)
-    _check_secrets(samples)
+    check_secrets(samples)
     law = mechanism.law(samples.joint(), grid=grid, loss=loss)
     if law is not None:
         other = (
@@ -274,7 +274,8 @@ def geo_epsilon_at(mechanism: Mechanism, samples: Samples | CategoricalData) -> 
     return geo_indistinguishability(np.asarray(merged.matrix.todense()), places)
 
 
-def _check_secrets(samples: Samples | CategoricalData) -> None:
+def check_secrets(samples: Samples | CategoricalData) -> None:
+    """Refuse data of one user."""
     if (samples.joint().prior > 0).sum() < 2:
         raise ProblemError(
             f"{samples.name} holds one user; expected at least two: there is nobody to be confused"
