@@ -2,6 +2,7 @@
 its doors are served on this machine."""
 
 import http.server
+import json
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from tests.browser import _driver, chromium
 
 TRUTH = {"latitude": 48.857, "longitude": 2.347}
 _OPTIONS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--headless=new")
-_SLOW_S = 20.0
+_SLOW_S = 120.0
 _TRICKLE_S = 1.0
 
 
@@ -66,11 +67,12 @@ class Protected:
     def __init__(self, context: Any, folder: Path | None) -> None:
         self.context = context
         self.id = ""
+        self.control = context.browser.new_browser_cdp_session()
+        self._hidden = ""
         if folder is not None:
             if not context.service_workers:  # Playwright hears of it only while it waits
                 context.wait_for_event("serviceworker", timeout=90_000)
             self.id = context.service_workers[0].url.split("/")[2]
-            self.page = self.own("options.html")
 
     def own(self, name: str) -> Any:
         """One of the extension's own pages."""
@@ -89,31 +91,77 @@ class Protected:
         page.goto(address, wait_until=until)
         return page
 
+    def ready(self) -> None:
+        """With the true place in the document that nobody sees, and with leave for this machine's
+        pages."""
+        self.page = self.own("options.html")
+        self.page.evaluate("() => chrome.runtime.sendMessage({ kind: 'settings' })")
+        for host in ("127.0.0.1", "localhost"):
+            said = {"kind": "leave", "url": f"http://{host}/", "leave": "granted"}
+            assert self.say(said) == {}
+        self.page.evaluate(
+            "() => chrome.offscreen.createDocument({ url: 'place.html', reasons: ['GEOLOCATION'],"
+            " justification: 'a test' })"
+        )
+        targets = self.control.send("Target.getTargets")["targetInfos"]
+        hidden = next(one["targetId"] for one in targets if one["url"].endswith("/place.html"))
+        attached = self.control.send("Target.attachToTarget", {"targetId": hidden})
+        self._hidden = attached["sessionId"]
+        self.move(TRUTH)
+
+    def move(self, place: dict[str, float]) -> None:
+        """Another true place, for pages and for the extension."""
+        self.context.set_geolocation(place)
+        if not self._hidden:
+            return
+        override = {
+            "id": 1,
+            "method": "Emulation.setGeolocationOverride",
+            "params": {**place, "accuracy": 5},
+        }
+        message = {"sessionId": self._hidden, "message": json.dumps(override)}
+        self.control.send("Target.sendMessageToTarget", message)
+
+    def browser_says(self, setting: str) -> None:
+        """The browser's leave for the extension itself: granted, denied or prompt."""
+        self.control.send(
+            "Browser.setPermission",
+            {
+                "permission": {"name": "geolocation"},
+                "setting": setting,
+                "origin": f"chrome-extension://{self.id}",
+            },
+        )
+
 
 @contextmanager
-def protected(
-    folder: Path | None,
-    *,
-    profile: Path | None = None,
-    permissions: tuple[str, ...] = ("geolocation",),
-) -> Iterator[Protected]:
-    """A browser with the extension of a folder; without one, as a control, if it is None."""
+def protected(folder: Path | None, *, profile: Path | None = None) -> Iterator[Protected]:
+    """A browser with the extension of a folder; without one, as a control, if it is None.  Its user
+    lets every site have the place."""
     options = list(_OPTIONS)
     if folder is not None:
         options += [f"--load-extension={folder}", f"--disable-extensions-except={folder}"]
         options += ["--disable-features=DisableLoadExtensionCommandLineSwitch"]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as fresh:
+        home = profile or Path(fresh)
+        preferences = home / "Default" / "Preferences"
+        if not preferences.exists():
+            preferences.parent.mkdir(parents=True)
+            allow = {"default_content_setting_values": {"geolocation": 1}}
+            preferences.write_text(json.dumps({"profile": allow}))
         context = _driver().chromium.launch_persistent_context(
-            profile or fresh,
+            home,
             executable_path=chromium(),
             headless=False,
             args=options,
             ignore_default_args=["--disable-extensions"],
-            permissions=list(permissions),
             geolocation=TRUTH,
         )
         try:
-            yield Protected(context, folder)
+            found = Protected(context, folder)
+            if folder is not None:
+                found.ready()
+            yield found
         finally:
             with suppress(Exception):  # a test may have killed it
                 context.close()

@@ -88,13 +88,13 @@ def test_a_report_is_kept_for_a_place_and_a_site_and_two_sites_get_their_own(ext
     try:
         for number in range(10):
             place = {**TRUTH, "latitude": TRUTH["latitude"] + 0.0003 * number}
-            extension.context.set_geolocation(place)
+            extension.move(place)
             one, other = (_asked(extension, site)["coords"] for site in sites)
             if one != other:
                 break
         assert one != other
     finally:
-        extension.context.set_geolocation(TRUTH)
+        extension.move(TRUTH)
 
 
 @pytest.mark.parametrize(
@@ -138,9 +138,9 @@ def test_pause_gives_the_truth_and_protects_again(extension, address):
 def test_a_fixed_place_has_noise_and_tells_nothing_of_the_true_one(extension, address):
     with _settings(extension, place=FIXED, rest={"rule": "fixed", "metres": 200}):
         coords = _asked(extension, address)["coords"]
-        extension.context.set_geolocation({"latitude": 40.0, "longitude": 3.0})
+        extension.move({"latitude": 40.0, "longitude": 3.0})
         moved = _asked(extension, address)["coords"]
-        extension.context.set_geolocation(TRUTH)
+        extension.move(TRUTH)
     assert 0 < _metres(coords, FIXED) < 2_500 and coords["accuracy"] >= 470
     assert moved == coords
 
@@ -164,9 +164,9 @@ def test_a_watch_does_not_stream(extension, address):
         " told.push(p.coords.latitude)); }"
     )
     for step in range(6):
-        extension.context.set_geolocation({**TRUTH, "latitude": 48.857 + step / 1000})
+        extension.move({**TRUTH, "latitude": 48.857 + step / 1000})
         page.wait_for_timeout(150)
-    extension.context.set_geolocation(TRUTH)
+    extension.move(TRUTH)
     assert len(page.evaluate("told")) == 1
     page.evaluate("navigator.geolocation.clearWatch(watch)")
     page.close()
@@ -212,10 +212,10 @@ def test_answers_and_errors_leave_at_whole_slots_wherever_one_is(extension, addr
 
     try:
         for place in places:
-            extension.context.set_geolocation(place)
+            extension.move(place)
             assert at_a_slot(), place
     finally:
-        extension.context.set_geolocation(TRUTH)
+        extension.move(TRUTH)
     with _settings(extension, rest={"rule": "refuse"}):
         assert at_a_slot()
 
