@@ -24,14 +24,18 @@ function next(go, then = ask) {
   go(f);
   port2.postMessage(0);
 }
-// The same for a frame that another element makes, once it has a first document.
+// The same for a frame that another element makes, once it has a first document; and in each that follows.
 function later(made, name) {
   made[name] = html("<p>first");
   const wait = setInterval(() => {
     if (!window.length || !window[0].document.querySelector("p")) return;
     clearInterval(wait);
-    const view = window[0], before = view.document, { port1, port2 } = new MessageChannel();
-    port1.onmessage = () => (view.document === before ? port2.postMessage(0) : ask(view));
+    let before = window[0].document;
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => {
+      if (window.length && window[0].document !== before) ask(window[0]), (before = window[0].document);
+      if (!seen.length) port2.postMessage(0);
+    };
     made[name] = html("<p>next");
     port2.postMessage(0);
   });

@@ -20,7 +20,7 @@ _TRICKLE_S = 1.0
 
 class _Pages(http.server.BaseHTTPRequestHandler):
     """`/` plus a name from `pages`; `/never` never answers, `/trickle` sends its headers a second
-    before its body."""
+    before its body, `/forbids` has a policy against geolocation."""
 
     pages: dict[str, str]
     over: threading.Event
@@ -34,6 +34,8 @@ class _Pages(http.server.BaseHTTPRequestHandler):
         self.send_response(200)
         script = path.endswith(".js")
         self.send_header("Content-Type", "text/javascript" if script else "text/html")
+        if path == "/forbids":
+            self.send_header("Permissions-Policy", "geolocation=()")
         self.end_headers()
         if path == "/trickle":
             self.wfile.flush()

@@ -450,8 +450,11 @@
       const target = targetOf(event);
       if (event.isTrusted && isElement(target)) room.desk.state((state) => (state === "granted" || state === "prompt") && give(target));
     };
+    const served = weakMap();
     room.came = (node) => {
-      if (nameOf(node) === "geolocation" && attribute(node, "autolocate") !== null) room.desk.state((state) => state === "granted" && give(node));
+      if (nameOf(node) !== "geolocation" || attribute(node, "autolocate") === null || served.has(node)) return;
+      served.set(node, true);
+      room.desk.state((state) => state === "granted" && give(node));
     };
   }
 
