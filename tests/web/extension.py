@@ -15,6 +15,9 @@ from tests.browser import _driver, chromium
 TRUTH = {"latitude": 48.857, "longitude": 2.347}
 _OPTIONS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--headless=new")
 _SLOW_S = 120.0
+_UNTIL_THERE = """async ({ latitude }) => { for (;;) { const found = await
+  chrome.runtime.sendMessage({ kind: "place" }).catch(() => null);
+  if (found?.position?.coords.latitude === latitude) return; } }"""
 _TRICKLE_S = 1.0
 
 
@@ -66,15 +69,11 @@ def serving_pages(pages: dict[str, str]) -> Iterator[str]:
 class Protected:
     """A browser with the extension; `context` is Playwright's, `own` opens the extension's pages."""
 
-    def __init__(self, context: Any, folder: Path | None) -> None:
+    def __init__(self, context: Any) -> None:
         self.context = context
         self.id = ""
         self.control = context.browser.new_browser_cdp_session()
         self._hidden = ""
-        if folder is not None:
-            if not context.service_workers:  # Playwright hears of it only while it waits
-                context.wait_for_event("serviceworker", timeout=90_000)
-            self.id = context.service_workers[0].url.split("/")[2]
 
     def own(self, name: str) -> Any:
         """One of the extension's own pages."""
@@ -96,6 +95,9 @@ class Protected:
     def ready(self) -> None:
         """With the true place in the document that nobody sees, and with leave for this machine's
         pages."""
+        if not self.context.service_workers:  # Playwright hears of it only while it waits
+            self.context.wait_for_event("serviceworker", timeout=90_000)
+        self.id = self.context.service_workers[0].url.split("/")[2]
         self.page = self.own("options.html")
         self.page.evaluate("() => chrome.runtime.sendMessage({ kind: 'settings' })")
         for host in ("127.0.0.1", "localhost"):
@@ -116,13 +118,13 @@ class Protected:
         self.context.set_geolocation(place)
         if not self._hidden:
             return
-        override = {
-            "id": 1,
-            "method": "Emulation.setGeolocationOverride",
-            "params": {**place, "accuracy": 5},
-        }
-        message = {"sessionId": self._hidden, "message": json.dumps(override)}
-        self.control.send("Target.sendMessageToTarget", message)
+        override = {**place, "accuracy": 5}
+        for method, params in (("Emulation.setGeolocationOverride", override), ("Page.reload", {})):
+            message = json.dumps({"id": 1, "method": method, "params": params})
+            self.control.send(
+                "Target.sendMessageToTarget", {"sessionId": self._hidden, "message": message}
+            )
+        self.page.evaluate(_UNTIL_THERE, place)  # a place of before is good for some seconds
 
     def browser_says(self, setting: str) -> None:
         """The browser's leave for the extension itself: granted, denied or prompt."""
@@ -137,9 +139,11 @@ class Protected:
 
 
 @contextmanager
-def protected(folder: Path | None, *, profile: Path | None = None) -> Iterator[Protected]:
+def protected(
+    folder: Path | None, *, profile: Path | None = None, ours: bool = True
+) -> Iterator[Protected]:
     """A browser with the extension of a folder; without one, as a control, if it is None.  Its user
-    lets every site have the place."""
+    lets every site have the place.  One that is not ours is loaded and left alone."""
     options = list(_OPTIONS)
     if folder is not None:
         options += [f"--load-extension={folder}", f"--disable-extensions-except={folder}"]
@@ -160,8 +164,8 @@ def protected(folder: Path | None, *, profile: Path | None = None) -> Iterator[P
             geolocation=TRUTH,
         )
         try:
-            found = Protected(context, folder)
-            if folder is not None:
+            found = Protected(context)
+            if folder is not None and ours:
                 found.ready()
             yield found
         finally:

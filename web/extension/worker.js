@@ -315,7 +315,10 @@ async function badge({ id, url }) {
   const host = hostOf(url);
   const all = await settings(), rule = ruleFor(all, host, await paused());
   const looks = {
-    hide: async () => [short(mechanismFor(rule, (await mechanism()).device).metres), "#00429d", `sites get a report about ${short(mechanismFor(rule, (await mechanism()).device).metres)} m off`],
+    hide: async () => {
+      const { metres } = mechanismFor(rule, (await mechanism()).device);
+      return [short(metres), "#00429d", `this site gets a report about ${short(metres).replace(/k?$/, (k) => ` ${k}m`)} off`];
+    },
     fixed: () => ["pin", "#00429d", "this site gets a fixed place with noise"],
     refuse: () => ["no", "#555555", "this site gets no place"],
     off: () => ["TRUE", "#b30000", "this site gets your true place"],
