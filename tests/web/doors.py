@@ -14,6 +14,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from playwright.sync_api import Error
+
 from tests.web.extension import TRUTH, protected, serving_pages
 
 _WAIT_S = 60.0
@@ -394,7 +396,10 @@ def seen_by_pages(browser: Any, url: str, names: Iterable[str] = ALL) -> dict[st
             name = wanted.get(page.url)
             if name is None or name in found:
                 continue
-            seen = json.loads(page.evaluate("JSON.stringify(seen)"))
+            try:
+                seen = json.loads(page.evaluate("JSON.stringify(seen)"))
+            except Error:  # a page that loads itself again
+                continue
             if seen or time.monotonic() > until:
                 found[name] = seen
         assert time.monotonic() < until + _WAIT_S, set(wanted.values()) - set(found)

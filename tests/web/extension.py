@@ -152,7 +152,7 @@ def protected(
         home = profile or Path(fresh)
         preferences = home / "Default" / "Preferences"
         if not preferences.exists():
-            preferences.parent.mkdir(parents=True)
+            preferences.parent.mkdir(parents=True, exist_ok=True)
             allow = {"default_content_setting_values": {"geolocation": 1}}
             preferences.write_text(json.dumps({"profile": allow}))
         context = _driver().chromium.launch_persistent_context(
