@@ -14,8 +14,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Error
-
 from tests.web.extension import TRUTH, protected, serving_pages
 
 _WAIT_S = 60.0
@@ -385,6 +383,8 @@ def is_true(value: Any) -> bool:
 def seen_by_pages(browser: Any, url: str, names: Iterable[str] = ALL) -> dict[str, list[Any]]:
     """What every page got: all are opened at once, and read when each has something and 1.5 s have
     passed."""
+    from playwright.sync_api import Error
+
     wanted = {url + address(name): name for name in names}
     opener = browser.opened(f"{url}/opener")
     opener.evaluate("(all) => all.forEach((one) => open(one, '_blank', 'noopener'))", [*wanted])
