@@ -412,7 +412,7 @@ def test_a_run_that_keeps_reports_for_an_hour_and_a_wide_cell_is_kept_so(
         assert seen["drawn"] == 2 and seen["drawn"] + seen["kept"] == 4
         popup = extension.own(f"popup.html?url={address}")
         wait_until(popup, "document.querySelector('#spent').textContent.includes('200 m')")
-        assert "once in 1 hours" in popup.text_content("#spent")
+        assert "once an hour" in popup.text_content("#spent")
         popup.close()
     finally:
         extension.move(TRUTH)

@@ -23,10 +23,13 @@ function held({ leave, rule, asking }) {
 function seen({ reports, drawn, kept }, { keeping, metres }, chosen) {
   $("saw").hidden = reports.length === 0;
   if (!reports.length) return;
-  draw($("picture"), reports);
+  const last = reports.at(-1);
+  const near = reports.filter(({ latitude, longitude }) => Math.abs(latitude - last.latitude) < 1 && Math.abs(((longitude - last.longitude + 540) % 360) - 180) < 2);
+  draw($("picture"), near);
   const seconds = keeping ? keeping.seconds : 86_400;
-  const days = seconds === null ? "as long as the key lives" : seconds === 86_400 ? "once a day" : `once in ${Number((seconds / 3600).toFixed(1))} hours`;
-  $("picture-said").textContent = `${reports.length === 1 ? "The report" : `The last ${reports.length} different reports`} (squares; the newest is framed) and how far off each may be (circles), since the browser was started.`;
+  const days = seconds === null ? "as long as the key lives" : seconds === 86_400 ? "once a day" : seconds === 3600 ? "once an hour" : `once in ${Number((seconds / 3600).toFixed(1))} hours`;
+  const others = reports.length - near.length;
+  $("picture-said").textContent = `${near.length === 1 ? "The last report" : `The last ${near.length} different reports`} (squares; the newest is framed) and how far off each may be (circles), since the browser was started.${others ? ` Not shown: ${others} more than 100 km away.` : ""}`;
   $("counts").textContent = `Reports given: ${drawn + kept}. New ones drawn: ${drawn}. Kept ones given again: ${kept}.`;
   $("spent").textContent = `Budget: ${far(chosen?.metres ?? metres ?? reports.at(-1).metres)} per report on average; spent ${drawn} time${drawn === 1 ? "" : "s"}. A place of ${keeping?.cellM ?? 25} m spends it ${seconds === null ? "once, " : ""}${days}, however often the site asks.`;
   $("adversary").textContent = adversarySentence(state.bundle, drawn);
