@@ -28,8 +28,11 @@ sys.dont_write_bytecode = False
 os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
 os.environ.setdefault("JAX_NUMPY_DTYPE_PROMOTION", "strict")
 os.environ.setdefault("JAX_DEBUG_KEY_REUSE", "true")
-_CACHE = tempfile.TemporaryDirectory(prefix="sfumato-cache-")
-os.environ["XDG_CACHE_HOME"] = _CACHE.name  # what commands compile is not kept in anyone's home
+# Nets here learn for a few steps: to optimise their code takes longer than to run it.
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "true")
+if "PYTEST_XDIST_WORKER" not in os.environ:  # workers share the folder of the process over them
+    _CACHE = tempfile.TemporaryDirectory(prefix="sfumato-cache-")
+    os.environ["XDG_CACHE_HOME"] = _CACHE.name  # what commands compile is not kept in anyone's home
 shapes.switch_on()
 
 _ROOT = Path(__file__).resolve().parent.parent
@@ -57,6 +60,19 @@ def gowalla_paris() -> Path:
 def gowalla_stockholm() -> Path:
     """Gowalla check-ins in Stockholm as CSV with a header."""
     return _real("gowalla-stockholm.csv.gz")
+
+
+@pytest.fixture
+def optimised() -> Iterator[None]:
+    """XLA as it is for users: where what is learned is compared with figures written down."""
+    import jax
+
+    name = "jax_disable_most_optimizations"
+    before = jax.config.read(name)
+    jax.clear_caches()
+    jax.config.update(name, False)
+    yield
+    jax.config.update(name, before)
 
 
 _SMALL = 30_000  # truths times cells: a tenth of a second in rational arithmetic

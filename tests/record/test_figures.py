@@ -8,6 +8,8 @@ from tests.record.figures import CASES, Case, differences
 def _check(case: Case, request: pytest.FixtureRequest) -> None:
     if case.real:
         request.getfixturevalue("gowalla_paris")
+    if case.learned:
+        request.getfixturevalue("optimised")
     assert not differences(case)
 
 

@@ -4,6 +4,8 @@ from contextlib import suppress
 
 import click
 
+from sfumato.cli import machine
+
 _EXAMPLE = "\b\nExample: sfumato studio checkins.csv"
 
 
@@ -28,6 +30,7 @@ def command(source: str | None, port: int, tiles: str | None, no_open: bool) -> 
     The page answers on this machine only, to whoever has the address that is printed.  Ctrl-C ends
     it and removes what the page kept: take away what you want to have.
     """
+    machine.keep_compiled()  # the jobs of all pages inherit it
     from sfumato.errors import require
 
     require("serve", "learn", "report", bring="studio")

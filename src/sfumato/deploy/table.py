@@ -32,6 +32,7 @@ from sfumato.deploy.parquet_table import (
     compact,
     harmless,
     unnoted,
+    unreadable,
 )
 from sfumato.deploy.pseudonym import Pseudonym, read_key
 from sfumato.deploy.release import Release, release
@@ -116,6 +117,13 @@ class Reporter:
                 " remove one"
             )
         policy, degrees = self.policy, self.release.plane is not None
+        for field in schema:
+            if unreadable(field.type) and field.name not in policy.drop:
+                raise DataError(
+                    f"{_SOURCE}: column '{field.name}' holds {field.type}; expected plain values:"
+                    " decode runs (pyarrow.compute.run_end_decode), cast views within others, or"
+                    " drop it"
+                )
         geometry = find_geometry(schema, source=_SOURCE, without=policy.drop) if degrees else None
         user, time = find_optional(names, user=policy.user, time=policy.time, source=_SOURCE)
         if self.row is not None and self.row not in names:

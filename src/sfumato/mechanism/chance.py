@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from sfumato.data.grid import STICKY_CELL_M, Grid, Region
+from sfumato.data.grid import STICKY_CELL_M, Grid, Region, check_sticky_cell
 from sfumato.errors import DataError, FileError, arg
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.channel import Channel
@@ -105,10 +105,7 @@ class Sticky:
             raise DataError(
                 f"a report is kept for one of {', '.join(PERIODS)}; got '{self.period}'"
             )
-        if not (self.cell_m > 0 and np.isfinite(self.cell_m)):
-            raise DataError(
-                f"the cell within which a report is kept must be above 0 metres; got {self.cell_m}"
-            )
+        check_sticky_cell(self.cell_m)
         check_key(self.key)
 
     @property
