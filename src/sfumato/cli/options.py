@@ -245,13 +245,16 @@ def selection(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def recipe_of(source: str, options: dict[str, Any], *, losses: str | None = None) -> "Recipe":
+def recipe_of(
+    source: str, options: dict[str, Any], *, losses: str | None = None, wide: bool | None = None
+) -> "Recipe":
     """Take the selection out of a command's options."""
     from sfumato.data.recipe import Recipe
 
     return Recipe(
         source=source,
         losses=losses,
+        wide=wide,
         region=options.pop("region", None),
         **{name: options.pop(name) for name in _SELECTION if name in options},
     )

@@ -35,6 +35,7 @@ def read_checkins(
     lat: str | None = None,
     lon: str | None = None,
     seed: int = 0,
+    wide: bool = False,
 ) -> Samples:
     """Read who was where.
 
@@ -46,7 +47,8 @@ def read_checkins(
     puts the metres on a plane that other data lie on: `plane=train.plane` for a file of test data.
 
     Other arguments: `secret`, `lat`, `lon` name the columns where they are not among the usual
-    ones; `seed` is for data made by a formula.
+    ones; `seed` is for data made by a formula; `wide` lets the data spread over a country, up to
+    1,000 km from its middle, for an atlas alone.
 
     >>> read_checkins("four-corners")
     <Samples 'four-corners': 2,400 check-ins of 4 users>
@@ -84,7 +86,7 @@ def read_checkins(
         longitude = numbers(table[names["lon"]], source=source, column=names["lon"])
         check_degrees(latitude, longitude, source=source)
         if square is None:
-            plane = plane or Plane.about(latitude, longitude)
+            plane = plane or Plane.about(latitude, longitude, wide=wide)
             kept, points = np.arange(len(codes)), plane.to_metres(latitude, longitude)
         else:
             kept, points, plane = inside_square(latitude, longitude, square, source=source)

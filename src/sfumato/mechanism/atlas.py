@@ -221,12 +221,18 @@ class _Moved(Mechanism):
     def draws(self) -> int:  # type: ignore[override]
         return self.inner.draws
 
+    def _local(self, truth: np.ndarray) -> np.ndarray:
+        """Truths on the tile's own plane, which refuses those that it does not reach."""
+        if self.own is None or self.other is None:
+            return truth
+        return self.own.to_metres(*self.other.to_degrees(truth))
+
     def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
-        local = _moved(truth, self.other, self.own)
+        local = self._local(truth)
         return _moved(self.inner.report(local, chance), self.own, self.other)
 
     def rows(self, truth: np.ndarray) -> ReportRows | None:
-        rows = self.inner.rows(_moved(truth, self.other, self.own))
+        rows = self.inner.rows(self._local(truth))
         if rows is None:
             return None
         return ReportRows(rows.matrix, _moved(rows.places, self.own, self.other))
@@ -236,4 +242,4 @@ def _moved(points: np.ndarray, one: Plane | None, other: Plane | None) -> np.nda
     """Points of one plane in the metres of another."""
     if one == other or one is None or other is None:
         return points
-    return other.to_metres(*one.to_degrees(points))
+    return other.flattened(*one.to_degrees(points))[0]

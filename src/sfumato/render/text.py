@@ -24,6 +24,7 @@ from sfumato.mechanism.loss import traits_of
 from sfumato.render.endings import linked_sentence, proof_sentence, warnings_in
 from sfumato.render.names import printable
 from sfumato.solver.problem import Problem
+from sfumato.study.atlas import AtlasRun
 from sfumato.study.certify import Certified, Gap, Relative
 from sfumato.study.compare import Compared, Comparison
 from sfumato.study.leave_one_out import LeftOutUser, user_of
@@ -222,6 +223,32 @@ def kept_text(kept: Kept, *, seconds: float) -> str:
     held = "" if kept.linked is None else f"  {linked_sentence(kept.linked, on=' on test data')}"
     written = f"Written to {kept.folder} after {seconds:.0f} s."
     return f"{table}\n{solution.status}{held}  {written}"
+
+
+@show.text.register
+def atlas_text(made: AtlasRun) -> str:
+    """What `atlas` prints: figures of the whole against who is told the tile, and how many tiles
+    have what."""
+    record = made.run.record
+    table = text_table(["all tiles", "training data"], atlas_lines(made))
+    leads = ""
+    if record.to_come is not None:
+        leads = f"{outlook_text(record.to_come, max_loss=record.max_loss)}\n\n"
+    return f"{leads}{table}\n{record.status}  {record.seconds or 0.0:.1f} s."
+
+
+def atlas_lines(made: AtlasRun) -> list[list[str]]:
+    """The figures of an atlas on its training data."""
+    record = made.run.record
+    loss, error, bits = (
+        Estimate(**record.train[name]) for name in ("loss", "bayes_error", "information_bits")
+    )
+    return [
+        [f"loss, metres (budget {record.max_loss:g})", shown(loss, "{:.1f}")],
+        ["Bayes error, at least ↑", f"{error.low:.3f}"],
+        ["information, bits, at most ↓", f"{bits.high:.3f}"],
+        ["exposed reports, at most ↓", f"{record.train['exposed']:.1%}"],
+    ]
 
 
 def outlook_text(outlook: Outlook, *, max_loss: float | None = None, unit: str = "m") -> str:
