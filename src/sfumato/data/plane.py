@@ -107,26 +107,29 @@ class Plane:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Metres east and north, and which of the points the plane reaches."""
         sin_lat, cos_lat, sin_lon, cos_lon = self._centre
-        offset = _earth_centred(latitude, longitude) - _earth_centred(
-            np.array([self.latitude]), np.array([self.longitude])
+        x, y, z = (
+            there - here
+            for there, here in zip(
+                _earth_centred(latitude, longitude),
+                _earth_centred(np.array([self.latitude]), np.array([self.longitude])),
+                strict=True,
+            )
         )
-        east = -sin_lon * offset[:, 0] + cos_lon * offset[:, 1]
-        outward = cos_lon * offset[:, 0] + sin_lon * offset[:, 1]
-        points = np.stack([east, -sin_lat * outward + cos_lat * offset[:, 2]], axis=1)
-        near = np.abs(points).max(axis=1, initial=0.0) <= self.reach_m
+        east = -sin_lon * x + cos_lon * y
+        outward = cos_lon * x + sin_lon * y
+        north = -sin_lat * outward + cos_lat * z
+        near = np.maximum(np.abs(east), np.abs(north)) <= self.reach_m
         if self.wide:  # not the other side of the Earth
-            near &= cos_lat * outward + sin_lat * offset[:, 2] >= -self.reach_m
-        return points, near
+            near &= cos_lat * outward + sin_lat * z >= -self.reach_m
+        return np.stack([east, north], axis=1), near
 
     def to_degrees(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Latitude and longitude of points on the plane: the point of the ellipsoid straight
         below."""
         points = np.atleast_2d(np.asarray(points, dtype=float))
-        earth = self._on_earth(points)[0]
-        latitude = np.degrees(
-            np.arctan2(earth[:, 2], (1 - _ECCENTRICITY_2) * np.hypot(earth[:, 0], earth[:, 1]))
-        )
-        longitude = np.degrees(np.arctan2(earth[:, 1], earth[:, 0]))
+        x, y, z = self._on_earth(points)[0]
+        latitude = np.degrees(np.arctan2(z, (1 - _ECCENTRICITY_2) * np.hypot(x, y)))
+        longitude = np.degrees(np.arctan2(y, x))
         return latitude, longitude
 
     def distance(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -142,25 +145,31 @@ class Plane:
             square = square + (depths[0] - depths[1]) ** 2
         return np.asarray(np.sqrt(square))
 
-    def _on_earth(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Earth-centred metres of the points of the ellipsoid straight below, and how far below."""
+    def _on_earth(self, points: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+        """Earth-centred metres, by axis, of the points of the ellipsoid straight below, and how far
+        below."""
         sin_lat, cos_lat, sin_lon, cos_lon = self._centre
-        start = _earth_centred(np.array([self.latitude]), np.array([self.longitude]))[0]
-        flat = start + points[:, :1] * np.array([-sin_lon, cos_lon, 0.0])
-        flat = flat + points[:, 1:] * np.array([-sin_lat * cos_lon, -sin_lat * sin_lon, cos_lat])
-        up = np.array([cos_lat * cos_lon, cos_lat * sin_lon, sin_lat])
+        # By axis x, y, z: a loop over whole columns is several times faster than rows of three.
+        start = _earth_centred(np.array([self.latitude]), np.array([self.longitude]))
+        across = (-sin_lon, cos_lon, 0.0)
+        along = (-sin_lat * cos_lon, -sin_lat * sin_lon, cos_lat)
+        flat = [
+            middle + points[:, 0] * east + points[:, 1] * north
+            for middle, east, north in zip(start, across, along, strict=True)
+        ]
+        up = (cos_lat * cos_lon, cos_lat * sin_lon, sin_lat)
         # flat + t * up lies on the ellipsoid: a quadratic in t, the root nearer to zero.
-        weight = np.array([1.0, 1.0, (_AXIS_M / _POLAR_AXIS_M) ** 2])
-        square = float(np.sum(weight * up * up))
-        half = np.sum(weight * flat * up, axis=1)
-        rest = np.sum(weight * flat * flat, axis=1) - _AXIS_M**2
+        weight = (1.0, 1.0, (_AXIS_M / _POLAR_AXIS_M) ** 2)
+        square = sum(w * u * u for w, u in zip(weight, up, strict=True))
+        half = sum(w * f * u for w, f, u in zip(weight, flat, up, strict=True))
+        rest = sum(w * f * f for w, f in zip(weight, flat, strict=True)) - _AXIS_M**2
         under = half * half - square * rest
         if not np.all(under >= 0):
             raise DataError(
                 "a point on the plane lies beyond the Earth's edge; expected metres near the centre"
             )
         drop = -rest / (half + np.sqrt(under))
-        return flat + drop[:, None] * up, drop
+        return [f + drop * u for f, u in zip(flat, up, strict=True)], drop
 
     @property
     def _centre(self) -> tuple[float, float, float, float]:
@@ -173,15 +182,15 @@ class Plane:
         )
 
 
-def _earth_centred(latitude: np.ndarray, longitude: np.ndarray) -> np.ndarray:
-    """Earth-centred metres of points on the ellipsoid."""
+def _earth_centred(
+    latitude: np.ndarray, longitude: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Earth-centred metres of points on the ellipsoid, by axis."""
     lat, lon = np.radians(latitude), np.radians(longitude)
-    normal = _AXIS_M / np.sqrt(1 - _ECCENTRICITY_2 * np.sin(lat) ** 2)
+    sine = np.sin(lat)
+    normal = _AXIS_M / np.sqrt(1 - _ECCENTRICITY_2 * sine**2)
     flat = normal * np.cos(lat)
-    return np.stack(
-        [flat * np.cos(lon), flat * np.sin(lon), normal * (1 - _ECCENTRICITY_2) * np.sin(lat)],
-        axis=1,
-    )
+    return flat * np.cos(lon), flat * np.sin(lon), normal * (1 - _ECCENTRICITY_2) * sine
 
 
 def inside_square(

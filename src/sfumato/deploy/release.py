@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from sfumato.data.distinct import distinct
 from sfumato.data.grid import Grid, Region
 from sfumato.data.plane import METRES_A_DEGREE, Plane
 from sfumato.deploy.spent import Budget
@@ -67,6 +68,10 @@ class Release:
 
     def written(self, reports: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Reports in metres as the two coordinates that are written, rounded."""
+        found = distinct(reports)
+        if found is not None:
+            first, second = self.written(found[0])
+            return first[found[1]], second[found[1]]
         if self.plane is None:
             return np.round(reports[:, 0], self.decimals), np.round(reports[:, 1], self.decimals)
         latitude, longitude = self.plane.to_degrees(reports)

@@ -13,7 +13,7 @@ from sfumato.data.read import numbers, read_table
 from sfumato.data.samples import Samples
 from sfumato.errors import DataError, ProblemError, arg
 from sfumato.files import plain
-from sfumato.measure.estimate import Estimate
+from sfumato.measure.estimate import Estimate, wilson
 from sfumato.measure.exact import bayes_vulnerability, mutual_information
 from sfumato.measure.repeated import linked_bayes_error
 from sfumato.measure.where import Where, where
@@ -21,7 +21,7 @@ from sfumato.measure.worst import exposed as exposed_share
 from sfumato.measure.worst import worst_report
 from sfumato.study.certify import Gap, certify_run
 from sfumato.study.folder import CERTIFICATE, Run, load_run
-from sfumato.study.measure import TEST, Extras, Measured, data_of, measure
+from sfumato.study.measure import TEST, VALIDATION, Extras, Measured, data_of, measure
 from sfumato.version import __version__
 
 FORMAT = "sfumato assessment 1"
@@ -177,17 +177,12 @@ def _assembled(
     risks.append(Risk("two tables joined", "share", None))
     told_by_file = None if telling is None else telling[1]
     risks.append(Risk("in the training data", "", told_by_file, 0.5, 1.0))
-    part = "test" if label == TEST else "validation"
-    score = None if attack is None else attack.scores.get(part)
-    risks.append(
-        Risk(
-            "a trained intruder",
-            "share",
-            _exactly(None if score is None else score.accuracy),
-            blind,
-            truth,
-        )
+    part, tried = (
+        ("validation", int(VALIDATION * len(first))) if test is None else ("test", len(on))
     )
+    score = None if attack is None else attack.scores.get(part)
+    right = None if score is None else _of_tries(score.accuracy, tried)
+    risks.append(Risk("a trained intruder", "share", right, blind, truth))
     risks.append(Risk("people who are not in the data", "share", None))
     place = None if found is None else Estimate.exact(found.error_m)
     risks.append(Risk("the place", "m", place, None if found is None else found.blind_m, 0.0))
@@ -224,6 +219,12 @@ def _right(error: Estimate) -> Estimate:
         cell_m=error.cell_m,
         hits=error.hits,
     )
+
+
+def _of_tries(share: float, count: int) -> Estimate:
+    """A share of check-ins that were tried, with Wilson's interval."""
+    low, high = wilson(share, max(1, count))
+    return Estimate(share, low, high, kind="estimate", hits=count)
 
 
 def _exactly(value: float | None) -> Estimate | None:

@@ -47,7 +47,7 @@ from sfumato.study.traces import TracesFound, check_traces, measure_traces
 
 ATTACKS = ("cells", "neighbours", "neural")
 TRAINING, TEST = "training data", "test data"
-_VALIDATION = 0.2
+VALIDATION = 0.2
 _ATTACK_HITS = 10
 
 Reports = dict[str, tuple[np.ndarray, np.ndarray]]  # by part: places, and who sent them
@@ -415,8 +415,8 @@ def _of_reports(
     )
     attacks: tuple[Attack, ...] = ()
     if extras.attacks:
-        rest, test = reports.carve(_VALIDATION, seed=seed)
-        kept, validation = rest.carve(_VALIDATION, seed=seed + 1)
+        rest, test = reports.carve(VALIDATION, seed=seed)
+        kept, validation = rest.carve(VALIDATION, seed=seed + 1)
         parts = {"train": kept, "validation": validation, "test": test}
         drawn = {part: (samples.truth, samples.secret) for part, samples in parts.items()}
         attacks = _attacks(extras.attacks, drawn, len(reports.secrets), grid, seed=seed)
@@ -557,7 +557,7 @@ def _gain(judged: Judgement, gain: str | None) -> tuple[str, float] | None:
 def _drawn(mechanism: Mechanism, first: Samples, test: Samples | None, *, seed: int) -> Reports:
     """Reports and their senders: to train adversaries on, to try them on, and of the test data
     where there is any."""
-    kept, validation = first.carve(_VALIDATION, seed=seed)
+    kept, validation = first.carve(VALIDATION, seed=seed)
     parts = {"train": kept, "validation": validation} | ({} if test is None else {"test": test})
     return {
         part: draw_reports(mechanism, samples, hits=_ATTACK_HITS, seed=seed + number)[:2]
