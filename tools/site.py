@@ -21,6 +21,7 @@ from mkdocs.structure.pages import Page
 
 import sfumato
 from sfumato.cli import cli
+from tools import notebooks
 
 ROOT = Path(__file__).parents[1]
 LOG = logging.getLogger("mkdocs.plugins.site")  # a warning of this one fails a strict build
@@ -44,6 +45,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are made, and put the README in place of the list of pages."""
     pages = {uri: (ROOT / name).read_text("utf-8") for name, uri in ELSEWHERE.items()}
     pages |= dict(reference())
+    pages |= {f"notebooks/{p.stem}.md": notebooks.page(p) for p in notebooks.FOLDER.glob("*.ipynb")}
     for uri, text in pages.items():
         known = files.get_file_from_path(uri)
         if known is not None:
@@ -121,7 +123,7 @@ def _linked(found: re.Match[str], home: str, uri: str) -> str:
     elif target == "docs/index.md":
         there = "index.md"
     elif target.startswith("docs/"):
-        there = target.removeprefix("docs/")
+        there = target.removeprefix("docs/").replace(".ipynb", ".md")
     else:  # code and data: no pages
         return text
     return f"[{text}]({relpath(there, dirname(uri) or '.')}{mark}{anchor})"

@@ -166,8 +166,21 @@ BAD: dict[str, tuple[str, str]] = {
         "user,lat,lon\na,48,2\nb,48\n",
         (
             r"cannot be read as a SNAP, CSV or Parquet file: CSV parse error: Expected 3 columns,"
-            r" got 2; repair it or write it again$"
+            r" got 2 in line 3; repair it or write it again$"
         ),
+    ),
+    "JSON": ('[{"user": "a"}]\n', r"looks like JSON; expected a SNAP, CSV or Parquet file"),
+    "decimal commas": (
+        "user;lat;lon\na;48,1;2,3\n",
+        r"'48,1' in column 'lat', row 1, is not a number; write numbers with a decimal point",
+    ),
+    "one odd latitude": (
+        "user,lat,lon\na,48,2\nb,48,2\nb,948,2\n",
+        r"latitude 948\.0 in row 3 is beyond 90 degrees .*: remove or repair these rows",
+    ),
+    "one odd place": (
+        "user,lat,lon\na,48,2\nb,0,0\nb,48.1,2\n",
+        r"repair row 2, the farthest from the others, if it is a mistake",
     ),
     "pole": ("user,lat,lon\na,89.9,2\nb,89.8,3\n", r"not at the poles"),
     "antimeridian": (

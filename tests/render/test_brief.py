@@ -83,9 +83,9 @@ def test_on_training_data_a_comparison_leads_with_check_ins_to_come(kept: Kept) 
 
 
 def test_a_bound_that_says_nothing_is_not_printed_as_one() -> None:
-    assert brief.best_text(None) == "Best possible: nothing proved yet."
+    assert brief.best_text(None).startswith("Nothing proved yet")
     nothing = replace(GAP, bounds=Bounds(0.25, None, 9))
-    assert brief.best_text(nothing) == "Best possible: nothing proved yet."
+    assert brief.best_text(nothing).startswith("Nothing proved yet")
     off_grid = brief.best_text(replace(GAP, on_grid=False))
     assert "at most 0.650" in off_grid and "on the grid" in off_grid
 

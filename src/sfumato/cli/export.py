@@ -80,6 +80,8 @@ def command(
         else f"check-ins to come: {to_come['loss']['value']:.0f} m off on average, the best guess"
         f" wrong {to_come['bayes_error']['value']:.0%} of the time, by {to_come['from']}"
     )
+    if page:
+        click.echo(f"open it: python -m http.server --directory {target}, http://localhost:8000")
     if extension:
         click.echo(
             f"load it: chrome://extensions, developer mode, Load unpacked, {target.resolve()}"

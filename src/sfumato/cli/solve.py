@@ -109,8 +109,9 @@ _EXAMPLE = (
     type=click.Choice(_PROOFS),
     help=(
         "After the mechanism is written, prove how little any mechanism can leak: not at all,"
-        " quickly (to some 0.01), or in full, also anywhere on the plane [default: full after the"
-        " codebook, none after the others; exact proves as it solves]."
+        " quickly (to 0.01), or in full (to 0.002; certify goes to 0.001), also anywhere on the"
+        " plane [default: full after the codebook, none after the others; exact proves as it"
+        " solves]."
     ),
 )
 @click.option("--seed", type=SEEDS, default=0, metavar="N", help="Seed of the solver.")

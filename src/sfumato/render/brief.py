@@ -23,7 +23,6 @@ from sfumato.render.text import (
     mark,
     over_mark,
     posterior,
-    proved_text,
     relative_text,
     shown,
     text_table,
@@ -158,17 +157,23 @@ def _worst_case(found: Judgement) -> str:
     )
 
 
-def best_text(gap: Gap | None, problem: Problem | None = None) -> str:
+def best_text(gap: Gap | None) -> str:
     """What is proved of the best possible, beside what was reached."""
     if gap is None or not gap.proved_anything:
-        return f"Best possible: {NOTHING_PROVED}."
+        return f"{NOTHING_PROVED.capitalize()}; sfumato certify RUN proves it."
     if gap.objective != "bayes":
-        return "" if problem is None else proved_text(gap, problem)
+        what = {"information": "Information, in bits,", "endless": "A loss"}.get(
+            gap.objective, "Leakage"
+        )
+        return (
+            f"{what} of at least {max(gap.bounds.grid, 0.0):.4g} on the training check-ins"
+            f" (proved); this mechanism has {gap.leakage:.4g} there."
+        )
     bound, where = gap.bound, ""
     if bound is None:
         bound, where = gap.bounds.grid, " for reports on the grid, where its are not"
     return (
-        f"Best possible: a Bayes error of at most {1 - max(bound, gap.blind):.3f} on the training"
+        f"A Bayes error of at most {1 - max(bound, gap.blind):.3f} on the training"
         f" check-ins (proved{where}); this mechanism has {1 - gap.leakage:.3f} there."
         f"{relative_text(gap.relative)}"
     )
@@ -177,7 +182,7 @@ def best_text(gap: Gap | None, problem: Problem | None = None) -> str:
 def proof_text(kept: Kept, gap: Gap | None) -> str:
     """What the proof that followed a solve came to."""
     solution = kept.solution
-    return f"{best_text(gap, solution.problem)} {proof_sentence(solution.ending)}".strip()
+    return f"Best possible: {best_text(gap)} {proof_sentence(solution.ending)}".strip()
 
 
 def measured_text(measured: Measured) -> str:
@@ -193,7 +198,7 @@ def measured_text(measured: Measured) -> str:
             max_loss=measured.max_loss,
             unit=measured.loss_unit,
         ),
-        *([] if measured.gap is None else [best_text(measured.gap)]),
+        *([] if measured.gap is None else [f"Best possible: {best_text(measured.gap)}"]),
         _worst_case(first),
         *warnings_in(measured.status),
     ]
