@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test lint types tests paper paper-quick docs bench extension system-deps lock components clean
+.PHONY: demo test lint types tests paper paper-quick docs notebooks site bench extension system-deps lock components clean
 .DEFAULT_GOAL := demo
 
 demo: $(READY)
@@ -37,6 +37,16 @@ paper-quick: $(READY)
 # The pages and figures of docs/reproduction are what the committed JSON gives.
 docs: $(READY)
 	$(BIN)/python -m paper.pages.build
+
+# Runs docs/notebooks and writes what their cells show.
+notebooks: export OPENBLAS_NUM_THREADS = 1
+notebooks: $(READY)
+	$(BIN)/python -m tools.notebooks
+
+# The documentation as pages, in build/site; open build/site/index.html.
+site: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@echo build/site/index.html
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

@@ -18,7 +18,7 @@ import numpy as np
 
 ROWS = 1_000_000
 REPEATS = 3
-ENGINES = ("arrow", "pandas", "geopandas", "polars", "duckdb", "spark")
+ENGINES = ("arrow", "pandas", "geopandas", "polars", "duckdb", "spark", "dask")
 KEY = bytes(range(32))
 _OPTIONS: dict[str, Any] = {"key": KEY, "row": "id", "drop": "user"}
 
@@ -186,6 +186,53 @@ def _spark_job(name: str, folder: str, run: str) -> None:
     session.stop()
 
 
+def _on_dask(table: Any, run: str, folder: str) -> dict[str, Any]:
+    """Eight files on a cluster of two worker processes: `sanitize`, which reads back what it wrote,
+    beside workers that read and write."""
+    from distributed import Client, LocalCluster
+    from pyarrow import parquet
+
+    from sfumato.deploy.engines.dask import on_cluster
+    from sfumato.deploy.one_file import Policy
+    from sfumato.deploy.sanitize import sanitize
+
+    names = ("in", "first", "copy", "report")
+    source, first, copies, target = (Path(folder, name) for name in names)
+    for one in (source, first, copies):
+        one.mkdir()
+    step = -(-len(table) // 8)
+    for part in range(8):
+        parquet.write_table(table.slice(part * step, step), source / f"{part}.parquet")
+        parquet.write_table(table.slice(0, 100), first / f"{part}.parquet")  # workers import first
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        runner, policy = on_cluster(cluster.scheduler_address), Policy(drop=("user",))
+        sanitize(run, first, Path(folder, "first report"), policy=policy, runner=runner)
+        client.gather(client.map(_copied, [str(source / "0.parquet")] * 2, [None] * 2, pure=False))
+        before = _seconds()
+        paths = sorted(source.iterdir())
+        client.gather(
+            client.map(
+                _copied, [str(one) for one in paths], [str(copies / one.name) for one in paths]
+            )
+        )
+        copied = _seconds()
+        sanitize(run, source, target, policy=policy, runner=runner)
+        ended = _seconds()
+    made = parquet.read_table(target).sort_by("id")
+    return _checked("dask", table, made, ended - copied, copied - before)
+
+
+def _copied(source: str, target: str | None) -> None:
+    from pyarrow import parquet
+
+    read = parquet.read_table(source, use_threads=False)
+    if target is not None:
+        parquet.write_table(read, target)
+
+
 def _checked(engine: str, table: Any, made: Any, answer_s: float, copy_s: float) -> dict[str, Any]:
     """What was measured, with whether rows, order and other columns are those of the table."""
     same = all(
@@ -215,6 +262,8 @@ def _one(engine: str, rows: int) -> dict[str, Any]:
         run = f"{folder}/run"
         problem = sf.Problem(sf.four_corners(seed=0).train, max_loss=173)
         sf.solve(problem, sf.Laplace()).save(run)
+        if engine == "dask":
+            return _on_dask(table, run, folder)
         if engine != "spark":
             return _in_process(engine, table, run)
         parquet.write_table(table, f"{folder}/in.parquet", row_group_size=rows // 8)

@@ -28,8 +28,16 @@ sys.dont_write_bytecode = False
 os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
 os.environ.setdefault("JAX_NUMPY_DTYPE_PROMOTION", "strict")
 os.environ.setdefault("JAX_DEBUG_KEY_REUSE", "true")
-_CACHE = tempfile.TemporaryDirectory(prefix="sfumato-cache-")
-os.environ["XDG_CACHE_HOME"] = _CACHE.name  # what commands compile is not kept in anyone's home
+# Nets here learn for a few steps: to optimise their code takes longer than to run it.
+_LITTLE_COMPILING = {
+    "JAX_DISABLE_MOST_OPTIMIZATIONS": "true",
+    "XLA_FLAGS": "--xla_cpu_use_fusion_emitters=false",
+}
+if not _LITTLE_COMPILING.keys() & os.environ.keys():
+    os.environ.update(_LITTLE_COMPILING)
+if "PYTEST_XDIST_WORKER" not in os.environ:  # workers share the folder of the process over them
+    _CACHE = tempfile.TemporaryDirectory(prefix="sfumato-cache-")
+    os.environ["XDG_CACHE_HOME"] = _CACHE.name  # what commands compile is not kept in anyone's home
 shapes.switch_on()
 
 _ROOT = Path(__file__).resolve().parent.parent
@@ -57,6 +65,15 @@ def gowalla_paris() -> Path:
 def gowalla_stockholm() -> Path:
     """Gowalla check-ins in Stockholm as CSV with a header."""
     return _real("gowalla-stockholm.csv.gz")
+
+
+@pytest.fixture
+def optimised() -> dict[str, str]:
+    """The environment of a command whose figures are compared with some that were written down:
+    with all that XLA does for users."""
+    return {
+        name: value for name, value in os.environ.items() if _LITTLE_COMPILING.get(name) != value
+    }
 
 
 _SMALL = 30_000  # truths times cells: a tenth of a second in rational arithmetic

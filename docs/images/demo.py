@@ -1,6 +1,6 @@
 """The README's picture: where four users are, and what two mechanisms say of them.
 
-Run it from the root of the repository: .venv/bin/python docs/images/demo.py
+Run it from the root of the repository, after make demo: .venv/bin/python docs/images/demo.py
 """
 
 from pathlib import Path
@@ -12,16 +12,18 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import sfumato as sf
+from sfumato.study.folder import load_run
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#e0a800")
-HALF_M = 650
+HALF_M = 600
+RUNS = {"laplace": "planar Laplace", "codebook": "learned"}
 
 data = sf.four_corners(seed=0)
-problem = sf.Problem(data.train, max_loss=173)
-solutions = [sf.solve(problem, solver, seed=0) for solver in (sf.Laplace(), sf.Coin())]
-panels = {"truth": data.test.truth}
-for solution in solutions:
-    panels[f"{solution.name}: {solution.loss:.0f} m off on average"] = solution.mechanism.sample(
+panels = {"true places of four users": data.test.truth}
+for name, title in RUNS.items():
+    run = load_run(Path("demo") / name)
+    wrong = 100 * run.record.test["bayes_error"]["value"]
+    panels[f"{title}: best guess wrong {wrong:.0f} %"] = run.mechanism.sample(
         data.test.truth, seed=7
     )
 
@@ -29,21 +31,13 @@ figure, axes = plt.subplots(1, len(panels), figsize=(9, 3.3), constrained_layout
 order = np.random.default_rng(0).permutation(
     len(data.test)
 )  # so that no user is painted over by another
-for axis, (title, points) in zip(axes, panels.items(), strict=True):
+scatter = np.random.default_rng(1).normal(0, 9, data.test.truth.shape)
+for number, (axis, (title, points)) in enumerate(zip(axes, panels.items(), strict=True)):
     colours = np.array(COLOURS)[data.test.secret[order]]
-    axis.scatter(*points[order].T, s=9, c=colours, alpha=0.75, linewidths=0)
+    shown = points + scatter * (number > 0)  # reports share cells: 9 m apart, to be seen
+    axis.scatter(*shown[order].T, s=9, c=colours, alpha=0.75, linewidths=0)
     axis.plot([-HALF_M + 50, -HALF_M + 250], [-HALF_M + 50] * 2, color="black", linewidth=2)
     axis.text(-HALF_M + 150, -HALF_M + 70, "200 m", ha="center", fontsize=8)
-    if title.startswith("coin"):
-        always = (points == np.array(solutions[1].mechanism.place)).all(axis=1).sum()
-        axis.annotate(
-            f"{always} of {len(points)} reports",
-            (0, 0),
-            (0, 330),
-            ha="center",
-            fontsize=8,
-            arrowprops={"arrowstyle": "-", "color": "black"},
-        )
     axis.set(
         title=title,
         xlim=(-HALF_M, HALF_M),

@@ -21,6 +21,7 @@ from matplotlib.image import imread
 
 from paper.experiments import RESULTS, ROOT
 from paper.pages import (
+    approximate,
     coverage,
     game,
     game_figures,
@@ -60,6 +61,7 @@ PAGES: dict[
     "pws_cup.md": (("pws_cup.json",), pws_cup.page),
     "coverage.md": (("coverage.json",), coverage.page),
     "weeks.md": (("weeks.json",), weeks.page),
+    "approximate.md": (("approximate.json", "weeks.json"), approximate.page),
     "README.md": (
         (
             "laplace.json",

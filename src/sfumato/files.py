@@ -455,11 +455,16 @@ def read_arrays(
     With `names` an archive that holds an array of another name is refused before it is read.
     """
     try:
-        with open_regular(path, most=_MOST_ARRAYS) as source:
-            _check_sizes(source, path, names)
-            source.seek(0)
-            with np.load(source, allow_pickle=False) as stored:
-                return {name: stored[name] for name in stored.files}
+        with (
+            open_regular(path, most=_MOST_ARRAYS) as source,
+            zipfile.ZipFile(source) as archive,
+        ):
+            members = archive.infolist()
+            _check_members(members, path, names, packed=source.seek(0, os.SEEK_END))
+            return {
+                member.filename.removesuffix(".npy"): _array_in(archive, member)
+                for member in members
+            }
     except FileNotFoundError:
         raise FileError(
             f"there is no {what} file {path}; expected one that sfumato wrote"
@@ -474,43 +479,44 @@ def read_arrays(
         ) from None
 
 
-def _check_sizes(
-    source: IO[bytes], path: str | os.PathLike[str], names: Collection[str] | None
+def _check_members(
+    members: list[zipfile.ZipInfo],
+    path: str | os.PathLike[str],
+    names: Collection[str] | None,
+    *,
+    packed: int,
 ) -> None:
     """Refuse an archive by what it says of its size, before memory is taken for its arrays."""
-    with zipfile.ZipFile(source) as archive:
-        members = archive.infolist()
-        odd = [
-            member.filename
-            for member in members
-            if names is not None and member.filename.removesuffix(".npy") not in names
-        ]
-        if odd:
-            raise FileError(
-                f"{path} holds an array {odd[0][:40]!r} that no file of its kind has; make or copy"
-                " it again"
-            )
-        size = sum(member.file_size for member in members)
-        most = min(_MOST_ARRAYS, max(_MOST_PACKED, _MOST_SHRUNK * source.seek(0, os.SEEK_END)))
-        if size > most:
-            raise FileError(
-                f"{path} unpacks to {size} bytes; expected at most {most}: make or copy it again"
-            )
-        if len(members) > _MOST_MEMBERS:
-            raise FileError(
-                f"{path} holds {len(members)} arrays; expected at most {_MOST_MEMBERS}: make or"
-                " copy it again"
-            )
-        for member in members:
-            with archive.open(member) as stored:
-                if np.lib.format.read_magic(stored) == (1, 0):
-                    shape, _, kind = np.lib.format.read_array_header_1_0(stored)
-                else:
-                    shape, _, kind = np.lib.format.read_array_header_2_0(stored)
-                expected = math.prod(shape) * kind.itemsize
-                empty = kind.itemsize == 0 and math.prod(shape) != 1  # a text may be empty
-                if empty or kind.hasobject or expected != member.file_size - stored.tell():
-                    raise ValueError("an array's size is not what its header says")
+    known = [member.filename.removesuffix(".npy") for member in members]
+    odd = [] if names is None else [name for name in known if name not in names]
+    size = sum(member.file_size for member in members)
+    most = min(_MOST_ARRAYS, max(_MOST_PACKED, _MOST_SHRUNK * packed))
+    if odd:
+        fault = f"holds an array {odd[0][:40]!r} that no file of its kind has;"
+    elif size > most:
+        fault = f"unpacks to {size} bytes; expected at most {most}:"
+    elif len(members) > _MOST_MEMBERS:
+        fault = f"holds {len(members)} arrays; expected at most {_MOST_MEMBERS}:"
+    else:
+        return
+    raise FileError(f"{path} {fault} make or copy it again")
+
+
+def _array_in(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
+    """An array of the size that its header says, and no object."""
+    with archive.open(member) as stored:
+        if np.lib.format.read_magic(stored) == (1, 0):
+            shape, by_column, kind = np.lib.format.read_array_header_1_0(stored)
+        else:
+            shape, by_column, kind = np.lib.format.read_array_header_2_0(stored)
+        count, room = math.prod(shape), member.file_size - stored.tell()
+        empty = kind.itemsize == 0 and count != 1  # a text may be empty
+        if empty or kind.hasobject or count * kind.itemsize != room:
+            raise ValueError("an array's size is not what its header says")
+        data = bytearray(stored.read())
+    if not data:
+        return np.empty(shape, kind)
+    return np.frombuffer(data, kind).reshape(shape, order="F" if by_column else "C")
 
 
 def file_hash(path: str | os.PathLike[str]) -> str:

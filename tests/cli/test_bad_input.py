@@ -39,7 +39,7 @@ BAD_TABLES = {
 
 
 @pytest.mark.parametrize("name", BAD_TABLES)
-def test_bad_table(sfumato, tmp_path, name):
+def test_a_bad_table_is_one_sentence_and_code_2(sfumato, tmp_path, name):
     text, words = BAD_TABLES[name]
     (tmp_path / "bad.csv").write_text(text)
     ended = sfumato("solve", tmp_path / "bad.csv", "--max-loss", 100, "--out", tmp_path / "run")
@@ -112,7 +112,7 @@ BAD_OPTIONS = {
 
 
 @pytest.mark.parametrize("name", BAD_OPTIONS)
-def test_bad_option(sfumato, tmp_path, name):
+def test_a_bad_option_is_one_sentence_and_code_2(sfumato, tmp_path, name):
     options, words = BAD_OPTIONS[name]
     ended = sfumato("solve", "four-corners", *options, "--out", tmp_path / "run")
     assert ended.code == 2

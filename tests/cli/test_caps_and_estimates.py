@@ -66,7 +66,7 @@ def test_a_bound_is_not_worked_out_from_a_table_of_hits(sfumato, tmp_path):
         ended.document["santhi_vardy_bound"] is None
         and ended.document["kind_of_these"] == "estimate"
     )
-    assert "min-entropy leakage ≈" in sfumato("measure", tmp_path / "pairs.csv").out
+    assert "min-entropy leakage ≈" in sfumato("measure", tmp_path / "pairs.csv", "--details").out
 
 
 def test_the_smallest_loss_is_not_claimed_where_time_ran_out(sfumato, apart, tmp_path):
@@ -176,7 +176,7 @@ def test_squared_losses_are_calibrated_and_capped_in_their_own_unit():
         (("--user-max-loss", "=50"), ["not a budget"]),
     ],
 )
-def test_more_bad_options(sfumato, apart, tmp_path, asked, words):
+def test_an_option_that_makes_no_sense_is_named_and_code_2(sfumato, apart, tmp_path, asked, words):
     ended = sfumato("solve", apart, "--max-loss", 120, *asked, "--out", tmp_path / "run")
     assert ended.code == 2 and all(word in ended.err for word in words), ended.err
     assert not (tmp_path / "run").exists()

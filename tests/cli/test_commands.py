@@ -53,7 +53,7 @@ def test_help_answers_within_half_a_second_and_without_jax():
     assert time.perf_counter() - start < 5  # 0.2 s alone; generous on a busy machine
 
 
-def test_version(sfumato):
+def test_the_version_is_the_packages(sfumato):
     assert sfumato("--version").out.strip() == f"sfumato {sf.__version__}"
 
 
@@ -276,3 +276,18 @@ def test_a_worst_report_that_is_not_certain_does_not_read_as_certain():
         ">0.99",
         "1.00",
     ]
+
+
+def test_export_says_how_to_open_the_page(sfumato, runs, tmp_path):
+    ended = sfumato("export", runs / "laplace", tmp_path / "dist", "--page")
+    assert f"python -m http.server --directory {tmp_path / 'dist'}" in ended.out
+
+
+def test_a_refused_table_says_that_its_new_key_is_kept(sfumato, runs, tmp_path):
+    table, key = tmp_path / "far.csv", tmp_path / "key"
+    table.write_text("user,time,lat,lon\nann,2010-10-19T23:55:27Z,10.0,2.347\n")
+    words = ("sanitize", runs / "laplace", table, tmp_path / "out.csv", "--drop", "user")
+    ended = sfumato(*words, "--sticky", "day", "--key", key)
+    assert ended.code == 2 and f"the new key {key} is kept" in ended.err and key.exists()
+    again = sfumato(*words, "--sticky", "day", "--key", key)
+    assert again.code == 2 and "is kept" not in again.err

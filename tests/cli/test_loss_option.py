@@ -16,7 +16,7 @@ def test_a_squared_loss_is_solved_recorded_and_shown_in_square_metres(sfumato, t
     asked = ("four-corners", "--loss", "squared", "--max-loss", 40_000, "--cell-m", 100)
     solved = sfumato("solve", *asked, "--solver", solver, "--out", run)
     assert solved.code == 0
-    assert "loss, m² (budget 40000)" in solved.out and "metres (budget" not in solved.out
+    assert "budget 40000 m² " in solved.out and "loss m²" in solved.out
     record = json.loads((run / "run.json").read_text("utf-8"))
     assert record["loss_function"] == "squared"
     measured = sfumato("measure", run)

@@ -13,7 +13,9 @@ def test_the_figures_are_printed_before_the_proof(sfumato: Any, tmp_path: Path) 
     assert f"{out} is written and can be used" in ended.err
     assert "the least leakage possible on this grid lies between" in ended.err
     figures, proof = ended.out.split(f"Written to {out}")
-    assert "Bayes error" in figures and "(proved)" in proof and "(proved)" not in figures
+    assert "Bayes error" in figures and "Best possible: " in proof and "proved" not in figures
+    again = sfumato("solve", *_SMALL, "--solver", "coin", "--out", out, "--replace", "--details")
+    assert "user, test data" in again.out and "Best possible" not in again.out
 
 
 def test_the_document_says_how_the_proof_ended(sfumato: Any, tmp_path: Path) -> None:

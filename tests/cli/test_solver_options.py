@@ -115,3 +115,13 @@ def test_a_refused_run_leaves_the_checkpoint_of_the_last_one(sfumato, tmp_path):
         assert ended.code == 2
         assert (tmp_path / "run" / "checkpoint.npz").read_bytes() == b"of an earlier run"
         assert [path.name for path in (tmp_path / "run").iterdir()] == ["checkpoint.npz"]
+
+
+@pytest.mark.parametrize("name", ["snap", "android", "webkit"])
+def test_the_rules_are_solvers_of_the_command(sfumato, tmp_path, name):
+    run = tmp_path / name
+    words = ("solve", "four-corners", "--per-user", "20+5", "--max-loss", 3000)
+    ended = sfumato(*words, "--solver", name, "--out", run)
+    assert ended.code == 0, ended.err
+    assert solver_of(load_run(run)) == SOLVERS[name]()
+    assert sfumato("compare", run).code == 0

@@ -12,18 +12,29 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 from pyarrow import parquet
 
-from sfumato.deploy.engines.dask import ClusterError, _order, _tally, _work, on_cluster
-from sfumato.deploy.one_file import Policy, sanitize_part
+from sfumato.data.samples import Samples
+from sfumato.deploy.engines.dask import (
+    ClusterError,
+    _order,
+    _outcome,
+    _work,
+    on_cluster,
+    tiles_on_cluster,
+)
+from sfumato.deploy.one_file import Policy, Tally, sanitize_part
 from sfumato.deploy.sanitize import sanitize
 from sfumato.errors import DataError, FileError
 from sfumato.mechanism.chance import Sticky
+from sfumato.solver import Coin
+from sfumato.study.atlas import AtlasPlan, solve_atlas
 from tests.deploy.tables import checkins, write_parquet
 
 KEY = bytes(range(32))
-_PARTS, _ROWS = 10, 12_000
+_PARTS, _ROWS = 10, 4_000
 
 
 @contextmanager
@@ -144,6 +155,31 @@ def test_two_workers_one_killed_in_the_middle(runs, parts, tmp_path, cluster):
     assert not [name for name in os.listdir(tmp_path) if "sfumato-job" in name]
 
 
+@pytest.mark.slow
+def test_the_tiles_of_an_atlas_are_solved_on_two_workers_one_killed(tmp_path):
+    random = np.random.default_rng(0)
+    towns = random.uniform(-30_000.0, 30_000.0, (40, 2))
+    secret = np.repeat(np.arange(160), 12)
+    truth = towns[secret // 4] + random.normal(0.0, 300.0, (len(secret), 2))
+    data, plan = Samples(secret, truth), AtlasPlan(Coin(), users_per_tile=8, cell_m=50.0)
+    alone = solve_atlas(data, tmp_path / "alone", max_loss=200.0, plan=plan)
+    done: list[int] = []
+    with _cluster(tmp_path) as (address, workers):
+
+        def watched(work: Path, tiles: list[int]) -> Iterator[int]:
+            for tile in tiles_on_cluster(address)(work, tiles):
+                done.append(tile)
+                if len(done) == 5:
+                    workers[0].send_signal(signal.SIGKILL)
+                yield tile
+
+        both = solve_atlas(data, tmp_path / "both", max_loss=200.0, plan=plan, runner=watched)
+        assert workers[0].wait(timeout=30) == -signal.SIGKILL
+    one, other = (run.mechanism.arrays() for run in (alone, both))
+    assert sorted(done) == [line["tile"] for line in alone.tiles] and one.keys() == other.keys()
+    assert all(np.array_equal(one[name], other[name]) for name in one)
+
+
 class _Future:
     """A part that a worker has done, without a cluster."""
 
@@ -154,7 +190,8 @@ class _Future:
 def _as_on_workers(release, chance, policy, tasks, progress):
     order = _order(release, chance, policy)
     for task in tasks:
-        yield task, _tally(_Future(_work(order, str(task.source), str(task.target))), progress)
+        done = _Future(_work(order, str(task.source), str(task.target)))
+        yield task, Tally.from_dict(_outcome(done, "a part"))
 
 
 def test_a_worker_that_cannot_write_leaves_the_finished_parts(runs, tmp_path, monkeypatch):

@@ -5,9 +5,12 @@ import os
 
 import pytest
 
+from sfumato.deploy import csv_table
 from sfumato.deploy.csv_table import CsvTable
+from sfumato.deploy.one_file import Policy
 from sfumato.deploy.sanitize import sanitize
 from sfumato.errors import DataError
+from sfumato.mechanism.chance import Sticky
 
 HEAD = "who,note,lat,lon\n"
 ROW = "u1,fine,48.851111111111,2.341111111111\n"
@@ -62,6 +65,42 @@ def test_every_other_byte_stays_whatever_the_dialect(runs, tmp_path, end, delimi
     for row, (lat, lon) in zip(rows, written, strict=True):
         row[1:3] = [lat, lon]
     assert found == mark + "".join(delimiter.join(row) + end for row in rows)
+
+
+_LINES = (
+    "u{0},fine,48.85{0:04d}1111,2.34111{0:04d}",
+    "u{0},,48.85{0:04d}1111,2.34111{0:04d}",
+    "é{0}, x ,48.85{0:04d}1111, 2.34111{0:04d}",
+    "u{0},y,,",
+    'u{0},"quoted, {0}",48.85{0:04d}1111,2.34111{0:04d}',
+)
+
+
+@pytest.mark.parametrize("kinds", ["000000", "012010", "0003", "0024", "0004000"])
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "\n\n", "mixed", "unended"])
+@pytest.mark.parametrize("drop", [(), ("note",), ("who",)])
+def test_lines_without_quotes_are_written_as_records_one_by_one_are(
+    runs, tmp_path, monkeypatch, kinds, ends, drop
+):
+    """Two ways to read and write, the same bytes, wherever blocks are cut."""
+    rows = [
+        _LINES[int(kinds[row % len(kinds)])].format(row)
+        + {"mixed": "\n" if row % 7 else "\r\n", "unended": "\n"}.get(ends, ends)
+        for row in range(60)
+    ]
+    text = HEAD + "".join(rows)
+    (tmp_path / "in.csv").write_bytes((text.rstrip() if ends == "unended" else text).encode())
+    monkeypatch.setattr(csv_table, "_BLOCK_BYTES", 400)
+    for name in ("plain", "one by one"):
+        sanitize(
+            runs / "laplace",
+            tmp_path / "in.csv",
+            tmp_path / f"{name}.csv",
+            chance=Sticky(bytes(32), "forever", by_user=False),
+            policy=Policy(drop=drop),
+        )
+        monkeypatch.setattr(csv_table, "plain_block", lambda *given: None)
+    assert (tmp_path / "plain.csv").read_bytes() == (tmp_path / "one by one.csv").read_bytes()
 
 
 def _cut(text, rows, delimiter, end):

@@ -42,7 +42,7 @@ def _lists(table) -> dict[str, list]:
     return {name: table[name].to_pylist() for name in ("lat", "lon", *OTHERS)}
 
 
-def test_pandas(run, arrow):
+def test_a_pandas_frame_gets_the_reports_of_arrow(run, arrow):
     frame = TABLE.to_pandas()
     frame.index = frame.index * 3
     frame.attrs["extent"] = [2.3, 48.8]
@@ -106,7 +106,7 @@ def test_geopandas_in_any_reference_system(run, arrow, crs):
     assert share == 1.0 if crs == 4326 else share > 0.99  # a place is keyed to a millimetre
 
 
-def test_geopandas_refusals(run):
+def test_geometries_that_are_not_one_point_each_are_refused(run):
     from shapely import LineString
 
     plain = TABLE.to_pandas().head(50)
@@ -151,7 +151,7 @@ def test_geoparquet_of_geopandas_is_read_by_arrow_and_back(run, tmp_path):
 
 
 @pytest.mark.parametrize("lazy", [False, True])
-def test_polars(run, arrow, lazy):
+def test_a_polars_frame_gets_the_reports_of_arrow(run, arrow, lazy):
     frame = pl.from_arrow(TABLE)
     made = report(frame.lazy(), run).collect() if lazy else report(frame, run)
     assert made.schema == frame.drop("user").schema
@@ -160,7 +160,7 @@ def test_polars(run, arrow, lazy):
     assert made["lon"].to_list() == arrow["lon"].to_pylist()
 
 
-def test_duckdb_relations(run, arrow):
+def test_a_duckdb_relation_gets_the_reports_of_arrow(run, arrow):
     connection = duckdb.connect()
     connection.register("source", TABLE)
     connection.register("made", report(connection.sql("from source"), run))
@@ -169,7 +169,7 @@ def test_duckdb_relations(run, arrow):
     assert _lists(out) == _lists(arrow)
 
 
-def test_duckdb_functions(run):
+def test_the_duckdb_function_repeats_its_reports(run):
     connection = duckdb.connect()
     register(connection, run, key=KEY)
     connection.register("source", TABLE)

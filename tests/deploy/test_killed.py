@@ -71,7 +71,9 @@ def _hidden(folder: Path) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGTERM])
-def test_a_file(commands: Warm, runs: Path, tmp_path: Path, stop: int) -> None:
+def test_a_stopped_sanitize_of_a_file_leaves_all_or_nothing(
+    commands: Warm, runs: Path, tmp_path: Path, stop: int
+) -> None:
     table = checkins(4 * _ROWS).select(["latitude", "longitude", "number"])
     csv.write_csv(table, tmp_path / "in.csv")
     words = ("sanitize", runs / "net", tmp_path / "in.csv")
@@ -96,7 +98,9 @@ def test_a_file(commands: Warm, runs: Path, tmp_path: Path, stop: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGTERM])
-def test_a_folder(commands: Warm, runs: Path, tmp_path: Path, stop: int) -> None:
+def test_a_stopped_sanitize_of_a_folder_is_resumed(
+    commands: Warm, runs: Path, tmp_path: Path, stop: int
+) -> None:
     for part in range(_PARTS):
         table = checkins(_ROWS, seed=part).select(["latitude", "longitude", "number"])
         numbers = np.arange(_ROWS) + part * _ROWS

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import struct
 
 import numpy as np
 import pyarrow as pa
@@ -370,6 +371,69 @@ def test_bad_tables_are_one_sentence(runs, case):
     assert "\n" not in str(refused.value)
 
 
+def _millionths(table):
+    return (table["lat"].to_numpy() * 1e6).round().astype("int64")
+
+
+def _packed(form):
+    return lambda table: pa.array(
+        [struct.pack(form, int(number)) for number in _millionths(table)],
+        pa.binary(struct.calcsize(form)),
+    )
+
+
+DISGUISED = {
+    "whole numbers in bytes": _packed("<i"),
+    "whole numbers in bytes, the other order": _packed(">q"),
+    "a float in bytes": lambda table: pa.array(
+        [struct.pack("<f", value) for value in table["lat"].to_pylist()], pa.binary(4)
+    ),
+    "a duration": lambda table: pa.array(_millionths(table), pa.duration("us")),
+    "a time": lambda table: pa.array(_millionths(table), pa.timestamp("s", tz="UTC")),
+    "a time of day": lambda table: pa.array(_millionths(table), pa.time64("us")),
+    "a date": lambda table: pa.array((_millionths(table) // 10).astype("int32"), pa.date32()),
+    "times in a dictionary": lambda table: pa.array(
+        _millionths(table), pa.timestamp("us")
+    ).dictionary_encode(),
+    "a duration within": lambda table: pa.array(
+        [{"a": int(number)} for number in _millionths(table)],
+        pa.struct([("a", pa.duration("us"))]),
+    ),
+    "a view of text": lambda table: table["lat"].cast(pa.string()).cast(pa.string_view()),
+}
+
+
+@pytest.mark.parametrize("kind", DISGUISED)
+def test_a_latitude_that_calls_itself_something_else_is_refused(runs, kind):
+    table = table_of(300)
+    with pytest.raises(DataError, match=r"tells the place in other columns: 'other' \(a c"):
+        report(table.append_column("other", DISGUISED[kind](table)), runs)
+
+
+def test_views_durations_and_bytes_that_tell_nothing_pass(runs):
+    table, random = table_of(300), np.random.default_rng(8)
+    others = {
+        "view": pa.array([f"shop {number % 7}" for number in range(300)]).cast(pa.string_view()),
+        "took": pa.array(random.integers(0, 90_000, 300), pa.duration("s")),
+        "day": pa.array(random.integers(14_000, 15_000, 300).astype("int32"), pa.date32()),
+        "tag": pa.array([random.bytes(8) for _ in range(300)], pa.binary(8)),
+    }
+    for name, column in others.items():
+        table = table.append_column(name, column)
+    made = report(table, runs)
+    for name in others:
+        assert made[name].type == table[name].type
+        assert made[name].to_pylist() == table[name].to_pylist()
+
+
+def test_runs_are_refused_in_a_sentence_that_says_what_to_do(runs):
+    ends, value = pa.array([300], pa.int32()), pa.array(["x"])
+    table = table_of(300).append_column("r", pa.RunEndEncodedArray.from_arrays(ends, value))
+    with pytest.raises(DataError, match=r"column 'r' holds run_end_encoded.*run_end_decode"):
+        report(table, runs)
+    assert report(table, runs, drop=("user", "r")).num_rows == 300
+
+
 def test_nullable_coordinates_stay_empty(runs):
     table = table_of(60)
     holes = pa.array(
@@ -377,6 +441,14 @@ def test_nullable_coordinates_stay_empty(runs):
     )
     made = report(table.set_column(2, "lat", holes), runs)
     assert made["lat"].null_count == made["lon"].null_count == 12
+
+
+def test_a_time_that_is_empty_is_refused_with_what_to_do(runs):
+    table = table_of(30).set_column(1, "time", pa.array([None] * 30, pa.timestamp("s")))
+    with pytest.raises(DataError, match="expected a time in each row") as refused:
+        report(table, runs)
+    assert "take it out of the table" in refused.value.hint
+    assert report(table.drop_columns(["time"]), runs).num_rows == 30
 
 
 def test_the_user_must_be_spoken_of(runs):

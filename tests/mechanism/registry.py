@@ -7,7 +7,9 @@ import numpy as np
 from sfumato.data.grid import Grid, Region
 from sfumato.data.joint import Joint
 from sfumato.data.samples import Samples
+from sfumato.data.tiles import Tiling
 from sfumato.mechanism.approximate import DegreeSnap
+from sfumato.mechanism.atlas import Atlas
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.channel import Channel
 from sfumato.mechanism.codebook import CodebookNet
@@ -63,6 +65,13 @@ def _codebook(
     )
 
 
+def _atlas(*mechanisms: Mechanism) -> Atlas:
+    """Four tiles about the truths, the first of them quartered."""
+    squares = [[1, 1, 0], [1, 0, 1], [1, 1, 1], [2, 0, 0], [2, 1, 0], [2, 0, 1], [2, 1, 1]]
+    tiling = Tiling(Region(centre=(10.0, 5.0), side_m=400.0), np.array(squares), overlap_m=30.0)
+    return Atlas(tiling, mechanisms, np.arange(7) % len(mechanisms), GRID)
+
+
 MECHANISMS: dict[str, Callable[[], Mechanism]] = {
     "identity": Identity,
     "constant": lambda: constant((20.0, 30.0)),
@@ -95,6 +104,8 @@ MECHANISMS: dict[str, Callable[[], Mechanism]] = {
         keep=0.2, far=Grid(cell_m=75.0)
     ),
     "snapped codebook net": lambda: Snapped(_codebook(), Grid(cell_m=50.0)),
+    "atlas": lambda: _atlas(Coin(keep=0.3, place=(20.0, 30.0)), _codebook(), _codebook(keep=0.2)),
+    "atlas with noise": lambda: _atlas(_codebook(), PlanarLaplace(epsilon=0.02)),
     "recorded": lambda: Recorded(
         truths=np.repeat(TRUTHS, 3, axis=0), reports=np.tile(REPORTS, (4, 1))
     ),
@@ -104,7 +115,12 @@ MECHANISMS: dict[str, Callable[[], Mechanism]] = {
 }
 FIXED = {"identity", "constant", "identity channel"}  # one report a truth
 UNSAVABLE = {"function"}  # code is not data
-NOT_EXPORTED = {"function", "recorded", "degree snap"}  # kinds without operators for devices
+NOT_EXPORTED = {
+    "function",
+    "recorded",
+    "degree snap",
+    "atlas",
+}  # kinds without operators for devices
 
 
 def law_of(mechanism: Mechanism, joint: Joint) -> Law | None:

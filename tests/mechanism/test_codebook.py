@@ -32,6 +32,39 @@ def net(count: int = 12, pace: int = 4, **changes: object) -> CodebookNet:
     return CodebookNet(**{**arguments, **changes})  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("count", [1, 5, 16, 40])
+@pytest.mark.parametrize("cap", [None, 150.0])
+def test_a_law_that_is_looked_up_is_the_law(count: int, cap: float | None) -> None:
+    """Numbers evenly over [0, 1): every report is drawn as often as its chance says, to one."""
+    mechanism, each = net(count, max_distance=cap, keep=0.1), 2_000
+    truths = np.random.default_rng(0).uniform(-300, 300, (9, 2))
+    numbers = (np.arange(each) + 0.5) / each
+    reports = mechanism.report(np.repeat(truths, each, axis=0), np.tile(numbers, 9)[:, None])
+    alone = mechanism._drawn(truths, np.full(9, 0.3))
+    assert np.array_equal(
+        mechanism._looked_up(truths, np.arange(9), np.full(9, 0.3))[0][~alone[1]],
+        alone[0][~alone[1]],
+    )
+    for truth, drawn in zip(truths, reports.reshape(9, each, 2), strict=True):
+        rows = mechanism.rows(truth[None]).distinct()
+        for place, chance in zip(rows.places, rows.matrix.toarray()[0], strict=True):
+            assert abs((drawn == place).all(axis=1).sum() - each * chance) <= 2
+
+
+def test_laws_that_do_not_fit_into_one_table_are_looked_up_in_turn(monkeypatch) -> None:
+    mechanism, random = net(40), np.random.default_rng(1)
+    truths = random.uniform(-300, 300, (50, 2))[random.integers(0, 50, 3_000)]
+    chance = random.random((3_000, 1))
+    whole = mechanism.report(truths, chance)
+    for room in (10**6, 40 * 60, 40 * 7):  # all laws are known; then some are; then few fit
+        monkeypatch.setattr("sfumato.mechanism.codebook._MOST_HELD", room)
+        assert np.array_equal(mechanism.report(truths, chance), whole)
+        other = mechanism.report(truths[::-1] + 1.0, chance[::-1])
+        assert np.array_equal(other[::-1], net(40).report(truths + 1.0, chance))
+    monkeypatch.setattr("sfumato.mechanism.codebook.distinct", lambda points: None)
+    assert np.array_equal(mechanism.report(truths, chance), whole)
+
+
 def test_samples_follow_the_law() -> None:
     mechanism = net(keep=0.2)
     truth = np.array([[30.0, -70.0]])

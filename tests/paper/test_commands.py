@@ -53,7 +53,7 @@ def test_what_needs_the_file_says_where_it_is(
     assert "loc-gowalla_totalCheckins.txt.gz" in capsys.readouterr().err
 
 
-def test_a_run_says_it_too(fresh_clone: Path) -> None:
+def test_a_run_that_needs_the_file_says_where_it_is(fresh_clone: Path) -> None:
     with pytest.raises(DataError, match=r"snap\.stanford\.edu"):
         load("gowalla", 0)
 

@@ -29,7 +29,7 @@ def test_without_protection_the_scores_are_the_printed_ones(printed):
     assert ours["T2"] < float(printed["A1"]["T1"]) - 0.05  # far from a blind guess
 
 
-def test_regions_and_nearness(printed):
+def test_a_place_lies_in_its_own_region_and_nearness_falls_with_the_distance(printed):
     places = contest().places
     assert np.array_equal(regions_of(places + 0.4 * STEP_M), np.arange(len(places)))
     assert regions_of(np.array([[-1e6, 1e6]])).tolist() == [(SIDE - 1) * SIDE]

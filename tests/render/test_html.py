@@ -238,12 +238,16 @@ def test_the_headline_names_the_best_within_the_budget_and_what_it_exposes_first
         _row("far", loss=101, error=0.45, exposed=0.01),
     )
     lead = checker.text.partition("do not publish it.")[2].strip()
-    assert lead.startswith(
-        "How well reports hide their senders: some users Within 100 m on average, coin hides the"
-        " senders best on this data of those that keep it: the best guess of who sent a report is wrong with"
-        " probability 0.400 (on its own reports), at a loss of 99.0 m. It exposes 20.0% of its"
-        " reports: after each of these, one user is more than 90% likely."
-    )
+    assert lead.startswith("How well reports hide their senders: some users Asked Hide which of")
+    words = ("Asked", "Came out", "Best possible", "Left exposed")
+    assert sorted(words, key=lead.index) == list(words)
+    assert "with a loss of at most 100 m on average." in lead
+    assert (
+        "coin hides the senders best on this data of those that keep the budget: the best guess of"
+        " who sent a report is wrong with probability 0.400 (on its own reports), at a loss of 99.0 m."
+    ) in lead
+    assert "Nothing proved yet; sfumato certify RUN proves it." in lead
+    assert "20.0% of the reports of coin: after each of these, one user is more than 90%" in lead
     assert "wary exposes least: 2.0%, at an error of 0.300" in lead
     assert "Over the budget on this data by 1.0 m: far, with an error of 0.450 and 1.0%" in lead
     assert checker.text.count("best within its budget") == 1
@@ -266,6 +270,22 @@ def test_the_least_exposed_is_named_only_where_it_exposes_far_less() -> None:
     assert best_within_budgets(rows)[0].less_exposed is rows[2]
 
 
+def test_of_errors_that_cannot_be_told_apart_to_come_the_least_exposed_leads() -> None:
+    def fitted(row: Compared, low: float, high: float) -> Compared:
+        error = Estimate((low + high) / 2, low, high, "estimate")
+        loss = Estimate(9.0, 8.0, 10.0, "estimate")
+        return replace(row, to_come=Outlook(loss, error, error, error, leakage=0.5, checkins=40))
+
+    coin = fitted(_row("coin", loss=9, error=0.4, exposed=0.2), 0.35, 0.45)
+    wary = fitted(_row("wary", loss=9, error=0.38, exposed=0.05), 0.33, 0.43)
+    noise = fitted(_row("noise", loss=9, error=0.1, exposed=0.01), 0.05, 0.15)
+    (group,) = best_within_budgets([coin, wary, noise])
+    assert group.best is wary and group.close == (coin,)
+    page = _page_of(coin, wary, noise).text
+    assert "wary hides the senders best, as far as can be told:" in page
+    assert "cannot be told apart from that of coin; it exposes least of them." in page
+
+
 def test_errors_within_each_others_intervals_are_said_not_to_be_told_apart() -> None:
     noise = sf.mechanism.Function(lambda truth, random: truth + random.normal(0, 300, truth.shape))
     entries = [Contender("one", noise, 900.0), Contender("two", noise, 900.0)]
@@ -281,7 +301,7 @@ def test_each_budget_has_its_own_best() -> None:
         _row("far", loss=99, error=0.4, exposed=0.0, max_loss=100),
     ]
     assert [group.best for group in best_within_budgets(rows)] == rows
-    assert "No report of it makes one user more than 90% likely." in _page_of(*rows).text
+    assert "No report of near makes one user more than 90% likely." in _page_of(*rows).text
 
 
 def test_a_loss_that_is_not_known_is_said_and_wins_nothing(tmp_path: Path) -> None:
@@ -313,7 +333,7 @@ def test_who_breaks_the_budget_does_not_win(tmp_path: Path) -> None:
     ]
     _, checker = _written(compare(entries, on=_samples(3)), tmp_path / "page.html")
     assert (
-        "Within 5 m on average, with near the best guess of who sent a report is wrong with"
+        "With near the best guess of who sent a report is wrong with"
         " probability 0.000" in checker.text
     )
     assert re.search(r"Over the budget on this data by [0-9.]+ m: far", checker.text)
@@ -322,8 +342,8 @@ def test_who_breaks_the_budget_does_not_win(tmp_path: Path) -> None:
 def test_all_over_the_budget_is_said() -> None:
     rows = [_row(name, loss=120, error=0.4, exposed=0.01) for name in ("far", "away")]
     one, two = _page_of(rows[0]), _page_of(*rows)
-    assert "Within 100 m: none; it loses more on this data." in one.text
-    assert "Within 100 m: none; all lose more on this data." in two.text
+    assert "None keeps the budget: it loses more on this data." in one.text
+    assert "None keeps the budget: all lose more on this data." in two.text
     assert "by 20.0 m: far, with an error of 0.400 and 1.0% exposed" in one.text
     assert "20.0 m over 100 m" in one.text and "best within its budget" not in one.text + two.text
 

@@ -42,9 +42,23 @@ def test_no_report_is_further_than_half_a_cell_without_an_offset():
 
 
 def test_the_drift_keeps_the_deviation_and_lasts_weeks():
-    """What the page says of it: the weights keep the variance, and a week keeps 0.93 of it."""
-    new, old = 0.03, (1 - 0.03**2) ** 0.5
-    assert old**2 + new**2 == pytest.approx(1) and old ** (24 * 7) == pytest.approx(0.927, abs=1e-3)
+    """Of 600 phones: the deviation of 1,200 offsets is known to 2 % (0.1 would be 5 of that), and a
+    week's correlation of 0.927 to 0.004."""
+    fine = DegreeSnap(*PARIS, cell_m=1.0, deviation_m=500.0)
+    times = np.array([0.0, 3599.0, 7 * 86_400.0])
+    phones = np.stack([fine.along(np.zeros((3, 2)), times, seed=phone) for phone in range(600)])
+    np.testing.assert_array_equal(phones[:, 0], phones[:, 1])  # within an hour
+    first, last = phones[:, 0].ravel(), phones[:, 2].ravel()
+    assert first.std() == pytest.approx(500, rel=0.1) and last.std() == pytest.approx(500, rel=0.1)
+    assert np.corrcoef(first, last)[0, 1] == pytest.approx(0.927, abs=0.02)
+
+
+def test_reports_along_a_way_need_times_in_order():
+    snap = DegreeSnap(*PARIS, cell_m=2000.0)
+    assert snap.along(TRUTHS, np.arange(12)).tolist() == snap.sample(TRUTHS).tolist()  # no offset
+    for times in (np.arange(11), np.arange(12)[::-1], np.full(12, np.nan)):
+        with pytest.raises(MechanismError, match="one time for each truth"):
+            snap.along(TRUTHS, times)
 
 
 def _judged(solver):

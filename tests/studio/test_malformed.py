@@ -155,7 +155,7 @@ def test_so_is_one_without_a_session(studio: Served, path: str) -> None:
         "file",
     ],
 )
-def test_so_is_an_odd_address(studio: Served, path: str) -> None:
+def test_an_odd_address_is_answered_with_a_sentence(studio: Served, path: str) -> None:
     method = "POST" if path.startswith("file") and not path.startswith("files") else "GET"
     with Page(studio) as page:
         for session in (page.id, "nobody", "%00", "..", "%ff"):

@@ -32,7 +32,7 @@ class _Slow:
     running, pid = True, 0
 
     @classmethod
-    async def start(cls, task: dict[str, Any], tell: Any, *, compiled: Path) -> "_Slow":
+    async def start(cls, task: dict[str, Any], tell: Any) -> "_Slow":
         await asyncio.sleep(0.01)
         cls.started.append(cls())
         return cls.started[-1]

@@ -96,6 +96,44 @@ def test_no_coordinate_of_the_data_is_in_it(small, found):
             assert f"{x:.1f}" not in text or f"{y:.1f}" not in text
 
 
+def test_an_assessment_of_paris_holds_no_coordinate_of_paris(gowalla_paris, tmp_path):
+    """Every check-in of the file, to six decimals of a degree, and to four where the assessment has
+    no such numbers of its own; and no user."""
+    words = [gowalla_paris, "--square", "48.8584,2.3482,6500", "--top-users", 6, "--max-loss", 518]
+    words += ["--per-user", "30+10", "--solver", "coin", "--out", tmp_path / "run"]
+    ended = CliRunner().invoke(solve, [str(word) for word in words])
+    assert ended.exit_code == 0, ended.output
+    found = assess(tmp_path / "run")
+    every = sf.read_checkins(gowalla_paris)
+    degrees = np.concatenate(every.plane.to_degrees(every.truth))
+    assert len(degrees) > 10_000
+    page, text = assessment_html(found), assessment_markdown(found)
+    numbers = {
+        name: set(re.findall(r"[0-9]+\.[0-9]+", whole))
+        for name, whole in (("page", page), ("text", text), ("json", json.dumps(found.as_dict())))
+    }
+    for decimals, names in ((4, ("page", "text")), (6, ("page", "text", "json"))):
+        places = {f"{abs(value):.{decimals}f}" for value in degrees.tolist()}
+        for name in names:
+            cut = {f"{float(number):.{decimals}f}" for number in numbers[name] if len(number) > 6}
+            assert numbers[name] and not places & cut
+    users = set(sf.load_run(tmp_path / "run").record.data.users)
+    assert len(users) == 6 and not users & set(re.findall(r"[0-9]+", text))
+
+
+def test_the_words_of_each_row_say_who_sees_what(found):
+    text = assessment_markdown(found)
+    assert "The same" not in text and text.count("### 8 ") == 1
+    (row,) = [line for line in text.splitlines() if "made from it" in line]
+    assert row.split(" | ")[2:4] == ["0.50", "1.00"]  # an area under a curve is no share
+    (row,) = [line for line in text.splitlines() if "at a sensitive place" in line]
+    assert "none was listed" in row and row.split(" | ")[1:5] == [NOT] * 4
+    intruder = found.risk("a trained intruder").figure
+    assert intruder.kind == "estimate" and intruder.low < intruder.value < intruder.high
+    linked = [line for line in text.splitlines() if "that they are one user's" in line]
+    assert len(linked) == 2 and all(NOT not in line.split(" | ")[3] for line in linked)
+
+
 def test_where_is_between_the_truth_and_a_blind_guess():
     random = np.random.default_rng(1)
     places = random.uniform(-500, 500, (40, 2))

@@ -65,7 +65,7 @@ def test_without_cross_fitting_the_held_out_check_ins_speak(kept: Kept, data: Sp
     assert isinstance(data.test, Samples) and kept.test is not None and to_come is not None
     assert to_come.how == "held-out" and to_come.checkins == len(data.test)
     assert load_run(kept.folder).record.to_come == to_come
-    text = kept_text(kept)
+    text = kept_text(kept, seconds=1.0)
     assert text.startswith("on check-ins to come")
     assert f"Measured on {len(data.test)} check-ins that were held out." in text
     assert kept.as_dict()["to_come"]["how"] == "held-out"
@@ -148,9 +148,9 @@ def test_the_report_leads_with_check_ins_to_come_and_warns(
 
 def test_few_check_ins_say_how_many_would_do(kept: Kept) -> None:
     wide = _with_loss(132.0, 172.0, 212.0)
-    text = kept_text(replace(kept, to_come=wide))
+    text = kept_text(replace(kept, to_come=wide), seconds=1.0)
     assert "only to ±23% of the budget; about 1,100 check-ins would tell it to ±5%." in text
-    assert "would tell it" not in kept_text(replace(kept, to_come=NARROW))
+    assert "would tell it" not in kept_text(replace(kept, to_come=NARROW), seconds=1.0)
 
 
 def test_the_frontier_places_runs_on_check_ins_to_come(

@@ -20,12 +20,12 @@ _SAME_M = 1e-6
 _FASTEST_MS = 1.0
 _TIMES = """
 const times = [];
-for (let i = 0; i < 2000; i++) {
+for (let i = 0; i < 400; i++) {
   const start = performance.now();
   for (let j = 0; j < 5; j++) device.report(place);
   times.push((performance.now() - start) / 5);
 }
-const median = times.sort((a, b) => a - b)[1000];
+const median = times.sort((a, b) => a - b)[200];
 """
 
 
@@ -37,7 +37,7 @@ def _vectors(folder: Path) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_python(runs, bundles, kind):
+def test_python_gives_the_reports_of_the_vectors(runs, bundles, kind):
     vectors = _vectors(bundles / kind)
     assert len(vectors["truth"]) >= 32
     found = release(sf.load_run(runs / kind), new_places=rule_of(kind)).mechanism.report(
@@ -71,7 +71,9 @@ def test_onnx_runtime_with_standard_operators(runs, bundles, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_node(runs, bundles, kind):
+def test_node_gives_the_reports_of_the_vectors_and_takes_less_than_a_millisecond(
+    runs, bundles, kind
+):
     script = """
     const device = await load(given.folder);
     const place = given.place;
@@ -128,7 +130,7 @@ def test_degrees_and_metres_are_the_planes_own(bundles):
     )
 
 
-def test_chromium(bundles):
+def test_chromium_gives_the_reports_of_the_vectors_and_takes_less_than_a_millisecond(bundles):
     """All kinds in one browser: vectors, and the median time of a report."""
     with served(bundles) as address, launched() as browser:
         page = browser.new_page()

@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import shutil
 import signal
 import time
 from contextlib import contextmanager, suppress
@@ -18,8 +19,11 @@ from sfumato.data.write import write_split
 from sfumato.deploy.bundle import export, load_bundle
 from sfumato.deploy.web_files import write_extension
 from sfumato.errors import FileError
+from sfumato.study.folder import keep_reports, load_run
+from sfumato.study.record import Keeping
 from tests.browser import wait_until
 from tests.deploy.tables import DATA
+from tests.web.doors import PARTS
 from tests.web.extension import TRUTH, protected, serving_pages
 
 _ASK = """() => new Promise((resolve) => navigator.geolocation.getCurrentPosition(
@@ -29,7 +33,7 @@ FIXED = {"latitude": 59.33, "longitude": 18.06}
 
 @pytest.fixture(scope="module")
 def address():
-    with serving_pages({}) as found:
+    with serving_pages({"/tells": PARTS["/tells"], "/forbids": "<!doctype html><p>x"}) as found:
         yield found
 
 
@@ -88,13 +92,13 @@ def test_a_report_is_kept_for_a_place_and_a_site_and_two_sites_get_their_own(ext
     try:
         for number in range(10):
             place = {**TRUTH, "latitude": TRUTH["latitude"] + 0.0003 * number}
-            extension.context.set_geolocation(place)
+            extension.move(place)
             one, other = (_asked(extension, site)["coords"] for site in sites)
             if one != other:
                 break
         assert one != other
     finally:
-        extension.context.set_geolocation(TRUTH)
+        extension.move(TRUTH)
 
 
 @pytest.mark.parametrize(
@@ -138,23 +142,94 @@ def test_pause_gives_the_truth_and_protects_again(extension, address):
 def test_a_fixed_place_has_noise_and_tells_nothing_of_the_true_one(extension, address):
     with _settings(extension, place=FIXED, rest={"rule": "fixed", "metres": 200}):
         coords = _asked(extension, address)["coords"]
-        extension.context.set_geolocation({"latitude": 40.0, "longitude": 3.0})
+        extension.move({"latitude": 40.0, "longitude": 3.0})
         moved = _asked(extension, address)["coords"]
-        extension.context.set_geolocation(TRUTH)
+        extension.move(TRUTH)
     assert 0 < _metres(coords, FIXED) < 2_500 and coords["accuracy"] >= 470
     assert moved == coords
 
 
-def test_without_the_browsers_leave_there_is_no_position(extension, address):
-    extension.context.clear_permissions()
-    try:
-        script = f"""() => Promise.race([({_ASK})(),
-          new Promise((done) => setTimeout(() => done("waits"), 1500))])"""
-        assert _asked(extension, address, script) in ("waits", {"error": 1})
-        with _settings(extension, place=FIXED, rest={"rule": "fixed", "metres": 200}):
-            assert _asked(extension, address, script) in ("waits", {"error": 1})
-    finally:
-        extension.context.grant_permissions(["geolocation"])
+_WAITING = f"""() => Promise.race([({_ASK})(),
+  new Promise((done) => setTimeout(() => done("waits"), 700))])"""
+
+
+@pytest.mark.parametrize("rest", [{"rule": "hide"}, {"rule": "fixed", "metres": 200}])
+def test_without_the_browsers_leave_there_is_no_position(extension, address, rest):
+    with _settings(extension, place=FIXED, rest=rest):
+        try:
+            extension.browser_says("prompt")
+            assert _asked(extension, address, _WAITING) == "waits"
+            extension.browser_says("denied")
+            assert _asked(extension, address, _WAITING) == {"error": 1}
+        finally:
+            extension.browser_says("granted")
+
+
+def test_without_the_users_leave_a_site_waits_and_gets_its_answer_when_there_is_one(
+    extension, address
+):
+    with _settings(extension, leave={}):
+        page = extension.opened(address)
+        page.evaluate(
+            """() => { window.told = []; window.states = [];
+              navigator.permissions.query({ name: "geolocation" }).then((status) => {
+                states.push(status.state); status.onchange = () => states.push(status.state); });
+              navigator.geolocation.getCurrentPosition((p) => told.push(p.coords.latitude),
+                (e) => told.push(e.code), { timeout: 60_000 }); }"""
+        )
+        wait_until(extension.page, _badge_is(address, "ask?"))
+        assert page.evaluate("[told, states]") == [[], ["prompt"]]
+        popup = extension.own(f"popup.html?url={address}")
+        wait_until(popup, "document.querySelector('#gets').textContent.includes('waits')")
+        popup.focus("[value=ask]")
+        popup.keyboard.press("ArrowUp")  # refuse: the page hears it
+        wait_until(page, "told.length === 1 && states.length === 2")
+        assert page.evaluate("[told, states]") == [[1], ["prompt", "denied"]]
+        popup.click("[value=granted]")
+        wait_until(page, "states.length === 3")
+        assert _metres(page.evaluate(_ASK)["coords"], TRUTH) > 1
+        popup.close()
+        page.close()
+
+
+def test_a_page_that_could_not_ask_the_browser_cannot_ask_us(extension, address):
+    """A policy of its own, another origin's frame without leave: as without the extension."""
+    frame = f"""() => new Promise((done) => {{ onmessage = ({{ data }}) => done(data.seen);
+      const made = document.createElement("iframe");
+      made.src = "{address.replace("127.0.0.1", "localhost")}/tells"; document.body.append(made);
+    }})"""
+    assert _asked(extension, address, frame) == "error 1"
+    assert _asked(extension, f"{address}/forbids", _WAITING) == {"error": 1}
+
+
+def _badge_is(address: str, text: str) -> str:
+    return f"""(async () => {{ const [tab] = await chrome.tabs.query({{ url: "{address}/*" }});
+      return tab && (await chrome.action.getBadgeText({{ tabId: tab.id }})) === "{text}"; }})()"""
+
+
+@pytest.mark.parametrize(
+    ("changes", "text", "colour"),
+    [
+        ({}, "173", [0, 66, 157, 255]),
+        ({"rest": {"rule": "hide", "metres": 2300}}, "2.3k", [0, 66, 157, 255]),
+        ({"place": FIXED, "rest": {"rule": "fixed"}}, "pin", [0, 66, 157, 255]),
+        ({"rest": {"rule": "refuse"}}, "no", [85, 85, 85, 255]),
+        ({"leave": {"127.0.0.1": "denied"}}, "no", [85, 85, 85, 255]),
+        ({"list": ["127.0.0.1"]}, "TRUE", [179, 0, 0, 255]),
+    ],
+)
+def test_the_badge_shows_what_a_tab_gets(extension, address, changes, text, colour):
+    page = extension.opened(address)
+    with _settings(extension, **changes):
+        wait_until(extension.page, _badge_is(address, text))
+        found = extension.page.evaluate(
+            """async (url) => { const [tab] = await chrome.tabs.query({ url });
+              return [await chrome.action.getBadgeBackgroundColor({ tabId: tab.id }),
+                await chrome.action.getTitle({ tabId: tab.id })]; }""",
+            f"{address}/*",
+        )
+        assert found[0] == colour and found[1].startswith("sfumato: this site gets")
+    page.close()
 
 
 def test_a_watch_does_not_stream(extension, address):
@@ -164,9 +239,9 @@ def test_a_watch_does_not_stream(extension, address):
         " told.push(p.coords.latitude)); }"
     )
     for step in range(6):
-        extension.context.set_geolocation({**TRUTH, "latitude": 48.857 + step / 1000})
+        extension.move({**TRUTH, "latitude": 48.857 + step / 1000})
         page.wait_for_timeout(150)
-    extension.context.set_geolocation(TRUTH)
+    extension.move(TRUTH)
     assert len(page.evaluate("told")) == 1
     page.evaluate("navigator.geolocation.clearWatch(watch)")
     page.close()
@@ -212,10 +287,10 @@ def test_answers_and_errors_leave_at_whole_slots_wherever_one_is(extension, addr
 
     try:
         for place in places:
-            extension.context.set_geolocation(place)
+            extension.move(place)
             assert at_a_slot(), place
     finally:
-        extension.context.set_geolocation(TRUTH)
+        extension.move(TRUTH)
     with _settings(extension, rest={"rule": "refuse"}):
         assert at_a_slot()
 
@@ -315,10 +390,42 @@ def test_a_good_bundle_is_imported_and_can_be_left_again(extension, extension_fo
         extension.say({"kind": "save", "settings": settings | {"bundle": "inside"}})
 
 
+def test_a_run_that_keeps_reports_for_an_hour_and_a_wide_cell_is_kept_so(
+    extension, extension_folder, address, tmp_path
+):
+    """Two places of one cell of 200 m have one report, also where cells of 25 m would have two; the
+    popup says how long."""
+    shutil.copytree(extension_folder.parent / "run", tmp_path / "run")
+    keep_reports(load_run(tmp_path / "run"), Keeping("hour", 200.0))
+    export(tmp_path / "run", tmp_path / "hourly")
+    assert extension.say({"kind": "bundle", "files": _files(tmp_path / "hourly")}) == {}
+    try:
+        shown = extension.say({"kind": "show", "url": address})
+        assert shown["bundle"]["keeping"] == {"seconds": 3600, "cellM": 200, "withinM": None}
+        extension.say({"kind": "forget", "site": "127.0.0.1"})
+        plane = load_bundle(tmp_path / "hourly")["plane"]
+        for metres in (20, 90, 180, 220):  # north of a corner of the cells
+            degrees = metres / 111_320
+            extension.move({**TRUTH, "latitude": plane["latitude"] + degrees})
+            _asked(extension, address)
+        seen = extension.say({"kind": "show", "url": address})["seen"]
+        assert seen["drawn"] == 2 and seen["drawn"] + seen["kept"] == 4
+        popup = extension.own(f"popup.html?url={address}")
+        wait_until(popup, "document.querySelector('#spent').textContent.includes('200 m')")
+        assert "once an hour" in popup.text_content("#spent")
+        popup.close()
+    finally:
+        extension.move(TRUTH)
+        settings = extension.say({"kind": "settings"})["settings"]
+        extension.say({"kind": "save", "settings": settings | {"bundle": "inside"}})
+
+
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"version": 2}, "version 2"),
+        ({"version": 3}, "version 3"),
+        ({"strict": "yes"}, "strict is true or false"),
+        ({"leave": {"example.org": "often"}}, "a site's leave to ask is one of"),
         ({"rest": {"rule": "hidden"}}, "a rule is one of"),
         ({"rest": {"rule": "hide", "metres": -5}}, "metres are 50 to"),
         ({"rest": {"rule": "hide", "metres": "500"}}, "metres are 50 to"),
@@ -334,13 +441,37 @@ def test_bad_settings_are_refused_in_a_sentence_and_change_nothing(extension, ch
     assert sentence in answer["problem"] and extension.say({"kind": "settings"}) == before
 
 
+def test_settings_of_version_1_keep_exceptions_for_the_very_host(extension):
+    """It joined hosts: github.io could stand for alice.github.io, and let in everybody there."""
+    before = extension.say({"kind": "settings"})["settings"]
+    names = ("version", "strict", "leave")
+    old = {name: value for name, value in before.items() if name not in names}
+    old |= {
+        "version": 1,
+        "list": ["github.io", "example.org"],
+        "sites": {"a.b": {"rule": "refuse"}},
+    }
+    extension.page.evaluate("(settings) => chrome.storage.local.set({ settings })", old)
+    try:
+        found = extension.say({"kind": "settings"})
+        assert found["damaged"] is None and found["settings"]["list"] == []
+        assert found["settings"]["strict"] and found["settings"]["leave"] == {}
+        hosts = ("github.io", "evil.github.io", "example.org", "www.example.org", "a.b")
+        shown = (extension.say({"kind": "show", "url": f"https://{host}/"}) for host in hosts)
+        rules = [one["rule"]["rule"] for one in shown]
+        assert rules == ["off", "hide", "off", "hide", "refuse"]
+    finally:
+        extension.say({"kind": "save", "settings": before})
+
+
 def test_damaged_settings_protect(extension, address):
+    before = extension.say({"kind": "settings"})["settings"]
     extension.page.evaluate("chrome.storage.local.set({ settings: { version: 1, rest: null } })")
     try:
         assert extension.say({"kind": "settings"})["damaged"]
-        assert _metres(_asked(extension, address)["coords"], TRUTH) > 1
+        assert _asked(extension, address, _WAITING) == "waits"  # no site has leave
     finally:
-        extension.page.evaluate("chrome.storage.local.remove('settings')")
+        extension.say({"kind": "save", "settings": before})
 
 
 def test_settings_survive_a_browser_that_is_killed_while_it_writes_them(extension_folder, tmp_path):

@@ -203,7 +203,7 @@ def _table(number: int, random: np.random.Generator) -> tuple[str, bytes]:
 
 
 @pytest.mark.timeout(3600)
-def test_tables(runs, tmp_path, capfd):
+def test_a_damaged_table_is_refused_or_sanitized_whole(runs, tmp_path, capfd):
     random = np.random.default_rng(11)
     answered = refused = 0
     for number in range(COUNT // 2):
@@ -240,7 +240,7 @@ def test_tables(runs, tmp_path, capfd):
 
 
 @pytest.mark.timeout(3600)
-def test_requests(runs, tmp_path):
+def test_no_request_breaks_the_service(runs, tmp_path):
     random = np.random.default_rng(12)
     sound = json.dumps({"location": {"lat": LATITUDE, "lng": LONGITUDE}}).encode()
     batch = json.dumps({"locations": [{"lat": LATITUDE, "lng": LONGITUDE}] * 3}).encode()
@@ -279,7 +279,7 @@ def test_requests(runs, tmp_path):
 
 
 @pytest.mark.timeout(3600)
-def test_bundles_in_python(bundles, tmp_path):
+def test_a_changed_bundle_is_refused_in_python(bundles, tmp_path):
     random = np.random.default_rng(13)
     names = ("manifest.json", "mechanism.onnx", "vectors.json")
     whole = {name: (bundles / "net" / name).read_bytes() for name in names}
@@ -298,7 +298,7 @@ def test_bundles_in_python(bundles, tmp_path):
 
 
 @pytest.mark.timeout(3600)
-def test_bundles_in_the_module(bundles):
+def test_a_changed_and_resealed_bundle_loads_or_says_why_not(bundles):
     """Changed and sealed again, so that the reader itself is tried: it may load another mechanism,
     or say why not."""
     script = """

@@ -1,12 +1,15 @@
 """The extension's reports, in Node: kept by a keyed hash, as far off as was said, never the truth."""
 
 import functools
+import io
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from sfumato.deploy.bundle import load_bundle
 from tests.web.device import WEB, in_node
+from tools import icons
 
 _HEAD = """
 const {{ report, importKey, cellOf, mechanismFor }} = await import(given.folder + "/reports.js");
@@ -193,7 +196,8 @@ def test_a_site_without_a_name_is_refused(in_extension):
 
 @functools.cache
 def _files():
-    return sorted(path.name for path in (WEB / "extension").iterdir())
+    found = (path.name for path in (WEB / "extension").iterdir() if path.suffix != ".png")
+    return sorted(found)
 
 
 def test_the_extension_names_no_other_machine():
@@ -201,7 +205,18 @@ def test_the_extension_names_no_other_machine():
         text = (WEB / "extension" / name).read_text()
         for found in ("http://", "https://"):
             places = [part.split('"')[0][:40] for part in text.split(found)[1:]]
-            assert all(part.startswith(("www.w3.org", "${text}`")) for part in places), (
+            assert all(part.startswith(("www.w3.org", "${text}`", "*/*")) for part in places), (
                 name,
                 places,
             )
+
+
+@pytest.mark.parametrize("size", icons.SIZES)
+def test_icons_are_what_their_program_draws(size):
+    def pixels(data):
+        return np.asarray(Image.open(io.BytesIO(data)))
+
+    drawn = pixels(icons.icon(size))
+    kept = pixels((WEB / "extension" / f"icon-{size}.png").read_bytes())
+    assert drawn.shape == (size, size, 4) and np.array_equal(drawn, kept)
+    assert drawn[0, 0, 3] == 0 and tuple(drawn[size // 2, size // 2]) == (0, 66, 157, 255)

@@ -22,7 +22,7 @@ def run(tmp_path_factory):
     return folder / "run"
 
 
-def test_sanitize(run, tmp_path):
+def test_a_table_in_metres_is_sanitized_in_metres(run, tmp_path):
     (tmp_path / "in.csv").write_text(
         "who,x,y\n" + "".join(f"u{row},{row},{-row}\n" for row in range(200))
     )
@@ -55,7 +55,7 @@ def test_columns_that_tell_the_place_in_metres(run, tmp_path):
     assert record["columns_that_tell_the_place"] == ["rough_x", "venue"]
 
 
-def test_export(run, tmp_path):
+def test_a_bundle_on_metres_answers_metres_alone(run, tmp_path):
     manifest = export(run, tmp_path / "dist")
     assert manifest["plane"] is None and manifest["units"]["written"] == "metres"
     script = """

@@ -94,3 +94,11 @@ def test_without_permission_it_says_so(bundles, browser):
         page.click("#locate")
         page.wait_for_selector("#state.bad", timeout=20_000)
         assert "did not give a location" in page.text_content("#state")
+
+
+def test_opened_as_a_file_it_says_what_to_do(bundles, browser):
+    page = browser.new_page()
+    page.goto((bundles / "laplace" / "index.html").as_uri())
+    assert not page.locator("#about .late").is_visible()
+    page.locator("#about .late").wait_for(state="visible")
+    assert "python -m http.server" in page.text_content("#about")

@@ -1,16 +1,17 @@
-// Beside the page, in a world that its scripts cannot reach: asks the browser for the place, hands it to the worker,
-// and passes on what the worker says that the page is to see.  The browser's own prompt stays.
+// Beside the page, in a world that its scripts cannot reach: asks the worker what the page is to see, and passes it on.
+// Where the browser itself denies sites a place, the worker obtains it; elsewhere it is asked for here, with the
+// browser's own prompt.
 
 (() => {
+  const { browsersPlace } = globalThis;
   const { runtime } = globalThis.browser ?? globalThis.chrome;
-  const AGE_MS = 10_000;
-  const WAIT_MS = 60_000;
   const EVERY_MS = 60_000; // a watch looks again this often
   const EVERY_TRUE_MS = 5_000; // where protection is off
   const UNAVAILABLE = { error: { code: 2, message: "Position unavailable" } };
   const DENIED = { error: { code: 1, message: "User denied Geolocation" } };
   const ports = new Set();
   const watches = new Map();
+  let change = Promise.withResolvers(); // of settings
 
   // Frames of the page's own origin ask through the page: our rule keeps the browser from answering them.
   function throughTop() {
@@ -22,23 +23,6 @@
     }
   }
 
-  function browsersPlace({ approximate, high }) {
-    const options = { enableHighAccuracy: !!high, maximumAge: AGE_MS, timeout: WAIT_MS };
-    if (approximate) options.accuracyMode = "approximate";
-    return new Promise((resolve) => {
-      const { geolocation } = navigator;
-      if (!geolocation) return resolve(UNAVAILABLE);
-      geolocation.getCurrentPosition(
-        ({ coords, timestamp }) => {
-          const { latitude, longitude, altitude, accuracy, altitudeAccuracy, heading, speed } = coords;
-          resolve({ position: { coords: { latitude, longitude, altitude, accuracy, altitudeAccuracy, heading, speed }, timestamp } });
-        },
-        ({ code, message }) => resolve({ error: { code, message } }),
-        options,
-      );
-    });
-  }
-
   // The clock of a page's time-out starts when there is leave to answer, as the browser's does.
   async function whenAllowed(start) {
     const status = await navigator.permissions.query({ name: "geolocation" });
@@ -46,22 +30,47 @@
     else status.addEventListener("change", () => status.state === "granted" && start(), { once: true });
   }
 
+  // Whether the browser would let this document ask, were sites not denied: not without a secure address, not in a
+  // sandbox, and not where a policy of the page forbids it.  (The policy of frames of the page's origin is ours.)
+  function mayAsk() {
+    const { featurePolicy } = throughTop() ? window.top.document : document;
+    return window.isSecureContext && window.origin !== "null" && (featurePolicy?.allowsFeature("geolocation") ?? true);
+  }
+
+  // What was decided for this page, once it is: while a site waits for its user's leave, so does its question.
+  async function decided() {
+    for (;;) {
+      const { promise } = change;
+      const found = await runtime.sendMessage({ kind: "decide", asks: true });
+      if (found.by === "browser" || found.rule === "refuse" || found.leave !== "prompt") return found;
+      await promise;
+    }
+  }
+
   // What the page is to see: { position, keep } or { error }.  Whatever goes wrong, not the truth.
   async function answer(question, start = () => {}) {
     try {
-      const { rule } = await runtime.sendMessage({ kind: "decide" });
-      if (rule === "refuse") return DENIED;
+      const ours = mayAsk();
+      const { rule, by, leave } = ours ? await decided() : await runtime.sendMessage({ kind: "decide" });
+      if (rule === "refuse" || (by === "extension" && !(ours && leave === "granted"))) return DENIED;
       if (rule !== "hide" && rule !== "off") return UNAVAILABLE;
+      if (by === "extension") {
+        start();
+        return shown(await runtime.sendMessage({ kind: "report", question }), rule);
+      }
       whenAllowed(start).catch(start);
       const found = throughTop() ? await runtime.sendMessage({ kind: "locate", question }) : await browsersPlace(question);
-      if (!found?.position) return found?.error ? { error: found.error } : UNAVAILABLE;
-      if (rule === "off") return { position: found.position };
+      if (rule === "off" || !found?.position) return shown(found, rule);
       const { latitude, longitude } = found.position.coords;
-      const { position } = await runtime.sendMessage({ kind: "report", place: { latitude, longitude } });
-      return position ? { position, keep: true } : UNAVAILABLE;
+      return shown(await runtime.sendMessage({ kind: "report", place: { latitude, longitude } }), rule);
     } catch {
       return UNAVAILABLE;
     }
+  }
+
+  function shown({ position, error } = {}, rule) {
+    if (!position) return error ? { error } : UNAVAILABLE;
+    return rule === "off" ? { position } : { position, keep: true };
   }
 
   function startWatch(port, { id, ...question }) {
@@ -89,8 +98,9 @@
       watches.get(question.of)?.();
       watches.delete(question.of);
     } else if (kind === "state") {
-      const found = await runtime.sendMessage({ kind: "decide" }).catch(() => ({}));
-      port.postMessage({ id, state: found.rule === "refuse" ? "denied" : "as the browser says" });
+      const { rule, by, leave } = await runtime.sendMessage({ kind: "decide" }).catch(() => ({ rule: "refuse" }));
+      const ours = by === "extension" && (mayAsk() ? leave : "denied");
+      port.postMessage({ id, state: rule === "refuse" ? "denied" : ours || null }); // null: as the browser says
     } else if (kind === "handed") runtime.sendMessage({ kind: "handed", count: question.count }).catch(() => {});
   }
 
@@ -112,7 +122,11 @@
       browsersPlace(message.question ?? {}).then(reply);
       return true;
     }
-    if (message.kind === "changed") for (const port of ports) port.postMessage({ forget: true });
+    if (message.kind === "changed") {
+      change.resolve();
+      change = Promise.withResolvers();
+      for (const port of ports) port.postMessage({ forget: true });
+    }
     return false;
   });
 })();

@@ -11,6 +11,7 @@
   "use strict";
 
   const SLOT_MS = 250; // answers leave at whole slots after the question: timing tells nothing of the place
+  const MOST_STATUSES = 20; // of permissions, that hear of changes
   const FRESH_MS = 10_000; // a report is good for this long without asking again
   const HELLO = "sfumato";
   const ADOPT = "sfumato"; // on windows that were reached before their document: the browser reuses them for it
@@ -35,7 +36,7 @@
     for (let i = 0; i < names.length; i++) defineProperty(object, names[i], { __proto__: null, value: object[names[i]] });
     return object;
   };
-  const weakMap = () => sealed(new WeakMap(), "get", "set", "has");
+  const weakMap = () => sealed(new WeakMap(), "get", "set", "has", "delete");
   const map = () => sealed(new Map(), "get", "set", "delete");
   const push = (list, value) => defineProperty(list, list.length, { __proto__: null, value });
 
@@ -185,7 +186,10 @@
   function newDesk(room) {
     const denied = room.origin === "null";
     let last = null, handed = 0, flushing = false, turn = 0;
-    const link = newLink(room, () => (last = null));
+    const link = newLink(room, () => {
+      last = null;
+      room.changed?.();
+    });
     const tick = new room.MessageChannel();
     const soon = map();
     listen(tick.port1, "message", (event) => {
@@ -268,7 +272,7 @@
   function build(view, desk) {
     const { document, origin, MessageChannel, MessageEvent, MutationObserver, URL } = view;
     const observe = calls(MutationObserver.prototype.observe);
-    const room = { __proto__: null, document, origin, MessageChannel, MessageEvent, URL, defined: false, heard: null };
+    const room = { __proto__: null, document, origin, MessageChannel, MessageEvent, URL, defined: false, heard: null, clicked: null, came: null, changed: null };
     room.desk = desk ?? newDesk(room);
     room.watch = (root, told) => observe(new MutationObserver(told), root, WATCHED);
     rooms.set(view.navigator, room);
@@ -385,15 +389,23 @@
     if (!Permissions) return;
     made(PermissionStatus.prototype, ["state"]);
     const nameIs = calls(getter(PermissionStatus.prototype, "name"));
+    const known = []; // statuses that the page holds: the last ones
+    let count = 0;
+    const tell = (status, then) =>
+      room.desk.state((state) => {
+        const before = values.get(status)?.state ?? null;
+        if (state === null) values.delete(status); // as the browser says
+        else values.set(status, { __proto__: null, state });
+        then(before !== state);
+      });
+    room.changed = () => {
+      for (let i = 0; i < known.length; i++) tell(known[i], (other) => other && dispatch(known[i], new view.Event("change")));
+    };
     replaceMethod(Permissions.prototype, "query", (original, self, given) =>
       then(apply(original, self, given), (status) => {
         if (nameIs(status) !== "geolocation") return status;
-        return new view.Promise((resolve) => {
-          room.desk.state((state) => {
-            if (state === "denied") values.set(status, { __proto__: null, state });
-            resolve(status);
-          });
-        });
+        defineProperty(known, count++ % MOST_STATUSES, { __proto__: null, value: status, configurable: true });
+        return new view.Promise((resolve) => tell(status, () => resolve(status)));
       }),
     );
   }
@@ -404,6 +416,13 @@
     if (!HTMLGeolocationElement) return;
     const valid = calls(getter(HTMLGeolocationElement.prototype, "isValid"));
     const ours = weakMap();
+    const isElement = (target) => {
+      try {
+        return valid(target) !== undefined;
+      } catch {
+        return false;
+      }
+    };
     replaceAccessor(HTMLGeolocationElement.prototype, "position", {
       __proto__: null,
       get(_, self) {
@@ -413,13 +432,11 @@
     });
     room.heard = (event) => {
       const target = targetOf(event);
-      if (ours.has(event)) return;
-      try {
-        valid(target);
-      } catch {
-        return;
-      }
+      if (ours.has(event) || !isElement(target)) return;
       stop(event);
+      give(target);
+    };
+    const give = (target) =>
       room.desk.one({ approximate: attribute(target, "accuracymode") === "approximate", timeout: Infinity }, (answer) => {
         if (!answer.position) return;
         values.set(target, position(view, answer.position));
@@ -427,6 +444,17 @@
         ours.set(event, true);
         dispatch(target, event);
       });
+    // Where the browser itself denies sites a place, an element has no event of its own: a click asks, and
+    // `autolocate` where there is leave already.
+    room.clicked = (event) => {
+      const target = targetOf(event);
+      if (event.isTrusted && isElement(target)) room.desk.state((state) => (state === "granted" || state === "prompt") && give(target));
+    };
+    const served = weakMap();
+    room.came = (node) => {
+      if (nameOf(node) !== "geolocation" || attribute(node, "autolocate") === null || served.has(node)) return;
+      served.set(node, true);
+      room.desk.state((state) => state === "granted" && give(node));
     };
   }
 
@@ -440,13 +468,17 @@
     };
     listen(root, "load", look, true);
     listen(root, "input", look, true);
-    if (room.heard) listen(root, "location", room.heard, true);
+    if (room.heard) {
+      listen(root, "location", room.heard, true);
+      listen(root, "click", room.clicked, true);
+    }
     room.watch(root, (records) => {
       for (let i = 0; i < records.length; i++) {
         if (kindOf(records[i]) === "attributes") late(changedIn(records[i]));
         const added = addedTo(records[i]);
         for (let k = 0, n = lengthOf(added); k < n; k++) {
           lateIn(added[k]);
+          cameIn(room, added[k]);
           denyIn(pendingIn([added[k]]).frames);
         }
       }
@@ -477,6 +509,13 @@
     if (typeOf(node) !== 1) return;
     const found = find(node, "object, embed");
     for (let i = 0, n = lengthOf(found); i < n; i++) late(found[i]);
+  }
+
+  function cameIn(room, node) {
+    if (!room.came || typeOf(node) !== 1) return;
+    room.came(node);
+    const found = find(node, "geolocation[autolocate]");
+    for (let i = 0, n = lengthOf(found); i < n; i++) room.came(found[i]);
   }
 
   const inNode = (node, selector) => {

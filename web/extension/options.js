@@ -6,7 +6,7 @@ import { METRES } from "./settings.js";
 const chosen = (name) => document.querySelector(`[name=${name}]:checked`)?.value;
 const choose = (name, value) => document.querySelectorAll(`[name=${name}]`).forEach((radio) => (radio.checked = radio.value === value));
 const FILES = ["manifest.json", "mechanism.onnx", "vectors.json"];
-let sites = {}, bundle, settings;
+let sites = {}, leave = {}, bundle, settings;
 
 function say(sentence, bad = false) {
   $("state").textContent = sentence;
@@ -15,22 +15,45 @@ function say(sentence, bad = false) {
 
 const words = ({ rule, metres }) => ({ hide: `a report ${metres ? `about ${far(metres)} off` : "of the bundle"}`, fixed: "a fixed place, with noise", refuse: "nothing", off: "my true place" })[rule];
 
+const SAYS = {
+  granted: "The browser lets sfumato know your location; sites get what is set below.",
+  prompt: "The browser does not let sfumato know your location yet: no site gets a report.",
+  denied: "The browser does not let sfumato know your location, so no site gets a report. Change it in the browser's settings of this page.",
+};
+
+async function showLeave(canClose) {
+  $("closing").hidden = !canClose;
+  const { state } = await navigator.permissions.query({ name: "geolocation" });
+  const needed = settings.strict && canClose;
+  $("browser").textContent = needed ? SAYS[state] : "";
+  $("let").hidden = !needed || state !== "prompt";
+}
+
+// The browser's own prompt, for the extension.
+async function letAsk() {
+  await globalThis.browsersPlace();
+  await ask({ kind: "asked" });
+}
+
 function listSites() {
-  const named = Object.entries(sites).sort();
+  const named = [
+    ...Object.entries(sites).map(([site, rule]) => [site, words(rule), () => delete sites[site]]),
+    ...Object.entries(leave).map(([host, said]) => [host, said === "granted" ? "may ask" : "may not ask", () => delete leave[host]]),
+  ].sort();
   $("no-sites").hidden = named.length > 0;
   $("sites").hidden = named.length === 0;
   $("sites").tBodies[0].replaceChildren(
-    ...named.map(([site, rule]) => {
+    ...named.map(([site, said, remove]) => {
       const row = document.createElement("tr"), button = document.createElement("button");
       button.type = "button";
       button.textContent = "Remove";
-      button.setAttribute("aria-label", `Remove the setting of ${site}`);
+      button.setAttribute("aria-label", `Remove that ${site} ${said.startsWith("may") ? said : `gets ${said}`}`);
       button.addEventListener("click", () => {
-        delete sites[site];
+        remove();
         listSites();
         say("Not saved yet.");
       });
-      row.append(...[site, words(rule)].map((text) => Object.assign(document.createElement("td"), { textContent: text })), Object.assign(document.createElement("td")));
+      row.append(...[site, said].map((text) => Object.assign(document.createElement("td"), { textContent: text })), Object.assign(document.createElement("td")));
       row.lastChild.append(button);
       return row;
     }),
@@ -45,10 +68,12 @@ function showMetres() {
 }
 
 async function show() {
-  let damaged;
-  ({ settings, bundle, damaged } = await ask({ kind: "settings" }));
+  let damaged, canClose;
+  ({ settings, bundle, damaged, canClose } = await ask({ kind: "settings" }));
   const { rest, listed, list } = settings;
   sites = { ...settings.sites };
+  leave = { ...settings.leave };
+  choose("strict", settings.strict ? "yes" : "no");
   choose("rule", rest.rule);
   choose("listed", listed);
   choose("bundle", settings.bundle);
@@ -60,6 +85,7 @@ async function show() {
   $("bundle").textContent = bundleSentence(bundle);
   showMetres();
   listSites();
+  await showLeave(canClose);
   if (damaged) say(`The stored settings are damaged (${damaged}); the defaults protect you until you save new ones.`, true);
 }
 
@@ -84,6 +110,8 @@ const save = () =>
     kind: "save",
     settings: {
       ...settings,
+      strict: chosen("strict") === "yes",
+      leave,
       rest: { rule: chosen("rule"), metres: $("own").checked ? null : metresAt(Number($("metres").value)) },
       place: place(),
       listed: chosen("listed"),
@@ -111,5 +139,8 @@ $("settings").addEventListener("input", () => {
   say("Not saved yet.");
 });
 for (const radio of document.querySelectorAll("[name=bundle]")) radio.addEventListener("change", done(save, "Saved."));
+$("let").addEventListener("click", done(letAsk, ""));
 $("files").addEventListener("change", done(importFiles, "The bundle was checked and is in use."));
-show().catch((problem) => say(problem.message, true));
+show()
+  .then(() => location.hash === "#let" && !$("let").hidden && $("let").click())
+  .catch((problem) => say(problem.message, true));

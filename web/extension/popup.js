@@ -3,7 +3,7 @@
 import { $, adversarySentence, ask, draw, far, mechanismSentence, metresAt, stepAt } from "./view.js";
 
 const api = globalThis.browser ?? globalThis.chrome;
-const radios = () => [...document.querySelectorAll("[name=rule]")];
+const radios = (name = "rule") => [...document.querySelectorAll(`[name=${name}]`)];
 let url, state;
 
 const GETS = {
@@ -13,13 +13,23 @@ const GETS = {
   off: () => "gets your true place",
 };
 
+// What the user's leave makes of it.
+function held({ leave, rule, asking }) {
+  if (rule.rule === "refuse" || !leave || leave === "granted") return "";
+  if (leave === "denied") return "is refused; with your leave it ";
+  return `${asking ? "asks for your location and waits" : "gets nothing before you say so"}; then it `;
+}
+
 function seen({ reports, drawn, kept }, { keeping, metres }, chosen) {
   $("saw").hidden = reports.length === 0;
   if (!reports.length) return;
-  draw($("picture"), reports);
+  const last = reports.at(-1);
+  const near = reports.filter(({ latitude, longitude }) => Math.abs(latitude - last.latitude) < 1 && Math.abs(((longitude - last.longitude + 540) % 360) - 180) < 2);
+  draw($("picture"), near);
   const seconds = keeping ? keeping.seconds : 86_400;
-  const days = seconds === null ? "as long as the key lives" : seconds === 86_400 ? "once a day" : `once in ${Number((seconds / 3600).toFixed(1))} hours`;
-  $("picture-said").textContent = `${reports.length === 1 ? "The report" : `The last ${reports.length} different reports`} (squares; the newest is framed) and how far off each may be (circles), since the browser was started.`;
+  const days = seconds === null ? "as long as the key lives" : seconds === 86_400 ? "once a day" : seconds === 3600 ? "once an hour" : `once in ${Number((seconds / 3600).toFixed(1))} hours`;
+  const others = reports.length - near.length;
+  $("picture-said").textContent = `${near.length === 1 ? "The last report" : `The last ${near.length} different reports`} (squares; the newest is framed) and how far off each may be (circles), since the browser was started.${others ? ` Not shown: ${others} more than 100 km away.` : ""}`;
   $("counts").textContent = `Reports given: ${drawn + kept}. New ones drawn: ${drawn}. Kept ones given again: ${kept}.`;
   $("spent").textContent = `Budget: ${far(chosen?.metres ?? metres ?? reports.at(-1).metres)} per report on average; spent ${drawn} time${drawn === 1 ? "" : "s"}. A place of ${keeping?.cellM ?? 25} m spends it ${seconds === null ? "once, " : ""}${days}, however often the site asks.`;
   $("adversary").textContent = adversarySentence(state.bundle, drawn);
@@ -27,10 +37,14 @@ function seen({ reports, drawn, kept }, { keeping, metres }, chosen) {
 
 async function show() {
   state = await ask({ kind: "show", url });
-  const { host, site, rule, paused, chosen, bundle, damaged } = state;
-  $("site").textContent = (rule.rule === "off" ? host : site) ?? "No site here";
-  $("gets").textContent = !site ? "The browser's own pages ask for no place." : `${GETS[rule.rule](state)} (${rule.why}).`;
-  $("gets").className = rule.rule === "off" ? "truth" : "";
+  const { host, site, rule, paused, chosen, bundle, damaged, leave, asking, browser, open } = state;
+  $("site").textContent = (rule.rule === "off" || leave ? host : site) ?? "No site here";
+  $("gets").textContent = !site ? "The browser's own pages ask for no place." : `${held(state)}${GETS[rule.rule](state)} (${rule.why}).`;
+  $("gets").className = rule.rule === "off" && leave !== "denied" ? "truth" : "";
+  $("leave").hidden = !leave || rule.rule === "refuse";
+  for (const radio of radios("leave")) radio.checked = radio.value === leave;
+  $("browser").hidden = browser !== "prompt" && browser !== "denied";
+  $("let").hidden = browser !== "prompt";
   $("rules").hidden = !site || paused;
   for (const radio of radios()) radio.checked = radio.value === rule.rule;
   $("how-far").hidden = !chosen;
@@ -45,6 +59,7 @@ async function show() {
   $("pause").setAttribute("aria-pressed", String(paused));
   if (state.seen) seen(state.seen, bundle, chosen);
   if (damaged) problem(`The stored settings are damaged (${damaged}); the defaults protect you until you save new ones.`);
+  else if (open) problem("A policy of this machine or another extension lets the browser itself answer this site: a site that is written against sfumato can get your true place.");
   else if (bundle.problem) problem(`The bundle cannot be used: ${bundle.problem}.`);
 }
 
@@ -75,6 +90,8 @@ function wantedMetres() {
 const setRule = () => ask({ kind: "site", url, rule: { rule: radios().find((radio) => radio.checked).value, metres: wantedMetres() } });
 
 for (const radio of radios()) radio.addEventListener("change", done(setRule));
+for (const radio of radios("leave")) radio.addEventListener("change", done(() => ask({ kind: "leave", url, leave: radio.value })));
+$("let").addEventListener("click", () => api.tabs.create({ url: api.runtime.getURL("options.html#let") }));
 $("metres").addEventListener("input", () => ($("metres-said").textContent = far(metresAt(Number($("metres").value)))));
 $("metres").addEventListener("change", done(setRule));
 $("default").addEventListener("click", done(() => ask({ kind: "site", url, rule: null })));

@@ -2,12 +2,16 @@
 
 export const RULES = ["hide", "fixed", "refuse", "off"];
 export const METRES = { least: 50, most: 50_000, usual: 500 };
+export const LEAVES = ["granted", "denied"];
 const MOST_SITES = 5_000;
-const FILES = "files on this machine";
+export const FILES = "files on this machine";
 
-// `metres: null` is the bundle's own budget, or METRES.usual without a bundle; `place` is what "fixed" gives.
+// `metres: null` is the bundle's own budget, or METRES.usual without a bundle; `place` is what "fixed" gives.  `strict`:
+// the browser gives no site a place itself, and `leave` says which hosts may ask us.
 export const DEFAULTS = Object.freeze({
-  version: 1,
+  version: 2,
+  strict: true,
+  leave: {},
   rest: { rule: "hide", metres: null },
   place: null,
   listed: "except",
@@ -70,15 +74,29 @@ export function checkedSite(text) {
   return site;
 }
 
+// Settings of version 1 could have an exception for a name that was joined (`github.io` for `alice.github.io`): each is
+// now for that very host alone, so that nobody else below the name gets the true place.
+function fromVersion1({ list, sites, ...others }) {
+  const except = others.listed === "except" && Array.isArray(list);
+  const exact = except ? Object.fromEntries(list.map((name) => [name, { rule: "off" }])) : {};
+  return { ...others, version: 2, strict: true, leave: {}, list: except ? [] : list, sites: { ...exact, ...sites } };
+}
+
 export function checked(value) {
-  const { version, rest, place, listed, list, sites, bundle } = value ?? {};
+  if (value?.version === 1) return checked(fromVersion1(value));
+  const { version, strict, leave, rest, place, listed, list, sites, bundle } = value ?? {};
   if (version !== DEFAULTS.version) fail(`settings of version ${JSON.stringify(version)} are not known; expected ${DEFAULTS.version}`);
   if (!["except", "only"].includes(listed)) fail(`a list is "except" or "only"; got ${JSON.stringify(listed)}`);
   if (!["inside", "imported", "none"].includes(bundle)) fail(`a bundle is inside, imported or none; got ${JSON.stringify(bundle)}`);
-  const named = Object.entries(sites ?? {});
-  if (!Array.isArray(list) || list.length + named.length > MOST_SITES) fail(`at most ${MOST_SITES} sites can be set`);
+  if (typeof strict !== "boolean") fail(`strict is true or false; got ${JSON.stringify(strict)}`);
+  const named = Object.entries(sites ?? {}), asked = Object.entries(leave ?? {});
+  const wrong = asked.find(([, said]) => !LEAVES.includes(said));
+  if (wrong) fail(`a site's leave to ask is one of ${LEAVES.join(", ")}; got ${JSON.stringify(wrong[1])}`);
+  if (!Array.isArray(list) || list.length + named.length + asked.length > MOST_SITES) fail(`at most ${MOST_SITES} sites can be set`);
   const found = {
     version,
+    strict,
+    leave: Object.fromEntries(asked.map(([host, said]) => [checkedSite(host), said])),
     rest: checkedRule(rest),
     place: checkedPlace(place),
     listed,

@@ -1,17 +1,17 @@
 // The worker: holds settings, key and mechanism, draws reports, and remembers what each site saw.
 //
 // On disk: settings, the key of kept reports, an imported bundle.  In memory, gone with the browser: what sites saw,
-// and whether protection is paused.  True places are in neither.
+// who waits for leave to ask, and whether protection is paused.  True places are in neither.
 
 import { load } from "./sfumato.js";
-import { checked, checkedRule, DEFAULTS, hostOf, nameFor, ruleFor, siteOf } from "./settings.js";
+import { checked, checkedRule, DEFAULTS, FILES, hostOf, nameFor, ruleFor, siteOf } from "./settings.js";
 import { budgetOf, importKey, keepingOf, mechanismFor, report } from "./reports.js";
 
 const api = globalThis.browser ?? globalThis.chrome;
 const { runtime, storage, action, tabs } = api;
 const MOST_SEEN = 50;
 const MOST_TAGS = 5_000;
-const FILES = ["manifest.json", "mechanism.onnx", "vectors.json"];
+const BUNDLE = ["manifest.json", "mechanism.onnx", "vectors.json"];
 const MOST_BYTES = 4 << 20;
 
 storage.local.setAccessLevel?.({ accessLevel: "TRUSTED_CONTEXTS" })?.catch(() => {});
@@ -33,6 +33,7 @@ async function settings() {
 // One value under one name: written whole or not at all.
 async function save(value) {
   await storage.local.set({ settings: checked(value) });
+  await closeNatives();
   await changed();
 }
 
@@ -56,6 +57,64 @@ function key() {
   })();
   keyPromise.catch(() => (keyPromise = null));
   return keyPromise;
+}
+
+// ---- Natives closed -------------------------------------------------------------------------------------------------
+//
+// Whatever function of the browser a page gets hold of, the browser itself denies it: every site, always, also where
+// protection is off or paused.  The one rule is never taken back and set again, so there is no moment between.  The
+// browser keeps it over restarts, and takes it away with the extension.
+
+const SITES = ["http://*/*", "https://*/*"];
+const canClose = !!(api.contentSettings?.location && api.offscreen);
+
+async function closeNatives() {
+  if (!canClose || api.extension.inIncognitoContext) return; // one worker sets what holds for private windows too
+  const { location } = api.contentSettings;
+  if (!(await settings()).strict) await location.clear({});
+  else for (const primaryPattern of SITES) await location.set({ primaryPattern, setting: "block" });
+}
+
+closeNatives().catch(() => {});
+storage.onChanged.addListener((changes, area) => area === "local" && changes.settings && closeNatives().catch(() => {}));
+
+// Whether the browser denies this address: a policy of the machine, or another extension, may have the last word.
+async function isClosed(url) {
+  const found = await api.contentSettings.location.get({ primaryUrl: url, incognito: api.extension.inIncognitoContext });
+  return found.setting === "block";
+}
+
+const byUs = ({ strict }, host) => strict && canClose && host !== FILES;
+
+// What the browser says of the extension's own leave to know the place.
+const ourLeave = async () => (await navigator.permissions.query({ name: "geolocation" })).state;
+
+// Both are needed: the browser's leave for the extension, and the user's for the site.
+async function leaveFor({ leave }, host) {
+  const browsers = await ourLeave();
+  if (browsers === "denied" || leave[host] === "denied") return "denied";
+  return browsers === "granted" && leave[host] === "granted" ? "granted" : "prompt";
+}
+
+const isAsking = async (host) => (await storage.session.get("asking")).asking?.includes(host) ?? false;
+
+// A site that asks and has no leave yet: the badge says so, and the popup opens where the browser lets it.
+async function markAsking(host, tab) {
+  const { asking = [] } = await storage.session.get("asking");
+  if (asking.includes(host)) return;
+  await storage.session.set({ asking: [...asking, host].slice(-MOST_SEEN) });
+  await badge(tab);
+  if (tab.active) await action.openPopup?.({ windowId: tab.windowId });
+}
+
+let opening = null;
+async function ourPlace(question) {
+  opening ??= (async () => {
+    if (await api.offscreen.hasDocument()) return;
+    await api.offscreen.createDocument({ url: "place.html", reasons: ["GEOLOCATION"], justification: "reports are drawn of the place" });
+  })().finally(() => (opening = null));
+  await opening;
+  return runtime.sendMessage({ kind: "place", question });
 }
 
 // ---- The mechanism -------------------------------------------------------------------------------------------------
@@ -90,8 +149,8 @@ function usable(device) {
 // Checks a bundle as the module does, then stores it, then uses it: at each moment there is a whole one.
 async function importBundle(files) {
   const kept = {};
-  for (const name of FILES) {
-    if (typeof files?.[name] !== "string") throw new Error(`${name} is missing; choose the three files of a bundle: ${FILES.join(", ")}`);
+  for (const name of BUNDLE) {
+    if (typeof files?.[name] !== "string") throw new Error(`${name} is missing; choose the three files of a bundle: ${BUNDLE.join(", ")}`);
     if (files[name].length > (MOST_BYTES * 4) / 3 + 4) throw new Error(`${name} is larger than any bundle of ours; expected at most ${MOST_BYTES} bytes`);
     kept[name] = files[name];
   }
@@ -140,16 +199,28 @@ function pageOf({ tab, frameId, origin, url }) {
 }
 
 const ofPages = {
-  async decide(_, sender) {
-    const { rule } = ruleFor(await settings(), hostOf(pageOf(sender)), await paused());
-    return { rule: rule === "fixed" ? "hide" : rule };
+  async decide({ asks }, sender) {
+    const all = await settings(), host = hostOf(pageOf(sender));
+    const { rule } = ruleFor(all, host, await paused());
+    const said = { rule: rule === "fixed" ? "hide" : rule, by: "browser" };
+    if (!host || !byUs(all, host)) return said;
+    const leave = await leaveFor(all, host);
+    if (asks && leave === "prompt" && rule !== "refuse") inTurn(() => markAsking(host, sender.tab)).catch(() => {});
+    return { ...said, by: "extension", leave };
   },
   locate: ({ question }, { tab }) => tabs.sendMessage(tab.id, { kind: "locate", question }, { frameId: 0 }),
-  async report({ place }, sender) {
-    const page = pageOf(sender), site = siteOf(page), now = Date.now();
+  // Of a place that the page's own leave gave, or of ours, which a fixed place does not need.
+  async report({ place, question }, sender) {
+    const page = pageOf(sender), host = hostOf(page), site = siteOf(page), now = Date.now();
     const all = await settings();
-    const rule = ruleFor(all, hostOf(page), await paused());
-    if (rule.rule !== "hide" && rule.rule !== "fixed") return {};
+    const rule = ruleFor(all, host, await paused());
+    if (rule.rule === "refuse") return {};
+    if (byUs(all, host)) {
+      if ((await leaveFor(all, host)) !== "granted") return {};
+      const found = rule.rule === "fixed" ? {} : await ourPlace(question);
+      if (found.error || rule.rule === "off") return found;
+      place = found.position?.coords;
+    } else if (rule.rule === "off") return {};
     const { device } = await mechanism();
     const drawn = await report({ key: await key(), site, place, fixed: all.place, rule, device, now });
     inTurn(() => remember(site, drawn, now)).catch(() => {});
@@ -165,8 +236,13 @@ const ofOurPages = {
     const { device, from, problem } = await mechanism();
     const rule = ruleFor(all, host, isPaused);
     const seen = site ? await seenBy(site) : null;
+    const ours = host && byUs(all, host);
     return {
       host, site, rule, paused: isPaused, damaged: all.damaged,
+      leave: ours ? (all.leave[host] ?? "ask") : null,
+      asking: ours && (await isAsking(host)),
+      browser: canClose ? await ourLeave() : null,
+      open: ours && !(await isClosed(url)),
       chosen: rule.rule === "hide" || rule.rule === "fixed" ? mechanismFor({ metres: null, ...rule }, device) : null,
       bundle: bundleFacts(device, from, problem),
       seen: seen && { reports: seen.reports, drawn: seen.tags.length, kept: seen.given - seen.tags.length },
@@ -175,7 +251,7 @@ const ofOurPages = {
   async settings() {
     const { damaged, ...all } = await settings();
     const { device, from, problem } = await mechanism();
-    return { settings: all, damaged, bundle: bundleFacts(device, from, problem) };
+    return { settings: all, damaged, canClose, bundle: bundleFacts(device, from, problem) };
   },
   save: ({ settings }) => inTurn(async () => {
     await save(settings);
@@ -190,6 +266,17 @@ const ofOurPages = {
     await save({ ...all, sites: rule === null ? others : { ...others, [nameFor(host, checkedRule(rule))]: rule } });
     return {};
   }),
+  // Whether the host of an address may ask: "granted", "denied", or "ask" again.
+  leave: ({ url, leave }) => inTurn(async () => {
+    const { damaged, ...all } = await settings();
+    const host = hostOf(url), { [host]: _, ...others } = all.leave;
+    const { asking = [] } = await storage.session.get("asking");
+    await storage.session.set({ asking: asking.filter((one) => one !== host) });
+    await save({ ...all, leave: leave === "ask" ? others : { ...others, [host]: leave } });
+    return {};
+  }),
+  // The browser gave the extension leave, or took it.
+  asked: () => changed().then(() => ({})),
   pause: ({ on }) => inTurn(async () => {
     await storage.session.set({ paused: on === true });
     await changed();
@@ -226,13 +313,20 @@ const short = (metres) => (metres < 1000 ? `${Math.round(metres)}` : `${(metres 
 
 async function badge({ id, url }) {
   const host = hostOf(url);
-  const rule = ruleFor(await settings(), host, await paused());
+  const all = await settings(), rule = ruleFor(all, host, await paused());
   const looks = {
-    hide: async () => [short(mechanismFor(rule, (await mechanism()).device).metres), "#00429d", `sites get a report about ${short(mechanismFor(rule, (await mechanism()).device).metres)} m off`],
+    hide: async () => {
+      const { metres } = mechanismFor(rule, (await mechanism()).device);
+      return [short(metres), "#00429d", `this site gets a report about ${short(metres).replace(/k?$/, (k) => ` ${k}m`)} off`];
+    },
     fixed: () => ["pin", "#00429d", "this site gets a fixed place with noise"],
     refuse: () => ["no", "#555555", "this site gets no place"],
     off: () => ["TRUE", "#b30000", "this site gets your true place"],
   };
+  if (host && byUs(all, host) && rule.rule !== "refuse") {
+    if (all.leave[host] === "denied") looks[rule.rule] = looks.refuse;
+    else if (await isAsking(host)) looks[rule.rule] = () => ["ask?", "#8a5a00", "this site asks for your location, and gets nothing until you answer"];
+  }
   const [text, color, title] = host ? await looks[rule.rule]() : ["", "#555555", "no site"];
   await action.setBadgeText({ tabId: id, text });
   await action.setBadgeBackgroundColor({ tabId: id, color });

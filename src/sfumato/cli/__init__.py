@@ -18,6 +18,7 @@ _COMMANDS = {
     "demo": "Hide four users in Paris, compare the mechanisms and write a report.",
     "data": "Read check-ins, select, and write what was selected.",
     "solve": "Find a mechanism for data and a loss budget; write a run folder.",
+    "atlas": "Cover a country: a mechanism for each tile of a map, in one run folder.",
     "measure": "Measure a run, or any reports in a CSV file.",
     "compare": "Put runs side by side on the same data; write a report.",
     "certify": "Say how far a run is from the best mechanism that can exist, with proof.",

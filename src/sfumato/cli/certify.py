@@ -85,8 +85,12 @@ def command(
     if confidence is not None or data_seed is not None:
         given = "--confidence" if confidence is not None else "--data-seed"
         raise click.UsageError(f"{given} goes with --data, which names held-out check-ins")
-    with working(f"certifying {folder}"):
-        found = certify_run(folder, other=other, source=train, gap=gap, progress=_heard)
+    try:
+        with working(f"certifying {folder}"):
+            found = certify_run(folder, other=other, source=train, gap=gap, progress=_heard)
+    except KeyboardInterrupt:  # with a bound, certify_run keeps it
+        click.echo("stopped before a bound was found; the run is as it was", err=True)
+        raise
     second = _again(found, folder if other is None else other) if again else None
     if as_json:
         print_json(found.as_dict() | ({} if second is None else {"again": second}))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from sfumato.cli.options import SEEDS, as_json, print_json, say_notes, working
+from sfumato.cli.options import SEEDS, as_json, details, print_json, say_notes, working
 
 _EXAMPLE = "\b\nExample: sfumato compare runs/laplace runs/coin --html report.html"
 
@@ -22,9 +22,7 @@ _EXAMPLE = "\b\nExample: sfumato compare runs/laplace runs/coin --html report.ht
 @click.option(
     "--hits",
     type=click.IntRange(min=1),
-    default=500,
-    show_default=True,
-    help="Reports per truth, where the law is not known.",
+    help="Reports per truth, where the law is not known [default: 500, fewer of many check-ins].",
 )
 @click.option("--seed", type=SEEDS, default=0, metavar="N", help="Seed of sampled reports.")
 @click.option(
@@ -38,14 +36,16 @@ _EXAMPLE = "\b\nExample: sfumato compare runs/laplace runs/coin --html report.ht
     is_flag=True,
     help="Also solve again without each user and judge everybody: one solve per user and run.",
 )
+@details
 @as_json
 def command(
     runs: tuple[Path, ...],
     source: str | None,
-    hits: int,
+    hits: int | None,
     seed: int,
     html: Path | None,
     leave_one_out: bool,
+    details: bool,
     as_json: bool,
 ) -> None:
     """Put runs side by side on the same data, each with its loss beside its leakage.
@@ -88,8 +88,14 @@ def command(
         )
     if as_json:
         print_json(comparison.as_dict())
-    else:
+    elif details:
         click.echo(str(comparison))
+    else:
+        from sfumato.render import brief
+
+        click.echo(brief.compared_text(comparison))
+        if html is None:
+            click.echo("More: --details prints every table, --html FILE writes the report")
     if html is not None:
         comparison.html(html)
         if not as_json:

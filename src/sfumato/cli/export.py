@@ -24,6 +24,12 @@ _EXAMPLE = "\b\nExample: sfumato export runs/laplace dist"
     is_flag=True,
     help="Put the run's certificate into the bundle; it tells places of the data.",
 )
+@click.option(
+    "--tile",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Of an atlas: the tile to export, by its number on the map.",
+)
 @new_places_option
 @as_json
 def command(
@@ -33,6 +39,7 @@ def command(
     extension: bool,
     reveal_truths: bool,
     with_certificate: bool,
+    tile: int | None,
     new_places: str,
     as_json: bool,
 ) -> None:
@@ -52,6 +59,7 @@ def command(
             new_places=new_places,  # type: ignore[arg-type]
             page=page,
             extension=extension,
+            tile=tile,
         )
     if as_json:
         print_json(manifest)
@@ -72,6 +80,8 @@ def command(
         else f"check-ins to come: {to_come['loss']['value']:.0f} m off on average, the best guess"
         f" wrong {to_come['bayes_error']['value']:.0%} of the time, by {to_come['from']}"
     )
+    if page:
+        click.echo(f"open it: python -m http.server --directory {target}, http://localhost:8000")
     if extension:
         click.echo(
             f"load it: chrome://extensions, developer mode, Load unpacked, {target.resolve()}"

@@ -8,7 +8,16 @@ from typing import Any
 
 import click
 
-from sfumato.cli.options import SEEDS, Counts, as_json, grid_options, print_json, say_notes, working
+from sfumato.cli.options import (
+    SEEDS,
+    Counts,
+    as_json,
+    details,
+    grid_options,
+    print_json,
+    say_notes,
+    working,
+)
 
 _EXAMPLE = "\b\nExample: sfumato measure runs/coin --cell-m 100"
 _ATTACKS = ("cells", "neighbours", "neural")
@@ -37,7 +46,7 @@ _ATTACKS = ("cells", "neighbours", "neural")
     "--hits",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Reports per truth, where the law is not known [default: 500].",
+    help="Reports per truth, where the law is not known [default: 500, fewer of many check-ins].",
 )
 @click.option(
     "--attack",
@@ -91,16 +100,18 @@ _ATTACKS = ("cells", "neighbours", "neural")
     metavar="DIR",
     help="Keep the runs of --leave-one-out here, and resume from them.",
 )
+@details
 @as_json
-def command(target: Path, as_json: bool, **options: Any) -> None:
+def command(target: Path, details: bool, as_json: bool, **options: Any) -> None:
     """Measure the loss and the leakage of a run, or of any reports in a CSV file.
 
     A file of reports needs a column for the secret and the report's place (latitude and longitude,
     or x and y in metres), and may have truth_lat and truth_lon, or truth_x and truth_y, for the
     loss.  With --data, a file of pairs (truth_lat, truth_lon, report_lat, report_lon; or truth_x,
     truth_y, report_x, report_y in metres) is judged as a mechanism.  A run is judged on its own
-    training data, with the test data beside it, or on all of --data.  For a run, other shares of
-    the users and what the mechanism's file tells about its training points are printed as well.
+    training data, with the test data beside it, or on all of --data.  --details has the users one
+    by one, other measures and, for a run, other shares of the users and what the mechanism's file
+    tells about its training points.
     """
     from sfumato.study.measure import Extras, measure
 
@@ -111,5 +122,10 @@ def command(target: Path, as_json: bool, **options: Any) -> None:
     say_notes(measured.notes)
     if as_json:
         print_json({**measured.as_dict(), "seconds": time.perf_counter() - start})
-    else:
+    elif details:
         click.echo(str(measured))
+    else:
+        from sfumato.render import brief
+
+        click.echo(brief.measured_text(measured))
+        click.echo(f"More: sfumato measure {target} --details")

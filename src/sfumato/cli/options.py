@@ -245,13 +245,16 @@ def selection(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def recipe_of(source: str, options: dict[str, Any], *, losses: str | None = None) -> "Recipe":
+def recipe_of(
+    source: str, options: dict[str, Any], *, losses: str | None = None, wide: bool | None = None
+) -> "Recipe":
     """Take the selection out of a command's options."""
     from sfumato.data.recipe import Recipe
 
     return Recipe(
         source=source,
         losses=losses,
+        wide=wide,
         region=options.pop("region", None),
         **{name: options.pop(name) for name in _SELECTION if name in options},
     )
@@ -300,6 +303,9 @@ new_places_option = click.option(
     show_default=True,
     help="Places that an exact run was not made for: an average over near ones, if the run has one;"
     " as the nearest one; none.",
+)
+details = click.option(
+    "--details", is_flag=True, help="Print every table, not the main figures alone."
 )
 as_json = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document and nothing else."

@@ -137,6 +137,7 @@ def command(
     from sfumato.deploy.one_file import Policy
     from sfumato.deploy.pseudonym import Pseudonym, read_or_make_key
     from sfumato.deploy.sanitize import one_by_one, sanitize
+    from sfumato.errors import SfumatoError
     from sfumato.study.folder import load_run
     from sfumato.study.record import NEVER
 
@@ -151,6 +152,7 @@ def command(
     kept = sticky or (NEVER if fresh or told is None else told.period)
     if key is not None and kept == NEVER and pseudonym is None:
         raise click.UsageError("--key is the key of --sticky or --pseudonym; give one of them")
+    made = key is not None and not key.exists()
     secret_key = None if key is None else read_or_make_key(key)
     chance = chance_for(loaded, secret_key, period=kept, cell_m=sticky_cell_m)
     if kept == "forever":
@@ -173,10 +175,15 @@ def command(
         new_places=new_places,  # type: ignore[arg-type]
         over_budget=over_budget,
     )
-    with rows_per_second() as progress:
-        record = sanitize(
-            run, source, target, chance=chance, policy=policy, progress=progress, runner=runner
-        )
+    try:
+        with rows_per_second() as progress:
+            record = sanitize(
+                run, source, target, chance=chance, policy=policy, progress=progress, runner=runner
+            )
+    except SfumatoError:
+        if made:
+            say_notes((f"the new key {key} is kept, and used when the command is given again",))
+        raise
     say_notes(_skipped(record.get("skipped_files", [])))
     telling = record["columns_that_tell_the_place"]
     say_notes(

@@ -1,7 +1,7 @@
 """Settings of solvers as options: made from the fields of their dataclasses, where each is
 documented."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import Field, fields, is_dataclass
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
@@ -39,11 +39,11 @@ def _settings(settings: Any) -> Iterator[tuple[str, Field[Any]]]:
                 yield f"{field.name}_{name}", inner
 
 
-def _offered() -> dict[str, dict[str, Field[Any]]]:
+def _offered(solvers: Collection[str]) -> dict[str, dict[str, Field[Any]]]:
     """The settings that are options, by name and by solver."""
     found: dict[str, dict[str, Field[Any]]] = {}
     for solver, settings in SOLVERS.items():
-        for name, field in _settings(settings):
+        for name, field in _settings(settings) if solver in solvers else ():
             found.setdefault(name, {})[solver] = field
     return found
 
@@ -52,6 +52,12 @@ def _flag(name: str, field: Field[Any]) -> str:
     """A setting that is on unless set is switched off by its option."""
     named: str | None = field.metadata["flag"]
     return named or f"--{'no-' if field.default is True else ''}{name.replace('_', '-')}"
+
+
+def _parameter(name: str, field: Field[Any]) -> str:
+    """The option's name in a command: that of its flag, where it has one of its own."""
+    named: str | None = field.metadata["flag"]
+    return name if named is None else named.lstrip("-").replace("-", "_")
 
 
 def _type(kind: Any) -> Any:
@@ -76,21 +82,27 @@ def _option(name: str, solvers: dict[str, Field[Any]]) -> Any:
     if isinstance(field.default, bool):
         off = f"Do not {text[0].lower()}{text[1:]}" if field.default else text
         return click.option(
-            _flag(name, field), name, flag_value=not field.default, default=None, help=off
+            _flag(name, field),
+            _parameter(name, field),
+            flag_value=not field.default,
+            default=None,
+            help=off,
         )
     kind = _type(field.type)
     return click.option(
         _flag(name, field),
-        name,
+        _parameter(name, field),
         type=kind,
         metavar=None if isinstance(kind, click.Choice) else field.metadata["option"],
         help=text if field.default is None else f"{text} [default: {_shown(field.default)}]",
     )
 
 
-def solver_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def solver_options(
+    command: Callable[..., Any], *, of: Collection[str] = tuple(SOLVERS)
+) -> Callable[..., Any]:
     """Add every setting that a solver offers."""
-    for name, solvers in reversed(_offered().items()):
+    for name, solvers in reversed(_offered(of).items()):
         command = _option(name, solvers)(command)
     return command
 
@@ -99,8 +111,8 @@ def solver_from(options: dict[str, Any], solver: str) -> Any:
     """Take the settings out of the options and make the solver; refuse those of another one."""
     given: dict[str, Any] = {}
     of_parts: dict[str, Any] = {}
-    for name, solvers in _offered().items():
-        value = options.pop(name)
+    for name, solvers in _offered(SOLVERS).items():
+        value = options.pop(_parameter(name, next(iter(solvers.values()))), None)
         if value is None:
             continue
         if solver not in solvers:

@@ -1,5 +1,6 @@
 """sfumato solve"""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from sfumato.cli.options import (
     ReportCount,
     UserBudgets,
     as_json,
+    details,
     grid_options,
     loss_option,
     print_json,
@@ -107,8 +109,9 @@ _EXAMPLE = (
     type=click.Choice(_PROOFS),
     help=(
         "After the mechanism is written, prove how little any mechanism can leak: not at all,"
-        " quickly (to some 0.01), or in full, also anywhere on the plane [default: full after the"
-        " codebook, none after the others; exact proves as it solves]."
+        " quickly (to 0.01), or in full (to 0.002; certify goes to 0.001), also anywhere on the"
+        " plane [default: full after the codebook, none after the others; exact proves as it"
+        " solves]."
     ),
 )
 @click.option("--seed", type=SEEDS, default=0, metavar="N", help="Seed of the solver.")
@@ -131,6 +134,7 @@ _EXAMPLE = (
     metavar="RUN",
     help="Resume learning that was stopped (all else as before).",
 )
+@details
 @as_json
 def command(
     source: str,
@@ -152,6 +156,7 @@ def command(
     out: Path | None,
     resume: Path | None,
     replace: bool,
+    details: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -159,13 +164,14 @@ def command(
 
     Without --per-user or --test all of DATA is training data (four-corners brings its own split).
     """
+    start = time.perf_counter()
     machine.keep_compiled()
     from sfumato import show
     from sfumato.cli.options import for_each
     from sfumato.data.categories import CategoricalData
     from sfumato.measure.objective import objective_named
-    from sfumato.render.text import kept_text, proof_text
-    from sfumato.solver.outcome import Ended, Proving
+    from sfumato.render import brief, text
+    from sfumato.solver.outcome import Ended, Foretelling, Proving
     from sfumato.study.certify import gaps_of
     from sfumato.study.folder import check_target
     from sfumato.study.population import check_folds, check_test_file, cross_fit_run
@@ -206,13 +212,21 @@ def command(
         min_bayes_error=min_bayes_error,
         reports=reports,
     )
+    expected = chosen.expected(problem) if isinstance(chosen, Foretelling) else None
+    effort = proof or (FULL if solver == DEFAULT else NONE)
+    plan = brief.plan_text(problem, solver, expected, effort, limited=time_limit is not None)
     begun = printed = False
+
+    def figures(kept: Kept) -> None:
+        seconds = time.perf_counter() - start
+        if not as_json:
+            said = text.kept_text if details else brief.kept_text
+            click.echo(said(kept, seconds=seconds))
 
     def written(kept: Kept) -> None:
         nonlocal printed
         printed = True
-        if not as_json:
-            click.echo(kept_text(kept))
+        figures(kept)
         click.echo(
             f"{out} is written and can be used; proving how far it is from the best possible"
             " (Ctrl-C keeps the best bound so far) …",
@@ -226,7 +240,8 @@ def command(
 
     hint = f"hint: the same command with --resume {out} in place of --out resumes it"
     try:
-        with working(f"solving with {solver}: {data.described}") as tell:
+        click.echo(plan, err=True)
+        with working("solving") as tell:
             rounds = rounds_to(tell, unit=traits_of(problem.loss).unit)
             kept = solve_and_save(
                 problem,
@@ -258,13 +273,16 @@ def command(
         print_json({**kept.as_dict(), "run": str(out), **found})
     else:
         if not printed:
-            click.echo(kept_text(kept))
+            figures(kept)
         # the exact solver's status has it
         gap = gaps_of([solution], None)[0] if solution.ending.proof is not None else None
         if solution.ending.proof is not None:
-            click.echo(proof_text(solution, gap))
+            said = text.proof_text(solution, gap) if details else brief.proof_text(kept, gap)
+            click.echo(said)
         if bound is not None:
             click.echo(show.text(bound))
+        if not details:
+            click.echo(brief.next_text(out, source))
         if solution.ending.ended is Ended.STOPPED and solution.ending.resumable:
             click.echo(hint, err=True)
     if solution.ending.proof in (Proving.STOPPED, Proving.TIME_LIMIT):

@@ -9,6 +9,14 @@ from sfumato.errors import ProblemError, arg
 STICKY_CELL_M = 25.0  # truths in one such cell have one kept report
 
 
+def check_sticky_cell(cell_m: float) -> None:
+    """Refuse a side that is none of a cell within which a report is kept."""
+    if not 0 < cell_m < float("inf"):
+        raise ProblemError(
+            f"the cell within which a report is kept must be above 0 metres; got {cell_m}"
+        )
+
+
 @dataclass(frozen=True)
 class Region:
     """A square of the plane: its centre and its side, in metres.

@@ -15,6 +15,7 @@ from sfumato.data.plane import Plane, check_degrees, inside_square
 from sfumato.data.samples import Samples
 from sfumato.data.synthetic import four_corners
 from sfumato.errors import DataError, arg
+from sfumato.memory import check_fits
 
 USUAL = {
     "secret": ("user", "user_id", "userid", "uid", "secret", "id"),
@@ -35,6 +36,7 @@ def read_checkins(
     lat: str | None = None,
     lon: str | None = None,
     seed: int = 0,
+    wide: bool = False,
 ) -> Samples:
     """Read who was where.
 
@@ -46,7 +48,8 @@ def read_checkins(
     puts the metres on a plane that other data lie on: `plane=train.plane` for a file of test data.
 
     Other arguments: `secret`, `lat`, `lon` name the columns where they are not among the usual
-    ones; `seed` is for data made by a formula.
+    ones; `seed` is for data made by a formula; `wide` lets the data spread over a country, up to
+    1,000 km from its middle, for an atlas alone.
 
     >>> read_checkins("four-corners")
     <Samples 'four-corners': 2,400 check-ins of 4 users>
@@ -84,7 +87,7 @@ def read_checkins(
         longitude = numbers(table[names["lon"]], source=source, column=names["lon"])
         check_degrees(latitude, longitude, source=source)
         if square is None:
-            plane = plane or Plane.about(latitude, longitude)
+            plane = plane or Plane.about(latitude, longitude, wide=wide)
             kept, points = np.arange(len(codes)), plane.to_metres(latitude, longitude)
         else:
             kept, points, plane = inside_square(latitude, longitude, square, source=source)
@@ -101,6 +104,16 @@ def read_checkins(
         )
         samples = Samples(codes, points, users, name=source)
     return replace(samples.renumbered(), notes=notes)
+
+
+def _check_fits(path: Path, columns: float) -> None:
+    """Refuse a file that is larger than what memory is free, by its size or that of its columns,
+    before it is read whole."""
+    check_fits(
+        max(columns, float(path.stat().st_size)),
+        what=f"reading {path.name}",
+        advice="cut out the area, the users and the columns that are wanted first",
+    )
 
 
 def read_table(path: Path, *, words: tuple[str | None, ...] = ()) -> Any:
@@ -123,7 +136,10 @@ def read_table(path: Path, *, words: tuple[str | None, ...] = ()) -> Any:
         raise DataError(f"{path.name} is empty; expected a SNAP, CSV or Parquet file of check-ins")
     try:
         if path.suffix in (".parquet", ".pq"):
+            footer = parquet.read_metadata(path)
+            _check_fits(path, 8.0 * footer.num_rows * footer.num_columns)
             return parquet.read_table(path)
+        _check_fits(path, 0.0)
         first = _first_line(path)
         if looks_like_snap(first):
             return csv.read_csv(
@@ -134,12 +150,13 @@ def read_table(path: Path, *, words: tuple[str | None, ...] = ()) -> Any:
                     column_types={"user": pa.string(), "location": pa.string(), "time": pa.string()}
                 ),
             )
+        if first.lstrip()[:1] in ("[", "{"):
+            raise DataError(f"{path.name} looks like JSON; expected a SNAP, CSV or Parquet file")
         delimiter = max(",;\t", key=first.count)
         header = [name.strip().strip('"') for name in first.rstrip("\r\n").split(delimiter)]
-        return csv.read_csv(
-            path,
-            parse_options=csv.ParseOptions(delimiter=delimiter),
-            convert_options=csv.ConvertOptions(
+        options: dict[str, Any] = {
+            "parse_options": csv.ParseOptions(delimiter=delimiter),
+            "convert_options": csv.ConvertOptions(
                 column_types={
                     name: pa.string()
                     for name in header
@@ -148,7 +165,11 @@ def read_table(path: Path, *, words: tuple[str | None, ...] = ()) -> Any:
                 strings_can_be_null=True,
                 null_values=[""],
             ),
-        )
+        }
+        try:
+            return csv.read_csv(path, **options)
+        except pa.ArrowInvalid:  # one thread knows the line that it stops at
+            return csv.read_csv(path, read_options=csv.ReadOptions(use_threads=False), **options)
     except UnicodeEncodeError:
         raise DataError(
             f"the name of {path.name!a} is not text that can be read; rename the file"
@@ -156,11 +177,15 @@ def read_table(path: Path, *, words: tuple[str | None, ...] = ()) -> Any:
     except (pa.ArrowException, OSError, UnicodeDecodeError, EOFError, zlib.error) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         reason = re.sub(
-            r"(Expected \d+ columns, got \d+):.*", r"\1", reason
+            r"(?:Row #(\d+): )?(Expected \d+ columns, got \d+):.*",
+            lambda found: found[2] + (f" in line {found[1]}" if found[1] else ""),
+            reason,
         )  # what follows is the row itself: a true place
+        advice = "repair it or write it again"
+        if isinstance(error, UnicodeDecodeError) or "invalid UTF8" in reason:
+            reason, advice = "it is not text in UTF-8", "save it in UTF-8"
         raise DataError(
-            f"{path.name} cannot be read as a SNAP, CSV or Parquet file: {reason}; repair it or"
-            " write it again"
+            f"{path.name} cannot be read as a SNAP, CSV or Parquet file: {reason}; {advice}"
         ) from None
 
 
@@ -278,8 +303,12 @@ def numbers(values: Any, *, source: str, column: str) -> np.ndarray:
                 float(text if text is not None else "nan")
             except ValueError:
                 raise DataError(
-                    f"{source}: '{text}' in column '{column}', row {row + 1}, is not a number;"
-                    " correct it or remove the row"
+                    f"{source}: '{text}' in column '{column}', row {row + 1}, is not a number; "
+                    + (
+                        "write numbers with a decimal point"
+                        if re.fullmatch(r"[+-]?\d+,\d+", text.strip())
+                        else "correct it or remove the row"
+                    )
                 ) from None
     try:
         return np.asarray(values.cast(pa.float64()).fill_null(float("nan")).to_numpy(), dtype=float)

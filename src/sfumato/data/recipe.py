@@ -23,7 +23,8 @@ class Recipe:
     check-ins of each user; without it everything is training data (four-corners alone brings its
     own split); `test` names a file of test data instead, of which the check-ins of training users
     count.  `pool_below` makes one secret of the users with fewer check-ins (`Samples.pooled`).
-    `losses` is the second file of a table of words (`sfumato.data.categories`).
+    `losses` is the second file of a table of words (`sfumato.data.categories`).  `wide` lets the
+    data spread over a country, as an atlas does.
     """
 
     source: str
@@ -40,6 +41,7 @@ class Recipe:
     losses: str | None = None
     test: str | None = None
     pool_below: int | None = None
+    wide: bool | None = None
 
     def prepared(self) -> "tuple[Recipe, Samples | CategoricalData, Samples | None]":
         """The recipe of a solve, with its training and test data: where there are more than 200
@@ -135,6 +137,7 @@ class Recipe:
             lat=self.lat,
             lon=self.lon,
             seed=self.data_seed,
+            wide=bool(self.wide),
         )
 
     def _region(self, samples: Samples) -> Region:

@@ -35,7 +35,7 @@ def accuracy(run: Run, released: Release) -> dict[str, Any]:
         )
         where = "truths spread evenly over the region"
     truth = np.resize(truth, (max(_REPORTS, len(truth)), 2))
-    off = np.hypot(*(released.mechanism.sample(truth, seed=0) - truth).T)
+    off = released.distance(truth, released.mechanism.sample(truth, seed=0))
     metres = max(_STEP_M, float(np.ceil(np.quantile(off, _SHARE) / _STEP_M) * _STEP_M))
     return {
         "accuracy_m": metres,

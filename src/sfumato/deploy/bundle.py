@@ -18,9 +18,12 @@ from sfumato.deploy.web_files import copy_extension, web_files
 from sfumato.errors import FileError, SfumatoError, arg
 from sfumato.files import folder_beside, plain
 from sfumato.measure.repeated import repeated_reports
+from sfumato.mechanism.atlas import Atlas
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.channel import Channel
 from sfumato.randomness import uniforms
+from sfumato.study.atlas import NAME as ATLAS
+from sfumato.study.atlas import tile_of
 from sfumato.study.certify import certify_run
 from sfumato.study.folder import Run, load_run
 from sfumato.version import __version__
@@ -50,6 +53,7 @@ def export(
     new_places: NewPlaces = "average",
     page: bool = False,
     extension: bool = False,
+    tile: int | None = None,
 ) -> dict[str, Any]:
     """Write a bundle of a run's mechanism; gives its manifest.
 
@@ -57,7 +61,8 @@ def export(
     `reveal_truths`. The run's certificate tells places of the data too, and stays out unless
     `with_certificate`. `new_places` says how a mechanism of given places answers others.  `page`
     puts the page and its modules beside the bundle; `extension` writes a browser extension with the
-    bundle in its folder `bundle`.
+    bundle in its folder `bundle`.  Of an atlas one `tile` is exported, for its square and the
+    overlap about it.
     Lengths in the manifest are in metres, leakage as in run.json.
 
     >>> import sfumato as sf
@@ -74,6 +79,16 @@ def export(
             f"{arg('page')} and {arg('extension')} write different folders; give one of them"
         )
     loaded = load_run(run)
+    atlas = isinstance(loaded.mechanism, Atlas)
+    if atlas != (tile is not None):
+        raise FileError(
+            f"{loaded.folder} is an atlas, and a bundle carries one tile; name it with"
+            f" {arg('tile')}, by its number on the map"
+            if atlas
+            else f"{loaded.folder} is no atlas and has no tiles; leave {arg('tile')} out"
+        )
+    if tile is not None:
+        loaded = tile_of(loaded, tile)
     released = release(loaded, new_places=new_places)
     folder = Path(target)
     if released.mechanism.lists_truths and not reveal_truths:
@@ -294,6 +309,8 @@ def _many_reports(run: Run, released: Release) -> dict[str, Any]:
 
 def _proved(run: Run) -> dict[str, Any]:
     """The bound of the run's certificate and the gap to it, worked out again from the data."""
+    if run.record.solver == ATLAS:
+        return {"bound_grid": None, "gap": None, "why": "nothing is proved of one tile of an atlas"}
     if not (run.folder / "certificate.npz").exists():
         return {
             "bound_grid": None,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.data.distinct import distinct
 from sfumato.data.plane import METRES_A_DEGREE, WIDEST_M
 from sfumato.deploy.release import Release
 from sfumato.mechanism.laplace import PlanarLaplace
@@ -28,7 +29,15 @@ class Truths:
 
 
 def truths(release: Release, first: np.ndarray, second: np.ndarray) -> Truths:
-    """Latitudes and longitudes (or x and y) as truths."""
+    """Latitudes and longitudes (or x and y) as truths; a place that repeats is worked out once."""
+    found = distinct(np.stack([first, second], axis=1))
+    if found is not None:
+        once = truths(release, found[0][:, 0], found[0][:, 1])
+        masks = (once.missing, once.impossible, once.outside)
+        return Truths(
+            once.points.take(found[1], axis=0),
+            *(None if mask is None else mask[found[1]] for mask in masks),
+        )
     missing = np.isnan(first) | np.isnan(second)
     if release.plane is None:
         impossible = np.isinf(first) | np.isinf(second)
@@ -65,6 +74,9 @@ def to_plane(
     ):
         return plane.to_metres(first, second), None
     east = (east + 180) % 360 - 180
+    if plane.wide:
+        points, near = plane.flattened(first, second)
+        return np.clip(points, -plane.reach_m, plane.reach_m), None if near.all() else ~near
     wide = min(_BOX_DEGREES / np.cos(np.radians(plane.latitude)), _WIDEST_DEGREES)
     far = (np.abs(north) > _BOX_DEGREES) | (np.abs(east) > wide)
     north, east = np.clip(north, -_BOX_DEGREES, _BOX_DEGREES), np.clip(east, -wide, wide)

@@ -4,8 +4,9 @@ byte."""
 import gzip
 import io
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,10 +16,12 @@ from sfumato.data.read import SNAP_COLUMNS, looks_like_snap
 from sfumato.data.times import seconds_of, whole_seconds
 from sfumato.deploy.columns import check_header
 from sfumato.deploy.damaged import readable
-from sfumato.deploy.verify import CsvFile, Noted, Written, read_back_csv
+from sfumato.deploy.verify import CsvFile, Noted, Written, joined_bytes, read_back_csv, separated
 from sfumato.errors import DataError
 
 _BLOCK_ROWS = 32_768
+_BLOCK_BYTES = 1 << 22  # of lines without quotes
+_DIGITS = np.isin(np.arange(256), list(b"0123456789.eE+-"))
 _LONGEST_RECORD = 1 << 20
 _DELIMITERS = ",;\t|"
 _UNPACKED = 1 << 28  # bytes of a gzipped file that are read without asking how small it was packed
@@ -28,32 +31,27 @@ _READ = _TEXT | {"encoding": "utf-8-sig"}
 _MARK = b"\xef\xbb\xbf"
 
 
-class CsvBlock:
-    """Some consecutive records, each a list of fields as they stand in the file, quotes and all."""
+class CsvBlock(ABC):
+    """Some consecutive records of a table; `start` is how many stand before them."""
 
-    def __init__(
-        self,
-        records: list[list[str]],
-        ends: list[str],
-        names: list[str],
-        *,
-        source: str,
-        start: int,
-    ) -> None:
-        self.records, self.ends, self._names, self._source, self._start = (
-            records,
-            ends,
-            names,
-            source,
-            start,
-        )
+    def __init__(self, table: "CsvTable", start: int) -> None:
+        self._names, self._source, self._start = table.names, table.path.name, start
+        self._delimiter = table.delimiter
 
-    def __len__(self) -> int:
-        return len(self.records)
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def values(self, name: str, rows: np.ndarray) -> list[Any]:
+        """The values of a column in some rows, as they are."""
+
+    @abstractmethod
+    def lines(self, new: dict[int, Any], kept: list[int], chosen: np.ndarray) -> bytes:
+        """What is written of some rows: the columns `kept`, by number, with Arrow's texts `new` of
+        these rows in some of them."""
 
     def _fields(self, name: str) -> list[str]:
-        place = self._names.index(name)
-        return [_unquoted(record[place]) for record in self.records]
+        return self.values(name, np.arange(len(self)))
 
     def numbers(self, name: str) -> np.ndarray:
         """A column as numbers, NaN where it is empty.  Errors name rows, never values."""
@@ -92,10 +90,107 @@ class CsvBlock:
         safe = [value if value.isascii() else None for value in values]
         return seconds_of(pa.array(safe, pa.string()), source=self._source, column=name)
 
+
+class QuotedBlock(CsvBlock):
+    """Records as lists of fields as they stand in the file, quotes and all."""
+
+    def __init__(
+        self, table: "CsvTable", start: int, records: list[list[str]], ends: list[str]
+    ) -> None:
+        super().__init__(table, start)
+        self.records, self.ends = records, ends
+
+    def __len__(self) -> int:
+        return len(self.records)
+
     def values(self, name: str, rows: np.ndarray) -> list[Any]:
-        """The values of a column in some rows, as they are."""
         place = self._names.index(name)
         return [_unquoted(self.records[row][place]) for row in rows.tolist()]
+
+    def lines(self, new: dict[int, Any], kept: list[int], chosen: np.ndarray) -> bytes:
+        columns = {place: column.to_pylist() for place, column in new.items()}
+        lines = []
+        for at, row in enumerate(chosen.tolist()):
+            record = self.records[row]
+            for place, column in columns.items():
+                record[place] = column[at].decode()
+            lines.append(self._delimiter.join([record[place] for place in kept]) + self.ends[row])
+        return "".join(lines).encode("utf-8", "surrogateescape")
+
+
+class PlainBlock(CsvBlock):
+    """Lines without a quote, as the bytes that they are: fields lie between delimiters.
+
+    `edges` (rows, fields + 1): a field is what lies from its edge up to the byte before the next
+    one.  `end` ends all lines, but perhaps not the last.
+    """
+
+    def __init__(
+        self, table: "CsvTable", start: int, data: bytes, edges: np.ndarray, end: bytes
+    ) -> None:
+        super().__init__(table, start)
+        self.data, self._edges, self._end = data, edges, end
+
+    def __len__(self) -> int:
+        return len(self._edges)
+
+    def values(self, name: str, rows: np.ndarray) -> list[Any]:
+        place = self._names.index(name)
+        starts, stops = self._edges[rows, place].tolist(), self._edges[rows, place + 1].tolist()
+        data = self.data
+        return [
+            data[start : stop - 1].decode("utf-8", "surrogateescape")
+            for start, stop in zip(starts, stops, strict=True)
+        ]
+
+    def numbers(self, name: str) -> np.ndarray:
+        import pyarrow as pa
+        from pyarrow import compute
+
+        place = self._names.index(name)
+        texts = self._cut(place, place + 1, slice(None))
+        if not _DIGITS[np.frombuffer(texts.buffers()[2] or b"", dtype=np.uint8)].all():
+            return super().numbers(name)
+        texts = pa.Array.from_buffers(pa.string(), len(texts), texts.buffers())
+        try:
+            texts = compute.if_else(compute.equal(texts, ""), None, texts)
+            return np.asarray(texts.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=float)
+        except pa.ArrowException:
+            return super().numbers(name)
+
+    def _cut(self, first: int, end: int, rows: np.ndarray | slice) -> Any:
+        """The bytes of neighbouring fields, with the delimiters between them, in some rows."""
+        import pyarrow as pa
+
+        places = np.stack([self._edges[rows, first], self._edges[rows, end] - 1], axis=1).ravel()
+        offsets = pa.py_buffer(places.astype(np.int32))
+        parts = pa.Array.from_buffers(
+            pa.binary(), len(places) - 1, [None, offsets, pa.py_buffer(self.data)]
+        )
+        return parts.take(pa.array(np.arange(0, len(places), 2)))
+
+    def lines(self, new: dict[int, Any], kept: list[int], chosen: np.ndarray) -> bytes:
+        import pyarrow as pa
+        from pyarrow import compute
+
+        if not len(chosen):
+            return b""
+        parts: list[Any] = []
+        first = 0
+        while first < len(kept):
+            end = first + 1
+            if kept[first] in new:
+                parts.append(new[kept[first]])
+            else:  # neighbours that stay as they are go out together
+                while end < len(kept) and kept[end] == kept[end - 1] + 1 and kept[end] not in new:
+                    end += 1
+                parts.append(self._cut(kept[first], kept[end - 1] + 1, chosen))
+            after = self._delimiter.encode() if end < len(kept) else self._end
+            parts.append(pa.scalar(after, pa.binary()))
+            first = end
+        data = joined_bytes(compute.binary_join_element_wise(*parts, pa.scalar(b"", pa.binary())))
+        unended = chosen[-1] == len(self) - 1 and not self.data.endswith(b"\n")
+        return data[: len(data) - len(self._end)] if unended else data
 
 
 class CsvTable:
@@ -132,21 +227,57 @@ class CsvTable:
             yield _Unpacked(self.path, raw) if is_packed(self.path) else raw
 
     @contextmanager
-    def _open(self) -> Iterator[IO[str]]:
-        with self._open_bytes() as plain, io.TextIOWrapper(plain, **_READ) as source:
-            yield source
+    def _open(self, start: int = 0) -> Iterator[IO[str]]:
+        """The text from a byte on."""
+        with self._open_bytes() as plain:
+            with readable(self.path):
+                plain.seek(start)
+            with io.TextIOWrapper(plain, **(_TEXT if start else _READ)) as source:
+                yield source
 
     def blocks(self, *, without: tuple[str, ...] = ()) -> Iterator[CsvBlock]:
-        """All rows, in order."""
-        with self._open() as source:
+        """All rows, in order.  From the first block on that holds a quote, or anything but lines of
+        as many fields, records are read one by one."""
+        first = "" if self.header is None else self.delimiter.join(self.header) + self._end
+        place, rows = len((self._mark + first).encode("utf-8", "surrogateescape")), 0
+        for data in self._whole_lines(place):
+            block = plain_block(self, rows, data)
+            if block is None:
+                yield from self._one_by_one(place, rows)
+                return
+            yield block
+            place, rows = place + len(data), rows + len(block)
+
+    def _whole_lines(self, start: int) -> Iterator[bytes]:
+        """The file from a byte on, cut between lines; a line that could have empty ones behind it
+        is kept back for them."""
+        with self._open_bytes() as plain, readable(self.path):
+            plain.seek(start)
+            held = b""
+            while more := plain.read1(_BLOCK_BYTES):
+                held += more
+                if len(held) < _BLOCK_BYTES:
+                    continue
+                end = held.rfind(b"\n", 0, max(0, held.rfind(b"\n"))) + 1
+                yield held[:end] if end else held
+                held = held[end:]
+            if held:
+                yield held
+
+    def _one_by_one(self, place: int, start: int) -> Iterator[QuotedBlock]:
+        """The records from a byte on, of which `start` stand before."""
+        with self._open(place) as source:
             records: list[list[str]] = []
             ends: list[str] = []
-            start, width = 0, len(self.names)
+            width = len(self.names)
             lines = _records(
-                source, self.path, self.delimiter, header=self.header is not None, width=width
+                source,
+                self.path,
+                self.delimiter,
+                row=start + 1,
+                width=width,
+                usual_end=self._end if self.header is not None else "\n" if start else None,
             )
-            if self.header is not None:
-                next(lines)
             for fields, end in lines:
                 if len(fields) != width:
                     if fields == [""]:
@@ -163,29 +294,29 @@ class CsvTable:
                         " as in its first line"
                     )
                 if len(records) == _BLOCK_ROWS:
-                    yield CsvBlock(records, ends, self.names, source=self.path.name, start=start)
+                    yield QuotedBlock(self, start, records, ends)
                     start += len(records)
                     records, ends = [], []
                 records.append(fields)
                 ends.append(end)
             if records:
-                yield CsvBlock(records, ends, self.names, source=self.path.name, start=start)
+                yield QuotedBlock(self, start, records, ends)
 
     @contextmanager
     def sink(self, target: IO[bytes], written: Written, *, packed: bool) -> Iterator["CsvSink"]:
         """Write a file of the same kind to `target`, `packed` by gzip or plain."""
         kept = [place for place, name in enumerate(self.names) if name not in written.without]
-        # No name and no time in the gzip header: they would differ from run to run.
-        raw: Any = (
-            gzip.GzipFile(filename="", mode="wb", fileobj=target, mtime=0, compresslevel=6)
-            if packed
-            else target
-        )
-        with io.TextIOWrapper(raw, **_TEXT, write_through=False) as text:
+        with ExitStack() as stack:
+            raw: Any = target
+            if packed:  # no name and no time in the header: they would differ from run to run
+                raw = stack.enter_context(
+                    gzip.GzipFile(filename="", mode="wb", fileobj=target, mtime=0, compresslevel=6)
+                )
             if self.header is not None:
                 names = self.delimiter.join(self.header[place] for place in kept)
-                text.write(self._mark + names + (self._end or "\n"))
-            yield CsvSink(text, self, kept, written)
+                text = self._mark + names + (self._end or "\n")
+                raw.write(text.encode("utf-8", "surrogateescape"))
+            yield CsvSink(raw, self, kept, written)
 
     def read_back(
         self, draft: Path, noted: Noted, written: Written, *, packed: bool, shown: str
@@ -206,8 +337,10 @@ class CsvSink:
     """Takes blocks with their new columns; coordinates are written to a fixed number of
     decimals."""
 
-    def __init__(self, target: IO[str], table: CsvTable, kept: list[int], written: Written) -> None:
-        self._target, self._delimiter, self._kept = target, table.delimiter, kept
+    def __init__(
+        self, target: IO[bytes], table: CsvTable, kept: list[int], written: Written
+    ) -> None:
+        self._target, self._kept = target, kept
         self._places = [table.names.index(name) for name in written.changed]
         self._form = f"%.{written.decimals}f"
         self.noted = Noted()
@@ -222,34 +355,56 @@ class CsvSink:
     ) -> None:
         """One block; `keep` says which rows go out, None for all; `users` are new names of
         users."""
-        form = self._form
-        chosen = range(len(block)) if keep is None else np.flatnonzero(keep).tolist()
-        columns = [
-            ["" if value != value else form % value for value in values.tolist()]
-            for values in (first, second)
-        ]
+        import pyarrow as pa
+
+        chosen = np.arange(len(block)) if keep is None else np.flatnonzero(keep)
+        columns = [self._texts(values[chosen]) for values in (first, second)]
         if users is not None:
-            columns.append(users.tolist())
-        every = len(self._kept) == len(block.records[0]) if len(block) else True
-        lines = []
-        for row in chosen:
-            record = block.records[row]
-            for place, column in zip(self._places, columns, strict=True):
-                record[place] = column[row]
-            lines.append(
-                self._delimiter.join(record if every else [record[place] for place in self._kept])
-                + block.ends[row]
-            )
+            columns.append(pa.array(users[chosen].tolist(), pa.string()).cast(pa.binary()))
         self.noted.rows(len(block), keep)
-        self.noted.columns(
-            _digestible([column[row] for row in chosen] if keep is not None else column)
-            for column in columns
-        )
-        self._target.write("".join(lines))
+        self.noted.columns(map(separated, columns))
+        new = dict(zip(self._places, columns, strict=True))
+        self._target.write(block.lines(new, self._kept, chosen))
+
+    def _texts(self, values: np.ndarray) -> Any:
+        """Coordinates as they are written, each different one once."""
+        import pyarrow as pa
+
+        coded = pa.array(values).dictionary_encode()
+        texts = [
+            "" if value != value else self._form % value for value in coded.dictionary.to_pylist()
+        ]
+        return pa.array([text.encode() for text in texts], pa.binary()).take(coded.indices)
 
 
-def _digestible(texts: list[str]) -> bytes:
-    return "".join(text + "\x1f" for text in texts).encode()
+def plain_block(table: CsvTable, start: int, data: bytes) -> PlainBlock | None:
+    """Lines that need no grammar: no quote, no zero byte, one kind of line end, none empty or too
+    long, and as many delimiters in each as the table has; None for all others."""
+    width, end = len(table.names), b"\n"
+    if b'"' in data or b"\0" in data:
+        return None
+    if b"\r" in data:
+        end = b"\r\n"
+        if not data.count(b"\r") == data.count(end) == data.count(b"\n"):
+            return None
+    letters = np.frombuffer(data, dtype=np.uint8)
+    stops = np.flatnonzero(letters == ord("\n"))
+    if not data.endswith(b"\n"):
+        stops = np.append(stops, len(data) + len(end) - 1)
+    starts = np.concatenate([[0], stops[:-1] + 1])
+    marks = np.flatnonzero(letters == ord(table.delimiter))
+    stops = stops + (2 - len(end))
+    lengths = stops - starts
+    if (
+        len(marks) != (width - 1) * len(stops)
+        or not 1 < lengths.min() <= lengths.max() < _LONGEST_RECORD
+    ):
+        return None
+    edges = np.empty((len(stops), width + 1), dtype=np.int64)
+    edges[:, 0], edges[:, 1:-1], edges[:, -1] = starts, marks.reshape(len(stops), -1) + 1, stops
+    if np.any(edges[:, 1:] <= edges[:, :-1]):  # a delimiter that belongs to another line
+        return None
+    return PlainBlock(table, start, data, edges, end)
 
 
 def is_packed(path: Path) -> bool:
@@ -296,7 +451,13 @@ def _first_record(source: IO[str], path: Path) -> tuple[list[str], str, str]:
 
 
 def _records(
-    source: IO[str], path: Path, delimiter: str, *, header: bool = True, width: int = 0
+    source: IO[str],
+    path: Path,
+    delimiter: str,
+    *,
+    row: int = 0,
+    width: int = 0,
+    usual_end: str | None = None,
 ) -> Iterator[tuple[list[str], str]]:
     """Records as fields, quotes kept, each with its line end; a quoted field may hold line breaks.
 
@@ -310,7 +471,6 @@ def _records(
     field = re.compile(rf'("[^"]*(?:""[^"]*)*"|[^"{mark}]*)({mark}|\Z)')
     held: list[str] = []
     quotes = size = 0
-    row, usual_end = (0 if header else 1), None
     for line in _lines(source, path):
         held.append(line)
         size += len(line)

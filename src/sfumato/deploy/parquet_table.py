@@ -13,7 +13,7 @@ import numpy as np
 from sfumato.data.times import seconds_of
 from sfumato.deploy.columns import check_header
 from sfumato.deploy.damaged import readable
-from sfumato.deploy.search import plain_values, remade
+from sfumato.deploy.search import remade, timeless
 from sfumato.deploy.verify import Noted, Written, digest_of, read_back_parquet
 from sfumato.errors import DataError, arg
 
@@ -67,7 +67,7 @@ class ParquetBlock:
         try:
             if pa.types.is_dictionary(column.type):
                 column = column.dictionary_decode()
-            return np.array(column.cast(pa.string()).to_pylist(), dtype=object)
+            return np.array(unviewed(column).cast(pa.string()).to_pylist(), dtype=object)
         except (pa.ArrowException, UnicodeDecodeError):
             raise DataError(
                 f"{self._source}: column '{name}' holds {column.type}; expected text or whole"
@@ -79,11 +79,15 @@ class ParquetBlock:
         return seconds_of(self.batch.column(name), source=self._source, column=name)
 
     def values(self, name: str, rows: np.ndarray) -> list[Any]:
-        """The values of a column in some rows, as they are."""
+        """The values of a column in some rows, as they are; times as whole numbers, since a number
+        may call itself a time."""
         import pyarrow as pa
 
         with readable(Path(self._source), _KIND):
-            return plain_values(self.batch.column(name).take(pa.array(rows)))
+            values: list[Any] = timeless(
+                unviewed(self.batch.column(name)).take(pa.array(rows))
+            ).to_pylist()
+            return values
 
 
 class ParquetTable:
@@ -276,9 +280,8 @@ def cleared(column: Any) -> Any:
         mask = column.is_null() if column.null_count else None
         parts = [cleared(part) for part in column.flatten()]  # null where the whole is
         return pa.StructArray.from_arrays(parts, fields=list(kind), mask=mask)
-    if kinds.is_string_view(kind) or kinds.is_binary_view(kind):
-        plain = pa.large_string() if kinds.is_string_view(kind) else pa.large_binary()
-        return cleared(column.cast(plain)).cast(kind)
+    if (plain := unviewed(column)) is not column:
+        return cleared(plain).cast(kind)
     nested = kinds.is_nested(kind)
     if not nested and not column.null_count:
         return column
@@ -288,6 +291,28 @@ def cleared(column: Any) -> Any:
         own = type(made)
         return own.from_arrays(made.offsets, cleared(made.values), type=kind, mask=mask)
     return made
+
+
+def unviewed(column: Any) -> Any:
+    """A column of views of text or bytes as plain text or bytes: Arrow computes little on views."""
+    import pyarrow as pa
+
+    if pa.types.is_string_view(column.type):
+        return column.cast(pa.large_string())
+    return column.cast(pa.large_binary()) if pa.types.is_binary_view(column.type) else column
+
+
+def unreadable(kind: Any) -> bool:
+    """Whether a type is run-end encoded, or has views or such within: nothing here computes on
+    it."""
+    import pyarrow as pa
+
+    if pa.types.is_run_end_encoded(kind):
+        return True
+    inner = [kind.field(place).type for place in range(kind.num_fields)]
+    inner += [kind.value_type] if pa.types.is_dictionary(kind) else []
+    views = (pa.types.is_string_view, pa.types.is_binary_view)
+    return any(unreadable(one) or any(view(one) for view in views) for one in inner)
 
 
 def _decoded(kind: Any) -> Any:

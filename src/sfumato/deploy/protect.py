@@ -65,9 +65,7 @@ def protect(
         points[found.outside] = clamped(release, first[found.outside], second[found.outside])
     reports, numbers, new = draw(release.mechanism, points, source, who, release.region)
     across, up = release.written(reports)
-    off = reports - points
-    off *= off
-    distance = np.sqrt(off[:, 0] + off[:, 1])
+    distance = release.distance(points, reports)
     apart = [mask for mask in (found.missing, found.impossible) if mask is not None]
     if found.outside is not None and outside in ("refuse", "drop"):
         apart.append(found.outside)

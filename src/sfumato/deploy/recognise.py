@@ -32,6 +32,7 @@ _ROUNDED_REST = 0.3  # of the step between values, where they are rounded: even 
 _ROUNDED_ROWS = 40  # rows below which nothing is said of rounded values and of neighbouring rows
 _ROUNDED_VALUES = 6  # distinct values, likewise
 _LONGEST = 2_000  # letters or bytes of a value that are looked at
+_LONG = 32  # bytes of a value beyond which it is hardly a packed number or two
 _LARGEST = 1e18  # beyond it a number in a text is no coordinate, in whatever unit
 _MOST_NUMBERS = 16  # numbers of a text that are looked at
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
@@ -39,6 +40,16 @@ _COMMA = re.compile(r"[0-9]+,[0-9]+")
 _WHOLE = re.compile(r"\s*[+-]?[0-9]+(?:[.,][0-9]+)?(?:[eE][+-]?[0-9]+)?\s*")
 _HALVES = re.compile(r".*?((?:[0-9]{2}){3,7})")
 _HEX = re.compile(r"(?:0x|\\x)?((?:[0-9a-fA-F]{2}){8,})")
+_BINARY = {  # kinds of binary numbers, with their units in metres and in degrees
+    f"{order}{kind}": units
+    for order in "<>"
+    for kind, units in {
+        "f8": ((1.0,), (1.0,)),
+        "f4": ((1.0,), (1.0,)),
+        "i4": ((1e3, 1.0, 1e2), (1e7, 1e6, 1e5)),
+        "i8": ((1e3, 1.0, 1e2), (1e7, 1e6, 1e9)),
+    }.items()
+}
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{11,}={0,2}")
 
 
@@ -389,27 +400,34 @@ def _packed(leaf: Any) -> Iterator[bytes]:
 
 
 def _of_bytes(packed: list[tuple[int, bytes]], count: int, truths: _Truths) -> str | None:
-    """Both coordinates as binary numbers, at any place and of any byte order."""
-    hits = 0
+    """Coordinates as binary numbers, at any place and of any byte order: one in many rows, or both
+    in some."""
+    either = both = 0
     for row, data in packed:
-        for kind in ("<f8", ">f8", "<f4", ">f4", "<i4", ">i4"):
-            size = int(kind[-1])
-            parts = [
-                np.frombuffer(data, kind, count=(len(data) - start) // size, offset=start)
-                for start in range(min(size, max(0, len(data) - size + 1)))
-            ]
-            if not parts:
-                continue
+        values = np.concatenate([np.empty(0), *_binary(data, truths.degrees)])
+        where = np.full(len(values), row)
+        with np.errstate(invalid="ignore", over="ignore"):
+            one, two = truths.copies(where, values)
+            either += bool(truths.copied(where, values).any())
+        both += bool(one.any() and two.any())
+    if both >= max(1, _CODES * count):
+        return "the place in packed bytes"
+    return "a coordinate in packed bytes" if either >= max(1, _COPIES * count) else None
+
+
+def _binary(data: bytes, degrees: bool) -> Iterator[np.ndarray]:
+    """The numbers that begin at any byte; whole ones in the units of coordinates, of long values in
+    the first alone."""
+    for kind, units in _BINARY.items():
+        size, long = int(kind[-1]), len(data) > _LONG
+        if long and kind.endswith("i8"):
+            continue
+        for start in range(min(size, max(0, len(data) - size + 1))):
+            number = (len(data) - start) // size
+            values = np.frombuffer(data, kind, count=number, offset=start)
             with np.errstate(invalid="ignore", over="ignore"):
-                values = np.concatenate(parts).astype(float)
-                if kind.endswith("i4"):
-                    values = values / 1e7
-                where = np.full(len(values), row)
-                one, two = truths.copies(where, values)
-            if one.any() and two.any():
-                hits += 1
-                break
-    return "the place in packed bytes" if hits >= max(1, _CODES * count) else None
+                for unit in units[degrees][: 1 if long else None]:
+                    yield values.astype(float) / unit
 
 
 # Names of places -------------------------------------------------------------------------------

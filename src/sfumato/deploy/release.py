@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from sfumato.data.distinct import distinct
 from sfumato.data.grid import Grid, Region
 from sfumato.data.plane import METRES_A_DEGREE, Plane
 from sfumato.deploy.spent import Budget
@@ -16,7 +17,7 @@ from sfumato.mechanism.base import FORMAT, Mechanism, mechanism_from_arrays
 from sfumato.mechanism.channel import Channel
 from sfumato.study.folder import Run
 from sfumato.study.record import Keeping
-from sfumato.study.traces import on_a_grid, on_lattice
+from sfumato.study.traces import on_a_grid, on_lattice, places_of
 
 NewPlaces = Literal["average", "nearest", "refuse"]
 NEW_PLACES: tuple[NewPlaces, ...] = ("average", "nearest", "refuse")
@@ -67,10 +68,22 @@ class Release:
 
     def written(self, reports: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Reports in metres as the two coordinates that are written, rounded."""
+        found = distinct(reports)
+        if found is not None:
+            first, second = self.written(found[0])
+            return first[found[1]], second[found[1]]
         if self.plane is None:
             return np.round(reports[:, 0], self.decimals), np.round(reports[:, 1], self.decimals)
         latitude, longitude = self.plane.to_degrees(reports)
         return np.round(latitude, self.decimals), np.round(longitude, self.decimals)
+
+    def distance(self, truth: np.ndarray, reports: np.ndarray) -> np.ndarray:
+        """Metres between truths and reports."""
+        if self.plane is not None and self.plane.wide:
+            return self.plane.distance(truth, reports)
+        off = reports - truth
+        off *= off
+        return np.asarray(np.sqrt(off[:, 0] + off[:, 1]))
 
     # For sending to another process ---------------------------------------------------------------
 
@@ -83,7 +96,7 @@ class Release:
         }
         np.savez(target, allow_pickle=False, **stored, **self.mechanism.arrays())
         return target.getvalue(), {
-            "plane": None if self.plane is None else [self.plane.latitude, self.plane.longitude],
+            "plane": None if self.plane is None else list(self.plane.numbers),
             "region": [*self.region.centre, self.region.side_m],
             "grid": self.grid.as_dict(),
             "figures": self.figures,
@@ -113,16 +126,12 @@ def release(run: Run, *, new_places: NewPlaces = "average") -> Release:
     A mechanism whose reports can lie anywhere is snapped to the run's grid: its leakage was
     measured there, and full floating-point noise carries traces of the truth in its last bits.
     """
-    if run.region is None or run.grid is None:
-        raise FileError(
-            f"{run.folder} is about categories, not places; only mechanisms of places can be used"
-            " on locations"
-        )
+    own, region = places_of(run)
     kept = run.record.keeping
-    mechanism = on_a_grid(_answering(run.mechanism, new_places), run.grid, run.region)
+    mechanism = on_a_grid(_answering(run.mechanism, new_places), own, region)
     mechanism = on_lattice(mechanism, kept)
     lattice_m = None if kept is None else kept.lattice_m
-    grid = run.grid if lattice_m is None else Grid(cell_m=lattice_m)
+    grid = own if lattice_m is None else Grid(cell_m=lattice_m)
     try:
         loss = float(run.record.train["loss"]["value"])
         figures = {
@@ -139,9 +148,9 @@ def release(run: Run, *, new_places: NewPlaces = "average") -> Release:
             f"{run.folder / 'run.json'} lacks its figures; make the run again"
         ) from None
     if not loss > 0 and run.max_loss is None:
-        figures["max_loss"] = run.grid.cell_m
+        figures["max_loss"] = own.cell_m
     plane = run.record.data.plane
-    return Release(mechanism, plane, run.region, grid, figures, budget_of(run), kept)
+    return Release(mechanism, plane, region, grid, figures, budget_of(run), kept)
 
 
 def budget_of(run: Run) -> Budget:
@@ -159,9 +168,8 @@ def budget_of(run: Run) -> Budget:
 
 def to_come(run: Run) -> Mapping[str, Any] | None:
     """What the run's record says to expect of check-ins to come; None where it says nothing."""
-    found = getattr(run.record, "to_come", None)
-    told: Mapping[str, Any] | None = None if found is None else found.as_dict()
-    return told
+    found = run.record.to_come
+    return None if found is None else found.as_dict()
 
 
 def _answering(mechanism: Mechanism, new_places: NewPlaces) -> Mechanism:

@@ -331,15 +331,26 @@ def plain_values(column: Any) -> list[Any]:
     try:
         values: list[Any] = column.to_pylist()
     except (ValueError, OverflowError, pa.ArrowException):
-        timeless = remade(
-            column.type,
-            lambda field: (
-                field.with_type(pa.int64()) if pa.types.is_temporal(field.type) else field
-            ),
-        )
-        plain = column.cast(pa.int64() if pa.types.is_temporal(column.type) else timeless)
-        values = plain.to_pylist()
+        values = timeless(column).to_pylist()
     return values
+
+
+def timeless(column: Any) -> Any:
+    """A column with times, dates and durations as whole numbers, also within others."""
+    import pyarrow as pa
+
+    def whole(field: Any) -> Any:
+        kind, kinds = field.type, pa.types
+        if kinds.is_dictionary(kind):
+            return whole(field.with_type(kind.value_type))
+        if kinds.is_date32(kind) or kinds.is_time32(kind):
+            return field.with_type(pa.int32())
+        temporal = kinds.is_temporal(kind) and not kinds.is_interval(kind)
+        return field.with_type(pa.int64()) if temporal else field
+
+    kind = whole(pa.field("", column.type)).type
+    made = remade(kind, whole)
+    return column if made == column.type else column.cast(made)
 
 
 def remade(kind: Any, change: Callable[[Any], Any]) -> Any:

@@ -32,6 +32,7 @@ from sfumato.deploy.parquet_table import (
     compact,
     harmless,
     unnoted,
+    unreadable,
 )
 from sfumato.deploy.pseudonym import Pseudonym, read_key
 from sfumato.deploy.release import Release, release
@@ -116,6 +117,13 @@ class Reporter:
                 " remove one"
             )
         policy, degrees = self.policy, self.release.plane is not None
+        for field in schema:
+            if unreadable(field.type) and field.name not in policy.drop:
+                raise DataError(
+                    f"{_SOURCE}: column '{field.name}' holds {field.type}; expected plain values:"
+                    " decode runs (pyarrow.compute.run_end_decode), cast views within others, or"
+                    " drop it"
+                )
         geometry = find_geometry(schema, source=_SOURCE, without=policy.drop) if degrees else None
         user, time = find_optional(names, user=policy.user, time=policy.time, source=_SOURCE)
         if self.row is not None and self.row not in names:
@@ -259,7 +267,11 @@ class _Block(ParquetBlock):
 
     def seconds(self, name: str) -> np.ndarray:
         if name not in self._seconds:
-            self._seconds[name] = super().seconds(name)
+            try:
+                self._seconds[name] = super().seconds(name)
+            except DataError as error:
+                words = f"name another column with {arg('time')}, or take it out of the table"
+                raise DataError(str(error), hint=f"draws are keyed by the time: {words}") from None
         return self._seconds[name]
 
 

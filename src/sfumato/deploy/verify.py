@@ -127,7 +127,7 @@ def read_back_csv(
         source=source.path,
         written=written,
         columns=[(name, names.index(name), column) for column, name in enumerate(kept)],
-        digest=lambda column: b"".join(value + b"\x1f" for value in column.to_pylist()),
+        digest=lambda column: separated(column.combine_chunks()),
     )
 
 
@@ -170,12 +170,30 @@ def read_back_parquet(
             file.close()
 
 
+def separated(texts: Any) -> bytes:
+    """The bytes of a column of bytes, a separator behind each, whatever its blocks were."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    end, nothing = (pa.scalar(mark, pa.binary()) for mark in (b"\x1f", b""))
+    return joined_bytes(compute.binary_join_element_wise(texts, end, nothing))
+
+
+def joined_bytes(texts: Any) -> bytes:
+    """All values of an Arrow column of bytes, one behind the other."""
+    if not len(texts):
+        return b""
+    offsets = np.frombuffer(texts.buffers()[1], dtype=np.int32)[texts.offset :][: len(texts) + 1]
+    data = texts.buffers()[2]
+    return b"" if data is None else data[int(offsets[0]) : int(offsets[-1])].to_pybytes()
+
+
 def digest_of(column: Any) -> bytes:
     """The bytes of a changed column, whatever its blocks were."""
     import pyarrow as pa
 
     if pa.types.is_string(column.type):
-        return "".join(value + "\x1f" for value in column.to_pylist()).encode()
+        return separated(column.cast(pa.binary()).combine_chunks())
     return doubles(column).tobytes()
 
 

@@ -34,7 +34,7 @@ from sfumato.measure.worst import (
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.custom import Rule, as_mechanism
 from sfumato.mechanism.law import Law, merge_on_grid
-from sfumato.mechanism.loss import Loss, euclidean
+from sfumato.mechanism.loss import Loss, euclidean, on_earth
 
 _MOST_PAIRS = (
     2e9  # pairs of truths times reports beyond which geo-indistinguishability is not computed
@@ -189,9 +189,10 @@ def judge(
         )
     mechanism, loss = as_mechanism(mechanism), loss or euclidean
     plane = mechanism.plane or (samples if fitted_on is None else fitted_on).plane
+    loss = on_earth(loss, plane)
     samples = samples.on_plane(plane)
     fitted_on = None if fitted_on is None else fitted_on.on_plane(plane)
-    _check_secrets(samples)
+    check_secrets(samples)
     law = mechanism.law(samples.joint(), grid=grid, loss=loss)
     if law is not None:
         other = (
@@ -273,7 +274,8 @@ def geo_epsilon_at(mechanism: Mechanism, samples: Samples | CategoricalData) -> 
     return geo_indistinguishability(np.asarray(merged.matrix.todense()), places)
 
 
-def _check_secrets(samples: Samples | CategoricalData) -> None:
+def check_secrets(samples: Samples | CategoricalData) -> None:
+    """Refuse data of one user."""
     if (samples.joint().prior > 0).sum() < 2:
         raise ProblemError(
             f"{samples.name} holds one user; expected at least two: there is nobody to be confused"

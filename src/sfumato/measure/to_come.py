@@ -50,6 +50,16 @@ class NotFinite(MechanismError):
 # Samples and users -------------------------------------------------------------------------------
 
 
+def checkins_of(data: Samples | CategoricalData) -> Samples:
+    """The data where it is check-ins; refuses categories."""
+    if isinstance(data, CategoricalData):
+        raise DataError(
+            f"{data.name} holds probabilities of categories, not samples; what holds for check-ins"
+            " to come needs check-ins"
+        )
+    return data
+
+
 def matched(
     held: Samples | CategoricalData, train: Samples | CategoricalData, *, each: int = _LEAST_EACH
 ) -> Samples:
@@ -57,12 +67,7 @@ def matched(
 
     Check-ins of other users are left out; refused where a user has fewer than `each`.
     """
-    if isinstance(held, CategoricalData) or isinstance(train, CategoricalData):
-        name = held.name if isinstance(held, CategoricalData) else train.name
-        raise DataError(
-            f"{name} holds probabilities of categories, not samples; what holds for check-ins to"
-            " come needs check-ins"
-        )
+    held, train = checkins_of(held), checkins_of(train)
     number = {name: at for at, name in enumerate(train.secrets)}
     own = np.array([number.get(name, -1) for name in held.secrets], dtype=np.int64)
     secret = own[held.secret]

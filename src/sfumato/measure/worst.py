@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import pdist
-from scipy.special import logsumexp
 
 from sfumato.data.joint import Joint
 from sfumato.errors import ProblemError
@@ -99,32 +98,3 @@ def geo_indistinguishability(matrix: Any, truths: np.ndarray) -> float:
     if np.any(ratio[~apart] > 0):
         return float("inf")
     return float(np.max(ratio[apart] / distance[apart], initial=0.0))
-
-
-def renyi_divergence(first: np.ndarray, second: np.ndarray, order: float) -> float:
-    """D_a(P||Q) = log2( sum_z P(z)^a Q(z)^(1-a) ) / (a - 1), in bits; order 1 is Kullback-Leibler,
-    infinity the worst ratio.
-
-    Infinite where P can and Q cannot (orders of 1 and more).  Exact.
-
-    >>> renyi_divergence(np.array([0.5, 0.5]), np.array([0.5, 0.5]), 2.0)
-    0.0
-    """
-    if not order > 0:
-        raise ProblemError(f"the order of a Rényi divergence is above 0; got {order}")
-    p, q = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
-    seen = p > 0
-    p, q = p[seen], q[seen]
-    if order >= 1 and np.any(q == 0):
-        return float("inf")
-    p, q = p[q > 0], q[q > 0]
-    if not p.size:
-        return float("inf")
-    logs = np.log2(p) - np.log2(q)
-    if order == 1:
-        return max(0.0, float(np.sum(p * logs)))
-    if np.isinf(order):
-        return max(0.0, float(np.max(logs)))
-    # In logarithms, so that a large order neither overflows nor vanishes.
-    total = float(logsumexp((order - 1) * np.log(2) * logs, b=p)) / np.log(2)
-    return max(0.0, total / (order - 1))

@@ -12,10 +12,12 @@ from sfumato.data.plane import Plane
 from sfumato.errors import MechanismError
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import ReportRows
+from sfumato.randomness import uniforms
 
 METRES_PER_DEGREE = 111_000.0  # of the coarse location of Android
 _FURTHEST = 6.0  # standard deviations; what lies beyond, 2e-9, is brought there
 _HIGHEST = 90.0 - 1.0 / METRES_PER_DEGREE
+_HOURLY = (1 - 0.03**2) ** 0.5  # the share of Android's offset that an hour leaves
 
 
 @dataclass(frozen=True)
@@ -60,12 +62,44 @@ class DegreeSnap(Mechanism):
     def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
         up, across = self._middle.to_degrees(truth)
         if self.deviation_m:
-            with np.errstate(divide="ignore"):
-                offset = np.clip(ndtri(chance), -_FURTHEST, _FURTHEST) * self.deviation_m
+            offset = self._offsets(chance) * self.deviation_m
             across = across + offset[:, 0] / (METRES_PER_DEGREE * np.cos(np.radians(up)))
             up = up + offset[:, 1] / METRES_PER_DEGREE
         row = np.round(np.clip(up, -_HIGHEST, _HIGHEST) / self._height)
         return self._places(row, np.round(across / self._width(row)))
+
+    def along(
+        self, truth: np.ndarray, seconds: np.ndarray, *, seed: int | None = None
+    ) -> np.ndarray:
+        """Reports of one phone whose offset drifts: truths (n, 2) in metres and their times, in
+        order.
+
+        Each hour since the first report leaves sqrt(1 - 0.03^2) of the offset and adds 0.03 of a
+        new one, so that its deviation stays and a week leaves 0.93 of it.
+
+        >>> snap = DegreeSnap(48.85, 2.35, cell_m=2000.0, deviation_m=500.0)
+        >>> near = snap.along(np.zeros((2, 2)), np.array([0.0, 60.0]), seed=1)
+        >>> bool((near[0] == near[1]).all())
+        True
+        """
+        seconds = np.asarray(seconds, dtype=float)
+        if len(seconds) != len(truth) or not np.all(np.diff(seconds) >= 0):
+            raise MechanismError(
+                "expected one time for each truth, in seconds, none before the last"
+            )
+        hours = np.diff(np.floor((seconds - seconds[:1]) / 3600), prepend=0.0)
+        new = self._offsets(uniforms(len(truth), 2, seed=seed))
+        kept = _HOURLY**hours
+        offset = new.copy()
+        for row in range(1, len(offset)):
+            offset[row] = kept[row] * offset[row - 1] + np.sqrt(1 - kept[row] ** 2) * new[row]
+        return self.report(np.asarray(truth, dtype=float), ndtr(offset)[:, : self.draws])
+
+    @staticmethod
+    def _offsets(chance: np.ndarray) -> np.ndarray:
+        """In standard deviations."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.clip(ndtri(chance), -_FURTHEST, _FURTHEST))
 
     @property
     def _height(self) -> float:

@@ -207,7 +207,7 @@ class Mechanism(ABC):
 
 
 def _plane_array(plane: Plane | None) -> dict[str, np.ndarray]:
-    return {} if plane is None else {"plane": np.array([plane.latitude, plane.longitude])}
+    return {} if plane is None else {"plane": np.array(plane.numbers)}
 
 
 def load_mechanism(path: str | Path) -> Mechanism:
@@ -267,10 +267,10 @@ def mechanism_from_arrays(arrays: dict[str, np.ndarray], *, source: str) -> Mech
         ) from None
 
 
-def inner_arrays(inner: Mechanism) -> dict[str, np.ndarray]:
-    """The arrays of a wrapped mechanism, under names of their own."""
+def inner_arrays(inner: Mechanism, *, part: str = "") -> dict[str, np.ndarray]:
+    """The arrays of a wrapped mechanism, under names of their own; `part` tells one of several."""
     stored = {"format": np.array(FORMAT), "kind": np.array(inner.kind), **inner.arrays()}
-    return {f"{_INNER}{name}": array for name, array in stored.items()}
+    return {f"{_INNER}{part}{name}": array for name, array in stored.items()}
 
 
 def inner_mechanism(arrays: dict[str, np.ndarray]) -> Mechanism:
@@ -281,3 +281,16 @@ def inner_mechanism(arrays: dict[str, np.ndarray]) -> Mechanism:
         if name.startswith(_INNER)
     }
     return mechanism_from_arrays(nested, source="a wrapped mechanism")
+
+
+def inner_mechanisms(arrays: dict[str, np.ndarray]) -> list[Mechanism]:
+    """Build wrapped mechanisms again whose parts are `0.`, `1.` and so on."""
+    parts: dict[int, dict[str, np.ndarray]] = {}
+    for name, array in arrays.items():
+        if name.startswith(_INNER):
+            number, _, rest = name.removeprefix(_INNER).partition(".")
+            parts.setdefault(int(number), {})[rest] = array
+    return [
+        mechanism_from_arrays(parts[number], source="a wrapped mechanism")
+        for number in range(len(parts))
+    ]

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
+from sfumato.data.distinct import distinct
 from sfumato.data.grid import Grid
 from sfumato.errors import MechanismError
 from sfumato.mechanism.base import Mechanism
@@ -21,7 +22,9 @@ from sfumato.mechanism.layers import (
 )
 
 _BLOCK = 16  # columns that are summed together when one is drawn
-_PART = 1024  # truths at a time, so that the working arrays stay in cache
+_PART = 512  # truths at a time, so that the working arrays stay in cache
+_SEARCHED = 8192  # rows that are looked up at a time
+_MOST_HELD = 1 << 22  # entries of a table of laws that are looked up
 
 Scores = list[tuple[np.ndarray, np.ndarray]]
 
@@ -164,19 +167,65 @@ class CodebookNet(Mechanism):
         return np.exp(values, out=values)
 
     def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
-        reports = np.empty((len(truth), 2))
+        drawn = np.clip(
+            (chance[:, 0] - self.keep) / max(1 - self.keep, 2.0**-53), 0.0, 1 - 2.0**-52
+        )
+        found = distinct(truth)
+        column, alone = (
+            self._drawn(truth, drawn) if found is None else self._looked_up(*found, drawn)
+        )
+        reports = self.places[column]
+        for own, middle in ((alone, self._middle), (chance[:, 0] < self.keep, self.grid.snap)):
+            if own.any():
+                reports[own] = middle(truth[own])
+        return reports
+
+    def _drawn(self, truth: np.ndarray, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The place that each number falls on, and where no place has a chance: each truth's law
+        is worked out."""
+        column, alone = np.empty(len(truth), dtype=np.int64), np.empty(len(truth), dtype=bool)
         for start in range(0, len(truth), _PART):
             rows = slice(start, start + _PART)
-            drawn = np.clip(
-                (chance[rows, 0] - self.keep) / max(1 - self.keep, 2.0**-53), 0.0, 1 - 2.0**-52
-            )
-            column, total = _columns(self._weights(truth[rows]), drawn)
-            reports[rows] = self.places[column]
-            alone, kept = total == 0, chance[rows, 0] < self.keep
-            for own, middle in ((alone, self._middle), (kept, self.grid.snap)):
-                if own.any():
-                    reports[rows][own] = middle(truth[rows][own])
-        return reports
+            column[rows], total = _columns(self._weights(truth[rows]), drawn[rows])
+            alone[rows] = total == 0
+        return column, alone
+
+    def _looked_up(
+        self, truths: np.ndarray, number: np.ndarray, drawn: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The same where truths repeat: a law is worked out once, summed up, and looked up for
+        every row of its truth."""
+        column, alone = np.empty(len(number), dtype=np.int64), np.empty(len(number), dtype=bool)
+        held = max(1, _MOST_HELD // len(self.places))
+        for first in range(0, len(truths), held):
+            table, row = self._sums(truths[first : first + held])
+            whole = held >= len(truths)
+            mine = slice(None) if whole else (number >= first) & (number < first + held)
+            own = row[number[mine] - first]
+            column[mine] = _looked_up(table, own, drawn[mine])
+            alone[mine] = table[own, -1] == 0
+        return column, alone
+
+    def _sums(self, truths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A table whose rows are running sums of laws, and each truth's row in it.  The laws of
+        earlier calls are kept while there is room: a log comes in blocks that repeat its places.
+        What is kept is replaced whole, so that threads may call this at once."""
+        none: tuple[dict[bytes, int], np.ndarray] = {}, np.empty((0, len(self.places)))
+        known, table = self.__dict__.get("_kept", none)
+        keys = [truth.tobytes() for truth in truths]
+        new = [place for place, key in enumerate(keys) if key not in known]
+        if (len(known) + len(new)) * len(self.places) > _MOST_HELD:
+            (known, table), new = none, list(range(len(keys)))
+        if new:
+            made = np.empty((len(new), len(self.places)))
+            for start in range(0, len(new), _PART):
+                rows = slice(start, start + _PART)
+                weights = self._weights(truths[new[rows]])
+                np.cumsum(weights, axis=1, dtype=float, out=made[rows])
+            known = known | {keys[place]: len(table) + row for row, place in enumerate(new)}
+            table = np.concatenate([table, made])
+            self.__dict__["_kept"] = known, table
+        return table, np.array([known[key] for key in keys])
 
     def _middle(self, truth: np.ndarray) -> np.ndarray:
         """What is reported where no place has a chance."""
@@ -241,14 +290,44 @@ def _columns(weights: np.ndarray, drawn: np.ndarray) -> tuple[np.ndarray, np.nda
             [weights, np.zeros((count, blocks * _BLOCK - columns), weights.dtype)], axis=1
         )
     weights = weights.reshape(count, blocks, _BLOCK)
-    height = np.cumsum(np.einsum("ijk->ij", weights, dtype=float), axis=1)
-    target = drawn * height[:, -1]
-    block = np.minimum((height <= target[:, None]).sum(axis=1), blocks - 1)
+    height = _summed(np.einsum("ijk->ij", weights, dtype=float))
+    target = drawn * height[-1]
+    block = _count(height[:-1] <= target)
     every = np.arange(count)
-    before = np.where(block > 0, height[every, block - 1], 0.0)
-    within = np.cumsum(weights[every, block], axis=1, dtype=float)
+    before = np.where(block > 0, height[block - 1, every], 0.0)
+    within = _summed(weights[every, block])
     target = np.minimum(
-        target - before, within[:, -1] * (1 - 2.0**-52)
+        target - before, within[-1] * (1 - 2.0**-52)
     )  # rounding must not lead to a column of weight 0
-    column = (within <= target[:, None]).sum(axis=1)
-    return np.minimum(block * _BLOCK + column, columns - 1), height[:, -1]
+    return np.minimum(block * _BLOCK + _count(within <= target), columns - 1), height[-1]
+
+
+def _summed(weights: np.ndarray) -> np.ndarray:
+    """Running sums of each row, one column per row."""
+    sums = np.empty(weights.shape[::-1])
+    sums[0] = weights[:, 0]
+    for place in range(1, len(sums)):
+        np.add(sums[place - 1], weights[:, place], out=sums[place])
+    return sums
+
+
+def _count(below: np.ndarray) -> np.ndarray:
+    """How many of each column hold."""
+    return np.add.reduce(below, axis=0, dtype=np.int16).astype(np.int64)
+
+
+def _looked_up(table: np.ndarray, number: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+    """The column that each number between 0 and 1 falls in, by halving; each has a row of running
+    sums in the table."""
+    columns = table.shape[1]
+    flat, column = table.ravel(), np.empty(len(number), dtype=np.int64)
+    for start in range(0, len(number), _SEARCHED):
+        rows = slice(start, start + _SEARCHED)
+        row = number[rows].astype(np.int64) * columns
+        target = drawn[rows] * flat[row + (columns - 1)]
+        low, step = np.zeros(len(row), dtype=np.int64), 1 << (columns - 1).bit_length()
+        while step := step // 2:
+            middle = np.minimum(low + (step - 1), columns - 1)
+            low += step * (flat[row + middle] <= target)
+        column[rows] = np.minimum(low, columns - 1)
+    return column

@@ -1,6 +1,6 @@
 """The law of a mechanism on given data: P(secret, report) and the loss, with no sampling."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -228,6 +228,35 @@ class Law:
         if region is None or self.joint.places is None:
             return 0.0
         return float(self.joint.place_probability[~region.contains(self.joint.places)].sum())
+
+
+def blended(parts: Sequence[tuple[float, Law]]) -> Law:
+    """The law of answering by one of several laws of the same secrets, with a chance for each.
+
+    `loss_deviation` is at most this much: truths that several laws answer count once for each.
+    """
+    table: Any = None
+    places = np.empty((0, 2))
+    secrets = parts[0][1].joint.secrets
+    cost_of, prior = np.zeros(len(secrets)), np.zeros(len(secrets))
+    for mass, law in parts:
+        joint = law.joint
+        assert joint.places is not None
+        made = mass * (joint.table if joint.sparse is None else joint.sparse)
+        table, places = _joined(table, places, made, joint.places)
+        cost_of += mass * joint.prior * law.loss_of
+        prior += mass * joint.prior
+    masses, losses = (np.array(one) for one in zip(*((m, p.loss) for m, p in parts), strict=True))
+    spread = [mass * law.loss_deviation**2 for mass, law in parts]
+    return Law(
+        joint=Joint(table, places=places, secrets=secrets),
+        loss=float(masses @ losses),
+        loss_of=np.divide(cost_of, prior, out=np.zeros_like(prior), where=prior > 0),
+        cell_m=parts[0][1].cell_m,
+        missing=sum(mass * law.missing for mass, law in parts),
+        loss_deviation=float(np.sqrt(sum(spread) + deviation(losses, masses) ** 2)),
+        most_loss=max(law.most_loss for _, law in parts),
+    )
 
 
 def _joined(

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.data.plane import Plane
+
 Loss = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
@@ -73,3 +75,20 @@ def traits_of(loss: Loss) -> LossTraits:
     """
     known = (traits for traits in LOSSES.values() if traits.function is loss)
     return next(known, LossTraits(loss, getattr(loss, "unit", "m")))
+
+
+def on_earth(loss: Loss, plane: Plane | None) -> Loss:
+    """The same loss where the plane is wide: by distances on the Earth, as those on the plane are
+    too short far from its middle.
+
+    >>> on_earth(euclidean, None) is euclidean
+    True
+    """
+    if plane is None or not plane.wide or not traits_of(loss).grows_with_distance:
+        return loss
+
+    def over_distance(truth: np.ndarray, report: np.ndarray) -> np.ndarray:
+        distance = plane.distance(truth, report)
+        return loss(np.zeros(2), np.stack([distance, np.zeros_like(distance)], axis=-1))
+
+    return over_distance

@@ -12,49 +12,48 @@ from sfumato.study.assess import Assessment, Risk
 
 NOT = "not assessed"
 _HEAD = ("adversary", "figure", "blind guess", "if the truth were sent", "proven best", "meaning")
+_KNOWS = "Knows where each of the {users} users tends to be, and the mechanism. Sees "
 _WORDS = {
     "one report": (
-        "Knows where each of the {users} users tends to be, and the mechanism. Sees one report and"
-        " guesses who sent it.",
+        _KNOWS + "one report and guesses who sent it.",
         "How often the best guess of the sender is right: the average risk.",
     ),
     "the user found most often": (
-        "The same, of the user who is found most often.",
+        _KNOWS + "one report of the user who is found most often.",
         "The average hides this user; on these check-ins.",
     ),
     "the worst report": (
-        "The same, of the report that tells most.",
+        _KNOWS + "one report, the one that tells most.",
         "The maximum risk: after one of the reports that can occur, one user has this probability.",
     ),
     "exposed reports": (
-        "The same.",
+        _KNOWS + "one report.",
         "The share of reports after which one user has a probability above 90 %.",
     ),
     "information": (
-        "The same; counts bits instead of guesses.",
+        _KNOWS + "one report, and counts bits instead of guesses.",
         "Bits that a report tells about the sender, on average.",
     ),
     "linked reports": (
-        "The same, and sees {count} reports from places of one user and knows that they are one"
-        " user's.",
+        _KNOWS + "{count} reports from places of one user, and that they are one user's.",
         "How often the best guess of the sender is right then.",
     ),
     "endless reports from one place": (
-        "The same, and sees as many reports from one place as it likes, each drawn anew.",
+        _KNOWS + "as many reports from one place as it likes, each drawn anew.",
         "The limit; kept reports (--sticky) avoid it within their period.",
     ),
     "two tables joined": (
-        "Joins this release with another of the same people.",
+        "Has another release of the same people. Joins it with this one.",
         "Needs the other release; ask for it.",
     ),
     "in the training data": (
-        "Has the mechanism's file and a check-in, and guesses whether the mechanism was made from"
-        " it (area under the curve, 0.5 is a toss).",
-        "What the file tells about the check-ins that it was made from.",
+        "Has the mechanism's file and a check-in. Guesses whether the mechanism was made from it.",
+        "Area under the curve, 0.5 is a toss: what the file tells about the check-ins that it was"
+        " made from.",
     ),
     "a trained intruder": (
-        "Motivated, with no special skill: counts who was reported in which cell on other"
-        " check-ins, and guesses by that.",
+        "Motivated, with no special skill: has counted who was reported in which cell on other"
+        " check-ins. Sees one report and guesses by that.",
         "How often a simple attack that was really run is right; a better one may do more.",
     ),
     "people who are not in the data": (
@@ -68,8 +67,8 @@ _WORDS = {
         " private.",
     ),
     "a sensitive place": (
-        "The same; guesses whether the sender was at one of the sensitive places of your own list"
-        " ({sensitive} places).",
+        "Knows the places and how frequent each is, and the mechanism. Sees one report and guesses"
+        " whether the sender was at a sensitive place ({sensitive}).",
         "How often that guess is right. Compare with the blind guess, not with zero.",
     ),
 }
@@ -185,19 +184,15 @@ def _sections(assessment: Assessment) -> list[Section]:
             ("Columns released", "Retention of the true data"),
         ),
         Section(
-            "8 Identifiability: average and maximum risk",
+            "8 Identifiability: average and maximum risk, adversarial testing",
             3,
             (
                 f"Average risk, one report: {_figure(told, 'one report')}. Maximum risk: the worst"
                 f" report {_figure(told, 'the worst report')}, the user found most often"
                 f" {_figure(told, 'the user found most often')}. The rows under singling out have"
-                " what they are compared with.",
+                " what they are compared with. Adversarial testing: the attack that was run, under"
+                " the motivated intruder.",
             ),
-        ),
-        Section(
-            "8 Adversarial testing (ICO: the motivated intruder)",
-            3,
-            lines=_lines(told, ("a trained intruder", "people who are not in the data")),
         ),
         Section(
             "9 Governance and re-evaluation",
@@ -214,6 +209,11 @@ def _sections(assessment: Assessment) -> list[Section]:
                 "Signed",
             ),
         ),
+        Section(
+            "Information Commissioner's Office: the motivated intruder",
+            2,
+            lines=_lines(told, ("a trained intruder", "people who are not in the data")),
+        ),
     ]
     return sections
 
@@ -226,13 +226,13 @@ def _lines(assessment: Assessment, names: tuple[str, ...]) -> tuple[Line, ...]:
 
 def _line(assessment: Assessment, risk: Risk) -> Line:
     adversary, meaning = _WORDS[risk.name]
+    count = assessment.sensitive_places
+    listed = f"{count} places of your own list" if count else "none was listed"
     return Line(
-        adversary=adversary.format(
-            users=assessment.users, count=risk.count, sensitive=assessment.sensitive_places
-        ),
+        adversary=adversary.format(users=assessment.users, count=risk.count, sensitive=listed),
         figure=NOT if risk.figure is None else _number(risk.figure, risk.unit),
         blind=_plain(risk.blind, risk.unit),
-        truth=_plain(risk.truth, risk.unit),
+        truth=NOT if risk.truth is None else _number(risk.truth, risk.unit),
         best=_plain(risk.best, risk.unit),
         meaning=meaning,
     )
@@ -246,17 +246,14 @@ def _figure(assessment: Assessment, name: str) -> str:
 def _plain(value: float | None, unit: str) -> str:
     if value is None:
         return NOT
-    return (
-        f"{value:.1%}"
-        if unit == "share"
-        else f"{value:,.0f} m"
-        if unit == "m"
-        else (f"{value:.2f} {unit}")
-    )
+    if unit == "share":
+        return f"{value:.1%}"
+    return f"{value:,.0f} m" if unit == "m" else f"{value:.2f} {unit}".rstrip()
 
 
-def _number(estimate: Estimate, unit: str) -> str:
+def _number(found: Estimate | float, unit: str) -> str:
     """A value with its interval, where it has one."""
-    value = _plain(estimate.value, unit)
-    low, high = _plain(estimate.low, unit), _plain(estimate.high, unit)
+    if not isinstance(found, Estimate):
+        return _plain(found, unit)
+    value, low, high = (_plain(one, unit) for one in (found.value, found.low, found.high))
     return value if low == high else f"{value} ({low} to {high})"

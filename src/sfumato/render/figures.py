@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 from matplotlib import colormaps, rc_context
 from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.markers import MarkerStyle
 from matplotlib.ticker import MaxNLocator
 
 from sfumato import show
 from sfumato.data.grid import Region
+from sfumato.data.tiles import Tiling
 from sfumato.errors import FileError
 from sfumato.files import written_beside
 from sfumato.measure.estimate import Estimate
@@ -147,6 +149,36 @@ def points_figure(
         _scale_bar(axes, window)
 
     return _address(draw, (4.4, 4.4), dpi=dpi)
+
+
+def tiles_figure(tiling: Tiling, values: np.ndarray, hatched: np.ndarray, *, dpi: int = 110) -> str:
+    """A map of tiles coloured by a value of each, white where there is none."""
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        low, side = tiling.corners, tiling.sides_m[:, None]
+        steps = np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
+        squares = low[:, None, :] + steps * side[:, None]
+        look: dict[str, Any] = {"edgecolors": _FAINT, "linewidths": 0.4}
+        known = np.isfinite(values)
+        coloured = PolyCollection(list(squares[known]), cmap="viridis", **look)
+        coloured.set_array(values[known])
+        axes.add_collection(PolyCollection(list(squares[~known]), facecolors="white", **look))
+        axes.add_collection(coloured)
+        noise = PolyCollection(list(squares[hatched & known]), facecolors="none", **look)
+        noise.set_hatch("////")
+        axes.add_collection(noise)
+        half = tiling.region.side_m / 2
+        x, y = tiling.region.centre
+        axes.set(xlim=(x - half, x + half), ylim=(y - half, y + half))
+        axes.set_aspect("equal")
+        axes.set_xticks([])
+        axes.set_yticks([])
+        _scale_bar(axes, tiling.region)
+        if known.any():
+            figure.colorbar(coloured, ax=axes, shrink=0.8)
+
+    return _address(draw, (6.4, 5.6), dpi=dpi)
 
 
 def _scale_bar(axes: Axes, window: Region) -> None:

@@ -25,6 +25,7 @@ from sfumato.measure.tables import TABLE_MEASURES
 from sfumato.mechanism.base import Mechanism
 from sfumato.randomness import generator
 from sfumato.render import figures
+from sfumato.render.brief import best_text
 from sfumato.render.endings import warnings_in
 from sfumato.render.glossary import TERMS
 from sfumato.render.names import printable
@@ -81,6 +82,7 @@ def report_html(comparison: Comparison) -> str:
         held_out=all(row.held_out for row in rows),
         warned=[(row, one) for row in rows for one in warnings_in(row.contender.status)],
         too_few=too_few,
+        proved=best_text,
         groups=groups,
         best=[group.best for group in groups if len(group.rows) > 1],
         blind=blind,
@@ -170,8 +172,9 @@ def amount(value: float) -> str:
 class BestWithin:
     """Mechanisms of one budget: who kept it, and who of those hides the senders best.
 
-    `close` are those whose Bayes error cannot be told apart from that of `best`; `less_exposed` is
-    who exposes least, where that is less than half of what `best` exposes.
+    `close` are those whose Bayes error cannot be told apart from that of `best`, which exposes
+    least among them; `less_exposed` is who exposes least of all, where that is less than half of
+    what `best` exposes.
     """
 
     budget: float | None
@@ -189,7 +192,8 @@ class BestWithin:
 
 
 def best_within_budgets(rows: Sequence[Compared]) -> list[BestWithin]:
-    """For each budget, the mechanism with the largest Bayes error among those that keep it."""
+    """For each budget, of the mechanisms that keep it and have the largest Bayes error, as far as
+    that can be told, the one that exposes least."""
     budgets = dict.fromkeys(row.contender.max_loss for row in rows)
     return [
         _best_within(tuple(row for row in rows if row.contender.max_loss == budget), budget)
@@ -202,17 +206,22 @@ def _best_within(rows: tuple[Compared, ...], budget: float | None) -> BestWithin
     kept = tuple(row for row in rows if row not in over and not isnan(row.measured.loss.value))
     if not kept:
         return BestWithin(budget, rows, kept, over)
-    errors = _on_the_same_cells(kept)
-    best = max(kept, key=lambda row: errors[row].value)
-    close = tuple(row for row in kept if row is not best and errors[row].high >= errors[best].low)
+    errors = _comparable(kept)
+    top = max(kept, key=lambda row: errors[row].value)
+    alike = [row for row in kept if row is top or errors[row].high >= errors[top].low]
+    best = min(alike, key=lambda row: row.measured.exposed.value)
+    close = tuple(row for row in alike if row is not best)
     least = min(kept, key=lambda row: row.measured.exposed.value)
     less = least.measured.exposed.high < best.measured.exposed.low / 2
     return BestWithin(budget, rows, kept, over, best, close, least if less else None)
 
 
-def _on_the_same_cells(rows: Sequence[Compared]) -> dict[Compared, Estimate]:
-    """Bayes errors that can be compared: as measured, or on the finest common grid where the cells
-    differ."""
+def _comparable(rows: Sequence[Compared]) -> dict[Compared, Estimate]:
+    """Bayes errors that can be compared: those on check-ins to come, with their intervals, where
+    all have them; else as measured, or on the finest common grid where the cells differ."""
+    to_come = {row: row.to_come.bayes_error for row in rows if row.to_come is not None}
+    if len(to_come) == len(rows):
+        return to_come
     if len({row.measured.bayes_error.cell_m for row in rows}) > 1 and all(
         row.measured.over_grids for row in rows
     ):

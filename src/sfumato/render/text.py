@@ -5,7 +5,7 @@ is only the blind guess reads `NOTHING_PROVED`.
 """
 
 from collections.abc import Mapping, Sequence
-from math import ceil, isnan, log
+from math import isnan, log
 from typing import Any
 
 from sfumato import show
@@ -24,11 +24,12 @@ from sfumato.mechanism.loss import traits_of
 from sfumato.render.endings import linked_sentence, proof_sentence, warnings_in
 from sfumato.render.names import printable
 from sfumato.solver.problem import Problem
+from sfumato.study.atlas import AtlasRun
 from sfumato.study.certify import Certified, Gap, Relative
 from sfumato.study.compare import Compared, Comparison
 from sfumato.study.leave_one_out import LeftOutUser, user_of
 from sfumato.study.linked import LinkedTradeOff
-from sfumato.study.measure import Attack, Measured
+from sfumato.study.measure import TEST, TRAINING, Attack, Measured
 from sfumato.study.policy import PolicyChoice
 from sfumato.study.population import CrossFitted
 from sfumato.study.solution import Solution
@@ -156,26 +157,38 @@ def measured_text(measured: Measured) -> str:
     parts = []
     if measured.to_come is not None:
         parts.append(outlook_text(measured.to_come, max_loss=measured.max_loss, unit=unit))
+    held_out = {name: one for name, one in measured.judged.items() if name == TEST}
+    judged = held_out | dict(measured.judged)
     parts.append(
-        judged_text(measured.name, measured.judged, max_loss=measured.max_loss, unit=unit)
+        judged_text(measured.name, judged, max_loss=measured.max_loss, unit=unit)
         + f"\n{_tables_text(measured)}"
     )
     parts += ["\n".join(warned)] if (warned := warnings_in(measured.status)) else []
-    if measured.attacks:
-        parts.append(_attacks_text(measured.attacks))
     if measured.priors is not None:
         parts.append(priors_text(measured.priors[label], label, unit=unit))
     if measured.membership is not None:
         parts.append(membership_text(measured.membership))
     if measured.membership_of_certificate is not None:
         parts.append(membership_text(measured.membership_of_certificate, file="the certificate"))
+    return "\n\n".join([*parts, *asked_text(measured)])
+
+
+def asked_text(measured: Measured) -> list[str]:
+    """What is measured only where it is asked for."""
+    unit, parts = measured.loss_unit, []
+    if measured.gain is not None:
+        gain, value = measured.gain
+        about = mark(measured.first.bayes_error.kind)
+        parts.append(f"g-vulnerability ({gain}) {about}{value:.3f}")
+    if measured.attacks:
+        parts.append(_attacks_text(measured.attacks))
     parts += [repeated_text(many, name, unit=unit) for name, many in measured.repeated.items()]
     if measured.traces is not None:
         parts.append(traces_text(measured.traces))
     for name in dict.fromkeys(name for user in measured.left_out for name in user.judged):
         judged = measured.judged[name]
         parts.append(left_out_text(measured.left_out, name, judged, unit=unit))
-    return "\n\n".join(parts)
+    return parts
 
 
 def _tables_text(measured: Measured) -> str:
@@ -185,11 +198,7 @@ def _tables_text(measured: Measured) -> str:
         for key, measure in TABLE_MEASURES.items()
         if (value := values[key]) is not None
     ]
-    text = "\n" + ", ".join(said)
-    if measured.gain is not None:
-        gain, value = measured.gain
-        text += f"\ng-vulnerability ({gain}) {about}{value:.3f}"
-    return text
+    return "\n" + ", ".join(said)
 
 
 def _attacks_text(attacks: Sequence[Attack]) -> str:
@@ -200,12 +209,11 @@ def _attacks_text(attacks: Sequence[Attack]) -> str:
     return text_table(["adversary: accuracy / F1", *attacks[0].scores], lines)
 
 
-def kept_text(kept: Kept) -> str:
-    """What `solve` prints: figures, how it ended, what is proved."""
+def kept_text(kept: Kept, *, seconds: float) -> str:
+    """What `solve --details` prints: figures, how it ended."""
     solution = kept.solution
-    judged = {"training data": solution.measured}
-    if kept.test is not None:
-        judged = {"test data": kept.test, **judged}
+    judged = {} if kept.test is None else {TEST: kept.test}
+    judged[TRAINING] = solution.measured
     problem = solution.problem
     unit = traits_of(problem.loss).unit
     table = judged_text(solution.name, judged, max_loss=problem.max_loss, unit=unit)
@@ -213,7 +221,34 @@ def kept_text(kept: Kept) -> str:
         leads = outlook_text(kept.to_come, max_loss=problem.max_loss, unit=unit)
         table = f"{leads}\n\n{table}"
     held = "" if kept.linked is None else f"  {linked_sentence(kept.linked, on=' on test data')}"
-    return f"{table}\n{solution.status}{held}  {solution.seconds:.1f} s.  Written to {kept.folder}"
+    written = f"Written to {kept.folder} after {seconds:.0f} s."
+    return f"{table}\n{solution.status}{held}  {written}"
+
+
+@show.text.register
+def atlas_text(made: AtlasRun) -> str:
+    """What `atlas` prints: figures of the whole against who is told the tile, and how many tiles
+    have what."""
+    record = made.run.record
+    table = text_table(["all tiles", "training data"], atlas_lines(made))
+    leads = ""
+    if record.to_come is not None:
+        leads = f"{outlook_text(record.to_come, max_loss=record.max_loss)}\n\n"
+    return f"{leads}{table}\n{record.status}  {record.seconds or 0.0:.1f} s."
+
+
+def atlas_lines(made: AtlasRun) -> list[list[str]]:
+    """The figures of an atlas on its training data."""
+    record = made.run.record
+    loss, error, bits = (
+        Estimate(**record.train[name]) for name in ("loss", "bayes_error", "information_bits")
+    )
+    return [
+        [f"loss, metres (budget {record.max_loss:g})", shown(loss, "{:.1f}")],
+        ["Bayes error, at least ↑", f"{error.low:.3f}"],
+        ["information, bits, at most ↓", f"{bits.high:.3f}"],
+        ["exposed reports, tile known ↓", f"{record.train['exposed']:.1%}"],
+    ]
 
 
 def outlook_text(outlook: Outlook, *, max_loss: float | None = None, unit: str = "m") -> str:
@@ -268,8 +303,6 @@ def round_text(line: Mapping[str, Any], *, unit: str) -> str | None:
     is only for the run's history."""
     if "progress" in line:
         return None
-    if "expected_s" in line:
-        return expected_text(line["expected_s"], line["expected_bytes"])
     if proof := proof_round_text(line):
         return proof
     if "folds" in line:
@@ -285,19 +318,6 @@ def round_text(line: Mapping[str, Any], *, unit: str) -> str | None:
         f" {loss}, adversary right {line['accuracy_train']:.3f} /"
         f" {line['accuracy_validation']:.3f} (training / validation), validation Bayes error"
         f" {line['validation_bayes_error']:.3f}"
-    )
-
-
-def expected_text(seconds: float, size: float) -> str:
-    """What a solve is expected to take.
-
-    >>> expected_text(250.0, 7.4e8)
-    'this takes about 5 minutes of one core and 0.7 GB of memory'
-    """
-    minutes = max(1, ceil(seconds / 60))
-    return (
-        f"this takes about {minutes} minute{'s' * (minutes > 1)} of one core and {size / 1e9:.1f}"
-        " GB of memory"
     )
 
 
@@ -594,7 +614,7 @@ def comparison_text(comparison: Comparison) -> str:
     unit = units.pop() if len(units) == 1 else None  # else each row says its own
     to_come = any(row.to_come is not None and row.to_come.folds for row in rows)
     header = [
-        *("mechanism", *_heads_to_come(unit) * to_come),
+        *("mechanism", *to_come_heads(unit) * to_come),
         *(in_unit("loss", unit or ""), "Bayes error ↑", "info bits ↓"),
         *("exposed ↓", "worst report ↓", "learnt error ↑", "gap ↓", "cell m"),
     ]
@@ -641,15 +661,20 @@ def comparison_text(comparison: Comparison) -> str:
         f"{others}\none user twice: the user whose doubling is worst; its file tells: how well"
         " anyone with the file tells training points from held-out ones (AUC, 0.5 is a toss)",
     ]
-    for row in rows:
-        for label in dict.fromkeys(label for user in row.left_out for label in user.judged):
-            parts.append(
-                left_out_text(row.left_out, label, row.measured, name=row.name, unit=row.loss_unit)
-            )
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, *left_out_parts(rows)])
 
 
-def _heads_to_come(unit: str | None) -> tuple[str, str]:
+def left_out_parts(rows: Sequence[Compared]) -> list[str]:
+    """A table for each mechanism whose users were left out."""
+    return [
+        left_out_text(row.left_out, label, row.measured, name=row.name, unit=row.loss_unit)
+        for row in rows
+        for label in dict.fromkeys(label for user in row.left_out for label in user.judged)
+    ]
+
+
+def to_come_heads(unit: str | None) -> tuple[str, str]:
+    """The columns' heads of `figures_to_come`."""
     return in_unit("to come: loss", unit or ""), "to come: Bayes error ↑"
 
 

@@ -4,6 +4,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from sfumato.errors import ProblemError
+from sfumato.solver.approximate import Android, Snap, WebKit
 from sfumato.solver.baselines import Coin, Laplace
 from sfumato.solver.codebook import Codebook
 from sfumato.solver.exact import Exact
@@ -11,11 +12,12 @@ from sfumato.solver.game import Game
 from sfumato.solver.outcome import Solver
 from sfumato.solver.problem import Problem
 
-# Every solver, by its name on the command line and on the page: to add one, add a line.
 SOLVERS: dict[str, type[Any]] = {
-    solver.name: solver for solver in (Codebook, Exact, Game, Coin, Laplace)
+    solver.name: solver for solver in (Codebook, Exact, Game, Coin, Laplace, Snap, Android, WebKit)
 }
+"""Every solver, by its name on the command line and on the page: to add one, add a line."""
 DEFAULT = "codebook"
+"""The solver that runs where none is named."""
 
 
 def as_solver(given: Solver | type[Solver] | str) -> Solver:
@@ -43,12 +45,15 @@ def as_solver(given: Solver | type[Solver] | str) -> Solver:
 __all__ = [
     "DEFAULT",
     "SOLVERS",
+    "Android",
     "Codebook",
     "Coin",
     "Exact",
     "Game",
     "Laplace",
     "Problem",
+    "Snap",
     "Solver",
+    "WebKit",
     "as_solver",
 ]

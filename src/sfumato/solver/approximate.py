@@ -12,6 +12,7 @@ from sfumato.mechanism.simple import Identity
 from sfumato.mechanism.wrap import Snapped
 from sfumato.solver.outcome import Conditions, Outcome
 from sfumato.solver.problem import Problem
+from sfumato.solver.setting import setting
 
 ANDROID_M = 2000.0  # the accuracy that AOSP's LocationFudger is made with
 WEBKIT_M = 5000.0
@@ -19,8 +20,8 @@ WEBKIT_M = 5000.0
 
 @dataclass(frozen=True)
 class Snap:
-    """Reports the middle of the truth's cell of `cell_m` metres.  It knows no budget: its loss,
-    some 0.38 of a cell where truths are even, is what it is.
+    """Reports the middle of the truth's cell.  It knows no budget: its loss, some 0.38 of a cell of
+    `cell_m` metres where truths are even, is what it is.
 
     >>> import sfumato as sf
     >>> data = sf.four_corners(seed=0)
@@ -29,7 +30,9 @@ class Snap:
     [[500.0, 500.0]]
     """
 
-    cell_m: float
+    cell_m: float = setting(
+        2000.0, "Side of the cells whose middles are reported.", option="METRES", flag="--snap-m"
+    )
     name: ClassVar[str] = "snap"
     resumable: ClassVar[bool] = False
 
@@ -40,12 +43,12 @@ class Snap:
 
 @dataclass(frozen=True)
 class Android:
-    """One report of Android's coarse location: an offset of Gaussian metres, a quarter of
-    `accuracy_m` in deviation, then the nearest corner of a grid of `accuracy_m`.
+    """Android's coarse location: an offset, then the nearest corner of a grid.
 
-    On a phone the offset drifts: each hour it is sqrt(1 - 0.03^2) of itself and 0.03 of a new one,
-    so reports of one week share most of it.  The mechanism draws it anew for each report, which is
-    the law of one report and not of several.
+    The offset is Gaussian, a quarter of `accuracy_m` in deviation; the grid is of `accuracy_m`.
+    `sample` draws the offset anew for each report, which is the law of one report.  On a phone it
+    drifts, so that reports of one week share most of it: `mechanism.along(truth, seconds)` gives
+    those.
 
     >>> import sfumato as sf
     >>> data = sf.four_corners(seed=0)
@@ -64,8 +67,9 @@ class Android:
 
 @dataclass(frozen=True)
 class WebKit:
-    """A snap to a grid of `cell_m` metres whose columns are as wide as the latitude asks, without
-    chance: one place, one report.
+    """The approximate location of WebKit: the nearest corner of a grid, without chance.
+
+    The grid is of `cell_m` metres, its columns as wide as the latitude asks: one place, one report.
 
     >>> import sfumato as sf
     >>> data = sf.four_corners(seed=0)

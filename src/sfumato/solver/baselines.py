@@ -66,16 +66,22 @@ class Laplace:
 
 
 def first_epsilon(problem: Problem) -> float:
-    """The epsilon per metre whose snapped noise costs about the budget.
-
-    Snapping spreads a report over a cell, which adds side^2/24 E[1/r] = side^2 epsilon/24 to the
-    loss: the solution of 2/epsilon + side^2 epsilon/24 = budget, a hair more.
-    """
-    bend = problem.grid.cell_m**2 / 24
+    """The epsilon per metre whose snapped noise costs about the budget."""
     distance = traits_of(problem.loss).is_distance
     start = problem.average_budget if distance else problem.scale_m
-    root = np.sqrt(max(0.0, start**2 - 8 * bend))
-    return float(4 / (start + root) * (1 + _CLOSE / 2))
+    return epsilon_on_cells(start, problem.grid.cell_m) * (1 + _CLOSE / 2)
+
+
+def epsilon_on_cells(loss_m: float, cell_m: float) -> float:
+    """The epsilon per metre whose noise, snapped to cells, is about so many metres off on average.
+
+    Snapping spreads a report over a cell, which adds side^2/24 E[1/r] = side^2 epsilon/24 to the
+    loss: the solution of 2/epsilon + side^2 epsilon/24 = loss.
+
+    >>> round(2 / epsilon_on_cells(300.0, 25.0), 2)  # metres of noise, before the cells
+    299.83
+    """
+    return float(4 / (loss_m + np.sqrt(max(0.0, loss_m**2 - cell_m**2 / 3))))
 
 
 def _loss_of(mechanism: Snapped, problem: Problem, *, seed: int) -> float:

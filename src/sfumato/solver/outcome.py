@@ -234,8 +234,8 @@ class Expected:
 class Foretelling(Protocol):
     """A solver that can say what a problem will take, and refuse what does not fit."""
 
-    def expected(self, problem: Problem) -> Expected | None:
-        """None where it is little."""
+    def expected(self, problem: Problem) -> Expected:
+        """What it will take."""
         ...
 
 

@@ -4,10 +4,8 @@ JSON lines."""
 import asyncio
 import contextlib
 import json
-import os
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 _LONGEST_LINE = 64 * 2**20
@@ -28,13 +26,8 @@ class Job:
         self._reader = asyncio.create_task(self._read())
 
     @classmethod
-    async def start(cls, task: dict[str, Any], tell: Tell, *, compiled: Path) -> "Job":
-        """Start a process on a task; what JAX compiles is kept in the folder `compiled` for the
-        next one."""
-        kept = {
-            "JAX_COMPILATION_CACHE_DIR": str(compiled),
-            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.5",
-        }
+    async def start(cls, task: dict[str, Any], tell: Tell) -> "Job":
+        """Start a process on a task."""
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -43,7 +36,6 @@ class Job:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
             limit=_LONGEST_LINE,
-            env={**kept, **os.environ},
             # Ctrl-C in the terminal is for the server, which then ends its jobs
             start_new_session=True,
         )

@@ -251,7 +251,7 @@ class Session:
             await self._end_held(name)
             data = self.data
             whole = {**task, "recipe": data.recipe.as_dict(), "source": data.source}
-            self._jobs[name] = await Job.start(whole, tell, compiled=self.folder / "compiled")
+            self._jobs[name] = await Job.start(whole, tell)
 
     async def _end(self, name: str) -> None:
         async with self._turn:

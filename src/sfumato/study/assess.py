@@ -13,14 +13,15 @@ from sfumato.data.read import numbers, read_table
 from sfumato.data.samples import Samples
 from sfumato.errors import DataError, ProblemError, arg
 from sfumato.files import plain
-from sfumato.measure.estimate import Estimate
+from sfumato.measure.estimate import Estimate, wilson
 from sfumato.measure.exact import bayes_vulnerability, mutual_information
+from sfumato.measure.repeated import linked_bayes_error
 from sfumato.measure.where import Where, where
 from sfumato.measure.worst import exposed as exposed_share
 from sfumato.measure.worst import worst_report
 from sfumato.study.certify import Gap, certify_run
 from sfumato.study.folder import CERTIFICATE, Run, load_run
-from sfumato.study.measure import TEST, Extras, Measured, data_of, measure
+from sfumato.study.measure import TEST, VALIDATION, Extras, Measured, data_of, measure
 from sfumato.version import __version__
 
 FORMAT = "sfumato assessment 1"
@@ -35,14 +36,14 @@ class Risk:
     `figure` is None where it was not assessed; `blind` is the same for a guess without a report,
     `truth` where the true place is reported, `best` what no mechanism within the budget goes below,
     proved; each None where it is not known.  Shares are of right guesses, so lower is more private;
-    for metres higher is.
+    for metres higher is.  A figure without a unit is an area under a curve.
     """
 
     name: str
     unit: str
     figure: Estimate | None
     blind: float | None = None
-    truth: float | None = None
+    truth: float | Estimate | None = None
     best: float | None = None
     count: int | None = None
 
@@ -82,7 +83,10 @@ class Assessment:
 def _fields(assessment: Assessment) -> dict[str, Any]:
     told = {**vars(assessment), "loss": assessment.loss.as_dict()}
     told["risks"] = [
-        {**vars(one), "figure": None if one.figure is None else one.figure.as_dict()}
+        {
+            name: value.as_dict() if isinstance(value, Estimate) else value
+            for name, value in vars(one).items()
+        }
         for one in assessment.risks
     ]
     return told
@@ -163,43 +167,30 @@ def _assembled(
         Risk("exposed reports", "share", exposed, 0.0, exposed_share(joint)),
         Risk("information", "bits", information, 0.0, mutual_information(joint)),
     ]
-    for count, estimate in zip(repeated.counts, repeated.places, strict=True):
-        risks.append(Risk("linked reports", "share", _right(estimate), blind, count=count))
-    risks.append(Risk("endless reports from one place", "share", _right(repeated.endless), blind))
-    risks.append(Risk("two tables joined", "share", None, blind))
-    risks.append(
-        Risk(
-            "in the training data",
-            "share",
-            None if telling is None else telling[1],
-            0.5,
-            1.0,
+    true = linked_bayes_error(joint, repeated.counts)
+    for count, estimate, told in zip(repeated.counts, repeated.places, true, strict=True):
+        risks.append(
+            Risk("linked reports", "share", _right(estimate), blind, _right(told), count=count)
         )
+    endless = _right(repeated.endless)
+    risks.append(Risk("endless reports from one place", "share", endless, blind, truth))
+    risks.append(Risk("two tables joined", "share", None))
+    told_by_file = None if telling is None else telling[1]
+    risks.append(Risk("in the training data", "", told_by_file, 0.5, 1.0))
+    part, tried = (
+        ("validation", int(VALIDATION * len(first))) if test is None else ("test", len(on))
     )
-    part = "test" if label == TEST else "validation"
     score = None if attack is None else attack.scores.get(part)
-    risks.append(
-        Risk(
-            "a trained intruder",
-            "share",
-            _exactly(None if score is None else score.accuracy),
-            blind,
-            truth,
-        )
-    )
+    right = None if score is None else _of_tries(score.accuracy, tried)
+    risks.append(Risk("a trained intruder", "share", right, blind, truth))
     risks.append(Risk("people who are not in the data", "share", None))
     place = None if found is None else Estimate.exact(found.error_m)
     risks.append(Risk("the place", "m", place, None if found is None else found.blind_m, 0.0))
-    told = None if found is None else found.sensitive
-    risks.append(
-        Risk(
-            "a sensitive place",
-            "share",
-            _exactly(told),
-            None if found is None else found.sensitive_blind,
-            1.0,
-        )
-    )
+    sensitive = Risk("a sensitive place", "share", None)
+    if found is not None and found.sensitive is not None:
+        blindly = found.sensitive_blind
+        sensitive = Risk("a sensitive place", "share", _exactly(found.sensitive), blindly, 1.0)
+    risks.append(sensitive)
     return Assessment(
         solver=run.record.solver,
         mechanism_hash=run.record.mechanism_hash,
@@ -228,6 +219,12 @@ def _right(error: Estimate) -> Estimate:
         cell_m=error.cell_m,
         hits=error.hits,
     )
+
+
+def _of_tries(share: float, count: int) -> Estimate:
+    """A share of check-ins that were tried, with Wilson's interval."""
+    low, high = wilson(share, max(1, count))
+    return Estimate(share, low, high, kind="estimate", hits=count)
 
 
 def _exactly(value: float | None) -> Estimate | None:

@@ -14,7 +14,7 @@ from sfumato.data.samples import MANY_USERS, Samples
 from sfumato.errors import DataError, ProblemError, arg
 from sfumato.measure.certificate import Bounds, Certificate, load_certificate, refuse_above
 from sfumato.measure.estimate import count_hits, estimate_mean
-from sfumato.measure.judge import draw_reports
+from sfumato.measure.judge import draw_reports, hits_for
 from sfumato.measure.objective import blind_leakage
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import Law
@@ -228,16 +228,15 @@ def certify_run(
     >>> round(found.gap.leakage, 3), round(found.gap.value, 3)
     (0.525, 0.0)
     """
-    if not (gap > 0 and isfinite(gap)):
-        raise ProblemError(f"the {arg('gap')} must be above 0 and finite; got {gap}")
+    check_gap(gap)
     if isinstance(folder, Solution):
-        _check_has_budget(folder.problem)
+        check_has_budget(folder.problem)
         made_now = folder.certificate is None
         certificate = folder.certificate or new_certificate(folder.problem, gap)
         return _certified(folder, folder.problem, certificate, made_now)
     run = folder if isinstance(folder, Run) else load_run(folder)
     problem = problem_of(run, recipe_of_run(run, source).data()[0], option="train")
-    _check_has_budget(problem)
+    check_has_budget(problem)
     path = (run.folder if other is None else Path(other)) / CERTIFICATE
     unfinished = finish and run.record.proof in _UNFINISHED
     if other is not None or (path.exists() and not unfinished):
@@ -261,7 +260,14 @@ def _better(problem: Problem, known: Certificate | None, made: Certificate) -> C
     return known
 
 
-def _check_has_budget(problem: Problem) -> None:
+def check_gap(gap: float) -> None:
+    """Refuse what is no gap to prove to."""
+    if not (gap > 0 and isfinite(gap)):
+        raise ProblemError(f"the {arg('gap')} must be above 0 and finite; got {gap}")
+
+
+def check_has_budget(problem: Problem) -> None:
+    """Refuse a question for the smallest loss."""
     if problem.min_bayes_error is not None:
         raise ProblemError(
             "this run asked for the smallest loss, and its status says what is proved; certify a"
@@ -390,7 +396,7 @@ def gaps_of(
     items: Sequence[Solution | Run | OwnMechanism],
     train: Samples | CategoricalData | None,
     *,
-    hits: int = 500,
+    hits: int | None = None,
     seed: int = 0,
 ) -> list[Gap | None]:
     """A gap for each solution or run whose problem one of them carries a certificate for, and for
@@ -421,7 +427,7 @@ def _gap(item: Solution | Run, problem: Problem, bounds: Bounds) -> Gap | None:
 
 
 def _own_gap(
-    item: OwnMechanism, problem: Problem, bounds: Bounds, *, hits: int, seed: int
+    item: OwnMechanism, problem: Problem, bounds: Bounds, *, hits: int | None, seed: int
 ) -> Gap | None:
     """The gap of a mechanism of somebody's own on the training data; None where it breaks the
     budgets, or is held against others."""
@@ -434,6 +440,7 @@ def _own_gap(
     single = (problem.user_limits, problem.max_distance) == (None, None) and problem.reports == 1
     if not single or problem.max_loss is None or isinstance(problem.samples, CategoricalData):
         return None  # an average can be estimated, a cap cannot
+    hits = hits_for(problem.samples) if hits is None else hits
     reports, secret, cost = draw_reports(
         item.mechanism.on_plane(problem.samples.plane),
         problem.samples,

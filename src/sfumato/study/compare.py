@@ -186,7 +186,7 @@ def compare(
     *,
     on: Samples | CategoricalData | None = None,
     train: Samples | CategoricalData | None = None,
-    hits: int = 500,
+    hits: int | None = None,
     seed: int = 0,
     leave_one_out: bool = False,
     progress: Callable[[str], None] | None = None,
@@ -320,7 +320,7 @@ def _left_out(
     item: Solution | Run,
     problem: Problem | None,
     on: Samples | CategoricalData,
-    hits: int,
+    hits: int | None,
     progress: Callable[[str], None] | None,
 ) -> tuple[LeftOutUser, ...]:
     """Everybody on `on`, by the mechanisms that each saw all users but one."""

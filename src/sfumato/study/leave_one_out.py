@@ -61,7 +61,7 @@ def leave_one_out(
     seed: int = 0,
     time_limit: float | None = None,
     grid: Grid | None = None,
-    hits: int = 500,
+    hits: int | None = None,
     keep: str | Path | None = None,
     progress: Progress | None = None,
 ) -> tuple[LeftOutUser, ...]:
@@ -135,7 +135,7 @@ def without(problem: Problem, user: str) -> Problem:
 
 
 def _judged(
-    mechanism: Mechanism, problem: Problem, data: Samples, grid: Grid | None, hits: int
+    mechanism: Mechanism, problem: Problem, data: Samples, grid: Grid | None, hits: int | None
 ) -> Judgement:
     return judge(
         mechanism,

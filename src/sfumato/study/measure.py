@@ -15,7 +15,7 @@ from sfumato.adversary.cells import Cells
 from sfumato.adversary.neighbours import Neighbours, bayes_error_bound
 from sfumato.adversary.neural import Neural
 from sfumato.data.categories import CategoricalData
-from sfumato.data.grid import STICKY_CELL_M, Grid, Region
+from sfumato.data.grid import STICKY_CELL_M, Grid, Region, check_sticky_cell
 from sfumato.data.plane import Plane, check_degrees
 from sfumato.data.read import USUAL, numbers, read_checkins, read_table
 from sfumato.data.recipe import Recipe
@@ -24,7 +24,7 @@ from sfumato.data.traces import read_traces
 from sfumato.errors import DataError, FileError, ProblemError, arg
 from sfumato.measure.exact import g_vulnerability
 from sfumato.measure.gains import named
-from sfumato.measure.judge import Judgement, draw_reports, judge, judge_reports
+from sfumato.measure.judge import Judgement, check_secrets, draw_reports, judge, judge_reports
 from sfumato.measure.membership import (
     Membership,
     certificate_membership,
@@ -39,6 +39,7 @@ from sfumato.mechanism.custom import Recorded, is_pairs
 from sfumato.mechanism.loss import euclidean, traits_of
 from sfumato.show import InNotebooks
 from sfumato.solver.problem import CELL_M
+from sfumato.study.certify import Gap, gaps_of
 from sfumato.study.folder import Run, load_run
 from sfumato.study.leave_one_out import LeftOutUser, leave_one_out
 from sfumato.study.question import loss_of, problem_of, seed_of, solver_of
@@ -46,8 +47,7 @@ from sfumato.study.traces import TracesFound, check_traces, measure_traces
 
 ATTACKS = ("cells", "neighbours", "neural")
 TRAINING, TEST = "training data", "test data"
-_VALIDATION = 0.2
-_HITS = 500
+VALIDATION = 0.2
 _ATTACK_HITS = 10
 
 Reports = dict[str, tuple[np.ndarray, np.ndarray]]  # by part: places, and who sent them
@@ -91,11 +91,8 @@ class Extras:
                 f"{arg('sticky_cell_m')} says what a place is for repeated reports; it goes with"
                 f" {arg('reports_per_user')}"
             )
-        if self.sticky_cell_m is not None and not 0 < self.sticky_cell_m < float("inf"):
-            raise ProblemError(
-                "the cell within which a report is kept must be above 0 metres; got"
-                f" {self.sticky_cell_m}"
-            )
+        if self.sticky_cell_m is not None:
+            check_sticky_cell(self.sticky_cell_m)
         if self.keep is not None and not self.leave_one_out:
             raise ProblemError(
                 f"{arg('keep')} is the folder of runs of users left out; it goes with"
@@ -132,12 +129,14 @@ class Measured(InNotebooks):
     """Judgements of one mechanism (or file) by data set, the first one leading, and the extras.
 
     `priors` is None for a file, whose law is not known; `to_come` is what to expect of check-ins
-    to come, of a run that was cross-fitted or has held-out check-ins.  Prints as tables.
+    to come, of a run that was cross-fitted or has held-out check-ins; `gap`, what its certificate
+    proves.  Prints as tables.
     """
 
     name: str
     judged: Mapping[str, Judgement]
     to_come: Outlook | None = None
+    gap: Gap | None = None
     max_loss: float | None = None
     loss_unit: str = "m"
     status: str = ""
@@ -171,6 +170,7 @@ class Measured(InNotebooks):
             "on": label,
             "max_loss": self.max_loss,
             "to_come": None if self.to_come is None else self.to_come.as_dict(),
+            "proved_on_training_data": None if self.gap is None else self.gap.as_dict(),
             **self.first.as_dict(),
             "status": self.status,
             "test": None if test is None else test.as_dict(),
@@ -222,7 +222,6 @@ def measure(
     """
     if not target.exists():
         raise FileError(f"there is no {target}; expected a run folder, or a file of reports")
-    draws = _HITS if hits is None else hits
     columns: dict[str, Any] = {"secret": secret, "lat": lat, "lon": lon}
     if target.is_dir():
         if data is None and extras.traces is None and any(columns.values()):
@@ -243,9 +242,7 @@ def measure(
             )
             check_traces(run, traces)
         first, test = data_of(run, source=data, **({} if data is None else columns))
-        found = _of_run(
-            run, first, test, data is None, cell_m, cells, draws, seed, extras, progress
-        )
+        found = _of_run(run, first, test, data is None, cell_m, cells, hits, seed, extras, progress)
         if traces is None:
             return found
         tell = progress or (lambda text: None)
@@ -258,7 +255,7 @@ def measure(
     side = CELL_M if cell_m is None and cells is None else cell_m
     if data is not None:
         samples = Recipe(data, **columns).load().all
-        return _of_pairs(target, samples, side, cells, draws, seed, extras)
+        return _of_pairs(target, samples, side, cells, hits, seed, extras)
     if hits is not None:
         raise ProblemError(
             f"{target.name} holds reports that were drawn already; leave {arg('hits')} out, or"
@@ -309,7 +306,7 @@ def _of_run(
     own_data: bool,
     cell_m: float | None,
     cells: int | None,
-    hits: int,
+    hits: int | None,
     seed: int,
     extras: Extras,
     progress: Callable[[str], None] | None,
@@ -392,6 +389,7 @@ def _of_run(
         name=run.name,
         judged=judged,
         to_come=to_come,
+        gap=gaps_of([run], first)[0] if own_data and run.certificate is not None else None,
         max_loss=run.max_loss,
         loss_unit=traits_of(loss).unit,
         status=run.record.status,
@@ -410,19 +408,15 @@ def _of_reports(
     path: Path, reports: Samples, side: float | None, cells: int | None, seed: int, extras: Extras
 ) -> Measured:
     """Reports that somebody drew."""
-    if (reports.counts > 0).sum() < 2:
-        raise ProblemError(
-            f"{reports.name} holds one user; expected at least two: there is nobody to be confused"
-            " with"
-        )
+    check_secrets(reports)
     grid = Grid.over(Region.around(reports.truth), cell_m=side, cells=cells)
     judged = judge_reports(
         reports.secret, reports.truth, grid, names=reports.secrets, cost=_costs(path, reports)
     )
     attacks: tuple[Attack, ...] = ()
     if extras.attacks:
-        rest, test = reports.carve(_VALIDATION, seed=seed)
-        kept, validation = rest.carve(_VALIDATION, seed=seed + 1)
+        rest, test = reports.carve(VALIDATION, seed=seed)
+        kept, validation = rest.carve(VALIDATION, seed=seed + 1)
         parts = {"train": kept, "validation": validation, "test": test}
         drawn = {part: (samples.truth, samples.secret) for part, samples in parts.items()}
         attacks = _attacks(extras.attacks, drawn, len(reports.secrets), grid, seed=seed)
@@ -444,7 +438,7 @@ def _of_pairs(
     samples: Samples,
     side: float | None,
     cells: int | None,
-    hits: int,
+    hits: int | None,
     seed: int,
     extras: Extras,
 ) -> Measured:
@@ -563,7 +557,7 @@ def _gain(judged: Judgement, gain: str | None) -> tuple[str, float] | None:
 def _drawn(mechanism: Mechanism, first: Samples, test: Samples | None, *, seed: int) -> Reports:
     """Reports and their senders: to train adversaries on, to try them on, and of the test data
     where there is any."""
-    kept, validation = first.carve(_VALIDATION, seed=seed)
+    kept, validation = first.carve(VALIDATION, seed=seed)
     parts = {"train": kept, "validation": validation} | ({} if test is None else {"test": test})
     return {
         part: draw_reports(mechanism, samples, hits=_ATTACK_HITS, seed=seed + number)[:2]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from sfumato import show
-from sfumato.data.grid import Region
+from sfumato.data.grid import Region, check_sticky_cell
 from sfumato.data.traces import Traces
 from sfumato.errors import DataError, ProblemError, arg
 from sfumato.measure.traces import Found, Who, find_in_parts
@@ -202,10 +202,7 @@ def ways_of(
     """The ways of keeping that are measured, new draws first; lengths are in metres."""
     fresh = Keeping(NEVER)
     if cell_m is not None:
-        if not 0 < cell_m < float("inf"):
-            raise ProblemError(
-                f"the cell within which a report is kept must be above 0 metres; got {cell_m}"
-            )
+        check_sticky_cell(cell_m)
         fresh = replace(fresh, cell_m=cell_m)
     kept = [replace(fresh, period=period) for period in PERIODS]
     shared = [replace(way, by_user=False) for way in kept if way.period in ("week", "forever")]

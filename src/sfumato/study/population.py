@@ -3,7 +3,6 @@ cross-fitting."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +27,11 @@ from sfumato.measure.population import (
     evidence_of,
     least_scores,
 )
-from sfumato.measure.to_come import matched
+from sfumato.measure.to_come import checkins_of, matched
 from sfumato.solver.deadline import NEVER, Deadline
 from sfumato.solver.exact import best_within
 from sfumato.solver.problem import Problem
-from sfumato.study.certify import new_certificate, recipe_of_run
+from sfumato.study.certify import check_gap, check_has_budget, new_certificate, recipe_of_run
 from sfumato.study.folder import CERTIFICATE, Run, load_run
 from sfumato.study.question import problem_of
 
@@ -95,8 +94,7 @@ def certify_to_come(
     <PopulationCertificate: Bayes error at least 0.477, 0.629 possible, 95 %, 480 check-ins>
     """
     check_confidence(confidence)
-    if not (gap > 0 and isfinite(gap)):
-        raise ProblemError(f"the {arg('gap')} must be above 0 and finite; got {gap}")
+    check_gap(gap)
     run = load_run(folder)
     recipe, test = None, None
     own: Samples | CategoricalData
@@ -106,16 +104,8 @@ def certify_to_come(
         recipe = recipe_of_run(run, train)
         own, test = recipe.data()
     problem = problem_of(run, own, option="train")
-    if problem.min_bayes_error is not None:
-        raise ProblemError(
-            "this run asked for the smallest loss, and its status says what is proved; certify a"
-            " run with a budget"
-        )
-    if isinstance(own, CategoricalData):
-        raise DataError(
-            f"{own.name} holds probabilities of categories, not samples; what holds for check-ins"
-            " to come needs check-ins"
-        )
+    check_has_budget(problem)
+    own = checkins_of(own)
     files: tuple[Path, Path] | None = None
     drawn_apart = False
     if isinstance(held, Samples):
@@ -342,9 +332,7 @@ def cross_fitted_bound(
     """
     delta = check_confidence(confidence)
     _refuse_linked(problem)
-    samples = problem.samples
-    check_folds(samples, folds)
-    assert isinstance(samples, Samples)
+    samples = check_folds(problem.samples, folds)
     blocks = blocks_of(samples, folds, seed=seed)
     shares, unit = problem.joint.prior, problem.objective.nats
     judged = sum(map(len, blocks[1:]))
@@ -392,20 +380,15 @@ def cross_fit_run(
     training data; `train` says where that lies now, if it moved."""
     run = load_run(folder)
     problem = problem_of(run, recipe_of_run(run, train).data()[0], option="train")
-    if problem.min_bayes_error is not None:
-        raise ProblemError("this run asked for the smallest loss; certify a run with a budget")
+    check_has_budget(problem)
     found = cross_fitted_bound(problem, confidence=confidence, progress=progress)
     assert found is not None  # there is no time limit
     return found
 
 
-def check_folds(samples: Samples | CategoricalData, folds: int = FOLDS) -> None:
-    """Refuse data that cannot be cut into `folds` blocks with check-ins of every user."""
-    if isinstance(samples, CategoricalData):
-        raise DataError(
-            f"{samples.name} holds probabilities of categories, not samples; what holds for"
-            " check-ins to come needs check-ins"
-        )
+def check_folds(data: Samples | CategoricalData, folds: int = FOLDS) -> Samples:
+    """The data; refuses what cannot be cut into `folds` blocks with check-ins of every user."""
+    samples = checkins_of(data)
     if not folds >= 2:
         raise ProblemError(f"{arg('folds')} must be at least 2; got {folds}")
     few = np.flatnonzero((samples.counts > 0) & (samples.counts < folds))
@@ -414,6 +397,7 @@ def check_folds(samples: Samples | CategoricalData, folds: int = FOLDS) -> None:
             f"user {samples.secrets[few[0]]} has {samples.counts[few[0]]} check-in(s); expected at"
             f" least {folds}, one for each fold"
         )
+    return samples
 
 
 def blocks_of(samples: Samples, folds: int, *, seed: int) -> list[np.ndarray]:

@@ -98,7 +98,7 @@ def solver_of(run: Run) -> Solver:
         )
     try:
         settings = {name: record.settings[name] for name in record.settings if name not in _FORMER}
-        solver: Solver = _restored(SOLVERS[record.solver](), settings)
+        solver: Solver = restored(SOLVERS[record.solver](), settings)
     except (KeyError, TypeError, AttributeError, SfumatoError):
         raise FileError(
             f"{run.folder}: the settings of its solver cannot be read back; leave users out in"
@@ -114,7 +114,7 @@ def seed_of(run: Run) -> int:
     return run.record.seed
 
 
-def _restored(default: Any, stored: Mapping[str, Any]) -> Any:
+def restored(default: Any, stored: Mapping[str, Any]) -> Any:
     """A dataclass with stored settings; parts that are dataclasses are of the default's kind, and
     must have its fields."""
     if set(stored) != {part.name for part in fields(default)}:
@@ -123,7 +123,7 @@ def _restored(default: Any, stored: Mapping[str, Any]) -> Any:
     for name, value in stored.items():
         part = getattr(default, name)
         if is_dataclass(part):
-            values[name] = _restored(part, value)
+            values[name] = restored(part, value)
         else:
             values[name] = tuple(value) if isinstance(value, list) else value
     return replace(default, **values)

@@ -172,7 +172,7 @@ class RunRecord:
                 "hash": data.hash,
                 "rows": data.rows,
                 "users": list(data.users),
-                "plane": None if data.plane is None else asdict(data.plane),
+                "plane": None if data.plane is None else _plane(data.plane),
                 "recipe": None if data.recipe is None else data.recipe.as_dict(),
             },
         }
@@ -226,6 +226,10 @@ class RunRecord:
         if record.reports != ENDLESS and type(record.reports) is not int:
             raise TypeError("the number of reports is none")
         return record
+
+
+def _plane(plane: Plane) -> dict[str, float]:
+    return dict(zip(("latitude", "longitude", "reach_m"), plane.numbers, strict=False))
 
 
 _KEYS = (

@@ -101,9 +101,8 @@ class _Task:
                 f"the solver '{solver.name}' keeps no checkpoint and cannot be resumed; leave"
                 f" {arg('checkpoint')} out"
             )
-        expected = solver.expected(problem) if isinstance(solver, Foretelling) else None
-        if expected is not None and self.progress is not None:
-            self.progress({"expected_s": expected.seconds, "expected_bytes": expected.bytes})
+        if isinstance(solver, Foretelling):
+            solver.expected(problem)  # refuses what does not fit into memory
         start = time.perf_counter()
         how = Conditions(self.seed, self.deadline, self.progress, checkpoint, self.proof)
         outcome = solver.solve(problem, how)

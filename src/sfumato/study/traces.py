@@ -59,13 +59,19 @@ def found_dict(found: Found) -> dict[str, Any]:
 def released_mechanism(run: Run, keeping: Keeping | None = None) -> Mechanism:
     """The mechanism of a run as it is released (see `on_a_grid`), with its reports on the lattice
     of the run's keeping, or of another."""
+    grid, region = places_of(run)
+    chosen = run.record.keeping if keeping is None else keeping
+    return on_lattice(on_a_grid(run.mechanism, grid, region), chosen)
+
+
+def places_of(run: Run) -> tuple[Grid, Region]:
+    """The grid and the region of a run about places; refuses one about categories."""
     if run.region is None or run.grid is None:
         raise FileError(
             f"{run.folder} is about categories, not places; only mechanisms of places can be used"
             " on locations"
         )
-    chosen = run.record.keeping if keeping is None else keeping
-    return on_lattice(on_a_grid(run.mechanism, run.grid, run.region), chosen)
+    return run.grid, run.region
 
 
 def on_lattice(mechanism: Mechanism, keeping: Keeping | None) -> Mechanism:

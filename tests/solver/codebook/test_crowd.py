@@ -146,10 +146,9 @@ def test_one_check_in_per_user_is_learned_from_for_these_alone() -> None:
 def test_it_says_what_it_takes_and_refuses_what_does_not_fit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    told: list[dict] = []
-    solve(PROBLEM, replace(QUICK, steps=20), progress=told.append, proof="none")
-    assert told[0]["expected_s"] > 0 and told[0]["expected_bytes"] > 4e8
-    monkeypatch.setattr("sfumato.solver.memory.free_bytes", lambda: 4.505e8)
+    expected = QUICK.expected(PROBLEM)
+    assert expected.seconds > 0 and expected.bytes > 4e8
+    monkeypatch.setattr("sfumato.memory.free_bytes", lambda: 4.505e8)
     monkeypatch.setattr(cost, "free_bytes", lambda: 4.505e8)
     with pytest.raises(ProblemError, match=r"about \d+ users would fit"):
         solve(PROBLEM, QUICK)

@@ -1,8 +1,8 @@
-"""The parts of a folder on a dask cluster.  Only this module imports dask, and only when it is
-used."""
+"""The parts of a folder, or the tiles of an atlas, on a dask cluster.  Only this module imports
+dask, and only when it is used."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from functools import lru_cache
 from importlib import import_module
@@ -15,6 +15,8 @@ from sfumato.deploy.release import Release
 from sfumato.deploy.sanitize import Runner, Task
 from sfumato.errors import DataError, FileError, MechanismError, SfumatoError
 from sfumato.mechanism.chance import Chance, Secure, Sticky
+from sfumato.study.atlas import Runner as TileRunner
+from sfumato.study.atlas import solve_tile
 
 
 class ClusterError(SfumatoError):
@@ -35,13 +37,7 @@ def on_cluster(address: str) -> Runner:
     The workers read and write the same paths as this machine (a shared file system).  The mechanism
     and the key, if there is one, are sent to each worker once.
     """
-    try:
-        distributed: Any = import_module("distributed")
-    except ImportError:
-        raise FileError(
-            "a cluster needs dask.distributed, which is not installed; pip install"
-            " 'sfumato[cluster]'"
-        ) from None
+    distributed = _distributed()
 
     def run(
         release: Release,
@@ -50,28 +46,68 @@ def on_cluster(address: str) -> Runner:
         tasks: list[Task],
         progress: Callable[[int], None] | None,
     ) -> Iterable[tuple[Task, Tally]]:
-        try:
-            client = distributed.Client(address, timeout=_WAIT, set_as_default=False)
-        except (OSError, ValueError, ImportError) as error:
-            raise ClusterError(
-                f"no dask scheduler answers at {address} ({type(error).__name__}); start one and"
-                " name its address"
-            ) from None
-        with client:
-            if not client.scheduler_info()["workers"]:
-                _wait_for_one(client)
+        with _client(distributed, address) as client:
             order = client.scatter(_order(release, chance, policy), broadcast=True, hash=False)
-            waiting: dict[str, Task] = {}
-            futures: list[Any] = []
-            for task in tasks:
-                paths = (str(task.source.resolve()), str(task.target.absolute()))
-                future = client.submit(_work, order, *paths, pure=False, retries=_KILLED_OFTEN)
-                futures.append(future)
-                waiting[future.key] = task
-            for future in distributed.as_completed(futures, loop=client.loop):
-                yield waiting[future.key], _tally(future, progress)
+            paths = [
+                (order, str(task.source.resolve()), str(task.target.absolute())) for task in tasks
+            ]
+            for number, outcome in _each(distributed, client, _work, paths, what="a part"):
+                tally = Tally.from_dict(outcome)
+                if progress is not None:
+                    progress(tally.rows_in)
+                yield tasks[number], tally
 
     return run
+
+
+def tiles_on_cluster(address: str) -> TileRunner:
+    """A runner that hands the tiles of an atlas to the workers of a scheduler, which read and write
+    the same paths as this machine."""
+    distributed = _distributed()
+
+    def run(work: Path, tiles: list[int]) -> Iterable[int]:
+        with _client(distributed, address) as client:
+            orders = [(str(work.absolute()), tile) for tile in tiles]
+            for number, _ in _each(distributed, client, _solve, orders, what="a tile"):
+                yield tiles[number]
+
+    return run
+
+
+def _distributed() -> Any:
+    try:
+        return import_module("distributed")
+    except ImportError:
+        raise FileError(
+            "a cluster needs dask.distributed, which is not installed; pip install"
+            " 'sfumato[cluster]'"
+        ) from None
+
+
+def _client(distributed: Any, address: str) -> Any:
+    try:
+        client = distributed.Client(address, timeout=_WAIT, set_as_default=False)
+    except (OSError, ValueError, ImportError) as error:
+        raise ClusterError(
+            f"no dask scheduler answers at {address} ({type(error).__name__}); start one and"
+            " name its address"
+        ) from None
+    if not client.scheduler_info()["workers"]:
+        _wait_for_one(client)
+    return client
+
+
+def _each(
+    distributed: Any, client: Any, task: Any, orders: Sequence[tuple[Any, ...]], *, what: str
+) -> Iterable[tuple[int, dict[str, Any]]]:
+    """The number and the outcome of each order, as they are done."""
+    waiting = {}
+    futures = []
+    for number, order in enumerate(orders):
+        futures.append(client.submit(task, *order, pure=False, retries=_KILLED_OFTEN))
+        waiting[futures[-1].key] = number
+    for future in distributed.as_completed(futures, loop=client.loop):
+        yield waiting[future.key], _outcome(future, what)
 
 
 def _wait_for_one(client: Any) -> None:
@@ -83,24 +119,21 @@ def _wait_for_one(client: Any) -> None:
         ) from None
 
 
-def _tally(future: Any, progress: Callable[[int], None] | None) -> Tally:
+def _outcome(future: Any, what: str) -> dict[str, Any]:
     try:
-        outcome = future.result()
+        outcome: dict[str, Any] = future.result()
     except (
         Exception
     ) as error:  # workers that kept dying, a scheduler that went away: dask's own errors
         raise ClusterError(
-            f"the cluster gave a part up ({type(error).__name__}); mend it and run the same command"
+            f"the cluster gave {what} up ({type(error).__name__}); mend it and run the same command"
             " again to resume"
         ) from None
     if "error" in outcome:
         raise _KINDS.get(outcome.get("kind", ""), SfumatoError)(
             outcome["error"], hint=outcome["hint"]
         )
-    tally = Tally.from_dict(outcome)
-    if progress is not None:
-        progress(tally.rows_in)
-    return tally
+    return outcome
 
 
 def _order(release: Release, chance: Chance, policy: Policy) -> dict[str, Any]:
@@ -134,6 +167,16 @@ def _work(order: dict[str, Any], source: str, target: str) -> dict[str, Any]:
         return sanitize_part(release, chance, policy, Path(source), Path(target)).as_dict()
     except SfumatoError as error:
         return {"error": str(error), "hint": error.hint, "kind": type(error).__name__}
+
+
+def _solve(work: str, tile: int) -> dict[str, Any]:
+    """On a worker: one tile.  Its figures are written last, so a tile that is done twice is there
+    once."""
+    try:
+        solve_tile(work, tile)
+    except SfumatoError as error:
+        return {"error": str(error), "hint": error.hint, "kind": type(error).__name__}
+    return {}
 
 
 @lru_cache(maxsize=2)

@@ -1,9 +1,9 @@
-"""What learning from many users takes, before it begins."""
+"""What learning takes, before it begins."""
 
 from sfumato.data.samples import Samples
 from sfumato.errors import arg
-from sfumato.solver.codebook.settings import Capacity
-from sfumato.solver.memory import check_fits, free_bytes
+from sfumato.memory import check_fits, free_bytes
+from sfumato.solver.codebook.settings import NEW, Capacity, CodebookSettings, rows_in_a_step
 from sfumato.solver.outcome import Expected
 from sfumato.solver.problem import Problem
 
@@ -13,7 +13,20 @@ _START_S = 20.0
 _STEP_S, _TRUTH_S, _PAIR_S, _USER_S = 3.2e-5, 1.6e-8, 1.2e-9, 6e-8
 _SUMS = 60  # over all truths, in 1500 steps
 _LAWS = 40  # laws that are worked out while the budget is met
+# The same for few users (`python -m benchmarks folds`): the start, and per step, row and place.
+_FEW_START_S, _ROW_S = 12.0, 2.6e-8
+_TIMES_OF_FOLDS = 3  # four nets of half the steps, and one that is released
+_LAW_BYTES = 32.0  # per truth and place
 _START_BYTES, _BYTES_PER_CHECKIN, _BYTES_PER_ENTRY = 450e6, 60.0, 110.0
+
+
+def few_cost(problem: Problem, settings: CodebookSettings) -> Expected:
+    """Seconds and bytes, for a problem of few users."""
+    capacity, truths = settings.capacity(problem), len(problem.places)
+    rows = min(truths, rows_in_a_step(settings, capacity))
+    times = 2 * _TIMES_OF_FOLDS if settings.made_for == NEW else 1  # as many redrawn truths
+    seconds = _FEW_START_S + times * capacity.steps * rows * capacity.places * _ROW_S
+    return Expected(seconds, _START_BYTES + _LAW_BYTES * truths * capacity.places)
 
 
 def crowd_cost(problem: Problem, capacity: Capacity) -> Expected:

@@ -17,6 +17,8 @@ _PLACES_PER_SQUARE = 1.0  # report places per square of the budget's side that h
 _WAVE_SCALE, _USUAL_SPREAD = 4.0, 4.0  # the waves of data that spreads over four budgets
 _FEW = 200  # check-ins of the largest user
 _RESAMPLED, _RESAMPLED_OF_FEW = 0.5, 0.7
+_WORK = 2**18  # truths times places that a step looks at, and as many redrawn ones
+_FEWEST_ROWS, _ROWS_OF_THESE = 256, 2048
 
 
 class Capacity(NamedTuple):
@@ -49,7 +51,9 @@ class CodebookSettings:
     places: int | None = setting(
         None, "How many report places there are; unless set, by area, budget and data.", option="N"
     )
-    steps: int | None = setting(None, "Steps of learning.", option="N")
+    steps: int | None = setting(
+        None, "Steps of learning, rounded up to a multiple of 20.", option="N"
+    )
     resampled_share: float | None = setting(
         None,
         "Share of the objective that is judged on resampled training data, moved about as far as"
@@ -147,6 +151,13 @@ class CodebookSettings:
             )
         given = {name: getattr(self, name) for name in found._fields}
         return found._replace(**{name: v for name, v in given.items() if v is not None})
+
+
+def rows_in_a_step(settings: CodebookSettings, capacity: Capacity) -> int:
+    """How many truths a step of learning looks at, at most."""
+    if settings.made_for == THESE:
+        return _ROWS_OF_THESE
+    return max(_FEWEST_ROWS, _WORK // capacity.places)
 
 
 def few(samples: Samples) -> bool:

@@ -6,7 +6,7 @@ from sfumato.data.categories import CategoricalData
 from sfumato.data.samples import MANY_USERS
 from sfumato.errors import ProblemError, arg
 from sfumato.mechanism.loss import traits_of
-from sfumato.solver.codebook.cost import crowd_cost
+from sfumato.solver.codebook.cost import crowd_cost, few_cost
 from sfumato.solver.codebook.settings import CodebookSettings
 from sfumato.solver.outcome import Conditions, Expected, Outcome
 from sfumato.solver.problem import Problem
@@ -39,11 +39,11 @@ class Codebook(CodebookSettings):
 
         return run(self, problem, how)
 
-    def expected(self, problem: Problem) -> Expected | None:
-        """What learning takes where users are many; refuses what does not fit into memory."""
-        if len(problem.samples.secrets) <= MANY_USERS:
-            return None
+    def expected(self, problem: Problem) -> Expected:
+        """What learning takes; where users are many, refuses what does not fit into memory."""
         self._check(problem)
+        if len(problem.samples.secrets) <= MANY_USERS:
+            return few_cost(problem, self)
         return crowd_cost(problem, self.capacity(problem))
 
     def _check(self, problem: Problem) -> None:

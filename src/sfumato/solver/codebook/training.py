@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import cached_property
+from math import ceil
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +26,13 @@ from sfumato.solver.codebook.learn import (
     learn,
     padded,
 )
-from sfumato.solver.codebook.settings import THESE, Capacity, CodebookSettings, few
+from sfumato.solver.codebook.settings import (
+    THESE,
+    Capacity,
+    CodebookSettings,
+    few,
+    rows_in_a_step,
+)
 from sfumato.solver.deadline import Deadline
 from sfumato.solver.exact import task_of
 from sfumato.solver.learner import Clock, History, Round
@@ -34,8 +41,6 @@ from sfumato.solver.problem import Problem
 
 PARTS = 20  # of the learning: a line of history and a checkpoint after each
 _TRUTHS_AT_ONCE = 64
-_WORK = 2**18  # truths times places that a step looks at, and as many redrawn ones
-_FEWEST_ROWS, _ROWS_OF_THESE = 256, 2048
 _REDRAWN, _REDRAWN_OF_FEW = 1 / 5, 1 / 16  # share of a user's check-ins in a redraw
 _FEWEST, _MOST = 4, 64
 _STRAYS = 64
@@ -59,7 +64,7 @@ class CodebookTraining:
         self.centre = mass @ problem.places
         spread = np.sqrt(mass @ ((problem.places - self.centre) ** 2).mean(axis=1))
         self.unit_m = float(max(spread, problem.grid.cell_m))
-        self.part_steps = max(1, capacity.steps // PARTS)
+        self.part_steps = ceil(capacity.steps / PARTS)
         small = len(problem.places) <= MOST_TRUTHS
         self.alone = 1 - capacity.distillation if small else 1.0  # the share without distillation
         self.distillation = (
@@ -229,9 +234,7 @@ class CodebookTraining:
         distance = traits_of(problem.loss).is_distance
         most = int(self.samples.counts.max())
         share = _REDRAWN_OF_FEW if few(self.samples) else _REDRAWN
-        rows = max(_FEWEST_ROWS, _WORK // self.capacity.places)
-        if settings.made_for == THESE:
-            rows = _ROWS_OF_THESE
+        rows = rows_in_a_step(settings, self.capacity)
         redraws = settings.redraws
         per_user = int(np.clip(round(share * most), _FEWEST, _MOST))
         each = rows // len(self.samples.secrets)  # redrawn check-ins of a user in a step

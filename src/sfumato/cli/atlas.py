@@ -1,0 +1,163 @@
+"""sfumato atlas"""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sfumato.cli import machine
+from sfumato.cli.options import (
+    SEEDS,
+    as_json,
+    print_json,
+    recipe_of,
+    region,
+    say_notes,
+    selection,
+    test_file,
+    working,
+)
+from sfumato.cli.settings import solver_from, solver_options
+from sfumato.study.atlas import FEWEST_CHECKINS, TILE_SOLVERS, USERS_PER_TILE
+
+_EXAMPLE = (
+    "\b\nExample: sfumato atlas four-corners --max-loss 100 --users-per-tile 3 --solver coin"
+    " --out runs/atlas"
+)
+
+
+@click.command("atlas", epilog=_EXAMPLE)
+@click.argument("source", metavar="DATA")
+@selection
+@test_file
+@region
+@click.option(
+    "--max-loss",
+    type=float,
+    metavar="METRES",
+    required=True,
+    help="The budget of every tile: metres off, on average.",
+)
+@click.option(
+    "--users-per-tile",
+    type=click.IntRange(min=1),
+    default=USERS_PER_TILE,
+    show_default=True,
+    metavar="N",
+    help="Quarter a square as long as more users than this were there.",
+)
+@click.option(
+    "--overlap",
+    "overlap_m",
+    type=float,
+    metavar="METRES",
+    help="How far from an edge both tiles answer, by chance [default: two budgets].",
+)
+@click.option(
+    "--fewest-checkins",
+    type=click.IntRange(min=1),
+    default=FEWEST_CHECKINS,
+    show_default=True,
+    metavar="N",
+    help="A tile with fewer, or with one user, has planar Laplace noise of the budget.",
+)
+@click.option(
+    "--solver",
+    type=click.Choice(TILE_SOLVERS),
+    default=TILE_SOLVERS[0],
+    show_default=True,
+    help="How the other tiles are solved.",
+)
+@partial(solver_options, of=TILE_SOLVERS)
+@click.option(
+    "--cell-m",
+    type=float,
+    metavar="METRES",
+    default=25.0,
+    show_default=True,
+    help="Side of a cell.",
+)
+@click.option("--seed", type=SEEDS, default=0, metavar="N", help="Seed of the solver.")
+@click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="Solve the tiles on this dask cluster (pip install 'sfumato[cluster]').",
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path), required=True, metavar="DIR", help="The run folder."
+)
+@click.option("--replace", is_flag=True, help="Write over an older run of that name.")
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Also write the map: one HTML file with a figure for each tile.",
+)
+@as_json
+def command(
+    source: str,
+    max_loss: float,
+    users_per_tile: int,
+    overlap_m: float | None,
+    fewest_checkins: int,
+    solver: str,
+    cell_m: float,
+    seed: int,
+    cluster: str | None,
+    out: Path,
+    replace: bool,
+    report: Path | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Cover a city or a country: cut the map into tiles by where people are, find a mechanism for
+    each, and write one run folder, which sanitize and serve take like any other.
+
+    A square is quartered as long as more than --users-per-tile users were there; no tile is
+    narrower than four overlaps.  Near an edge the tiles on both sides answer, by chance.
+
+    Give the same command again to resume a job that was stopped, with or without a cluster.
+    """
+    machine.one_thread()
+    from sfumato import show
+    from sfumato.files import write_text
+    from sfumato.study.atlas import AtlasPlan, Runner, one_by_one, solve_atlas
+
+    chosen = solver_from(options, solver)
+    plan = AtlasPlan(chosen, users_per_tile, overlap_m, fewest_checkins, cell_m)
+    recipe = recipe_of(source, options, wide=True)
+    split = recipe.load()
+    say_notes(split.train.notes)
+    runner: Runner = one_by_one
+    if cluster is not None:
+        from sfumato.deploy.engines.dask import tiles_on_cluster
+
+        runner = tiles_on_cluster(cluster)
+    hint = "hint: the same command again resumes it"
+    try:
+        with working(f"an atlas of {split.train.described}") as tell:
+            made = solve_atlas(
+                split.train,
+                out,
+                max_loss=max_loss,
+                plan=plan,
+                seed=seed,
+                recipe=recipe,
+                test=split.test,
+                runner=runner,
+                progress=tell,
+                replace_run=replace,
+            )
+    except KeyboardInterrupt:
+        click.echo(hint, err=True)
+        raise
+    if report is not None:
+        from sfumato.render.atlas import map_html
+
+        write_text(report, map_html(made))
+    if as_json:
+        print_json(made.as_dict())
+    else:
+        click.echo(show.text(made))
+        click.echo(f"Written to {out}" + ("" if report is None else f"; the map: {report}"))

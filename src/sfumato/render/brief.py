@@ -1,0 +1,247 @@
+"""What a command prints unless it is asked for details: some ten lines, and columns in one order
+everywhere (loss, Bayes error, exposed, worst report)."""
+
+from collections.abc import Sequence
+from math import ceil
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.data.samples import MANY_USERS, Samples
+from sfumato.measure.judge import Judgement
+from sfumato.measure.outlook import Outlook
+from sfumato.mechanism.loss import traits_of
+from sfumato.render.endings import linked_sentence, proof_sentence, warnings_in
+from sfumato.render.names import printable
+from sfumato.render.text import (
+    NOTHING_PROVED,
+    asked_text,
+    figures_to_come,
+    gap_text,
+    in_unit,
+    left_out_parts,
+    mark,
+    over_mark,
+    posterior,
+    relative_text,
+    shown,
+    text_table,
+    to_come_heads,
+    too_few,
+)
+from sfumato.solver.outcome import NONE, QUICK, Effort, Expected
+from sfumato.solver.problem import Problem
+from sfumato.study.certify import Gap
+from sfumato.study.compare import Compared, Comparison
+from sfumato.study.measure import TEST, TRAINING, Measured
+from sfumato.study.solve import Kept
+
+_LABELS = {TEST: "on held-out check-ins", TRAINING: "on training check-ins"}
+_WIDE = 40  # budgets along a side: much of such an area is far from any one user's check-ins
+
+
+def plan_text(
+    problem: Problem, solver: str, expected: Expected | None, proof: Effort, *, limited: bool
+) -> str:
+    """What is about to be done, how much that is, and the one option that would make it less."""
+    samples = problem.samples
+    if not isinstance(samples, Samples):
+        return f"plan: {solver} for {printable(samples.described)}"
+    across, up = np.ptp(problem.places, axis=0) / 1e3
+    text = (
+        f"plan: {solver} for {samples.described}, {len(problem.places):,} places in"
+        f" {across:.1f} × {up:.1f} km"
+    )
+    if expected is None:
+        return text
+    minutes = max(1, ceil(expected.seconds / 60))
+    text += (
+        f"; learning takes about {minutes} minute{'s' * (minutes > 1)} of one core and"
+        f" {expected.bytes / 1e9:.1f} GB of memory"
+    )
+    if proof != NONE:
+        text += ", then comes a proof of how good it is"
+    return f"{text}\n{_less(problem, proof, limited)}".rstrip()
+
+
+def _less(problem: Problem, proof: Effort, limited: bool) -> str:
+    """The option that saves most."""
+    users = len(problem.samples.secrets)
+    if users > MANY_USERS:
+        return f"less: --top-users {MANY_USERS} learns from the users with most check-ins alone"
+    if np.ptp(problem.places, axis=0).max() > _WIDE * problem.scale_m:
+        return "less: --square LAT,LON,METRES keeps one part of the area"
+    if proof not in (NONE, QUICK) and not limited:
+        return "less: --proof quick ends the proof within some 0.01 of the best bound"
+    return ""
+
+
+def kept_text(kept: Kept, *, seconds: float) -> str:
+    """What `solve` prints once the run folder is written; the proof follows."""
+    solution, problem = kept.solution, kept.solution.problem
+    judged = {} if kept.test is None else {TEST: kept.test}
+    judged[TRAINING] = solution.measured
+    parts = [
+        _figures(
+            solution.name,
+            judged,
+            kept.to_come,
+            max_loss=problem.max_loss,
+            unit=traits_of(problem.loss).unit,
+        ),
+        _worst_case(next(iter(judged.values()))),
+        solution.status,
+    ]
+    if kept.linked is not None:
+        parts.append(linked_sentence(kept.linked, on=" on held-out check-ins"))
+    if kept.to_come is not None and problem.max_loss is not None:
+        parts.append(too_few(kept.to_come, problem.max_loss))
+    parts.append(f"Written to {kept.folder} after {seconds:.0f} s.")
+    return "\n".join(filter(None, parts))
+
+
+def _figures(
+    name: str,
+    judged: dict[str, Judgement],
+    to_come: Outlook | None,
+    *,
+    max_loss: float | None,
+    unit: str,
+) -> str:
+    """One row per set of data, the check-ins to come first."""
+    rows, first = [], next(iter(judged.values()))
+    parts = dict(judged)
+    if to_come is not None:
+        held_out = None if to_come.folds else parts.pop(TEST, None)
+        worst = "-" if held_out is None else _worst(held_out)
+        rows.append(["on check-ins to come", *_outlook(to_come, max_loss), worst])
+    rows += [[_LABELS.get(label, f"on {label}"), *_judged(one)] for label, one in parts.items()]
+    blind = 1 - float(first.joint.prior.max())
+    rows.append(["a blind guess", "", f"{blind:.3f}", "", ""])
+    budget = "" if max_loss is None else f", budget {in_unit(f'{max_loss:g}', unit)}"
+    return text_table([f"{name}{budget}", *_heads(unit)], rows)
+
+
+def _heads(unit: str | None) -> tuple[str, ...]:
+    return in_unit("loss", unit or ""), "Bayes error ↑", "exposed ↓", "worst report ↓"
+
+
+def _outlook(outlook: Outlook, max_loss: float | None) -> list[str]:
+    over = "!" if max_loss is not None and outlook.over(max_loss) else ""
+    return [
+        shown(outlook.loss, "{:.1f}", interval=True) + over,
+        shown(outlook.bayes_error, interval=True),
+        shown(outlook.exposed, "{:.1%}", interval=True),
+    ]
+
+
+def _judged(found: Judgement, loss_form: str = "{:.1f}", over: str = "") -> list[str]:
+    return [
+        shown(found.loss, loss_form) + over,
+        shown(found.bayes_error),
+        shown(found.exposed, "{:.1%}"),
+        _worst(found),
+    ]
+
+
+def _worst(found: Judgement) -> str:
+    return f"{mark(found.exposed.kind)}{posterior(found.worst_report)}"
+
+
+def _worst_case(found: Judgement) -> str:
+    """Whom it hides least, and what one report can tell."""
+    user = min(found.per_user, key=lambda one: one.error)
+    return (
+        f"Worst case: the best guess names {printable(user.name)} {1 - user.error:.0%} of the time;"
+        f" after one report a user has a probability of {_worst(found)}."
+    )
+
+
+def best_text(gap: Gap | None) -> str:
+    """What is proved of the best possible, beside what was reached."""
+    if gap is None or not gap.proved_anything:
+        return f"{NOTHING_PROVED.capitalize()}; sfumato certify RUN proves it."
+    if gap.objective != "bayes":
+        what = {"information": "Information, in bits,", "endless": "A loss"}.get(
+            gap.objective, "Leakage"
+        )
+        return (
+            f"{what} of at least {max(gap.bounds.grid, 0.0):.4g} on the training check-ins"
+            f" (proved); this mechanism has {gap.leakage:.4g} there."
+        )
+    bound, where = gap.bound, ""
+    if bound is None:
+        bound, where = gap.bounds.grid, " for reports on the grid, where its are not"
+    return (
+        f"A Bayes error of at most {1 - max(bound, gap.blind):.3f} on the training"
+        f" check-ins (proved{where}); this mechanism has {1 - gap.leakage:.3f} there."
+        f"{relative_text(gap.relative)}"
+    )
+
+
+def proof_text(kept: Kept, gap: Gap | None) -> str:
+    """What the proof that followed a solve came to."""
+    solution = kept.solution
+    return f"Best possible: {best_text(gap)} {proof_sentence(solution.ending)}".strip()
+
+
+def measured_text(measured: Measured) -> str:
+    """What `measure` prints: the figures, the best possible, the worst case, what was asked for."""
+    ordered = [label for label in (TEST, TRAINING) if label in measured.judged]
+    judged = {label: measured.judged[label] for label in ordered} | dict(measured.judged)
+    first = next(iter(judged.values()))
+    lines = [
+        _figures(
+            measured.name,
+            judged,
+            measured.to_come,
+            max_loss=measured.max_loss,
+            unit=measured.loss_unit,
+        ),
+        *([] if measured.gap is None else [f"Best possible: {best_text(measured.gap)}"]),
+        _worst_case(first),
+        *warnings_in(measured.status),
+    ]
+    return "\n\n".join(["\n".join(filter(None, lines)), *asked_text(measured)])
+
+
+def compared_text(comparison: Comparison) -> str:
+    """What `compare` prints: one row per mechanism, and what the marks mean."""
+    rows, on = comparison.rows, comparison.on
+    held_out = all(row.held_out for row in rows)
+    to_come = not held_out and any(row.to_come is not None for row in rows)
+    units = {row.loss_unit for row in rows}
+    unit = units.pop() if len(units) == 1 else None
+    form = "{:.1f}" if isinstance(on, Samples) else "{:.3f}"
+    heads = ["mechanism", *to_come_heads(unit) * to_come, *_heads(unit), "gap ↓"]
+    lines = [
+        _compared(row, form if unit is not None else f"{form} {row.loss_unit}", to_come=to_come)
+        for row in rows
+    ]
+    counted = f"truths and {len(on.secrets):,} secrets"
+    if isinstance(on, Samples):
+        counted = "held-out " * held_out + f"check-ins of {len(on.secrets):,} users"
+    blind = f"a blind guess errs {comparison.blind_error:.3f}"
+    notes = [f"on {on.name}: {len(on):,} {counted}; {blind}"]
+    if any(row.gap is not None and row.gap.proved_anything for row in rows):
+        notes.append("gap: leakage on training check-ins above the least possible (proved)")
+    if any(row.measured.bayes_error.kind != "exact" for row in rows):
+        notes.append("≈ estimated from samples")
+    if any(map(over_mark, rows)):
+        notes.append("! over its budget here" + " by more than its interval" * held_out)
+    warned = [f"{row.name}: {one}" for row in rows for one in warnings_in(row.contender.status)]
+    table = "\n".join([text_table(heads, lines), *map(printable, ["; ".join(notes), *warned])])
+    return "\n\n".join([table, *left_out_parts(rows)])
+
+
+def _compared(row: Compared, loss_form: str, *, to_come: bool) -> list[str]:
+    ahead: Sequence[str] = figures_to_come(row, loss_form) if to_come else ()
+    return [row.name, *ahead, *_judged(row.measured, loss_form, over_mark(row)), gap_text(row.gap)]
+
+
+def next_text(run: Path, source: str) -> str:
+    """What to do with a run folder that was just written."""
+    use = f"sfumato export {run} dist --page"
+    if Path(source).is_file():
+        use = f"sfumato sanitize {run} {source} reports{Path(source).suffix or '.csv'}"
+    return f"Next: {use}; all figures: sfumato measure {run} --details"

@@ -1,0 +1,30 @@
+"""Rows that repeat, each once."""
+
+import numpy as np
+import pytest
+
+from sfumato.data import distinct as module
+from sfumato.data.distinct import distinct
+
+
+@pytest.mark.parametrize("rows", [300, 40_000])
+def test_rows_are_found_again_bit_by_bit(rows: int) -> None:
+    random = np.random.default_rng(0)
+    places = np.vstack(
+        [random.normal(0, 1e3, (90, 2)), [[0.0, -0.0], [np.nan, 1.0], [1.0, np.nan]]]
+    )
+    points = places[random.integers(0, len(places), rows)]
+    found = distinct(points)
+    assert found is not None
+    assert found[0][found[1]].tobytes() == points.tobytes()
+    assert len(found[0]) == len({row.tobytes() for row in points})
+
+
+@pytest.mark.parametrize("rows", [100, 1_000, 40_000])
+def test_rows_that_differ_are_left_alone(rows: int) -> None:
+    assert distinct(np.random.default_rng(0).normal(size=(rows, 2))) is None
+
+
+def test_two_rows_of_one_key_are_not_taken_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_FACTORS", (0, 0))
+    assert distinct(np.tile([[1.0, 2.0], [3.0, 4.0]], (300, 1))) is None

@@ -1,0 +1,119 @@
+"""What a command prints unless details are asked for: few lines, columns in one order."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import sfumato as sf
+from sfumato.data.recipe import Recipe
+from sfumato.measure.certificate import Bounds
+from sfumato.measure.estimate import Estimate
+from sfumato.measure.outlook import Outlook
+from sfumato.render import brief
+from sfumato.solver.outcome import FULL, NONE, QUICK, Expected
+from sfumato.study.certify import Gap
+from sfumato.study.measure import measure
+from sfumato.study.solve import Kept, solve_and_save
+
+RECIPE = Recipe("four-corners", per_user=(12, 6))
+COLUMNS = ["loss m", "Bayes error ↑", "exposed ↓", "worst report ↓"]
+FITTED = Outlook(
+    Estimate(180.0, 175.0, 185.0, "estimate"),
+    Estimate(0.512, 0.481, 0.543, "estimate"),
+    Estimate(0.61, 0.5, 0.72, "estimate"),
+    Estimate(0.2, 0.1, 0.3, "estimate"),
+    leakage=0.488,
+    checkins=480,
+    folds=4,
+)
+GAP = Gap("bayes", 0.4, Bounds(0.35, None, 9), True, 0.25, 170.0, True)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
+    data, folder = RECIPE.load(), tmp_path_factory.mktemp("brief") / "coin"
+    problem = sf.Problem(data.train, max_loss=173, cell_m=100)
+    return solve_and_save(problem, sf.Coin(), folder, recipe=RECIPE, test=data.test, proof="quick")
+
+
+def _columns(text: str) -> list[str]:
+    return [column for column in COLUMNS if column in text.splitlines()[0]]
+
+
+def test_solve_says_it_in_ten_lines(kept: Kept) -> None:
+    text = brief.kept_text(kept, seconds=61.4)
+    after = [brief.proof_text(kept, GAP), brief.next_text(kept.folder, "four-corners")]
+    lines = [*text.splitlines(), *after]
+    assert len(lines) <= 10
+    assert lines[0].split()[:4] == ["coin,", "budget", "173", "m"] and _columns(text) == COLUMNS
+    assert lines[1].startswith("on check-ins to come") and "[" in lines[1]
+    assert "on held-out check-ins" not in text  # they are what the first row was measured on
+    assert "a blind guess" in text and "0.750" in text and "Worst case: " in text
+    assert f"Written to {kept.folder} after 61 s." in text
+    assert "at most 0.650" in lines[-2] and "this mechanism has 0.600" in lines[-2]
+
+
+def test_cross_fitted_figures_stand_above_held_out_ones_and_are_marked(kept: Kept) -> None:
+    lines = brief.kept_text(replace(kept, to_come=FITTED), seconds=1.0).splitlines()
+    assert [line.split("  ")[0] for line in lines[1:4]] == [
+        "on check-ins to come",
+        "on held-out check-ins",
+        "on training check-ins",
+    ]
+    assert "≈180.0 [175.0, 185.0]!" in lines[1]
+
+
+def test_measure_and_compare_have_the_columns_of_solve(kept: Kept) -> None:
+    measured = measure(kept.folder)
+    text = brief.measured_text(measured)
+    assert _columns(text) == COLUMNS and len(text.splitlines()) <= 10
+    assert "Best possible: " in text and measured.gap is not None
+    compared = brief.compared_text(sf.compare([kept.solution], on=RECIPE.load().test))
+    head = compared.splitlines()[0]
+    assert _columns(compared) == COLUMNS and head.startswith("mechanism") and "gap ↓" in head
+    assert "24 held-out check-ins of 4 users; a blind guess errs 0.750" in compared
+
+
+def test_on_training_data_a_comparison_leads_with_check_ins_to_come(kept: Kept) -> None:
+    fitted = replace(kept.solution, outlook=FITTED)
+    head, row = brief.compared_text(sf.compare([fitted])).splitlines()[:2]
+    assert head.index("to come: loss m") < head.index("worst report")
+    assert "≈0.512 [0.481, 0.543]" in row
+
+
+def test_a_bound_that_says_nothing_is_not_printed_as_one() -> None:
+    assert brief.best_text(None).startswith("Nothing proved yet")
+    nothing = replace(GAP, bounds=Bounds(0.25, None, 9))
+    assert brief.best_text(nothing).startswith("Nothing proved yet")
+    off_grid = brief.best_text(replace(GAP, on_grid=False))
+    assert "at most 0.650" in off_grid and "on the grid" in off_grid
+
+
+def test_a_plan_says_how_much_it_is_and_what_would_make_it_less(kept: Kept) -> None:
+    problem = kept.solution.problem
+    wide = sf.Samples(
+        secret=[0, 1, 0, 1],
+        truth=[[0, 0], [90_000, 0], [0, 90_000], [400, 400]],
+        secrets=("a", "b"),
+    )
+    far = sf.Problem(wide, max_loss=300, cell_m=500)
+
+    def plan(problem: sf.Problem, effort: str, limited: bool = False) -> str:
+        expected = Expected(100.0, 7e8)
+        return brief.plan_text(problem, "codebook", expected, effort, limited=limited)  # type: ignore[arg-type]
+
+    text = plan(problem, FULL)
+    assert "48 check-ins of 4 users" in text and "2 minutes of one core and 0.7 GB" in text
+    assert "less: --proof quick" in text
+    assert "less: --square" in plan(far, FULL) and "90.0 × 90.0 km" in plan(far, FULL)
+    assert "less" not in plan(problem, QUICK) and "less" not in plan(problem, FULL, limited=True)
+    assert "proof" not in plan(problem, NONE)
+    assert brief.plan_text(problem, "coin", None, NONE, limited=False).endswith(" km")
+
+
+def test_the_next_command_is_for_the_file_that_was_given(tmp_path: Path) -> None:
+    file = tmp_path / "checkins.csv"
+    file.write_text("user,lat,lon\n")
+    assert f"sanitize runs/a {file} reports.csv" in brief.next_text(Path("runs/a"), str(file))
+    assert "export runs/a dist --page" in brief.next_text(Path("runs/a"), "four-corners")

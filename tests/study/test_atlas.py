@@ -1,0 +1,192 @@
+"""Atlases: solved tile by tile, resumed, kept in one run folder, used like any other run."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sfumato.data.plane import COUNTRY_M, Plane
+from sfumato.data.samples import Samples
+from sfumato.deploy.bundle import export
+from sfumato.deploy.sanitize import sanitize
+from sfumato.errors import FileError, ProblemError
+from sfumato.measure.exact import bayes_error
+from sfumato.measure.judge import judge
+from sfumato.render.atlas import map_html
+from sfumato.show import text
+from sfumato.solver import Coin, Exact, Laplace
+from sfumato.study.atlas import AtlasPlan, AtlasRun, load_atlas, one_by_one, solve_atlas
+from sfumato.study.folder import load_run
+
+PLANE = Plane(46.0, 2.0)
+PLAN = AtlasPlan(Coin(), users_per_tile=4, fewest_checkins=20, cell_m=100.0)
+
+
+def _towns(plane: Plane, towns: np.ndarray, users: int = 5, each: int = 8) -> Samples:
+    """Some users in each town, and one user in every town."""
+    random = np.random.default_rng(0)
+    home = np.repeat(np.arange(len(towns)), users * each)
+    secret = np.arange(len(home)) // each
+    every = np.arange(len(towns))
+    truth = towns[np.concatenate([home, every])]
+    secret = np.concatenate([secret, np.full(len(towns), secret.max() + 1)])
+    return Samples(secret, truth + random.normal(0.0, 300.0, truth.shape), plane=plane)
+
+
+CITY = _towns(PLANE, np.array([[0, 0], [3000, 0], [3000, 3000], [0, 3500], [9000, 9000]], float))
+
+
+@pytest.fixture(scope="module")
+def city(tmp_path_factory: pytest.TempPathFactory) -> AtlasRun:
+    folder = tmp_path_factory.mktemp("atlas") / "run"
+    return solve_atlas(CITY, folder, max_loss=200.0, plan=PLAN, test=CITY)
+
+
+def test_every_tile_keeps_the_budget_and_so_does_the_whole(city: AtlasRun) -> None:
+    assert city.answered["coin"] >= 3 and city.answered["planar laplace"] >= 1
+    for line in city.tiles:
+        assert line["measured"]["loss"]["value"] <= 200.0 * (1 + 1e-3)  # wide cells
+    whole = city.run.record.train["loss"]
+    known = judge(city.mechanism, CITY)
+    assert whole["kind"] == "exact" == known.loss.kind
+    assert abs(whole["value"] - known.loss.value) <= 1e-6
+
+
+def test_who_is_told_the_tile_guesses_no_worse_and_knows_no_less(city: AtlasRun) -> None:
+    """The stated figures bound those of the law of the whole atlas."""
+    train, law = city.run.record.train, city.mechanism.law(CITY.joint())
+    assert law is not None
+    assert train["bayes_error"]["kind"] == "bound"
+    assert train["bayes_error"]["low"] <= bayes_error(law.joint) + 1e-5
+    known = judge(city.mechanism, CITY)
+    assert train["information_bits"]["high"] >= known.information_bits.value - 1e-4
+    assert train["worst_report"] >= known.worst_report - 1e-4
+    assert city.run.record.test is not None
+
+
+def test_a_stopped_job_is_resumed_and_gives_the_same_mechanism(
+    city: AtlasRun, tmp_path: Path
+) -> None:
+    folder, solved = tmp_path / "run", []
+
+    def stopped(work: Path, tiles: list[int]) -> Iterable[int]:
+        for tile in one_by_one(work, tiles[:3]):
+            solved.append(tile)
+            yield tile
+        raise KeyboardInterrupt
+
+    def counted(work: Path, tiles: list[int]) -> Iterable[int]:
+        assert not set(tiles) & set(solved)
+        yield from one_by_one(work, tiles)
+
+    with pytest.raises(KeyboardInterrupt):
+        solve_atlas(CITY, folder, max_loss=200.0, plan=PLAN, runner=stopped)
+    assert not folder.exists() and len(solved) == 3
+    with pytest.raises(FileError, match="stopped job with other settings"):
+        solve_atlas(CITY, folder, max_loss=250.0, plan=PLAN)
+    again = solve_atlas(CITY, folder, max_loss=200.0, plan=PLAN, runner=counted)
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+    one, other = (run.mechanism.arrays() for run in (city, again))
+    assert one.keys() == other.keys()
+    assert all(np.array_equal(one[name], other[name]) for name in one)
+
+    def nothing(work: Path, tiles: list[int]) -> Iterable[int]:
+        raise AssertionError("it is done")
+
+    known = solve_atlas(CITY, folder, max_loss=200.0, plan=PLAN, runner=nothing)
+    assert known.run.record == again.run.record
+    with pytest.raises(FileError, match="holds a run"):
+        solve_atlas(CITY, folder, max_loss=250.0, plan=PLAN)
+
+
+def test_sanitize_takes_an_atlas_and_export_asks_for_a_tile(city: AtlasRun, tmp_path: Path) -> None:
+    latitude, longitude = PLANE.to_degrees(CITY.truth)
+    lines = [f"{a:.7f},{b:.7f}" for a, b in zip(latitude, longitude, strict=True)]
+    (tmp_path / "in.csv").write_text("lat,lon\n" + "\n".join(lines) + "\n")
+    record = sanitize(city.run.folder, tmp_path / "in.csv", tmp_path / "out.csv")
+    assert record["rows_out"] == len(CITY)
+    with pytest.raises(FileError, match="is an atlas, and a bundle carries one tile"):
+        export(city.run.folder, tmp_path / "bundle")
+    with pytest.raises(FileError, match="has no tile 999 with check-ins"):
+        export(city.run.folder, tmp_path / "bundle", tile=999)
+    assert not (tmp_path / "bundle").exists()
+
+
+def test_a_tile_is_exported_with_its_own_figures(city: AtlasRun, tmp_path: Path) -> None:
+    line = city.tiles[0]
+    manifest = export(city.run.folder, tmp_path / "bundle", tile=line["tile"])
+    side = city.mechanism.tiling.sides_m[line["tile"]] + 2 * city.mechanism.tiling.overlap_m
+    assert manifest["region"]["side_m"] == side
+    assert manifest["measured"]["training"]["bayes_error"] == line["measured"]["bayes_error"]
+    assert manifest["mechanism_hash"] != city.run.record.mechanism_hash
+
+
+def test_the_report_is_a_map_without_a_location(city: AtlasRun) -> None:
+    page = map_html(city)
+    assert page == map_html(load_atlas(city.run.folder))
+    assert page.count("data:image/png") == 2 and "Planar Laplace" not in page
+    assert f"{len(city.mechanism.tiling)} tiles" in page
+    for name in (f"{CITY.truth[0, 0]:.1f}", f"{CITY.truth[0, 1]:.1f}"):
+        assert name not in page
+    assert "Bayes error, at least" in text(city)
+    assert json.dumps(city.as_dict()["answered_by"]) == json.dumps(city.answered)
+
+
+def test_a_country_has_planes_of_its_own_and_keeps_the_budget(tmp_path: Path) -> None:
+    """Towns 800 km apart.  The noise of tiles with one user is sampled: 4 standard errors of 500
+    reports of one check-in are 4 * 142/sqrt(500) = 26 m."""
+    plane = Plane(46.0, 2.0, COUNTRY_M)
+    towns = np.array([[-400_000, -400_000], [400_000, 400_000], [-400_000, 399_000]], float)
+    data = _towns(plane, towns)
+    alone = Samples([data.secret.max() + 1], [[0.0, 0.0]], plane=plane)
+    data = Samples(
+        np.append(data.secret, alone.secret), np.vstack([data.truth, alone.truth]), plane=plane
+    )
+    made = solve_atlas(data, tmp_path / "run", max_loss=200.0, plan=PLAN)
+    assert made.answered["coin"] >= 3
+    for line in made.tiles:
+        assert line["measured"]["loss"]["value"] <= 226.0
+    run = load_run(tmp_path / "run")
+    assert run.record.data.plane == plane == run.mechanism.plane
+    latitude, longitude = plane.to_degrees(towns)
+    rows = "\n".join(f"{a:.7f},{b:.7f}" for a, b in zip(latitude, longitude, strict=True))
+    (tmp_path / "in.csv").write_text(f"lat,lon\n{rows}\n-35.0,-170.0\n")
+    record = sanitize(
+        tmp_path / "run", tmp_path / "in.csv", tmp_path / "out.csv", policy=_laplace_outside()
+    )
+    assert record["rows_out"] == 4 and record["outside"]["rows"] == 1
+
+
+def _laplace_outside() -> object:
+    from sfumato.deploy.one_file import Policy
+
+    return Policy(outside="laplace", over_budget=True)
+
+
+@pytest.mark.parametrize("users_per_tile", [1, 1000])
+def test_one_check_in_for_each_user_is_answered(users_per_tile: int, tmp_path: Path) -> None:
+    truth = np.random.default_rng(4).normal(0.0, 2000.0, (80, 2))
+    data = Samples(np.arange(80), truth, plane=PLANE)
+    plan = AtlasPlan(Coin(), users_per_tile=users_per_tile, cell_m=50.0)
+    made = solve_atlas(data, tmp_path / "run", max_loss=100.0, plan=plan)
+    assert set(made.answered) == ({"coin"} if users_per_tile == 1000 else {"planar laplace"})
+    assert 0 <= made.run.record.train["bayes_error"]["low"] < 0.99
+
+
+def test_what_makes_no_atlas_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    one = Samples(np.zeros(5, dtype=int), np.random.default_rng(0).normal(0, 9e3, (5, 2)))
+    for data, max_loss, plan, sentence in (
+        (one, 150.0, PLAN, "holds one user"),
+        (CITY, 20.0, PLAN, "above the side of a cell"),
+        (CITY, float("nan"), PLAN, "above the side of a cell"),
+        (CITY, 100.0, AtlasPlan(Laplace(), overlap_m=-1.0), "half the side of the smallest tile"),
+    ):
+        with pytest.raises(ProblemError, match=sentence):
+            solve_atlas(data, tmp_path / "run", max_loss=max_loss, plan=plan)
+    with pytest.raises(ProblemError, match="solved by codebook, coin, laplace; got exact"):
+        AtlasPlan(Exact())
+    with pytest.raises(ProblemError, match="is at least 1; got 0"):
+        AtlasPlan(fewest_checkins=0)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,202 @@
+"""What the documentation site (`make site`, `mkdocs.yml`) has beside the pages of docs/: the
+reference, made from the code; the notebooks; and the pages that lie elsewhere in the repository.
+
+MkDocs calls the functions whose names start with `on_`.
+"""
+
+import html
+import logging
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from posixpath import dirname, join, normpath, relpath
+from types import ModuleType
+from typing import Any
+
+import click
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+import sfumato
+from sfumato.cli import cli
+from tools import notebooks
+
+ROOT = Path(__file__).parents[1]
+LOG = logging.getLogger("mkdocs.plugins.site")  # a warning of this one fails a strict build
+# Where a page of the repository that is not in docs/ stands on the site.
+ELSEWHERE = {
+    "README.md": "index.md",
+    "CHANGELOG.md": "changes.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+    "benchmarks/RESULTS.md": "benchmarks.md",
+    "paper/deviations.md": "reproduction/deviations.md",
+    "examples/new-city/README.md": "guides/new-city.md",
+}
+SPACES = ("data", "mechanism", "adversary", "measure", "solver", "deploy")
+_LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
+_FENCE = re.compile(r"^\s*```")
+_ITEM = re.compile(r"^([-*]|\d+\.) ")
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that are made, and put the README in place of the list of pages."""
+    pages = {uri: (ROOT / name).read_text("utf-8") for name, uri in ELSEWHERE.items()}
+    pages |= dict(reference())
+    pages |= {f"notebooks/{p.stem}.md": notebooks.page(p) for p in notebooks.FOLDER.glob("*.ipynb")}
+    for uri, text in pages.items():
+        known = files.get_file_from_path(uri)
+        if known is not None:
+            files.remove(known)
+        files.append(File.generated(config, uri, content=text))
+    config.nav = _filled(config.nav, [file.src_uri for file in files.documentation_pages()])
+    return files
+
+
+def _filled(nav: Any, uris: list[str]) -> Any:
+    """The navigation in which a folder (`guides/`) stands for those of its pages that are named
+    nowhere."""
+    named: set[str] = set()
+
+    def collect(entry: Any) -> None:
+        if isinstance(entry, str):
+            named.add(entry)
+        else:
+            for inner in entry.values() if isinstance(entry, dict) else entry:
+                collect(inner)
+
+    def fill(entry: Any) -> Iterator[Any]:
+        if isinstance(entry, dict):
+            yield {
+                title: inner if isinstance(inner, str) else [x for y in inner for x in fill(y)]
+                for title, inner in entry.items()
+            }
+        elif entry.endswith("/"):
+            yield from sorted(
+                uri for uri in uris if dirname(uri) + "/" == entry and uri not in named
+            )
+        else:
+            yield entry
+
+    collect(nav)
+    return [x for y in nav for x in fill(y)]
+
+
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+    """Links as they are on the site, lists as they are on GitHub."""
+    uri = page.file.src_uri
+    home = {there: here for here, there in ELSEWHERE.items()}.get(uri, f"docs/{uri}")
+    return "\n".join(_lines(markdown.splitlines(), home, uri))
+
+
+def _lines(lines: list[str], home: str, uri: str) -> Iterator[str]:
+    code = False
+    before = ""
+    for line in lines:
+        if _FENCE.match(line):
+            code = not code
+        if not code and not line.startswith("    "):
+            line = _LINK.sub(lambda found: _linked(found, home, uri), line)
+            starts = (_ITEM.match(line) and not _ITEM.match(before)) or (
+                line.startswith("|") and not before.startswith("|")
+            )
+            if starts and before.strip() and not before.startswith(" "):
+                yield ""  # Python-Markdown wants an empty line before a list and before a table
+        yield line
+        before = line
+
+
+def _linked(found: re.Match[str], home: str, uri: str) -> str:
+    text, link = found.groups()
+    if re.match(r"[a-z]+:|#", link):
+        return found.group()
+    path, mark, anchor = link.partition("#")
+    target = normpath(join(dirname(home), path))
+    if uri.startswith("reference/"):
+        return found.group()
+    if not (ROOT / target).exists():
+        LOG.warning(f"{home} links to {target}, which is not there")
+    if target in ELSEWHERE:
+        there = ELSEWHERE[target]
+    elif target == "docs/index.md":
+        there = "index.md"
+    elif target.startswith("docs/"):
+        there = target.removeprefix("docs/").replace(".ipynb", ".md")
+    else:  # code and data: no pages
+        return text
+    return f"[{text}]({relpath(there, dirname(uri) or '.')}{mark}{anchor})"
+
+
+def spaces() -> dict[str, list[str]]:
+    """The public names: of `sfumato` itself and of each package below it."""
+    found = {
+        "sfumato": [
+            name
+            for name in dir(sfumato)
+            if not name.startswith("_") and not isinstance(getattr(sfumato, name), ModuleType)
+        ]
+    }
+    for space in SPACES:
+        package = import_module(f"sfumato.{space}")
+        found[package.__name__] = [
+            name
+            for name in sorted(package.__all__)
+            if name not in found["sfumato"] or getattr(package, name) is not getattr(sfumato, name)
+        ]
+    return found
+
+
+def reference() -> Iterator[tuple[str, str]]:
+    """The pages of the reference: one per package, one per command, and an overview."""
+    overview = ["# Reference", "", "Every public name and every command, made from the code.", ""]
+    for space, names in spaces().items():
+        package = import_module(space)
+        overview += [f"## [{space}]({space}.md)", "", "| name | |", "|---|---|"]
+        text = [f"# {space}", "", _first(package.__doc__), ""]
+        for name in names:
+            value = getattr(package, name)
+            path = f"{getattr(value, '__module__', space)}.{getattr(value, '__qualname__', name)}"
+            if not hasattr(value, "__qualname__"):
+                path = f"{space}.{name}"
+            text += [f"::: {path}", "    options:", f"      heading: {space}.{name}"]
+            text += [f"      toc_label: {name}", ""]
+            line = _first(value.__doc__) if hasattr(value, "__qualname__") else ""
+            overview.append(f"| [`{name}`][{path}] | {line.replace('|', chr(92) + '|')} |")
+        overview.append("")
+        yield f"reference/{space}.md", "\n".join(text)
+    overview += ["## Commands", "", "| command | |", "|---|---|"]
+    context = click.Context(cli, info_name="sfumato")
+    for name in cli.list_commands(context):
+        command = cli.get_command(context, name)
+        assert command is not None
+        overview.append(f"| [`sfumato {name}`](commands/{name}.md) | {_first(command.help)} |")
+        yield f"reference/commands/{name}.md", _command(command, context)
+    yield "reference/index.md", "\n".join(overview) + "\n"
+
+
+def _first(text: str | None) -> str:
+    """The first sentence of a docstring, on one line."""
+    paragraph = " ".join((text or "").strip().split("\n\n")[0].split())
+    return re.split(r"(?<=[.?!]) ", paragraph)[0]
+
+
+def _command(command: click.Command, parent: click.Context) -> str:
+    """A command's own help as a page."""
+    context = click.Context(command, parent=parent, info_name=command.name)
+    usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
+    paragraphs = [" ".join(part.split()) for part in (command.help or "").split("\n\n")]
+    text = [f"# sfumato {command.name}", "", f"    {usage}", ""]
+    text += [line for part in paragraphs for line in (html.escape(part, quote=False), "")]
+    for line in (command.epilog or "").replace("\b\n", "").strip().splitlines():
+        title, _, example = line.partition(": ")
+        text += [f"{title}:", "", f"    {example.strip()}", ""]
+    rows = [
+        record for one in command.get_params(context) if (record := one.get_help_record(context))
+    ]
+    text += ["| option | |", "|---|---|"]
+    for option, words in rows:
+        cells = (f"`{option}`", html.escape(words, quote=False))
+        text.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(text) + "\n"
