@@ -4,10 +4,12 @@ A page's scripts put what they get into `seen` of the top window: [latitude, lon
 went wrong.  `/never` is an address that does not answer, `/trickle` one that sends its headers long
 before its body: both leave a window open to the page before a document is in it.
 
-python -m tests.web.doors FOLDER    which ways an unpacked extension leaves open
+python -m tests.web.doors FOLDER            which ways an unpacked extension leaves open
+python -m tests.web.doors FOLDER FIREFOX    the same in a Firefox, with Playwright's Node
 """
 
 import json
+import subprocess
 import sys
 import time
 from collections.abc import Iterable
@@ -412,8 +414,29 @@ def seen_by_pages(browser: Any, url: str, names: Iterable[str] = ALL) -> dict[st
     return found
 
 
-if __name__ == "__main__":
-    with serving_pages(pages()) as site, protected(Path(sys.argv[1]), ours=False) as browser:
-        found = seen_by_pages(browser, site, LEAKS | HELD)
+def seen_in_firefox(folder: str, url: str, firefox: str) -> dict[str, list[Any]]:
+    """The same in a Firefox, page after page; "none" is without an extension."""
+    from playwright._impl._driver import compute_driver_executable
+
+    wanted: dict[str, Any] = {name: address(name) for name in LEAKS | HELD} | {"truth": TRUTH}
+    script = Path(__file__).with_name("firefox.mjs")
+    command = [compute_driver_executable()[0], script, firefox, folder, url]
+    done = subprocess.run(
+        command, input=json.dumps(wanted), capture_output=True, text=True, check=True
+    )
+    return dict(json.loads(done.stdout))
+
+
+def _main(folder: str, firefox: str = "") -> None:
+    with serving_pages(pages()) as url:
+        if firefox:
+            found = seen_in_firefox(folder, url, firefox)
+        else:
+            with protected(Path(folder), ours=False) as browser:
+                found = seen_by_pages(browser, url, LEAKS | HELD)
     leaks = [name for name in found if any(map(is_true, found[name]))]
     print(f"the true place gets out of {len(leaks)} of {len(found)} pages:", *leaks, sep="\n  ")
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])
