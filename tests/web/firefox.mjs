@@ -48,7 +48,7 @@ let count = 0;
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 const say = (method, params) => {
   socket.send(JSON.stringify({ id: ++count, method, params }));
-  return Promise.race([new Promise((done) => waiting.set(count, done)), pause(10_000).then(() => ({}))]);
+  return Promise.race([new Promise((done) => waiting.set(count, done)), pause(60_000).then(() => ({}))]);
 };
 await say("session.new", { capabilities: {} });
 if (folder !== "none") {
