@@ -188,16 +188,6 @@ LEAKS: dict[str, str] = {
         "const o = document.createElement('embed'); o.src = '/never'; document.body.append(o);"
         "const t = setInterval(() => { if (window.length) { clearInterval(t); ask(window[0]); } })"
     ),
-    "an object's next document from a blob, before its first tag": _script(
-        "const o = document.createElement('object'); document.body.append(o); later(o, 'data')"
-    ),
-    "an embed's next document from a blob, before its first tag": _script(
-        "const o = document.createElement('embed'); document.body.append(o); later(o, 'src')"
-    ),
-    "a frame set's next document from a blob, before its first tag": _script(
-        "const s = document.createElement('frameset'), f = document.createElement('frame');"
-        "s.append(f); document.body.replaceWith(s); later(f, 'src')"
-    ),
     "a frame whose headers came before its body": _script(
         "const f = frame(); document.body.append(f); const w = f.contentWindow, d = w.document;"
         "f.src = '/trickle';"
@@ -299,10 +289,20 @@ LEAKS: dict[str, str] = {
 }
 
 # Ways that only the browser's own refusal closes: they are open where strict is off, and the guide
-# says so.  A window's next document is reachable before any extension runs in it; frames can be
-# denied a position by the page's policy, windows cannot, and what is taken from there is the
-# browser's own.
+# says so.  A window's next document is reachable before any extension runs in it; `<iframe>`s can be
+# denied a position by the page's policy, other frames and windows cannot, and what is taken from
+# there is the browser's own.
 HELD: dict[str, str] = {
+    "an object's next document from a blob, before its first tag": _script(
+        "const o = document.createElement('object'); document.body.append(o); later(o, 'data')"
+    ),
+    "an embed's next document from a blob, before its first tag": _script(
+        "const o = document.createElement('embed'); document.body.append(o); later(o, 'src')"
+    ),
+    "a frame set's next document from a blob, before its first tag": _script(
+        "const s = document.createElement('frameset'), f = document.createElement('frame');"
+        "s.append(f); document.body.replaceWith(s); later(f, 'src')"
+    ),
     "a window's blob, before its first tag": _script(
         "const w = open(html('<p>x')), d = w.document, { port1, port2 } = new MessageChannel();"
         "port1.onmessage = () => (w.document === d ? port2.postMessage(0) : ask(w));"
