@@ -1,7 +1,11 @@
 """What an atlas does near its tiles' edges, and a country of a thousand tiles on two workers.
 
 python -m benchmarks.atlas country
-python -m benchmarks.atlas edges RUN DATA
+python -m benchmarks.atlas city DATA
+python -m benchmarks.atlas edges RUN
+
+`city` makes an atlas of codebooks of 128 places, learned in 100 steps for these check-ins alone at
+300 m; `edges` takes a run that is there.
 
 Each writes its figures into benchmarks/atlas.json and leaves the others as they are.
 """
@@ -27,7 +31,7 @@ from sfumato.data.samples import Samples
 from sfumato.data.tiles import Tiling
 from sfumato.files import read_json, write_json
 from sfumato.mechanism.atlas import Atlas
-from sfumato.solver import Coin
+from sfumato.solver import Codebook, Coin
 from sfumato.study.atlas import AtlasPlan, load_atlas, solve_atlas
 
 _RESULTS = Path(__file__).with_name("atlas.json")
@@ -138,13 +142,15 @@ def _digest(mechanism: Atlas) -> str:
 # Edges ------------------------------------------------------------------------------------------
 
 
-def edges(run: str, source: str) -> dict[str, Any]:
+def edges(run: str, data: Samples | None = None) -> dict[str, Any]:
     """Loss, errors and what reports tell about the side of a line, near edges and within tiles."""
     made = load_atlas(run)
-    atlas, data = made.mechanism, read_checkins(source)
+    atlas = made.mechanism
+    if data is None:
+        assert made.run.recipe is not None
+        data = made.run.recipe.load().train
     assert data.hash == made.run.record.data.hash
-    hard = replace(atlas, tiling=Tiling(atlas.tiling.region, atlas.tiling.squares, 0.0))
-    hard = hard.on_plane(atlas.plane)
+    hard = _with_overlap(atlas, 0.0)
     found: dict[str, Any] = {
         "command": made.run.record.settings,
         "tiles": len(atlas.tiling),
@@ -156,8 +162,14 @@ def edges(run: str, source: str) -> dict[str, Any]:
     near = atlas.tiling.weights(data.joint().places).max(axis=1).toarray().ravel() < 1
     for name, one in (("blended", atlas), ("not blended", hard)):
         found[name] = _by_zone(one, data, near)
-    found["side"] = _sides(atlas, hard)
+    assert made.run.max_loss is not None
+    found["side"] = _sides(atlas, made.run.max_loss)
     return found
+
+
+def _with_overlap(atlas: Atlas, overlap_m: float) -> Atlas:
+    tiling = Tiling(atlas.tiling.region, atlas.tiling.squares, overlap_m)
+    return replace(atlas, tiling=tiling).on_plane(atlas.plane)
 
 
 def _by_zone(atlas: Atlas, data: Samples, near: np.ndarray) -> dict[str, Any]:
@@ -193,29 +205,37 @@ def _by_zone(atlas: Atlas, data: Samples, near: np.ndarray) -> dict[str, Any]:
     }
 
 
-def _sides(atlas: Atlas, hard: Atlas) -> dict[str, Any]:
+def _sides(atlas: Atlas, half: float) -> dict[str, Any]:
     """How often the best guess from a report names the right half of a square patch, on whose
-    middle line an edge lies or not; exact, for truths equally likely on a lattice in the patch."""
-    tiling, half = atlas.tiling, atlas.tiling.overlap_m
+    middle line an edge lies or not; exact, for truths equally likely on a lattice in the patch.
+    The same tiles with other overlaps beside it."""
+    tiling = atlas.tiling
     noise = [n for n, one in enumerate(atlas.mechanisms) if one.kind == "planar laplace"]
     learned = ~np.isin(atlas.which, noise)
     steps = (np.arange(_STEPS) + 0.5) / _STEPS * 2 - 1
     patch = np.stack(np.meshgrid(steps, steps, indexing="ij"), axis=-1).reshape(-1, 2) * half
-    found: dict[str, list[float]] = {"edge, blended": [], "edge, not blended": [], "no edge": []}
+    overlaps = [times * half for times in (0.0, 0.5, 1.0, 2.0, 2.8)]
+    atlases = {
+        overlap: _with_overlap(atlas, overlap)
+        for overlap in overlaps
+        if 2 * overlap <= tiling.sides_m.min()
+    }
+    found: dict[str, list[float]] = {f"edge, overlap {overlap:g} m": [] for overlap in atlases}
+    found["no edge"] = []
     for tile in np.flatnonzero(learned):
         low, side = tiling.corners[tile], tiling.sides_m[tile]
         for axis in (0, 1):
             across = np.eye(2)[axis]
             for along in (0.3, 0.5, 0.7):
                 middle = low + side * (across + along * np.eye(2)[1 - axis])
-                corners = middle + half * np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]]) * 2
-                inside = np.all(np.abs(corners - tiling.region.centre) < tiling.region.side_m / 2)
-                if not inside or not learned[tiling.locate(corners)].all():
+                met = atlases[max(atlases)].tiling.weights(middle + patch).indices
+                inside = tiling.region.contains(middle + 2 * patch).all()
+                if not inside or not learned[met].all():
                     continue
-                found["edge, blended"].append(_told(atlas, middle + patch, axis))
-                found["edge, not blended"].append(_told(hard, middle + patch, axis))
+                for overlap, one in atlases.items():
+                    found[f"edge, overlap {overlap:g} m"].append(_told(one, middle + patch, axis))
                 inner = middle - across * side / 2
-                found["no edge"].append(_told(atlas, inner + patch, axis))
+                found["no edge"].append(_told(atlases[0.0], inner + patch, axis))
     return {
         name: {
             "patches": len(told),
@@ -235,12 +255,22 @@ def _told(atlas: Atlas, truth: np.ndarray, axis: int) -> float:
     return float(0.5 + 0.25 * np.abs(one - other).sum())
 
 
+def city(source: str) -> dict[str, Any]:
+    """The edges of an atlas of codebooks."""
+    data = read_checkins(source)
+    learned = Codebook(made_for="these", places=128, steps=100, distillation=0.0)
+    with tempfile.TemporaryDirectory() as place:
+        solve_atlas(data, Path(place, "run"), max_loss=300.0, plan=AtlasPlan(learned))
+        return edges(str(Path(place, "run")), data)
+
+
 def main() -> None:
     """Run one part and keep its figures."""
     what, *words = sys.argv[1:]
-    found = country() if what == "country" else edges(*words)
+    found = {"country": country, "city": city, "edges": edges}[what](*words)
     results = read_json(_RESULTS, what="results") if _RESULTS.exists() else {}
-    write_json(_RESULTS, {**results, what: found})
+    name = f"edges of {Path(words[0]).name}" if what == "edges" else what
+    write_json(_RESULTS, {**results, name: found})
     print(json.dumps(found, indent=1, default=str))
 
 

@@ -29,7 +29,12 @@ os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
 os.environ.setdefault("JAX_NUMPY_DTYPE_PROMOTION", "strict")
 os.environ.setdefault("JAX_DEBUG_KEY_REUSE", "true")
 # Nets here learn for a few steps: to optimise their code takes longer than to run it.
-os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "true")
+_LITTLE_COMPILING = {
+    "JAX_DISABLE_MOST_OPTIMIZATIONS": "true",
+    "XLA_FLAGS": "--xla_cpu_use_fusion_emitters=false",
+}
+if not _LITTLE_COMPILING.keys() & os.environ.keys():
+    os.environ.update(_LITTLE_COMPILING)
 if "PYTEST_XDIST_WORKER" not in os.environ:  # workers share the folder of the process over them
     _CACHE = tempfile.TemporaryDirectory(prefix="sfumato-cache-")
     os.environ["XDG_CACHE_HOME"] = _CACHE.name  # what commands compile is not kept in anyone's home
@@ -63,16 +68,12 @@ def gowalla_stockholm() -> Path:
 
 
 @pytest.fixture
-def optimised() -> Iterator[None]:
-    """XLA as it is for users: where what is learned is compared with figures written down."""
-    import jax
-
-    name = "jax_disable_most_optimizations"
-    before = jax.config.read(name)
-    jax.clear_caches()
-    jax.config.update(name, False)
-    yield
-    jax.config.update(name, before)
+def optimised() -> dict[str, str]:
+    """The environment of a command whose figures are compared with some that were written down:
+    with all that XLA does for users."""
+    return {
+        name: value for name, value in os.environ.items() if _LITTLE_COMPILING.get(name) != value
+    }
 
 
 _SMALL = 30_000  # truths times cells: a tenth of a second in rational arithmetic

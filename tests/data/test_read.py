@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from pyarrow import csv, parquet
 
 from sfumato.data.read import read_checkins
-from sfumato.errors import DataError
+from sfumato.errors import DataError, ProblemError
 from sfumato.mechanism.custom import Recorded
 from sfumato.solver import Problem
 
@@ -166,8 +166,21 @@ BAD: dict[str, tuple[str, str]] = {
         "user,lat,lon\na,48,2\nb,48\n",
         (
             r"cannot be read as a SNAP, CSV or Parquet file: CSV parse error: Expected 3 columns,"
-            r" got 2; repair it or write it again$"
+            r" got 2 in line 3; repair it or write it again$"
         ),
+    ),
+    "JSON": ('[{"user": "a"}]\n', r"looks like JSON; expected a SNAP, CSV or Parquet file"),
+    "decimal commas": (
+        "user;lat;lon\na;48,1;2,3\n",
+        r"'48,1' in column 'lat', row 1, is not a number; write numbers with a decimal point",
+    ),
+    "one odd latitude": (
+        "user,lat,lon\na,48,2\nb,48,2\nb,948,2\n",
+        r"latitude 948\.0 in row 3 is beyond 90 degrees .*: remove or repair these rows",
+    ),
+    "one odd place": (
+        "user,lat,lon\na,48,2\nb,0,0\nb,48.1,2\n",
+        r"repair row 2, the farthest from the others, if it is a mistake",
     ),
     "pole": ("user,lat,lon\na,89.9,2\nb,89.8,3\n", r"not at the poles"),
     "antimeridian": (
@@ -282,3 +295,14 @@ def test_recorded_pairs_are_read_from_a_table(tmp_path: Path) -> None:
         Recorded.read(
             _write(tmp_path / "text.csv", "truth_x,truth_y,report_x,report_y\n0,0,5,east\n")
         )
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_log_larger_than_memory_is_refused_before_it_is_read(tmp_path, monkeypatch, ending):
+    path = tmp_path / f"log.{ending}"
+    rows = pa.table({"user": [1, 2] * 500, "x": [0.0, 1.0] * 500, "y": [2.0, 3.0] * 500})
+    (parquet.write_table if ending == "parquet" else csv.write_csv)(rows, path)
+    assert len(read_checkins(path)) == 1000
+    monkeypatch.setattr("sfumato.memory.free_bytes", lambda: 5_000.0)
+    with pytest.raises(ProblemError, match=rf"^reading log.{ending} needs about .* are free; cut"):
+        read_checkins(path)

@@ -24,6 +24,7 @@ from tests.deploy.tables import checkins, write_parquet
 
 _ROWS = 12
 _SERVER = multiprocessing.get_context("forkserver")  # a process without JAX, so that it may fork
+_SERVER.set_forkserver_preload([__name__])  # imported once for all cases
 _FEWEST = {
     "csv": 20,
     "csv.gz": 20,

@@ -443,6 +443,14 @@ def test_nullable_coordinates_stay_empty(runs):
     assert made["lat"].null_count == made["lon"].null_count == 12
 
 
+def test_a_time_that_is_empty_is_refused_with_what_to_do(runs):
+    table = table_of(30).set_column(1, "time", pa.array([None] * 30, pa.timestamp("s")))
+    with pytest.raises(DataError, match="expected a time in each row") as refused:
+        report(table, runs)
+    assert "take it out of the table" in refused.value.hint
+    assert report(table.drop_columns(["time"]), runs).num_rows == 30
+
+
 def test_the_user_must_be_spoken_of(runs):
     with pytest.raises(DataError, match="names the user in its column 'user'"):
         report(table_of(5), runs, drop=())

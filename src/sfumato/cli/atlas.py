@@ -52,7 +52,7 @@ _EXAMPLE = (
     "overlap_m",
     type=float,
     metavar="METRES",
-    help="How far from an edge both tiles answer, by chance [default: the budget].",
+    help="How far from an edge both tiles answer, by chance [default: two budgets].",
 )
 @click.option(
     "--fewest-checkins",

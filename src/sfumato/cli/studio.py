@@ -10,7 +10,7 @@ _EXAMPLE = "\b\nExample: sfumato studio checkins.csv"
 
 
 @click.command("studio", epilog=_EXAMPLE)
-@click.argument("source", metavar="[DATA]", required=False)
+@click.argument("source", metavar="[DATA|RUN]", required=False)
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
@@ -26,6 +26,8 @@ _EXAMPLE = "\b\nExample: sfumato studio checkins.csv"
 @click.option("--no-open", is_flag=True, help="Print the address and do not open a browser.")
 def command(source: str | None, port: int, tiles: str | None, no_open: bool) -> None:
     """Open a page on this machine: bring data, set a budget, watch, compare, attack, take away.
+
+    Its name stands on the page, to be pressed; a RUN is opened again, with its data.
 
     The page answers on this machine only, to whoever has the address that is printed.  Ctrl-C ends
     it and removes what the page kept: take away what you want to have.

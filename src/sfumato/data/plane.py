@@ -95,10 +95,12 @@ class Plane:
             )
         points, near = self.flattened(latitude, longitude)
         if not near.all():
+            off = np.abs(latitude - np.median(latitude)) + np.abs(longitude - np.median(longitude))
             raise DataError(
                 f"the points reach {np.abs(points).max() / 1000:.0f} km from their centre; a flat"
                 f" plane is honest to {self.reach_m / 1000:.0f} km: select a smaller area with"
-                f" {arg('square')}"
+                f" {arg('square')}, or repair row {int(np.argmax(off)) + 1}, the farthest from the"
+                " others, if it is a mistake"
             )
         return points
 
@@ -301,14 +303,14 @@ def check_degrees(latitude: np.ndarray, longitude: np.ndarray, *, source: str) -
             )
     bad = np.flatnonzero(np.abs(latitude) > 90)
     if bad.size:
-        swapped = np.abs(longitude).max() <= 90
+        swapped = 2 * bad.size > len(latitude) and np.abs(longitude).max() <= 90
         raise DataError(
             f"{source}: latitude {latitude[bad[0]]} in row {bad[0] + 1} is beyond 90 degrees"
             f" ({bad.size} such row(s))"
             + (
                 "; latitude and longitude are probably swapped"
                 if swapped
-                else "; expected degrees between -90 and 90"
+                else "; expected degrees between -90 and 90: remove or repair these rows"
             ),
             hint=f"name the columns with {arg('lat')} and {arg('lon')}" if swapped else None,
         )

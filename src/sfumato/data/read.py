@@ -15,6 +15,7 @@ from sfumato.data.plane import Plane, check_degrees, inside_square
 from sfumato.data.samples import Samples
 from sfumato.data.synthetic import four_corners
 from sfumato.errors import DataError, arg
+from sfumato.memory import check_fits
 
 USUAL = {
     "secret": ("user", "user_id", "userid", "uid", "secret", "id"),
@@ -105,6 +106,16 @@ def read_checkins(
     return replace(samples.renumbered(), notes=notes)
 
 
+def _check_fits(path: Path, columns: float) -> None:
+    """Refuse a file that is larger than what memory is free, by its size or that of its columns,
+    before it is read whole."""
+    check_fits(
+        max(columns, float(path.stat().st_size)),
+        what=f"reading {path.name}",
+        advice="cut out the area, the users and the columns that are wanted first",
+    )
+
+
 def read_table(path: Path, *, words: tuple[str | None, ...] = ()) -> Any:
     """The rows of a file as an Arrow table; SNAP files get their usual column names.
 
@@ -125,7 +136,10 @@ def read_table(path: Path, *, words: tuple[str | None, ...] = ()) -> Any:
         raise DataError(f"{path.name} is empty; expected a SNAP, CSV or Parquet file of check-ins")
     try:
         if path.suffix in (".parquet", ".pq"):
+            footer = parquet.read_metadata(path)
+            _check_fits(path, 8.0 * footer.num_rows * footer.num_columns)
             return parquet.read_table(path)
+        _check_fits(path, 0.0)
         first = _first_line(path)
         if looks_like_snap(first):
             return csv.read_csv(
@@ -136,12 +150,13 @@ def read_table(path: Path, *, words: tuple[str | None, ...] = ()) -> Any:
                     column_types={"user": pa.string(), "location": pa.string(), "time": pa.string()}
                 ),
             )
+        if first.lstrip()[:1] in ("[", "{"):
+            raise DataError(f"{path.name} looks like JSON; expected a SNAP, CSV or Parquet file")
         delimiter = max(",;\t", key=first.count)
         header = [name.strip().strip('"') for name in first.rstrip("\r\n").split(delimiter)]
-        return csv.read_csv(
-            path,
-            parse_options=csv.ParseOptions(delimiter=delimiter),
-            convert_options=csv.ConvertOptions(
+        options: dict[str, Any] = {
+            "parse_options": csv.ParseOptions(delimiter=delimiter),
+            "convert_options": csv.ConvertOptions(
                 column_types={
                     name: pa.string()
                     for name in header
@@ -150,7 +165,11 @@ def read_table(path: Path, *, words: tuple[str | None, ...] = ()) -> Any:
                 strings_can_be_null=True,
                 null_values=[""],
             ),
-        )
+        }
+        try:
+            return csv.read_csv(path, **options)
+        except pa.ArrowInvalid:  # one thread knows the line that it stops at
+            return csv.read_csv(path, read_options=csv.ReadOptions(use_threads=False), **options)
     except UnicodeEncodeError:
         raise DataError(
             f"the name of {path.name!a} is not text that can be read; rename the file"
@@ -158,11 +177,15 @@ def read_table(path: Path, *, words: tuple[str | None, ...] = ()) -> Any:
     except (pa.ArrowException, OSError, UnicodeDecodeError, EOFError, zlib.error) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         reason = re.sub(
-            r"(Expected \d+ columns, got \d+):.*", r"\1", reason
+            r"(?:Row #(\d+): )?(Expected \d+ columns, got \d+):.*",
+            lambda found: found[2] + (f" in line {found[1]}" if found[1] else ""),
+            reason,
         )  # what follows is the row itself: a true place
+        advice = "repair it or write it again"
+        if isinstance(error, UnicodeDecodeError) or "invalid UTF8" in reason:
+            reason, advice = "it is not text in UTF-8", "save it in UTF-8"
         raise DataError(
-            f"{path.name} cannot be read as a SNAP, CSV or Parquet file: {reason}; repair it or"
-            " write it again"
+            f"{path.name} cannot be read as a SNAP, CSV or Parquet file: {reason}; {advice}"
         ) from None
 
 
@@ -280,8 +303,12 @@ def numbers(values: Any, *, source: str, column: str) -> np.ndarray:
                 float(text if text is not None else "nan")
             except ValueError:
                 raise DataError(
-                    f"{source}: '{text}' in column '{column}', row {row + 1}, is not a number;"
-                    " correct it or remove the row"
+                    f"{source}: '{text}' in column '{column}', row {row + 1}, is not a number; "
+                    + (
+                        "write numbers with a decimal point"
+                        if re.fullmatch(r"[+-]?\d+,\d+", text.strip())
+                        else "correct it or remove the row"
+                    )
                 ) from None
     try:
         return np.asarray(values.cast(pa.float64()).fill_null(float("nan")).to_numpy(), dtype=float)

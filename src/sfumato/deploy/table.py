@@ -267,7 +267,11 @@ class _Block(ParquetBlock):
 
     def seconds(self, name: str) -> np.ndarray:
         if name not in self._seconds:
-            self._seconds[name] = super().seconds(name)
+            try:
+                self._seconds[name] = super().seconds(name)
+            except DataError as error:
+                words = f"name another column with {arg('time')}, or take it out of the table"
+                raise DataError(str(error), hint=f"draws are keyed by the time: {words}") from None
         return self._seconds[name]
 
 

@@ -247,7 +247,7 @@ def atlas_lines(made: AtlasRun) -> list[list[str]]:
         [f"loss, metres (budget {record.max_loss:g})", shown(loss, "{:.1f}")],
         ["Bayes error, at least ↑", f"{error.low:.3f}"],
         ["information, bits, at most ↓", f"{bits.high:.3f}"],
-        ["exposed reports, at most ↓", f"{record.train['exposed']:.1%}"],
+        ["exposed reports, tile known ↓", f"{record.train['exposed']:.1%}"],
     ]
 
 

@@ -200,6 +200,13 @@ class Studio:
                 "this page holds kept or unfinished runs, and other data would drop them; take them"
                 " away first, or say that they may be dropped"
             )
+        if which == "given" and Path(source).is_dir():
+            from sfumato.studio.reopen import reopened
+
+            loaded, run = await run_in_threadpool(reopened, Path(source), session.folder)
+            await session.use(loaded)
+            session.runs[run.id] = run
+            return {**loaded.description, "opened": [run.as_dict()]}
         loaded = await run_in_threadpool(dataset.load, parse.recipe_of(asked, name), source)
         await session.use(loaded)
         return loaded.description

@@ -1,5 +1,6 @@
 """What a session answers, by the word that the page asks with.  Every mistake is one sentence."""
 
+import shlex
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -155,7 +156,10 @@ async def download(session: Session, asked: dict[str, Any]) -> Any:
     from sfumato.studio.download import bundle_of, command_line
 
     run = session.run(asked.get("run"))
+    opened = run.task.get("opened")  # its settings may be others than the page can ask for
     command = command_line(run.task, session.data.recipe, out=f"runs/{run.id}")
+    if opened is not None:
+        command = f"sfumato measure {shlex.quote(opened)} --details"
     refused = await run_in_threadpool(bundle_of, run.folder, bundle_folder(session, run))
     return {
         "command": command,

@@ -41,9 +41,11 @@ def serve(
 ) -> None:
     """Serve until interrupted; `ready` is told how to reach the page once the server answers."""
     policy(tiles)  # refuses an address that is not one before anything starts
-    if given is not None and given != "four-corners" and not Path(given).is_file():
+    is_run = given is not None and (Path(given) / "run.json").is_file()
+    if given not in (None, "four-corners") and not is_run and not Path(given or "").is_file():
         raise DataError(
-            f"there is no file {given}; expected 'four-corners' or a SNAP, CSV or Parquet file"
+            f"there is no file {given}; expected 'four-corners', a SNAP, CSV or Parquet file, or a"
+            " run folder"
         )
     place = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

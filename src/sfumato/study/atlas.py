@@ -22,7 +22,7 @@ from sfumato.data.grid import Grid, Region
 from sfumato.data.joint import Joint
 from sfumato.data.plane import Plane
 from sfumato.data.recipe import Recipe
-from sfumato.data.samples import Samples
+from sfumato.data.samples import POOL_BELOW, Samples
 from sfumato.data.tiles import Tiling
 from sfumato.errors import FileError, ProblemError, arg
 from sfumato.files import make_folder, plain, read_arrays, read_json, write_json, written_beside
@@ -46,10 +46,11 @@ from sfumato.study.record import DataRecord, RunRecord
 
 NAME = "atlas"
 USERS_PER_TILE, FEWEST_CHECKINS = 500, 50
+OVERLAP = 2.0  # budgets: with this an edge tells little more than a line within a tile does
 TILE_SOLVERS = ("codebook", "coin", "laplace")
 _WIDEST_TILE_M = 100_000.0  # of a tile with a plane of its own
 _MOST_HITS = 2_000_000  # reports of a tile that are drawn where its law is not known
-_TRIES = 5  # to bring a baseline within its budget on the atlas's lattice
+_TRIES = 12  # to bring a baseline within its budget on the atlas's lattice
 _HAIR = 1e-4  # what the formula for the lattice's share of the loss may be off by
 _MEASURED = ("loss", "bayes_error", "information_bits", "exposed")
 
@@ -61,9 +62,10 @@ class AtlasPlan:
     """How a map is cut and how its tiles are solved.
 
     A square is quartered as long as more than `users_per_tile` users were there, but no tile is
-    narrower than four overlaps.  Within `overlap_m` of an edge (the budget unless set) the tiles on
-    both sides answer, by chance.  A tile with fewer than two users or `fewest_checkins` check-ins
-    is answered by planar Laplace noise of the budget.
+    narrower than four overlaps.  Within `overlap_m` of an edge (two budgets unless set) the tiles
+    on both sides answer, by chance.  A tile with fewer than two users or `fewest_checkins`
+    check-ins is answered by planar Laplace noise of the budget.  Where a codebook is learned, users
+    with fewer than four check-ins in the tile are one secret; the figures keep them apart.
 
     >>> AtlasPlan().users_per_tile
     500
@@ -295,7 +297,7 @@ class _Job:
             samples.truth,
             samples.secret,
             users_per_tile=plan.users_per_tile,
-            overlap_m=max_loss if plan.overlap_m is None else plan.overlap_m,
+            overlap_m=OVERLAP * max_loss if plan.overlap_m is None else plan.overlap_m,
             widest_m=_WIDEST_TILE_M if wide else np.inf,
         )
         grid = Grid.over(region, cell_m=plan.cell_m)
@@ -402,11 +404,14 @@ class _Tile:
         """Its mechanism, on its own plane, and what to expect of it; None where noise is to
         answer."""
         job, plan = self.job, self.job.plan
-        users = len(np.unique(self.secret[self.given]))
-        enough = users >= 2 and self.given.sum() >= plan.fewest_checkins
-        if not enough or plan.solver.name == "laplace":
+        if self.given.sum() < plan.fewest_checkins or plan.solver.name == "laplace":
             return None, None
-        local = self._samples(self.given).on_plane(self._plane)
+        local = self._samples(self.given)
+        if plan.solver.resumable:
+            local = _learnable(local)
+        if (local.counts > 0).sum() < 2:
+            return None, None
+        local = local.on_plane(self._plane)
         # what the lattice adds to the loss of reports that spread as the budget's noise does
         budget = job.max_loss - plan.cell_m**2 / (12 * job.max_loss)
         for _ in range(_TRIES):
@@ -417,10 +422,12 @@ class _Tile:
                 mechanism = mechanism.inner  # the atlas snaps to its own lattice
             if plan.solver.resumable:  # a learner keeps its budget on check-ins to come
                 break
-            over = self._loss(mechanism) - job.max_loss
-            if not over > 1e-9 * job.max_loss:
+            loss = self._loss(mechanism)
+            if loss <= job.max_loss * (1 + 1e-9):
                 break
-            budget -= 1.02 * over
+            budget *= 0.999 * job.max_loss / loss
+        else:  # the check-ins that it was given are unlike those that it answers
+            return None, None
         return mechanism, outcome.outlook
 
     def line(self, mechanism: Mechanism, outlook: Outlook | None) -> dict[str, Any]:
@@ -490,6 +497,17 @@ class _Tile:
         )
 
 
+def _learnable(samples: Samples) -> Samples:
+    """Users with few check-ins as one secret, as a learner needs several of each; a single such
+    user is left to be answered as the others are."""
+    rare = (samples.counts > 0) & (samples.counts < POOL_BELOW)
+    if rare.all() or not rare.any():
+        return samples.take(np.arange(1)) if rare.all() else samples
+    if rare.sum() > 1:
+        return samples.pooled(POOL_BELOW)
+    return samples.take(~rare[samples.secret]).renumbered()
+
+
 def _told_by_tile(samples: Samples, tiling: Tiling) -> float:
     """How many bits the tile tells about the user."""
     shape = (len(samples.secrets), len(samples))
@@ -511,13 +529,16 @@ def _together(lines: list[dict[str, Any]], told: float) -> tuple[dict[str, Any],
         )
         kinds = {part[name]["kind"] for part in parts}
         extra = told if name == "information_bits" else 0.0
-        errs = {"bayes_error": "at least", "loss": ""}.get(name, "at most")
+        bounds = {"bayes_error": "at least", "information_bits": "at most"}
+        errs = "" if name == "loss" else "the adversary is told which tile answered"
+        if name in bounds:
+            errs = f"{bounds[name]}: {errs}"
         return Estimate(
             value + extra,
             low + extra,
             high + extra,
-            "exact" if kinds == {"exact"} and not errs else "estimate" if not errs else "bound",
-            errs=errs and f"{errs}: the adversary is told which tile answered",
+            "bound" if name in bounds else "exact" if kinds == {"exact"} else "estimate",
+            errs=errs,
         )
 
     measured = [line["measured"] for line in lines]

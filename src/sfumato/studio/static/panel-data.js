@@ -49,6 +49,7 @@ export function DataPanel({ state, actions }) {
     const found = await actions.attempt(() => ask("data", asked));
     if (found) {
       await actions.attempt(() => actions.useData(found));
+      if (found.opened) actions.update({ runs: found.opened });
       actions.update({ said: `${found.name}: ${found.rows} check-ins of ${found.users.length} users.` });
     }
     setBusy("");

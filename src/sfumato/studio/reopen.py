@@ -1,0 +1,64 @@
+"""A run folder that is opened again: its data, its figures, and its table of reports."""
+
+import shutil
+from pathlib import Path
+
+from sfumato.data.samples import Samples
+from sfumato.errors import ProblemError
+from sfumato.measure.judge import judge
+from sfumato.render.endings import warnings_in
+from sfumato.render.text import measured_on, too_few
+from sfumato.studio.dataset import Loaded, load
+from sfumato.studio.preview import save_table
+from sfumato.studio.session import PageRun
+from sfumato.study.folder import load_run
+from sfumato.study.measure import data_of
+from sfumato.study.question import problem_of
+
+
+def reopened(path: Path, folder: Path) -> tuple[Loaded, PageRun]:
+    """The data of a run and the run as one that was kept, copied into `folder`."""
+    run = load_run(path)
+    record, train = run.record, data_of(run, source=None)[0]
+    if not isinstance(train, Samples) or run.recipe is None or record.max_loss is None:
+        raise ProblemError(
+            f"{path} has categories or no average budget; the studio opens runs on places with one"
+        )
+    loaded = load(run.recipe, run.recipe.source)
+    problem = problem_of(run, loaded.split.train)
+    judged = judge(
+        run.mechanism,
+        loaded.split.train,
+        loss=problem.loss,
+        region=problem.region,
+        sampled_on=problem.released_on,
+    )
+    name = f"{record.solver}-{record.max_loss:g}m-{path.resolve().name}"
+    kept = folder / "runs" / name
+    kept.parent.mkdir(exist_ok=True)
+    shutil.copytree(path, kept, dirs_exist_ok=True)
+    save_table(kept, judged.joint)
+    to_come, note = record.to_come, ""
+    if to_come is not None:
+        note = " ".join(filter(None, (measured_on(to_come), too_few(to_come, record.max_loss))))
+    asked = {
+        **{"solver": record.solver, "max_loss": record.max_loss, "objective": record.objective},
+        "seed": record.seed,
+    }
+    task = {
+        **asked,
+        **{"kind": "solve", "reports": record.reports, "cell_m": problem.grid.cell_m},
+        **{"time_limit": None, "resumable": False, "opened": str(path)},
+    }
+    found = {
+        **asked,
+        **record.train,
+        "leakage": problem.objective.leakage(judged.joint),
+        "to_come": None if to_come is None else to_come.as_dict(),
+        "test": record.test,
+        **{"status": record.status, "ended": record.ended, "proof": record.proof},
+        **{"seconds": record.seconds, "warnings": warnings_in(record.status)},
+        "to_come_note": note,
+    }
+    page_run = PageRun(name, kept, task, True, "done", found, record.status, problem.grid.cell_m)
+    return loaded, page_run
