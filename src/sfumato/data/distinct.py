@@ -18,11 +18,11 @@ def distinct(points: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     >>> places.tolist(), number[:3].tolist()
     ([[1.0, 2.0], [3.0, 4.0]], [0, 1, 0])
     """
+    if len(points) < _FEW:
+        return None
     import pyarrow as pa
     from pyarrow import compute
 
-    if len(points) < _FEW:
-        return None
     bits = np.ascontiguousarray(points).view(np.uint64)
     key = np.zeros(len(bits), dtype=np.uint64)
     for column, factor in zip(bits.T, cycle(_FACTORS), strict=False):
