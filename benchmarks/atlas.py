@@ -2,10 +2,10 @@
 
 python -m benchmarks.atlas country
 python -m benchmarks.atlas city DATA
-python -m benchmarks.atlas edges RUN DATA
+python -m benchmarks.atlas edges RUN
 
 `city` makes an atlas of codebooks of 128 places, learned in 100 steps for these check-ins alone at
-300 m, and one of coins; `edges` takes a run that is there.
+300 m; `edges` takes a run that is there.
 
 Each writes its figures into benchmarks/atlas.json and leaves the others as they are.
 """
@@ -87,7 +87,7 @@ def country() -> dict[str, Any]:
     """The same atlas alone and on two workers, of which one is killed half-way."""
     from sfumato.deploy.engines.dask import tiles_on_cluster
 
-    data = towns(700)
+    data = towns(180)
     plan = AtlasPlan(Coin(), users_per_tile=12, fewest_checkins=20)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -142,10 +142,13 @@ def _digest(mechanism: Atlas) -> str:
 # Edges ------------------------------------------------------------------------------------------
 
 
-def edges(run: str, source: str) -> dict[str, Any]:
+def edges(run: str, data: Samples | None = None) -> dict[str, Any]:
     """Loss, errors and what reports tell about the side of a line, near edges and within tiles."""
     made = load_atlas(run)
-    atlas, data = made.mechanism, read_checkins(source)
+    atlas = made.mechanism
+    if data is None:
+        assert made.run.recipe is not None
+        data = made.run.recipe.load().train
     assert data.hash == made.run.record.data.hash
     hard = _with_overlap(atlas, 0.0)
     found: dict[str, Any] = {
@@ -156,6 +159,11 @@ def edges(run: str, source: str) -> dict[str, Any]:
         "stated": {name: made.run.record.train[name] for name in ("loss", "bayes_error")},
         "to_come": None if made.run.record.to_come is None else made.run.record.to_come.as_dict(),
     }
+    noise = [n for n, one in enumerate(atlas.mechanisms) if one.kind == "planar laplace"]
+    weights = atlas.tiling.weights(data.truth)
+    by_noise = np.asarray(weights[:, np.isin(atlas.which, noise)].sum(axis=1)).ravel() > 0
+    found["left_out"] = int(by_noise.sum())  # check-ins that a tile with noise may answer
+    data = data.take(~by_noise)
     near = atlas.tiling.weights(data.joint().places).max(axis=1).toarray().ravel() < 1
     for name, one in (("blended", atlas), ("not blended", hard)):
         found[name] = _by_zone(one, data, near)
@@ -219,16 +227,15 @@ def _sides(atlas: Atlas, half: float) -> dict[str, Any]:
     }
     found: dict[str, list[float]] = {f"edge, overlap {overlap:g} m": [] for overlap in atlases}
     found["no edge"] = []
-    reach = 3 * half * np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]])
     for tile in np.flatnonzero(learned):
         low, side = tiling.corners[tile], tiling.sides_m[tile]
         for axis in (0, 1):
             across = np.eye(2)[axis]
             for along in (0.3, 0.5, 0.7):
                 middle = low + side * (across + along * np.eye(2)[1 - axis])
-                corners = middle + reach
-                inside = np.all(np.abs(corners - tiling.region.centre) < tiling.region.side_m / 2)
-                if not inside or not learned[tiling.locate(corners)].all():
+                met = atlases[max(atlases)].tiling.weights(middle + patch).indices
+                inside = tiling.region.contains(middle + 2 * patch).all()
+                if not inside or not learned[met].all():
                     continue
                 for overlap, one in atlases.items():
                     found[f"edge, overlap {overlap:g} m"].append(_told(one, middle + patch, axis))
@@ -254,15 +261,12 @@ def _told(atlas: Atlas, truth: np.ndarray, axis: int) -> float:
 
 
 def city(source: str) -> dict[str, Any]:
-    """The edges of an atlas of codebooks and of one of coins."""
+    """The edges of an atlas of codebooks."""
     data = read_checkins(source)
     learned = Codebook(made_for="these", places=128, steps=100, distillation=0.0)
-    found = {}
     with tempfile.TemporaryDirectory() as place:
-        for name, solver in (("coin", Coin()), ("codebook", learned)):
-            solve_atlas(data, Path(place, name), max_loss=300.0, plan=AtlasPlan(solver))
-            found[name] = edges(str(Path(place, name)), source)
-    return found
+        solve_atlas(data, Path(place, "run"), max_loss=300.0, plan=AtlasPlan(learned))
+        return edges(str(Path(place, "run")), data)
 
 
 def main() -> None:
@@ -270,7 +274,8 @@ def main() -> None:
     what, *words = sys.argv[1:]
     found = {"country": country, "city": city, "edges": edges}[what](*words)
     results = read_json(_RESULTS, what="results") if _RESULTS.exists() else {}
-    write_json(_RESULTS, {**results, what: found})
+    name = f"edges of {Path(words[0]).name}" if what == "edges" else what
+    write_json(_RESULTS, {**results, name: found})
     print(json.dumps(found, indent=1, default=str))
 
 

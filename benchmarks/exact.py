@@ -6,7 +6,7 @@ noted beside them.
 
 python -m benchmarks.exact              T(25) against qif and the smallest four corners against
 HiGHS (some minutes) python -m benchmarks.exact qif          T(25) and T(30) against qif python -m
-benchmarks.exact large        T(50), where no peer answers python -m benchmarks.exact highs
+benchmarks.exact large        T(60), where no peer answers python -m benchmarks.exact highs
 four corners against HiGHS, larger until HiGHS needs ten minutes of processor time python -m
 benchmarks.exact growth       time and memory against truths, reports and users:
 docs/images/exact-growth.png
@@ -124,7 +124,7 @@ def growth() -> dict[str, list[dict[str, Any]]]:
             for cell_m in (40.0, 20.0, 10.0, 5.0, 2.5)
         ],
         "users": [
-            _solve("ours", common=16, users=users, gap=CORNERS_GAP) for users in (2, 3, 4, 5, 6)
+            _solve("ours", common=16, users=users, gap=CORNERS_GAP) for users in (2, 4, 6, 12, 24)
         ],
         "truths and reports": [
             _solve("ours", common=n, gap=CORNERS_GAP) for n in (8, 12, 16, 20, 25, 35, 50)
@@ -192,7 +192,7 @@ def main(part: str = "short") -> dict[str, Any]:
     elif part == "qif":
         found = {"common": against_qif((25, 30))}
     elif part == "large":
-        found = {"common": [{"n": 50, "ours": _solve("ours", common=50, gap=LARGE_GAP)}]}
+        found = {"common": [{"n": 60, "ours": _solve("ours", common=60, gap=LARGE_GAP)}]}
     elif part == "highs":
         found = {"corners": against_highs(SIZES)}
     elif part == "growth":

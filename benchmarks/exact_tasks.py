@@ -26,8 +26,8 @@ _FIRST = 36  # reports that a priced solve begins with, about
 
 
 def common(n: int, users: int = 4) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """T(n): unit cells as truths and reports, users Gaussian about the quarter points, every truth
-    shared by all."""
+    """T(n): unit cells as truths and reports, users Gaussian about the quarter points (the first four;
+    others about the middle, an edge and a circle), every truth shared by all."""
     axis = np.arange(n) + 0.5
     places = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
     centres = [
@@ -37,7 +37,10 @@ def common(n: int, users: int = 4) -> tuple[np.ndarray, np.ndarray, np.ndarray, 
         (3 * n / 4, 3 * n / 4),
         (n / 2, n / 2),
         (n / 2, 0.0),
-    ][:users]
+    ]
+    turns = 2.4 * np.arange(max(0, users - len(centres)))  # beyond six: on a circle, spread evenly
+    centres += [(n / 2 + n / 3 * np.cos(turn), n / 2 + n / 3 * np.sin(turn)) for turn in turns]
+    centres = centres[:users]
     density = np.array(
         [np.exp(-((places - centre) ** 2).sum(axis=1) / (2 * (n / 5) ** 2)) for centre in centres]
     )

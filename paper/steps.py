@@ -11,6 +11,7 @@ from paper.experiments import EPOCHS, EXPERIMENTS, NUMBERS, SEEDS, SYNTHETIC
 from paper.runs import (
     ablation,
     alice_and_bob,
+    bracket,
     coverage,
     cross_entropy,
     draws,
@@ -244,6 +245,13 @@ def steps(seeds: tuple[int, ...] = SEEDS, *, quick: bool = False) -> list[Step]:
             70.0 * len(ahead),
             _with_rows("to_come.json", ahead),
             to_come.main,
+            True,
+        ),
+        Step(
+            "brackets for check-ins to come",
+            150.0 * len(bracket.wanted()),
+            _with_rows("bracket.json", bracket.wanted()),
+            bracket.main,
             True,
         ),
         Step(

@@ -117,18 +117,32 @@ def _held_out(rows: Rows) -> list[str]:
     return table(_heads("budget, m"), lines)
 
 
+def _range(values: list[float]) -> str:
+    return f"{min(values):.3f} to {max(values):.3f}"
+
+
 def page(folder: Path = RESULTS) -> str:
     """Every row that was run."""
-    found = read_json(folder / "approximate.json", what="results on approximate location")["rows"]
-    rows: Rows = {(row["data"], row["reported"], row["budget_m"]): row for row in found}
+    made = read_json(folder / "approximate.json", what="results on approximate location")["rows"]
+    rows: Rows = {(row["data"], row["reported"], row["budget_m"]): row for row in made}
     blind = {f"{rows[city, 'truth', 0]['train']['blind']:.3f}" for city in CITIES}
     thresholds = [
         line for city in CITIES for budget in THRESHOLDS for line in _within(rows, city, budget)
     ]
+    ruled, learned = [], []
+    for city in CITIES:
+        for rule in list(RULES)[:2]:
+            found = rows[city, rule, 0]["train"]
+            beside = rows.get((city, "codebook", math.ceil(found["loss_m"])))
+            if beside is not None:
+                ruled.append(found["bayes_error"])
+                learned.append(beside["train"]["bayes_error"])
     fifty = [rows[city, rule, 0]["train"]["linked"][-1][1] for city in CITIES for rule in RULES]
     return filled(
         "approximate.md",
-        fifty=f"{min(fifty):.3f} to {max(fifty):.3f}",
+        fifty=_range(fifty),
+        ruled=_range(ruled),
+        learned=_range(learned),
         draw=f"draw {DRAW}",
         blind=" or ".join(sorted(blind)),
         one=_one_report(rows),

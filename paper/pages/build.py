@@ -56,7 +56,7 @@ PAGES: dict[
     "learned.md": (("learned.json", "optimum.json", "draws.json"), learned.page),
     "game.md": (("alice_and_bob.json",), game.page),
     "overlap.md": (("overlap.json",), overlap.page),
-    "to_come.md": (("to_come.json",), to_come.page),
+    "to_come.md": (("to_come.json", "bracket.json"), to_come.page),
     "linked.md": (("linked.json",), linked.page),
     "pws_cup.md": (("pws_cup.json",), pws_cup.page),
     "coverage.md": (("coverage.json",), coverage.page),

@@ -1,4 +1,4 @@
-"""to_come.md, made from to_come.json.
+"""to_come.md, made from to_come.json and bracket.json.
 
 python -m paper.pages.to_come
 """
@@ -9,6 +9,7 @@ from typing import Any
 
 from paper.experiments import RESULTS
 from paper.pages.template import filled
+from paper.runs.bracket import DRAWS
 from paper.runs.to_come import SETTINGS
 from paper.tables import table
 from sfumato.files import read_json, write_text
@@ -68,9 +69,42 @@ def _line(setting: str, rows: list[dict[str, Any]], kind: str) -> list[str]:
     ]
 
 
+def _brackets(rows: list[dict[str, Any]]) -> list[str]:
+    """One line per experiment."""
+    heads = [
+        "experiment",
+        "draws",
+        "held-out check-ins",
+        "loss, m",
+        "Bayes error",
+        "at least",
+        "none more than",
+        "width of the bracket",
+    ]
+    lines = []
+    for number, draws in DRAWS.items():
+        mine = [row for row in rows if row["experiment"] == number]
+        if mine:
+            ends = [row["bracket"] for row in mine if row["bracket"] is not None]
+            widths = [high - low for low, high in ends]
+            losses = [row["loss_m"] for row in mine]
+            lines.append(
+                [
+                    str(number),
+                    f"{len(mine)} of {len(draws)}",
+                    f"{mine[0]['held_out']:,}",
+                    f"{fmean(losses):.1f} ({min(losses):.1f} to {max(losses):.1f})",
+                    *(_error(mine, key) for key in ("bayes_error", "at_least", "at_most")),
+                    f"{fmean(widths):.3f} ({min(widths):.3f} to {max(widths):.3f})",
+                ]
+            )
+    return table(heads, lines)
+
+
 def page(folder: Path = RESULTS) -> str:
     """Every setting that was run."""
     rows = read_json(folder / "to_come.json", what="results on check-ins to come")["rows"]
+    proved = read_json(folder / "bracket.json", what="brackets for check-ins to come")["rows"]
     groups = {
         name: [row for row in rows if row["setting"] == name]
         for name in SETTINGS
@@ -106,6 +140,7 @@ def page(folder: Path = RESULTS) -> str:
         missing=f"Draws not run yet: {'; '.join(missing)}." if missing else "",
         expected=table(heads, [_line(*group, "expected") for group in groups.items()]),
         confident=table(heads, [_line(*group, "confident") for group in groups.items()]),
+        brackets=_brackets(proved),
         goal=goal,
     )
 

@@ -26,5 +26,5 @@ def test_rows_that_differ_are_left_alone(rows: int) -> None:
 
 
 def test_two_rows_of_one_key_are_not_taken_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_FACTORS", np.zeros(2, dtype=np.uint64))
+    monkeypatch.setattr(module, "_FACTORS", (0, 0))
     assert distinct(np.tile([[1.0, 2.0], [3.0, 4.0]], (300, 1))) is None

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from pyarrow import csv, parquet
 
 from sfumato.data.read import read_checkins
-from sfumato.errors import DataError
+from sfumato.errors import DataError, ProblemError
 from sfumato.mechanism.custom import Recorded
 from sfumato.solver import Problem
 
@@ -295,3 +295,14 @@ def test_recorded_pairs_are_read_from_a_table(tmp_path: Path) -> None:
         Recorded.read(
             _write(tmp_path / "text.csv", "truth_x,truth_y,report_x,report_y\n0,0,5,east\n")
         )
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_log_larger_than_memory_is_refused_before_it_is_read(tmp_path, monkeypatch, ending):
+    path = tmp_path / f"log.{ending}"
+    rows = pa.table({"user": [1, 2] * 500, "x": [0.0, 1.0] * 500, "y": [2.0, 3.0] * 500})
+    (parquet.write_table if ending == "parquet" else csv.write_csv)(rows, path)
+    assert len(read_checkins(path)) == 1000
+    monkeypatch.setattr("sfumato.memory.free_bytes", lambda: 5_000.0)
+    with pytest.raises(ProblemError, match=rf"^reading log.{ending} needs about .* are free; cut"):
+        read_checkins(path)

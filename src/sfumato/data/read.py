@@ -15,6 +15,7 @@ from sfumato.data.plane import Plane, check_degrees, inside_square
 from sfumato.data.samples import Samples
 from sfumato.data.synthetic import four_corners
 from sfumato.errors import DataError, arg
+from sfumato.memory import check_fits
 
 USUAL = {
     "secret": ("user", "user_id", "userid", "uid", "secret", "id"),
@@ -105,6 +106,16 @@ def read_checkins(
     return replace(samples.renumbered(), notes=notes)
 
 
+def _check_fits(path: Path, columns: float) -> None:
+    """Refuse a file that is larger than what memory is free, by its size or that of its columns,
+    before it is read whole."""
+    check_fits(
+        max(columns, float(path.stat().st_size)),
+        what=f"reading {path.name}",
+        advice="cut out the area, the users and the columns that are wanted first",
+    )
+
+
 def read_table(path: Path, *, words: tuple[str | None, ...] = ()) -> Any:
     """The rows of a file as an Arrow table; SNAP files get their usual column names.
 
@@ -125,7 +136,10 @@ def read_table(path: Path, *, words: tuple[str | None, ...] = ()) -> Any:
         raise DataError(f"{path.name} is empty; expected a SNAP, CSV or Parquet file of check-ins")
     try:
         if path.suffix in (".parquet", ".pq"):
+            footer = parquet.read_metadata(path)
+            _check_fits(path, 8.0 * footer.num_rows * footer.num_columns)
             return parquet.read_table(path)
+        _check_fits(path, 0.0)
         first = _first_line(path)
         if looks_like_snap(first):
             return csv.read_csv(

@@ -32,6 +32,7 @@ _ROUNDED_REST = 0.3  # of the step between values, where they are rounded: even 
 _ROUNDED_ROWS = 40  # rows below which nothing is said of rounded values and of neighbouring rows
 _ROUNDED_VALUES = 6  # distinct values, likewise
 _LONGEST = 2_000  # letters or bytes of a value that are looked at
+_LONG = 32  # bytes of a value beyond which it is hardly a packed number or two
 _LARGEST = 1e18  # beyond it a number in a text is no coordinate, in whatever unit
 _MOST_NUMBERS = 16  # numbers of a text that are looked at
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
@@ -45,8 +46,8 @@ _BINARY = {  # kinds of binary numbers, with their units in metres and in degree
     for kind, units in {
         "f8": ((1.0,), (1.0,)),
         "f4": ((1.0,), (1.0,)),
-        "i4": ((1.0, 1e2, 1e3), (1e5, 1e6, 1e7)),
-        "i8": ((1.0, 1e2, 1e3), (1e6, 1e7, 1e9)),
+        "i4": ((1e3, 1.0, 1e2), (1e7, 1e6, 1e5)),
+        "i8": ((1e3, 1.0, 1e2), (1e7, 1e6, 1e9)),
     }.items()
 }
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{11,}={0,2}")
@@ -415,14 +416,17 @@ def _of_bytes(packed: list[tuple[int, bytes]], count: int, truths: _Truths) -> s
 
 
 def _binary(data: bytes, degrees: bool) -> Iterator[np.ndarray]:
-    """The numbers that begin at any byte; whole ones in the units of coordinates."""
+    """The numbers that begin at any byte; whole ones in the units of coordinates, of long values in
+    the first alone."""
     for kind, units in _BINARY.items():
-        size = int(kind[-1])
+        size, long = int(kind[-1]), len(data) > _LONG
+        if long and kind.endswith("i8"):
+            continue
         for start in range(min(size, max(0, len(data) - size + 1))):
             number = (len(data) - start) // size
             values = np.frombuffer(data, kind, count=number, offset=start)
             with np.errstate(invalid="ignore", over="ignore"):
-                for unit in units[degrees]:
+                for unit in units[degrees][: 1 if long else None]:
                     yield values.astype(float) / unit
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from sfumato.data.distinct import distinct
 from sfumato.data.grid import STICKY_CELL_M, Grid, Region, check_sticky_cell
 from sfumato.errors import DataError, FileError, arg
 from sfumato.mechanism.base import Mechanism
@@ -122,18 +123,12 @@ class Sticky:
         cell = grid.index(truth)
         when = self.periods(rows, len(truth))
         users = rows.users if self.by_user else None
-        who = np.full(len(truth), "") if users is None else users
-        chance = np.empty((len(truth), max(draws, 1)))
-        drawn: dict[tuple[str, int, int, int], np.ndarray] = {}
-        lines = zip(
-            who.tolist(), cell[:, 0].tolist(), cell[:, 1].tolist(), when.tolist(), strict=True
-        )
-        for row, line in enumerate(lines):
-            found = drawn.get(line)
-            if found is None:
-                found = drawn[line] = self._numbers(line)
-            chance[row] = found[: chance.shape[1]]
-        return grid.centre_of(cell), chance[:, :draws]
+        names: dict[str, int] = {"": 0}
+        who = [names.setdefault(name, len(names)) for name in ([] if users is None else users)]
+        lines = np.column_stack([who or np.zeros(len(truth), dtype=np.int64), cell, when])
+        found = distinct(lines)  # a line is hashed once, and looked up where it repeats
+        chance = self._numbers(lines if found is None else found[0], list(names))
+        return grid.centre_of(cell), (chance if found is None else chance[found[1]])[:, :draws]
 
     def periods(self, rows: Rows, count: int) -> np.ndarray:
         """The number of each row's period; 0 where reports are kept forever."""
@@ -147,19 +142,20 @@ class Sticky:
         """The middles of the truths' cells."""
         return Grid(cell_m=self.cell_m).snap(truth)
 
-    def _numbers(self, line: tuple[str, int, int, int]) -> np.ndarray:
-        user, across, up, period = line
-        text = (
-            struct.pack("<qqqd", across, up, period, self.cell_m)
-            + self.period.encode()
-            + b"\0"
-            + hashlib.sha256(self.mechanism.encode()).digest()
-            + user.encode("utf-8", "surrogateescape")
+    def _numbers(self, lines: np.ndarray, names: list[str]) -> np.ndarray:
+        """Numbers for lines of user (a number among the names), cell and period."""
+        about = self.period.encode() + b"\0" + hashlib.sha256(self.mechanism.encode()).digest()
+        ends = [about + name.encode("utf-8", "surrogateescape") for name in names]
+        digests = b"".join(
+            hashlib.blake2b(
+                struct.pack("<qqqd", across, up, period, self.cell_m) + ends[user],
+                key=self.key,
+                digest_size=64,
+                person=b"sfumato report",
+            ).digest()
+            for user, across, up, period in lines.tolist()
         )
-        digest = hashlib.blake2b(
-            text, key=self.key, digest_size=64, person=b"sfumato report"
-        ).digest()
-        return (np.frombuffer(digest, dtype="<u8") >> np.uint64(11)) * 2.0**-53
+        return _uniform(digests)
 
     def words(self) -> dict[str, object]:
         return {
@@ -221,14 +217,19 @@ class Keyed:
             digest = start.copy()
             digest.update(packed[row * size : (row + 1) * size] + user + name)
             digests += digest.digest()
-        numbers = np.frombuffer(bytes(digests), dtype="<u8").reshape(count, _MOST_DRAWS)
-        return truth, (numbers[:, :draws] >> np.uint64(11)) * 2.0**-53
+        return truth, _uniform(bytes(digests))[:, :draws]
 
     def words(self) -> dict[str, object]:
         return {
             "randomness": "keyed hash of user, row, time, place and mechanism",
             "key_fingerprint": key_fingerprint(self.key),
         }
+
+
+def _uniform(digests: bytes) -> np.ndarray:
+    """Hashes of 64 bytes as numbers on [0, 1), one row per hash."""
+    bits = np.frombuffer(digests, dtype="<u8").reshape(-1, _MOST_DRAWS)
+    return (bits >> np.uint64(11)) * 2.0**-53
 
 
 def _encoded(texts: np.ndarray) -> list[bytes]:

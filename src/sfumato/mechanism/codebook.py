@@ -174,7 +174,7 @@ class CodebookNet(Mechanism):
         column, alone = (
             self._drawn(truth, drawn) if found is None else self._looked_up(*found, drawn)
         )
-        reports = self.places[column]
+        reports = self.places.take(column, axis=0)
         for own, middle in ((alone, self._middle), (chance[:, 0] < self.keep, self.grid.snap)):
             if own.any():
                 reports[own] = middle(truth[own])
@@ -203,7 +203,8 @@ class CodebookNet(Mechanism):
             mine = slice(None) if whole else (number >= first) & (number < first + held)
             own = row[number[mine] - first]
             column[mine] = _looked_up(table, own, drawn[mine])
-            alone[mine] = table[own, -1] == 0
+            empty = table[:, -1] == 0
+            alone[mine] = empty[own] if empty.any() else False
         return column, alone
 
     def _sums(self, truths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -212,7 +213,8 @@ class CodebookNet(Mechanism):
         What is kept is replaced whole, so that threads may call this at once."""
         none: tuple[dict[bytes, int], np.ndarray] = {}, np.empty((0, len(self.places)))
         known, table = self.__dict__.get("_kept", none)
-        keys = [truth.tobytes() for truth in truths]
+        data = truths.tobytes()
+        keys = [data[start : start + 16] for start in range(0, len(data), 16)]
         new = [place for place, key in enumerate(keys) if key not in known]
         if (len(known) + len(new)) * len(self.places) > _MOST_HELD:
             (known, table), new = none, list(range(len(keys)))

@@ -50,7 +50,7 @@ OVERLAP = 2.0  # budgets: with this an edge tells little more than a line within
 TILE_SOLVERS = ("codebook", "coin", "laplace")
 _WIDEST_TILE_M = 100_000.0  # of a tile with a plane of its own
 _MOST_HITS = 2_000_000  # reports of a tile that are drawn where its law is not known
-_TRIES = 5  # to bring a baseline within its budget on the atlas's lattice
+_TRIES = 12  # to bring a baseline within its budget on the atlas's lattice
 _HAIR = 1e-4  # what the formula for the lattice's share of the loss may be off by
 _MEASURED = ("loss", "bayes_error", "information_bits", "exposed")
 
@@ -251,8 +251,11 @@ def solve_atlas(
 
 
 def solve_tile(work: str | Path, tile: int) -> None:
-    """Solve one tile of a prepared job and write its mechanism and, last, its figures."""
+    """Solve one tile of a prepared job and write its mechanism and, last, its figures; a tile that
+    is done is left, as a cluster asks again for what a dead worker had done."""
     folder = Path(work)
+    if _line(folder, tile).exists():
+        return
     job = _Job.from_dict(read_json(folder / "job.json", what="plan of an atlas"))
     arrays = read_arrays(_data(folder, tile), what="tile")
     task = _Tile(job, tile, arrays["secret"], arrays["truth"], arrays["given"])
@@ -422,10 +425,12 @@ class _Tile:
                 mechanism = mechanism.inner  # the atlas snaps to its own lattice
             if plan.solver.resumable:  # a learner keeps its budget on check-ins to come
                 break
-            over = self._loss(mechanism) - job.max_loss
-            if not over > 1e-9 * job.max_loss:
+            loss = self._loss(mechanism)
+            if loss <= job.max_loss * (1 + 1e-9):
                 break
-            budget -= 1.02 * over
+            budget *= 0.999 * job.max_loss / loss
+        else:  # the check-ins that it was given are unlike those that it answers
+            return None, None
         return mechanism, outcome.outlook
 
     def line(self, mechanism: Mechanism, outlook: Outlook | None) -> dict[str, Any]:

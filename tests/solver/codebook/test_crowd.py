@@ -148,7 +148,7 @@ def test_it_says_what_it_takes_and_refuses_what_does_not_fit(
 ) -> None:
     expected = QUICK.expected(PROBLEM)
     assert expected.seconds > 0 and expected.bytes > 4e8
-    monkeypatch.setattr("sfumato.solver.memory.free_bytes", lambda: 4.505e8)
+    monkeypatch.setattr("sfumato.memory.free_bytes", lambda: 4.505e8)
     monkeypatch.setattr(cost, "free_bytes", lambda: 4.505e8)
     with pytest.raises(ProblemError, match=r"about \d+ users would fit"):
         solve(PROBLEM, QUICK)

@@ -2,8 +2,8 @@
 
 from sfumato.data.samples import Samples
 from sfumato.errors import arg
+from sfumato.memory import check_fits, free_bytes
 from sfumato.solver.codebook.settings import NEW, Capacity, CodebookSettings, rows_in_a_step
-from sfumato.solver.memory import check_fits, free_bytes
 from sfumato.solver.outcome import Expected
 from sfumato.solver.problem import Problem
 

@@ -1,4 +1,4 @@
-"""How much memory is free, and a sentence where a solve needs more."""
+"""How much memory is free, and a sentence where something needs more."""
 
 from pathlib import Path
 
