@@ -87,7 +87,7 @@ def country() -> dict[str, Any]:
     """The same atlas alone and on two workers, of which one is killed half-way."""
     from sfumato.deploy.engines.dask import tiles_on_cluster
 
-    data = towns(700)
+    data = towns(180)
     plan = AtlasPlan(Coin(), users_per_tile=12, fewest_checkins=20)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -159,6 +159,11 @@ def edges(run: str, data: Samples | None = None) -> dict[str, Any]:
         "stated": {name: made.run.record.train[name] for name in ("loss", "bayes_error")},
         "to_come": None if made.run.record.to_come is None else made.run.record.to_come.as_dict(),
     }
+    noise = [n for n, one in enumerate(atlas.mechanisms) if one.kind == "planar laplace"]
+    weights = atlas.tiling.weights(data.truth)
+    by_noise = np.asarray(weights[:, np.isin(atlas.which, noise)].sum(axis=1)).ravel() > 0
+    found["left_out"] = int(by_noise.sum())  # check-ins that a tile with noise may answer
+    data = data.take(~by_noise)
     near = atlas.tiling.weights(data.joint().places).max(axis=1).toarray().ravel() < 1
     for name, one in (("blended", atlas), ("not blended", hard)):
         found[name] = _by_zone(one, data, near)

@@ -75,6 +75,9 @@ def test_a_stopped_job_is_resumed_and_gives_the_same_mechanism(
         for tile in one_by_one(work, tiles[:3]):
             solved.append(tile)
             yield tile
+        written = {path: path.stat().st_ino for path in (work / "tiles").iterdir()}
+        list(one_by_one(work, solved))
+        assert written == {path: path.stat().st_ino for path in (work / "tiles").iterdir()}
         raise KeyboardInterrupt
 
     def counted(work: Path, tiles: list[int]) -> Iterable[int]:

@@ -4,10 +4,12 @@ A page's scripts put what they get into `seen` of the top window: [latitude, lon
 went wrong.  `/never` is an address that does not answer, `/trickle` one that sends its headers long
 before its body: both leave a window open to the page before a document is in it.
 
-python -m tests.web.doors FOLDER    which ways an unpacked extension leaves open
+python -m tests.web.doors FOLDER            which ways an unpacked extension leaves open
+python -m tests.web.doors FOLDER FIREFOX    the same in a Firefox, with Playwright's Node
 """
 
 import json
+import subprocess
 import sys
 import time
 from collections.abc import Iterable
@@ -186,16 +188,6 @@ LEAKS: dict[str, str] = {
         "const o = document.createElement('embed'); o.src = '/never'; document.body.append(o);"
         "const t = setInterval(() => { if (window.length) { clearInterval(t); ask(window[0]); } })"
     ),
-    "an object's next document from a blob, before its first tag": _script(
-        "const o = document.createElement('object'); document.body.append(o); later(o, 'data')"
-    ),
-    "an embed's next document from a blob, before its first tag": _script(
-        "const o = document.createElement('embed'); document.body.append(o); later(o, 'src')"
-    ),
-    "a frame set's next document from a blob, before its first tag": _script(
-        "const s = document.createElement('frameset'), f = document.createElement('frame');"
-        "s.append(f); document.body.replaceWith(s); later(f, 'src')"
-    ),
     "a frame whose headers came before its body": _script(
         "const f = frame(); document.body.append(f); const w = f.contentWindow, d = w.document;"
         "f.src = '/trickle';"
@@ -297,10 +289,20 @@ LEAKS: dict[str, str] = {
 }
 
 # Ways that only the browser's own refusal closes: they are open where strict is off, and the guide
-# says so.  A window's next document is reachable before any extension runs in it; frames can be
-# denied a position by the page's policy, windows cannot, and what is taken from there is the
-# browser's own.
+# says so.  A window's next document is reachable before any extension runs in it; `<iframe>`s can be
+# denied a position by the page's policy, other frames and windows cannot, and what is taken from
+# there is the browser's own.
 HELD: dict[str, str] = {
+    "an object's next document from a blob, before its first tag": _script(
+        "const o = document.createElement('object'); document.body.append(o); later(o, 'data')"
+    ),
+    "an embed's next document from a blob, before its first tag": _script(
+        "const o = document.createElement('embed'); document.body.append(o); later(o, 'src')"
+    ),
+    "a frame set's next document from a blob, before its first tag": _script(
+        "const s = document.createElement('frameset'), f = document.createElement('frame');"
+        "s.append(f); document.body.replaceWith(s); later(f, 'src')"
+    ),
     "a window's blob, before its first tag": _script(
         "const w = open(html('<p>x')), d = w.document, { port1, port2 } = new MessageChannel();"
         "port1.onmessage = () => (w.document === d ? port2.postMessage(0) : ask(w));"
@@ -412,8 +414,29 @@ def seen_by_pages(browser: Any, url: str, names: Iterable[str] = ALL) -> dict[st
     return found
 
 
-if __name__ == "__main__":
-    with serving_pages(pages()) as site, protected(Path(sys.argv[1]), ours=False) as browser:
-        found = seen_by_pages(browser, site, LEAKS | HELD)
+def seen_in_firefox(folder: str, url: str, firefox: str) -> dict[str, list[Any]]:
+    """The same in a Firefox, page after page; "none" is without an extension."""
+    from playwright._impl._driver import compute_driver_executable
+
+    wanted: dict[str, Any] = {name: address(name) for name in LEAKS | HELD} | {"truth": TRUTH}
+    script = Path(__file__).with_name("firefox.mjs")
+    command = [compute_driver_executable()[0], script, firefox, folder, url]
+    done = subprocess.run(
+        command, input=json.dumps(wanted), capture_output=True, text=True, check=True
+    )
+    return dict(json.loads(done.stdout))
+
+
+def _main(folder: str, firefox: str = "") -> None:
+    with serving_pages(pages()) as url:
+        if firefox:
+            found = seen_in_firefox(folder, url, firefox)
+        else:
+            with protected(Path(folder), ours=False) as browser:
+                found = seen_by_pages(browser, url, LEAKS | HELD)
     leaks = [name for name in found if any(map(is_true, found[name]))]
     print(f"the true place gets out of {len(leaks)} of {len(found)} pages:", *leaks, sep="\n  ")
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

@@ -251,8 +251,11 @@ def solve_atlas(
 
 
 def solve_tile(work: str | Path, tile: int) -> None:
-    """Solve one tile of a prepared job and write its mechanism and, last, its figures."""
+    """Solve one tile of a prepared job and write its mechanism and, last, its figures; a tile that
+    is done is left, as a cluster asks again for what a dead worker had done."""
     folder = Path(work)
+    if _line(folder, tile).exists():
+        return
     job = _Job.from_dict(read_json(folder / "job.json", what="plan of an atlas"))
     arrays = read_arrays(_data(folder, tile), what="tile")
     task = _Tile(job, tile, arrays["secret"], arrays["truth"], arrays["given"])

@@ -170,8 +170,7 @@ def _work(order: dict[str, Any], source: str, target: str) -> dict[str, Any]:
 
 
 def _solve(work: str, tile: int) -> dict[str, Any]:
-    """On a worker: one tile.  Its figures are written last, so a tile that is done twice is there
-    once."""
+    """On a worker: one tile."""
     try:
         solve_tile(work, tile)
     except SfumatoError as error:
