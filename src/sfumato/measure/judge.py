@@ -161,9 +161,9 @@ def judge(
     law (snap a continuous mechanism first).
 
     Other arguments: `hits`, how many reports are sampled per check-in (500 unless set, fewer where
-    that would be more than ten million in all, four where users are many); `loss`, the distance unless set;
-    `sampled_on` is the grid to fall back to where the law is not known or too large to work out;
-    `fitted_on` is training data for the adversary of `learnt_error`.  Data on another
+    that would be more than ten million in all, four where users are many); `loss`, the distance
+    unless set; `sampled_on` is the grid to fall back to where the law is not known or too large to
+    work out; `fitted_on` is training data for the adversary of `learnt_error`.  Data on another
     plane than the mechanism's (or, where it knows none, than that of `fitted_on`) are brought to
     it.  `over` are grids on which the Bayes error of the same law, or of the same reports, is
     measured as well.
