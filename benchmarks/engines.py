@@ -203,9 +203,11 @@ def _on_dask(table: Any, run: str, folder: str) -> dict[str, Any]:
     step = -(-len(table) // 8)
     for part in range(8):
         parquet.write_table(table.slice(part * step, step), source / f"{part}.parquet")
-        parquet.write_table(table.slice(0, 100), first / f"{part}.parquet")  # workers import first
+        parquet.write_table(
+            table.slice(part * 100, 100), first / f"{part}.parquet"
+        )  # workers import first
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         runner, policy = on_cluster(cluster.scheduler_address), Policy(drop=("user",))

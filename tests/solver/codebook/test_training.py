@@ -42,6 +42,20 @@ def test_without_a_time_limit_all_parts_are_even() -> None:
     assert until(3, 0.15, Clock(Deadline(), [100.0] * 3), PARTS) == pytest.approx(0.2)
 
 
+def test_no_fewer_steps_are_taken_than_were_asked_for() -> None:
+    problem, settings = Problem(four_corners(0).train, max_loss=173), Codebook(steps=150)
+    training = CodebookTraining(settings, problem, 0, capacity=settings.capacity(problem))
+    assert training.part_steps * PARTS == 160
+
+
+def test_what_learning_takes_follows_from_steps_and_places() -> None:
+    problem = Problem(four_corners(0).train, max_loss=173)
+    little, much = (Codebook(steps=steps).expected(problem) for steps in (100, 1500))
+    assert 10 < little.seconds < 30 and 60 < much.seconds < 200 and much.bytes > 4e8
+    more = Codebook(made_for="these", places=512).expected(problem)
+    assert more.seconds > Codebook(made_for="these").expected(problem).seconds
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_the_smoothed_leakage_tends_to_the_measured_one(seed: int) -> None:
     """At sharpness 1e4 the smoothed maximum over 3 users is at most ln 3 / 1e4 above the maximum, in
