@@ -9,7 +9,7 @@ from typing import Any
 
 from paper.experiments import RESULTS
 from paper.pages.template import filled
-from paper.runs.approximate import BESIDE, CITIES, COUNTS, DRIFTING, RULES, THRESHOLDS
+from paper.runs.approximate import BESIDE, CITIES, COUNTS, DRIFTING, RULES, THRESHOLDS, wanted
 from paper.runs.linked import DRAW
 from paper.tables import table
 from sfumato.files import read_json, write_text
@@ -137,9 +137,12 @@ def page(folder: Path = RESULTS) -> str:
             if beside is not None:
                 ruled.append(found["bayes_error"])
                 learned.append(beside["train"]["bayes_error"])
+    left = [one for one in wanted(folder / "approximate.json") if one not in rows]
+    missing = "; ".join(f"{_NAMES[city]}, {name}, {budget} m" for city, name, budget in left)
     fifty = [rows[city, rule, 0]["train"]["linked"][-1][1] for city in CITIES for rule in RULES]
     return filled(
         "approximate.md",
+        missing=f"Not run yet: {missing}. " if missing else "",
         fifty=_range(fifty),
         ruled=_range(ruled),
         learned=_range(learned),
