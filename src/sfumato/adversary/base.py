@@ -34,7 +34,7 @@ class Attacker(ABC):
 
     @abstractmethod
     def posterior(self, reports: np.ndarray) -> np.ndarray:
-        """P(guess | report), a row a report, a column a secret; rows sum to 1."""
+        """P(guess | report): one row per report, one column per secret; rows sum to 1."""
 
     def guess(self, reports: np.ndarray) -> np.ndarray:
         """The most likely secret for each report (the first of equals)."""

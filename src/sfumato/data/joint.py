@@ -14,8 +14,8 @@ Table = Annotated[np.ndarray, "secrets places"]
 
 
 class Joint:
-    """P(secret, place) as a table, one row a secret, one column a place (a truth, a report or a
-    guess).
+    """P(secret, place) as a table: one row per secret, one column per place (a truth, a report or
+    a guess).
 
     `table` may be given as a SciPy sparse matrix.  One of more than twenty million entries stays
     sparse: `sparse` then holds it (None for the others), every measure of `sfumato.measure` works
@@ -116,7 +116,7 @@ class Joint:
 
     @property
     def posterior(self) -> np.ndarray:
-        """P(secret | place), a column a place; columns of probability zero hold zeros."""
+        """P(secret | place), one column per place; columns of probability zero hold zeros."""
         total = self.place_probability
         return np.divide(self.table, total, out=np.zeros_like(self.table), where=total > 0)
 

@@ -24,7 +24,7 @@ POOL_BELOW = 4
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Samples(Tabular, InNotebooks):
-    """Who was where: `secret` numbers into `secrets`, `truth` in metres on a plane, one row a
+    """Who was where: `secret` numbers into `secrets`, `truth` in metres on a plane, one row per
     check-in.
 
     `plane` says where the plane touches the Earth (None for data that came in metres); `region` is

@@ -65,7 +65,7 @@ def cross_entropy(joint: Joint, guess: np.ndarray) -> float:
 
     CE(X,Y) = -sum_z sum_x P(x,z) log2 Q(x|z).  Unit: bits.  Infinite where Q rules out what
     happens. Smallest, and equal to H(X|Z), when Q is the posterior.  Paper: equation (eq:CE).
-    `guess` has a row a place and a column a secret.
+    `guess` has one row per place and one column per secret.
     """
     guess = np.asarray(guess, dtype=float)
     if guess.shape != joint.table.T.shape:
@@ -123,7 +123,7 @@ def g_vulnerability(joint: Joint, gain: np.ndarray) -> float:
     """What the best action is worth to the adversary on average.
 
     V_g = sum_z max_a sum_x g(a,x) J(x,z).  Lower is more private.  Exact.
-    `gain` has a row an action and a column a secret; see `sfumato.measure.gains`.
+    `gain` has one row per action and one column per secret; see `sfumato.measure.gains`.
 
     >>> g_vulnerability(Joint.uniform(secrets=4, places=1), np.eye(4))  # one guess
     0.25

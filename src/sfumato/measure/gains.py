@@ -1,7 +1,7 @@
 """Named gains: what a guess is worth to an adversary.
 
-A gain is a matrix with a row an action and a column a secret.  `bayes` is a single guess; the
-others say what else people worry about.
+A gain is a matrix with one row per action and one column per secret.  `bayes` is a single guess;
+the others say what else people worry about.
 """
 
 from collections.abc import Callable, Sequence

@@ -153,16 +153,17 @@ def judge(
     sampled_on: Grid | None = None,
     over: Sequence[Grid] = (),
 ) -> Judgement:
-    """Judge a mechanism on data: exactly where its law is known, from `hits` samples a check-in
-    where not: 500 unless set, fewer where that would be more than ten million in all (four where
-    users are many).
+    """Judge a mechanism on data: exactly where its law is known, from sampled reports where not.
 
     Main arguments: `mechanism`, also a plain function (`sfumato.mechanism.Function`), or a
     solution, whose own loss, region and training data are used where none are given; `grid` merges
     reports into its cells; without one the mechanism's own reports are judged, which needs a finite
-    law (snap a continuous mechanism first). Other arguments: `loss`, the distance unless set;
-    `sampled_on` is the grid to fall back to where the law is not known or too large to work out;
-    `fitted_on` is training data for the adversary of `learnt_error`.  Data on another
+    law (snap a continuous mechanism first).
+
+    Other arguments: `hits`, how many reports are sampled per check-in (500 unless set, fewer where
+    that would be more than ten million in all, four where users are many); `loss`, the distance
+    unless set; `sampled_on` is the grid to fall back to where the law is not known or too large to
+    work out; `fitted_on` is training data for the adversary of `learnt_error`.  Data on another
     plane than the mechanism's (or, where it knows none, than that of `fitted_on`) are brought to
     it.  `over` are grids on which the Bayes error of the same law, or of the same reports, is
     measured as well.

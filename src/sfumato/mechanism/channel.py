@@ -61,7 +61,7 @@ class Average:
 
 @dataclass(frozen=True, eq=False)
 class Channel(Mechanism):
-    """P(report | truth) as a matrix: a row a truth, a column a report; each row sums to 1.
+    """P(report | truth) as a matrix: one row per truth, one column per report; rows sum to 1.
 
     `truths` and `reports` are places in metres.  A truth that is not in the list is answered by the
     average of the rows of truths near it (`average`), by the row of the nearest one (`nearest`), or
