@@ -84,6 +84,7 @@ def test_on_training_data_a_comparison_leads_with_check_ins_to_come(kept: Kept) 
 
 def test_a_bound_that_says_nothing_is_not_printed_as_one() -> None:
     assert brief.best_text(None).startswith("Nothing proved yet")
+    assert "certify runs/a proves" in brief.best_text(None, "runs/a")
     nothing = replace(GAP, bounds=Bounds(0.25, None, 9))
     assert brief.best_text(nothing).startswith("Nothing proved yet")
     off_grid = brief.best_text(replace(GAP, on_grid=False))

@@ -157,10 +157,10 @@ def _worst_case(found: Judgement) -> str:
     )
 
 
-def best_text(gap: Gap | None) -> str:
+def best_text(gap: Gap | None, run: str | Path = "RUN") -> str:
     """What is proved of the best possible, beside what was reached."""
     if gap is None or not gap.proved_anything:
-        return f"{NOTHING_PROVED.capitalize()}; sfumato certify RUN proves it."
+        return f"{NOTHING_PROVED.capitalize()}; sfumato certify {run} proves it."
     if gap.objective != "bayes":
         what = {"information": "Information, in bits,", "endless": "A loss"}.get(
             gap.objective, "Leakage"
@@ -182,7 +182,7 @@ def best_text(gap: Gap | None) -> str:
 def proof_text(kept: Kept, gap: Gap | None) -> str:
     """What the proof that followed a solve came to."""
     solution = kept.solution
-    return f"Best possible: {best_text(gap)} {proof_sentence(solution.ending)}".strip()
+    return f"Best possible: {best_text(gap, kept.folder)} {proof_sentence(solution.ending)}".strip()
 
 
 def measured_text(measured: Measured) -> str:
