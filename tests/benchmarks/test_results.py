@@ -48,12 +48,12 @@ def test_the_committed_run_has_the_exact_solver_faster_than_qif() -> None:
         )
 
 
-def test_the_committed_run_proves_fifty_by_fifty_cells_to_half_a_per_cent() -> None:
+def test_the_committed_run_proves_sixty_by_sixty_cells_to_half_a_per_cent() -> None:
     (row,) = _EXACT["large"]["common"]
     ours = row["ours"]
-    assert row["n"] == 50 and ours["truths"] == ours["reports"] == 2500
+    assert row["n"] == 60 and ours["truths"] == ours["reports"] == 3600
     assert ours["gap"] == ours["leakage"] - ours["bound"] <= 0.005
-    assert ours["loss"] <= 50 / 6 * (1 + 1e-9)
+    assert ours["loss"] <= 60 / 6 * (1 + 1e-9)
 
 
 def test_the_committed_run_has_the_exact_solver_20_times_faster_than_highs() -> None:

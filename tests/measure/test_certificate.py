@@ -197,7 +197,7 @@ def test_files_of_others_are_refused_with_the_reason(kept: Path, tmp_path: Path)
             {**arrays, "plane.root": arrays["plane.root"] * 1e15},
             "the root of the cells is a square",
         ),
-        ({**arrays, "note": np.zeros(3)}, "an array 'note.npy' that no file of its kind has"),
+        ({**arrays, "note": np.zeros(3)}, "an array 'note' that no file of its kind has"),
         ({**arrays, "plane.places": np.zeros((3, 2))}, "'plane.places' that no certificate has"),
     ):
         np.savez(path, **wrong)

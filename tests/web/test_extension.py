@@ -238,6 +238,7 @@ def test_a_watch_does_not_stream(extension, address):
         "() => { window.told = []; window.watch = navigator.geolocation.watchPosition((p) =>"
         " told.push(p.coords.latitude)); }"
     )
+    page.wait_for_function("told.length > 0")
     for step in range(6):
         extension.move({**TRUTH, "latitude": 48.857 + step / 1000})
         page.wait_for_timeout(150)

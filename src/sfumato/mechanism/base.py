@@ -228,7 +228,7 @@ def kinds() -> dict[str, type[Mechanism]]:
     were imported.  Files, tests and exports go by it.
 
     >>> sorted(kinds())[:3]
-    ['channel', 'clamped', 'codebook net']
+    ['atlas', 'channel', 'clamped']
     """
     for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
         import_module(f"sfumato.mechanism.{module.name}")
