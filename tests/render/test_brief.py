@@ -43,7 +43,7 @@ def _columns(text: str) -> list[str]:
 
 def test_solve_says_it_in_ten_lines(kept: Kept) -> None:
     text = brief.kept_text(kept, seconds=61.4)
-    after = [brief.proof_text(kept, GAP), brief.next_text(kept.folder, "four-corners")]
+    after = [brief.proof_text(kept, GAP), brief.next_text(kept.folder, Recipe("four-corners"))]
     lines = [*text.splitlines(), *after]
     assert len(lines) <= 10
     assert lines[0].split()[:4] == ["coin,", "budget", "173", "m"] and _columns(text) == COLUMNS
@@ -86,7 +86,7 @@ def test_a_bound_that_says_nothing_is_not_printed_as_one() -> None:
     assert brief.best_text(None).startswith("Nothing proved yet")
     assert "certify runs/a proves" in brief.best_text(None, "runs/a")
     nothing = replace(GAP, bounds=Bounds(0.25, None, 9))
-    assert brief.best_text(nothing).startswith("Nothing proved yet")
+    assert "that of a blind guess, and nothing less is proved" in brief.best_text(nothing)
     off_grid = brief.best_text(replace(GAP, on_grid=False))
     assert "at most 0.650" in off_grid and "on the grid" in off_grid
 
@@ -114,7 +114,10 @@ def test_a_plan_says_how_much_it_is_and_what_would_make_it_less(kept: Kept) -> N
 
 
 def test_the_next_command_is_for_the_file_that_was_given(tmp_path: Path) -> None:
-    file = tmp_path / "checkins.csv"
-    file.write_text("user,lat,lon\n")
-    assert f"sanitize runs/a {file} reports.csv" in brief.next_text(Path("runs/a"), str(file))
-    assert "export runs/a dist --page" in brief.next_text(Path("runs/a"), "four-corners")
+    file = tmp_path / "checkins.csv.gz"
+    file.write_bytes(b"")
+    said = brief.next_text(Path("runs/a"), Recipe(str(file), secret="who"))
+    assert f"sanitize runs/a {file} reports.csv.gz --drop who" in said
+    part = Recipe(str(file), top_users=6)
+    for recipe in (Recipe("four-corners"), part):
+        assert "export runs/a dist --page" in brief.next_text(Path("runs/a"), recipe)

@@ -282,7 +282,7 @@ def command(
         if bound is not None:
             click.echo(show.text(bound))
         if not details:
-            click.echo(brief.next_text(out, source))
+            click.echo(brief.next_text(out, recipe))
         if solution.ending.ended is Ended.STOPPED and solution.ending.resumable:
             click.echo(hint, err=True)
     if solution.ending.proof in (Proving.STOPPED, Proving.TIME_LIMIT):

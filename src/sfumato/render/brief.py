@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from sfumato.data.recipe import Recipe
 from sfumato.data.samples import MANY_USERS, Samples
 from sfumato.measure.judge import Judgement
 from sfumato.measure.outlook import Outlook
@@ -159,6 +160,12 @@ def _worst_case(found: Judgement) -> str:
 
 def best_text(gap: Gap | None, run: str | Path = "RUN") -> str:
     """What is proved of the best possible, beside what was reached."""
+    if gap is not None and gap.objective == "bayes" and not gap.proved_anything:
+        return (
+            f"A Bayes error of at most {1 - gap.blind:.3f} on the training check-ins, that of a"
+            f" blind guess, and nothing less is proved; this mechanism has {1 - gap.leakage:.3f}"
+            " there."
+        )
     if gap is None or not gap.proved_anything:
         return f"{NOTHING_PROVED.capitalize()}; sfumato certify {run} proves it."
     if gap.objective != "bayes":
@@ -239,9 +246,11 @@ def _compared(row: Compared, loss_form: str, *, to_come: bool) -> list[str]:
     return [row.name, *ahead, *_judged(row.measured, loss_form, over_mark(row)), gap_text(row.gap)]
 
 
-def next_text(run: Path, source: str) -> str:
-    """What to do with a run folder that was just written."""
-    use = f"sfumato export {run} dist --page"
-    if Path(source).is_file():
-        use = f"sfumato sanitize {run} {source} reports{Path(source).suffix or '.csv'}"
+def next_text(run: Path, recipe: Recipe) -> str:
+    """What to do with a run folder that was just written: with a whole table, sanitize it."""
+    use, source = f"sfumato export {run} dist --page", Path(recipe.source)
+    chosen = (recipe.square, recipe.top_users, recipe.users, recipe.per_user)
+    if source.is_file() and all(one is None for one in chosen):
+        ending = "".join(source.suffixes[-2:]) if source.suffix == ".gz" else source.suffix
+        use = f"sfumato sanitize {run} {source} reports{ending} --drop {recipe.secret or 'user'}"
     return f"Next: {use}; all figures: sfumato measure {run} --details"

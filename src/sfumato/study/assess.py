@@ -152,7 +152,9 @@ def _assembled(
     error = judged.bayes_error if outlook is None else outlook.bayes_error
     information = judged.information_bits if outlook is None else outlook.information_bits
     exposed = judged.exposed if outlook is None else outlook.exposed
-    proven = None if gap is None or gap.objective != "bayes" else gap.bound
+    proven = None
+    if gap is not None and gap.objective == "bayes" and gap.proved_anything:
+        proven = gap.bound
     truth = bayes_vulnerability(joint)
     user = max((1 - one.error for one in judged.per_user), default=None)
     repeated = measured.repeated[label]
