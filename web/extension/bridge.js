@@ -88,8 +88,14 @@
     look();
   }
 
+  // A page that is prepared before anybody looks at it is not the page of its tab: its questions wait.
+  const shownToSomebody = document.prerendering
+    ? new Promise((resolve) => document.addEventListener("prerenderingchange", resolve, { once: true }))
+    : null;
+
   async function heard(port, question) {
     const { kind, id } = question;
+    if (shownToSomebody) await shownToSomebody;
     if (kind === "one") {
       const start = () => port.postMessage({ id, more: true, started: true });
       port.postMessage({ id, ...(await answer(question, start)) });

@@ -303,6 +303,8 @@ runtime.onMessage.addListener((message, sender, reply) => {
   const ours = sender.url?.startsWith(runtime.getURL(""));
   const answers = ours ? ofOurPages : ofPages;
   if (!Object.hasOwn(answers, message?.kind)) return false;
+  // A document that is only prepared is not the page of its tab (Firefox does not name the state).
+  if (!ours && (sender.documentLifecycle ?? "active") !== "active") return false;
   Promise.resolve(answers[message.kind](message, sender)).then(reply, (problem) => reply({ problem: problem.message }));
   return true;
 });
