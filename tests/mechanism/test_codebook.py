@@ -65,6 +65,17 @@ def test_laws_that_do_not_fit_into_one_table_are_looked_up_in_turn(monkeypatch) 
     assert np.array_equal(mechanism.report(truths, chance), whole)
 
 
+def test_nets_that_answer_together_share_the_room_for_laws(monkeypatch) -> None:
+    monkeypatch.setattr("sfumato.mechanism.codebook._MOST_HELD", 40 * 100)
+    mechanism, random = net(40), np.random.default_rng(2)
+    mechanism.share_room(4)
+    for _ in range(6):
+        block = random.uniform(-300, 300, (20, 2))[random.integers(0, 20, 900)]
+        reports = mechanism.report(block, chance := random.random((900, 1)))
+        assert np.array_equal(reports, net(40).report(block, chance))
+        assert mechanism.__dict__["_kept"][1].size <= 40 * 25
+
+
 def test_samples_follow_the_law() -> None:
     mechanism = net(keep=0.2)
     truth = np.array([[30.0, -70.0]])

@@ -14,6 +14,7 @@ from sfumato.deploy.sanitize import sanitize
 from sfumato.errors import FileError, ProblemError
 from sfumato.measure.exact import bayes_error
 from sfumato.measure.judge import judge
+from sfumato.mechanism.laplace import PlanarLaplace
 from sfumato.render.atlas import map_html
 from sfumato.show import text
 from sfumato.solver import Coin, Exact, Laplace
@@ -102,6 +103,35 @@ def test_a_stopped_job_is_resumed_and_gives_the_same_mechanism(
     assert known.run.record == again.run.record
     with pytest.raises(FileError, match="holds a run"):
         solve_atlas(CITY, folder, max_loss=250.0, plan=PLAN)
+
+
+def test_a_tile_that_the_job_did_not_solve_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+
+    def changed(work: Path, tiles: list[int]) -> Iterable[int]:
+        yield from one_by_one(work, tiles)
+        PlanarLaplace(1.0).save(next((work / "tiles").glob("*.npz")))
+
+    with pytest.raises(FileError, match="is not the one that this job solved"):
+        solve_atlas(CITY, folder, max_loss=200.0, plan=PLAN, runner=changed)
+    assert not folder.exists()
+
+
+def test_a_job_that_fails_before_its_first_tile_leaves_nothing(tmp_path: Path) -> None:
+    def failing(work: Path, tiles: list[int]) -> Iterable[int]:
+        raise ProblemError("no tile can be solved")
+        yield
+
+    with pytest.raises(ProblemError, match="no tile"):
+        solve_atlas(CITY, tmp_path / "run", max_loss=200.0, plan=PLAN, runner=failing)
+    assert not list(tmp_path.iterdir())
+
+
+def test_held_out_figures_of_a_run_without_them_are_asked_for_anew(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    solve_atlas(CITY, folder, max_loss=200.0, plan=PLAN)
+    with pytest.raises(FileError, match="holds a run"):
+        solve_atlas(CITY, folder, max_loss=200.0, plan=PLAN, test=CITY)
 
 
 def test_sanitize_takes_an_atlas_and_export_asks_for_a_tile(city: AtlasRun, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from sfumato.data.plane import Plane
 from sfumato.data.tiles import Tiling
 from sfumato.errors import MechanismError
 from sfumato.mechanism.base import Mechanism, inner_arrays, inner_mechanisms
+from sfumato.mechanism.codebook import CodebookNet
 from sfumato.mechanism.law import Law, ReportRows, blended
 from sfumato.mechanism.loss import Loss
 from sfumato.mechanism.rows import RowsOnDemand
@@ -57,6 +58,9 @@ class Atlas(Mechanism):
                 f"the tiles' mechanisms are numbered 0 to {len(self.mechanisms) - 1}; got"
                 f" {which.min()} to {which.max()}"
             )
+        nets = [one for one in self.mechanisms if isinstance(one, CodebookNet)]
+        for net in nets:
+            net.share_room(len(nets))
 
     @property
     def draws(self) -> int:  # type: ignore[override]

@@ -207,6 +207,10 @@ class CodebookNet(Mechanism):
             alone[mine] = empty[own] if empty.any() else False
         return column, alone
 
+    def share_room(self, nets: int) -> None:
+        """Keep laws in an n-th of the usual room: this is one of n nets that answer together."""
+        self.__dict__["_room"] = _MOST_HELD // nets
+
     def _sums(self, truths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """A table whose rows are running sums of laws, and each truth's row in it.  The laws of
         earlier calls are kept while there is room: a log comes in blocks that repeat its places.
@@ -216,7 +220,8 @@ class CodebookNet(Mechanism):
         data = truths.tobytes()
         keys = [data[start : start + 16] for start in range(0, len(data), 16)]
         new = [place for place, key in enumerate(keys) if key not in known]
-        if (len(known) + len(new)) * len(self.places) > _MOST_HELD:
+        room = self.__dict__.get("_room", _MOST_HELD)
+        if (len(known) + len(new)) * len(self.places) > room:
             (known, table), new = none, list(range(len(keys)))
         if new:
             made = np.empty((len(new), len(self.places)))
@@ -226,7 +231,7 @@ class CodebookNet(Mechanism):
                 np.cumsum(weights, axis=1, dtype=float, out=made[rows])
             known = known | {keys[place]: len(table) + row for row, place in enumerate(new)}
             table = np.concatenate([table, made])
-            self.__dict__["_kept"] = known, table
+            self.__dict__["_kept"] = (known, table) if table.size <= room else none
         return table, np.array([known[key] for key in keys])
 
     def _middle(self, truth: np.ndarray) -> np.ndarray:

@@ -24,8 +24,16 @@ from sfumato.data.plane import Plane
 from sfumato.data.recipe import Recipe
 from sfumato.data.samples import POOL_BELOW, Samples
 from sfumato.data.tiles import Tiling
-from sfumato.errors import FileError, ProblemError, arg
-from sfumato.files import make_folder, plain, read_arrays, read_json, write_json, written_beside
+from sfumato.errors import FileError, ProblemError, SfumatoError, arg
+from sfumato.files import (
+    file_hash,
+    make_folder,
+    plain,
+    read_arrays,
+    read_json,
+    write_json,
+    written_beside,
+)
 from sfumato.measure.estimate import Estimate, estimate_mean
 from sfumato.measure.exact import mutual_information
 from sfumato.measure.judge import Judgement, judge, judge_law
@@ -214,8 +222,8 @@ def solve_atlas(
     start = time.perf_counter()
     job = _Job.of(samples, max_loss, plan, seed)
     with claimed(target):
-        known = _done_before(target, job)
-        if known is not None:
+        known = None if replace_run else _done_before(target, job)
+        if known is not None and (test is None or known.run.record.test is not None):
             return known
         check_target(target, replace=replace_run)
         work = target.with_name(f".{target.name}.sfumato-atlas")
@@ -228,11 +236,16 @@ def solve_atlas(
             f"{len(job.tiling)} tiles, {thin} of them without a check-in"
             + (f"; {done} are done" if done else "")
         )
-        for _ in runner(work, left):
-            done += 1
-            tell(f"{done} of {len(tiles)} tiles")
+        try:
+            for _ in runner(work, left):
+                done += 1
+                tell(f"{done} of {len(tiles)} tiles")
+        except SfumatoError:
+            if not done:  # nothing to resume
+                shutil.rmtree(work, ignore_errors=True)
+            raise
         lines = [read_json(_line(work, tile), what="figures of a tile") for tile in tiles]
-        atlas = _bound(work, job, [line["tile"] for line in lines if line["solved"]])
+        atlas = _bound(work, job, lines)
         seconds = time.perf_counter() - start
         judged = None
         if test is not None:
@@ -265,6 +278,8 @@ def solve_tile(work: str | Path, tile: int) -> None:
         mechanism.save(_mechanism(folder, tile))
     line = task.line(mechanism or job.fallback, outlook)
     line["solved"], line["seconds"] = mechanism is not None, time.perf_counter() - start
+    line["job"] = job.mark
+    line["mechanism_hash"] = file_hash(_mechanism(folder, tile)) if line["solved"] else None
     write_json(_line(folder, tile), line)
 
 
@@ -630,8 +645,18 @@ def _prepared(work: Path, job: _Job, samples: Samples) -> list[int]:
     return tiles
 
 
-def _bound(work: Path, job: _Job, solved: list[int]) -> Atlas:
-    """The tiles' mechanisms as one; the others share the fallback."""
+def _bound(work: Path, job: _Job, lines: list[dict[str, Any]]) -> Atlas:
+    """The tiles' mechanisms as one; the others share the fallback.  A tile of another job, or one
+    that changed since its figures were worked out, is refused."""
+    for line in lines:
+        path = _mechanism(work, line["tile"])
+        known = file_hash(path) if line["solved"] else None
+        if line["job"] != job.mark or line["mechanism_hash"] != known:
+            raise FileError(
+                f"tile {line['tile']} in {work} is not the one that this job solved; remove"
+                f" {_line(work, line['tile'])} and give the command again to solve it anew"
+            )
+    solved = [line["tile"] for line in lines if line["solved"]]
     found: list[Mechanism] = [job.fallback]
     which = np.zeros(len(job.tiling), dtype=np.int64)
     for tile in solved:
