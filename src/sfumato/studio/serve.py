@@ -9,8 +9,9 @@ import os
 import secrets
 import signal
 import socket
-from collections.abc import Callable
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -98,9 +99,17 @@ def _opening(address: str, folder: Path) -> Opening:
 class _Server(Announced):
     """Ends in order when its terminal is closed, too."""
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets=sockets)
-        with suppress(AttributeError, NotImplementedError, RuntimeError):
-            asyncio.get_running_loop().add_signal_handler(
-                signal.SIGHUP, lambda: setattr(self, "should_exit", True)
-            )
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        # before the server says that it has started: a signal that comes at once is not lost
+        hangup = getattr(signal, "SIGHUP", None)
+        if hangup is None or threading.current_thread() is not threading.main_thread():
+            with super().capture_signals():
+                yield
+            return
+        before = signal.signal(hangup, lambda *_: setattr(self, "should_exit", True))
+        try:
+            with super().capture_signals():
+                yield
+        finally:
+            signal.signal(hangup, before)
