@@ -10,6 +10,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,9 @@ class _Browser:
 
     def said(self, page: str, message: dict[str, Any]) -> Any:
         """The worker's answer to a message of one of the extension's pages."""
-        return asyncio.run(_evaluated(page, f"chrome.runtime.sendMessage({json.dumps(message)})"))
+        asked = f"chrome.runtime.sendMessage({json.dumps(message)})"
+        with ThreadPoolExecutor(1) as thread:  # this one may hold Playwright's loop
+            return thread.submit(lambda: asyncio.run(_evaluated(page, asked))).result()
 
 
 def _first_line(path: Path) -> str:
