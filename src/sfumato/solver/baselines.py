@@ -73,7 +73,7 @@ def first_epsilon(problem: Problem) -> float:
 
 
 def epsilon_on_cells(loss_m: float, cell_m: float) -> float:
-    """The epsilon per metre whose noise, snapped to cells, is about so many metres off on average.
+    """The epsilon per metre whose noise, snapped to cells, has about the given mean loss in metres.
 
     Snapping spreads a report over a cell, which adds side^2/24 E[1/r] = side^2 epsilon/24 to the
     loss: the solution of 2/epsilon + side^2 epsilon/24 = loss.

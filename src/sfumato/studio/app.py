@@ -18,6 +18,7 @@ from starlette.staticfiles import StaticFiles
 
 from sfumato.deploy.web_files import web_folder
 from sfumato.errors import ProblemError, SfumatoError
+from sfumato.files import plain
 from sfumato.render.glossary import STUDIO_TERMS
 from sfumato.studio import parse
 from sfumato.studio.guard import TooLarge, too_large
@@ -106,8 +107,6 @@ class Studio:
 
     def _asked(self, answer: Handler) -> Callable[[Request], Awaitable[Response]]:
         async def answered(request: Request) -> Response:
-            from sfumato.files import plain
-
             document = parse.document(await request.body())
             return JSONResponse(plain(await answer(self._session(request), document)))
 
@@ -144,8 +143,6 @@ class Studio:
         stream = self.sessions.attach(session)
 
         async def lines() -> AsyncIterator[str]:
-            from sfumato.files import plain
-
             try:
                 yield "retry: 1000\n\n"
                 while not self.stopping():
