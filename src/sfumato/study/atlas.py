@@ -654,7 +654,7 @@ def _bound(work: Path, job: _Job, lines: list[dict[str, Any]]) -> Atlas:
         if line["job"] != job.mark or line["mechanism_hash"] != known:
             raise FileError(
                 f"tile {line['tile']} in {work} is not the one that this job solved; remove"
-                f" {_line(work, line['tile'])} and give the command again to solve it anew"
+                f" {_line(work, line['tile'])} and repeat the command to solve it again"
             )
     solved = [line["tile"] for line in lines if line["solved"]]
     found: list[Mechanism] = [job.fallback]
