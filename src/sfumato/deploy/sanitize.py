@@ -115,6 +115,12 @@ def sanitize(
     >>> record["rows_out"]
     1
     """
+    for one in (source, target):
+        if not isinstance(one, str | Path):
+            raise FileError(
+                f"expected the name of a file or a folder; got a {type(one).__name__}:"
+                " sf.deploy.report answers data frames"
+            )
     given, wanted = Path(source), Path(target)
     if policy is not None and options:
         raise TypeError(f"'{min(options)}' belongs into the policy that was given")
