@@ -146,8 +146,8 @@ def assess(
     """
     if not 0 < sensitive_m < float("inf"):
         raise ProblemError(f"{arg('sensitive_m')} must be above 0 metres; got {sensitive_m}")
-    folder, source = Path(run), None if data is None else str(data)
-    loaded = load_run(folder)
+    loaded, source = load_run(run), None if data is None else str(data)
+    folder = loaded.folder
     first, test = data_of(loaded, source=source)
     if not isinstance(first, Samples) or loaded.region is None:
         raise ProblemError("an assessment is of places; this run is about categories")
