@@ -30,7 +30,7 @@ def lazy(package: str, package_file: str) -> tuple[Callable[[str], Any], list[st
     def look_up(name: str) -> Any:
         if name not in where:
             said = _moved(package, package_file, name)
-            if not said and (close := get_close_matches(name, where, n=1, cutoff=0.5)):
+            if not said and (close := get_close_matches(name, where, n=1, cutoff=0.6)):
                 said = f"; did you mean {package}.{close[0]}?"
             raise AttributeError(f"{package} has no '{name}'{said}")
         module, own = where[name]
