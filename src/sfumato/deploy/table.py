@@ -110,12 +110,6 @@ class Reporter:
         """Which columns play a part in tables of this schema, and what goes out; refuses what
         cannot be answered before any row is looked at."""
         names = check_header([str(name) for name in schema.names], source=_SOURCE)
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise DataError(
-                f"{_SOURCE} has the column '{twice[0]}' twice; expected each name once: rename or"
-                " remove one"
-            )
         policy, degrees = self.policy, self.release.plane is not None
         for field in schema:
             if unreadable(field.type) and field.name not in policy.drop:
