@@ -246,9 +246,11 @@ def _compared(row: Compared, loss_form: str, *, to_come: bool) -> list[str]:
     return [row.name, *ahead, *_judged(row.measured, loss_form, over_mark(row)), gap_text(row.gap)]
 
 
-def next_text(run: Path, recipe: Recipe) -> str:
-    """What to do with a run folder that was just written: with a whole table, sanitize it."""
-    use, source = f"sfumato export {run} dist --page", Path(recipe.source)
+def next_text(run: Path, recipe: Recipe, *, tile: int | None = None) -> str:
+    """What to do with a run folder that was just written: with a whole table, sanitize it.  Of an
+    atlas that is too wide for a device, a tile to export."""
+    one = "" if tile is None else f" --tile {tile}"
+    use, source = f"sfumato export {run} dist --page{one}", Path(recipe.source)
     chosen = (recipe.square, recipe.top_users, recipe.users, recipe.per_user)
     if source.is_file() and all(one is None for one in chosen):
         ending = "".join(source.suffixes[-2:]) if source.suffix == ".gz" else source.suffix
