@@ -122,6 +122,7 @@ def command(
     machine.one_thread()
     from sfumato import show
     from sfumato.files import write_text
+    from sfumato.render.commands import next_text
     from sfumato.study.atlas import AtlasPlan, Runner, one_by_one, solve_atlas
 
     chosen = solver_from(options, solver)
@@ -161,3 +162,6 @@ def command(
     else:
         click.echo(show.text(made))
         click.echo(f"Written to {out}" + ("" if report is None else f"; the map: {report}"))
+        plane = made.run.record.data.plane
+        wide = plane is not None and plane.wide
+        click.echo(next_text(out, recipe, tile=made.tiles[0]["tile"] if wide else None))

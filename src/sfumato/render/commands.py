@@ -10,16 +10,17 @@ from sfumato.data.read import user_column
 from sfumato.data.recipe import Recipe
 
 
-def next_text(run: Path, recipe: Recipe) -> str:
+def next_text(run: Path, recipe: Recipe, *, tile: int | None = None) -> str:
     """What to do with a run folder that was just written: sanitize the table that it is of, for
-    some of its users alone after they are selected."""
-    return f"Next: {_use(run, recipe)}; all figures: sfumato measure {run} --details"
+    some of its users alone after they are selected.  Of an atlas that is too wide for a device, a
+    tile to export."""
+    return f"Next: {_use(run, recipe, tile)}; all figures: sfumato measure {run} --details"
 
 
-def _use(run: Path, recipe: Recipe) -> str:
+def _use(run: Path, recipe: Recipe, tile: int | None) -> str:
     source = Path(recipe.source)
     if not source.is_file():
-        return f"sfumato export {run} dist --page"
+        return f"sfumato export {run} dist --page" + ("" if tile is None else f" --tile {tile}")
     user = recipe.secret or user_column(source)
     ending = "".join(source.suffixes[-2:]) if source.suffix == ".gz" else source.suffix
     if recipe.users is None and recipe.top_users is None:

@@ -246,6 +246,7 @@ def atlas_lines(made: AtlasRun) -> list[list[str]]:
     return [
         [f"loss, metres (budget {record.max_loss:g})", shown(loss, "{:.1f}")],
         ["Bayes error, at least ↑", f"{error.low:.3f}"],
+        ["the same of a blind guess, tile known", f"{made.blind:.3f}"],
         ["information, bits, at most ↓", f"{bits.high:.3f}"],
         ["exposed reports, tile known ↓", f"{record.train['exposed']:.1%}"],
     ]

@@ -91,6 +91,8 @@ class AtlasPlan:
                 f"the tiles of an atlas are solved by {', '.join(TILE_SOLVERS)}; got"
                 f" {self.solver.name}"
             )
+        if not 0 < self.cell_m < np.inf:
+            raise ProblemError(f"{arg('cell_m')} must be above 0 metres; got {self.cell_m}")
         if not self.fewest_checkins >= 1:
             raise ProblemError(
                 f"{arg('fewest_checkins')} is at least 1; got {self.fewest_checkins}"
@@ -120,6 +122,12 @@ class AtlasRun:
         kinds = [self.mechanism.mechanisms[number].kind for number in self.mechanism.which]
         return {kind: kinds.count(kind) for kind in sorted(set(kinds))}
 
+    @property
+    def blind(self) -> float:
+        """The error of a guess that sees no report but is told which tile answered."""
+        weight = np.array([line["weight"] for line in self.tiles])
+        return float(np.average([line["blind"] for line in self.tiles], weights=weight))
+
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         record = self.run.record
@@ -129,6 +137,7 @@ class AtlasRun:
             "answered_by": self.answered,
             "max_loss": record.max_loss,
             **{name: record.train[name] for name in _MEASURED},
+            "blind_error": self.blind,
             "to_come": None if record.to_come is None else record.to_come.as_dict(),
             "test": record.test,
             "status": record.status,
