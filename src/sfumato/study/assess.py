@@ -93,10 +93,10 @@ def _fields(assessment: Assessment) -> dict[str, Any]:
 
 
 def assess(
-    folder: Path,
+    folder: str | Path,
     *,
     data: str | None = None,
-    sensitive: Path | None = None,
+    sensitive: str | Path | None = None,
     sensitive_m: float = SENSITIVE_M,
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
@@ -113,17 +113,18 @@ def assess(
     >>> with TemporaryDirectory() as folder:
     ...     write_split(sf.Split(samples), Path(folder, "data.csv"))
     ...     sf.solve(sf.Problem(samples, max_loss=173), sf.Coin()).save(f"{folder}/run")
-    ...     found = assess(Path(folder, "run"), data=f"{folder}/data.csv")
+    ...     found = assess(f"{folder}/run", data=f"{folder}/data.csv")
     >>> found.risk("one report").blind, found.risk("two tables joined").figure is None
     (0.25, True)
     """
     if not 0 < sensitive_m < float("inf"):
         raise ProblemError(f"{arg('sensitive_m')} must be above 0 metres; got {sensitive_m}")
+    folder = Path(folder)
     run = load_run(folder)
     first, test = data_of(run, source=data)
     if not isinstance(first, Samples) or run.region is None:
         raise ProblemError("an assessment is of places; this run is about categories")
-    marked = None if sensitive is None else _sensitive(sensitive, first)
+    marked = None if sensitive is None else _sensitive(Path(sensitive), first)
     extras = Extras(attacks=("cells",), reports_per_user=_COUNTS)
     measured = measure(folder, data=data, seed=seed, extras=extras, progress=progress)
     own = first.hash == run.record.data.hash and (folder / CERTIFICATE).exists()
