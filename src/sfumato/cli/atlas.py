@@ -122,7 +122,7 @@ def command(
     machine.one_thread()
     from sfumato import show
     from sfumato.files import write_text
-    from sfumato.render.brief import next_text
+    from sfumato.render.commands import next_text
     from sfumato.study.atlas import AtlasPlan, Runner, one_by_one, solve_atlas
 
     chosen = solver_from(options, solver)
