@@ -13,7 +13,7 @@ const FORMAT = "sfumato bundle 1";
 const FILES = ["mechanism.onnx", "vectors.json"];
 const HASH_FIELD = "manifest_sha256";
 const BLANK = "0".repeat(64);
-const MOST_BYTES = 4 << 20;
+const MOST_BYTES = 16 << 20;
 
 // From a folder's address (browser), a folder's path (Node) or a function of a file's name to its bytes.
 export async function load(from) {

@@ -11,7 +11,9 @@ import pytest
 
 import sfumato as sf
 from sfumato import cli
+from sfumato.data.tiles import Tiling
 from sfumato.measure.judge import judge
+from sfumato.mechanism.atlas import Atlas
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.channel import Average
 from sfumato.mechanism.codebook import CodebookNet
@@ -54,6 +56,19 @@ def codebook(grid: sf.Grid, *, far: sf.Grid | None = None) -> Mechanism:
     )
 
 
+def atlas(problem: sf.Problem) -> Mechanism:
+    """Seven tiles, one of them in the middle of a codebook's places, with three mechanisms."""
+    squares = [[1, 1, 0], [1, 0, 1], [1, 1, 1], [2, 0, 0], [2, 1, 0], [2, 0, 1], [2, 1, 1]]
+    assert problem.region is not None
+    tiling = Tiling(problem.region, np.array(squares), overlap_m=problem.region.side_m / 10)
+    inner = (
+        codebook(problem.grid),
+        sf.mechanism.PlanarLaplace.for_loss(173),
+        sf.mechanism.Coin(keep=0.4, place=(30.0, -60.0)),
+    )
+    return Atlas(tiling, inner, np.arange(7) % 3, problem.grid)
+
+
 @pytest.fixture
 def typed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -89,6 +104,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "channel": replace(even, average=Average(60.0, 0.004, 1.0 + np.arange(40))),
         "nearest-channel": replace(even, nearest=True),
         "bare-laplace": sf.mechanism.PlanarLaplace.for_loss(173),
+        "atlas": atlas(problem),
     }
     for solver in (sf.Laplace(), sf.Coin()):
         sf.solve(problem, solver).save(folder / solver.name)

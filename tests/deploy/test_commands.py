@@ -51,6 +51,10 @@ def test_a_note_names_the_files_of_a_folder_that_are_skipped(runs, tmp_path, typ
         and "_b.csv, c0.json" in note
         and note.endswith("c3.json, …")
     )
+    again = typed("sanitize", runs / "laplace", "in", "out", "--drop", "user")
+    assert again.returncode == 0 and "rows in" not in again.stderr
+    first, second, *_ = again.stdout.splitlines()
+    assert "All parts were done already" in first and second == "out: 1 of 1 rows"
 
 
 def test_a_refusal_is_one_sentence_one_hint_and_code_2(runs, tmp_path, typed):
@@ -87,14 +91,21 @@ def test_options_that_do_not_go_together_are_refused(runs, tmp_path, typed, word
 
 
 def test_the_users_column_stops_it_until_somebody_says_what_to_do(runs, tmp_path, typed):
-    rows = [f"{'ab'[row % 2]}nn,{48.85 + row % 7 / 991},{2.34 + row / 977}\n" for row in range(30)]
-    (tmp_path / "in.csv").write_text("uid,lat,lon\n" + "".join(rows))
+    rows = [f"{'ab'[row % 2]}nn,{48.85 + row % 7 / 991},{2.34 + row / 977}" for row in range(30)]
+    rows = [f"{row},{row.split(',')[2]}\n" for row in rows]
+    (tmp_path / "in.csv").write_text('uid,lat,lon,"a,b"\n' + "".join(rows))
     ended = typed("sanitize", runs / "laplace", "in.csv", "out.csv")
     assert ended.returncode == 2 and os.listdir(tmp_path) == ["in.csv"]
-    lines = ended.stderr.strip().splitlines()
-    assert "names the user in its column 'uid'" in lines[0] and lines[1].startswith("hint: ")
+    error, hint = ended.stderr.strip().splitlines()
+    assert "names the user in its column 'uid'" in error and "'a,b' (a copy of a c" in error
+    assert hint.startswith('hint: leave out with --drop uid,"a,b", give new names to')
+    copied = ["--drop", '"a,b"']
     for number, words in enumerate(
-        (["--drop", "uid"], ["--keep", "uid"], ["--pseudonym", "forever", "--key", "key"])
+        (
+            ["--drop", 'uid,"a,b"'],
+            ["--keep", "uid", *copied],
+            ["--pseudonym", "forever", "--key", "key", *copied],
+        )
     ):
         ended = typed("sanitize", runs / "laplace", "in.csv", f"{number}.csv", *words)
         assert ended.returncode == 0, ended.stderr

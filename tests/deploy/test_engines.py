@@ -119,6 +119,10 @@ def test_geometries_that_are_not_one_point_each_are_refused(run):
     missing.loc[3, "geometry"] = None
     for bad, words in (
         (gpd.GeoDataFrame(plain, geometry=points), "without definition"),
+        (
+            frame.set_crs('LOCAL_CS["hall",UNIT["metre",1]]', allow_override=True),
+            "does not say where on Earth it is",
+        ),
         (several, "several geometries, geometry, home"),
         (mixed, "holds LineString; expected points"),
         (frame.head(0), "0 rows"),

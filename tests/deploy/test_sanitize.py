@@ -323,11 +323,13 @@ def test_a_column_of_users_can_be_used_for_keeping_and_dropped(runs, tmp_path):
     ("text", "says"),
     [
         ("", "empty"),
+        ("lat,lon\n", "0 rows"),
         ("a,b\n1,2\n", "no column for lat"),
         ("lat,lon\n48.857\n", "fields"),
         ("lat,lon\n48.857,x7y\n", "not"),
         ('lat,lon\n"48.857,2.3\n', "row 1 has a quote"),
-        ("lat,lon,lat\n1,2,3\n", "several columns"),
+        ("lat,lon,lat\n1,2,3\n", "has the column 'lat' twice"),
+        ("lat,lon,note,note\n1,2,3,4\n", "has the column 'note' twice"),
         ("\n\nlat,lon\n", "empty"),
     ],
 )

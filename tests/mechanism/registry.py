@@ -119,7 +119,6 @@ NOT_EXPORTED = {
     "function",
     "recorded",
     "degree snap",
-    "atlas",
 }  # kinds without operators for devices
 
 

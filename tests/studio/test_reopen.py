@@ -10,6 +10,7 @@ from sfumato.data.recipe import Recipe
 from sfumato.errors import DataError, ProblemError
 from sfumato.studio.preview import report_table
 from sfumato.studio.reopen import reopened
+from sfumato.study.atlas import AtlasPlan, solve_atlas
 from sfumato.study.solve import solve_and_save
 from tests.studio.server import Page, served
 
@@ -35,6 +36,16 @@ def test_its_data_figures_and_table_are_those_of_the_run(run: Path, tmp_path: Pa
     assert opened.folder.parent == tmp_path / "runs" and (run / "run.json").exists()
     table = report_table(opened.folder)
     assert table.chance.sum() == pytest.approx(1)
+
+
+def test_an_atlas_is_opened_as_a_run_is(tmp_path: Path) -> None:
+    data, plan = RECIPE.load(), AtlasPlan(sf.Coin(), users_per_tile=3, fewest_checkins=4)
+    made = solve_atlas(data.train, tmp_path / "atlas", max_loss=100, plan=plan, recipe=RECIPE)
+    opened = reopened(made.run.folder, tmp_path)[1]
+    shown: dict[str, Any] = opened.as_dict()
+    assert len(made.mechanism.tiling) > 1 and shown["solver"] == "atlas"
+    assert shown["solution"]["status"] == made.run.record.status
+    assert report_table(opened.folder).chance.sum() == pytest.approx(1)
 
 
 def test_the_answer_has_the_keys_of_a_run_that_was_solved_here(run: Path, tmp_path: Path) -> None:

@@ -11,11 +11,12 @@ from sfumato.data.plane import COUNTRY_M, Plane
 from sfumato.data.samples import Samples
 from sfumato.deploy.bundle import export
 from sfumato.deploy.sanitize import sanitize
-from sfumato.errors import FileError, ProblemError
+from sfumato.errors import FileError, MechanismError, ProblemError
 from sfumato.measure.exact import bayes_error
 from sfumato.measure.judge import judge
 from sfumato.mechanism.laplace import PlanarLaplace
 from sfumato.render.atlas import map_html
+from sfumato.render.text import atlas_lines
 from sfumato.show import text
 from sfumato.solver import Coin, Exact, Laplace
 from sfumato.study.atlas import AtlasPlan, AtlasRun, load_atlas, one_by_one, solve_atlas
@@ -134,14 +135,18 @@ def test_held_out_figures_of_a_run_without_them_are_asked_for_anew(tmp_path: Pat
         solve_atlas(CITY, folder, max_loss=200.0, plan=PLAN, test=CITY)
 
 
-def test_sanitize_takes_an_atlas_and_export_asks_for_a_tile(city: AtlasRun, tmp_path: Path) -> None:
+def test_sanitize_and_export_take_an_atlas_as_they_take_a_run(
+    city: AtlasRun, tmp_path: Path
+) -> None:
     latitude, longitude = PLANE.to_degrees(CITY.truth)
     lines = [f"{a:.7f},{b:.7f}" for a, b in zip(latitude, longitude, strict=True)]
     (tmp_path / "in.csv").write_text("lat,lon\n" + "\n".join(lines) + "\n")
     record = sanitize(city.run.folder, tmp_path / "in.csv", tmp_path / "out.csv")
     assert record["rows_out"] == len(CITY)
-    with pytest.raises(FileError, match="is an atlas, and a bundle carries one tile"):
-        export(city.run.folder, tmp_path / "bundle")
+    manifest = export(city.run.folder, tmp_path / "all")
+    assert manifest["mechanism_hash"] == city.run.record.mechanism_hash
+    assert manifest["region"]["side_m"] == city.mechanism.tiling.region.side_m
+    assert manifest["draws"] == city.mechanism.draws
     with pytest.raises(FileError, match="has no tile 999 with check-ins"):
         export(city.run.folder, tmp_path / "bundle", tile=999)
     assert not (tmp_path / "bundle").exists()
@@ -163,7 +168,12 @@ def test_the_report_is_a_map_without_a_location(city: AtlasRun) -> None:
     assert f"{len(city.mechanism.tiling)} tiles" in page
     for name in (f"{CITY.truth[0, 0]:.1f}", f"{CITY.truth[0, 1]:.1f}"):
         assert name not in page
+    assert "<h1>Atlas of samples</h1>" in page
+    told = dict(atlas_lines(city))
+    assert told["the same of a blind guess, tile known"] == f"{city.as_dict()['blind_error']:.3f}"
     assert "Bayes error, at least" in text(city)
+    likeliest = np.bincount(CITY.secret).max() / len(CITY)
+    assert city.blind <= 1 - likeliest  # who is told the tile guesses no worse
     assert json.dumps(city.as_dict()["answered_by"]) == json.dumps(city.answered)
 
 
@@ -183,6 +193,9 @@ def test_a_country_has_planes_of_its_own_and_keeps_the_budget(tmp_path: Path) ->
         assert line["measured"]["loss"]["value"] <= 226.0
     run = load_run(tmp_path / "run")
     assert run.record.data.plane == plane == run.mechanism.plane
+    with pytest.raises(MechanismError, match="planes of their own"):
+        export(tmp_path / "run", tmp_path / "bundle")
+    assert not (tmp_path / "bundle").exists()
     latitude, longitude = plane.to_degrees(towns)
     rows = "\n".join(f"{a:.7f},{b:.7f}" for a, b in zip(latitude, longitude, strict=True))
     (tmp_path / "in.csv").write_text(f"lat,lon\n{rows}\n-35.0,-170.0\n")
@@ -222,4 +235,7 @@ def test_what_makes_no_atlas_is_refused_in_a_sentence(tmp_path: Path) -> None:
         AtlasPlan(Exact())
     with pytest.raises(ProblemError, match="is at least 1; got 0"):
         AtlasPlan(fewest_checkins=0)
+    for cell_m in (float("nan"), float("inf"), 0.0):
+        with pytest.raises(ProblemError, match="cell_m must be above 0 metres"):
+            AtlasPlan(cell_m=cell_m)
     assert not list(tmp_path.iterdir())

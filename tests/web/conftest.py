@@ -18,6 +18,7 @@ KINDS = (
     *("laplace", "coin", "net", "keeping-net", "codebook", "far-codebook", "channel"),
     "nearest-channel",
     "bare-laplace",
+    "atlas",
 )
 
 

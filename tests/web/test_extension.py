@@ -181,6 +181,7 @@ def test_without_the_users_leave_a_site_waits_and_gets_its_answer_when_there_is_
         assert page.evaluate("[told, states]") == [[], ["prompt"]]
         popup = extension.own(f"popup.html?url={address}")
         wait_until(popup, "document.querySelector('#gets').textContent.includes('waits')")
+        wait_until(popup, "!document.querySelector('main').inert")
         popup.focus("[value=ask]")
         popup.keyboard.press("ArrowUp")  # refuse: the page hears it
         wait_until(page, "told.length === 1 && states.length === 2")
@@ -536,6 +537,7 @@ def test_the_popup_sets_a_site_by_keyboard_and_shows_what_it_saw(extension, addr
     wait_until(popup, "document.querySelector('#gets').textContent.includes('173 m')")
     assert popup.locator("#picture rect").count() >= 1
     assert "New ones drawn" in popup.text_content("#counts")
+    wait_until(popup, "!document.querySelector('main').inert")
     popup.focus("[value=hide]")
     popup.keyboard.press("ArrowDown")  # the fixed place, which there is none of
     wait_until(popup, "!document.querySelector('#problem').hidden")
@@ -548,6 +550,48 @@ def test_the_popup_sets_a_site_by_keyboard_and_shows_what_it_saw(extension, addr
     wait_until(popup, "document.querySelector('#gets').textContent.includes('default')")
     popup.close()
     assert extension.say({"kind": "settings"})["settings"]["sites"] == {}
+
+
+def test_a_click_that_was_aimed_at_the_page_does_nothing_in_a_popup_that_just_opened(
+    extension, address
+):
+    with _settings(extension, leave={}):
+        popup = extension.context.new_page()
+        popup.clock.install()
+        popup.goto(f"chrome-extension://{extension.id}/popup.html?url={address}")
+        wait_until(popup, "!document.querySelector('#leave').hidden")
+        box = popup.locator("[name=leave][value=granted]").bounding_box()
+        assert box is not None
+
+        def click() -> None:
+            popup.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+        click()
+        assert not popup.is_checked("[name=leave][value=granted]")
+        popup.clock.run_for(500)
+        wait_until(popup, "!document.querySelector('main').inert")
+        click()
+        wait_until(
+            extension.page,
+            """(async () => (await chrome.runtime.sendMessage({ kind: "settings" }))
+              .settings.leave["127.0.0.1"] === "granted")()""",
+        )
+        popup.close()
+
+
+def test_saved_options_keep_what_the_popup_set_meanwhile(extension, address):
+    with _settings(extension, leave={}):
+        options = extension.own("options.html")
+        wait_until(options, "!!document.querySelector('[name=rule]:checked')")
+        extension.say({"kind": "leave", "url": address, "leave": "denied"})
+        options.click("#settings [type=submit]")
+        wait_until(options, "document.querySelector('#state').textContent === 'Saved.'")
+        assert extension.say({"kind": "settings"})["settings"]["leave"] == {"127.0.0.1": "denied"}
+        options.click("[aria-label='Remove that 127.0.0.1 may not ask']")
+        options.click("#settings [type=submit]")
+        wait_until(options, "document.querySelector('#state').textContent === 'Saved.'")
+        assert extension.say({"kind": "settings"})["settings"]["leave"] == {}
+        options.close()
 
 
 def test_off_in_the_popup_is_for_the_very_host(extension):

@@ -6,7 +6,7 @@ import { METRES } from "./settings.js";
 const chosen = (name) => document.querySelector(`[name=${name}]:checked`)?.value;
 const choose = (name, value) => document.querySelectorAll(`[name=${name}]`).forEach((radio) => (radio.checked = radio.value === value));
 const FILES = ["manifest.json", "mechanism.onnx", "vectors.json"];
-let sites = {}, leave = {}, bundle, settings;
+let removed = { sites: [], leave: [] }, bundle, settings;
 
 function say(sentence, bad = false) {
   $("state").textContent = sentence;
@@ -35,10 +35,17 @@ async function letAsk() {
   await ask({ kind: "asked" });
 }
 
+// What is set for sites, without what was removed here.
+function remaining({ sites, leave }) {
+  const without = (named, names) => Object.fromEntries(Object.entries(named).filter(([name]) => !names.includes(name)));
+  return { sites: without(sites, removed.sites), leave: without(leave, removed.leave) };
+}
+
 function listSites() {
+  const { sites, leave } = remaining(settings);
   const named = [
-    ...Object.entries(sites).map(([site, rule]) => [site, words(rule), () => delete sites[site]]),
-    ...Object.entries(leave).map(([host, said]) => [host, said === "granted" ? "may ask" : "may not ask", () => delete leave[host]]),
+    ...Object.entries(sites).map(([site, rule]) => [site, words(rule), () => removed.sites.push(site)]),
+    ...Object.entries(leave).map(([host, said]) => [host, said === "granted" ? "may ask" : "may not ask", () => removed.leave.push(host)]),
   ].sort();
   $("no-sites").hidden = named.length > 0;
   $("sites").hidden = named.length === 0;
@@ -71,8 +78,7 @@ async function show() {
   let damaged, canClose;
   ({ settings, bundle, damaged, canClose } = await ask({ kind: "settings" }));
   const { rest, listed, list } = settings;
-  sites = { ...settings.sites };
-  leave = { ...settings.leave };
+  removed = { sites: [], leave: [] };
   choose("strict", settings.strict ? "yes" : "no");
   choose("rule", rest.rule);
   choose("listed", listed);
@@ -105,21 +111,23 @@ function place() {
   return latitude === "" && longitude === "" ? null : { latitude: Number(latitude), longitude: Number(longitude) };
 }
 
-const save = () =>
-  ask({
+// The popup may have set sites since this page was shown: those stay.
+async function save() {
+  const { settings: now } = await ask({ kind: "settings" });
+  await ask({
     kind: "save",
     settings: {
-      ...settings,
+      ...now,
+      ...remaining(now),
       strict: chosen("strict") === "yes",
-      leave,
       rest: { rule: chosen("rule"), metres: $("own").checked ? null : metresAt(Number($("metres").value)) },
       place: place(),
       listed: chosen("listed"),
       list: $("list").value.split(/\s*\n\s*/).filter((line) => line),
-      sites,
       bundle: chosen("bundle"),
     },
   });
+}
 
 async function importFiles() {
   const files = {};

@@ -100,5 +100,8 @@ $("forget").addEventListener("click", done(() => ask({ kind: "forget", site: sta
 $("options").addEventListener("click", () => api.runtime.openOptionsPage());
 
 const asked = new URLSearchParams(location.search).get("url"); // for tests, which have no toolbar
+// A page chooses when it asks, and so when the popup opens: a click that was aimed at the page does nothing here.
+const AIMED_ELSEWHERE_MS = 500;
 url = asked ?? (await api.tabs.query({ active: true, currentWindow: true }))[0]?.url ?? "";
-done(async () => {})();
+await done(async () => {})();
+setTimeout(() => (document.querySelector("main").inert = false), AIMED_ELSEWHERE_MS);

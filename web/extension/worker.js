@@ -151,7 +151,7 @@ async function importBundle(files) {
   const kept = {};
   for (const name of BUNDLE) {
     if (typeof files?.[name] !== "string") throw new Error(`${name} is missing; choose the three files of a bundle: ${BUNDLE.join(", ")}`);
-    if (files[name].length > (MOST_BYTES * 4) / 3 + 4) throw new Error(`${name} is larger than any bundle of ours; expected at most ${MOST_BYTES} bytes`);
+    if (files[name].length > (MOST_BYTES * 4) / 3 + 4) throw new Error(`${name} is larger than a browser stores for an extension; expected at most ${MOST_BYTES} bytes: export it with --extension`);
     kept[name] = files[name];
   }
   usable(await fromFiles(kept));

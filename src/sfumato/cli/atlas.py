@@ -52,7 +52,7 @@ _EXAMPLE = (
     "overlap_m",
     type=float,
     metavar="METRES",
-    help="How far from an edge both tiles answer, by chance [default: two budgets].",
+    help="How far from an edge both tiles answer, by chance [default: four budgets].",
 )
 @click.option(
     "--fewest-checkins",
@@ -115,13 +115,14 @@ def command(
     each, and write one run folder, which sanitize and serve take like any other.
 
     A square is quartered as long as more than --users-per-tile users were there; no tile is
-    narrower than four overlaps.  Near an edge the tiles on both sides answer, by chance.
+    narrower than two overlaps.  Near an edge the tiles on both sides answer, by chance.
 
     Give the same command again to resume a job that was stopped, with or without a cluster.
     """
     machine.one_thread()
     from sfumato import show
     from sfumato.files import write_text
+    from sfumato.render.commands import next_text
     from sfumato.study.atlas import AtlasPlan, Runner, one_by_one, solve_atlas
 
     chosen = solver_from(options, solver)
@@ -161,3 +162,6 @@ def command(
     else:
         click.echo(show.text(made))
         click.echo(f"Written to {out}" + ("" if report is None else f"; the map: {report}"))
+        plane = made.run.record.data.plane
+        wide = plane is not None and plane.wide
+        click.echo(next_text(out, recipe, tile=made.tiles[0]["tile"] if wide else None))

@@ -28,7 +28,7 @@ _EXAMPLE = "\b\nExample: sfumato export runs/laplace dist"
     "--tile",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Of an atlas: the tile to export, by its number on the map.",
+    help="Of an atlas: one tile alone, by its number on the map.",
 )
 @new_places_option
 @as_json

@@ -5,11 +5,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 
 import click
 
-from sfumato.cli.options import as_json, new_places_option, print_json, say_notes
+from sfumato.cli.options import Names, as_json, new_places_option, print_json, say_notes
 
 _EXAMPLE = "\b\nExample: sfumato sanitize runs/laplace checkins.csv sanitized.csv --drop user"
 _OUTSIDE = ("refuse", "drop", "laplace", "clamp")
@@ -41,13 +42,18 @@ _SHOWN = 5  # skipped files named in a note; the record names all
     help="Column of the time, for --sticky (time, timestamp are found alone).",
 )
 @click.option(
-    "--drop", multiple=True, metavar="COLUMN", help="Leave this column out; may be repeated."
+    "--drop",
+    type=Names(),
+    multiple=True,
+    metavar="COLUMN,...",
+    help="Leave these columns out; may be repeated.",
 )
 @click.option(
     "--keep",
+    type=Names(),
     multiple=True,
-    metavar="COLUMN",
-    help="Let this column pass although it names the user or tells the place; may be repeated.",
+    metavar="COLUMN,...",
+    help="Let these columns pass although they name the user or tell the place; may be repeated.",
 )
 @click.option(
     "--pseudonym",
@@ -101,8 +107,8 @@ def command(
     lon: str | None,
     secret: str | None,
     time_column: str | None,
-    drop: tuple[str, ...],
-    keep: tuple[str, ...],
+    drop: tuple[tuple[str, ...], ...],
+    keep: tuple[tuple[str, ...], ...],
     pseudonym: str | None,
     outside: str,
     sticky: str | None,
@@ -168,13 +174,14 @@ def command(
         lon=lon,
         user=secret,
         time=time_column,
-        drop=drop,
-        keep=keep,
+        drop=tuple(chain.from_iterable(drop)),
+        keep=tuple(chain.from_iterable(keep)),
         pseudonym=names,
         outside=outside,  # type: ignore[arg-type]
         new_places=new_places,  # type: ignore[arg-type]
         over_budget=over_budget,
     )
+    before = target.exists()
     try:
         with rows_per_second() as progress:
             record = sanitize(
@@ -196,6 +203,8 @@ def command(
         print_json(record)
         return
     loss = record["loss_of_this_table"]
+    if before:
+        click.echo("All parts were done already, with the same settings; nothing was drawn again.")
     click.echo(
         f"{target}: {record['rows_out']} of {record['rows_in']} rows"
         + ("" if loss is None else f", {loss:g} {record['loss_unit']} off on average")
@@ -267,5 +276,7 @@ def rows_per_second() -> Iterator[Callable[[int], None]]:
             click.echo(f"{count} rows, {count / (said - start):.0f} rows/s", err=True)
 
     yield tell
+    if not count:
+        return
     spent = max(time.perf_counter() - start, 1e-9)
     click.echo(f"{count} rows in {spent:.1f} s, {count / spent:.0f} rows/s", err=True)

@@ -31,7 +31,7 @@ from sfumato.version import __version__
 FORMAT = "sfumato bundle 1"
 FILES = ("mechanism.onnx", "vectors.json")
 _CERTIFICATE = "certificate.npz"
-MOST_BYTES = 4 << 20
+MOST_BYTES = 16 << 20
 _HASH_FIELD = "manifest_sha256"
 _BLANK = "0" * 64  # stands for the manifest's own hash while it is hashed
 _VECTORS = 64
@@ -61,8 +61,8 @@ def export(
     `reveal_truths`. The run's certificate tells places of the data too, and stays out unless
     `with_certificate`. `new_places` says how a mechanism of given places answers others.  `page`
     puts the page and its modules beside the bundle; `extension` writes a browser extension with the
-    bundle in its folder `bundle`.  Of an atlas one `tile` is exported, for its square and the
-    overlap about it.
+    bundle in its folder `bundle`.  Of an atlas one `tile` can be exported, for its square and the
+    overlap about it; without it all of them are.
     Lengths in the manifest are in metres, leakage as in run.json.
 
     >>> import sfumato as sf
@@ -79,15 +79,11 @@ def export(
             f"{arg('page')} and {arg('extension')} write different folders; give one of them"
         )
     loaded = load_run(run)
-    atlas = isinstance(loaded.mechanism, Atlas)
-    if atlas != (tile is not None):
-        raise FileError(
-            f"{loaded.folder} is an atlas, and a bundle carries one tile; name it with"
-            f" {arg('tile')}, by its number on the map"
-            if atlas
-            else f"{loaded.folder} is no atlas and has no tiles; leave {arg('tile')} out"
-        )
     if tile is not None:
+        if not isinstance(loaded.mechanism, Atlas):
+            raise FileError(
+                f"{loaded.folder} is no atlas and has no tiles; leave {arg('tile')} out"
+            )
         loaded = tile_of(loaded, tile)
     released = release(loaded, new_places=new_places)
     folder = Path(target)
@@ -129,7 +125,8 @@ def export(
         if len(data) > MOST_BYTES:
             raise FileError(
                 f"{name} would be {len(data)} bytes and a device reads at most {MOST_BYTES};"
-                " nothing was written: solve with larger cells or a smaller net"
+                " nothing was written: solve with larger cells or a smaller net, or export one"
+                f" {arg('tile')} of an atlas"
             )
     inner = "bundle" if extension else "."
     with folder_beside(folder) as beside:
@@ -310,7 +307,7 @@ def _many_reports(run: Run, released: Release) -> dict[str, Any]:
 def _proved(run: Run) -> dict[str, Any]:
     """The bound of the run's certificate and the gap to it, worked out again from the data."""
     if run.record.solver == ATLAS:
-        return {"bound_grid": None, "gap": None, "why": "nothing is proved of one tile of an atlas"}
+        return {"bound_grid": None, "gap": None, "why": "nothing is proved of an atlas"}
     if not (run.folder / "certificate.npz").exists():
         return {
             "bound_grid": None,

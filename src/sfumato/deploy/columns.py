@@ -24,13 +24,20 @@ class Columns:
 
 
 def check_header(names: list[str], *, source: str) -> list[str]:
-    """Refuse names that may hold a place: they go into the output and into sentences."""
+    """Refuse names that may hold a place, as they go into the output and into sentences, and names
+    that are there twice."""
     for place, name in enumerate(names):
         if _LIKE_A_PLACE.search(name):
             raise DataError(
                 f"{source}: the name of column {place + 1} holds a number like a coordinate;"
                 " expected names in the first line: add or repair it"
             )
+    twice = [name for place, name in enumerate(names) if name in names[:place]]
+    if twice:
+        raise DataError(
+            f"{source} has the column '{twice[0]}' twice; expected each name once: rename or"
+            " remove one"
+        )
     return names
 
 

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from sfumato.data.grid import Grid
-from sfumato.deploy.onnx_file import Graph
-from sfumato.errors import MechanismError
+from sfumato.deploy.onnx_file import DOUBLE, Graph
+from sfumato.errors import MechanismError, arg
+from sfumato.mechanism.atlas import Atlas
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.channel import SAME_M, Channel
 from sfumato.mechanism.codebook import CodebookNet
@@ -282,6 +283,49 @@ def _codebook(graph: Graph, mechanism: CodebookNet, truth: str, chance: str) -> 
     )
 
 
+def _atlas(graph: Graph, mechanism: Atlas, truth: str, chance: str) -> str:
+    """Every mechanism of the atlas answers, and the report of the one is taken whose tile the moved
+    truth lies in."""
+    tiling = mechanism.tiling
+    if mechanism.plane is not None and mechanism.plane.wide:
+        raise MechanismError(
+            "the tiles of this atlas have planes of their own, and a bundle has one; name one tile"
+            f" with {arg('tile')}, by its number on the map"
+        )
+    shift = graph.add("Sub", graph.add("Mul", _columns(graph, chance, 0, 2), 2.0), 1.0)
+    moved = graph.add("Add", truth, graph.add("Mul", shift, tiling.overlap_m))
+    cells = 2 ** int(tiling.squares[:, 0].max())  # along a side, as in `Tiling.locate`
+    side = tiling.region.side_m
+    corner = np.array([tiling.region.centre], dtype=float) - side / 2
+    index = graph.add("Floor", graph.add("Mul", graph.add("Sub", moved, corner), cells / side))
+    index = graph.add("Min", graph.add("Max", index, 0.0), cells - 1.0)
+    width = cells // 2 ** tiling.squares[:, 0]
+    inside = None
+    for axis in (0, 1):
+        low = (tiling.squares[:, 1 + axis] * width)[None, :].astype(float)
+        at = graph.column(index, axis)
+        for met in (
+            graph.add("LessOrEqual", low, at),
+            graph.add("Less", at, low + width[None, :]),
+        ):
+            met = graph.add("Cast", met, to=DOUBLE)
+            inside = met if inside is None else graph.add("Mul", inside, met)
+    number = graph.add("MatMul", inside, mechanism.which[:, None].astype(float))
+    report = None
+    for which in reversed(range(len(mechanism.mechanisms))):
+        inner = mechanism.mechanisms[which]
+        own = build(graph, inner, truth, _columns(graph, chance, 2, inner.draws))
+        if report is not None:
+            own = graph.add("Where", graph.add("LessOrEqual", number, float(which)), own, report)
+        report = own
+    assert report is not None
+    return _snap(graph, report, mechanism.grid)
+
+
+def _columns(graph: Graph, value: str, first: int, count: int) -> str:
+    return graph.add("Gather", value, np.arange(first, first + count), axis=1)
+
+
 BUILDERS: dict[type[Mechanism], Builder] = {
     Identity: _identity,
     Coin: _coin,
@@ -292,4 +336,5 @@ BUILDERS: dict[type[Mechanism], Builder] = {
     Remapped: _remapped,
     Channel: _channel,
     CodebookNet: _codebook,
+    Atlas: _atlas,
 }

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import IO, Any, Protocol, TypeVar
 
@@ -60,6 +60,18 @@ class Policy:
                 f"{arg('pseudonym')} is a Pseudonym, of a key and a period; got a"
                 f" {type(self.pseudonym).__name__}"
             )
+
+    @classmethod
+    def of(cls, **options: Any) -> "Policy":
+        """From what a caller gives: one column to drop or keep may be a text alone."""
+        known = [one.name for one in fields(cls)]
+        unknown = sorted(options.keys() - set(known))
+        if unknown:
+            raise TypeError(f"there is no argument '{unknown[0]}'; expected {', '.join(known)}")
+        for name in {"drop", "keep"} & options.keys():
+            given = options[name]
+            options[name] = (given,) if isinstance(given, str) else tuple(given)
+        return cls(**options)
 
     def words(self) -> dict[str, Any]:
         """Plain values that tell policies apart by what they write, without a key."""
@@ -218,7 +230,17 @@ def sanitize_file(
             asks_time=chance.asks_time
             or (policy.pseudonym is not None and policy.pseudonym.asks_time),
         )
-        check_names(table.names, policy, columns, source=source.name)
+        check_names(
+            table.names,
+            policy,
+            columns,
+            source=source.name,
+            telling=lambda: _first_telling(
+                table,
+                columns,
+                Answers(release, chance, policy, columns, table.names, source=source.name),
+            ),
+        )
         written = Written(
             columns.first,
             columns.second,
@@ -347,7 +369,7 @@ class Answers:
         """The answer to a block; None once a row was refused, as nothing goes out then."""
         columns, policy, tally = self._columns, self._policy, self.tally
         first, second = block.numbers(columns.first), block.numbers(columns.second)
-        self._refuse_telling(block, first, second)
+        _refuse(self._source, [], self.telling(block, first, second))
         rows = Rows(
             users=block.text(columns.user) if columns.user is not None else None,
             seconds=block.seconds(columns.time) if columns.time is not None else None,
@@ -402,8 +424,9 @@ class Answers:
             " less than planar Laplace noise",
         )
 
-    def _refuse_telling(self, block: Block, first: np.ndarray, second: np.ndarray) -> None:
-        """Stop at a column that tells the place, unless somebody said to keep it."""
+    def telling(self, block: Block, first: np.ndarray, second: np.ndarray) -> dict[str, str]:
+        """Columns of a block that tell the place, each with how, unless somebody said to keep
+        them."""
         columns, policy = self._columns, self._policy
         apart = {
             columns.first,
@@ -431,12 +454,36 @@ class Answers:
         )
         kept = (name for name in found if name in policy.keep)
         self.tally.betraying = sorted({*self.tally.betraying, *kept})
-        refused = [f"'{name}' ({how})" for name, how in found.items() if name not in policy.keep]
-        if refused:
-            raise DataError(
-                f"{self._source} tells the place in other columns: {', '.join(refused)}",
-                hint=f"leave a column out with {arg('drop')}, or let it pass with {arg('keep')}",
-            )
+        return {name: how for name, how in found.items() if name not in policy.keep}
+
+
+def _first_telling(table: Table[Any], columns: Columns, answers: Answers) -> dict[str, str]:
+    """The columns that tell the place in a table's first block."""
+    for block in table.blocks():
+        return answers.telling(block, block.numbers(columns.first), block.numbers(columns.second))
+    return {}
+
+
+def _refuse(source: str, naming: list[str], telling: dict[str, str]) -> None:
+    """Stop at columns that name the user or tell the place, all of them in one sentence."""
+    if not (naming or telling):
+        return
+    shown = ", ".join(f"'{name}'" for name in naming)
+    parts = []
+    if naming:
+        parts.append(
+            f"names the user in its column{'s' * (len(naming) > 1)} {shown}, which is what the"
+            " mechanism hides"
+        )
+    if telling:
+        told = ", ".join(f"'{name}' ({how})" for name, how in telling.items())
+        parts.append(f"tells the place in other columns: {told}")
+    names = ",".join(f'"{name}"' if "," in name else name for name in (*naming, *telling))
+    new = f", give new names to '{naming[0]}' with {arg('pseudonym')}" if naming else ""
+    raise DataError(
+        f"{source} {', and '.join(parts)}; say what to do with {'each' if ',' in names else 'it'}",
+        hint=f"leave out with {arg('drop')} {names}{new}, or let pass with {arg('keep')} {names}",
+    )
 
 
 @dataclass(frozen=True)
@@ -492,16 +539,20 @@ class Refused:
             )
 
 
-def check_names(names: list[str], policy: Policy, columns: Columns, *, source: str) -> None:
-    """Refuse columns to drop or keep that are not there, or that play another part, and a column
-    of users of which nothing is said."""
+def check_names(
+    names: list[str],
+    policy: Policy,
+    columns: Columns,
+    *,
+    source: str,
+    telling: Callable[[], dict[str, str]] = dict,
+) -> None:
+    """Refuse columns to drop or keep that are not there, or that play another part, and columns
+    of users of which nothing is said, together with those that are `telling` the place."""
     for option in ("drop", "keep"):
         for name in getattr(policy, option):
             if name not in names:
-                raise DataError(
-                    f"{source} has no column '{name}' to {option}; look at its header, and give"
-                    f" {arg(option)} one name at a time"
-                )
+                raise DataError(f"{source} has no column '{name}' to {option}; look at its header")
             if name in (columns.first, columns.second):
                 raise DataError(
                     f"the column '{name}' holds the place, which is replaced; it cannot be"
@@ -515,19 +566,10 @@ def check_names(names: list[str], policy: Policy, columns: Columns, *, source: s
         raise DataError(
             f"the column '{both[0]}' can be dropped, kept or given pseudonyms; expected one of them"
         )
-    for used in (columns.first, columns.second, columns.user, columns.time, *policy.drop):
-        if used is not None and names.count(used) > 1:
-            raise DataError(
-                f"{source} has the column '{used}' twice; expected it once: rename or remove one"
-            )
-    for name in users(names, policy.user):
-        if name not in (*policy.drop, *policy.keep, named):
-            raise DataError(
-                f"{source} names the user in its column '{name}', which is what the mechanism"
-                " hides; say what to do with it",
-                hint=f"leave it out with {arg('drop')}, give new names with {arg('pseudonym')}, or"
-                f" let it pass with {arg('keep')}",
-            )
+    said = (*policy.drop, *policy.keep, named)
+    naming = [name for name in users(names, policy.user) if name not in said]
+    if naming:
+        _refuse(source, naming, telling())
 
 
 def refuse_over_budget(budget: Budget, policy: Policy, whole: Tally, *, source: str) -> None:

@@ -101,13 +101,7 @@ class ParquetTable:
             self._file = parquet.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False)
             self.names: list[str] = [str(name) for name in self._file.schema_arrow.names]
             self.schema = self._file.schema_arrow
-            check_header(self.names, source=path.name)
-            twice = sorted({name for name in self.names if self.names.count(name) > 1})
-        if twice:
-            raise DataError(
-                f"{path.name} has the column '{twice[0]}' twice; expected each name once: rename or"
-                " remove one"
-            )
+        check_header(self.names, source=path.name)
         with readable(path, _KIND):
             # Of the footer only these two counts are looked at: asking for a damaged group's own
             # can end the process.

@@ -3,7 +3,8 @@
 Each column is looked at in some rows of each block.  A value is decoded in every way that fits its
 shape, and what comes out is set beside the truth of its row; numbers are also tried as a linear
 function of the coordinates, rounded or not, and of those of the rows before and after, and values
-that repeat as names of places.
+that repeat as names of places.  The last digits of numbers are tried likewise: what a time has
+within its second, minute or hour.
 """
 
 import base64
@@ -32,6 +33,10 @@ _LINEAR_REST = 1e-3  # of the spread, left over by a line through the coordinate
 _ROUNDED_REST = 0.3  # of the step between values, where they are rounded: even rounding leaves 0.29
 _ROUNDED_ROWS = 40  # rows below which nothing is said of rounded values and of neighbouring rows
 _ROUNDED_VALUES = 6  # distinct values, likewise
+_PERIODS = sorted(  # a second, a minute and an hour, in units from seconds to nanoseconds
+    period * unit for unit in (1, 10**3, 10**6, 10**9) for period in (1, 60, 3600)
+)
+_REMAINDERS = 1_000  # rows whose last digits are looked at
 _LONGEST = 2_000  # letters or bytes of a value that are looked at
 _LONG = 32  # bytes of a value beyond which it is hardly a packed number or two
 _LARGEST = 1e18  # beyond it a number in a text is no coordinate, in whatever unit
@@ -163,8 +168,9 @@ def _of_leaves(rows: np.ndarray, leaves: list[Any], truths: _Truths) -> str | No
     numbers = [_as_number(leaf) for leaf in leaves]
     numeric = np.array([number is not None for number in numbers])
     if numeric.mean() >= 0.8:
-        values = np.array([number for number in numbers if number is not None], dtype=float)
-        how = _of_numbers(rows[numeric], values, truths)
+        values = np.array([number for number in numbers if number is not None], dtype=object)
+        how = _of_numbers(rows[numeric], values.astype(float), truths)
+        how = how or _of_remainders(rows[numeric], values, truths)
         if how is not None:
             return how
     texts = [
@@ -182,12 +188,14 @@ def _of_leaves(rows: np.ndarray, leaves: list[Any], truths: _Truths) -> str | No
 
 
 def _as_number(leaf: Any) -> float | None:
+    """A number, whole ones exactly; None for any other and for those beyond all bounds."""
     if isinstance(leaf, str) and _WHOLE.fullmatch(leaf):
-        leaf = float(leaf.replace(",", "."))
+        leaf = Decimal(leaf.strip().replace(",", "."))
+        leaf = int(leaf) if abs(leaf) < 2**63 and leaf == int(leaf) else float(leaf)
     if not isinstance(leaf, (int, float, Decimal)):
         return None
     number = float(leaf)
-    return number if isfinite(number) else None
+    return (leaf if isinstance(leaf, int) else number) if isfinite(number) else None
 
 
 # Numbers -----------------------------------------------------------------------------------------
@@ -209,6 +217,7 @@ def _degrees_minutes_seconds(values: np.ndarray) -> np.ndarray:
 
 _FORMS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "a copy of a coordinate": lambda values: values,
+    "a coordinate in ten-thousandths": lambda values: values / 1e4,
     "a coordinate in hundred-thousandths": lambda values: values / 1e5,
     "a coordinate in millionths": lambda values: values / 1e6,
     "a coordinate in ten-millionths": lambda values: values / 1e7,
@@ -227,17 +236,33 @@ _METRE_FORMS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-def _of_numbers(rows: np.ndarray, values: np.ndarray, truths: _Truths) -> str | None:
+def _of_remainders(rows: np.ndarray, values: np.ndarray, truths: _Truths) -> str | None:
+    """How numbers tell the place in what they have within a period: a time below its second."""
+    some = slice(None, None, -(-len(rows) // _REMAINDERS))
+    rows, values = rows[some], values[some]
+    for period in _PERIODS[: int(np.searchsorted(_PERIODS, np.abs(values).max(), "right"))]:
+        rest = (values % period).astype(float)
+        how = _of_numbers(rows, rest, truths, period)
+        if how is not None:
+            return f"{how} in its last digits"
+    return None
+
+
+def _of_numbers(
+    rows: np.ndarray, values: np.ndarray, truths: _Truths, period: float | None = None
+) -> str | None:
+    """How numbers tell the place; `period` says that they are remainders."""
+    least = 1 if period is None else 3  # so many remainders are tried that one agrees by chance
     for how, form in (_FORMS if truths.degrees else _METRE_FORMS).items():
-        if truths.copied(rows, form(values)).sum() >= max(1, _COPIES * len(rows)):
+        if truths.copied(rows, form(values)).sum() >= max(least, _COPIES * len(rows)):
             return how
     if _of_other_rows(values, truths):
         return "coordinates of other rows"
-    if _linear(rows, values, (truths.first, truths.second)):
+    if _linear(rows, values, (truths.first, truths.second), period):
         return "a linear function of the coordinates"
     near = (truths.first, truths.second, *truths.around)
-    enough = truths.around and len(rows) >= _ROUNDED_ROWS and not _in_order(values)
-    if enough and _linear(rows, values, near):
+    enough = truths.around and len(rows) >= _ROUNDED_ROWS and not _in_order(values, period)
+    if enough and _linear(rows, values, near, period):
         return "differences of coordinates from row to row"
     return None
 
@@ -255,7 +280,12 @@ def _of_other_rows(values: np.ndarray, truths: _Truths) -> bool:
     return False
 
 
-def _linear(rows: np.ndarray, values: np.ndarray, along: tuple[np.ndarray, ...]) -> bool:
+def _linear(
+    rows: np.ndarray,
+    values: np.ndarray,
+    along: tuple[np.ndarray, ...],
+    period: float | None = None,
+) -> bool:
     """Whether values are nearly a + b first + c second, for most rows; also if they are rounded, as
     the numbers of the cells of a grid are."""
     known = np.isfinite(values)
@@ -276,15 +306,17 @@ def _linear(rows: np.ndarray, values: np.ndarray, along: tuple[np.ndarray, ...])
         return False
     off = float(np.sqrt(np.mean(rest[some] ** 2)))
     rounded = off <= _ROUNDED_REST * float(np.diff(distinct).min())
-    if rounded and len(rows) >= _ROUNDED_ROWS and not _in_order(values):
+    if rounded and len(rows) >= _ROUNDED_ROWS and not _in_order(values, period):
         return True
     return len(distinct) >= _LINEAR_ROWS and off <= _LINEAR_REST * spread
 
 
-def _in_order(values: np.ndarray) -> bool:
+def _in_order(values: np.ndarray, period: float | None = None) -> bool:
     """Whether values only rise or only fall, as times do: on a straight way they look like
-    places."""
+    places.  Remainders may begin anew."""
     steps = np.diff(values)
+    if period is not None:
+        steps = (steps + period / 2) % period - period / 2
     return bool(np.all(steps >= 0) or np.all(steps <= 0))
 
 
@@ -361,10 +393,12 @@ def _halves(text: str) -> list[float]:
 
 
 def _numbers(text: str) -> list[float]:
+    """The numbers of a text, and hundred times what they have below one."""
     found = [float(part) for part in _NUMBER.findall(text)[:_MOST_NUMBERS]]
     if "," in text and "." not in text:
         found += [float(part.replace(",", ".")) for part in _COMMA.findall(text)[:_MOST_NUMBERS]]
-    return [number for number in found if abs(number) < _LARGEST]
+    found = [number for number in found if abs(number) < _LARGEST]
+    return found + [number % 1 * 100 for number in found if number % 1]
 
 
 def _sexagesimal(per_row: list[tuple[int, list[float]]], count: int, truths: _Truths) -> bool:

@@ -40,7 +40,7 @@ def map_html(made: AtlasRun) -> str:
     }
     return rendered(
         "atlas.html.j2",
-        name=made.run.name,
+        name=record.data.name,
         status=record.status,
         max_loss=record.max_loss,
         users=len(record.data.users),

@@ -246,6 +246,7 @@ def atlas_lines(made: AtlasRun) -> list[list[str]]:
     return [
         [f"loss, metres (budget {record.max_loss:g})", shown(loss, "{:.1f}")],
         ["Bayes error, at least ↑", f"{error.low:.3f}"],
+        ["the same of a blind guess, tile known", f"{made.blind:.3f}"],
         ["information, bits, at most ↓", f"{bits.high:.3f}"],
         ["exposed reports, tile known ↓", f"{record.train['exposed']:.1%}"],
     ]
@@ -695,6 +696,18 @@ def gap_text(gap: Gap | None) -> str:
     if gap is None or not gap.proved_anything or gap.value is None:
         return "-"
     return f"{'≈' * gap.estimated}{gap.value:.3f}"
+
+
+def gap_missing(row: Compared) -> str:
+    """Why a mechanism has no gap; nothing where it has one."""
+    gap = row.gap
+    if gap_text(gap) != "-":
+        return ""
+    if gap is None:
+        return "over its budget" if row.over_by > 0 else "no proof was asked for"
+    if not gap.proved_anything:
+        return "nothing is proved beyond a blind guess"
+    return "its reports are not on the grid of the proof"
 
 
 def _compared_line(row: Compared, loss_form: str, *, to_come: bool) -> list[str]:

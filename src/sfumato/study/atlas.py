@@ -54,7 +54,7 @@ from sfumato.study.record import DataRecord, RunRecord
 
 NAME = "atlas"
 USERS_PER_TILE, FEWEST_CHECKINS = 500, 50
-OVERLAP = 2.0  # budgets: with this an edge tells little more than a line within a tile does
+OVERLAP = 4.0  # budgets: with this an edge tells little more than a line within a tile does
 TILE_SOLVERS = ("codebook", "coin", "laplace")
 _WIDEST_TILE_M = 100_000.0  # of a tile with a plane of its own
 _MOST_HITS = 2_000_000  # reports of a tile that are drawn where its law is not known
@@ -70,7 +70,7 @@ class AtlasPlan:
     """How a map is cut and how its tiles are solved.
 
     A square is quartered as long as more than `users_per_tile` users were there, but no tile is
-    narrower than four overlaps.  Within `overlap_m` of an edge (two budgets unless set) the tiles
+    narrower than two overlaps.  Within `overlap_m` of an edge (four budgets unless set) the tiles
     on both sides answer, by chance.  A tile with fewer than two users or `fewest_checkins`
     check-ins is answered by planar Laplace noise of the budget.  Where a codebook is learned, users
     with fewer than four check-ins in the tile are one secret; the figures keep them apart.
@@ -91,6 +91,8 @@ class AtlasPlan:
                 f"the tiles of an atlas are solved by {', '.join(TILE_SOLVERS)}; got"
                 f" {self.solver.name}"
             )
+        if not 0 < self.cell_m < np.inf:
+            raise ProblemError(f"{arg('cell_m')} must be above 0 metres; got {self.cell_m}")
         if not self.fewest_checkins >= 1:
             raise ProblemError(
                 f"{arg('fewest_checkins')} is at least 1; got {self.fewest_checkins}"
@@ -120,6 +122,12 @@ class AtlasRun:
         kinds = [self.mechanism.mechanisms[number].kind for number in self.mechanism.which]
         return {kind: kinds.count(kind) for kind in sorted(set(kinds))}
 
+    @property
+    def blind(self) -> float:
+        """The error of a guess that sees no report but is told which tile answered."""
+        weight = np.array([line["weight"] for line in self.tiles])
+        return float(np.average([line["blind"] for line in self.tiles], weights=weight))
+
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         record = self.run.record
@@ -129,6 +137,7 @@ class AtlasRun:
             "answered_by": self.answered,
             "max_loss": record.max_loss,
             **{name: record.train[name] for name in _MEASURED},
+            "blind_error": self.blind,
             "to_come": None if record.to_come is None else record.to_come.as_dict(),
             "test": record.test,
             "status": record.status,
