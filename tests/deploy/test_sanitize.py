@@ -323,6 +323,7 @@ def test_a_column_of_users_can_be_used_for_keeping_and_dropped(runs, tmp_path):
     ("text", "says"),
     [
         ("", "empty"),
+        ("lat,lon\n", "0 rows"),
         ("a,b\n1,2\n", "no column for lat"),
         ("lat,lon\n48.857\n", "fields"),
         ("lat,lon\n48.857,x7y\n", "not"),

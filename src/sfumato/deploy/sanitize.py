@@ -204,6 +204,8 @@ def _sanitize_one(job: _Job) -> dict[str, Any]:
     record: dict[str, Any] = {}
 
     def write_record(tally: Tally) -> None:
+        if not tally.rows_in:
+            raise DataError(f"{job.source.name} has 0 rows; expected at least one")
         refuse_over_budget(job.released.budget, job.policy, tally, source=job.source.name)
         record.update(_record(job.released, job.chance, job.policy, {job.source.name: tally}, []))
         write_json(job.record, record)
