@@ -21,8 +21,9 @@ types: $(READY)
 
 # One thread a process: more threads than free cores make small matrix products crawl.
 tests paper paper-quick: export OPENBLAS_NUM_THREADS = 1
-# Bytecode is kept, wherever Python was told not to: the tests start some hundred processes.
-tests: export PYTHONDONTWRITEBYTECODE =
+# Bytecode is kept, wherever Python was told not to: the tests start some hundred processes, and
+# after the demo every command starts sooner.
+demo tests: export PYTHONDONTWRITEBYTECODE =
 tests: $(READY)
 	$(BIN)/pytest -n 2 --dist worksteal
 

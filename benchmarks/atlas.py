@@ -1,11 +1,7 @@
 """What an atlas does near its tiles' edges, and a country of a thousand tiles on two workers.
 
 python -m benchmarks.atlas country
-python -m benchmarks.atlas city DATA
 python -m benchmarks.atlas edges RUN
-
-`city` makes an atlas of codebooks of 128 places, learned in 100 steps for these check-ins alone at
-300 m; `edges` takes a run that is there.
 
 Each writes its figures into benchmarks/atlas.json and leaves the others as they are.
 """
@@ -26,12 +22,12 @@ from typing import Any
 import numpy as np
 
 from sfumato.data.plane import COUNTRY_M, Plane
-from sfumato.data.read import read_checkins
 from sfumato.data.samples import Samples
 from sfumato.data.tiles import Tiling
 from sfumato.files import read_json, write_json
 from sfumato.mechanism.atlas import Atlas
-from sfumato.solver import Codebook, Coin
+from sfumato.mechanism.base import Mechanism
+from sfumato.solver import Coin
 from sfumato.study.atlas import AtlasPlan, load_atlas, solve_atlas
 
 _RESULTS = Path(__file__).with_name("atlas.json")
@@ -87,7 +83,7 @@ def country() -> dict[str, Any]:
     """The same atlas alone and on two workers, of which one is killed half-way."""
     from sfumato.deploy.engines.dask import tiles_on_cluster
 
-    data = towns(180)
+    data = towns(400)
     plan = AtlasPlan(Coin(), users_per_tile=12, fewest_checkins=20)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -142,13 +138,12 @@ def _digest(mechanism: Atlas) -> str:
 # Edges ------------------------------------------------------------------------------------------
 
 
-def edges(run: str, data: Samples | None = None) -> dict[str, Any]:
+def edges(run: str) -> dict[str, Any]:
     """Loss, errors and what reports tell about the side of a line, near edges and within tiles."""
     made = load_atlas(run)
     atlas = made.mechanism
-    if data is None:
-        assert made.run.recipe is not None
-        data = made.run.recipe.load().train
+    assert made.run.recipe is not None
+    data = made.run.recipe.load().train
     assert data.hash == made.run.record.data.hash
     hard = _with_overlap(atlas, 0.0)
     found: dict[str, Any] = {
@@ -213,20 +208,22 @@ def _by_zone(atlas: Atlas, data: Samples, near: np.ndarray) -> dict[str, Any]:
 def _sides(atlas: Atlas, half: float) -> dict[str, Any]:
     """How often the best guess from a report names the right half of a square patch, on whose
     middle line an edge lies or not; exact, for truths equally likely on a lattice in the patch.
-    The same tiles with other overlaps beside it."""
+    The same tiles with other overlaps beside it, and each of the two tiles alone on the same patch:
+    what is told more than that, with a 95 % interval over the edges."""
     tiling = atlas.tiling
     noise = [n for n, one in enumerate(atlas.mechanisms) if one.kind == "planar laplace"]
     learned = ~np.isin(atlas.which, noise)
     steps = (np.arange(_STEPS) + 0.5) / _STEPS * 2 - 1
     patch = np.stack(np.meshgrid(steps, steps, indexing="ij"), axis=-1).reshape(-1, 2) * half
-    overlaps = [times * half for times in (0.0, 0.5, 1.0, 2.0, 2.8)]
+    overlaps = [times * half for times in (0.0, 0.5, 1.0, 2.0, 2.8, 4.0)]
     atlases = {
         overlap: _with_overlap(atlas, overlap)
         for overlap in overlaps
         if 2 * overlap <= tiling.sides_m.min()
     }
     found: dict[str, list[float]] = {f"edge, overlap {overlap:g} m": [] for overlap in atlases}
-    found["no edge"] = []
+    found |= {"no edge": [], "one tile alone": []}
+    edge_of: list[tuple[int, int]] = []
     for tile in np.flatnonzero(learned):
         low, side = tiling.corners[tile], tiling.sides_m[tile]
         for axis in (0, 1):
@@ -241,6 +238,16 @@ def _sides(atlas: Atlas, half: float) -> dict[str, Any]:
                     found[f"edge, overlap {overlap:g} m"].append(_told(one, middle + patch, axis))
                 inner = middle - across * side / 2
                 found["no edge"].append(_told(atlases[0.0], inner + patch, axis))
+                beside = tiling.locate(middle + np.outer([-1.0, 1.0], across))
+                alone = [_told(atlas.sheet(int(one)), middle + patch, axis) for one in beside]
+                found["one tile alone"].append(float(np.mean(alone)))
+                edge_of.append((int(tile), axis))
+    _, edge = np.unique(edge_of, axis=0, return_inverse=True)
+    more = {
+        name: _mean_of(np.array(told) - found["one tile alone"], edge.ravel())
+        for name, told in found.items()
+        if name.startswith("edge")
+    }
     return {
         name: {
             "patches": len(told),
@@ -249,10 +256,17 @@ def _sides(atlas: Atlas, half: float) -> dict[str, Any]:
             "high": float(np.quantile(told, 0.95)),
         }
         for name, told in found.items()
-    } | {"patch_m": 2 * half}
+    } | {"patch_m": 2 * half, "more than one tile alone": more}
 
 
-def _told(atlas: Atlas, truth: np.ndarray, axis: int) -> float:
+def _mean_of(values: np.ndarray, edge: np.ndarray) -> dict[str, float]:
+    """The mean, with a 95 % interval by the spread between edges."""
+    each = np.bincount(edge, values) / np.bincount(edge)
+    mean, off = float(each.mean()), 1.96 * float(each.std(ddof=1)) / len(each) ** 0.5
+    return {"edges": len(each), "mean": mean, "low": mean - off, "high": mean + off}
+
+
+def _told(atlas: Mechanism, truth: np.ndarray, axis: int) -> float:
     rows = atlas.rows(truth)
     assert rows is not None
     far = truth[:, axis] > np.median(truth[:, axis])
@@ -260,19 +274,10 @@ def _told(atlas: Atlas, truth: np.ndarray, axis: int) -> float:
     return float(0.5 + 0.25 * np.abs(one - other).sum())
 
 
-def city(source: str) -> dict[str, Any]:
-    """The edges of an atlas of codebooks."""
-    data = read_checkins(source)
-    learned = Codebook(made_for="these", places=128, steps=100, distillation=0.0)
-    with tempfile.TemporaryDirectory() as place:
-        solve_atlas(data, Path(place, "run"), max_loss=300.0, plan=AtlasPlan(learned))
-        return edges(str(Path(place, "run")), data)
-
-
 def main() -> None:
     """Run one part and keep its figures."""
     what, *words = sys.argv[1:]
-    found = {"country": country, "city": city, "edges": edges}[what](*words)
+    found = {"country": country, "edges": edges}[what](*words)
     results = read_json(_RESULTS, what="results") if _RESULTS.exists() else {}
     name = f"edges of {Path(words[0]).name}" if what == "edges" else what
     write_json(_RESULTS, {**results, name: found})

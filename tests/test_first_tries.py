@@ -239,6 +239,14 @@ WORKS: dict[str, tuple[Callable[[Here], Any], Callable[[Any], bool]]] = {
         ],
         lambda pairs: all(again is kind for again, kind in pairs),
     ),
+    "train, test = split": (
+        lambda o: tuple(o.split),
+        lambda parts: [len(part) for part in parts] == [6, 6],
+    ),
+    "compare(solution, data)": (
+        lambda o: sf.compare(o.solution, o.test),
+        lambda c: len(c.rows) == 1,
+    ),
     "certify(solution)": (
         lambda o: (sf.certify(o.solution), sf.certify(o.optimum)),
         lambda both: all(one.gap.value + 1e-9 >= 0 for one in both) and "leaks" in str(both[0]),
@@ -272,6 +280,22 @@ SAYS: dict[str, tuple[Callable[[Here], Any], str]] = {
     "judge(function of one argument)": (
         lambda o: sf.judge(lambda truth: truth, o.test),
         r"def blur\(truth, random\)",
+    ),
+    "frontier(data, budgets)": (
+        lambda o: sf.frontier(o.split.train, [45]),  # type: ignore[arg-type]
+        r"sf\.frontier\(sf\.Problem\(data",
+    ),
+    "sanitize(solution)": (
+        lambda o: sf.sanitize(o.solution, "in.csv", "out.csv"),  # type: ignore[arg-type]
+        r"solution\.save\('run'\)",
+    ),
+    "sanitize(frame)": (
+        lambda o: sf.sanitize("run", _frame(), "out.csv"),  # type: ignore[arg-type]
+        r"sf\.deploy\.report answers data frames",
+    ),
+    "assess(solution)": (
+        lambda o: sf.assess(o.solution),  # type: ignore[arg-type]
+        r"solution\.save\('run'\)",
     ),
     "compare(on=split)": (lambda o: sf.compare([o.solution], on=o.split), r"on=data\.test"),
     "1 - estimate": (lambda o: 1 - o.estimate, r"\.value"),
@@ -351,3 +375,15 @@ def test_without_pandas_and_matplotlib_a_sentence_says_what_to_install() -> None
     assert len(lines) == 3
     assert lines[0].endswith("run: pip install 'sfumato[pandas]'")
     assert lines[1] == lines[2] and lines[1].endswith("run: pip install 'sfumato[report]'")
+
+
+def test_a_name_that_is_not_there_says_what_to_type(here: Here) -> None:
+    for thing, name, words in (
+        (here.solution, "sample", r"solution\.mechanism\.sample\(truth\)"),
+        (here.split.train, "users", r"type data\.secrets"),
+        (here.compared, "summary", r"print\(comparison\)"),
+        (here.solution, "nothing", "a Solution has no 'nothing'$"),
+        (sf, "read_csv", r"did you mean sfumato\.read_checkins\?"),
+    ):
+        with pytest.raises(AttributeError, match=words):
+            getattr(thing, name)

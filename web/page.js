@@ -58,12 +58,12 @@ function show(device, policy, found) {
 }
 
 function about({ to_come, budget, region }) {
-  const made = `Made for a square of ${(region.side_m / 1000).toFixed(1)} km. `;
+  const made = `This mechanism covers a square of ${(region.side_m / 1000).toFixed(1)} km. `;
   const limit = budget.max_loss ? ` (budget ${budget.max_loss} m)` : "";
   if (!to_come || to_come.loss === null)
-    return `${made}How far off reports to come will be${limit}, and how often a guess of who sent one is wrong, was not measured.`;
+    return `${made}How far off its reports are on average${limit}, and how often the best guess of the sender is wrong, was not measured.`;
   const loss = to_come.loss.value.toFixed(0), error = (100 * to_come.bayes_error.value).toFixed(0);
-  return `${made}Of check-ins to come, expect reports ${loss} m off on average${limit} and the best guess of who sent one to be wrong ${error} % of the time, by ${to_come.from}.`;
+  return `${made}Expect its reports to be ${loss} m off on average${limit}, and the best guess of the sender to be wrong ${error} % of the time. Estimated from ${to_come.from}.`;
 }
 
 async function start() {

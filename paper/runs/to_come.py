@@ -112,9 +112,7 @@ def draw(name: str, number: int) -> dict[str, Any]:
         mechanism: Mechanism = calibrated(
             both.net.on_the_grid(state), both.net.problem, solver
         ).mechanism
-        outlook, better = best_on_folds(fitted, solver)
-        if better is not None:
-            mechanism = better.solve(problem, seed=number)
+        outlook, better, mechanism = best_on_folds(fitted, solver, mechanism, seed=number)
         rows["expected" if confidence is None else "confident"] = {
             "train": _figures(mechanism, data.train),
             "test": _figures(mechanism, data.test),

@@ -13,7 +13,7 @@
     solvers     Codebook, Exact, Game, Coin, Laplace
     answers     solve, judge, compare, Contender, certify, certify_to_come, frontier, leave_one_out,
                 load_run, Solution, Certificate, Estimate
-    to users    sanitize, export
+    to users    sanitize, assess, export
     the rest    sfumato.data, .mechanism, .adversary, .measure, .solver, .study, .deploy
 
 `help(sfumato.solve)` explains one of them; every error of ours is a `SfumatoError`.
@@ -34,6 +34,7 @@ show.worded_by(lambda: import_module("sfumato.render.text"))
 show.worded_by(lambda: import_module("sfumato.render.endings"))
 show.worded_by(lambda: import_module("sfumato.render.notebook"))
 show.worded_by(lambda: import_module("sfumato.render.figures"))
+show.worded_by(lambda: import_module("sfumato.render.assessment"))
 
 
 def __dir__() -> list[str]:

@@ -27,6 +27,7 @@ from sfumato.solver import Game as Game
 from sfumato.solver import Laplace as Laplace
 from sfumato.solver import Problem as Problem
 from sfumato.solver.frontier import frontier as frontier
+from sfumato.study.assess import assess as assess
 from sfumato.study.certify import certify_run as certify_run
 from sfumato.study.compare import Contender as Contender
 from sfumato.study.compare import compare as compare

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,10 @@ def lazy(package: str, package_file: str) -> tuple[Callable[[str], Any], list[st
 
     def look_up(name: str) -> Any:
         if name not in where:
-            raise AttributeError(f"{package} has no '{name}'{_moved(package, package_file, name)}")
+            said = _moved(package, package_file, name)
+            if not said and (close := get_close_matches(name, where, n=1, cutoff=0.6)):
+                said = f"; did you mean {package}.{close[0]}?"
+            raise AttributeError(f"{package} has no '{name}'{said}")
         module, own = where[name]
         if module == package:
             return import_module(f"{package}.{own}")

@@ -8,7 +8,7 @@ value: a terminal table needs none of what pages need.
 
 from collections.abc import Callable
 from functools import singledispatch
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sfumato.errors import MissingExtra, missing_extra
 
@@ -57,7 +57,19 @@ def _registered(show: Any, value: object) -> Any:
 
 
 class InNotebooks:
-    """What notebooks show as the table of `html`."""
+    """What notebooks show as the table of `html`.  `instead` has what to type in place of names
+    that it is often asked for and does not have."""
+
+    instead: ClassVar[dict[str, str]] = {}
+
+    if not TYPE_CHECKING:  # it would make any name pass
+
+        def __getattr__(self, name):
+            kind = type(self)
+            if hasattr(kind, name):  # a property that failed says why
+                return object.__getattribute__(self, name)
+            said = f"; type {kind.instead[name]}" if name in kind.instead else ""
+            raise AttributeError(f"a {kind.__name__} has no '{name}'{said}", name=name, obj=self)
 
     def _repr_html_(self) -> str | None:
         try:

@@ -259,3 +259,15 @@ def test_an_epsilon_whose_noise_is_no_distance_is_refused_when_it_is_loaded(
     with pytest.raises(MechanismError, match=r"at least 1e-12 per metre and finite; got"):
         load_mechanism(path)
     assert np.all(np.isfinite(PlanarLaplace(1e-12).sample(np.zeros((1000, 2)))))
+
+
+def test_the_last_law_of_a_joint_is_kept_and_no_other_is_taken_for_it() -> None:
+    joint = Joint(np.eye(2) / 2, places=np.array([[0.0, 0.0], [90.0, 0.0]]))
+    grid, other = Grid(cell_m=50), Grid(cell_m=50, corner=(10.0, 0.0))
+    first = PlanarLaplace(0.02).law_of_cells(joint, grid)
+    assert first is not None and PlanarLaplace(0.02).law_of_cells(joint, grid) is first
+    for mechanism, cells in ((PlanarLaplace(0.03), grid), (PlanarLaplace(0.02), other)):
+        law = mechanism.law_of_cells(joint, cells)
+        assert law is not None and law.loss != first.loss
+    again = PlanarLaplace(0.02).law_of_cells(joint, grid)
+    assert again is not None and np.array_equal(again.joint.table, first.joint.table)

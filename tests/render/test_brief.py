@@ -1,5 +1,6 @@
 """What a command prints unless details are asked for: few lines, columns in one order."""
 
+import gzip
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from sfumato.measure.certificate import Bounds
 from sfumato.measure.estimate import Estimate
 from sfumato.measure.outlook import Outlook
 from sfumato.render import brief
+from sfumato.render.commands import next_text, selected_text
 from sfumato.solver.outcome import FULL, NONE, QUICK, Expected
 from sfumato.study.certify import Gap
 from sfumato.study.measure import measure
@@ -43,7 +45,7 @@ def _columns(text: str) -> list[str]:
 
 def test_solve_says_it_in_ten_lines(kept: Kept) -> None:
     text = brief.kept_text(kept, seconds=61.4)
-    after = [brief.proof_text(kept, GAP), brief.next_text(kept.folder, Recipe("four-corners"))]
+    after = [brief.proof_text(kept, GAP), next_text(kept.folder, Recipe("four-corners"))]
     lines = [*text.splitlines(), *after]
     assert len(lines) <= 10
     assert lines[0].split()[:4] == ["coin,", "budget", "173", "m"] and _columns(text) == COLUMNS
@@ -110,14 +112,46 @@ def test_a_plan_says_how_much_it_is_and_what_would_make_it_less(kept: Kept) -> N
     assert "less: --square" in plan(far, FULL) and "90.0 × 90.0 km" in plan(far, FULL)
     assert "less" not in plan(problem, QUICK) and "less" not in plan(problem, FULL, limited=True)
     assert "proof" not in plan(problem, NONE)
+    assert "without the proof that follows" in text and "(Ctrl-C ends" in text
+    assert "(--time-limit ends" in plan(problem, FULL, limited=True)
     assert brief.plan_text(problem, "coin", None, NONE, limited=False).endswith(" km")
 
 
 def test_the_next_command_is_for_the_file_that_was_given(tmp_path: Path) -> None:
     file = tmp_path / "checkins.csv.gz"
-    file.write_bytes(b"")
-    said = brief.next_text(Path("runs/a"), Recipe(str(file), secret="who"))
+    file.write_bytes(gzip.compress(b'"id","Uid",lat,lon\n'))
+    assert " reports.csv.gz --drop Uid;" in next_text(Path("runs/a"), Recipe(str(file)))
+    said = next_text(Path("runs/a"), Recipe(str(file), secret="who"))
     assert f"sanitize runs/a {file} reports.csv.gz --drop who" in said
-    part = Recipe(str(file), top_users=6)
-    for recipe in (Recipe("four-corners"), part):
-        assert "export runs/a dist --page" in brief.next_text(Path("runs/a"), recipe)
+    square = Recipe(str(file), square=(48.85, 2.35, 900.0), per_user=(8, 2))
+    assert "reports.csv.gz --drop Uid --outside drop;" in next_text(Path("runs/a"), square)
+    some = next_text(Path("runs/a"), replace(square, users=("ann b", "c"), secret="who"))
+    chosen = "--secret who --square 48.85,2.35,900.0 --users 'ann b,c' --out selected.csv"
+    assert f"data {file} {chosen}, then sfumato sanitize runs/a selected.csv" in some
+    assert "export runs/a dist --page" in next_text(Path("runs/a"), Recipe("four-corners"))
+
+
+def test_held_out_rows_of_a_selection_do_not_become_training_rows() -> None:
+    said = selected_text(Path("chosen.csv"), Recipe("log.csv", top_users=6))
+    assert said.startswith("Next: sfumato solve chosen.csv --max-loss")
+    said = selected_text(Path("chosen.csv"), Recipe("log.csv", per_user=(8, 2)))
+    assert said.startswith("Next: sfumato solve log.csv --per-user 8+2 --max-loss")
+
+
+def test_a_missing_gap_has_its_reason_beside_it(kept: Kept) -> None:
+    rows = sf.compare([kept.solution, sf.mechanism.Identity()], on=RECIPE.load().test).rows
+    bare, off = replace(rows[1], gap=None), replace(GAP, on_grid=False)
+    nothing = replace(rows[0], gap=replace(GAP, bounds=Bounds(0.25, None, 9)))
+    said = brief.gaps_missing([bare, replace(rows[0], gap=off), nothing, replace(bare, gap=GAP)])
+    assert said == (
+        "no proof was asked for (identity), its reports are not on the grid of the proof (coin),"
+        " nothing is proved beyond a blind guess (coin)"
+    )
+
+
+def test_a_short_measure_of_samples_has_intervals_and_cells(tmp_path: Path) -> None:
+    rows = [f"{user},{100 * user + step % 7},{step % 5}" for user in (0, 1) for step in range(60)]
+    (tmp_path / "reports.csv").write_text("user,x,y\n" + "\n".join(rows))
+    text = brief.measured_text(measure(tmp_path / "reports.csv"))
+    row = next(line for line in text.splitlines() if line.startswith("on "))
+    assert row.count("[") == 2 and "counted on cells of 25 m, with 95 % intervals" in text

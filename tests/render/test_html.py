@@ -251,6 +251,23 @@ def test_the_headline_names_the_best_within_the_budget_and_what_it_exposes_first
     assert "wary exposes least: 2.0%, at an error of 0.300" in lead
     assert "Over the budget on this data by 1.0 m: far, with an error of 0.450 and 1.0%" in lead
     assert checker.text.count("best within its budget") == 1
+    assert "coinbest within its budget" in checker.text
+
+
+def test_a_tag_says_why_it_is_not_on_the_largest_error() -> None:
+    outlook = Outlook(
+        Estimate(99.0, 96.0, 104.0, "estimate"),
+        *[Estimate(0.35, 0.3, 0.4, "estimate")] * 3,
+        leakage=0.65,
+        checkins=40,
+    )
+    rows = [
+        replace(_row(name, loss=99, error=error, exposed=exposed), to_come=outlook)
+        for name, error, exposed in (("coin", 0.41, 0.2), ("learned", 0.40, 0.06))
+    ]
+    text = _page_of(*rows).text
+    assert "coinlargest Bayes error here" in text and "best within its budget" not in text
+    assert "learnedno easier to guess than chance explains, exposes least" in text
 
 
 def test_the_headline_leads_with_check_ins_to_come() -> None:

@@ -246,7 +246,6 @@ def test_tiles_are_fetched_only_from_the_address_that_was_given(
     with served(str(small), "--tiles", address) as studio:
         page = browser.new_page()
         page.goto(studio.address)
-        page.get_by_role("button", name="small.csv").click()
         page.get_by_text("18 check-ins of 3 users", exact=False).first.wait_for()
         page.get_by_text("its owner sees where you look").wait_for()
         until = time.monotonic() + 10

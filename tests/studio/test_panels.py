@@ -15,6 +15,7 @@ from sfumato.deploy.bundle import load_bundle
 from sfumato.study.folder import load_run
 from tests.browser import wait_until
 from tests.studio.data import checkins
+from tests.studio.server import served
 
 _QUESTION = "Who sent this report?"
 
@@ -259,9 +260,13 @@ def _take(page: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert again.record.mechanism_hash == taken.record.mechanism_hash
 
 
-def test_empty_panels_say_what_comes_first(page: Any) -> None:
-    for name in ("Solve", "Compare", "Attack", "Take away"):
-        _choose(page, name)
-        assert page.get_by_role("button", name="Go to Data").count() == 1
-    page.get_by_role("button", name="Go to Data").click()
-    page.get_by_role("button", name="Four corners").wait_for()
+def test_empty_panels_say_what_comes_first(browser: Any) -> None:
+    with served() as studio:
+        page = browser.new_page()
+        page.goto(studio.address)
+        for name in ("Solve", "Compare", "Attack", "Take away"):
+            _choose(page, name)
+            assert page.get_by_role("button", name="Go to Data").count() == 1
+        page.get_by_role("button", name="Go to Data").click()
+        page.get_by_role("button", name="Four corners").wait_for()
+        page.close()

@@ -52,7 +52,7 @@ _EXAMPLE = (
     "overlap_m",
     type=float,
     metavar="METRES",
-    help="How far from an edge both tiles answer, by chance [default: two budgets].",
+    help="How far from an edge both tiles answer, by chance [default: four budgets].",
 )
 @click.option(
     "--fewest-checkins",
@@ -115,14 +115,14 @@ def command(
     each, and write one run folder, which sanitize and serve take like any other.
 
     A square is quartered as long as more than --users-per-tile users were there; no tile is
-    narrower than four overlaps.  Near an edge the tiles on both sides answer, by chance.
+    narrower than two overlaps.  Near an edge the tiles on both sides answer, by chance.
 
     Give the same command again to resume a job that was stopped, with or without a cluster.
     """
     machine.one_thread()
     from sfumato import show
     from sfumato.files import write_text
-    from sfumato.render.brief import next_text
+    from sfumato.render.commands import next_text
     from sfumato.study.atlas import AtlasPlan, Runner, one_by_one, solve_atlas
 
     chosen = solver_from(options, solver)

@@ -29,12 +29,14 @@ def command(source: str, out: Path, as_json: bool, **options: Any) -> None:
     file has a column `split` with the words train and test.
     """
     from sfumato.data.write import write_split
+    from sfumato.render.commands import selected_text
 
     if out.exists() and Path(source).exists() and out.samefile(source):
         raise FileError(
             f"{out} is the file that is read; expected another one to write: name it with --out"
         )
-    split = recipe_of(source, options).load()
+    recipe = recipe_of(source, options)
+    split = recipe.load()
     say_notes(split.train.notes)
     write_split(split, out)
     test = 0 if split.test is None else len(split.test)
@@ -60,3 +62,4 @@ def command(source: str, out: Path, as_json: bool, **options: Any) -> None:
         )
         for name, count in users.items():
             click.echo(f"  {name}: {count - held[name]}" + (f" + {held[name]}" if test else ""))
+        click.echo(selected_text(out, recipe))

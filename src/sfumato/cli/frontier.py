@@ -65,6 +65,7 @@ _EXAMPLE = (
 )
 @click.option(
     "--figure",
+    "--out",
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="Also draw it: a .png or .svg file.",

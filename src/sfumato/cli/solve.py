@@ -171,6 +171,7 @@ def command(
     from sfumato.data.categories import CategoricalData
     from sfumato.measure.objective import objective_named
     from sfumato.render import brief, text
+    from sfumato.render.commands import next_text
     from sfumato.solver.outcome import Ended, Foretelling, Proving
     from sfumato.study.certify import gaps_of
     from sfumato.study.folder import check_target
@@ -282,7 +283,7 @@ def command(
         if bound is not None:
             click.echo(show.text(bound))
         if not details:
-            click.echo(brief.next_text(out, recipe))
+            click.echo(next_text(out, recipe))
         if solution.ending.ended is Ended.STOPPED and solution.ending.resumable:
             click.echo(hint, err=True)
     if solution.ending.proof in (Proving.STOPPED, Proving.TIME_LIMIT):

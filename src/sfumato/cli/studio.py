@@ -1,6 +1,7 @@
 """sfumato studio"""
 
 from contextlib import suppress
+from pathlib import Path
 
 import click
 
@@ -23,11 +24,19 @@ _EXAMPLE = "\b\nExample: sfumato studio checkins.csv"
     metavar="ADDRESS",
     help="Street tiles, as https://host/{z}/{x}/{y}.png; the host then learns where you look.",
 )
+@click.option(
+    "--streets",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="GeoJSON lines to draw below the map; nothing is fetched from elsewhere.",
+)
 @click.option("--no-open", is_flag=True, help="Print the address and do not open a browser.")
-def command(source: str | None, port: int, tiles: str | None, no_open: bool) -> None:
+def command(
+    source: str | None, port: int, tiles: str | None, streets: Path | None, no_open: bool
+) -> None:
     """Open a page on this machine: bring data, set a budget, watch, compare, attack, take away.
 
-    Its name stands on the page, to be pressed; a RUN is opened again, with its data.
+    The page opens with DATA chosen; a RUN is opened again, with its data.
 
     The page answers on this machine only, to whoever has the address that is printed.  Ctrl-C ends
     it and removes what the page kept: take away what you want to have.
@@ -50,4 +59,4 @@ def command(source: str | None, port: int, tiles: str | None, no_open: bool) -> 
             threading.Thread(target=webbrowser.open, args=(door,), daemon=True).start()
 
     with suppress(KeyboardInterrupt):  # the usual end
-        serve(source, port=port, tiles=tiles, ready=ready)
+        serve(source, port=port, tiles=tiles, streets=streets, ready=ready)

@@ -197,6 +197,18 @@ def _first_line(path: Path) -> str:
         return source.readline(1 << 16)
 
 
+def user_column(path: Path) -> str:
+    """The column of the user in a table that was read by its usual names; `user` for SNAP."""
+    if path.suffix.lower() in (".parquet", ".pq"):
+        from pyarrow import parquet
+
+        names = [str(name) for name in parquet.read_schema(path).names]
+    else:
+        names = [name.strip(' "') for name in re.split(r"[,;\t]", _first_line(path).strip())]
+    usual = [name for name in names if name.lower() in USUAL["secret"]]
+    return min(usual, key=lambda name: USUAL["secret"].index(name.lower()), default="user")
+
+
 def looks_like_snap(line: str) -> bool:
     fields = line.rstrip("\r\n").split("\t")
     if len(fields) != len(SNAP_COLUMNS):

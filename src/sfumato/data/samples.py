@@ -1,8 +1,9 @@
 """Drawn (secret, truth) pairs on a plane, and their split into training and test."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -37,6 +38,13 @@ class Samples(Tabular, InNotebooks):
     >>> Samples(secret=["ann", "bob", "bob"], truth=[[0, 0], [100, 0], [0, 100]])
     <Samples 'samples': 3 check-ins of 2 users>
     """
+
+    instead: ClassVar[dict[str, str]] = {
+        "users": "data.secrets",
+        "df": "data.to_pandas()",
+        "head": "data.to_pandas().head()",
+        "plot": "sf.compare(sf.mechanism.Identity(), data).html('map.html')",
+    }
 
     secret: np.ndarray
     truth: np.ndarray
@@ -360,8 +368,16 @@ class Split(Tabular, InNotebooks):
     <Split 'four-corners': 1,920 training, 480 test check-ins>
     """
 
+    instead: ClassVar[dict[str, str]] = {
+        "plot": "sf.compare(sf.mechanism.Identity(), data.train).html('map.html')"
+    }
+
     train: Samples
     test: Samples | None = None
+
+    def __iter__(self) -> Iterator[Samples | None]:
+        """So that `train, test = data` works."""
+        return iter((self.train, self.test))
 
     def columns(self) -> dict[str, Any]:
         """As those of `all`; with test data also a column `split`."""

@@ -10,7 +10,7 @@ from sfumato.data.grid import Region
 from sfumato.errors import MechanismError, ProblemError, arg
 
 _DEEPEST = 20  # times that a square is quartered, at most
-NARROWEST = 4.0  # overlaps that the side of a tile holds, at least
+NARROWEST = 2.0  # overlaps that the side of a tile holds, at least
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class Tiling:
         widest_m: float = np.inf,
     ) -> "Tiling":
         """Quarter a square as long as more than `users_per_tile` users were there, or it is wider
-        than `widest_m`; but no tile is narrower than four overlaps.
+        than `widest_m`; but no tile is narrower than two overlaps.
 
         >>> region, points = Region((0.0, 0.0), 800.0), np.array([[-300.0, 0.0], [300.0, 0.0]])
         >>> len(Tiling.of(region, points, np.array([0, 1]), users_per_tile=1, overlap_m=10.0))

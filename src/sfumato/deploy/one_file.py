@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import IO, Any, Protocol, TypeVar
 
@@ -60,6 +60,18 @@ class Policy:
                 f"{arg('pseudonym')} is a Pseudonym, of a key and a period; got a"
                 f" {type(self.pseudonym).__name__}"
             )
+
+    @classmethod
+    def of(cls, **options: Any) -> "Policy":
+        """From what a caller gives: one column to drop or keep may be a text alone."""
+        known = [one.name for one in fields(cls)]
+        unknown = sorted(options.keys() - set(known))
+        if unknown:
+            raise TypeError(f"there is no argument '{unknown[0]}'; expected {', '.join(known)}")
+        for name in {"drop", "keep"} & options.keys():
+            given = options[name]
+            options[name] = (given,) if isinstance(given, str) else tuple(given)
+        return cls(**options)
 
     def words(self) -> dict[str, Any]:
         """Plain values that tell policies apart by what they write, without a key."""
@@ -469,7 +481,7 @@ def _refuse(source: str, naming: list[str], telling: dict[str, str]) -> None:
     names = ",".join(f'"{name}"' if "," in name else name for name in (*naming, *telling))
     new = f", give new names to '{naming[0]}' with {arg('pseudonym')}" if naming else ""
     raise DataError(
-        f"{source} {', and '.join(parts)}; say what to do with each",
+        f"{source} {', and '.join(parts)}; say what to do with {'each' if ',' in names else 'it'}",
         hint=f"leave out with {arg('drop')} {names}{new}, or let pass with {arg('keep')} {names}",
     )
 

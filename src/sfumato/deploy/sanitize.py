@@ -89,6 +89,7 @@ def sanitize(
     policy: Policy | None = None,
     progress: Callable[[int], None] | None = None,
     runner: Runner = one_by_one,
+    **options: Any,
 ) -> dict[str, Any]:
     """Replace the places in a table by reports of a run's mechanism; gives the record that is
     written beside.
@@ -97,9 +98,11 @@ def sanitize(
     `target`, a new file or folder.  Without `chance` each row is drawn with the operating system's
     randomness; a run whose record says that its reports are kept needs one, with its key.
 
-    Other arguments: `policy`, columns and what to do with points outside the region; `progress` is
-    called with numbers of rows; `runner` does the parts of a folder, on this machine unless another
-    is given.  The record has the loss in metres.
+    Other arguments: `lat`, `lon`, `user`, `time` name columns; `drop` leaves columns out, `keep`
+    lets them pass although they name the user or tell the place; `pseudonym`, `outside`,
+    `new_places`, `over_budget`; or all of these as a `policy`.  `progress` is called with numbers
+    of rows; `runner` does the parts of a folder, on this machine unless another is given.  The
+    record has the loss in metres.
 
     >>> import sfumato as sf
     >>> from tempfile import TemporaryDirectory
@@ -107,12 +110,21 @@ def sanitize(
     >>> solution = sf.solve(sf.Problem(data.train, max_loss=173), sf.Coin())
     >>> with TemporaryDirectory() as folder:
     ...     solution.save(f"{folder}/run")
-    ...     _ = Path(folder, "in.csv").write_text("lat,lon,note\\n48.86,2.35,a\\n")
-    ...     sanitize(f"{folder}/run", f"{folder}/in.csv", f"{folder}/out.csv")["rows_out"]
+    ...     _ = Path(folder, "in.csv").write_text("user,lat,lon\\nann,48.86,2.35\\n")
+    ...     record = sanitize(f"{folder}/run", f"{folder}/in.csv", f"{folder}/out.csv", drop="user")
+    >>> record["rows_out"]
     1
     """
+    for one in (source, target):
+        if not isinstance(one, str | Path):
+            raise FileError(
+                f"expected the name of a file or a folder; got a {type(one).__name__}:"
+                " sf.deploy.report answers data frames"
+            )
     given, wanted = Path(source), Path(target)
-    asked, loaded = policy or Policy(), load_run(run)
+    if policy is not None and options:
+        raise TypeError(f"'{min(options)}' belongs into the policy that was given")
+    asked, loaded = policy or Policy.of(**options), load_run(run)
     job = _Job(
         released=release(loaded, new_places=asked.new_places),
         chance=chance or chance_for(loaded, None),

@@ -6,7 +6,7 @@ draw is keyed: computed again, a row gets the same report, byte for byte.
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,6 @@ from sfumato.study.folder import Run, load_run
 from sfumato.study.record import NEVER
 
 _SOURCE = "the table"
-_TEXTS = {"drop", "keep"}
 
 
 @dataclass(frozen=True)
@@ -70,14 +69,7 @@ class Reporter:
         **options: Any,
     ) -> "Reporter":
         """From what a caller gives; `options` are fields of a `Policy`."""
-        for name in _TEXTS & options.keys():
-            given = options[name]
-            options[name] = (given,) if isinstance(given, str) else tuple(given)
-        known = [one.name for one in fields(Policy)]
-        unknown = sorted(options.keys() - set(known))
-        if unknown:
-            raise TypeError(f"there is no argument '{unknown[0]}'; expected {', '.join(known)}")
-        policy, secret = Policy(**options), _key(key)
+        policy, secret = Policy.of(**options), _key(key)
         if isinstance(run, Release):
             if run.keeping is not None and run.keeping.period != NEVER:
                 raise DataError(
@@ -346,11 +338,10 @@ def _key(given: bytes | str | Path | None) -> bytes:
 def _built(mechanism: bytes, rest: str) -> Reporter:
     told = json.loads(rest)
     policy: dict[str, Any] = dict(told["policy"])
-    policy |= {name: tuple(policy[name]) for name in _TEXTS}
     if told["pseudonym"] is not None:
         key, period = told["pseudonym"]
         policy["pseudonym"] = Pseudonym(bytes.fromhex(key), period)
     released = Release.from_parts(mechanism, told["release"])
     secret, kept = bytes.fromhex(told["key"]), told["kept"]
     kept = None if kept is None else Sticky(**{**kept, "key": secret})
-    return Reporter(released, secret, Policy(**policy), told["row"], kept)
+    return Reporter(released, secret, Policy.of(**policy), told["row"], kept)

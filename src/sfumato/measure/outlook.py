@@ -54,7 +54,8 @@ class Outlook:
         The 95 % intervals treat each check-in as one observation.  Those of the Bayes error and of
         exposed reports are Wilson's, that of information is by the spread of its logarithms: all
         are rather too wide.  The upper end of the Bayes error is that of the guesses learnt on
-        training data, as the error of the check-ins' own law is low with few of them.
+        training data, as the error of the check-ins' own law is low with few of them, and never
+        above that of a blind guess.
         """
         loss, count = judged.loss_of_sample, judged.checkins
         if loss is None or count is None or not isfinite(loss.value):
@@ -62,14 +63,14 @@ class Outlook:
         error, bits = judged.bayes_error.value, judged.information_bits.value
         guessed = error if judged.learnt_error is None else judged.learnt_error.value
         off = _DEVIATIONS * _spread_of_information(judged.joint) / count**0.5
-        exposed = judged.exposed.value
+        exposed, blind = judged.exposed.value, 1 - float(judged.joint.prior.max())
         few = "with few check-ins"
         return cls(
             loss=loss,
             bayes_error=Estimate(
                 error,
                 wilson(error, count)[0],
-                wilson(max(error, guessed), count)[1],
+                max(error, min(blind, wilson(max(error, guessed), count)[1])),
                 "estimate",
                 errs=f"low {few}",
             ),

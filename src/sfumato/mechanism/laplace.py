@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import lru_cache
 from math import factorial
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -28,6 +29,8 @@ _BLOCK = 16384  # reports made at a time: what is at work stays in the cache
 _SINE = [
     (-1) ** n / float(factorial(2 * n + 1)) for n in range(7, 0, -1)
 ]  # enough for an eighth of a turn in double precision
+_KEPT = 2e6  # entries of a law that is kept
+_LAST: WeakKeyDictionary[Joint, tuple[tuple[float, Grid, Loss], Law]] = WeakKeyDictionary()
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 
@@ -114,8 +117,18 @@ class PlanarLaplace(Mechanism):
     def law_of_cells(self, joint: Joint, grid: Grid, *, loss: Loss = euclidean) -> Law | None:
         """P(secret, cell) and the loss of reporting the middle of the cell that the noise falls in.
 
-        None where truths and cells are too many, and sampling is the better way.
+        None where truths and cells are too many, and sampling is the better way.  The last law of a
+        joint is kept as long as the joint is: it is judged, compared and held against a bound.
         """
+        asked = (self.epsilon, grid, loss)
+        before, law = _LAST.get(joint, (None, None))
+        if before != asked:
+            law = self._law_of_cells(joint, grid, loss)
+            if law is not None and law.joint.table.size <= _KEPT:
+                _LAST[joint] = asked, law
+        return law
+
+    def _law_of_cells(self, joint: Joint, grid: Grid, loss: Loss) -> Law | None:
         assert joint.places is not None
         if joint.sparse is not None:
             return None

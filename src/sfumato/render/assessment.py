@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from sfumato.measure.estimate import Estimate
 from sfumato.render.html import rendered
+from sfumato.show import page
 from sfumato.study.assess import Assessment, Risk
 
 NOT = "not assessed"
@@ -111,6 +112,7 @@ class Section:
     lines: tuple[Line, ...] = ()
 
 
+@page.register
 def assessment_html(assessment: Assessment) -> str:
     """As a page that loads nothing from elsewhere."""
     return rendered(

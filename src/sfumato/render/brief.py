@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.data.recipe import Recipe
 from sfumato.data.samples import MANY_USERS, Samples
 from sfumato.measure.judge import Judgement
 from sfumato.measure.outlook import Outlook
@@ -18,6 +17,7 @@ from sfumato.render.text import (
     NOTHING_PROVED,
     asked_text,
     figures_to_come,
+    gap_missing,
     gap_text,
     in_unit,
     left_out_parts,
@@ -61,7 +61,10 @@ def plan_text(
         f" {expected.bytes / 1e9:.1f} GB of memory"
     )
     if proof != NONE:
-        text += ", then comes a proof of how good it is"
+        text += (
+            ", without the proof that follows, which may take longer"
+            f" ({'--time-limit ends' if limited else 'Ctrl-C ends'} it and keeps its best bound)"
+        )
     return f"{text}\n{_less(problem, proof, limited)}".rstrip()
 
 
@@ -116,7 +119,10 @@ def _figures(
         held_out = None if to_come.folds else parts.pop(TEST, None)
         worst = "-" if held_out is None else _worst(held_out)
         rows.append(["on check-ins to come", *_outlook(to_come, max_loss), worst])
-    rows += [[_LABELS.get(label, f"on {label}"), *_judged(one)] for label, one in parts.items()]
+    rows += [
+        [_LABELS.get(label, f"on {label}"), *_judged(one, interval=True)]
+        for label, one in parts.items()
+    ]
     blind = 1 - float(first.joint.prior.max())
     rows.append(["a blind guess", "", f"{blind:.3f}", "", ""])
     budget = "" if max_loss is None else f", budget {in_unit(f'{max_loss:g}', unit)}"
@@ -136,11 +142,13 @@ def _outlook(outlook: Outlook, max_loss: float | None) -> list[str]:
     ]
 
 
-def _judged(found: Judgement, loss_form: str = "{:.1f}", over: str = "") -> list[str]:
+def _judged(
+    found: Judgement, loss_form: str = "{:.1f}", over: str = "", *, interval: bool = False
+) -> list[str]:
     return [
-        shown(found.loss, loss_form) + over,
-        shown(found.bayes_error),
-        shown(found.exposed, "{:.1%}"),
+        shown(found.loss, loss_form, interval=interval) + over,
+        shown(found.bayes_error, interval=interval),
+        shown(found.exposed, "{:.1%}", interval=interval),
         _worst(found),
     ]
 
@@ -156,6 +164,14 @@ def _worst_case(found: Judgement) -> str:
         f"Worst case: the best guess names {printable(user.name)} {1 - user.error:.0%} of the time;"
         f" after one report a user has a probability of {_worst(found)}."
     )
+
+
+def _cells(found: Judgement) -> str:
+    """On which cells reports were counted, where that is a choice."""
+    error = found.bayes_error
+    if error.cell_m is None or error.kind == "exact":
+        return ""
+    return f"≈ estimated from reports counted on cells of {error.cell_m:g} m, with 95 % intervals."
 
 
 def best_text(gap: Gap | None, run: str | Path = "RUN") -> str:
@@ -207,6 +223,7 @@ def measured_text(measured: Measured) -> str:
         ),
         *([] if measured.gap is None else [f"Best possible: {best_text(measured.gap)}"]),
         _worst_case(first),
+        _cells(first),
         *warnings_in(measured.status),
     ]
     return "\n\n".join(["\n".join(filter(None, lines)), *asked_text(measured)])
@@ -232,6 +249,8 @@ def compared_text(comparison: Comparison) -> str:
     notes = [f"on {on.name}: {len(on):,} {counted}; {blind}"]
     if any(row.gap is not None and row.gap.proved_anything for row in rows):
         notes.append("gap: leakage on training check-ins above the least possible (proved)")
+    if missing := gaps_missing(rows):
+        notes.append(f"gap -: {missing}")
     if any(row.measured.bayes_error.kind != "exact" for row in rows):
         notes.append("≈ estimated from samples")
     if any(map(over_mark, rows)):
@@ -241,18 +260,15 @@ def compared_text(comparison: Comparison) -> str:
     return "\n\n".join([table, *left_out_parts(rows)])
 
 
+def gaps_missing(rows: Sequence[Compared]) -> str:
+    """Why mechanisms have no gap, in few words; nothing where all have one."""
+    why: dict[str, list[str]] = {}
+    for row in rows:
+        if reason := gap_missing(row):
+            why.setdefault(reason, []).append(row.name)
+    return ", ".join(f"{reason} ({', '.join(names)})" for reason, names in why.items())
+
+
 def _compared(row: Compared, loss_form: str, *, to_come: bool) -> list[str]:
     ahead: Sequence[str] = figures_to_come(row, loss_form) if to_come else ()
     return [row.name, *ahead, *_judged(row.measured, loss_form, over_mark(row)), gap_text(row.gap)]
-
-
-def next_text(run: Path, recipe: Recipe, *, tile: int | None = None) -> str:
-    """What to do with a run folder that was just written: with a whole table, sanitize it.  Of an
-    atlas that is too wide for a device, a tile to export."""
-    one = "" if tile is None else f" --tile {tile}"
-    use, source = f"sfumato export {run} dist --page{one}", Path(recipe.source)
-    chosen = (recipe.square, recipe.top_users, recipe.users, recipe.per_user)
-    if source.is_file() and all(one is None for one in chosen):
-        ending = "".join(source.suffixes[-2:]) if source.suffix == ".gz" else source.suffix
-        use = f"sfumato sanitize {run} {source} reports{ending} --drop {recipe.secret or 'user'}"
-    return f"Next: {use}; all figures: sfumato measure {run} --details"

@@ -30,6 +30,7 @@ from sfumato.render.endings import warnings_in
 from sfumato.render.glossary import TERMS
 from sfumato.render.names import printable
 from sfumato.render.text import (
+    gap_missing,
     left_out_heads,
     left_out_rows,
     mark,
@@ -84,7 +85,7 @@ def report_html(comparison: Comparison) -> str:
         too_few=too_few,
         proved=best_text,
         groups=groups,
-        best=[group.best for group in groups if len(group.rows) > 1],
+        tags={row: tag for group in groups for row, tag in group.tags.items()},
         blind=blind,
         entropy=entropy,
         infinity=inf,
@@ -123,6 +124,7 @@ def environment() -> Environment:
     environment.globals["terms"] = TERMS
     environment.filters.update(
         amount=amount,
+        gap_missing=gap_missing,
         described=described,
         interval=interval,
         listed=listed,
@@ -184,6 +186,19 @@ class BestWithin:
     best: Compared | None = None
     close: tuple[Compared, ...] = ()
     less_exposed: Compared | None = None
+
+    @property
+    def tags(self) -> dict[Compared, str]:
+        """Words beside the names of the best, where there is a choice."""
+        if self.best is None or len(self.rows) < 2:
+            return {}
+        top = max(self.kept, key=lambda row: row.measured.bayes_error.value)
+        if top is self.best:
+            return {top: "best within its budget"}
+        return {
+            top: "largest Bayes error here",
+            self.best: "no easier to guess than chance explains, exposes least",
+        }
 
     @property
     def unknown(self) -> bool:

@@ -698,6 +698,18 @@ def gap_text(gap: Gap | None) -> str:
     return f"{'≈' * gap.estimated}{gap.value:.3f}"
 
 
+def gap_missing(row: Compared) -> str:
+    """Why a mechanism has no gap; nothing where it has one."""
+    gap = row.gap
+    if gap_text(gap) != "-":
+        return ""
+    if gap is None:
+        return "over its budget" if row.over_by > 0 else "no proof was asked for"
+    if not gap.proved_anything:
+        return "nothing is proved beyond a blind guess"
+    return "its reports are not on the grid of the proof"
+
+
 def _compared_line(row: Compared, loss_form: str, *, to_come: bool) -> list[str]:
     found, gap = row.measured, row.gap
     return [

@@ -156,6 +156,11 @@ def frontier(
     >>> found.bayes.reached.round(2)  # 1 - Bayes error at each budget
     array([0.52, 0.5 ])
     """
+    if not isinstance(problem, Problem):
+        raise ProblemError(
+            f"expected a problem; got {type(problem).__name__}: write sf.frontier(sf.Problem(data,"
+            " max_loss=200), [100, 200])"
+        )
     deadline = Deadline.after(time_limit)
     budgets = np.atleast_1d(np.asarray(budgets, dtype=float))
     if budgets.ndim != 1 or not len(budgets) or not np.all((budgets > 0) & np.isfinite(budgets)):

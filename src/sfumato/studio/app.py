@@ -33,17 +33,18 @@ _HEARTBEAT_S = 1.0
 
 class Studio:
     """The server's side of the page; `given` is the data named on the command line, `tiles` a tile
-    address or None, `folder` where pages keep their work."""
+    address or None, `streets` lines to draw below the map, `folder` where pages keep their work."""
 
     def __init__(
         self,
         *,
         given: str | None,
         tiles: str | None,
+        streets: list[list[list[float]]],
         folder: Path,
         stopping: Callable[[], bool],
     ) -> None:
-        self.given, self.tiles, self.stopping = given, tiles, stopping
+        self.given, self.tiles, self.streets, self.stopping = given, tiles, streets, stopping
         self.sessions = Sessions(folder)
 
     def app(self) -> Starlette:
@@ -53,6 +54,7 @@ class Studio:
             Route("/", lambda request: FileResponse(STATIC / "index.html")),
             Route("/api/session", self._plainly(self.enter), methods=["POST"]),
             Route("/api/discard", self._plainly(self.discard), methods=["POST"]),
+            Route("/api/streets", lambda request: JSONResponse(self.streets)),
             Route("/api/{session}/events", self._plainly(self.events)),
             Route("/api/{session}/file", self._plainly(self.receive_file), methods=["POST"]),
             Route("/api/{session}/points", self._plainly(self.points)),
@@ -126,6 +128,7 @@ class Studio:
                 "session": session.id,
                 "given": given,
                 "tiles": self.tiles,
+                "streets": bool(self.streets),
                 "version": __version__,
                 "terms": STUDIO_TERMS,
                 "folder": str(session.folder),

@@ -1,6 +1,5 @@
 """What is taken away: the run folder as an archive, and the command line that repeats it."""
 
-import csv
 import io
 import shlex
 import shutil
@@ -10,6 +9,7 @@ from typing import Any
 
 from sfumato.data.recipe import Recipe
 from sfumato.errors import SfumatoError
+from sfumato.render.commands import selection_words
 
 
 def zipped(folder: Path) -> bytes:
@@ -44,21 +44,7 @@ def command_line(task: dict[str, Any], recipe: Recipe, *, out: str) -> str:
     'sfumato solve four-corners --users red --max-loss 173 --solver coin --seed 1 --out runs/coin'
     """
     parts = ["sfumato", "solve", recipe.source]
-    for name in ("secret", "lat", "lon"):
-        value = getattr(recipe, name)
-        parts += [] if value is None else [f"--{name}", value]
-    if recipe.square is not None:
-        parts += ["--square", ",".join(repr(float(value)) for value in recipe.square)]
-    if recipe.users is not None:
-        line = io.StringIO()
-        csv.writer(line, lineterminator="").writerow(recipe.users)
-        parts += ["--users", line.getvalue()]
-    if recipe.top_users is not None:
-        parts += ["--top-users", str(recipe.top_users)]
-    if recipe.per_user is not None:
-        parts += ["--per-user", "{}+{}".format(*recipe.per_user)]
-    if recipe.data_seed:
-        parts += ["--data-seed", str(recipe.data_seed)]
+    parts += selection_words(recipe)
     parts += ["--max-loss", f"{task['max_loss']:.12g}", "--solver", task["solver"]]
     parts += [] if task["objective"] == "bayes" else ["--objective", task["objective"]]
     parts += [] if task["reports"] == 1 else ["--reports", str(task["reports"])]

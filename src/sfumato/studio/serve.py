@@ -23,6 +23,7 @@ from sfumato.errors import DataError, ProblemError
 from sfumato.studio.app import Studio
 from sfumato.studio.folder import work_folder
 from sfumato.studio.guard import Guard, policy
+from sfumato.studio.streets import read_streets
 
 LOOPBACK = "127.0.0.1"
 
@@ -38,7 +39,12 @@ class Opening:
 
 
 def serve(
-    given: str | None, *, port: int = 0, tiles: str | None = None, ready: Callable[[Opening], None]
+    given: str | None,
+    *,
+    port: int = 0,
+    tiles: str | None = None,
+    streets: Path | None = None,
+    ready: Callable[[Opening], None],
 ) -> None:
     """Serve until interrupted; `ready` is told how to reach the page once the server answers."""
     policy(tiles)  # refuses an address that is not one before anything starts
@@ -48,6 +54,7 @@ def serve(
             f"there is no file {given}; expected 'four-corners', a SNAP, CSV or Parquet file, or a"
             " run folder"
         )
+    lines = [] if streets is None else read_streets(streets)
     place = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     with place, work_folder() as folder:
@@ -61,7 +68,11 @@ def serve(
         port, token = place.getsockname()[1], secrets.token_urlsafe(24)
         opening = _opening(f"http://{LOOPBACK}:{port}/{token}/", folder)
         studio = Studio(
-            given=given, tiles=tiles, folder=folder, stopping=lambda: server.should_exit
+            given=given,
+            tiles=tiles,
+            streets=lines,
+            folder=folder,
+            stopping=lambda: server.should_exit,
         )
         hosts = (f"{LOOPBACK}:{port}", f"localhost:{port}")
         config = uvicorn.Config(

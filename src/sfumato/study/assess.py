@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from sfumato import show
+from sfumato.data.frames import Tabular
 from sfumato.data.read import numbers, read_table
 from sfumato.data.samples import Samples
 from sfumato.errors import DataError, ProblemError, arg
-from sfumato.files import plain
+from sfumato.files import plain, write_text
 from sfumato.measure.estimate import Estimate, wilson
 from sfumato.measure.exact import bayes_vulnerability, mutual_information
 from sfumato.measure.repeated import linked_bayes_error
@@ -49,10 +51,11 @@ class Risk:
 
 
 @dataclass(frozen=True)
-class Assessment:
+class Assessment(Tabular):
     """What an officer files: who could find out what, how sure that is, and what was not looked at.
 
-    It holds no place of the data and no name of a user.
+    It holds no place of the data and no name of a user.  `to_pandas` gives the figures, `html`
+    writes the page.
     """
 
     solver: str
@@ -75,9 +78,33 @@ class Assessment:
         """The figures of one adversary."""
         return next(one for one in self.risks if one.name == name)
 
+    def columns(self) -> dict[str, Any]:
+        """One row per adversary; a figure that was not assessed is missing."""
+        risks = self.risks
+        return {
+            "adversary": [
+                one.name if one.count is None else f"{one.name}, {one.count}" for one in risks
+            ],
+            "figure": [_value(one.figure) for one in risks],
+            "low": [None if one.figure is None else one.figure.low for one in risks],
+            "high": [None if one.figure is None else one.figure.high for one in risks],
+            "blind_guess": [one.blind for one in risks],
+            "truth_sent": [_value(one.truth) for one in risks],
+            "proven_best": [one.best for one in risks],
+            "unit": [one.unit for one in risks],
+        }
+
+    def html(self, path: str | Path) -> None:
+        """Write the page to file, which loads nothing from elsewhere."""
+        write_text(path, show.page(self))
+
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {"format": FORMAT, "sfumato": __version__, **plain(_fields(self))}
+
+
+def _value(figure: float | Estimate | None) -> float | None:
+    return None if figure is None else float(figure)
 
 
 def _fields(assessment: Assessment) -> dict[str, Any]:
@@ -93,48 +120,50 @@ def _fields(assessment: Assessment) -> dict[str, Any]:
 
 
 def assess(
-    folder: str | Path,
+    run: str | Path,
     *,
-    data: str | None = None,
+    data: str | Path | None = None,
     sensitive: str | Path | None = None,
     sensitive_m: float = SENSITIVE_M,
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
 ) -> Assessment:
-    """Assess a run on its own data, its held-out check-ins where it has some, or on all of `data`.
+    """Assess a run folder on its own data, its held-out check-ins where it has some, or on all of
+    `data`.
 
     `sensitive` is a table of places (latitude and longitude) that nobody is to be seen at, each
     with all that lies within `sensitive_m` metres.
 
     >>> import sfumato as sf
-    >>> from sfumato.data.write import write_split
     >>> from tempfile import TemporaryDirectory
     >>> samples = sf.four_corners(seed=0).test
     >>> with TemporaryDirectory() as folder:
-    ...     write_split(sf.Split(samples), Path(folder, "data.csv"))
+    ...     samples.to_pandas().to_csv(f"{folder}/data.csv", index=False)
     ...     sf.solve(sf.Problem(samples, max_loss=173), sf.Coin()).save(f"{folder}/run")
-    ...     found = assess(f"{folder}/run", data=f"{folder}/data.csv")
+    ...     found = sf.assess(f"{folder}/run", data=f"{folder}/data.csv")
     >>> found.risk("one report").blind, found.risk("two tables joined").figure is None
     (0.25, True)
     """
     if not 0 < sensitive_m < float("inf"):
         raise ProblemError(f"{arg('sensitive_m')} must be above 0 metres; got {sensitive_m}")
-    folder = Path(folder)
-    run = load_run(folder)
-    first, test = data_of(run, source=data)
-    if not isinstance(first, Samples) or run.region is None:
+    loaded, source = load_run(run), None if data is None else str(data)
+    folder = loaded.folder
+    first, test = data_of(loaded, source=source)
+    if not isinstance(first, Samples) or loaded.region is None:
         raise ProblemError("an assessment is of places; this run is about categories")
     marked = None if sensitive is None else _sensitive(Path(sensitive), first)
     extras = Extras(attacks=("cells",), reports_per_user=_COUNTS)
-    measured = measure(folder, data=data, seed=seed, extras=extras, progress=progress)
-    own = first.hash == run.record.data.hash and (folder / CERTIFICATE).exists()
-    gap = certify_run(folder, source=data).gap if own else None
+    measured = measure(folder, data=source, seed=seed, extras=extras, progress=progress)
+    own = first.hash == loaded.record.data.hash and (folder / CERTIFICATE).exists()
+    gap = certify_run(folder, source=source).gap if own else None
     on = first if test is None else test
     joint = on.joint()
     assert joint.places is not None
     near = None if marked is None else _near(joint.places, marked, sensitive_m)
-    found = where(run.mechanism, joint.places, joint.place_probability, near_sensitive=near)
-    return _assembled(run, first, test, measured, gap, found, 0 if marked is None else len(marked))
+    found = where(loaded.mechanism, joint.places, joint.place_probability, near_sensitive=near)
+    return _assembled(
+        loaded, first, test, measured, gap, found, 0 if marked is None else len(marked)
+    )
 
 
 def _assembled(

@@ -54,7 +54,7 @@ from sfumato.study.record import DataRecord, RunRecord
 
 NAME = "atlas"
 USERS_PER_TILE, FEWEST_CHECKINS = 500, 50
-OVERLAP = 2.0  # budgets: with this an edge tells little more than a line within a tile does
+OVERLAP = 4.0  # budgets: with this an edge tells little more than a line within a tile does
 TILE_SOLVERS = ("codebook", "coin", "laplace")
 _WIDEST_TILE_M = 100_000.0  # of a tile with a plane of its own
 _MOST_HITS = 2_000_000  # reports of a tile that are drawn where its law is not known
@@ -70,7 +70,7 @@ class AtlasPlan:
     """How a map is cut and how its tiles are solved.
 
     A square is quartered as long as more than `users_per_tile` users were there, but no tile is
-    narrower than four overlaps.  Within `overlap_m` of an edge (two budgets unless set) the tiles
+    narrower than two overlaps.  Within `overlap_m` of an edge (four budgets unless set) the tiles
     on both sides answer, by chance.  A tile with fewer than two users or `fewest_checkins`
     check-ins is answered by planar Laplace noise of the budget.  Where a codebook is learned, users
     with fewer than four check-ins in the tile are one secret; the figures keep them apart.

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from sfumato import show
 from sfumato.data.categories import CategoricalData
@@ -128,6 +128,11 @@ class Comparison(Tabular, Drawn, InNotebooks):
     """Mechanisms judged on the same samples.  Prints as a table; `to_pandas` and `plot` give the
     main figures, `html` writes the report."""
 
+    instead: ClassVar[dict[str, str]] = {
+        "summary": "print(comparison)",
+        "to_html": "comparison.html('report.html')",
+    }
+
     on: Samples | CategoricalData
     train: Samples | CategoricalData | None
     rows: tuple[Compared, ...]
@@ -183,8 +188,8 @@ class Comparison(Tabular, Drawn, InNotebooks):
 
 def compare(
     solutions: Comparable | Iterable[Comparable],
-    *,
     on: Samples | CategoricalData | None = None,
+    *,
     train: Samples | CategoricalData | None = None,
     hits: int | None = None,
     seed: int = 0,

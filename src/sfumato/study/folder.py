@@ -111,6 +111,11 @@ def load_run(folder: str | Path) -> Run:
     ...     load_run(Path(place, "run")).mechanism.kind
     'coin'
     """
+    if not isinstance(folder, str | Path):
+        raise FileError(
+            f"expected the name of a run folder; got a {type(folder).__name__}: write one with"
+            " solution.save('run') and give 'run'"
+        )
     source = Path(folder)
     if not source.is_dir():
         raise FileError(f"there is no run folder {source}; expected one that sfumato solve wrote")

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from sfumato.data.categories import CategoricalData
 from sfumato.data.recipe import Recipe
@@ -34,6 +34,16 @@ class Solution(InNotebooks):
     >>> round(solution.loss, 1), round(solution.leakage, 3)
     (173.0, 0.394)
     """
+
+    instead: ClassVar[dict[str, str]] = {
+        "sample": "solution.mechanism.sample(truth)",
+        "report": "solution.save('run'), then sf.sanitize('run', 'log.csv', 'reports.csv')",
+        "gap": "sf.certify(solution).gap",
+        "max_loss": "solution.problem.max_loss",
+        "plot": "sf.compare(solution, data.test).plot()",
+        "to_pandas": "sf.compare(solution, data.test).to_pandas()",
+        "summary": "print(sf.compare(solution, data.test))",
+    }
 
     problem: Problem
     solver: Solver

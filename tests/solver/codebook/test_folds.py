@@ -13,9 +13,9 @@ from sfumato.errors import ProblemError
 from sfumato.measure.estimate import wilson
 from sfumato.measure.outlook import Outlook
 from sfumato.mechanism.codebook import CodebookNet
-from sfumato.mechanism.simple import Coin
+from sfumato.mechanism.simple import Coin, Identity, constant
 from sfumato.solver import Codebook, Problem
-from sfumato.solver.codebook.folds import FOLDS, FoldsTraining, charged, fold_of_each
+from sfumato.solver.codebook.folds import FOLDS, FoldsTraining, OnFolds, charged, fold_of_each
 from sfumato.solver.deadline import NEVER
 from sfumato.solver.learner import train
 from sfumato.solver.outcome import Ended
@@ -90,7 +90,7 @@ def test_a_confidence_costs_loss(problem: Problem) -> None:
     mean, sure = (training.fitted(state, confidence=level) for level in (None, 0.95))
     losses = []
     for fitted in (mean, sure):
-        outlook = fitted.outlook(fitted.nets, confidence=0.9)
+        outlook = fitted.outlook(fitted.nets, fitted.nets.mechanisms[0], confidence=0.9)
         assert outlook is not None
         losses.append(outlook.loss)
     assert sure.scale[0] < mean.scale[0] <= 1
@@ -115,6 +115,14 @@ def test_exposed_reports_are_never_surely_none(solution: Solution) -> None:
     pairs = len(np.unique(np.column_stack([samples.secret, samples.truth]), axis=0))
     low, high = wilson(outlook.exposed.value, pairs)
     assert outlook.exposed.low <= low and outlook.exposed.high >= high > 0
+
+
+def test_exposed_reports_to_come_are_those_of_what_is_released(problem: Problem) -> None:
+    training = FoldsTraining(SMALL, problem, 0, capacity=SMALL.capacity(problem))
+    fitted = training.fitted(training.first(), confidence=None)
+    nets = OnFolds((constant((0.0, 0.0)),) * FOLDS)
+    for released, low, high in ((constant((0.0, 0.0)), 0.0, 0.0), (Identity(), 0.9, 1.0)):
+        assert low <= fitted.outlook(nets, released, confidence=0.9).exposed.value <= high
 
 
 def test_budgets_per_user_hold_on_the_folds(samples: Samples) -> None:

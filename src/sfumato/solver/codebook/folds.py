@@ -21,6 +21,7 @@ from sfumato.errors import ProblemError, arg
 from sfumato.measure.estimate import Estimate, wilson
 from sfumato.measure.judge import judge_law
 from sfumato.measure.outlook import Outlook
+from sfumato.measure.worst import exposed
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.laplace import PlanarLaplace
 from sfumato.mechanism.loss import Loss
@@ -282,22 +283,30 @@ class CrossFitted:
         counts = np.array([len(fold.held) for fold in self.folds])
         return counts / counts.sum()
 
-    def outlook(self, made: OnFolds, *, confidence: float) -> Outlook:
+    def outlook(self, made: OnFolds, released: Mechanism, *, confidence: float) -> Outlook:
         """Loss and leakage on the folds, each by the mechanism that did not see it.
 
         The Bayes error of a fold is that of its own check-ins, whose law the adversary knows: with
         few of them it is low, which is the safe side.  The upper end of its interval is the error
-        of the guesses learned on the other folds.
+        of the guesses learned on the other folds.  What is exposed is that of the `released`
+        mechanism on the folds, and what `made` expose more on a fold that they did not see than on
+        one that they did: a few report places decide it, and those of others say little of it.
         """
         loss = self.problem.loss
-        judged, leaks = [], []
+        judged, leaks, shares = [], [], []
         cost, kept = self._costs(made.mechanisms)
-        for mechanism, fold in zip(made.mechanisms, self.folds, strict=True):
+        seen = (*self._held[1:], self._held[0])
+        for mechanism, fold, other in zip(made.mechanisms, self.folds, seen, strict=True):
             held = mechanism.law(fold.held.joint(), loss=loss, grid=made.grid)
             known = mechanism.law(fold.training.problem.joint, loss=loss, grid=made.grid)
             assert held is not None and known is not None
             judged.append(judge_law(held, fitted_on=known))
             leaks.append(self.problem.leakage(held.joint))
+            before = mechanism.law(other.joint(), loss=loss, grid=made.grid)
+            after = released.law(fold.held.joint(), loss=loss, grid=made.grid) or held
+            assert before is not None
+            more = exposed(held.joint) - exposed(before.joint)
+            shares.append(min(1.0, max(0.0, exposed(after.joint) + more)))
         weights = self.weights
         tail = float(stats.t.ppf((1 + confidence) / 2, len(judged) - 1))
 
@@ -314,12 +323,12 @@ class CrossFitted:
             bayes_error=Estimate(
                 error,
                 max(0.0, error - off),
-                min(1.0, max(error, guessed) + max(off, guessed_off)),
+                max(error, min(self._blind, max(error, guessed) + max(off, guessed_off))),
                 "estimate",
                 errs="low with few check-ins",
             ),
             information_bits=_around(*mean([one.information_bits.value for one in judged])),
-            exposed=self._exposed(*mean([one.exposed.value for one in judged])),
+            exposed=self._exposed(*mean(shares)),
             leakage=float(weights @ leaks),
             checkins=len(cost),
             folds=len(judged),
@@ -333,6 +342,11 @@ class CrossFitted:
         low, high = wilson(value, len(np.unique(np.vstack(where), axis=0)))
         spread = _around(value, off)
         return replace(spread, low=min(low, spread.low), high=max(high, spread.high))
+
+    @property
+    def _blind(self) -> float:
+        """The error of a guess that has not seen a report: no Bayes error is above it."""
+        return 1 - float(self.problem.joint.prior.max())
 
     @property
     def _held(self) -> list[Samples]:

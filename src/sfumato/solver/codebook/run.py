@@ -138,9 +138,7 @@ def run(settings: CodebookSettings, problem: Problem, how: Conditions) -> Outcom
     mechanism: Mechanism = released.mechanism
     outlook, better = None, None
     if fitted is not None:
-        outlook, better = best_on_folds(fitted, settings)
-        if better is not None:
-            mechanism = better.solve(problem, seed=seed)
+        outlook, better, mechanism = best_on_folds(fitted, settings, mechanism, seed=seed)
     history = of_net(lines)
     done = history[-1]["done"]
     facts = Learned(
@@ -183,10 +181,11 @@ def _many(training: CrowdTraining, options: Any, effort: Effort) -> Outcome:
 
 
 def best_on_folds(
-    fitted: CrossFitted, settings: CodebookSettings
-) -> tuple[Outlook, Baseline | None]:
-    """What to expect of check-ins to come; and the baseline that hides better there by more than
-    the noise of the folds, if any.  Neither baseline keeps worst-case limits."""
+    fitted: CrossFitted, settings: CodebookSettings, learned: Mechanism, *, seed: int
+) -> tuple[Outlook, Baseline | None, Mechanism]:
+    """What to expect of check-ins to come; the baseline that hides better there by more than the
+    noise of the folds, if any; and the mechanism to release, that baseline's or what was learned.
+    Neither baseline keeps worst-case limits."""
     net = fitted.leakage(fitted.nets)
     assert net is not None
     made, least, best, leaks = fitted.nets, float(fitted.weights @ net), None, {}
@@ -197,8 +196,9 @@ def best_on_folds(
         leakage = leaks[baseline.name] = float(fitted.weights @ found)
         if leakage < least and _clearly_more(net, found):
             made, least, best = baseline.made, leakage, baseline
-    outlook = fitted.outlook(made, confidence=settings.confidence or _CONFIDENCE)
-    return replace(outlook, leakage=least, baselines=leaks), best
+    released = learned if best is None else best.solve(fitted.problem, seed=seed)
+    outlook = fitted.outlook(made, released, confidence=settings.confidence or _CONFIDENCE)
+    return replace(outlook, leakage=least, baselines=leaks), best, released
 
 
 def _clearly_more(net: np.ndarray, other: np.ndarray) -> bool:

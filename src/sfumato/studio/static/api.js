@@ -38,6 +38,11 @@ export async function enter() {
   return told;
 }
 
+/** The lines of streets that were named on the command line, each of latitudes and longitudes. */
+export async function fetchStreets() {
+  return answer(await send("api/streets"));
+}
+
 /** Load the page with the work of one that was closed. */
 export function takeUp(left) {
   sessionStorage.setItem("session", left);

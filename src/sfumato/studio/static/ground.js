@@ -1,4 +1,4 @@
-// What lies below the points: a plain ground, a graticule, street tiles if the person gave an address, and the scale bar.
+// What lies below the points: a plain ground, a graticule, street tiles or lines if the person gave some, and the scale bar.
 
 import { plane as planeAt } from "./plane.js";
 
@@ -6,6 +6,12 @@ const NICE = [1, 2, 5];
 const TILE_PX = 256;
 const MOST_TILES = 64;
 const tiles = new Map();
+const streets = { lines: [], plane: null, path: null };
+
+/** Draw these lines, each of latitudes and longitudes, below every map. */
+export function useStreets(lines) {
+  Object.assign(streets, { lines, plane: null });
+}
 
 export function drawGround(pen, map, ink) {
   pen.fillStyle = ink.ground;
@@ -13,6 +19,7 @@ export function drawGround(pen, map, ink) {
   const { plane: centre, tiles: address } = map.scene;
   const plane = centre && { ...centre, ...planeAt(centre) };
   if (plane && address) drawTiles(pen, map, plane, address);
+  if (plane && streets.lines.length) drawStreets(pen, map, plane, ink);
   pen.strokeStyle = ink.line;
   pen.fillStyle = ink.text;
   pen.lineWidth = 1;
@@ -103,6 +110,30 @@ export function drawScaleBar(pen, map, ink) {
   pen.fillStyle = ink.text;
   pen.fillText(label, left, bottom - 9);
   pen.fillRect(left, bottom - 4, px, 4);
+}
+
+/** Lines in metres, made once for a plane, moved and scaled by the pen. */
+function drawStreets(pen, map, plane, ink) {
+  if (streets.plane !== map.scene.plane) {
+    Object.assign(streets, { plane: map.scene.plane, path: new Path2D() });
+    for (const line of streets.lines) {
+      let begun = false;
+      for (const place of line) {
+        const point = plane.toMetres(...place);
+        if (point) streets.path[begun ? "lineTo" : "moveTo"](...point);
+        begun = Boolean(point);
+      }
+    }
+  }
+  const { x, y, scale } = map.view;
+  pen.save();
+  pen.translate(map.width / 2 - x * scale, map.height / 2 + y * scale);
+  pen.scale(scale, -scale);
+  pen.lineWidth = 1.5 / scale;
+  pen.strokeStyle = ink.text;
+  pen.globalAlpha = 0.35;
+  pen.stroke(streets.path);
+  pen.restore();
 }
 
 /** Web Mercator tiles, each laid between its corners on the plane. */

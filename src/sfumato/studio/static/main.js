@@ -1,6 +1,7 @@
 // The page: five panels over one state. The server tells what changes; panels ask and show.
 
-import { ask, discard, enter, fetchPoints, listen, takeUp, unpack } from "./api.js";
+import { ask, discard, enter, fetchPoints, fetchStreets, listen, takeUp, unpack } from "./api.js";
+import { useStreets } from "./ground.js";
 import { html, render, useEffect, useRef, useState } from "./html.js";
 import { Glossary, ThemeButton, nameOf } from "./parts.js";
 import { DataPanel } from "./panel-data.js";
@@ -52,7 +53,9 @@ function App() {
     addEventListener("themechange", () => redraw((count) => count + 1));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => dispatchEvent(new Event("themechange")));
     attempt(async () => {
-      update({ entered: await enter() });
+      const entered = await enter();
+      if (entered.streets) useStreets(await fetchStreets());
+      update({ entered });
       listen((event) => hear(event, now, update, actions), (lost) => update({ lost }));
       const found = await ask("state");
       const solver = found.solvers.find((one) => one.default) ?? found.solvers[0];
@@ -60,7 +63,7 @@ function App() {
       if (found.data && !now.current.data) { // unless other data was chosen meanwhile
         await useData(found.data);
         update({ runs: found.runs, curves: found.curves, comparison: found.comparison, said: "Your work on this page was found again." });
-      }
+      } else if (entered.given && !now.current.chosen) update({ opening: true });
     });
   }, []);
 

@@ -1,7 +1,7 @@
 // Data: four-corners, a file, or what was named on the command line; region and users; the points.
 
 import { ask, sendFile } from "./api.js";
-import { html, useState } from "./html.js";
+import { html, useEffect, useState } from "./html.js";
 import { Chart2D, Legend, NumberField, Swatch, numberIn } from "./parts.js";
 import { plane } from "./plane.js";
 
@@ -56,13 +56,21 @@ export function DataPanel({ state, actions }) {
   };
 
   const fresh = (source) => {
+    actions.update({ chosen: true });
     const next = set({ ...EMPTY, source });
     turn(new Set());
     choose(source, next, new Set());
   };
 
+  useEffect(() => {
+    if (!state.opening) return;
+    actions.update({ opening: false });
+    fresh("given"); // what was named on the command line
+  }, [state.opening]);
+
   const take = async (file) => {
     if (!file) return;
+    actions.update({ chosen: true }); // and what was named on the command line is not opened
     setBusy("Reading …");
     const sent = await actions.attempt(() => sendFile(file));
     setBusy("");
@@ -98,7 +106,7 @@ export function DataPanel({ state, actions }) {
       <h2>Data</h2>
       <div class="row">
         <button type="button" disabled=${busy} onClick=${() => fresh("four-corners")}>Four corners</button>
-        ${entered?.given && html`<button type="button" disabled=${busy} onClick=${() => fresh("given")}>${entered.given}</button>`}
+        ${entered?.given && entered.given !== "four-corners" && html`<button type="button" disabled=${busy} onClick=${() => fresh("given")}>${entered.given}</button>`}
       </div>
       <div class="drop ${over ? "over" : ""}" onDragOver=${(event) => { event.preventDefault(); setOver(true); }} onDragLeave=${() => setOver(false)} onDrop=${drop}>
         <label for="file">Drop a file here, or choose one</label>
