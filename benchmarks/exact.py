@@ -9,7 +9,7 @@ HiGHS (some minutes) python -m benchmarks.exact qif          T(25) and T(30) aga
 benchmarks.exact large        T(60), where no peer answers python -m benchmarks.exact highs
 four corners against HiGHS, larger until HiGHS needs ten minutes of processor time python -m
 benchmarks.exact growth       time and memory against truths, reports and users:
-docs/images/exact-growth.png
+docs/images/exact-growth.png; growth users runs that size alone
 """
 
 import json
@@ -112,23 +112,23 @@ def against_highs(sizes: tuple[tuple[int, float], ...]) -> list[dict[str, Any]]:
     return rows
 
 
-def growth() -> dict[str, list[dict[str, Any]]]:
-    """Our time and memory against one size at a time, the others fixed."""
+GROWTH: dict[str, list[dict[str, Any]]] = {
+    "truths": [{"points": points, "cell_m": 20.0} for points in (30, 60, 120, 240, 480)],
+    "reports": [{"points": 60, "cell_m": cell_m} for cell_m in (40.0, 20.0, 10.0, 5.0, 2.5)],
+    "users": [{"common": 16, "users": users} for users in (2, 4, 6, 12, 24)],
+    "truths and reports": [{"common": n} for n in (8, 12, 16, 20, 25, 35, 50)],
+}
+
+
+def growth(only: str | None = None) -> dict[str, list[dict[str, Any]]]:
+    """Our time and memory against one size at a time, the others fixed; `only` names one size, and
+    the others stay as they were measured."""
+    kept = read_json(_RESULTS, what="the results")["growth"] if only else {}
     return {
-        "truths": [
-            _solve("ours", points=points, cell_m=20.0, gap=CORNERS_GAP)
-            for points in (30, 60, 120, 240, 480)
-        ],
-        "reports": [
-            _solve("ours", points=60, cell_m=cell_m, gap=CORNERS_GAP)
-            for cell_m in (40.0, 20.0, 10.0, 5.0, 2.5)
-        ],
-        "users": [
-            _solve("ours", common=16, users=users, gap=CORNERS_GAP) for users in (2, 4, 6, 12, 24)
-        ],
-        "truths and reports": [
-            _solve("ours", common=n, gap=CORNERS_GAP) for n in (8, 12, 16, 20, 25, 35, 50)
-        ],
+        name: [_solve("ours", **size, gap=CORNERS_GAP) for size in sizes]
+        if only in (None, name)
+        else kept[name]
+        for name, sizes in GROWTH.items()
     }
 
 
@@ -184,8 +184,9 @@ def run() -> dict[str, Any]:
     }
 
 
-def main(part: str = "short") -> dict[str, Any]:
-    """Run one part, print its ratios and keep them in exact.json."""
+def main(part: str = "short", only: str | None = None) -> dict[str, Any]:
+    """Run one part, print its ratios and keep them in exact.json; `only` names one size of the
+    growth."""
     load = os.getloadavg()[0]
     if part == "short":
         found = run()
@@ -196,7 +197,7 @@ def main(part: str = "short") -> dict[str, Any]:
     elif part == "highs":
         found = {"corners": against_highs(SIZES)}
     elif part == "growth":
-        found = dict(growth())
+        found = dict(growth(only))
         plot(found, _ROOT / "docs" / "images" / "exact-growth.png")
     else:
         raise SystemExit(f"unknown part {part!r}; expected short, qif, large, highs or growth")
@@ -362,4 +363,4 @@ def _ratio(theirs: dict[str, Any], ours: dict[str, Any]) -> float:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    main(*sys.argv[1:3])

@@ -55,10 +55,6 @@ def page(folder: Path = RESULTS) -> str:
         ]
         for name, row in sorted(rows.items(), key=lambda one: -fmean(one[1]["utility"]))
     ]
-    theirs_rows = [
-        [name, *(f"{row[score]:.3f}" for score in ("Util", *_SCORES))]
-        for name, row in sorted(printed.items(), key=lambda one: -one[1]["Util"])
-    ]
     heads = ["utility ↑", *(f"{score} ↑" for score in _SCORES)]
     return filled(
         "pws_cup.md",
@@ -67,7 +63,6 @@ def page(folder: Path = RESULTS) -> str:
         ),
         worst=f"{worst:.3f}",
         ours=table(["mechanism", "loss, m", *heads, "law known ↑"], ours),
-        printed=table(["printed row", *heads], theirs_rows),
     )
 
 

@@ -3,10 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, meta
 
+_FOLDER = Path(__file__).resolve().parent.parent / "templates"
 _TEMPLATES = Environment(  # Markdown of our own numbers, so nothing is escaped
-    loader=FileSystemLoader(Path(__file__).resolve().parent.parent / "templates"),
+    loader=FileSystemLoader(_FOLDER),
     undefined=StrictUndefined,
     keep_trailing_newline=True,
     trim_blocks=True,
@@ -15,7 +16,10 @@ _TEMPLATES = Environment(  # Markdown of our own numbers, so nothing is escaped
 
 
 def filled(name: str, **values: Any) -> str:
-    """The page made from a template; lists of lines are joined."""
+    """The page made from a template, which uses every value; lists of lines are joined."""
+    used = meta.find_undeclared_variables(_TEMPLATES.parse((_FOLDER / name).read_text("utf-8")))
+    if unused := values.keys() - used:
+        raise ValueError(f"paper/templates/{name} does not use {', '.join(sorted(unused))}")
     joined = {
         key: "\n".join(value) if isinstance(value, list) else value for key, value in values.items()
     }

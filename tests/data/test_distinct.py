@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sfumato.data import distinct as module
-from sfumato.data.distinct import distinct
+from sfumato.data.distinct import distinct, note
 
 
 @pytest.mark.parametrize("rows", [300, 40_000])
@@ -28,3 +28,16 @@ def test_rows_that_differ_are_left_alone(rows: int) -> None:
 def test_two_rows_of_one_key_are_not_taken_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_FACTORS", (0, 0))
     assert distinct(np.tile([[1.0, 2.0], [3.0, 4.0]], (300, 1))) is None
+
+
+def test_a_note_is_not_believed_of_an_array_that_was_changed() -> None:
+    places, number = np.arange(20.0).reshape(10, 2), np.arange(4_000) % 10
+    points = places[number]
+    note(points, places, number)
+    assert distinct(points) == (places, number)  # the very arrays
+    points[7] = 0.5
+    found = distinct(points)
+    assert found is not None and len(found[0]) == 11
+    assert np.array_equal(found[0][found[1]], points)
+    note(places, places, np.arange(10))  # nothing repeats: not noted
+    assert distinct(places) is None

@@ -39,15 +39,14 @@ def _s2(latitude: float, longitude: float, level: int) -> int:
     """The cell whose middle is nearest, found child by child."""
 
     def off(number: int) -> float:
-        box = codes.s2(f"{number:016x}")
-        assert box is not None
-        return float(np.hypot(box.latitude - latitude, (box.longitude - longitude) * 0.66))
+        box = codes.s2([f"{number:016x}"])[1]
+        return float(np.hypot(box.latitude - latitude, (box.longitude - longitude) * 0.66).item())
 
     step = 1 << (2 * (30 - 8))
     starts = [
         (0x47E66 >> 3 << 47) & -(step << 1) | step | child * (step << 1) for child in range(-64, 64)
     ]
-    number = min((one for one in starts if codes.s2(f"{one:016x}")), key=off)
+    number = min((one for one in starts if len(codes.s2([f"{one:016x}"])[0])), key=off)
     for depth in range(9, level + 1):
         last, step = number & -number, 1 << (2 * (30 - depth))
         children = [(number - last) + step * (2 * child + 1) for child in range(4)]
@@ -252,15 +251,17 @@ def test_codes_are_decoded_as_their_makers_say():
     assert codes.plus_code(20.3700625, 2.7821875) == "7FG49QCJ+2V"
     paris = (48.8566, 2.3522)
     for decode, text in (
-        (codes.geohash, "u09tvw0"),
-        (codes.maidenhead, "JN18eu"),
-        (codes.quadkey, "12022001101"),
-        (codes.s2, "47e66e1c"),
-        (codes.tile, "12/2074/1409"),
+        ("the place as a geohash", "u09tvw0"),
+        ("the place as a Maidenhead locator", "JN18eu"),
+        ("the place as a quadkey", "12022001101"),
+        ("the id of an S2 cell", "47e66e1c"),
+        ("the id of an S2 cell", str(0x47E66E1C << 32)),
+        ("the place as a map's tile", "12/2074/1409"),
     ):
-        box = decode(text)
-        assert box is not None
-        assert abs(box.latitude - paris[0]) < 0.05 and abs(box.longitude - paris[1]) < 0.09, text
+        rows, boxes = codes.DECODERS[decode](["no code", text, ""])
+        assert rows.tolist() == [1], text
+        off = abs(boxes.latitude - paris[0]), abs(boxes.longitude - paris[1])
+        assert off[0] < 0.05 and off[1] < 0.09, text
     box = codes.polyline("_p~iF~ps|U")
     assert box is not None and (box.latitude, box.longitude) == (38.5, -120.2)
     assert codes.is_h3("8928308280fffff") and codes.is_h3("617700169958293503")

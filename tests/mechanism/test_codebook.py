@@ -73,7 +73,7 @@ def test_nets_that_answer_together_share_the_room_for_laws(monkeypatch) -> None:
         block = random.uniform(-300, 300, (20, 2))[random.integers(0, 20, 900)]
         reports = mechanism.report(block, chance := random.random((900, 1)))
         assert np.array_equal(reports, net(40).report(block, chance))
-        assert mechanism.__dict__["_kept"][1].size <= 40 * 25
+        assert mechanism.__dict__["_kept"].table.size <= 40 * 25
 
 
 def test_samples_follow_the_law() -> None:

@@ -1,29 +1,85 @@
-"""Codes for places that can be taken apart without a library: each gives the box that it names."""
+"""Codes for places that can be taken apart without a library: each gives the box that it names.
+
+Those that whole numbers fit are taken apart for all texts at once: a column of numbers has many.
+"""
 
 import re
 from collections.abc import Callable
-from math import atan, atan2, degrees, floor, hypot, pi, sinh
-from typing import NamedTuple
+from math import atan, degrees, floor, pi, sinh
+from typing import Any, NamedTuple
+
+import numpy as np
 
 EARTH_M = 6378137.0  # the sphere of Web Mercator
 _SLACK = 1.01  # of half a box: a place on its edge belongs to either
 
 
 class Box(NamedTuple):
-    """The middle of a box of the Earth and its half sides, in degrees."""
+    """The middle of a box of the Earth and its half sides, in degrees; or arrays of these."""
 
-    latitude: float
-    longitude: float
-    half_height: float
-    half_width: float
+    latitude: Any
+    longitude: Any
+    half_height: Any
+    half_width: Any
 
-    def holds(self, latitude: float, longitude: float) -> bool:
+    def holds(self, latitude: Any, longitude: Any) -> Any:
         """Whether a place lies in it."""
         east = (longitude - self.longitude + 180) % 360 - 180
-        return (
-            abs(latitude - self.latitude) <= self.half_height * _SLACK + 1e-9
-            and abs(east) <= self.half_width * _SLACK + 1e-9
+        return (abs(latitude - self.latitude) <= self.half_height * _SLACK + 1e-9) & (
+            abs(east) <= self.half_width * _SLACK + 1e-9
         )
+
+
+Boxes = tuple[np.ndarray, Box]  # which texts are such codes, and their boxes
+
+
+def _each(
+    decode: Callable[[str], Box | None], *, digits: bool = False
+) -> Callable[[list[str]], Boxes]:
+    """A code that is taken apart text by text; `digits` says that it may have digits alone."""
+
+    def boxes(texts: list[str]) -> Boxes:
+        whole = "".join(texts)
+        if not digits and whole.isascii() and whole.isdigit():
+            texts = []
+        found = [(at, box) for at, text in enumerate(texts) if (box := decode(text)) is not None]
+        numbers = np.array([box for _, box in found], dtype=float).reshape(-1, 4)
+        return np.array([at for at, _ in found], dtype=int), Box(*numbers.T)
+
+    return boxes
+
+
+def _parsed(
+    texts: list[str], pattern: re.Pattern[str], number: Callable[[str], int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which texts fit a pattern, and the numbers that they stand for, of 64 bits."""
+    found = [(at, number(text)) for at, text in enumerate(texts) if pattern.fullmatch(text)]
+    return (
+        np.array([at for at, _ in found], dtype=int),
+        np.array([value for _, value in found], dtype=np.uint64),
+    )
+
+
+def _even_bits(number: np.ndarray) -> np.ndarray:
+    """The number that every second bit makes, from the last one on."""
+    number = number & np.uint64(0x5555555555555555)
+    for shift in (1, 2, 4, 8, 16):
+        mask = np.uint64((2**64 - 1) // (2 ** (2 * shift) + 1))
+        number = (number | number >> np.uint64(shift)) & mask
+    return number
+
+
+def _unwoven(number: np.ndarray, bits: Any, pole: float) -> Box:
+    """Longitude and latitude whose bits alternate, longitude first."""
+    odd = np.asarray(bits) % 2 == 1
+    one, two = _even_bits(number), _even_bits(number >> np.uint64(1))
+    half_width, half_height = 180.0 / 2.0 ** ((bits + 1) // 2), pole / 2.0 ** (bits // 2)
+    return Box(
+        (2 * np.where(odd, two, one).astype(float) + 1) * half_height - pole,
+        (2 * np.where(odd, one, two).astype(float) + 1) * half_width - 180,
+        half_height,
+        half_width,
+    )
 
 
 _GEOHASH = re.compile(r"[0-9b-hjkmnp-z]{5,12}")
@@ -32,21 +88,13 @@ _GEOHASH_DIGITS = str.maketrans(
 )
 
 
-def geohash(text: str) -> Box | None:
-    """A geohash of at least five letters (5 km)."""
-    text = text.lower()
-    if not _GEOHASH.fullmatch(text):
-        return None
-    number = int(text.translate(_GEOHASH_DIGITS), 32)  # Python's letters for the digits of base 32
-    bits = f"{number:0{5 * len(text)}b}"
-    across, up = bits[::2], bits[1::2]
-    half_width, half_height = 180.0 / 2 ** len(across), 90.0 / 2 ** len(up)
-    return Box(
-        (2 * int(up, 2) + 1) * half_height - 90,
-        (2 * int(across, 2) + 1) * half_width - 180,
-        half_height,
-        half_width,
+def geohash(texts: list[str]) -> Boxes:
+    """Geohashes of at least five letters (5 km)."""
+    texts = [text.lower() for text in texts]
+    rows, number = _parsed(  # Python has letters of its own for the digits of base 32
+        texts, _GEOHASH, lambda text: int(text.translate(_GEOHASH_DIGITS), 32)
     )
+    return rows, _unwoven(number, 5 * np.array([len(texts[row]) for row in rows], dtype=int), 90.0)
 
 
 _LOCATOR = re.compile(r"[A-Ra-r]{2}[0-9]{2}[A-Xa-x]{2}(?:[0-9]{2}(?:[A-Xa-x]{2})?)?")
@@ -99,9 +147,9 @@ def tile(text: str) -> Box | None:
     return _tile(zoom, across, down)
 
 
-_S2_POSITION = ((0, 1, 3, 2), (0, 2, 3, 1), (3, 2, 0, 1), (3, 1, 0, 2))
-_S2_TURN = (1, 0, 0, 3)
-_S2_FACES: tuple[Callable[[float, float], tuple[float, float, float]], ...] = (
+_S2_POSITION = np.array([[0, 1, 3, 2], [0, 2, 3, 1], [3, 2, 0, 1], [3, 1, 0, 2]])
+_S2_TURN = np.array([1, 0, 0, 3])
+_S2_FACES: tuple[Callable[[np.ndarray, np.ndarray], tuple[Any, Any, Any]], ...] = (
     lambda u, v: (1, u, v),
     lambda u, v: (-u, 1, v),
     lambda u, v: (-u, -v, 1),
@@ -109,42 +157,46 @@ _S2_FACES: tuple[Callable[[float, float], tuple[float, float, float]], ...] = (
     lambda u, v: (v, -1, -u),
     lambda u, v: (v, u, -1),
 )
-_S2_TOKEN = re.compile(r"[0-9a-fA-F]{5,16}")
 _S2_NUMBER = re.compile(r"-?[0-9]{17,20}")
+_S2 = re.compile(rf"{_S2_NUMBER.pattern}|[0-9a-fA-F]{{5,16}}")
 
 
-def s2(text: str) -> Box | None:
-    """An S2 cell of at least level 8 (40 km), as a token or a whole number."""
-    if _S2_NUMBER.fullmatch(text):
-        number = int(text) % 2**64
-    elif _S2_TOKEN.fullmatch(text):
-        number = int(text, 16) << 4 * (16 - len(text))
-    else:
-        return None
-    face = number >> 61
-    if number == 0 or face > 5:
-        return None
-    last = (number & -number).bit_length() - 1
+def s2(texts: list[str]) -> Boxes:
+    """S2 cells of at least level 8 (40 km), as tokens or whole numbers."""
+    rows, number = _parsed(texts, _S2, _s2_number)
+    face = (number >> np.uint64(61)).astype(int)
+    lowest = np.maximum(number & ~number + np.uint64(1), np.uint64(1))  # the last bit that is set
+    last = np.round(np.log2(lowest)).astype(int)
     level = 30 - last // 2
-    if last % 2 or level < 8:
-        return None
-    i = j = 0
+    some = (number != 0) & (face <= 5) & (last % 2 == 0) & (level >= 8)
+    rows, number, face, level = rows[some], number[some], face[some], level[some]
+    i, j = np.zeros((2, len(rows)), dtype=int)
     turn = face & 1
-    for step in range(level):
-        bits = number >> (59 - 2 * step) & 3
-        ij = _S2_POSITION[turn][bits]
-        i, j = i << 1 | ij >> 1, j << 1 | ij & 1
-        turn ^= _S2_TURN[bits]
-    u, v = (_s2_stretched((part + 0.5) / 2**level) for part in (i, j))
-    x, y, z = _S2_FACES[face](u, v)
-    latitude = degrees(atan2(z, hypot(x, y)))
-    half = 90 / 2**level  # a cell's side is at most some 1.6 of a quarter circle's part
-    widened = half / max(0.05, hypot(x, y) / hypot(x, y, z))
-    return Box(latitude, degrees(atan2(y, x)), half, widened)
+    for step in range(level.max(initial=0)):
+        bits = (number >> np.uint64(59 - 2 * step) & np.uint64(3)).astype(int)
+        ij, deeper = _S2_POSITION[turn, bits], step < level
+        i, j = np.where(deeper, i << 1 | ij >> 1, i), np.where(deeper, j << 1 | ij & 1, j)
+        turn = turn ^ _S2_TURN[bits]
+    size = 2.0**level
+    u, v = (_s2_stretched((part + 0.5) / size) for part in (i, j))
+    x, y, z = np.empty((3, len(rows)))
+    for number_of, place in enumerate(_S2_FACES):
+        mine = face == number_of
+        x[mine], y[mine], z[mine] = place(u[mine], v[mine])
+    flat = np.hypot(x, y)
+    half = 90 / size  # a cell's side is at most some 1.6 of a quarter circle's part
+    widened = half / np.maximum(0.05, flat / np.hypot(flat, z))
+    return rows, Box(np.degrees(np.arctan2(z, flat)), np.degrees(np.arctan2(y, x)), half, widened)
 
 
-def _s2_stretched(part: float) -> float:
-    return (4 * part * part - 1) / 3 if part >= 0.5 else (1 - 4 * (1 - part) ** 2) / 3
+def _s2_number(text: str) -> int:
+    if _S2_NUMBER.fullmatch(text):
+        return int(text) % 2**64
+    return int(text, 16) << 4 * (16 - len(text))
+
+
+def _s2_stretched(part: np.ndarray) -> np.ndarray:
+    return np.where(part >= 0.5, (4 * part * part - 1) / 3, (1 - 4 * (1 - part) ** 2) / 3)
 
 
 def polyline(text: str) -> Box | None:
@@ -168,39 +220,28 @@ _WHOLE = re.compile(r"[0-9]{10,16}")
 _MERCATOR_POLE = 85.05112878  # where Web Mercator ends, and with it the numbers of Redis
 
 
-def _whole_geohash(text: str, pole: float) -> Box | None:
-    if not _WHOLE.fullmatch(text) or int(text) >> 52:
-        return None
-    bits = f"{int(text):052b}"
-    across, up = int(bits[::2], 2), int(bits[1::2], 2)
-    half_width, half_height = 180.0 / 2**26, pole / 2**26
-    return Box(
-        (2 * up + 1) * half_height - pole,
-        (2 * across + 1) * half_width - 180,
-        half_height + 1e-6,
-        half_width + 1e-6,
-    )
+def whole_geohash(texts: list[str], pole: float = 90.0) -> Boxes:
+    """Geohashes as whole numbers of 52 bits."""
+    rows, number = _parsed(texts, _WHOLE, int)
+    some = number >> np.uint64(52) == 0
+    latitude, longitude, half_height, half_width = _unwoven(number[some], 52, pole)
+    return rows[some], Box(latitude, longitude, half_height + 1e-6, half_width + 1e-6)
 
 
-def whole_geohash(text: str) -> Box | None:
-    """A geohash as a whole number of 52 bits."""
-    return _whole_geohash(text, 90.0)
+def redis_geohash(texts: list[str]) -> Boxes:
+    """The same as Redis has them: latitudes end where Web Mercator does."""
+    return whole_geohash(texts, _MERCATOR_POLE)
 
 
-def redis_geohash(text: str) -> Box | None:
-    """The same as Redis has it: latitudes end where Web Mercator does."""
-    return _whole_geohash(text, _MERCATOR_POLE)
-
-
-DECODERS: dict[str, Callable[[str], Box | None]] = {
+DECODERS: dict[str, Callable[[list[str]], Boxes]] = {
     "the place as a geohash": geohash,
     "the place as a geohash in a whole number": whole_geohash,
     "the place as a geohash of Redis": redis_geohash,
-    "the place as a Maidenhead locator": maidenhead,
-    "the place as a quadkey": quadkey,
-    "the place as a map's tile": tile,
+    "the place as a Maidenhead locator": _each(maidenhead),
+    "the place as a quadkey": _each(quadkey, digits=True),
+    "the place as a map's tile": _each(tile),
     "the id of an S2 cell": s2,
-    "the place as a polyline": polyline,
+    "the place as a polyline": _each(polyline),
 }
 
 
@@ -212,7 +253,7 @@ _PLUS_LETTERS = "23456789CFGHJMPQRVWX"
 
 def is_plus_code(text: str, latitude: float, longitude: float) -> bool:
     """Whether a text begins with a plus code (Open Location Code), whole or short, of a place."""
-    found = _PLUS.match(text.upper())
+    found = _PLUS.match(text.upper()) if "+" in text else None
     if not found:
         return False
     code = plus_code(latitude, longitude)
@@ -231,16 +272,16 @@ def plus_code(latitude: float, longitude: float) -> str:
     return letters[:8] + "+" + letters[8:]
 
 
+_H3 = re.compile(r"8[0-9a-fA-F]{14}|[0-9]{18}")
+
+
 def is_h3(text: str) -> bool:
     """Whether a text is the id of an H3 cell of at least resolution 4 (25 km); its bits fit hardly
     any other id."""
-    text = text.strip().lower()
-    if re.fullmatch(r"8[0-9a-f]{14}", text):
-        number = int(text, 16)
-    elif re.fullmatch(r"[0-9]{18}", text):
-        number = int(text)
-    else:
+    text = text.strip()
+    if not _H3.fullmatch(text):
         return False
+    number = int(text, 16 if len(text) == 15 else 10)
     resolution = number >> 52 & 15
     digits = [number >> (45 - 3 * step) & 7 for step in range(1, 16)]
     return (

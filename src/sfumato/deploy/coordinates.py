@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.data.distinct import distinct
+from sfumato.data.distinct import distinct, note
 from sfumato.data.plane import METRES_A_DEGREE, WIDEST_M
 from sfumato.deploy.release import Release
 from sfumato.mechanism.laplace import PlanarLaplace
@@ -34,8 +34,10 @@ def truths(release: Release, first: np.ndarray, second: np.ndarray) -> Truths:
     if found is not None:
         once = truths(release, found[0][:, 0], found[0][:, 1])
         masks = (once.missing, once.impossible, once.outside)
+        points = once.points.take(found[1], axis=0)
+        note(points, once.points, found[1])
         return Truths(
-            once.points.take(found[1], axis=0),
+            points,
             *(None if mask is None else mask[found[1]] for mask in masks),
         )
     missing = np.isnan(first) | np.isnan(second)

@@ -12,6 +12,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from sfumato.data.arrow import bytes_column, to_arrow, to_numpy
 from sfumato.data.read import SNAP_COLUMNS, looks_like_snap
 from sfumato.data.times import seconds_of, whole_seconds
 from sfumato.deploy.columns import check_header
@@ -153,8 +154,9 @@ class PlainBlock(CsvBlock):
             return super().numbers(name)
         texts = pa.Array.from_buffers(pa.string(), len(texts), texts.buffers())
         try:
-            texts = compute.if_else(compute.equal(texts, ""), None, texts)
-            return np.asarray(texts.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=float)
+            if np.any(self._edges[:, place + 1] - self._edges[:, place] == 1):
+                texts = compute.if_else(compute.equal(texts, ""), None, texts)
+            return to_numpy(texts.cast(pa.float64()))
         except pa.ArrowException:
             return super().numbers(name)
 
@@ -167,10 +169,9 @@ class PlainBlock(CsvBlock):
         parts = pa.Array.from_buffers(
             pa.binary(), len(places) - 1, [None, offsets, pa.py_buffer(self.data)]
         )
-        return parts.take(pa.array(np.arange(0, len(places), 2)))
+        return parts.take(to_arrow(np.arange(0, len(places), 2)))
 
     def lines(self, new: dict[int, Any], kept: list[int], chosen: np.ndarray) -> bytes:
-        import pyarrow as pa
         from pyarrow import compute
 
         if not len(chosen):
@@ -186,9 +187,9 @@ class PlainBlock(CsvBlock):
                     end += 1
                 parts.append(self._cut(kept[first], kept[end - 1] + 1, chosen))
             after = self._delimiter.encode() if end < len(kept) else self._end
-            parts.append(pa.scalar(after, pa.binary()))
+            parts += bytes_column([after])
             first = end
-        data = joined_bytes(compute.binary_join_element_wise(*parts, pa.scalar(b"", pa.binary())))
+        data = joined_bytes(compute.binary_join_element_wise(*parts, *bytes_column([b""])))
         unended = chosen[-1] == len(self) - 1 and not self.data.endswith(b"\n")
         return data[: len(data) - len(self._end)] if unended else data
 
@@ -368,13 +369,12 @@ class CsvSink:
 
     def _texts(self, values: np.ndarray) -> Any:
         """Coordinates as they are written, each different one once."""
-        import pyarrow as pa
 
-        coded = pa.array(values).dictionary_encode()
+        coded = to_arrow(values).dictionary_encode()
         texts = [
             "" if value != value else self._form % value for value in coded.dictionary.to_pylist()
         ]
-        return pa.array([text.encode() for text in texts], pa.binary()).take(coded.indices)
+        return bytes_column([text.encode() for text in texts]).take(coded.indices)
 
 
 def plain_block(table: CsvTable, start: int, data: bytes) -> PlainBlock | None:

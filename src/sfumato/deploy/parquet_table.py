@@ -10,6 +10,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from sfumato.data.arrow import to_arrow, to_numpy
 from sfumato.data.times import seconds_of
 from sfumato.deploy.columns import check_header
 from sfumato.deploy.damaged import readable
@@ -47,7 +48,7 @@ class ParquetBlock:
                 " as numbers"
             )
         try:
-            return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=float)
+            return to_numpy(column.cast(pa.float64()))
         except (pa.ArrowException, ValueError, UnicodeDecodeError):
             raise DataError(
                 f"{self._source}: column '{name}' holds values that are not numbers; remove or"
@@ -81,11 +82,10 @@ class ParquetBlock:
     def values(self, name: str, rows: np.ndarray) -> list[Any]:
         """The values of a column in some rows, as they are; times as whole numbers, since a number
         may call itself a time."""
-        import pyarrow as pa
 
         with readable(Path(self._source), _KIND):
             values: list[Any] = timeless(
-                unviewed(self.batch.column(name)).take(pa.array(rows))
+                unviewed(self.batch.column(name)).take(to_arrow(rows))
             ).to_pylist()
             return values
 
@@ -205,12 +205,11 @@ class ParquetSink:
             if pa.types.is_string(field.type):
                 columns[place] = pa.array(values, pa.string())
                 continue
-            gone = np.isnan(values)
-            mask = gone if field.nullable and gone.any() else None
-            columns[place] = pa.array(values, mask=mask).cast(field.type, safe=False)
+            gone = np.isnan(values) if field.nullable else None
+            columns[place] = to_arrow(values, gone).cast(field.type, safe=False)
         batch = pa.record_batch(columns, schema=self._schema)
         if keep is not None:
-            batch = batch.filter(pa.array(keep))
+            batch = batch.filter(to_arrow(keep))
         if self._coded:
             batch = pa.record_batch(
                 [compact(column) for column in batch.columns], schema=self._schema
@@ -279,7 +278,7 @@ def cleared(column: Any) -> Any:
     nested = kinds.is_nested(kind)
     if not nested and not column.null_count:
         return column
-    made = column.take(pa.array(np.arange(len(column))))
+    made = column.take(to_arrow(np.arange(len(column))))
     if kinds.is_list(kind) or kinds.is_large_list(kind):
         mask = made.is_null() if made.null_count else None
         own = type(made)

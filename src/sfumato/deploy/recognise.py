@@ -15,6 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -120,9 +121,12 @@ def telling(
 def _how(values: list[Any], truths: _Truths) -> str | None:
     """How a column tells the place, None where it does not."""
     leaves: dict[str, list[tuple[int, Any]]] = defaultdict(list)
-    for row, value in enumerate(values):
-        for path, leaf in _leaves(value):
-            leaves[path].append((row, leaf))
+    if {*map(type, values)} == {int}:
+        leaves[""] = list(enumerate(values))
+    else:
+        for row, value in enumerate(values):
+            for path, leaf in _leaves(value):
+                leaves[path].append((row, leaf))
     if len(leaves) > _MOST_NUMBERS:  # lists without end: taken as one
         leaves = {"": [pair for pairs in leaves.values() for pair in pairs]}  # type: ignore[assignment]
     for pairs in leaves.values():
@@ -191,7 +195,7 @@ def _as_number(leaf: Any) -> float | None:
     if not isinstance(leaf, (int, float, Decimal)):
         return None
     number = float(leaf)
-    return (leaf if isinstance(leaf, int) else number) if np.isfinite(number) else None
+    return (leaf if isinstance(leaf, int) else number) if isfinite(number) else None
 
 
 # Numbers -----------------------------------------------------------------------------------------
@@ -324,12 +328,10 @@ def _of_codes(texts: list[tuple[int, str]], count: int, truths: _Truths) -> str 
     if truths.degrees:
         first, second = truths.first.tolist(), truths.second.tolist()
         bare = [(row, text.strip()) for row, text in texts]
+        rows = np.array([row for row, _ in bare], dtype=int)
         for how, decode in codes.DECODERS.items():
-            hits = 0
-            for row, text in bare:
-                box = decode(text)
-                hits += box is not None and box.holds(first[row], second[row])
-            if hits >= enough:
+            some, box = decode([text for _, text in bare])
+            if box.holds(truths.first[rows[some]], truths.second[rows[some]]).sum() >= enough:
                 return how
         if sum(codes.is_h3(text) for _, text in bare) >= max(1, 0.5 * count):
             return "the id of an H3 cell"
@@ -350,6 +352,8 @@ def _numbers_within(texts: list[tuple[int, str]], count: int, truths: _Truths) -
     for form in (_FORMS if truths.degrees else _METRE_FORMS).values():
         one, two = truths.copies(rows, form(values))
         odd = truths.copied(rows, form(values))
+        if not odd.any():
+            continue
         either = len(np.unique(rows[odd]))
         both = len(np.intersect1d(np.intersect1d(rows[one], rows[two]), rows[odd]))
         if either >= max(1, _COPIES * count) or both >= max(1, _CODES * count):
@@ -469,13 +473,11 @@ def _binary(data: bytes, degrees: bool) -> Iterator[np.ndarray]:
 
 def _goes_with_place(values: dict[int, Any], truths: _Truths) -> str | None:
     """Whether values that repeat go each with one place."""
-    where = [
-        (round(a / truths.same), round(b / truths.same))
-        for a, b in zip(truths.first.tolist(), truths.second.tolist(), strict=True)
-    ]
+    axes = (np.round(axis / truths.same).tolist() for axis in (truths.first, truths.second))
+    where = list(zip(*axes, strict=True))
     if len(set(where)) < 2:
         return None
-    groups: dict[Any, list[tuple[int, int]]] = defaultdict(list)
+    groups: dict[Any, list[tuple[float, ...]]] = defaultdict(list)
     for row, value in values.items():
         groups[value].append(where[row])
     repeated = [places for places in groups.values() if len(places) > 1]

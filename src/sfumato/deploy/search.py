@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.data.arrow import to_arrow, to_numpy
 from sfumato.errors import DataError, arg
 
 # A number in a text with enough digits to be a coordinate: with a decimal point or comma, or whole.
@@ -276,7 +277,7 @@ def floats(column: Any) -> np.ndarray:
         return np.array(
             [float(value.decode()) if value.strip() else np.nan for value in column.to_pylist()]
         )
-    return np.asarray(column.cast(pa.float64()).to_numpy(), dtype=float)
+    return to_numpy(column.cast(pa.float64()))
 
 
 def _plain(column: Any) -> np.ndarray | None:
@@ -287,13 +288,14 @@ def _plain(column: Any) -> np.ndarray | None:
 
     kind = column.type
     if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind):
-        return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=float)
+        return to_numpy(column.cast(pa.float64(), safe=False))
     if not (pa.types.is_binary(kind) or pa.types.is_string(kind)):
         return None
     try:
         text = column.cast(pa.string())
-        text = compute.if_else(compute.equal(text, ""), None, text)
-        return np.asarray(text.cast(pa.float64()).to_numpy(), dtype=float)
+        if compute.min(compute.binary_length(text)).as_py() == 0:
+            text = compute.if_else(compute.equal(text, ""), None, text)
+        return to_numpy(text.cast(pa.float64()))
     except pa.ArrowException:
         return None
 
@@ -315,12 +317,33 @@ def _values(column: Any, *, packed: bool) -> Iterator[tuple[int, Any]]:
         or pa.types.is_large_string(kind)
         or (pa.types.is_binary(kind) and not packed)
     ):
+        if not _may_hold_numbers(column):
+            return
         some = compute.match_substring_regex(column, "[0-9][.,][0-9]{4}|[0-9]{7}")
-        rows = np.flatnonzero(compute.fill_null(some, False).to_numpy())
+        rows = to_numpy(compute.indices_nonzero(some)).astype(int)
         if not len(rows):
             return
-        column = column.take(pa.array(rows))
+        column = column.take(to_arrow(rows))
     yield from zip(rows.tolist(), plain_values(column), strict=True)
+
+
+def _may_hold_numbers(column: Any) -> bool:
+    """Whether any text has seven digits in a row, or four behind a digit and a point or comma; the
+    end of one text and the start of the next may look so."""
+    import pyarrow as pa
+
+    width = np.int64 if pa.types.is_large_string(column.type) else np.int32
+    for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
+        if not len(chunk):
+            continue
+        ends = np.frombuffer(chunk.buffers()[1], width)[chunk.offset :][: len(chunk) + 1]
+        letters = np.frombuffer(chunk.buffers()[2] or b"", np.uint8)[ends[0] : ends[-1]]
+        digit = letters - np.uint8(ord("0")) < 10
+        four = digit[:-3] & digit[1:-2] & digit[2:-1] & digit[3:]
+        mark = (letters == ord(".")) | (letters == ord(","))
+        if (four[:-3] & four[3:]).any() or (digit[:-5] & mark[1:-4] & four[2:]).any():
+            return True
+    return False
 
 
 def plain_values(column: Any) -> list[Any]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.data.arrow import bytes_column, to_arrow
 from sfumato.deploy.damaged import readable
 from sfumato.deploy.search import Searched, floats, plain_values
 from sfumato.errors import DataError
@@ -172,11 +173,9 @@ def read_back_parquet(
 
 def separated(texts: Any) -> bytes:
     """The bytes of a column of bytes, a separator behind each, whatever its blocks were."""
-    import pyarrow as pa
     from pyarrow import compute
 
-    end, nothing = (pa.scalar(mark, pa.binary()) for mark in (b"\x1f", b""))
-    return joined_bytes(compute.binary_join_element_wise(texts, end, nothing))
+    return joined_bytes(compute.binary_join_element_wise(texts, *bytes_column([b"\x1f", b""])))
 
 
 def joined_bytes(texts: Any) -> bytes:
@@ -216,7 +215,6 @@ def _compare(
     digest: Callable[[Any], bytes],
 ) -> None:
     """Row by row; `columns` are names with their places in the input and in the output."""
-    import pyarrow as pa
 
     again = Noted()
     again.columns(b"" for _ in noted.digests())
@@ -232,7 +230,7 @@ def _compare(
             searched.truths(*truth)
             if keep is not None:
                 chosen = keep[start : start + _ROWS]
-                block, truth = block.filter(pa.array(chosen)), [one[chosen] for one in truth]
+                block, truth = block.filter(to_arrow(chosen)), [one[chosen] for one in truth]
             if not block.num_rows:
                 continue
             with readable(source):

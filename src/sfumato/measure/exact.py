@@ -57,7 +57,9 @@ def mutual_information(joint: Joint) -> float:
     ratio = np.divide(
         joint.posterior, joint.prior[:, None], out=np.ones_like(joint.table), where=joint.table > 0
     )
-    return max(0.0, float(np.sum(joint.table * np.log2(ratio))))
+    np.log2(ratio, out=ratio)  # in place: a table of many users is large
+    ratio *= joint.table
+    return max(0.0, float(np.sum(ratio)))
 
 
 def cross_entropy(joint: Joint, guess: np.ndarray) -> float:

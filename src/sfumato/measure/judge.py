@@ -376,7 +376,10 @@ def _aligned(joint: Joint, fitted_on: Joint) -> tuple[Joint, Joint]:
             tables.append(Joint(full, places=joint.places, secrets=names))
         return tables[0], tables[1]
     learnt = fitted_on.table[:, nearest]
-    for part, table in ((joint, joint.table), (fitted_on, learnt / learnt.sum())):
+    learnt /= learnt.sum()
+    if names == joint.secrets == fitted_on.secrets:  # without copies, which may be large
+        return joint, Joint(learnt, places=joint.places, secrets=names)
+    for part, table in ((joint, joint.table), (fitted_on, learnt)):
         full = np.zeros((len(names), len(joint.places)))
         full[[row[name] for name in part.secrets]] = table
         tables.append(Joint(full, places=joint.places, secrets=names))

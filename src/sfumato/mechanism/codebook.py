@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from sfumato.data.distinct import distinct
+from sfumato.data.distinct import distinct, keys, note
 from sfumato.data.grid import Grid
 from sfumato.errors import MechanismError
 from sfumato.mechanism.base import Mechanism
@@ -27,6 +27,28 @@ _SEARCHED = 8192  # rows that are looked up at a time
 _MOST_HELD = 1 << 22  # entries of a table of laws that are looked up
 
 Scores = list[tuple[np.ndarray, np.ndarray]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Kept:
+    """Truths, and a table with the running sums of their laws."""
+
+    truths: np.ndarray
+    table: np.ndarray
+
+    @cached_property
+    def _sorted(self) -> tuple[np.ndarray, np.ndarray]:
+        key = keys(self.truths)
+        order = np.argsort(key)
+        return key[order], order
+
+    def find(self, truths: np.ndarray) -> np.ndarray:
+        """The row of each truth, -1 for one that is not here."""
+        if not len(self.truths):
+            return np.full(len(truths), -1)
+        key, order = self._sorted
+        row = order[np.minimum(np.searchsorted(key, keys(truths)), len(key) - 1)]
+        return np.where((self.truths[row] == truths).all(axis=1), row, -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,6 +200,7 @@ class CodebookNet(Mechanism):
         for own, middle in ((alone, self._middle), (chance[:, 0] < self.keep, self.grid.snap)):
             if own.any():
                 reports[own] = middle(truth[own])
+        note(reports, self.places, column)
         return reports
 
     def _drawn(self, truth: np.ndarray, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -215,24 +238,25 @@ class CodebookNet(Mechanism):
         """A table whose rows are running sums of laws, and each truth's row in it.  The laws of
         earlier calls are kept while there is room: a log comes in blocks that repeat its places.
         What is kept is replaced whole, so that threads may call this at once."""
-        none: tuple[dict[bytes, int], np.ndarray] = {}, np.empty((0, len(self.places)))
-        known, table = self.__dict__.get("_kept", none)
-        data = truths.tobytes()
-        keys = [data[start : start + 16] for start in range(0, len(data), 16)]
-        new = [place for place, key in enumerate(keys) if key not in known]
+        none = _Kept(np.empty((0, 2)), np.empty((0, len(self.places))))
+        kept = self.__dict__.get("_kept", none)
+        row = kept.find(truths)
+        new = np.flatnonzero(row < 0)
         room = self.__dict__.get("_room", _MOST_HELD)
-        if (len(known) + len(new)) * len(self.places) > room:
-            (known, table), new = none, list(range(len(keys)))
-        if new:
+        if (len(kept.truths) + len(new)) * len(self.places) > room:
+            kept, new = none, np.arange(len(truths))
+        if len(new):
             made = np.empty((len(new), len(self.places)))
             for start in range(0, len(new), _PART):
                 rows = slice(start, start + _PART)
                 weights = self._weights(truths[new[rows]])
                 np.cumsum(weights, axis=1, dtype=float, out=made[rows])
-            known = known | {keys[place]: len(table) + row for row, place in enumerate(new)}
-            table = np.concatenate([table, made])
-            self.__dict__["_kept"] = (known, table) if table.size <= room else none
-        return table, np.array([known[key] for key in keys])
+            row[new] = len(kept.truths) + np.arange(len(new))
+            kept = _Kept(
+                np.concatenate([kept.truths, truths[new]]), np.concatenate([kept.table, made])
+            )
+            self.__dict__["_kept"] = kept if kept.table.size <= room else none
+        return kept.table, row
 
     def _middle(self, truth: np.ndarray) -> np.ndarray:
         """What is reported where no place has a chance."""
@@ -331,10 +355,14 @@ def _looked_up(table: np.ndarray, number: np.ndarray, drawn: np.ndarray) -> np.n
     for start in range(0, len(number), _SEARCHED):
         rows = slice(start, start + _SEARCHED)
         row = number[rows].astype(np.int64) * columns
-        target = drawn[rows] * flat[row + (columns - 1)]
-        low, step = np.zeros(len(row), dtype=np.int64), 1 << (columns - 1).bit_length()
+        last = row + (columns - 1)
+        target = drawn[rows] * flat[last]
+        low, step = row.copy(), 1 << (columns - 1).bit_length()
+        middle, value, up = np.empty_like(row), np.empty_like(target), np.empty(len(row), bool)
         while step := step // 2:
-            middle = np.minimum(low + (step - 1), columns - 1)
-            low += step * (flat[row + middle] <= target)
-        column[rows] = np.minimum(low, columns - 1)
+            np.minimum(np.add(low, step - 1, out=middle), last, out=middle)
+            flat.take(middle, out=value, mode="clip")  # clip: without a copy; all are within
+            np.less_equal(value, target, out=up)
+            low += np.multiply(up, step, out=middle)
+        np.subtract(np.minimum(low, last, out=low), row, out=column[rows])
     return column

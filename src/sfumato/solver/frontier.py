@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.data.frames import Tabular
-from sfumato.errors import ProblemError
+from sfumato.errors import ProblemError, arg
 from sfumato.measure.certificate import Proof, bound_on_the_grid
 from sfumato.measure.objective import Bayes, Information, Objective, blind_leakage
 from sfumato.mechanism.loss import traits_of
@@ -159,7 +159,7 @@ def frontier(
     if not isinstance(problem, Problem):
         raise ProblemError(
             f"expected a problem; got {type(problem).__name__}: write sf.frontier(sf.Problem(data,"
-            " max_loss=200), [100, 200])"
+            f" {arg('max_loss')}=200), [100, 200])"
         )
     deadline = Deadline.after(time_limit)
     budgets = np.atleast_1d(np.asarray(budgets, dtype=float))

@@ -149,14 +149,19 @@ def scores_of(
     units of twice its mean."""
     column = np.maximum(table.sum(axis=0), _LEAST)
     posterior = table / column
-    top = np.maximum(posterior.max(axis=0), _LEAST)
-    scores = np.exp(np.float32(sharpness) * (posterior / top - 1))
+    scores = posterior / np.maximum(posterior.max(axis=0), _LEAST)
+    scores -= 1  # in place: a table of many users is large
+    scores *= np.float32(sharpness)
+    np.exp(scores, out=scores)
     scores /= scores.sum(axis=0)
     scores *= (1 - information) / (2 * max(float(np.sum(table * scores)), _LEAST))
     if information > 0:
         prior = np.maximum(table.sum(axis=1, keepdims=True), _LEAST)
-        told = np.log(np.maximum(posterior, 1e-6 * prior) / prior)
-        scores += information / (2 * max(float(np.sum(table * told)), 1e-3)) * told
+        told = np.maximum(posterior, 1e-6 * prior, out=posterior)
+        told /= prior
+        np.log(told, out=told)
+        told *= information / (2 * max(float(np.sum(table * told)), 1e-3))
+        scores += told
     return np.asarray(scores, np.float32)
 
 

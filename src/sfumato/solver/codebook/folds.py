@@ -428,11 +428,11 @@ def _half_width(cost: np.ndarray, confidence: float) -> float:
 
 
 def _stacked(trees: Sequence[Tree]) -> Tree:
-    stacked: Tree = jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves)), *trees)
+    stacked: Tree = jax.tree.map(lambda *leaves: np.stack(leaves), *trees)
     return stacked
 
 
 def _unstacked(state: State) -> list[State]:
     leaves, tree = jax.tree.flatten(jax.device_get(state))
-    parts = ([jnp.asarray(leaf[row]) for leaf in leaves] for row in range(FOLDS))
+    parts = ([leaf[row] for leaf in leaves] for row in range(FOLDS))
     return [jax.tree.unflatten(tree, part) for part in parts]

@@ -7,6 +7,7 @@ from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 
 from sfumato.nets import Net, mixing_dtypes
@@ -66,14 +67,15 @@ class TrainingData(NamedTuple):
 
 
 def padded(data: TrainingData, truths: int) -> TrainingData:
-    """The data with truths of no weight at the end: arrays of one shape are compiled once."""
+    """The data with truths of no weight at the end: arrays of one shape are compiled once.  In
+    NumPy, as every shape that JAX pads is compiled."""
     more = truths - len(data.truths)
     columns = ((0, 0), (0, more))
     return data._replace(
-        truths=jnp.concatenate([data.truths, jnp.repeat(data.truths[-1:], more, axis=0)]),
-        table=jnp.pad(data.table, columns),
-        height=jnp.pad(data.height, columns, constant_values=1.0),
-        charges=jnp.pad(data.charges, columns),
+        truths=np.concatenate([data.truths, np.repeat(data.truths[-1:], more, axis=0)]),
+        table=np.pad(data.table, columns),
+        height=np.pad(data.height, columns, constant_values=1.0),
+        charges=np.pad(data.charges, columns),
     )
 
 

@@ -216,7 +216,7 @@ class CodebookTraining:
             unit_m=self.unit_m,
             reach=problem.scale_m / self.unit_m,
         )
-        data = jax.tree.map(lambda array: jnp.asarray(array, jnp.float32), arrays)
+        data = jax.tree.map(lambda array: np.asarray(array, np.float32), arrays)
         return padded(data, self._truths)
 
     @property
