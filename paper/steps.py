@@ -28,6 +28,7 @@ from paper.runs import (
     readings,
     ten_users,
     to_come,
+    weeks,
 )
 from paper.runs import columns as of_codebook_and_coin
 from paper.tables import say
@@ -273,6 +274,16 @@ def steps(seeds: tuple[int, ...] = SEEDS, *, quick: bool = False) -> list[Step]:
             20.0 * len(pws_cup.names()),
             _with_rows("pws_cup.json", [{"name": name} for name in pws_cup.names()]),
             pws_cup.main,
+            True,
+        ),
+        Step(
+            "Foursquare weeks",
+            8.0 * len(weeks.wanted()) + 50.0 * len(weeks.wanted_ways()),
+            lambda folder: (
+                _with_rows("weeks.json", weeks.wanted())(folder)
+                and _with_rows("weeks_ways.json", weeks.wanted_ways())(folder)
+            ),
+            weeks.main,
             True,
         ),
         *(_game("paper", number, seed) for number in (2, 1, 4, 3) for seed in seeds),

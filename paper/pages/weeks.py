@@ -8,8 +8,10 @@ from typing import Any
 
 from paper.experiments import RESULTS
 from paper.pages.template import filled
+from paper.runs.weeks import ANY, LOSSES, wanted, wanted_ways
 from paper.tables import table
 from sfumato.files import read_json, write_text
+from sfumato.study.policy import FOUR
 
 _WHO = {
     "law": "law",
@@ -17,6 +19,7 @@ _WHO = {
     "history": "named history",
     "period": "one period",
     "all": "sees all",
+    "truths": "learnt from truths",
 }
 _KEPT = {"never": "a new draw for each", "week": "kept for a week"}
 _PRINTED = ((818, 0.693), (1994, 0.333))  # LSTM-TrajGAN's published outputs
@@ -29,12 +32,15 @@ def _share(found: list[float] | None) -> str:
     return f"{value:.1f} ({low:.0f} to {high:.0f})"
 
 
+def _plain(row: dict[str, Any]) -> bool:
+    return bool(row["reported"].startswith(("truth", "snapped")))
+
+
 def _line(row: dict[str, Any]) -> list[str]:
     found = row["found"]
-    plain = row["reported"].startswith(("truth", "snapped"))
     return [
         row["reported"],
-        "-" if plain else _KEPT[row["kept"]],
+        "-" if _plain(row) else _KEPT[row["kept"]],
         f"{row['loss_m']:,.0f}",
         *(_share(found.get(who)) for who in _WHO),
     ]
@@ -49,63 +55,78 @@ def _table(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _beside(rows: list[dict[str, Any]]) -> list[str]:
-    """Ours at no more than a published loss, the one of which the law finds fewest; and the same
-    within a fifth above it."""
-    ours = [row for row in rows if row["reported"].startswith("codebook")]
+    """Ours at no more than a published loss, the one of which the law finds fewest, and the one of
+    which fewest are found by who learnt from truths; and the same within a fifth above it."""
     lines = []
     for loss, printed in _PRINTED:
-        within = [row for row in ours if row["loss_m"] <= 1.01 * loss]
-        above = [row for row in ours if 1.01 * loss < row["loss_m"] <= 1.2 * loss]
+        within = [row for row in rows if row["loss_m"] <= 1.01 * loss]
+        above = [row for row in rows if 1.01 * loss < row["loss_m"] <= 1.2 * loss]
+        best: list[dict[str, Any]] = []
         for some in filter(None, (within, above)):
-            best = min(some, key=lambda row: row["found"]["law"][0])
-            cells = [
-                f"{best['reported']}, {_KEPT[best['kept']]}",
-                f"{best['loss_m']:,.0f}",
-                _share(best["found"]["law"]),
-                _share(best["found"]["all"]),
-            ]
-            lines.append([f"{loss:,}", f"{100 * printed:.1f}", *cells])
-    return table(
-        [
-            "LSTM-TrajGAN, loss m",
-            "found, %, by who learnt from truths (printed)",
-            "ours",
-            "loss, m",
-            "law",
-            "sees all",
-        ],
-        lines,
-    )
+            for who in ("law", "truths"):
+                one = min(some, key=lambda row: row["found"][who][0])
+                best += [one] if one not in best else []
+        for row in best:
+            cells = [row["reported"], "-" if _plain(row) else _KEPT[row["kept"]]]
+            shares = [_share(row["found"][who]) for who in ("truths", "law", "all")]
+            lines.append(
+                [f"{loss:,}", f"{100 * printed:.1f}", *cells, f"{row['loss_m']:,.0f}", *shares]
+            )
+    heads = ["LSTM-TrajGAN, loss m", "found, % (printed)", "here", "kept", "loss, m"]
+    return table([*heads, *(_WHO[who] for who in ("truths", "law", "all"))], lines)
 
 
-def _ways(document: dict[str, Any]) -> list[str]:
+def _ways(document: dict[str, Any], *, best: bool = False) -> list[list[str]]:
+    """All ways of keeping of one mechanism, or the recommended one alone."""
     lines = []
     for way in document["ways"]:
-        shares = [
-            _share([way[who][end] for end in ("value", "low", "high")])
-            for who in _WHO
-            if who != "chain"
-        ]
-        chosen = "**" if way["way"] == document["recommended"] else ""
+        chosen = way["way"] == document["recommended"]
+        shares = [_share([way[who][end] for end in ("value", "low", "high")]) for who in FOUR]
         loss = f"{way['loss_m']:,.0f}" + ("" if way["within_budget"] else " !")
-        lines.append([f"{chosen}{way['way']}{chosen}", loss, *shares])
-    names = [name for who, name in _WHO.items() if who != "chain"]
-    return table(["way of keeping", "loss, m", *names], lines)
+        if best and chosen:
+            budget = f"{document['budget']:,}"
+            lines.append([document["reported"], budget, way["way"], loss, *shares])
+        elif not best:
+            mark = "**" if chosen else ""
+            lines.append([f"{mark}{way['way']}{mark}", loss, *shares])
+    return lines
+
+
+def _missing(todo: list[dict[str, Any]], rows: list[dict[str, Any]]) -> str:
+    """A sentence on what was not run yet, empty if all was."""
+    left = [one for one in todo if not any(row.items() >= one.items() for row in rows)]
+    names = dict.fromkeys(f"{one['reported']} at {one['budget']:,} m" for one in left)
+    return f"Not run yet: {', '.join(names)}." if left else ""
 
 
 def page(folder: Path = RESULTS) -> str:
     """All that was measured."""
-    rows = read_json(folder / "weeks.json", what="weeks")["rows"]
-    path = folder / "weeks_ways.json"
-    ways = read_json(path, what="ways of keeping") if path.exists() else None
+    every = read_json(folder / "weeks.json", what="weeks")["rows"]
+    ways = read_json(folder / "weeks_ways.json", what="ways of keeping")["rows"]
+    rows = [row for row in every if row["reported"] != ANY]
+    (noise,) = (
+        one for one in ways if (one["reported"], one["budget"]) == ("planar laplace", LOSSES[0])
+    )
+    four = [_WHO[who] for who in FOUR]
+    recommended = [line for one in ways for line in _ways(one, best=True)]
     return filled(
         "weeks.md",
+        missing=_missing(wanted(), every),
+        missing_ways=_missing(wanted_ways(), ways),
         traces=f"{rows[0]['traces']:,}",
         settings=rows[0]["settings"],
         rows=_table(sorted(rows, key=_order)),
         beside=_beside(rows),
-        recommended="not measured" if ways is None else ways["recommended"],
-        ways=["Not measured here."] if ways is None else _ways(ways),
+        proved=table(
+            ["loss, m", "found at least, %"],
+            [
+                [f"{row['budget']:,}", f"{100 * row['at_least']:.1f}"]
+                for row in sorted(every, key=lambda row: row["budget"])
+                if row["reported"] == ANY
+            ],
+        ),
+        recommended=table(["reported", "budget, m", "recommended", "loss, m", *four], recommended),
+        ways=table(["way of keeping", "loss, m", *four], _ways(noise)),
     )
 
 

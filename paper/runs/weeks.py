@@ -3,18 +3,17 @@ reports are kept.
 
 The data of Rao, Gao, Kang and Huang (LSTM-TrajGAN, GIScience 2021): 193 users, 2,052 training weeks
 that adversaries know by name and 1,027 test weeks that are to be found.  For the truth, snapping,
-planar Laplace noise and our learned codebooks, made for one report and for twenty, at three losses.
-A week has no date in the file: weeks are numbered, and a kept week is one of them.
+planar Laplace noise and our learned codebooks, made for one report and for twenty, at three losses;
+then every way of keeping the reports of each, as `sfumato policy` measures it; and what is proved
+of any release.  A week has no date in the file: weeks are numbered, and a kept week is one of them.
 
-`--ways` measures every way of keeping planar Laplace reports of 818 m, as `sfumato policy` does.
 Codebooks are learned once and lie in runs/weeks; their figures are measured as they are.
 
-python -m paper.runs.weeks [--ways] [--again]
+python -m paper.runs.weeks [--again]
 """
 
-import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -24,13 +23,13 @@ import numpy as np
 from pyarrow import csv
 
 from paper.experiments import RESULTS, ROOT, data_folder
-from paper.tables import fill, saved, say
+from paper.tables import fill, run_module, saved, say
 from sfumato.data.grid import Grid, Region
 from sfumato.data.plane import Plane
 from sfumato.data.samples import Samples
 from sfumato.data.traces import Traces
-from sfumato.files import write_json
-from sfumato.measure.traces import WHO, find_traces
+from sfumato.measure.estimate import Estimate
+from sfumato.measure.traces import WHO, Released, find_traces
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.laplace import PlanarLaplace
 from sfumato.mechanism.simple import Identity
@@ -44,11 +43,14 @@ from sfumato.study.traces import chance_of, released_reports, seeded_key
 
 LOSSES = (818, 1994, 400)
 REPORTS = (1, 20)
-PER_USER = 10  # training check-ins of each user that a codebook is learned from
+PER_USER = 20  # training check-ins of each user that a codebook is learned from
 SOLVER = Codebook(made_for="these", places=256, steps=600, distillation=0.0)
 CELL_M, SEED = 25.0, 0
 _MIDDLE = 0.3825978  # mean distance to the middle of a square of side 1
 _WEEK = 7 * 86_400
+ANY = "any release"
+_SPREADS_M = (400.0, 600.0, 800.0, 1200.0, 1600.0)  # of a guess, for the proof
+_APART_M = np.concatenate([np.arange(0, 4000, 25), np.arange(4000, 20_001, 250)])
 CHAINS = {("truth", 0), ("planar laplace", 818)}
 SETTINGS = f"cells of {CELL_M:g} m, seed {SEED}, codebooks of {PER_USER} check-ins per user"
 RUNS = ROOT / "runs" / "weeks"
@@ -82,7 +84,7 @@ def region() -> Region:
 
 def codebook(loss_m: float, reports: int) -> Mechanism:
     """The learned codebook for a budget and a number of reports, from runs/weeks or learned now."""
-    folder = RUNS / f"codebook-{loss_m:g}-{reports}"
+    folder = RUNS / f"codebook-{loss_m:g}-{reports}-of-{PER_USER}"
     if not folder.exists():
         named = weeks().samples.take(weeks().named)
         train = replace(named.split(PER_USER, seed=SEED).train, region=region())
@@ -119,48 +121,125 @@ def measured(name: str, loss_m: float, period: str) -> dict[str, Any]:
     mechanism = mechanisms()[name, loss_m]()
     chance = chance_of(Keeping(period), seeded_key(SEED), "", seed=SEED)
     who = WHO if period == "never" and (name, loss_m) in CHAINS else FOUR
-    found = find_traces(traces, released_reports(traces, mechanism, chance, region()), who)
-    row = {
-        "reported": name,
-        "budget": loss_m,
-        "kept": period,
-        "loss_m": found.loss_m,
-        "traces": found.traces,
-        "found": {who: [one.value, one.low, one.high] for who, one in found.shares.items()},
-        "seconds": time.process_time() - began,
-        "settings": SETTINGS,
-    }
+    released = released_reports(traces, mechanism, chance, region())
+    found = find_traces(traces, released, who)
+    shares: dict[str, Any] = dict(found.shares) | {"truths": by_truths(traces, released)}
     say(f"{name}, {loss_m:g} m, {period}: {found.loss_m:.0f} m, all {found['all'].value:.3f}")
-    return row
+    row = _asked(name, loss_m) | {"kept": period, "loss_m": found.loss_m, "traces": found.traces}
+    row["found"] = {who: [one.value, one.low, one.high] for who, one in shares.items()}
+    return row | {"seconds": time.process_time() - began}
 
 
-def all_ways(folder: Path) -> None:
-    """Every way of keeping planar Laplace reports of 818 m, into weeks_ways.json."""
-    noise = Snapped(PlanarLaplace.for_loss(818), Grid(cell_m=CELL_M))
-    ways = ways_of(noise, region(), 818)
-    choice = choose("planar laplace", noise, region(), 818, ways, weeks(), seed=SEED, progress=say)
-    command = "python -m paper.runs.weeks --ways"
-    write_json(folder / "weeks_ways.json", {"command": command, **choice.as_dict()})
+def _asked(name: str, loss_m: float) -> dict[str, Any]:
+    return {"reported": name, "budget": loss_m, "settings": SETTINGS}
+
+
+def by_truths(traces: Traces, released: Released) -> Estimate:
+    """What is found by who knows true places of named weeks and takes reports for true places."""
+    named = np.where(traces.named[:, None], traces.samples.truth, released.reports)
+    return find_traces(traces, Released(Identity(), named), ("history",))["history"]
+
+
+def chosen(name: str, loss_m: float) -> dict[str, Any]:
+    """Every way of keeping the reports of a mechanism, and the one that the rule recommends."""
+    began, mechanism = time.process_time(), mechanisms()[name, loss_m]()
+    ways = ways_of(mechanism, region(), loss_m)
+    choice = choose(name, mechanism, region(), loss_m, ways, weeks(), seed=SEED)
+    say(f"{name}, {loss_m:g} m: {choice.best.keeping.words}")
+    return _asked(name, loss_m) | choice.as_dict() | {"seconds": time.process_time() - began}
+
+
+# What is proved -----------------------------------------------------------------------------------
+
+
+def least_found(weeks: Sequence[np.ndarray], users: np.ndarray, budget_m: float) -> float:
+    """The least share of weeks that are found, whatever is reported within a mean loss in metres.
+
+    The adversary knows these weeks, not which of them a list of reports z comes from, and guesses
+    the week v of as many check-ins with chance proportional to exp(-D(v, z) / s), where D is the
+    mean distance of check-ins and reports in order.  Where D(w, z) = d, the triangle gives
+    D(v, z) >= D(w, v) - d for every other v, so w's user is named with chance at least
+    S_w(d) = 1 / (1 + sum_v exp((d - max(0, D(w, v) - d)) / s)) over weeks v of others.  For every
+    price p of a metre the share is at least mean_w min_d (S_w(d) + p n_w d) - p L mean_w n_w.  Any
+    s and p will do; the best of some are taken.  S falls with d, so between the points of the grid
+    of d its value at the next point is used.
+
+    >>> far = [np.zeros((3, 2)), np.full((3, 2), 9000.0)]
+    >>> [round(least_found(far, np.array([0, 1]), metres), 2) for metres in (0.0, 3000.0)]
+    [1.0, 0.64]
+    """
+    lengths = np.array([len(week) for week in weeks])
+    alike = [np.flatnonzero(lengths == length) for length in np.unique(lengths)]
+    count = lengths[np.concatenate(alike)]
+    best = 0.0
+    for spread_m in _SPREADS_M:
+        named = np.vstack(
+            [_named([weeks[one] for one in some.tolist()], users[some], spread_m) for some in alike]
+        )
+        for price in np.geomspace(1e-6, 1e-2, 41):
+            share = (named + price * count[:, None] * _APART_M).min(axis=1).mean()
+            best = max(best, float(share - price * budget_m * count.mean()))
+    return best
+
+
+def _named(weeks: list[np.ndarray], users: np.ndarray, spread_m: float) -> np.ndarray:
+    """S of weeks of one length, at the point of the grid after each."""
+    places = np.stack(weeks)
+    off = places[:, None] - places[None]
+    apart = np.hypot(off[..., 0], off[..., 1]).mean(axis=2)
+    apart[users[:, None] == users] = np.inf
+    reach = _APART_M[1:]
+    power = (reach - np.maximum(apart[:, :, None] - reach, 0)) / spread_m
+    chance = 1 / (1 + np.exp(np.minimum(power, 500.0)).sum(axis=1))
+    return np.hstack([chance, np.zeros((len(weeks), 1))])
+
+
+def proved(loss_m: float) -> dict[str, Any]:
+    """What whoever knows the test weeks finds at least, at a loss."""
+    began, traces = time.process_time(), weeks()
+    rows = [traces.rows_of(number) for number in traces.attacked.tolist()]
+    own = np.array([traces.samples.secret[one.start] for one in rows])
+    share = least_found([traces.samples.truth[one] for one in rows], own, loss_m)
+    say(f"any release, {loss_m:g} m: at least {share:.3f}")
+    row = _asked(ANY, loss_m) | {"kept": "never", "at_least": share}
+    return row | {"traces": len(rows), "seconds": time.process_time() - began}
+
+
+def wanted() -> list[dict[str, Any]]:
+    """Every row of weeks.json, as far as it is known before it is run."""
+    rows = [
+        _asked(name, loss_m) | {"kept": period}
+        for name, loss_m in mechanisms()
+        for period in ("never", "week")
+        if period == "never" or _drawn(name)
+    ]
+    return rows + [_asked(ANY, loss_m) | {"kept": "never"} for loss_m in LOSSES]
+
+
+def wanted_ways() -> list[dict[str, Any]]:
+    """Every row of weeks_ways.json."""
+    return [_asked(name, loss_m) for name, loss_m in mechanisms() if _drawn(name)]
+
+
+def _drawn(name: str) -> bool:
+    return not name.startswith(("truth", "snapped"))
 
 
 def main(folder: Path = RESULTS, *, again: bool = False) -> None:
     """Measure what is not there yet; the page is made by paper.pages.weeks."""
-    path = folder / "weeks.json"
-    known = saved(path, SETTINGS, "reported", "budget", "kept", again=again)
-    todo = {
-        (name, loss_m, period): partial(measured, name, loss_m, period)
-        for name, loss_m in mechanisms()
-        for period in (("never",) if name.startswith(("truth", "snapped")) else ("never", "week"))
-    }
-    fill(path, "python -m paper.runs.weeks", todo, known)
+    command = "python -m paper.runs.weeks"
+    for file, todo in (("weeks.json", wanted()), ("weeks_ways.json", wanted_ways())):
+        keys = ("reported", "budget", *(("kept",) if file == "weeks.json" else ()))
+        tasks = {tuple(one[key] for key in keys): partial(_run, one) for one in todo}
+        fill(folder / file, command, tasks, saved(folder / file, SETTINGS, *keys, again=again))
+
+
+def _run(asked: dict[str, Any]) -> dict[str, Any]:
+    name, loss_m = asked["reported"], asked["budget"]
+    if name == ANY:
+        return proved(loss_m)
+    return measured(name, loss_m, asked["kept"]) if "kept" in asked else chosen(name, loss_m)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m paper.runs.weeks", description=__doc__)
-    parser.add_argument("--ways", action="store_true", help="every way of keeping, at 818 m")
-    parser.add_argument("--again", action="store_true", help="measure again what is there")
-    asked = parser.parse_args()
-    if asked.ways:
-        all_ways(RESULTS)
-    else:
-        main(again=asked.again)
+    run_module(__doc__, main, again=True)

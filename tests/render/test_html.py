@@ -267,7 +267,7 @@ def test_a_tag_says_why_it_is_not_on_the_largest_error() -> None:
     ]
     text = _page_of(*rows).text
     assert "coinlargest Bayes error here" in text and "best within its budget" not in text
-    assert "learnedno easier to guess than chance explains, exposes least" in text
+    assert "learnedwithin chance of the largest, exposes least" in text
 
 
 def test_the_headline_leads_with_check_ins_to_come() -> None:

@@ -197,7 +197,7 @@ class BestWithin:
             return {top: "best within its budget"}
         return {
             top: "largest Bayes error here",
-            self.best: "no easier to guess than chance explains, exposes least",
+            self.best: "within chance of the largest, exposes least",
         }
 
     @property
