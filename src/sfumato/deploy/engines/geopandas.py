@@ -7,7 +7,6 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pyproj.exceptions import ProjError
 
 from sfumato.deploy.engines.pandas import ORDER, as_arrow, replaced
 from sfumato.deploy.geometry import Geometry
@@ -36,13 +35,12 @@ def reported(frame: "gpd.GeoDataFrame", reporter: Reporter) -> "gpd.GeoDataFrame
     names = Geometry(name).names
     shapes = [one for one, kind in frame.dtypes.items() if str(kind) == "geometry"]
     flat = pd.DataFrame(frame.drop(columns=shapes))
-    try:
-        degrees = points.to_crs(_DEGREES)
-    except ProjError:
+    if not (points.crs.is_geographic or points.crs.is_projected or points.crs.is_geocentric):
         raise DataError(
             "the frame has a coordinate reference system that does not say where on Earth it is;"
             " expected one that can be converted to longitude and latitude: set it by set_crs"
-        ) from None
+        )
+    degrees = points.to_crs(_DEGREES)
     table = as_arrow(flat).append_column(ORDER, pa.array(np.arange(len(frame))))
     for column, values in zip(names, (degrees.y, degrees.x), strict=True):
         table = table.append_column(column, pa.array(values.to_numpy(), from_pandas=True))
