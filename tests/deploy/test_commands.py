@@ -98,7 +98,10 @@ def test_the_users_column_stops_it_until_somebody_says_what_to_do(runs, tmp_path
     assert ended.returncode == 2 and os.listdir(tmp_path) == ["in.csv"]
     error, hint = ended.stderr.strip().splitlines()
     assert "names the user in its column 'uid'" in error and "'a,b' (a copy of a c" in error
-    assert hint.startswith('hint: leave out with --drop uid,"a,b", give new names to')
+    assert hint.startswith("hint: leave out with --drop 'uid,\"a,b\"', give new names to")
+    for words, says in (("", "names nothing"), ('uid, "a,b"', "no column ' \"a'")):
+        ended = typed("sanitize", runs / "laplace", "in.csv", "out.csv", "--drop", words)
+        assert ended.returncode == 2 and says in ended.stderr, ended.stderr
     copied = ["--drop", '"a,b"']
     for number, words in enumerate(
         (

@@ -206,3 +206,10 @@ def test_a_copy_of_a_part_is_not_drawn_twice(runs, tmp_path):
     assert drawn[0].equals(drawn[1])
     (tmp_path / "in" / "b.parquet").unlink()  # parts without a row may be alike
     assert sanitize(runs / "laplace", tmp_path / "in", tmp_path / "once")["rows_out"] == 100
+
+
+def test_a_folder_without_a_row_is_refused_and_leaves_nothing(runs, tmp_path):
+    write_parquet(tmp_path / "in" / "a.parquet", checkins(5).slice(0, 0))
+    with pytest.raises(DataError, match="0 rows"):
+        sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out")
+    assert os.listdir(tmp_path) == ["in"]

@@ -289,3 +289,11 @@ def test_numbers_without_end_in_a_text_are_no_coordinates_and_no_fault(runs, tmp
     (tmp_path / "in.csv").write_text("lat,lon,note\n" + rows)
     record = sanitize(runs / "laplace", tmp_path / "in.csv", tmp_path / "out.csv")
     assert record["rows_out"] == 9
+
+
+@pytest.mark.parametrize("huge", ["1e9999999", "1e9999999999999999999", "1e-9999999999999999999"])
+def test_numbers_beyond_all_bounds_are_no_coordinates_and_no_fault(runs, tmp_path, huge):
+    rows = "".join(f"48.85{row}1,2.34{row}1,{huge if row == 5 else row}\n" for row in range(9))
+    (tmp_path / "in.csv").write_text("lat,lon,note\n" + rows)
+    record = sanitize(runs / "laplace", tmp_path / "in.csv", tmp_path / "out.csv")
+    assert record["rows_out"] == 9

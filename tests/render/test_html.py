@@ -299,7 +299,7 @@ def test_of_errors_that_cannot_be_told_apart_to_come_the_least_exposed_leads() -
     (group,) = best_within_budgets([coin, wary, noise])
     assert group.best is wary and group.close == (coin,)
     page = _page_of(coin, wary, noise).text
-    assert "wary hides the senders best, as far as can be told:" in page
+    assert "wary hides the senders as well as any here, as far as can be told:" in page
     assert "cannot be told apart from that of coin; it exposes least of them." in page
 
 

@@ -58,6 +58,10 @@ def test_lines_and_edges_are_read_as_latitude_and_longitude(tmp_path: Path) -> N
         ({"type": "LineString", "coordinates": [[650_000, 6_860_000], [1, 2]]}, "no GeoJSON in d"),
         ({"type": "LineString", "coordinates": [[None, 2], [1, 2]]}, "no GeoJSON in degrees"),
         ([1, 2], "no GeoJSON in degrees"),
+        ({"type": "LineString", "coordinates": [[1], [2]]}, "no GeoJSON in degrees"),
+        ({"type": "LineString", "coordinates": ["12", "34"]}, "no GeoJSON in degrees"),
+        ({"type": "LineString", "coordinates": [[10**400, 2], [1, 2]]}, "no GeoJSON in degrees"),
+        ({"type": "MultiLineString", "coordinates": [[]]}, "holds no line"),
         ({"type": "Point", "coordinates": [5, 6]}, "holds no line"),
     ],
 )

@@ -219,6 +219,7 @@ def test_one_check_in_for_each_user_is_answered(users_per_tile: int, tmp_path: P
     made = solve_atlas(data, tmp_path / "run", max_loss=100.0, plan=plan)
     assert set(made.answered) == ({"coin"} if users_per_tile == 1000 else {"planar laplace"})
     assert 0 <= made.run.record.train["bayes_error"]["low"] < 0.99
+    assert made.run.record.to_come is None  # nothing was held out
 
 
 def test_what_makes_no_atlas_is_refused_in_a_sentence(tmp_path: Path) -> None:

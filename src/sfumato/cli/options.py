@@ -76,9 +76,13 @@ SEEDS = click.IntRange(min=0, max=2**31 - 1)
 
 
 class Names(click.ParamType):
-    """NAME,NAME: users, with quotes about a name that holds a comma."""
+    """NAME,NAME: with quotes about a name that holds a comma.  A blank after a comma is no part of
+    a name, unless names are `exact`."""
 
     name = "NAME,NAME,..."
+
+    def __init__(self, *, exact: bool = False) -> None:
+        self._exact = exact
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -87,11 +91,11 @@ class Names(click.ParamType):
             return value
         import csv
 
-        return tuple(
-            name
-            for row in csv.reader(str(value).splitlines(), skipinitialspace=True)
-            for name in row
-        )
+        lines = csv.reader(str(value).splitlines(), skipinitialspace=not self._exact)
+        names = tuple(name for row in lines for name in row)
+        if not names:
+            self.fail("an empty text names nothing; expected NAME,NAME,...", param, ctx)
+        return names
 
 
 class Counts(click.ParamType):

@@ -43,14 +43,14 @@ _SHOWN = 5  # skipped files named in a note; the record names all
 )
 @click.option(
     "--drop",
-    type=Names(),
+    type=Names(exact=True),
     multiple=True,
     metavar="COLUMN,...",
     help="Leave these columns out; may be repeated.",
 )
 @click.option(
     "--keep",
-    type=Names(),
+    type=Names(exact=True),
     multiple=True,
     metavar="COLUMN,...",
     help="Let these columns pass although they name the user or tell the place; may be repeated.",

@@ -14,6 +14,7 @@ def to_arrow(values: np.ndarray, missing: np.ndarray | None = None) -> Any:
     """
     import pyarrow as pa
 
+    values = values.astype(values.dtype.newbyteorder("="), copy=False)
     data = _bits(values) if values.dtype == bool else np.ascontiguousarray(values)
     valid = None if missing is None or not missing.any() else pa.py_buffer(_bits(~missing))
     kind = pa.from_numpy_dtype(values.dtype)

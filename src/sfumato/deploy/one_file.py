@@ -1,5 +1,6 @@
 """One file: read in blocks, protect, write, name when it is whole."""
 
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -479,6 +480,7 @@ def _refuse(source: str, naming: list[str], telling: dict[str, str]) -> None:
         told = ", ".join(f"'{name}' ({how})" for name, how in telling.items())
         parts.append(f"tells the place in other columns: {told}")
     names = ",".join(f'"{name}"' if "," in name else name for name in (*naming, *telling))
+    names = shlex.quote(names)
     new = f", give new names to '{naming[0]}' with {arg('pseudonym')}" if naming else ""
     raise DataError(
         f"{source} {', and '.join(parts)}; say what to do with {'each' if ',' in names else 'it'}",

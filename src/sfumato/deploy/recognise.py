@@ -190,11 +190,17 @@ def _of_leaves(rows: np.ndarray, leaves: list[Any], truths: _Truths) -> str | No
 def _as_number(leaf: Any) -> float | None:
     """A number, whole ones exactly; None for any other and for those beyond all bounds."""
     if isinstance(leaf, str) and _WHOLE.fullmatch(leaf):
-        leaf = Decimal(leaf.strip().replace(",", "."))
-        leaf = int(leaf) if abs(leaf) < 2**63 and leaf == int(leaf) else float(leaf)
+        text = leaf.strip().replace(",", ".")
+        leaf = float(text)
+        exact = Decimal(text) if 1 <= abs(leaf) < 2**63 else None  # others may be beyond Decimal
+        if leaf == 0 or (exact is not None and exact == int(exact)):
+            leaf = int(exact or 0)
     if not isinstance(leaf, (int, float, Decimal)):
         return None
-    number = float(leaf)
+    try:
+        number = float(leaf)
+    except OverflowError:
+        return None
     return (leaf if isinstance(leaf, int) else number) if isfinite(number) else None
 
 

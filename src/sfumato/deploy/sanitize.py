@@ -197,6 +197,13 @@ def _exists(target: Path, what: str) -> FileError:
     )
 
 
+def _refuse_whole(job: _Job, tally: Tally) -> None:
+    """What can be said only of all rows: that there are none, or that they lose too much."""
+    if not tally.rows_in:
+        raise DataError(f"{job.source.name} has 0 rows; expected at least one")
+    refuse_over_budget(job.released.budget, job.policy, tally, source=job.source.name)
+
+
 def _sanitize_one(job: _Job) -> dict[str, Any]:
     """One file: its record is written first, so a file that is there has one."""
     if os.path.lexists(job.target):
@@ -204,9 +211,7 @@ def _sanitize_one(job: _Job) -> dict[str, Any]:
     record: dict[str, Any] = {}
 
     def write_record(tally: Tally) -> None:
-        if not tally.rows_in:
-            raise DataError(f"{job.source.name} has 0 rows; expected at least one")
-        refuse_over_budget(job.released.budget, job.policy, tally, source=job.source.name)
+        _refuse_whole(job, tally)
         record.update(_record(job.released, job.chance, job.policy, {job.source.name: tally}, []))
         write_json(job.record, record)
 
@@ -336,9 +341,7 @@ def _sanitize_folder(
             tallies[task.name] = tally
         _clear_leftovers(parts)
         ordered = {name: tallies[name] for name in names}
-        refuse_over_budget(
-            job.released.budget, job.policy, _together(ordered), source=job.source.name
-        )
+        _refuse_whole(job, _together(ordered))
         record = _record(job.released, job.chance, job.policy, ordered, skipped) | {
             "job": _mark(settings, {name: tally.source_hash for name, tally in ordered.items()})
         }

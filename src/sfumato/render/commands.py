@@ -14,31 +14,35 @@ def next_text(run: Path, recipe: Recipe, *, tile: int | None = None) -> str:
     """What to do with a run folder that was just written: sanitize the table that it is of, for
     some of its users alone after they are selected.  Of an atlas that is too wide for a device, a
     tile to export."""
-    return f"Next: {_use(run, recipe, tile)}; all figures: sfumato measure {run} --details"
+    figures = f"sfumato measure {shlex.quote(str(run))} --details"
+    return f"Next: {_use(run, recipe, tile)}; all figures: {figures}"
 
 
 def _use(run: Path, recipe: Recipe, tile: int | None) -> str:
     source = Path(recipe.source)
     if not source.is_file():
-        return f"sfumato export {run} dist --page" + ("" if tile is None else f" --tile {tile}")
+        export = f"sfumato export {shlex.quote(str(run))} dist --page"
+        return export if tile is None else f"{export} --tile {tile}"
     user = recipe.secret or user_column(source)
     ending = "".join(source.suffixes[-2:]) if source.suffix == ".gz" else source.suffix
     if recipe.users is None and recipe.top_users is None:
         rest = "" if recipe.square is None else " --outside drop"
-        return f"sfumato sanitize {run} {source} reports{ending} --drop {user}{rest}"
+        given = shlex.join(["sfumato", "sanitize", str(run), str(source), f"reports{ending}"])
+        return f"{given} --drop {shlex.quote(_quoted(user))}{rest}"
     chosen = shlex.join(selection_words(replace(recipe, per_user=None, data_seed=0)))
     return (
-        f"sfumato data {source} {chosen} --out selected.csv, then sfumato sanitize {run}"
-        " selected.csv reports.csv --drop user"
+        f"sfumato data {shlex.quote(str(source))} {chosen} --out selected.csv, then sfumato"
+        f" sanitize {shlex.quote(str(run))} selected.csv reports.csv --drop user"
     )
 
 
 def selected_text(out: Path, recipe: Recipe) -> str:
     """What to do with a selection that was just written.  A file with held-out rows is not solved
     itself: they would be training rows."""
-    words, source = "", str(out)
+    words, source = "", shlex.quote(str(out))
     if recipe.per_user is not None:
-        words, source = f" {shlex.join(selection_words(recipe))}", recipe.source
+        words = f" {shlex.join(selection_words(recipe))}"
+        source = shlex.quote(recipe.source)
     return f"Next: sfumato solve {source}{words} --max-loss 200 --out runs/mine"
 
 
@@ -55,9 +59,7 @@ def selection_words(recipe: Recipe) -> list[str]:
     if recipe.square is not None:
         words += ["--square", ",".join(repr(float(value)) for value in recipe.square)]
     if recipe.users is not None:
-        line = io.StringIO()
-        csv.writer(line, lineterminator="").writerow(recipe.users)
-        words += ["--users", line.getvalue()]
+        words += ["--users", _quoted(*recipe.users)]
     if recipe.top_users is not None:
         words += ["--top-users", str(recipe.top_users)]
     if recipe.per_user is not None:
@@ -65,3 +67,10 @@ def selection_words(recipe: Recipe) -> list[str]:
     if recipe.data_seed:
         words += ["--data-seed", str(recipe.data_seed)]
     return words
+
+
+def _quoted(*names: str) -> str:
+    """Names as one option takes them."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(names)
+    return line.getvalue()

@@ -16,10 +16,11 @@ def read_streets(path: Path) -> list[list[list[float]]]:
     """The lines of a GeoJSON file, each a list of latitudes and longitudes; edges of areas are
     lines too, and points are left out."""
     try:
-        lines = [_line(line) for line in _lines(json.loads(path.read_text("utf-8")))]
+        found = _lines(json.loads(path.read_text("utf-8-sig")))
+        lines = [_line(line) for line in found if len(line)]
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}; name another file") from None
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError):
         raise DataError(
             f"{path.name} is no GeoJSON in degrees; expected lines of longitudes and latitudes, as"
             " maps export them"
@@ -47,7 +48,7 @@ def _lines(thing: Any) -> Iterator[Any]:
 
 
 def _line(given: list[list[float]]) -> list[list[float]]:
-    points = np.array([point[:2] for point in given], dtype=float)[:, ::-1]
-    if not (np.abs(points) <= (90.0, 360.0)).all():
+    points = np.array([point[:2] for point in given], dtype=float)
+    if points.ndim != 2 or points.shape[1] != 2 or not (np.abs(points) <= (360.0, 90.0)).all():
         raise ValueError
-    return np.round(points, 6).tolist()
+    return np.round(points[:, ::-1], 6).tolist()

@@ -578,14 +578,15 @@ def _together(lines: list[dict[str, Any]], told: float) -> tuple[dict[str, Any],
         "geo_epsilon": None,
         "learnt_error": None,
     }
-    if any(line["solved"] and line["to_come"] is None for line in lines):
+    told_of = [line["to_come"] is not None for line in lines if line["solved"]]
+    if not told_of or not all(told_of):  # noise alone was measured on the training check-ins
         return train, None
     expected = [line["to_come"] or line["measured"] for line in lines]
     stated = {name: mean(expected, name) for name in _MEASURED}
     half = [(part["loss"]["high"] - part["loss"]["low"]) / 2 for part in expected]
     off = float(np.sqrt(np.sum((share * np.array(half, dtype=float)) ** 2)))
     loss = stated["loss"].value
-    folds = max((line["to_come"]["folds"] for line in lines if line["to_come"]), default=0)
+    folds = max(line["to_come"]["folds"] for line in lines if line["to_come"])
     return train, Outlook(
         loss=Estimate(loss, loss - off, loss + off, "estimate"),
         bayes_error=stated["bayes_error"],
