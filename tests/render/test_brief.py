@@ -121,6 +121,8 @@ def test_the_next_command_is_for_the_file_that_was_given(tmp_path: Path) -> None
     file = tmp_path / "checkins.csv.gz"
     file.write_bytes(gzip.compress(b'"id","Uid",lat,lon\n'))
     assert " reports.csv.gz --drop Uid;" in next_text(Path("runs/a"), Recipe(str(file)))
+    listed = next_text(Path("a b"), Recipe("four-corners"), lists_truths=True)
+    assert listed == "Next: sfumato measure 'a b' --details"
     said = next_text(Path("runs/a"), Recipe(str(file), secret="who"))
     assert f"sanitize runs/a {file} reports.csv.gz --drop who" in said
     square = Recipe(str(file), square=(48.85, 2.35, 900.0), per_user=(8, 2))

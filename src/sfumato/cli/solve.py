@@ -283,7 +283,8 @@ def command(
         if bound is not None:
             click.echo(show.text(bound))
         if not details:
-            click.echo(next_text(out, recipe))
+            listed = solution.mechanism.lists_truths
+            click.echo(next_text(out, recipe, lists_truths=listed))
         if solution.ending.ended is Ended.STOPPED and solution.ending.resumable:
             click.echo(hint, err=True)
     if solution.ending.proof in (Proving.STOPPED, Proving.TIME_LIMIT):

@@ -10,11 +10,15 @@ from sfumato.data.read import user_column
 from sfumato.data.recipe import Recipe
 
 
-def next_text(run: Path, recipe: Recipe, *, tile: int | None = None) -> str:
+def next_text(
+    run: Path, recipe: Recipe, *, tile: int | None = None, lists_truths: bool = False
+) -> str:
     """What to do with a run folder that was just written: sanitize the table that it is of, for
     some of its users alone after they are selected.  Of an atlas that is too wide for a device, a
-    tile to export."""
+    tile to export.  A mechanism whose file lists true places is not exported."""
     figures = f"sfumato measure {shlex.quote(str(run))} --details"
+    if lists_truths and not Path(recipe.source).is_file():
+        return f"Next: {figures}"
     return f"Next: {_use(run, recipe, tile)}; all figures: {figures}"
 
 
