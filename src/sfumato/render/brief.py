@@ -161,8 +161,8 @@ def _worst_case(found: Judgement) -> str:
     """Whom it hides least, and what one report can tell."""
     user = min(found.per_user, key=lambda one: one.error)
     return (
-        f"Worst case: the best guess names {printable(user.name)} {1 - user.error:.0%} of the time;"
-        f" after one report a user has a probability of {_worst(found)}."
+        f"Worst case: the best guess names user {printable(user.name)} in {1 - user.error:.0%} of"
+        f" their reports; after one report a user has a probability of {_worst(found)}."
     )
 
 
