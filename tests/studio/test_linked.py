@@ -18,8 +18,6 @@ from tests.studio.data import checkins
 
 
 def test_the_slider_shows_a_curve_per_number_and_solves_for_the_chosen_one(page: Any) -> None:
-    page.get_by_role("button", name="small.csv").click()
-    page.get_by_text("18 check-ins of 3 users", exact=False).first.wait_for()
     page.get_by_role("tab", name="Solve").click()
     page.fill("#cell", "100")
     page.fill("#budget-number", "120")

@@ -24,11 +24,6 @@ def _choose(page: Any, name: str) -> None:
     page.get_by_role("tab", name=name).click()
 
 
-def _load_small(page: Any) -> None:
-    page.get_by_role("button", name="small.csv").click()
-    page.get_by_text("18 check-ins of 3 users", exact=False).first.wait_for()
-
-
 def _solve(page: Any, solver: str, budget: str, *, cell: str = "100", keep: bool = True) -> None:
     _choose(page, "Solve")
     page.fill("#budget-number", budget)
@@ -120,7 +115,6 @@ def test_data_by_drag_and_drop_and_a_bad_file_says_why(page: Any, tmp_path: Path
 
 
 def test_solve_the_slider_snaps_to_what_is_proved_and_refines(page: Any) -> None:
-    _load_small(page)
     _choose(page, "Solve")
     page.locator("#proof").wait_for()
     page.get_by_text("is reached").nth(1).wait_for()  # information, too
@@ -151,7 +145,6 @@ def test_solve_the_slider_snaps_to_what_is_proved_and_refines(page: Any) -> None
 def test_compare_attack_and_take_away(
     page: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _load_small(page)
     _solve(page, "exact", "120")
     exact = page.locator("#result").inner_text()
     assert "of 120 m" in exact and _drawn(page) > 50
