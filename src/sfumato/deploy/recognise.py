@@ -258,7 +258,7 @@ def _of_numbers(
     rows: np.ndarray, values: np.ndarray, truths: _Truths, period: float | None = None
 ) -> str | None:
     """How numbers tell the place; `period` says that they are remainders."""
-    least = 1 if period is None else 3  # so many remainders are tried that one agrees by chance
+    least = 1 if period is None else 3  # of many remainders, one agrees by chance
     for how, form in (_FORMS if truths.degrees else _METRE_FORMS).items():
         if truths.copied(rows, form(values)).sum() >= max(least, _COPIES * len(rows)):
             return how
