@@ -51,7 +51,9 @@ def test_an_address_beside_the_user_is_refused_as_the_user_is(runs, tmp_path, us
     )
     assert record["rows_out"] == 400
     kept = Policy.of(drop="user", keep="email")
-    assert sanitize(runs / "laplace", source, tmp_path / f"o.{kind}", policy=kept)["rows_out"] == 400
+    assert (
+        sanitize(runs / "laplace", source, tmp_path / f"o.{kind}", policy=kept)["rows_out"] == 400
+    )
 
 
 def test_a_table_in_the_order_of_its_users_is_looked_at_to_its_end(runs, tmp_path, monkeypatch):

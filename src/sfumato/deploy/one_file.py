@@ -487,9 +487,7 @@ def _first_refused(
     return [], {}
 
 
-def _refuse(
-    source: str, naming: list[str], one_to_one: list[str], telling: dict[str, str]
-) -> None:
+def _refuse(source: str, naming: list[str], one_to_one: list[str], telling: dict[str, str]) -> None:
     """Stop at columns that name the user, by their own name or `one_to_one`, or tell the place, all
     of them in one sentence."""
     if not (naming or one_to_one or telling):
@@ -505,7 +503,9 @@ def _refuse(
     if telling:
         told = ", ".join(f"'{name}' ({how})" for name, how in telling.items())
         parts.append(f"tells the place in other columns: {told}")
-    names = ",".join(f'"{name}"' if "," in name else name for name in (*naming, *one_to_one, *telling))
+    names = ",".join(
+        f'"{name}"' if "," in name else name for name in (*naming, *one_to_one, *telling)
+    )
     names = shlex.quote(names)
     new = f", give new names to '{naming[0]}' with {arg('pseudonym')}" if naming else ""
     raise DataError(

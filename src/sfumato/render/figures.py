@@ -172,8 +172,10 @@ def tiles_figure(tiling: Tiling, values: np.ndarray, hatched: np.ndarray, *, dpi
         axes.add_collection(noise)
         wide = tiling.sides_m >= _NUMBERED * tiling.region.side_m
         for number in np.flatnonzero(known & wide).tolist():
+            x, y = low[number] + tiling.sides_m[number] / 2
             axes.text(
-                *(low[number] + tiling.sides_m[number] / 2),
+                x,
+                y,
                 str(number),
                 ha="center",
                 va="center",
