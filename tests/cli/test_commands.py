@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.cli.sanitize import _cost
 from sfumato.cli import _COMMANDS
+from sfumato.cli.sanitize import _cost
 from sfumato.render.text import posterior
 
 KEYS = {
