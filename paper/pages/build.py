@@ -61,7 +61,7 @@ PAGES: dict[
     "pws_cup.md": (("pws_cup.json",), pws_cup.page),
     "coverage.md": (("coverage.json",), coverage.page),
     "weeks.md": (("weeks.json",), weeks.page),
-    "approximate.md": (("approximate.json", "weeks.json"), approximate.page),
+    "approximate.md": (("approximate.json",), approximate.page),
     "README.md": (
         (
             "laplace.json",
@@ -94,7 +94,7 @@ def missing(results: Path) -> list[str]:
     """JSON that whole.md says it was made from, and that is not there."""
     page = results / "whole.md"
     named = (
-        re.findall(r"^- `(\w+\.json)`", page.read_text(encoding="utf-8"), re.MULTILINE)
+        re.findall(r"`(\w+\.json)`", page.read_text("utf-8").rpartition("## Made from")[2])
         if page.exists()
         else []
     )
