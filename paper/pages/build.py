@@ -25,7 +25,6 @@ from paper.pages import (
     coverage,
     game,
     game_figures,
-    laplace,
     learned,
     linked,
     optimum,
@@ -50,7 +49,6 @@ _PIXELS, _SHADE = 0.0005, 0.1
 PAGES: dict[
     str, tuple[tuple[str, ...], Callable[[Path], str]]
 ] = {  # each page: the JSON that it cannot do without, and its maker
-    "laplace.md": (("laplace.json", "no_noise.json"), laplace.page),
     "readings.md": (("readings.json",), readings.page),
     "optimum.md": (("optimum.json",), optimum.page),
     "learned.md": (("learned.json", "optimum.json", "draws.json"), learned.page),

@@ -29,8 +29,8 @@ def _against(folder: Path, name: str) -> str:
     told = [
         f"{said(column.errors('test', *FINEST))}{_one_seed(column.seeds)} at"
         f" {median(column.losses('test')):.0f} m{column.over(EXPERIMENTS[number - 1].max_loss_m)}"
-        f" in {number}, printed {_theirs(number):.2f} at"
-        f" {printed_loss(number, 'test', 'learned'):.0f} m"
+        f" ({number}; printed {_theirs(number):.2f} at"
+        f" {printed_loss(number, 'test', 'learned'):.0f} m)"
         for number, column in found.items()
         if column.runs
     ]

@@ -120,6 +120,17 @@ def _others(row: dict[str, Any], proved: dict[str, list[float]]) -> str:
     return f"{name} {value}{unit} ({row['kind']}{ours})"
 
 
+def _middle(values: list[float], digits: int) -> str:
+    return f"{median(values):.{digits}f}" if values else ""
+
+
+def _scatter(losses: list[dict[str, Any]]) -> str:
+    """How far the printed losses of planar Laplace lie from those expected, in standard errors of a
+    mean over one report per point."""
+    off = [(row["theirs_m"] - row["expected_m"]) / row["one_report_error_m"] for row in losses]
+    return f"{min(off):.1f} to {max(off):+.1f}"
+
+
 def _by_hits(values: list[str]) -> str:
     """One number where it is the same for all hits."""
     return values[0] if len(set(values)) == 1 else " ".join(values)
@@ -139,7 +150,7 @@ def _table(experiment: Experiment, folder: Path, laplace: dict[str, Any]) -> lis
     for split in SPLITS:
         printed = [f"{printed_loss(number, split, name):.2f}" for name in ("laplace", "learned")]
         row = [f"loss {split}, m", printed[0], f"{losses[split]['ours_m']:.1f}", printed[1]]
-        rows.append([*row, *(said(column.losses(split), 1) for column in runs)])
+        rows.append([*row, *(_middle(column.losses(split), 1) for column in runs)])
     for split in SPLITS:
         exact = ours[str(number), split, *FINEST]["exact"]
         row = [f"computed, {split}", "", f"{exact:.3f}", ""]
@@ -149,7 +160,7 @@ def _table(experiment: Experiment, folder: Path, laplace: dict[str, Any]) -> lis
             kind = "F1" if "F1" in figure["quantity"] else "accuracy"
             scores = [column.classifier(figure["split"], int(kind == "F1")) for column in runs]
             row = [f"{kind} {figure['split']}", "", "", figure["value"]]
-            rows.append([*row, *(said(values, 2) for values in scores)])
+            rows.append([*row, *(_middle(values, 2) for values in scores)])
     widest = [0.0] * (1 + len(runs))
     for split in SPLITS:
         for cells in CELLS:
@@ -255,6 +266,7 @@ def page(folder: Path = RESULTS) -> str:
         introduction=introduction(folder, laplace),
         reached=tuple(_reached(folder)),
         picture=picture,
+        scatter=_scatter(laplace["losses"]),
         finished_laplace=finished("Planar Laplace", laplace["rows"]),
         finished_bare=finished("No noise", bare["rows"]),
         coverage=_coverage(folder),

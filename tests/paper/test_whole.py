@@ -189,13 +189,13 @@ def test_a_changed_number_a_changed_page_and_a_changed_picture_are_noticed(copie
         run["estimates"]["test"]["260 cells, 500 hits"] -= 0.1
         run["game"]["bayes_error"] -= 0.1
     write_json(copied / "game_4.json", runs)
-    (copied / "laplace.md").write_text("# Other words\n", encoding="utf-8")
+    (copied / "readings.md").write_text("# Other words\n", encoding="utf-8")
     shutil.copy(copied / "scatter_1.png", copied / "scatter_2.png")
     wrong = {problem.split()[0] for problem in build.check(copied)}
     assert {
         "whole.md",
         "game.md",
-        "laplace.md",
+        "readings.md",
         "scatter_2.png",
     } <= wrong and "optimum.md" not in wrong
 
