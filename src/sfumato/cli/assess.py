@@ -33,7 +33,7 @@ _ENDINGS = (".html", ".md", ".json")
     default=100.0,
     show_default=True,
     metavar="METRES",
-    help="Within which a true place counts as at a sensitive one.",
+    help="How near a true place must be to count as at a sensitive one.",
 )
 @click.option("--seed", type=SEEDS, default=0, metavar="N", help="Seed of sampled reports.")
 @as_json
@@ -46,7 +46,7 @@ def command(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Assess a run for those who sign: two pages without a location of the data.
+    """Write a risk assessment of a run for those who sign: two pages, no location of the data.
 
     The headings are those of Opinion 05/2014 (singling out, linkability, inference), ISO/IEC 27559
     and the ICO's motivated intruder.  Each row has the adversary in words, a figure, the same for a

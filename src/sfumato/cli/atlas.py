@@ -60,7 +60,7 @@ _EXAMPLE = (
     default=FEWEST_CHECKINS,
     show_default=True,
     metavar="N",
-    help="A tile with fewer, or with one user, has planar Laplace noise of the budget.",
+    help="Give tiles with fewer, or with one user, planar Laplace noise of the budget.",
 )
 @click.option(
     "--solver",
@@ -87,7 +87,7 @@ _EXAMPLE = (
 @click.option(
     "--out", type=click.Path(path_type=Path), required=True, metavar="DIR", help="The run folder."
 )
-@click.option("--replace", is_flag=True, help="Write over an older run of that name.")
+@click.option("--replace", is_flag=True, help="Replace the run that the folder holds already.")
 @click.option(
     "--report",
     type=click.Path(path_type=Path),

@@ -22,6 +22,7 @@ _EXAMPLE = "\b\nExample: sfumato compare runs/laplace runs/coin --html report.ht
 @click.option(
     "--hits",
     type=click.IntRange(min=1),
+    metavar="N",
     help="Reports per truth, where the law is not known [default: 500, fewer of many check-ins].",
 )
 @click.option("--seed", type=SEEDS, default=0, metavar="N", help="Seed of sampled reports.")

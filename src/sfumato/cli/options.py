@@ -72,7 +72,14 @@ class Share(click.ParamType):
         return int(train), int(test or 0)
 
 
-SEEDS = click.IntRange(min=0, max=2**31 - 1)
+class _Seed(click.IntRange):
+    """A whole number; its range is nothing that a help text need say."""
+
+    def _describe_range(self) -> str:
+        return ""
+
+
+SEEDS = _Seed(min=0, max=2**31 - 1)
 
 
 class Names(click.ParamType):
@@ -196,17 +203,17 @@ def selection(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--secret",
             metavar="COLUMN",
-            help="Column of the secret (user, user_id, uid are found alone).",
+            help="Column of the user, who is the secret [default: user, user_id or uid].",
         ),
         click.option(
             "--lat",
             metavar="COLUMN",
-            help="Column of the latitude (lat, latitude are found alone).",
+            help="Column of the latitude [default: lat or latitude].",
         ),
         click.option(
             "--lon",
             metavar="COLUMN",
-            help="Column of the longitude (lon, lng, longitude are found alone).",
+            help="Column of the longitude [default: lon, lng or longitude].",
         ),
         click.option(
             "--square",
@@ -225,7 +232,7 @@ def selection(command: Callable[..., Any]) -> Callable[..., Any]:
             type=click.IntRange(min=1),
             metavar="N",
             help="Make one secret, 'everybody else', of the users with fewer than N check-ins"
-            " [solve: 4 where there are more than 200 users].",
+            " [default of solve: 4, if there are more than 200 users].",
         ),
         click.option(
             "--per-user", type=Share(), help="Draw N training and M test check-ins of each user."
@@ -234,7 +241,8 @@ def selection(command: Callable[..., Any]) -> Callable[..., Any]:
             "--overlap-weight",
             type=float,
             metavar="W",
-            help="Weight of check-ins where another user is more at home.",
+            help="With --per-user: draw check-ins in cells that another user visits more often with"
+            " this weight, 0 to 1 [default: 1].",
         ),
         click.option(
             "--data-seed",
@@ -298,15 +306,15 @@ test_file = click.option(
 region = click.option(
     "--region",
     type=Place(),
-    help="Where reports may lie; else the data's square widened by the budget.",
+    help="Square in which reports may lie [default: the data's, widened by the budget].",
 )
 new_places_option = click.option(
     "--new-places",
     type=click.Choice(("average", "nearest", "refuse")),
     default="average",
     show_default=True,
-    help="Places that an exact run was not made for: an average over near ones, if the run has one;"
-    " as the nearest one; none.",
+    help="For an exact run, places that it was not made for: answer them by an average over near"
+    " places (if the run has one), as the nearest place, or not at all.",
 )
 details = click.option(
     "--details", is_flag=True, help="Print every table, not the main figures alone."

@@ -24,23 +24,23 @@ _SHOWN = 5  # skipped files named in a note; the record names all
 @click.argument("source", metavar="IN", type=click.Path(path_type=Path))
 @click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
 @click.option(
-    "--lat", metavar="COLUMN", help="Column of the latitude (or x) (lat, latitude are found alone)."
+    "--lat", metavar="COLUMN", help="Column of the latitude, or x [default: lat or latitude]."
 )
 @click.option(
     "--lon",
     metavar="COLUMN",
-    help="Column of the longitude (or y) (lon, lng, longitude are found alone).",
+    help="Column of the longitude, or y [default: lon, lng or longitude].",
 )
 @click.option(
     "--secret",
     metavar="COLUMN",
-    help="Column of the user, for --sticky (user, user_id, uid are found alone).",
+    help="Column of the user [default: user, user_id or uid].",
 )
 @click.option(
     "--time",
     "time_column",
     metavar="COLUMN",
-    help="Column of the time, for --sticky (time, timestamp are found alone).",
+    help="Column of the time, for --sticky and --pseudonym [default: time or timestamp].",
 )
 @click.option(
     "--drop",
@@ -59,19 +59,19 @@ _SHOWN = 5  # skipped files named in a note; the record names all
 @click.option(
     "--pseudonym",
     type=click.Choice(_STICKY),
-    help="Give users new names by the key of --key, others in each such period.",
+    help="Replace users by pseudonyms made with --key, new ones in each such period.",
 )
 @click.option(
     "--outside",
     type=click.Choice(_OUTSIDE),
     default="refuse",
     show_default=True,
-    help="Rows outside the mechanism's region.",
+    help="What to do with rows outside the mechanism's region, as explained above.",
 )
 @click.option(
     "--sticky",
     type=click.Choice(_STICKY),
-    help="The same report for the same user, cell and period [default: as sfumato policy chose].",
+    help="Give the same user, cell and period the same report [default: as sfumato policy chose].",
 )
 @click.option(
     "--fresh", is_flag=True, help="A new draw for each row, whatever sfumato policy chose."
@@ -86,7 +86,7 @@ _SHOWN = 5  # skipped files named in a note; the record names all
     "--key",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The key of --sticky and --pseudonym; made with mode 600 if it is not there.",
+    help="File of the key for --sticky and --pseudonym; made, readable by you alone, if missing.",
 )
 @new_places_option
 @click.option(
@@ -97,7 +97,7 @@ _SHOWN = 5  # skipped files named in a note; the record names all
 @click.option(
     "--cluster",
     metavar="ADDRESS",
-    help="Do the parts of a folder on this dask cluster (pip install 'sfumato[cluster]').",
+    help="Sanitize the parts of a folder on this dask cluster (pip install 'sfumato[cluster]').",
 )
 @as_json
 def command(
@@ -126,8 +126,8 @@ def command(
     IN is a CSV file (also .gz), a Parquet file, or a folder of them; OUT is a new one of the same
     kind. All other columns, all rows and their order stay.  OUT.record.json says what was done.
 
-    A column that names the user, or that tells the place in another form, stops it: leave it out
-    with --drop, give users new names with --pseudonym, or let it pass with --keep.
+    A column that names the user, or that tells the place in another form, stops the command: leave
+    it out with --drop, give users new names with --pseudonym, or let it pass with --keep.
 
     Rows outside the mechanism's region: refuse (the default) writes nothing and says how many; drop
     leaves them out; laplace gives them planar Laplace noise of the same budget; clamp moves them to
@@ -136,8 +136,8 @@ def command(
     A table whose reports cost more than the run's budget, by more than chance explains, is not
     written: its places are unlike those that the run was made for.  --over-budget writes it.
 
-    Where sfumato policy chose how the run's reports are kept, they are kept so, row by row by user,
-    place and period, in whatever order rows come; --key names the key.
+    If sfumato policy chose how long the run's reports are kept, this is followed: the same user,
+    place and period get the same report, whatever the order of the rows; --key names the key.
     """
     one_thread()
     from sfumato.deploy.keeping import chance_for, forever_warning

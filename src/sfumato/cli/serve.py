@@ -18,12 +18,14 @@ _KEEP = ("hour", "day", "week", "forever")
     type=click.IntRange(0, 65535),
     default=8765,
     show_default=True,
-    help="0 takes any free one.",
+    metavar="N",
+    help="Port to listen on; 0 takes any free one.",
 )
 @click.option(
     "--host",
     default="127.0.0.1",
     show_default=True,
+    metavar="ADDRESS",
     help="Address to listen on; another than loopback needs --open-to-network.",
 )
 @click.option(
@@ -40,7 +42,7 @@ _KEEP = ("hour", "day", "week", "forever")
     "--token-file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Clients and their tokens; made if it is not there, readable by you alone.",
+    help="File of clients and their tokens; made, readable by you alone, if missing.",
 )
 @click.option(
     "--client",
@@ -54,6 +56,7 @@ _KEEP = ("hour", "day", "week", "forever")
     type=click.IntRange(1, 1000),
     default=50,
     show_default=True,
+    metavar="N",
     help="Most cells that one client may ask for while reports are kept.",
 )
 @click.option(
@@ -66,7 +69,8 @@ _KEEP = ("hour", "day", "week", "forever")
     type=click.Choice(("refuse", "laplace", "clamp")),
     default="refuse",
     show_default=True,
-    help="Places outside the region.",
+    help="What to do with places outside the region: refuse them, add planar Laplace noise of the"
+    " same budget, or move them to its edge first.",
 )
 @new_places_option
 @click.option(
@@ -74,6 +78,7 @@ _KEEP = ("hour", "day", "week", "forever")
     type=click.FloatRange(min=0.1),
     default=50.0,
     show_default=True,
+    metavar="N",
     help="Most requests per second and client.",
 )
 def command(
