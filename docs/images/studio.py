@@ -40,7 +40,7 @@ def main() -> None:
 def tour(page: Page) -> None:
     """Four users in Paris through the five panels."""
     page.get_by_role("button", name="Four corners").click()
-    page.get_by_text("2,400 check-ins").wait_for()
+    page.get_by_text("2,400 check-ins").first.wait_for()
     shoot(page, "data")
     page.get_by_role("tab", name="Solve").click()
     page.fill("#budget-number", BUDGET)

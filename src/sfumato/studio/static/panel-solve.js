@@ -83,7 +83,7 @@ export function SolvePanel({ state, actions }) {
       ${several && data.provable && html`<${LinkedProved} linked=${curves.linked} reports=${form.reports} budget=${metresNow} checkins=${data.train} />`}
       ${several && curves.linked?.points?.length > 0 && html`<${LinkedChart} linked=${curves.linked} reports=${form.reports} budget=${usable ? metresNow : undefined} blind=${data.blind_error} />`}
       ${several && html`<p class="quiet">For one report:</p>`}
-      ${data.provable ? html`<${Proved} bayes=${bayes} information=${information} refining=${refining} refused=${state.refined?.error && state.refined.max_loss === metresNow ? state.refined.error : null} waiting=${!curve} below=${curve && usable && metresNow < curve.budgets[0] ? curve : null} />` : html`<p class="quiet">The frontier is proved for up to ${data.most_places.toLocaleString("en")} different places; this data has ${data.places.toLocaleString("en")}. Choose a smaller region, or fewer check-ins to learn from, under Data.</p>`}
+      ${data.provable ? html`<${Proved} bayes=${bayes} information=${information} refining=${refining} refused=${state.refined?.error && state.refined.max_loss === metresNow ? state.refined.error : null} waiting=${!curve} below=${curve && usable && metresNow < curve.budgets[0] ? curve : null} blind=${data.blind_error} />` : html`<p class="quiet">The frontier is proved for up to ${data.most_places.toLocaleString("en")} different places; this data has ${data.places.toLocaleString("en")}. Choose a smaller region, or fewer check-ins to learn from, under Data.</p>`}
       ${curve && html`<${Lines} title="The proven frontier: best possible Bayes error at each budget" xLabel="budget, m" yLabel="Bayes error ↑" at=${usable ? metresNow : undefined}
         series=${[{ name: "no mechanism above (proved)", x: curve.budgets, y: curve.bound, look: "bound" }, { name: "reached", x: curve.budgets, y: curve.reached, look: "reached" }, ...dots(state)]}
         across=${[{ value: data.blind_error, name: "blind guess", look: "soft" }]}
@@ -109,14 +109,14 @@ export function SolvePanel({ state, actions }) {
     </section>`;
 }
 
-function Proved({ bayes, information, refining, refused, waiting, below }) {
+function Proved({ bayes, information, refining, refused, waiting, below, blind }) {
   if (refused) return html`<p class="proof">${refused.charAt(0).toUpperCase() + refused.slice(1)}.</p>`;
   if (waiting) return html`<p class="proof" role="status">Proving the frontier …</p>`;
   if (below) return html`<p class="proof">On ${below.cell_m} m cells the proof starts at ${below.budgets[0]} m; it is refined here when the slider rests.</p>`;
   if (!bayes) return html`<p class="proof">Set a budget above 0 metres.</p>`;
   return html`<div class="proof" id="proof"><dl>
-    <div><dt><${Term} term="error">Bayes error ↑<//></dt><dd><strong>${bayes.bound.toFixed(3)}</strong> at most (proved)<small>${bayes.reached.toFixed(3)} is reached</small></dd></div>
-    <div><dt><${Term} term="information">Information ↓<//></dt><dd>${information ? html`<strong>${information.bound.toFixed(3)}</strong> bits at least (proved)<small>${information.reached.toFixed(3)} is reached</small>` : html`<small>being proved …</small>`}</dd></div>
+    <div><dt><${Term} term="error">Bayes error ↑<//></dt><dd>${bayes.bound < blind - 1e-9 ? html`<strong>${bayes.bound.toFixed(3)}</strong> at most (proved)` : html`nothing proved yet: ${blind.toFixed(3)}, a blind guess's, is the most there is`}<small>${bayes.reached.toFixed(3)} is reached</small></dd></div>
+    <div><dt><${Term} term="information">Information ↓<//></dt><dd>${information ? html`${information.bound > 1e-9 ? html`<strong>${information.bound.toFixed(3)}</strong> bits at least (proved)` : "nothing proved yet"}<small>${information.reached.toFixed(3)} is reached</small>` : html`<small>being proved …</small>`}</dd></div>
     </dl><p class="quiet" role="status">For reports on ${bayes.cell_m} m cells.${refining ? " Refining …" : bayes.refined ? " Refined." : ""}</p>
   </div>`;
 }
