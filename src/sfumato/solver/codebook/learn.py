@@ -100,9 +100,12 @@ class StaticConfig(NamedTuple):
 
 
 def first_state(net: Net, places: Any, slope: float, budgets: int) -> State:
-    """A start: moments at 0, prices at a half."""
-    weights = Weights(net, jnp.asarray(places, jnp.float32), jnp.log(jnp.float32(slope)))
-    return State(weights, _ADAM.init(weights), jnp.full(budgets, 0.5, jnp.float32))
+    """A start: moments at 0, prices at a half.  In NumPy, as JAX compiles every shape."""
+    weights = Weights(net, np.asarray(places, np.float32), np.log(np.float32(slope)))
+    moments = jax.tree.map(
+        lambda leaf: np.zeros(leaf.shape, leaf.dtype), jax.eval_shape(_ADAM.init, weights)
+    )
+    return State(weights, moments, np.full(budgets, 0.5, np.float32))
 
 
 def features(
@@ -208,11 +211,15 @@ def _learn(
     distilling = data.teacher_law is not None
     inputs = features(data.truths, data.waves)
     steps = len(draws["number"])
-    start, whole = _flat(state)
+    # one array of all weights: Adam is then compiled once, not for each layer
+    flat, whole = ravel_pytree(state.weights)
+    clip, adam = state.moments
+    adam = adam._replace(mu=ravel_pytree(adam.mu)[0], nu=ravel_pytree(adam.nu)[0])
     layers, places, slope = (ravel_pytree(part)[0].size for part in state.weights)
     is_place = np.repeat([False, True, False], [layers, places, slope])
 
-    def step(state: State, draw: dict) -> tuple[State, dict]:
+    def step(state: tuple[Any, Any, Any], draw: dict) -> tuple[tuple[Any, Any, Any], dict]:
+        weights, moments, prices = state
         done = share[0] + (share[1] - share[0]) * draw["number"] / steps
         rise = 1.0 if distilling else jnp.clip(done / _SHARP_BY, 0.0, 1.0)
         sharpness = jnp.exp(jnp.log(_FIRST) + (jnp.log(_LAST) - jnp.log(_FIRST)) * rise)
@@ -220,31 +227,20 @@ def _learn(
         information = 1.0 if config.information else early * (1 - config.blend) + config.blend
         batch = _batch(data, inputs, draw)
         (_, notes), gradient = jax.value_and_grad(_cost, has_aux=True)(
-            whole(state.weights), state.prices, data, batch, (sharpness, information), config
+            whole(weights), prices, data, batch, (sharpness, information), config
         )
-        change, moments = _ADAM.update(ravel_pytree(gradient)[0], state.moments)
+        change, moments = _ADAM.update(ravel_pytree(gradient)[0], moments)
         rate = config.rate * (0.02 + 0.98 * 0.5 * (1 + jnp.cos(jnp.pi * done)))
         moves = (done < _PLACES_UNTIL) & (not distilling)
-        weights = state.weights - rate * jnp.where(is_place & ~moves, 0.0, change)
-        prices = jnp.maximum(state.prices + _DUAL_RATE * _PENALTY * notes["over"], 0.0)
-        return State(weights, moments, prices), notes
+        weights -= rate * jnp.where(is_place & ~moves, 0.0, change)
+        prices = jnp.maximum(prices + _DUAL_RATE * _PENALTY * notes["over"], 0.0)
+        return (weights, moments, prices), notes
 
-    end, notes = jax.lax.scan(step, start, draws)
-    clip, adam = end.moments
+    end, notes = jax.lax.scan(step, (flat, (clip, adam), state.prices), draws)
+    flat, (clip, adam), prices = end
     moments = clip, adam._replace(mu=whole(adam.mu), nu=whole(adam.nu))
-    return (
-        State(whole(end.weights), moments, end.prices),
-        jax.tree.map(lambda value: value[-1], notes),
-    )
-
-
-def _flat(state: State) -> tuple[State, Callable[[Any], Weights]]:
-    """The state with its weights, and Adam's moments of them, as one array each: Adam is then
-    compiled once, not for each layer.  And back from such an array."""
-    weights, whole = ravel_pytree(state.weights)
-    clip, adam = state.moments
-    flat = adam._replace(mu=ravel_pytree(adam.mu)[0], nu=ravel_pytree(adam.nu)[0])
-    return State(weights, (clip, flat), state.prices), whole
+    last = jax.tree.map(lambda value: value[-1], notes)
+    return State(whole(flat), moments, prices), last
 
 
 @partial(jax.jit, static_argnames=("config",))
