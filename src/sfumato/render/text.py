@@ -285,6 +285,12 @@ def measured_on(outlook: Outlook) -> str:
     return f"Measured on {data} that were held out."
 
 
+def outlook_note(outlook: Outlook | None, max_loss: float) -> str:
+    """What figures on check-ins to come were measured on, and how many check-ins would do."""
+    said = () if outlook is None else (measured_on(outlook), too_few(outlook, max_loss))
+    return " ".join(filter(None, said))
+
+
 def too_few(outlook: Outlook, max_loss: float) -> str:
     """Where the loss on check-ins to come is not known closely: how many check-ins would do.  Empty
     where it is."""

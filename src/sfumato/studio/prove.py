@@ -21,7 +21,7 @@ from sfumato.solver.deadline import Deadline
 from sfumato.solver.exact import best_within
 from sfumato.solver.frontier import Curve, frontier
 from sfumato.solver.problem import CELL_M, Problem
-from sfumato.studio.messages import in_page
+from sfumato.studio.parse import in_page
 from sfumato.study.linked import LinkedTradeOff, linked_trade_off
 
 MOST_PLACES = 5000  # different truths beyond which a solve takes minutes
