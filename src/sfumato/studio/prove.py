@@ -121,12 +121,7 @@ def thinned(data: Samples) -> Samples:
     if len(data) <= _MOST_LINKED_CHECKINS:
         return data
     each = max(2, _MOST_LINKED_CHECKINS // len(data.secrets))
-    random = generator(0)
-    rows = [
-        random.permutation(np.flatnonzero(data.secret == user))[:each]
-        for user in range(len(data.secrets))
-    ]
-    return data.take(np.sort(np.concatenate(rows)))
+    return data.take(data.some_of_each(each, generator(0)))
 
 
 def coarse_problem(data: Samples, cell_m: float | None) -> Problem:
