@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import sfumato as sf
+from sfumato.data.read import write_split
 from sfumato.data.recipe import Recipe
-from sfumato.data.write import write_split
 from sfumato.deploy.bundle import export, load_bundle
 from sfumato.deploy.web_files import write_extension
 from sfumato.errors import FileError

@@ -149,7 +149,7 @@ def command(
         click.echo(hint, err=True)
         raise
     if report is not None:
-        from sfumato.render.atlas import map_html
+        from sfumato.render.html import map_html
 
         write_text(report, map_html(made))
     if as_json:

@@ -28,7 +28,7 @@ def command(source: str, out: Path, as_json: bool, **options: Any) -> None:
     DATA is four-corners or a file: SNAP check-ins, CSV (also .gz) or Parquet.  With --per-user the
     file has a column `split` with the words train and test.
     """
-    from sfumato.data.write import write_split
+    from sfumato.data.read import write_split
     from sfumato.render.commands import selected_text
 
     if out.exists() and Path(source).exists() and out.samefile(source):

@@ -103,10 +103,9 @@ def command(
     import socket
 
     machine.one_thread(tables=True)
-    from sfumato.deploy.accuracy import accuracy
     from sfumato.deploy.clients import read_clients
     from sfumato.deploy.keeping import forever_warning, kept_by_service
-    from sfumato.deploy.release import release
+    from sfumato.deploy.release import accuracy, release
     from sfumato.deploy.server import serve
     from sfumato.deploy.service import Settings, service
     from sfumato.errors import FileError

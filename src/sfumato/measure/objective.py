@@ -8,8 +8,12 @@ import numpy as np
 
 from sfumato.data.joint import Joint
 from sfumato.errors import ProblemError
-from sfumato.measure.exact import bayes_vulnerability, g_vulnerability, mutual_information
-from sfumato.measure.gains import named
+from sfumato.measure.exact import (
+    bayes_vulnerability,
+    g_vulnerability,
+    gain_named,
+    mutual_information,
+)
 from sfumato.measure.linked import least_overlap
 
 
@@ -79,7 +83,7 @@ class Information(Objective):
 @dataclass(frozen=True)
 class Gain(Objective):
     """g-vulnerability with a named gain: two-guesses, guess-or-pass or target:NAME
-    (`sfumato.measure.gains`).
+    (`sfumato.measure.exact.gain_named`).
 
     >>> Gain("two-guesses").leakage(Joint.uniform(secrets=4, places=1))
     0.5
@@ -90,7 +94,7 @@ class Gain(Objective):
 
     def gains(self, secrets: tuple[str, ...]) -> np.ndarray:
         """The gain as a matrix: one row per action, one column per secret."""
-        return named(self.name, secrets)
+        return gain_named(self.name, secrets)
 
     def leakage(self, joint: Joint) -> float:
         """sum_z max_a sum_x g(a,x) J(x,z)."""
@@ -142,7 +146,7 @@ def objective_named(name: str, secrets: tuple[str, ...]) -> Objective:
         if name == objective.name:
             return objective
     try:
-        named(name, secrets)
+        gain_named(name, secrets)
     except ProblemError as error:
         raise ProblemError(
             f"unknown objective '{name}'; expected bayes, information, overlap or a gain ({error})"

@@ -211,7 +211,7 @@ def certify_run(
     >>> data = sf.Samples(secret=[0, 0, 1, 1], truth=places, secrets=("ann", "bob"))
     >>> problem = sf.Problem(data, max_loss=45, cell_m=20)
     >>> from tempfile import TemporaryDirectory
-    >>> from sfumato.data.write import write_split
+    >>> from sfumato.data.read import write_split
     >>> with TemporaryDirectory() as folder:
     ...     write_split(sf.Split(data), Path(folder, "data.csv"))
     ...     sf.solve(problem, sf.Coin()).save(Path(folder, "run"))
