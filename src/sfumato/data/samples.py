@@ -223,7 +223,7 @@ class Samples(Tabular, InNotebooks):
         keep, points, plane = inside_square(
             lat, lon, (latitude, longitude, side_m), source=self.name
         )
-        placed = {"truth": points, "plane": plane, "region": self._region_on(plane)}
+        placed: Any = {"truth": points, "plane": plane, "region": self._region_on(plane)}
         return replace(self, secret=self.secret[keep], **placed).renumbered()
 
     def of_users(self, names: tuple[str, ...]) -> "Samples":

@@ -200,7 +200,10 @@ def grids_figure(names: Sequence[str], rows: Sequence[Sequence[Estimate]], blind
         for number, (name, row) in enumerate(zip(names, rows, strict=True)):
             found = [estimate for estimate in row if estimate.cell_m is not None]
             where = [sides.index(estimate.cell_m or 0.0) for estimate in found]
-            look = {"color": _ink(number, len(names)), "linestyle": _LINES[number % len(_LINES)]}
+            look: Any = {
+                "color": _ink(number, len(names)),
+                "linestyle": _LINES[number % len(_LINES)],
+            }
             look |= {"marker": _marker(number), "markersize": 6, "capsize": 3}
             values = [estimate.value for estimate in found]
             axes.errorbar(where, values, yerr=_whiskers(found), label=_short(name), **look)
@@ -500,7 +503,7 @@ def _place_to_come(axes: Axes, placed: Sequence[Placed], key: str, number: int) 
 
 def _estimated(axes: Axes, x: Estimate, y: Estimate, number: int, **look: Any) -> None:
     """One mechanism's marker, with the intervals of both figures."""
-    whiskers = {"xerr": _whiskers([x]), "yerr": _whiskers([y]), "capsize": 3}
+    whiskers: Any = {"xerr": _whiskers([x]), "yerr": _whiskers([y]), "capsize": 3}
     axes.errorbar([x.value], [y.value], linestyle="", marker=_marker(number), **whiskers, **look)
 
 
