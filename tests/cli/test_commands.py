@@ -69,10 +69,11 @@ _ELSEWHERE = ("serve", "studio", "demo", "policy")  # in tests/deploy, studio, d
 @pytest.mark.parametrize("name", [name for name in _COMMANDS if name not in _ELSEWHERE])
 def test_the_examples_of_the_help_run(sfumato, name, runs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sfumato.data.synthetic._TRAIN", 60)  # the same four corners, fewer points
-    monkeypatch.setattr("sfumato.data.synthetic._TEST", 20)
     if name in ("measure", "compare", "certify", "assess", "sanitize", "export"):
         (tmp_path / "runs").symlink_to(runs)
+    else:  # the same four corners, fewer points
+        monkeypatch.setattr("sfumato.data.synthetic._TRAIN", 60)
+        monkeypatch.setattr("sfumato.data.synthetic._TEST", 20)
     if name == "sanitize":
         (tmp_path / "checkins.csv").write_text("user,lat,lon\nann,48.857,2.347\n")
     last = sfumato(name, "-h").out.strip().splitlines()[-1]
