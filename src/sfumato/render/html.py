@@ -28,7 +28,6 @@ from sfumato.randomness import generator
 from sfumato.render import figures
 from sfumato.render.brief import best_text
 from sfumato.render.endings import warnings_in
-from sfumato.render.figures import tiles_figure
 from sfumato.render.glossary import TERMS
 from sfumato.render.names import printable
 from sfumato.render.text import (
@@ -484,7 +483,8 @@ def map_html(made: AtlasRun) -> str:
     rows = []
     for line in made.tiles:
         tile, measured = line["tile"], line["measured"]
-        error[tile], users[tile] = measured["bayes_error"]["value"], line["users"]
+        if line["checkins"]:  # others are near check-ins that their neighbours answer
+            error[tile], users[tile] = measured["bayes_error"]["value"], line["users"]
         rows.append(
             (
                 tile,
@@ -498,7 +498,8 @@ def map_html(made: AtlasRun) -> str:
             )
         )
     captions = {
-        "Bayes error of each tile; white: no check-in; hatched: planar Laplace noise": error,
+        "Bayes error of each tile; white: no check-in; hatched: planar Laplace noise; the numbers"
+        " are those of the table below, where a tile is wide enough": error,
         "Users of each tile": np.where(users > 0, users, np.nan),
     }
     return rendered(
@@ -511,7 +512,9 @@ def map_html(made: AtlasRun) -> str:
         users_per_tile=record.settings["users_per_tile"],
         overlap_m=record.settings["overlap_m"],
         summary=atlas_lines(made),
-        figures=[(words, tiles_figure(tiling, one, noise)) for words, one in captions.items()],
+        figures=[
+            (words, figures.tiles_figure(tiling, one, noise)) for words, one in captions.items()
+        ],
         heads=_HEADS,
         rows=rows,
     )
