@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -74,15 +75,22 @@ class Cluster:
             process.wait(timeout=30)
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster with one worker, which nobody kills."""
-    started = Cluster(tmp_path_factory.mktemp("cluster"))
+@contextmanager
+def clustered(folder: Path) -> Iterator[Cluster]:
+    """A cluster with one worker."""
+    started = Cluster(folder)
     try:
         started.worker()
         yield started
     finally:
         started.end()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster with one worker, which nobody kills."""
+    with clustered(tmp_path_factory.mktemp("cluster")) as started:
+        yield started
 
 
 @pytest.fixture
