@@ -4,15 +4,15 @@ from pathlib import Path
 
 import click
 
-from sfumato.cli.options import new_places_option
-from sfumato.cli.sanitize import one_thread
+from sfumato.cli import machine
+from sfumato.cli.options import PATH, new_places_option, say_notes
 
 _EXAMPLE = "\b\nExample: sfumato serve runs/laplace --token-file clients.json --client phone"
 _KEEP = ("hour", "day", "week", "forever")
 
 
 @click.command("serve", epilog=_EXAMPLE)
-@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("run", metavar="RUN", type=PATH)
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
@@ -26,6 +26,7 @@ _KEEP = ("hour", "day", "week", "forever")
     default="127.0.0.1",
     show_default=True,
     metavar="ADDRESS",
+    metavar="ADDRESS",
     help="Address to listen on; another than loopback needs --open-to-network.",
 )
 @click.option(
@@ -33,14 +34,14 @@ _KEEP = ("hour", "day", "week", "forever")
 )
 @click.option(
     "--at",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help='Where this machine is: {"lat": …, "lng": …}.  Every request is answered for it, and none'
     " may name another place.",
 )
 @click.option(
     "--token-file",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="File of clients and their tokens; made, readable by you alone, if missing.",
 )
@@ -56,6 +57,7 @@ _KEEP = ("hour", "day", "week", "forever")
     type=click.IntRange(1, 1000),
     default=50,
     show_default=True,
+    metavar="N",
     metavar="N",
     help="Most cells that one client may ask for while reports are kept.",
 )
@@ -78,6 +80,7 @@ _KEEP = ("hour", "day", "week", "forever")
     type=click.FloatRange(min=0.1),
     default=50.0,
     show_default=True,
+    metavar="N",
     metavar="N",
     help="Most requests per second and client.",
 )
@@ -107,11 +110,10 @@ def command(
     import ipaddress
     import socket
 
-    one_thread()
-    from sfumato.deploy.accuracy import accuracy
+    machine.one_thread(tables=True)
     from sfumato.deploy.clients import read_clients
     from sfumato.deploy.keeping import forever_warning, kept_by_service
-    from sfumato.deploy.release import release
+    from sfumato.deploy.release import accuracy, release
     from sfumato.deploy.server import serve
     from sfumato.deploy.service import Settings, service
     from sfumato.errors import FileError
@@ -145,7 +147,7 @@ def command(
         )
     kept = kept_by_service(loaded)
     if (keep or kept.period) == "forever":
-        click.echo(f"note: {forever_warning(loaded)}", err=True)
+        say_notes([forever_warning(loaded)])
     settings = Settings(
         accuracy_m=accuracy(loaded, released)["accuracy_m"],
         keep=keep or kept.period,
@@ -156,7 +158,7 @@ def command(
         place=None if at is None else _place(at),
         clients=None if token_file is None else read_clients(token_file, add=add),
         places=places,
-        warn=lambda sentence: click.echo(f"note: {sentence}", err=True),
+        warn=lambda sentence: say_notes([sentence]),
     )
     app = service(released, settings)
     try:

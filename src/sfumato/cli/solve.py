@@ -8,9 +8,9 @@ import click
 
 from sfumato.cli import machine, stopping
 from sfumato.cli.options import (
-    SEEDS,
-    ReportCount,
-    UserBudgets,
+    PATH,
+    REPORT_COUNT,
+    USER_BUDGETS,
     as_json,
     details,
     grid_options,
@@ -20,6 +20,7 @@ from sfumato.cli.options import (
     region,
     rounds_to,
     say_notes,
+    seed_option,
     selection,
     test_file,
     working,
@@ -59,7 +60,7 @@ _EXAMPLE = (
 )
 @click.option(
     "--user-max-loss",
-    type=UserBudgets(),
+    type=USER_BUDGETS,
     help="A budget for each user, on average (codebook, exact).",
 )
 @click.option(
@@ -76,7 +77,7 @@ _EXAMPLE = (
 )
 @click.option(
     "--reports",
-    type=ReportCount(),
+    type=REPORT_COUNT,
     default="1",
     show_default=True,
     metavar="N|endless",
@@ -99,7 +100,7 @@ _EXAMPLE = (
     help="Which solver [default: codebook; exact for categories and for --min-bayes-error].",
 )
 @solver_options
-@grid_options
+@grid_options()
 @click.option(
     "--bound-to-come",
     is_flag=True,
@@ -115,7 +116,7 @@ _EXAMPLE = (
         " for the codebook, none for others; exact proves as it solves]."
     ),
 )
-@click.option("--seed", type=SEEDS, default=0, metavar="N", help="Seed of the solver.")
+@seed_option("the solver")
 @click.option(
     "--time-limit",
     type=float,
@@ -125,13 +126,11 @@ _EXAMPLE = (
         " measuring take some seconds more."
     ),
 )
-@click.option(
-    "--out", type=click.Path(path_type=Path), metavar="RUN", help="The run folder to write."
-)
+@click.option("--out", type=PATH, metavar="RUN", help="The run folder to write.")
 @click.option("--replace", is_flag=True, help="Replace the run that RUN holds already.")
 @click.option(
     "--resume",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="RUN",
     help="Resume learning that was stopped; give all other options as before.",
 )
@@ -266,7 +265,7 @@ def command(
         raise
     solution = kept.solution
     if kept.not_tested is not None:
-        say_notes((f"not measured on the test data: {kept.not_tested}",))
+        say_notes([f"not measured on the test data: {kept.not_tested}"])
     bound = None
     if bound_to_come and solution.ending.ended is not Ended.STOPPED:
         with working("cross-fitting certificates") as tell:
