@@ -64,4 +64,6 @@ def command(run: Path, out: Path, as_json: bool, **options: Any) -> None:
     if as_json:
         print_json(found.as_dict())
     else:
-        click.echo(f"{out}: {len(found.risks)} adversaries")
+        click.echo(
+            f"{out}: what {len(found.risks)} adversaries can find out, without a location of the data"
+        )

@@ -66,6 +66,7 @@ _EXAMPLE = (
     "runs",
     multiple=True,
     type=PATH,
+    metavar="RUN",
     help="Place this run on it; may be repeated.",
 )
 @click.option(

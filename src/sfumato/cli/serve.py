@@ -26,7 +26,6 @@ _KEEP = ("hour", "day", "week", "forever")
     default="127.0.0.1",
     show_default=True,
     metavar="ADDRESS",
-    metavar="ADDRESS",
     help="Address to listen on; another than loopback needs --open-to-network.",
 )
 @click.option(
@@ -58,7 +57,6 @@ _KEEP = ("hour", "day", "week", "forever")
     default=50,
     show_default=True,
     metavar="N",
-    metavar="N",
     help="Most cells that one client may ask for while reports are kept.",
 )
 @click.option(
@@ -80,7 +78,6 @@ _KEEP = ("hour", "day", "week", "forever")
     type=click.FloatRange(min=0.1),
     default=50.0,
     show_default=True,
-    metavar="N",
     metavar="N",
     help="Most requests per second and client.",
 )
