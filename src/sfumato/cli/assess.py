@@ -65,5 +65,5 @@ def command(run: Path, out: Path, as_json: bool, **options: Any) -> None:
         print_json(found.as_dict())
     else:
         click.echo(
-            f"{out}: what {len(found.risks)} adversaries can find out, without a location of the data"
+            f"{out}: what {len(found.risks)} adversaries can find out, without a place of the data"
         )
