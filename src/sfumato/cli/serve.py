@@ -1,5 +1,6 @@
 """sfumato serve"""
 
+import shlex
 from pathlib import Path
 
 import click
@@ -167,8 +168,20 @@ def command(
             f"port {port} of {host} cannot be listened on: {error.strerror}; name another with"
             " --port, or 0 for any free one"
         ) from None
-    said = f"listening on http://{host}:{listening.getsockname()[1]}; Ctrl-C ends it"
+    here = f"[{host}]" if ":" in host else host
+    address = f"http://{here}:{listening.getsockname()[1]}"
+    said = f"listening on {address}; Ctrl-C ends it\n{_try(address, token_file)}"
     serve(app, listening, ready=lambda: click.echo(said, err=True))
+
+
+def _try(address: str, token_file: Path | None) -> str:
+    """A request to try it with."""
+    words = ["curl", "-H", "Content-Type: application/json"]
+    if token_file is None:
+        return f"try it: {shlex.join([*words, '-d', '{}', f'{address}/v1/geolocate'])}"
+    place = '{"location": {"lat": LAT, "lng": LNG}}'
+    words += ["-H", "Authorization: Bearer TOKEN", "-d", place, f"{address}/v1/geolocate"]
+    return f"try it: {shlex.join(words)}, with a TOKEN of {token_file}"
 
 
 def _place(path: Path) -> tuple[float, float]:
