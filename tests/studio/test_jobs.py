@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from sfumato.studio.jobs import Job
+from tests import coroutines
 
 
 def test_modules_of_the_folder_are_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,6 +22,6 @@ def test_modules_of_the_folder_are_not_run(tmp_path: Path, monkeypatch: pytest.M
             await asyncio.sleep(0.05)
         await job.end()
 
-    asyncio.run(asyncio.wait_for(run(), 60))
+    coroutines.run(asyncio.wait_for(run(), 60))
     assert not (tmp_path / "was run").exists()
     assert said[-1]["kind"] == "failed" and "exit code" not in said[-1]["error"]

@@ -170,7 +170,7 @@ def command(
         ) from None
     here = f"[{host}]" if ":" in host else host
     address = f"http://{here}:{listening.getsockname()[1]}"
-    said = f"listening on {address}; Ctrl-C ends it\n{_try(address, token_file)}"
+    said = f"listening on {address}; Ctrl-C ends it; {_try(address, token_file)}"
     serve(app, listening, ready=lambda: click.echo(said, err=True))
 
 

@@ -366,6 +366,11 @@ def service(release: Release, settings: Settings) -> Starlette:
         return guarded(run)
 
     elsewhere = for_anybody(nothing)
+
+    async def not_found(request: Request, error: Exception) -> Response:
+        reply: Response = await elsewhere(request)
+        return reply
+
     return Starlette(
         routes=[
             Route("/v1/geolocate", for_clients(geolocate), methods=["POST"]),
@@ -373,7 +378,7 @@ def service(release: Release, settings: Settings) -> Starlette:
             Route("/openapi.json", for_anybody(openapi), methods=["GET"]),
             Route("/health", for_anybody(health), methods=["GET"]),
         ],
-        exception_handlers={404: lambda request, error: elsewhere(request)},
+        exception_handlers={404: not_found},
     )
 
 
