@@ -25,6 +25,7 @@ from sfumato.solver.problem import Problem
 from sfumato.study.folder import CERTIFICATE, RECORD, Run, load_run
 from sfumato.study.question import problem_of
 from sfumato.study.solution import Solution
+from sfumato.threads import one_thread
 
 _SLACK = 1e-9
 _FEW_USERS = 20  # beyond it figures relative to the blind guess are given as well
@@ -321,6 +322,7 @@ def recipe_of_run(run: Run, source: str | None) -> Recipe:
     return run.recipe if source is None else replace(run.recipe, source=source)
 
 
+@one_thread()
 def new_certificate(problem: Problem, gap: float) -> Certificate:
     """The exact solver's certificate for a problem."""
     found = Exact(gap=gap).solve(problem, Conditions())
@@ -328,6 +330,7 @@ def new_certificate(problem: Problem, gap: float) -> Certificate:
     return found.certificate
 
 
+@one_thread()
 def new_proof(
     problem: Problem, gap: float, progress: Progress | None = None, start: Joint | None = None
 ) -> tuple[Certificate, bool]:
