@@ -242,7 +242,6 @@ def page(folder: Path = RESULTS) -> str:
             "number": experiment.number,
             "title": title,
             "budget": f"{experiment.max_loss_m:g}",
-            "bounds": [said(proved[split], mark="≤ ") for split in SPLITS],
             "argued": "; ".join(
                 _others(row, proved)
                 for row in figures()
