@@ -29,8 +29,8 @@ def _against(folder: Path, name: str) -> str:
     told = [
         f"{said(column.errors('test', *FINEST))}{_one_seed(column.seeds)} at"
         f" {median(column.losses('test')):.0f} m{column.over(EXPERIMENTS[number - 1].max_loss_m)}"
-        f" in experiment {number}, printed {_theirs(number):.2f} at"
-        f" {printed_loss(number, 'test', 'learned'):.0f} m"
+        f" ({number}; printed {_theirs(number):.2f} at"
+        f" {printed_loss(number, 'test', 'learned'):.0f} m)"
         for number, column in found.items()
         if column.runs
     ]
@@ -112,9 +112,7 @@ def _games(folder: Path) -> dict[str, str]:
         "settled": " and ".join(f"{chance:g}" for chance in chances["mutual information"][5:7]),
         "swapped": f"{clouds['cross entropy']['history'][-1]['validation_bayes_error']:.2f}",
         "kept": f"{clouds['mutual information']['history'][-1]['validation_bayes_error']:.2f}",
-        "winning": " and ".join(
-            f"experiment {number}" for number, found in literal.items() if _wins(found)
-        ),
+        "winning": " and ".join(str(number) for number, found in literal.items() if _wins(found)),
         "calibrated": said([run["laplace"]["bayes_error"] for run in first]),
     }
 

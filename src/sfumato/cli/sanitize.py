@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -141,9 +142,8 @@ def command(
     one_thread()
     from sfumato.deploy.keeping import chance_for, forever_warning
     from sfumato.deploy.one_file import Policy
-    from sfumato.deploy.pseudonym import Pseudonym, read_or_make_key
+    from sfumato.deploy.pseudonym import Pseudonym
     from sfumato.deploy.sanitize import one_by_one, sanitize
-    from sfumato.errors import SfumatoError
     from sfumato.study.folder import load_run
     from sfumato.study.record import NEVER
 
@@ -158,39 +158,40 @@ def command(
     kept = sticky or (NEVER if fresh or told is None else told.period)
     if key is not None and kept == NEVER and pseudonym is None:
         raise click.UsageError("--key is the key of --sticky or --pseudonym; give one of them")
-    made = key is not None and not key.exists()
-    secret_key = None if key is None else read_or_make_key(key)
-    chance = chance_for(loaded, secret_key, period=kept, cell_m=sticky_cell_m)
-    if kept == "forever":
-        say_notes((forever_warning(loaded),))
-    names = None if pseudonym is None else Pseudonym(secret_key or b"", pseudonym)
     runner = one_by_one
     if cluster is not None:
         from sfumato.deploy.engines.dask import on_cluster
 
         runner = on_cluster(cluster)
-    policy = Policy(
-        lat=lat,
-        lon=lon,
-        user=secret,
-        time=time_column,
-        drop=tuple(chain.from_iterable(drop)),
-        keep=tuple(chain.from_iterable(keep)),
-        pseudonym=names,
-        outside=outside,  # type: ignore[arg-type]
-        new_places=new_places,  # type: ignore[arg-type]
-        over_budget=over_budget,
-    )
     before = target.exists()
-    try:
-        with rows_per_second() as progress:
-            record = sanitize(
-                run, source, target, chance=chance, policy=policy, progress=progress, runner=runner
-            )
-    except SfumatoError:
-        if made:
-            say_notes((f"the new key {key} is kept, and used when the command is given again",))
-        raise
+    with _key_of(key, target) as secret_key, rows_per_second() as progress:
+        chance = chance_for(loaded, secret_key, period=kept, cell_m=sticky_cell_m)
+        if kept == "forever":
+            say_notes((forever_warning(loaded),))
+        policy = Policy(
+            lat=lat,
+            lon=lon,
+            user=secret,
+            time=time_column,
+            drop=tuple(chain.from_iterable(drop)),
+            keep=tuple(chain.from_iterable(keep)),
+            pseudonym=None if pseudonym is None else Pseudonym(secret_key or b"", pseudonym),
+            outside=outside,  # type: ignore[arg-type]
+            new_places=new_places,  # type: ignore[arg-type]
+            over_budget=over_budget,
+        )
+        record = sanitize(
+            run,
+            source,
+            target,
+            chance=chance,
+            policy=policy,
+            progress=progress,
+            runner=runner,
+            resumed=lambda done, parts: say_notes(
+                (f"resumed: {done} of {parts} parts are done already",)
+            ),
+        )
     say_notes(_skipped(record.get("skipped_files", [])))
     telling = record["columns_that_tell_the_place"]
     say_notes(
@@ -202,20 +203,14 @@ def command(
     if as_json:
         print_json(record)
         return
-    loss = record["loss_of_this_table"]
     if before:
         click.echo("All parts were done already, with the same settings; nothing was drawn again.")
-    click.echo(
-        f"{target}: {record['rows_out']} of {record['rows_in']} rows"
-        + ("" if loss is None else f", {loss:g} {record['loss_unit']} off on average")
-    )
+    click.echo(f"{target}: {record['rows_out']} of {record['rows_in']} rows{_cost(record)}")
     if record["loss_over_budget"]:
         say_notes(
             (
-                (
-                    "that is more than the run's budget allows: these places are unlike those that"
-                    " it was made for"
-                ),
+                "that is over the run's budget by more than chance explains: these places are"
+                " unlike those that it was made for",
             )
         )
     if record["outside"]["rows"]:
@@ -225,6 +220,38 @@ def command(
     if record["rows_without_place"]:
         click.echo(f"without a place: {record['rows_without_place']} rows, left empty")
     click.echo(f"record: {target}.record.json")
+
+
+@contextmanager
+def _key_of(path: Path | None, target: Path) -> Iterator[bytes | None]:
+    """The key in a file.  One that was made goes again where nothing was drawn with it."""
+    from sfumato.deploy.pseudonym import read_or_make_key
+    from sfumato.deploy.sanitize import working_folder
+
+    if path is None:
+        yield None
+        return
+    new, there = not path.exists(), target.exists()
+    try:
+        yield read_or_make_key(path)
+    except BaseException:
+        drawn = working_folder(target).exists() or (target.exists() and not there)
+        if new and not drawn:
+            path.unlink(missing_ok=True)
+        raise
+
+
+def _cost(record: dict[str, Any]) -> str:
+    """How far off the reports are on average, beside the budget."""
+    loss, unit = record["loss_of_this_table"], record["loss_unit"]
+    if loss is None:
+        return ""
+    budget = record["mechanism"]["max_loss"]
+    beside = "" if budget is None else f" (budget {budget:g} {unit}".rstrip()
+    if budget is not None and loss > budget:
+        beside += f", {loss / budget - 1:.1%} over it"
+        beside += "" if record["loss_over_budget"] else ", which chance explains"
+    return f", {loss:g} {unit}".rstrip() + f" off on average{beside}{')' * bool(beside)}"
 
 
 def _skipped(names: list[str]) -> tuple[str, ...]:

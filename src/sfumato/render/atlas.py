@@ -21,7 +21,8 @@ def map_html(made: AtlasRun) -> str:
     rows = []
     for line in made.tiles:
         tile, measured = line["tile"], line["measured"]
-        error[tile], users[tile] = measured["bayes_error"]["value"], line["users"]
+        if line["checkins"]:  # others are near check-ins that their neighbours answer
+            error[tile], users[tile] = measured["bayes_error"]["value"], line["users"]
         rows.append(
             (
                 tile,
@@ -35,7 +36,8 @@ def map_html(made: AtlasRun) -> str:
             )
         )
     captions = {
-        "Bayes error of each tile; white: no check-in; hatched: planar Laplace noise": error,
+        "Bayes error of each tile; white: no check-in; hatched: planar Laplace noise; the numbers"
+        " are those of the table below, where a tile is wide enough": error,
         "Users of each tile": np.where(users > 0, users, np.nan),
     }
     return rendered(

@@ -41,6 +41,7 @@ _INK, _FAINT = "#3d4852", "#c9ced3"
 _GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))
 # points are drawn in this many rounds over the users, so that no user covers the others
 _LAYERS = 8
+_NUMBERED = 0.03  # of the map's side: narrower tiles have no room for their number
 _STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9.0,
@@ -152,7 +153,8 @@ def points_figure(
 
 
 def tiles_figure(tiling: Tiling, values: np.ndarray, hatched: np.ndarray, *, dpi: int = 110) -> str:
-    """A map of tiles coloured by a value of each, white where there is none."""
+    """A map of tiles coloured by a value of each, white where there is none.  Tiles with a value
+    have their number, unless they are too small for it."""
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
@@ -168,6 +170,18 @@ def tiles_figure(tiling: Tiling, values: np.ndarray, hatched: np.ndarray, *, dpi
         noise = PolyCollection(list(squares[hatched & known]), facecolors="none", **look)
         noise.set_hatch("////")
         axes.add_collection(noise)
+        wide = tiling.sides_m >= _NUMBERED * tiling.region.side_m
+        for number in np.flatnonzero(known & wide).tolist():
+            x, y = low[number] + tiling.sides_m[number] / 2
+            axes.text(
+                x,
+                y,
+                str(number),
+                ha="center",
+                va="center",
+                fontsize=7,
+                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.8},
+            )
         half = tiling.region.side_m / 2
         x, y = tiling.region.centre
         axes.set(xlim=(x - half, x + half), ylim=(y - half, y + half))

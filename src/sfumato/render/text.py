@@ -304,6 +304,8 @@ def round_text(line: Mapping[str, Any], *, unit: str) -> str | None:
     is only for the run's history."""
     if "progress" in line:
         return None
+    if "resumed" in line:
+        return f"resumed where it was stopped: {round_text(line['resumed'], unit=unit)}"
     if proof := proof_round_text(line):
         return proof
     if "folds" in line:

@@ -327,8 +327,8 @@ def cross_fitted_bound(
 
     The data is cut into `folds` blocks, by user and at random.  Each block but the first is judged
     by a certificate that was made from the blocks before it, so that the product of their e-values
-    is an e-value: docs/concepts/check-ins-to-come.md says why the folds are not judged by all
-    others.
+    is an e-value.  Folds judged by all others would depend on each other: the mean of their
+    e-values has the width of one fold's samples only.
     """
     delta = check_confidence(confidence)
     _refuse_linked(problem)
