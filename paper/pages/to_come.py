@@ -89,7 +89,7 @@ def _line(setting: str, rows: list[dict[str, Any]]) -> list[str]:
         _spent(rows, "expected"),
         f"{fmean(_scatter(row) for row in rows):.3f}",
         str(_above(rows, "expected")),
-        _error(rows, "expected", "test", "bayes_error"),
+        _mean(rows, "expected", "test", "bayes_error"),
         _mean(rows, "expected", "cross_fitted", "bayes_error", "value"),
         _mean(rows, "laplace_test", "bayes_error"),
         _mean(rows, "coin_test", "bayes_error"),
@@ -152,8 +152,8 @@ def _brackets(rows: list[dict[str, Any]]) -> list[str]:
                     f"{number}, {len(mine)} of {len(draws)} draws",
                     f"{mine[0]['held_out']:,}",
                     f"{fmean(losses):.1f} ({min(losses):.1f} to {max(losses):.1f})",
-                    *(_error(mine, key) for key in ("bayes_error", "at_least", "at_most")),
-                    f"{fmean(widths):.3f} ({min(widths):.3f} to {max(widths):.3f})",
+                    *(_mean(mine, key) for key in ("bayes_error", "at_least", "at_most")),
+                    f"{fmean(widths):.3f}, at most {max(widths):.3f}",
                 ]
             )
     return table(heads, lines)
@@ -195,7 +195,7 @@ def page(folder: Path = RESULTS) -> str:
     ]
     return filled(
         "to_come.md",
-        missing=f"Draws not run yet: {'; '.join(missing)}." if missing else "",
+        missing=f" Draws not run yet: {'; '.join(missing)}." if missing else "",
         expected=table(heads, [_line(*group) for group in groups.items()]),
         best=_best(rows),
         noise=_noise(rows),

@@ -103,7 +103,8 @@ def draw(name: str, number: int, known: dict[str, Any] | None = None) -> dict[st
         region=PAPER_REGION if setting.square else None,
         cells=_CELLS if setting.square else None,
     )
-    clock, folds, rows = time.process_time(), None, {}
+    clock, folds = time.process_time(), None
+    rows: dict[str, dict[str, Any]] = {}
     for confidence in CONFIDENCES if known is None else CONFIDENCES[1:]:
         solver = Codebook(confidence=confidence)
         both = CrossFittedTraining(solver, problem, number)
