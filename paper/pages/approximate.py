@@ -37,8 +37,7 @@ def _at(rows: Rows, city: str, rule: str | None, budget: int) -> list[str]:
     proof = rows.get((city, "proof", budget))
     worst = [row for row in (own, *beside) if row is not None]
     return [
-        _NAMES[city],
-        rule or f"{budget} m",
+        f"{_NAMES[city]}: {rule or f'{budget} m'}",
         _both(own, "loss_m", 0) if own else f"{budget}",
         *(_both(row, "bayes_error", 3) for row in (own, *beside)),
         _both(beside[1], "loss_m", 0),
@@ -54,7 +53,7 @@ def _one_report(rows: Rows) -> list[str]:
             loss = rows[city, rule, 0]["train"]["loss_m"]
             lines.append(_at(rows, city, rule, math.ceil(loss)))
         lines.append(_at(rows, city, None, max(THRESHOLDS)))
-    heads = ["data", "rule or budget", "loss, m", "rule ↑", "planar Laplace ↑", "codebook ↑"]
+    heads = ["rule or budget", "loss, m", "rule ↑", "planar Laplace ↑", "codebook ↑"]
     return table([*heads, "codebook's loss, m", "nobody above", "worst report ↓"], lines)
 
 
@@ -120,7 +119,9 @@ def page(folder: Path = RESULTS) -> str:
         strict=", ".join(
             f"{1 - rows[city, 'proof', min(THRESHOLDS)]['bounds'][1]:.3f}" for city in CITIES
         ),
-        truth=", ".join(_both(rows[city, "truth", 0], "bayes_error", 3) for city in CITIES),
+        truth=", ".join(
+            f"{_NAMES[city]} {_both(rows[city, 'truth', 0], 'bayes_error', 3)}" for city in CITIES
+        ),
         blind=" or ".join(sorted(blind)),
         one=_one_report(rows),
         moving=_moving(rows),

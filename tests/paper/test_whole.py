@@ -84,7 +84,7 @@ def test_the_committed_page_shows_the_median_of_the_committed_runs() -> None:
                 for place, name in enumerate(("Game.paper", "Game", "Codebook", "coin"), start=3):
                     for hits, shown in _of_hits(row[place]).items():
                         values = found[name].errors(split, cells, hits)
-                        assert shown == f"{median(values):.3f}"
+                        assert shown == f"{median(values):.2f}"
 
 
 def test_no_committed_estimate_on_25_m_cells_is_above_what_is_proved() -> None:

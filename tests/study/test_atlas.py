@@ -18,7 +18,7 @@ from sfumato.measure.exact import bayes_error
 from sfumato.measure.judge import judge
 from sfumato.mechanism.laplace import PlanarLaplace
 from sfumato.render import figures
-from sfumato.render.atlas import map_html
+from sfumato.render.html import map_html
 from sfumato.render.text import atlas_lines
 from sfumato.show import text
 from sfumato.solver import Coin, Exact, Laplace

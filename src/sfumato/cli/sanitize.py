@@ -1,6 +1,5 @@
 """sfumato sanitize"""
 
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +10,17 @@ from typing import Any
 
 import click
 
-from sfumato.cli.options import Names, as_json, new_places_option, print_json, say_notes
+from sfumato.cli import machine
+from sfumato.cli.options import (
+    EXACT_NAMES,
+    PATH,
+    as_json,
+    columns,
+    new_places_option,
+    print_json,
+    say_notes,
+    sticky_cell,
+)
 
 _EXAMPLE = "\b\nExample: sfumato sanitize runs/laplace checkins.csv sanitized.csv --drop user"
 _OUTSIDE = ("refuse", "drop", "laplace", "clamp")
@@ -20,38 +29,25 @@ _SHOWN = 5  # skipped files named in a note; the record names all
 
 
 @click.command("sanitize", epilog=_EXAMPLE)
-@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
-@click.argument("source", metavar="IN", type=click.Path(path_type=Path))
-@click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
-@click.option(
-    "--lat", metavar="COLUMN", help="Column of the latitude (or x) (lat, latitude are found alone)."
-)
-@click.option(
-    "--lon",
-    metavar="COLUMN",
-    help="Column of the longitude (or y) (lon, lng, longitude are found alone).",
-)
-@click.option(
-    "--secret",
-    metavar="COLUMN",
-    help="Column of the user, for --sticky (user, user_id, uid are found alone).",
-)
-@click.option(
-    "--time",
-    "time_column",
-    metavar="COLUMN",
-    help="Column of the time, for --sticky (time, timestamp are found alone).",
+@click.argument("run", metavar="RUN", type=PATH)
+@click.argument("source", metavar="IN", type=PATH)
+@click.argument("target", metavar="OUT", type=PATH)
+@columns(
+    lat="the latitude (or x) (lat, latitude are found alone)",
+    lon="the longitude (or y) (lon, lng, longitude are found alone)",
+    secret="the user, for --sticky (user, user_id, uid are found alone)",
+    time="the time, for --sticky (time, timestamp are found alone)",
 )
 @click.option(
     "--drop",
-    type=Names(exact=True),
+    type=EXACT_NAMES,
     multiple=True,
     metavar="COLUMN,...",
     help="Leave these columns out; may be repeated.",
 )
 @click.option(
     "--keep",
-    type=Names(exact=True),
+    type=EXACT_NAMES,
     multiple=True,
     metavar="COLUMN,...",
     help="Let these columns pass although they name the user or tell the place; may be repeated.",
@@ -76,15 +72,10 @@ _SHOWN = 5  # skipped files named in a note; the record names all
 @click.option(
     "--fresh", is_flag=True, help="A new draw for each row, whatever sfumato policy chose."
 )
-@click.option(
-    "--sticky-cell-m",
-    type=float,
-    metavar="METRES",
-    help="The cell within which a report is kept [default: 25].",
-)
+@sticky_cell
 @click.option(
     "--key",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="The key of --sticky and --pseudonym; made with mode 600 if it is not there.",
 )
@@ -104,22 +95,17 @@ def command(
     run: Path,
     source: Path,
     target: Path,
-    lat: str | None,
-    lon: str | None,
     secret: str | None,
-    time_column: str | None,
     drop: tuple[tuple[str, ...], ...],
     keep: tuple[tuple[str, ...], ...],
     pseudonym: str | None,
-    outside: str,
     sticky: str | None,
     fresh: bool,
     sticky_cell_m: float | None,
     key: Path | None,
-    new_places: str,
-    over_budget: bool,
     cluster: str | None,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Replace the places in a table by reports of a run's mechanism.
 
@@ -139,7 +125,7 @@ def command(
     Where sfumato policy chose how the run's reports are kept, they are kept so, row by row by user,
     place and period, in whatever order rows come; --key names the key.
     """
-    one_thread()
+    machine.one_thread(tables=True)
     from sfumato.deploy.keeping import chance_for, forever_warning
     from sfumato.deploy.one_file import Policy
     from sfumato.deploy.pseudonym import Pseudonym
@@ -167,18 +153,13 @@ def command(
     with _key_of(key, target) as secret_key, rows_per_second() as progress:
         chance = chance_for(loaded, secret_key, period=kept, cell_m=sticky_cell_m)
         if kept == "forever":
-            say_notes((forever_warning(loaded),))
+            say_notes([forever_warning(loaded)])
         policy = Policy(
-            lat=lat,
-            lon=lon,
             user=secret,
-            time=time_column,
             drop=tuple(chain.from_iterable(drop)),
             keep=tuple(chain.from_iterable(keep)),
             pseudonym=None if pseudonym is None else Pseudonym(secret_key or b"", pseudonym),
-            outside=outside,  # type: ignore[arg-type]
-            new_places=new_places,  # type: ignore[arg-type]
-            over_budget=over_budget,
+            **options,
         )
         record = sanitize(
             run,
@@ -189,17 +170,14 @@ def command(
             progress=progress,
             runner=runner,
             resumed=lambda done, parts: say_notes(
-                (f"resumed: {done} of {parts} parts are done already",)
+                [f"resumed: {done} of {parts} parts are done already"]
             ),
         )
-    say_notes(_skipped(record.get("skipped_files", [])))
-    telling = record["columns_that_tell_the_place"]
-    say_notes(
-        tuple(
-            f"the column '{name}' tells the place; leave it out with --drop {name}"
-            for name in telling
-        )
-    )
+    notes = [
+        f"the column '{name}' tells the place; leave it out with --drop {name}"
+        for name in record["columns_that_tell_the_place"]
+    ]
+    say_notes(_skipped(record.get("skipped_files", [])) + notes)
     if as_json:
         print_json(record)
         return
@@ -208,10 +186,10 @@ def command(
     click.echo(f"{target}: {record['rows_out']} of {record['rows_in']} rows{_cost(record)}")
     if record["loss_over_budget"]:
         say_notes(
-            (
+            [
                 "that is over the run's budget by more than chance explains: these places are"
-                " unlike those that it was made for",
-            )
+                " unlike those that it was made for"
+            ]
         )
     if record["outside"]["rows"]:
         click.echo(
@@ -254,24 +232,15 @@ def _cost(record: dict[str, Any]) -> str:
     return f", {loss:g} {unit}".rstrip() + f" off on average{beside}{')' * bool(beside)}"
 
 
-def _skipped(names: list[str]) -> tuple[str, ...]:
+def _skipped(names: list[str]) -> list[str]:
     """A note on files of a folder that are not in the output."""
     if not names:
-        return ()
+        return []
     shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
-    return (
-        (
-            f"{len(names)} file(s) skipped, no CSV or Parquet file or a name that begins with . or"
-            f" _: {shown}"
-        ),
-    )
-
-
-def one_thread() -> None:
-    """Small matrix products on one thread each, unless the user says otherwise: more of them wait
-    for each other longer than they work."""
-    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
+    return [
+        f"{len(names)} file(s) skipped, no CSV or Parquet file or a name that begins with . or _:"
+        f" {shown}"
+    ]
 
 
 @contextmanager
