@@ -117,8 +117,22 @@ def _best(rows: list[dict[str, Any]]) -> str:
     )
 
 
+def _promised(row: dict[str, Any]) -> bool:
+    return bool(row["confident"].get("promise") == PROMISE)
+
+
+def _above_by_period(rows: list[dict[str, Any]]) -> str:
+    """Draws above the budget, counted apart by what the confidence was for."""
+    quarter = [row for row in rows if _promised(row)]
+    others = [row for row in rows if not _promised(row)]
+    counts = [f"{_above(quarter, 'confident')} of {len(quarter)} draws for a quarter"]
+    if others:
+        counts.append(f"{_above(others, 'confident')} of {len(others)} for as many")
+    return ", ".join(counts)
+
+
 def _confident(setting: str, rows: list[dict[str, Any]]) -> list[str]:
-    promised = all(row["confident"].get("promise") == PROMISE for row in rows)
+    promised = all(_promised(row) for row in rows)
     return [
         _name(setting),
         f"{rows[0]['budget_m']:g}",
@@ -200,7 +214,7 @@ def page(folder: Path = RESULTS) -> str:
         best=_best(rows),
         noise=_noise(rows),
         confident=table(sure, [_confident(*group) for group in groups.items()]),
-        above=f"{_above(rows, 'confident')} of {len(rows)}",
+        above=_above_by_period(rows),
         brackets=_brackets(proved),
         goal=goal,
     )
