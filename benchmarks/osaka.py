@@ -24,7 +24,7 @@ from sfumato.study.solve import solve
 
 _RESULTS = Path(__file__).with_name("osaka.json")
 BUDGETS = (1000.0, 500.0)
-SETTINGS = Codebook(made_for="these", places=SIDE * SIDE, steps=1500, distillation=0.0)
+SETTINGS = Codebook(made_for="these", places=SIDE * SIDE, steps=1500)
 _MOST_S, _MOST_GAP = 300.0, 0.1
 
 

@@ -143,6 +143,37 @@ def test_one_check_in_per_user_is_learned_from_for_these_alone() -> None:
     assert found.outlook is None and found.loss <= 250 * (1 + 1e-9)
 
 
+def test_for_these_alone_a_taught_net_comes_close_to_the_bound() -> None:
+    small = Problem(crowd_of(USERS), max_loss=250, cell_m=250)
+    taught = replace(QUICK, made_for="these", places=len(small.report_places), steps=400)
+    alone = replace(taught, distillation=0.0)
+    best, other = (solve(small, each, seed=0, proof="none") for each in (taught, alone))
+    assert best.loss <= 250 * (1 + 1e-9)
+    certificate = first_order.first_order_certificate(small)
+    assert certificate is not None
+    bound = certificate.bound(small).grid
+    assert bound < best.leakage < min(1.1 * bound, 0.9 * other.leakage)
+
+
+def test_where_the_grid_is_finer_the_places_are_learned_before_a_law_is_taught() -> None:
+    taught = replace(QUICK, made_for="these", distillation=0.5, steps=100)
+    training = CrowdTraining(taught, PROBLEM, 0)
+    assert training.alone == 0.5
+    found = solve(PROBLEM, taught, seed=0, proof="none")
+    assert found.loss <= 250 * (1 + 1e-9)
+    assert found.leakage < 1.05 * solve(
+        PROBLEM, replace(taught, distillation=0.0), seed=0, proof="none"
+    ).leakage
+
+
+def test_a_law_is_taught_only_where_it_is_known_how() -> None:
+    with pytest.raises(ProblemError, match="for these check-ins"):
+        solve(PROBLEM, replace(QUICK, distillation=0.5))
+    capped = replace(PROBLEM, max_distance=2000.0)
+    with pytest.raises(ProblemError, match="without a cap"):
+        solve(capped, replace(QUICK, made_for="these", distillation=0.5))
+
+
 def test_it_says_what_it_takes_and_refuses_what_does_not_fit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

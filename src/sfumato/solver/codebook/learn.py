@@ -299,7 +299,7 @@ def _cost(
     if config.strays:
         cost += _STRAY_PENALTY * astray(weights, data, draw["strays"])
     if data.teacher_law is not None:
-        cost += _DISTILLATION * _divergence(data.teacher_law[draw["rows"]], logs, table.sum(axis=0))
+        cost += _DISTILLATION * divergence(data.teacher_law[draw["rows"]], logs, table.sum(axis=0))
     return cost, {"payoff": leaked, "over": over}
 
 
@@ -310,7 +310,7 @@ def astray(weights: Weights, data: TrainingData, strays: Any) -> Any:
     return jnp.maximum(cost - _STRAY_LOSS, 0.0).mean()
 
 
-def _divergence(teacher: Any, logs: Any, weight: Any) -> Any:
+def divergence(teacher: Any, logs: Any, weight: Any) -> Any:
     """Kullback and Leibler's, of the law from the teacher's."""
     ratio = jnp.log(jnp.maximum(teacher, 1e-30)) - jnp.maximum(logs, -60.0)
     return weight @ (teacher * ratio).sum(axis=1)
