@@ -161,9 +161,10 @@ def test_where_the_grid_is_finer_the_places_are_learned_before_a_law_is_taught()
     assert training.alone == 0.5
     found = solve(PROBLEM, taught, seed=0, proof="none")
     assert found.loss <= 250 * (1 + 1e-9)
-    assert found.leakage < 1.05 * solve(
-        PROBLEM, replace(taught, distillation=0.0), seed=0, proof="none"
-    ).leakage
+    assert (
+        found.leakage
+        < 1.05 * solve(PROBLEM, replace(taught, distillation=0.0), seed=0, proof="none").leakage
+    )
 
 
 def test_a_law_is_taught_only_where_it_is_known_how() -> None:

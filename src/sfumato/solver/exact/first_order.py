@@ -50,6 +50,7 @@ _DAMPED_BY = 0.8  # share of the steps
 _EVERY = 20  # steps between two trials of a bound
 _PRICES = 0.9, 1.0, 1.1  # tried with the scores
 _AT_ONCE = 2_000_000  # truths times reports
+_MOST_KEPT = 50_000_000  # truths times reports whose losses are kept: 200 MB
 _MOST_PAIRS = 200_000_000  # truths times reports, for a proof on the grid
 _LEAST = 1e-12
 
@@ -147,11 +148,19 @@ class Game:
         return sparse.csr_matrix(scale @ self._pairs.T)
 
     def parts(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """Truths in pieces, with their losses at every report, float32."""
+        """Truths in pieces, with their losses at every report, float32, kept where they are few."""
         step = max(1, _AT_ONCE // self.reports)
         for start in range(0, self.joint.shape[1], step):
             part = slice(start, start + step)
-            yield part, self.losses(part).astype(np.float32)
+            known = self._kept.get(start)
+            distance = self.losses(part).astype(np.float32) if known is None else known
+            if self.joint.shape[1] * self.reports <= _MOST_KEPT:
+                self._kept[start] = distance
+            yield part, distance
+
+    @cached_property
+    def _kept(self) -> dict[int, np.ndarray]:
+        return {}
 
     def bounds(self, scores: np.ndarray, prices: np.ndarray) -> np.ndarray:
         """The bound with each of several prices."""
