@@ -39,7 +39,8 @@ from sfumato.solver.codebook.learn import (
     _SHARP_BY,
     State,
     divergence,
-    log_chances,
+    features,
+    net_outputs,
 )
 from sfumato.solver.codebook.settings import NEW, THESE, Capacity, CodebookSettings
 from sfumato.solver.codebook.training import END, PARTS, CodebookTraining, until
@@ -104,11 +105,11 @@ def learn_crowd(
     def step(state: State, number: Any) -> tuple[State, None]:
         done = share[0] + (share[1] - share[0]) * jnp.float32(number - first) / steps
         rows, points = _drawn(data, jax.random.fold_in(key, number), config)
-        mine = scores[data.user[rows]]
+        mine, inputs = scores[data.user[rows]], features(points, data.waves)
 
         def cost(weights: Any) -> Any:
-            logs, distance = log_chances(weights, data.waves, points, data.cap)
-            chances = jnp.exp(logs)
+            outputs, distance = net_outputs(weights, inputs, points, data.cap)
+            chances = jax.nn.softmax(outputs)
             metres = distance * config.unit_m
             if config.loss is not None:
                 places = weights.places * config.unit_m
@@ -160,9 +161,12 @@ def imitate(
             rows = jnp.minimum(jnp.searchsorted(height, drawn), len(teacher) - 1)
             weight = jnp.full(BATCH, 1 / BATCH)
 
+        points = data.truths[rows]
+        inputs = features(points, data.waves)
+
         def cost(weights: Any) -> Any:
-            logs, _ = log_chances(weights, data.waves, data.truths[rows], data.cap)
-            return divergence(teacher[rows], logs, weight)
+            outputs, _ = net_outputs(weights, inputs, points, data.cap)
+            return divergence(teacher[rows], jax.nn.log_softmax(outputs), weight)
 
         change, moments = _ADAM.update(jax.grad(cost)(state.weights), state.moments)
         rate = _TIMES_THE_RATE * config.rate * (0.02 + 0.98 * 0.5 * (1 + jnp.cos(jnp.pi * done)))
@@ -186,7 +190,8 @@ def _drawn(data: CrowdData, key: Any, config: CrowdConfig) -> tuple[Any, Any]:
 
 @jax.jit
 def _chances(weights: Any, waves: Any, truths: Any, cap: Any) -> Any:
-    return jnp.exp(log_chances(weights, waves, truths, cap)[0])
+    inputs = features(truths, waves)
+    return jax.nn.softmax(net_outputs(weights, inputs, truths, cap)[0])
 
 
 def scores_of(
