@@ -1,19 +1,22 @@
 """More than 200 users: learned from minibatches, measured on the sparse table, proved."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sfumato.data.samples import Samples
+from sfumato.data.read import write_split
+from sfumato.data.samples import Samples, Split
 from sfumato.errors import ProblemError
+from sfumato.measure.bound import CertificateError
 from sfumato.solver import Codebook, Laplace, Problem
 from sfumato.solver.codebook import cost, crowd
 from sfumato.solver.codebook.crowd import CrowdTraining, held_out, scores_of
 from sfumato.solver.deadline import Deadline
 from sfumato.solver.exact import first_order
 from sfumato.solver.outcome import Proving
-from sfumato.study.certify import gaps_of
+from sfumato.study.certify import certify_run, gaps_of
 from sfumato.study.solution import Solution
 from sfumato.study.solve import solve
 
@@ -30,7 +33,7 @@ def crowd_of(users: int, each: int = 8) -> Samples:
     chosen = favourites[secret, random.integers(3, size=len(secret))]
     away = random.random(len(secret)) < 0.3
     chosen = np.where(away, random.integers(len(venues), size=len(secret)), chosen)
-    return Samples(secret, venues[chosen], tuple(f"u{number}" for number in range(users)))
+    return Samples(secret, venues[chosen], tuple(f"u{number:03}" for number in range(users)))
 
 
 PROBLEM = Problem(crowd_of(USERS), max_loss=250, cell_m=50)
@@ -73,6 +76,22 @@ def test_more_reports_than_a_file_can_hold_are_proved_on_cells_of_the_plane(
     assert len(found.on_plane.cells) <= 200
     bounds = found.bound(PROBLEM)
     assert bounds.plane == bounds.grid < learned.leakage
+
+
+def test_certify_takes_the_file_and_refuses_a_forged_one(learned: Solution, tmp_path: Path) -> None:
+    write_split(Split(crowd_of(USERS)), tmp_path / "data.csv")
+    learned.save(tmp_path / "run")
+    source = str(tmp_path / "data.csv")
+    made = learned.certificate
+    assert made is not None
+    found = certify_run(tmp_path / "run", source=source, finish=False)
+    assert found.gap.bounds.grid == pytest.approx(made.bound(PROBLEM).grid)
+    shares = made.on_grid.shares
+    for wrong in (2 * shares, np.roll(shares, 1, axis=0) - 1e-3):
+        forged = replace(made, on_grid=replace(made.on_grid, shares=wrong))
+        forged.save(tmp_path / "run" / "certificate.npz")
+        with pytest.raises(CertificateError, match="probability vector"):
+            certify_run(tmp_path / "run", source=source, finish=False)
 
 
 def test_no_time_proves_nothing() -> None:

@@ -11,7 +11,7 @@ import pytest
 from sfumato.data.samples import Samples
 from sfumato.measure.bound import CertificateError
 from sfumato.measure.cells import covers_hull
-from sfumato.measure.certificate import Certificate, load_certificate
+from sfumato.measure.certificate import Certificate, load_certificate, question_of
 from sfumato.solver import Exact, Problem
 from sfumato.solver.exact import first_order
 from sfumato.solver.exact.first_order import (
@@ -157,3 +157,10 @@ def test_cells_left_out_and_other_data_are_refused(on_plane: Certificate) -> Non
         on_plane.bound(replace(PROBLEM, samples=town(25)))
     with pytest.raises(CertificateError, match="budget"):
         on_plane.bound(replace(PROBLEM, max_loss=140))
+
+
+def test_rational_arithmetic_refuses_a_sparse_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    for room in ("joint", "samples"):
+        monkeypatch.setattr(f"sfumato.data.{room}.MOST_DENSE", 100)
+    with pytest.raises(CertificateError, match="24 users with 30 places are too many"):
+        question_of(replace(PROBLEM, samples=town(24)))
