@@ -14,8 +14,6 @@ from paper.runs.draws import KINDS, TOLD
 from paper.tables import spread, table
 from sfumato.files import read_json, write_text
 
-_WANTED = {1: "0.745", 2: "0.61", 3: "0.825"}
-
 
 def _bounds(folder: Path) -> dict[tuple[int, str, int], float]:
     rows = read_json(folder / "optimum.json", what="optimum")["rows"]
@@ -57,7 +55,6 @@ def _bayes(group: list[dict[str, Any]], bounds: dict[tuple[int, str, int], float
         f"{median(row['train']['bayes_error'] for row in group):.4f}",
         f"{100 * median(share):.1f}" if len(share) == len(group) else "",
         spread([row["test"]["bayes_error"] for row in group]),
-        _WANTED.get(number, ""),
         _spent(group),
         f"{median(row['coin_test']['bayes_error'] for row in group):.3f}",
         ", ".join(
@@ -98,7 +95,6 @@ def _drawn(rows: list[dict[str, Any]], recipe: str) -> list[str]:
         f"{fmean(test):.3f} ± {stdev(test) / len(test) ** 0.5:.3f}",
         f"{min(test):.3f} to {max(test):.3f}",
         f"{fmean(row['test']['loss_m'] for row in mine):.0f}",
-        f"{fmean(row['few_deviation'] for row in mine):.3f}",
     ]
 
 
@@ -134,7 +130,6 @@ def page(folder: Path = RESULTS) -> str:
                 "B train ↑",
                 "% of the bound ↑",
                 "B held-out ↑",
-                "goal",
                 "loss, m",
                 "B, coin",
                 "exposed, coin's, % ↓",
@@ -162,7 +157,6 @@ def page(folder: Path = RESULTS) -> str:
                 "B held-out ↑",
                 "range",
                 "loss, m",
-                "deviation",
             ],
             [_drawn(draws, recipe) for recipe in KINDS],
         ),
