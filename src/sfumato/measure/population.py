@@ -10,6 +10,12 @@ also one that knows the user: the committed adversary's score plus price is aver
 (X, W), and no pair can do better than its own minimum.  h is a fixed function of one check-in, so
 its mean is bounded from samples (`sfumato.measure.interval`).
 
+Linked reports: the same with 1 - least overlap in place of the leakage.  The least overlap is at
+most the weighted mean of the pairs' overlaps.  As sqrt(ab) <= (t a + b / t) / 2 for every t > 0,
+1 - sum_z sqrt(q q') >= sum_z [(1 - t_z) q(z) + (1 - 1/t_z) q'(z)] / 2; with t from the committed
+likelihoods the right side is E[ s_Z(X) ].  If all users have one law this is at most 0, so the
+endless budget is at least E[ h(X, W) ] with lambda = 1.
+
 What this mechanism leaks at most, and its loss, is in `sfumato.measure.to_come`.  Assumed: a
 user's check-ins are independent draws from the user's own law, and the users' shares are given.
 docs/concepts/check-ins-to-come.md explains the figures.
