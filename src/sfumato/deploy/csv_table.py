@@ -48,8 +48,8 @@ class CsvBlock(ABC):
 
     @abstractmethod
     def lines(self, new: dict[int, Any], kept: list[int], chosen: np.ndarray) -> Any:
-        """The bytes that are written of some rows: the columns `kept`, by number, with Arrow's texts `new` of
-        these rows in some of them."""
+        """The bytes that are written of some rows: the columns `kept`, by number, with Arrow's
+        texts `new` of these rows in some of them."""
 
     def _fields(self, name: str) -> list[str]:
         return self.values(name, np.arange(len(self)))

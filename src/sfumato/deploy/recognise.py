@@ -287,14 +287,14 @@ def _first_how(
     """How the first of several columns of numbers that tell the place does so; a period says that
     a column's are remainders."""
     forms = _FORMS if truths.degrees else _METRE_FORMS
-    least = [1 if period is None else 3 for period in periods]  # of many, one agrees by chance
-    least = np.maximum(least, _COPIES * len(rows))
+    alone = [1 if period is None else 3 for period in periods]  # of many, one agrees by chance
+    least = np.maximum(alone, _COPIES * len(rows))
     copies = np.array([truths.copied(rows, form(several)).sum(axis=1) for form in forms.values()])
     linear = _linear(rows, several, (truths.first, truths.second), periods)
     near, close = (truths.first, truths.second, *truths.around), np.zeros(len(several), dtype=bool)
     if truths.around and len(rows) >= _ROUNDED_ROWS:
         free = [not _in_order(*column) for column in zip(several, periods, strict=True)]
-        asked = np.flatnonzero(free)
+        asked = np.flatnonzero(free).tolist()
         close[asked] = _linear(rows, several[asked], near, [periods[at] for at in asked])
     for at, values in enumerate(several):
         for how, count in zip(forms, copies[:, at], strict=True):
@@ -353,7 +353,7 @@ def _linear(
     off = np.sqrt(np.mean(np.take_along_axis(rest, order, axis=1) ** 2, axis=1))
     step = np.ptp(some, axis=1) / (_ROUNDED_VALUES - 1)  # the smallest is at most this
     near = (off <= _ROUNDED_REST * step) | (off <= _LINEAR_REST * spread)
-    for at in np.flatnonzero((spread > 0) & near):
+    for at in np.flatnonzero((spread > 0) & near).tolist():
         distinct = np.unique(several[at][order[at]])
         if len(distinct) < _ROUNDED_VALUES:
             continue

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.data.arrow import bytes_column, to_arrow
+from sfumato.data.arrow import to_arrow
 from sfumato.deploy.damaged import readable
 from sfumato.deploy.search import Searched, floats, plain_values
 from sfumato.errors import DataError
