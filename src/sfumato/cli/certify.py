@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sfumato.cli import stopping
-from sfumato.cli.options import EVERY_S, SEEDS, as_json, print_json, say_notes, working
+from sfumato.cli.options import EVERY_S, PATH, SEEDS, as_json, print_json, say_notes, working
 
 if TYPE_CHECKING:
     from sfumato.study.certify import Certified
@@ -16,12 +16,12 @@ _EXAMPLE = "\b\nExample: sfumato certify runs/coin"
 
 
 @click.command("certify", epilog=_EXAMPLE)
-@click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="RUN", type=PATH)
 @click.option(
     "--with",
     "other",
     metavar="RUN2",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Use the certificate of this run on the same data.",
 )
 @click.option(
@@ -155,7 +155,7 @@ def _to_come(
             gap=gap,
         )
     if found.left_out:
-        say_notes((f"{found.left_out} check-ins of users that the run does not know are left out",))
+        say_notes([f"{found.left_out} check-ins of users that the run does not know are left out"])
     if as_json:
         print_json(found.as_dict())
     else:

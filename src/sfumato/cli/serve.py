@@ -4,15 +4,15 @@ from pathlib import Path
 
 import click
 
-from sfumato.cli.options import new_places_option
-from sfumato.cli.sanitize import one_thread
+from sfumato.cli import machine
+from sfumato.cli.options import PATH, new_places_option, say_notes
 
 _EXAMPLE = "\b\nExample: sfumato serve runs/laplace --token-file clients.json --client phone"
 _KEEP = ("hour", "day", "week", "forever")
 
 
 @click.command("serve", epilog=_EXAMPLE)
-@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("run", metavar="RUN", type=PATH)
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
@@ -31,14 +31,14 @@ _KEEP = ("hour", "day", "week", "forever")
 )
 @click.option(
     "--at",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help='Where this machine is: {"lat": …, "lng": …}.  Every request is answered for it, and none'
     " may name another place.",
 )
 @click.option(
     "--token-file",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="Clients and their tokens; made if it is not there, readable by you alone.",
 )
@@ -102,11 +102,10 @@ def command(
     import ipaddress
     import socket
 
-    one_thread()
-    from sfumato.deploy.accuracy import accuracy
+    machine.one_thread(tables=True)
     from sfumato.deploy.clients import read_clients
     from sfumato.deploy.keeping import forever_warning, kept_by_service
-    from sfumato.deploy.release import release
+    from sfumato.deploy.release import accuracy, release
     from sfumato.deploy.server import serve
     from sfumato.deploy.service import Settings, service
     from sfumato.errors import FileError
@@ -140,7 +139,7 @@ def command(
         )
     kept = kept_by_service(loaded)
     if (keep or kept.period) == "forever":
-        click.echo(f"note: {forever_warning(loaded)}", err=True)
+        say_notes([forever_warning(loaded)])
     settings = Settings(
         accuracy_m=accuracy(loaded, released)["accuracy_m"],
         keep=keep or kept.period,
@@ -151,7 +150,7 @@ def command(
         place=None if at is None else _place(at),
         clients=None if token_file is None else read_clients(token_file, add=add),
         places=places,
-        warn=lambda sentence: click.echo(f"note: {sentence}", err=True),
+        warn=lambda sentence: say_notes([sentence]),
     )
     app = service(released, settings)
     try:

@@ -8,9 +8,9 @@ import click
 
 from sfumato.cli import machine, stopping
 from sfumato.cli.options import (
-    SEEDS,
-    ReportCount,
-    UserBudgets,
+    PATH,
+    REPORT_COUNT,
+    USER_BUDGETS,
     as_json,
     details,
     grid_options,
@@ -20,6 +20,7 @@ from sfumato.cli.options import (
     region,
     rounds_to,
     say_notes,
+    seed_option,
     selection,
     test_file,
     working,
@@ -59,7 +60,7 @@ _EXAMPLE = (
 )
 @click.option(
     "--user-max-loss",
-    type=UserBudgets(),
+    type=USER_BUDGETS,
     help="A budget for each user, on average (codebook, exact).",
 )
 @click.option(
@@ -76,7 +77,7 @@ _EXAMPLE = (
 )
 @click.option(
     "--reports",
-    type=ReportCount(),
+    type=REPORT_COUNT,
     default="1",
     show_default=True,
     metavar="N|endless",
@@ -97,7 +98,7 @@ _EXAMPLE = (
     help="How: codebook unless set; exact for categories and for --min-bayes-error.",
 )
 @solver_options
-@grid_options
+@grid_options()
 @click.option(
     "--bound-to-come",
     is_flag=True,
@@ -114,7 +115,7 @@ _EXAMPLE = (
         " solves]."
     ),
 )
-@click.option("--seed", type=SEEDS, default=0, metavar="N", help="Seed of the solver.")
+@seed_option("the solver")
 @click.option(
     "--time-limit",
     type=float,
@@ -124,13 +125,11 @@ _EXAMPLE = (
         " measuring come on top."
     ),
 )
-@click.option(
-    "--out", type=click.Path(path_type=Path), metavar="RUN", help="The run folder to write."
-)
+@click.option("--out", type=PATH, metavar="RUN", help="The run folder to write.")
 @click.option("--replace", is_flag=True, help="Write over a run that RUN holds already.")
 @click.option(
     "--resume",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="RUN",
     help="Resume learning that was stopped (all else as before).",
 )
@@ -264,7 +263,7 @@ def command(
         raise
     solution = kept.solution
     if kept.not_tested is not None:
-        say_notes((f"not measured on the test data: {kept.not_tested}",))
+        say_notes([f"not measured on the test data: {kept.not_tested}"])
     bound = None
     if bound_to_come and solution.ending.ended is not Ended.STOPPED:
         with working("cross-fitting certificates") as tell:

@@ -10,6 +10,7 @@ from sfumato.study.record import NEVER, Keeping
 from sfumato.study.traces import chance_of
 
 DEFAULT = Keeping("day")  # a rotating period, where nobody has chosen
+_WIDEST_M = 1e9
 
 
 def chance_for(
@@ -24,6 +25,8 @@ def chance_for(
     `period` and `cell_m` stand in for what the run says; `key` is needed where reports are kept.  A
     run that says nothing has a new draw for each report.
     """
+    if cell_m is not None and not 0 < cell_m < _WIDEST_M:
+        raise ProblemError(f"{arg('sticky_cell_m')} must be above 0 metres; got {cell_m:g}")
     told = run.record.keeping
     chosen = period or (NEVER if told is None else told.period)
     if chosen == NEVER:
@@ -33,7 +36,7 @@ def chance_for(
             f"reports of {run.folder} are kept ({chosen}), and kept reports come from a key; name"
             f" its file with {arg('key')}, or ask for a new draw for each row with {arg('fresh')}"
         )
-    side = cell_m or (DEFAULT if told is None else told).cell_m
+    side = cell_m if cell_m is not None else (DEFAULT if told is None else told).cell_m
     by_user = told is None or told.by_user or period is not None
     return chance_of(Keeping(chosen, side, by_user=by_user), key, run.record.mechanism_hash)
 

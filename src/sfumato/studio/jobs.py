@@ -89,12 +89,5 @@ class Job:
         code = await self._process.wait()
         if not self._said_last:
             self._said_last = True
-            self._tell(
-                {
-                    "kind": "failed",
-                    "error": (
-                        f"the computation ended without an answer (exit code {code}); perhaps"
-                        " memory ran out"
-                    ),
-                }
-            )
+            why = f"the computation ended without an answer (exit code {code}); perhaps"
+            self._tell({"kind": "failed", "error": f"{why} memory ran out"})
