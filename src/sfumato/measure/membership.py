@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from scipy.spatial import cKDTree
-from scipy.stats import rankdata
 
 from sfumato import show
 from sfumato.data.grid import Grid
@@ -158,7 +157,8 @@ def area_under_curve(members: np.ndarray, others: np.ndarray) -> Estimate:
     scores = np.round(
         np.concatenate([members, others]), 9
     )  # what rounding alone tells apart is equal
-    ranks = rankdata(scores)[: len(members)].sum()
+    _, number, count = np.unique(scores, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(count) - (count - 1) / 2)[number][: len(members)].sum()
     value = float((ranks - len(members) * (len(members) + 1) / 2) / (len(members) * len(others)))
     fewer = min(len(members), len(others))
     low, high = wilson(value, fewer)

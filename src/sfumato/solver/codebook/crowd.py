@@ -16,8 +16,9 @@ from typing import Annotated, Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import sparse, stats
+from scipy import sparse
 from scipy.spatial import cKDTree
+from scipy.special import stdtrit
 
 from sfumato.data.joint import Joint
 from sfumato.data.samples import MANY_USERS, Samples
@@ -349,7 +350,7 @@ class CrowdTraining:
         cost = expected_losses(mechanism, places, self.problem)[column]
         upper = float(cost.mean())
         if self.settings.confidence is not None:
-            tail = float(stats.t.ppf(self.settings.confidence, max(1, len(cost) - 1)))
+            tail = float(stdtrit(max(1, len(cost) - 1), self.settings.confidence))
             upper += tail * float(cost.std(ddof=1)) / len(cost) ** 0.5
         return max(spent, upper)
 
