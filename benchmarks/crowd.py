@@ -39,10 +39,11 @@ def town(users: int, checkins: int) -> Any:
     random = np.random.default_rng(users + checkins)
     venues = np.round(random.normal(0, 3000, (max(50, min(50_000, checkins // 20)), 2)))
     favourites = random.integers(len(venues), size=(users, 4))
-    secret = np.arange(checkins) % users
-    chosen = favourites[secret, random.integers(4, size=checkins)]
+    secret = (np.arange(checkins, dtype=np.int32) % users).astype(np.int32)
+    chosen = random.integers(4, size=checkins).astype(np.int8)
+    chosen = favourites.astype(np.int32)[secret, chosen]
     away = random.random(checkins) < 1 / 3
-    chosen = np.where(away, random.integers(len(venues), size=checkins), chosen)
+    np.copyto(chosen, random.integers(len(venues), size=checkins), where=away, casting="unsafe")
     return Samples(secret, venues[chosen], tuple(map(str, range(users))))
 
 

@@ -37,6 +37,7 @@ class Codebook(CodebookSettings):
         self._check(problem)
         problem.check_feasible()
         one_heap()
+        give_back()  # what reading took
         from sfumato.solver.codebook.run import run  # JAX: only where it learns
 
         found = run(self, problem, how)
