@@ -21,6 +21,7 @@ SIZES = (  # users, check-ins
     (600, 100_000),
     (6_000, 100_000),
     (6_000, 1_000_000),
+    (6_000, 10_000_000),
 )
 _PER_CHECKIN, _BASE = 60, 500e6  # bytes wanted, at most
 _ONE_THREAD = {
