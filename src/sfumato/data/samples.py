@@ -173,7 +173,8 @@ class Samples(Tabular, InNotebooks):
     def _table(self, places: np.ndarray, column: np.ndarray) -> Joint:
         if len(self.secrets) * len(places) > MOST_DENSE:
             shape = (len(self.secrets), len(places))
-            table = sparse.csr_matrix((np.ones(len(self), np.int32), (self.secret, column)), shape=shape)
+            once = np.ones(len(self), np.int32)
+            table = sparse.csr_matrix((once, (self.secret, column)), shape=shape)
             table.sum_duplicates()
             return Joint(table / len(self), places=places, secrets=self.secrets)
         flat = np.bincount(
