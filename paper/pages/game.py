@@ -71,7 +71,6 @@ _CLAIMS = (
 )
 _SCALE = {"loss": 173.0}
 _KEYS = {"validation_bayes_error": "B(X\\|Z)", "loss": "loss, m", "overfit": "overfit"}
-_ROWS = {"coin": "coin", "laplace": "planar Laplace"}
 _UNITS = ("a twentieth of the budget", "a kilometre", "half the side of the square")
 _READINGS = {
     "metres": ("base", "softplus of metres, experiment 1"),
@@ -100,7 +99,7 @@ def _cells(runs: list[dict[str, Any]], name: str) -> list[str]:
 
 
 def _summary(documents: list[dict[str, Any]]) -> list[str]:
-    """The games, each experiment's coin and planar Laplace after `Game()`."""
+    """The games, and planar Laplace at the same budget after `Game()`."""
     rows = []
     for document in documents:
         runs, number = document["runs"], str(document["experiment"])
@@ -116,8 +115,7 @@ def _summary(documents: list[dict[str, Any]]) -> list[str]:
             ]
         )
         if document["recipe"] == "game":
-            for name in ("coin", "laplace"):
-                rows.append([number, _ROWS[name], *_cells(runs, name), "", ""])
+            rows.append([number, "planar Laplace", *_cells(runs, "laplace"), "", ""])
     heads = ["experiment", "mechanism", "loss test, m ↓", "B(X\\|Z) test ↑", "bits ↓"]
     return table([*heads, "unsnapped ↑", "accuracy, F1 ↓"], rows)
 

@@ -24,7 +24,7 @@ def _behind(folder: Path, name: str) -> str:
             continue
         if median(column.errors("test", *FINEST)) < one.bayes_error - one.tolerance:
             below.append(one.experiment)
-    return ", ".join(below) or "none"
+    return f"experiments {', '.join(below)}" if below else "no experiment"
 
 
 def _optimum(folder: Path) -> dict[str, Any]:

@@ -82,6 +82,9 @@ def test_the_committed_page_shows_the_median_of_the_committed_runs() -> None:
             for cells in CELLS:
                 row = _tables()[str(number)][f"{split}, {cells}"]
                 for place, name in enumerate(("Game.paper", "Game", "Codebook", "coin"), start=3):
+                    if place > 3 and cells != 260:  # no printed number is theirs
+                        assert row[place] == ""
+                        continue
                     for hits, shown in _of_hits(row[place]).items():
                         values = found[name].errors(split, cells, hits)
                         assert shown == f"{median(values):.2f}"

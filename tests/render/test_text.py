@@ -113,6 +113,7 @@ def test_a_round_says_what_it_has_reached() -> None:
         " proof ends at 0.002)"
     )
     assert round_text({"progress": "a column", "seconds": 1.0}, unit="m") is None
+    assert round_text({"resumed": learned}, unit="m²") == f"resumed where it was stopped: {said}"
     played = {
         **{"round": 0, "lattice_m": 75.0, "payoff": 0.5, "loss": 12.0, "accuracy_train": 0.6},
         **{"accuracy_validation": 0.4, "validation_bayes_error": 0.5},
@@ -143,7 +144,7 @@ def test_a_comparison_says_who_is_over_the_budget_and_what_the_marks_mean(
     first, second = text.splitlines()[1:3]
     assert first.split()[1].endswith("!") and "! over its budget here" in text
     assert "≈50.0%" in second and "!" not in second
-    assert text.count("not tested") == 2 and "guessing blindly errs 0.500" in text
+    assert text.count("not tested") == 2 and "a blind guess errs 0.500" in text
 
 
 def test_a_trade_off_says_who_passes_the_curve_and_in_which_unit() -> None:

@@ -34,12 +34,12 @@ _ENDINGS = (".html", ".md", ".json")
     default=100.0,
     show_default=True,
     metavar="METRES",
-    help="Within which a true place counts as at a sensitive one.",
+    help="How near a true place must be to count as at a sensitive one.",
 )
 @seed_option("sampled reports")
 @as_json
 def command(run: Path, out: Path, as_json: bool, **options: Any) -> None:
-    """Assess a run for those who sign: two pages without a location of the data.
+    """Write a risk assessment of a run for those who sign: two pages, no location of the data.
 
     The headings are those of Opinion 05/2014 (singling out, linkability, inference), ISO/IEC 27559
     and the ICO's motivated intruder.  Each row has the adversary in words, a figure, the same for a
@@ -64,4 +64,6 @@ def command(run: Path, out: Path, as_json: bool, **options: Any) -> None:
     if as_json:
         print_json(found.as_dict())
     else:
-        click.echo(f"{out}: {len(found.risks)} adversaries")
+        click.echo(
+            f"{out}: what {len(found.risks)} adversaries can find out, without a place of the data"
+        )

@@ -61,7 +61,7 @@ _EXAMPLE = (
     default=FEWEST_CHECKINS,
     show_default=True,
     metavar="N",
-    help="A tile with fewer, or with one user, has planar Laplace noise of the budget.",
+    help="Give tiles with fewer, or with one user, planar Laplace noise of the budget.",
 )
 @click.option(
     "--solver",
@@ -86,7 +86,7 @@ _EXAMPLE = (
     help="Solve the tiles on this dask cluster (pip install 'sfumato[cluster]').",
 )
 @click.option("--out", type=PATH, required=True, metavar="DIR", help="The run folder.")
-@click.option("--replace", is_flag=True, help="Write over an older run of that name.")
+@click.option("--replace", is_flag=True, help="Replace the run that the folder holds already.")
 @click.option(
     "--report",
     type=PATH,

@@ -36,7 +36,7 @@ _EXAMPLE = "\b\nExample: sfumato certify runs/coin"
     "--confidence",
     type=float,
     metavar="C",
-    help="How surely it is to hold for check-ins to come [default: 0.95].",
+    help="Confidence of what is said of check-ins to come [default: 0.95].",
 )
 @click.option(
     "--data-seed", type=SEEDS, metavar="S", help="Seed of --data, for four-corners [default: 0]."
@@ -49,7 +49,8 @@ _EXAMPLE = "\b\nExample: sfumato certify runs/coin"
     type=float,
     default=1e-3,
     show_default=True,
-    help="How tight a new certificate is to be.",
+    metavar="GAP",
+    help="How far the leakage may stay above the bound of a new certificate.",
 )
 @click.option(
     "--again",
@@ -68,9 +69,9 @@ def command(
     again: bool,
     as_json: bool,
 ) -> None:
-    """Say how far a run's mechanism is from the best that can exist, and prove it.
+    """Prove how far a run's mechanism is from the best that can exist.
 
-    Works the run's certificate out again from the data alone.  A run that has none, or one from a
+    Checks the run's certificate against the data alone.  A run that has none, or one from a
     proof that was quick or ended early, gets one: the exact solver finds it, the checker checks it,
     and it is kept in the run folder.  Ctrl-C keeps the best bound so far.
 

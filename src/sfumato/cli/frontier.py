@@ -38,12 +38,22 @@ _EXAMPLE = (
 )
 @click.option("--to", "last", type=float, required=True, metavar="LOSS", help="The largest budget.")
 @click.option(
-    "--points", type=click.IntRange(min=2), default=20, show_default=True, help="How many budgets."
+    "--points",
+    type=click.IntRange(min=2),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="How many budgets.",
 )
 @loss_option
 @grid_options()
 @click.option(
-    "--gap", type=float, default=0.005, show_default=True, help="How tight the curve is proved."
+    "--gap",
+    type=float,
+    default=0.005,
+    show_default=True,
+    metavar="GAP",
+    help="How far apart the two sides of the proof may stay.",
 )
 @click.option(
     "--reports",
@@ -56,6 +66,7 @@ _EXAMPLE = (
     "runs",
     multiple=True,
     type=PATH,
+    metavar="RUN",
     help="Place this run on it; may be repeated.",
 )
 @click.option(

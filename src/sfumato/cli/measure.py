@@ -30,7 +30,7 @@ _ATTACKS = ("cells", "neighbours", "neural")
 @click.argument("target", metavar="RUN|REPORTS.csv", type=PATH)
 @click.option("--data", metavar="DATA", help="Judge on all of this data instead of the run's own.")
 @columns(
-    secret="the secret (reports, --data, --traces)",
+    secret="the user (reports, --data, --traces)",
     lat="the latitude (reports, --data, --traces)",
     lon="the longitude (reports, --data, --traces)",
 )

@@ -19,7 +19,16 @@ if TYPE_CHECKING:
 EVERY_S = 5  # of silence, before a long job says how far it is
 PATH = click.Path(path_type=Path)
 COUNT = click.IntRange(min=1)
-SEEDS = click.IntRange(min=0, max=2**31 - 1)
+
+
+class _Seed(click.IntRange):
+    """A whole number; its range is nothing that a help text need say."""
+
+    def _describe_range(self) -> str:
+        return ""
+
+
+SEEDS = _Seed(min=0, max=2**31 - 1)
 
 
 class Written(click.ParamType):
@@ -156,9 +165,9 @@ def columns(**helps: str) -> Decorator:
 # the steps from a file to samples, in the order in which they are applied
 selection = together(
     columns(
-        secret="the secret (user, user_id, uid are found alone)",
-        lat="the latitude (lat, latitude are found alone)",
-        lon="the longitude (lon, lng, longitude are found alone)",
+        secret="the user, who is the secret [default: user, user_id or uid]",
+        lat="the latitude [default: lat or latitude]",
+        lon="the longitude [default: lon, lng or longitude]",
     ),
     click.option(
         "--square",
@@ -177,7 +186,7 @@ selection = together(
         type=COUNT,
         metavar="N",
         help="Make one secret, 'everybody else', of the users with fewer than N check-ins"
-        " [solve: 4 where there are more than 200 users].",
+        " [default of solve: 4, if there are more than 200 users].",
     ),
     click.option(
         "--per-user", type=SHARE, help="Draw N training and M test check-ins of each user."
@@ -186,7 +195,8 @@ selection = together(
         "--overlap-weight",
         type=float,
         metavar="W",
-        help="Weight of check-ins where another user is more at home.",
+        help="With --per-user: draw check-ins in cells that another user visits more often with"
+        " this weight, 0 to 1 [default: 1].",
     ),
     click.option(
         "--data-seed",
@@ -245,7 +255,7 @@ test_file = click.option(
 region = click.option(
     "--region",
     type=PLACE,
-    help="Where reports may lie; else the data's square widened by the budget.",
+    help="Square in which reports may lie [default: the data's, widened by the budget].",
 )
 hits = click.option(
     "--hits",
@@ -264,8 +274,8 @@ new_places_option = click.option(
     type=click.Choice(("average", "nearest", "refuse")),
     default="average",
     show_default=True,
-    help="Places that an exact run was not made for: an average over near ones, if the run has one;"
-    " as the nearest one; none.",
+    help="For an exact run, places that it was not made for: answer them by an average over near"
+    " places (if the run has one), as the nearest place, or not at all.",
 )
 details = click.option(
     "--details", is_flag=True, help="Print every table, not the main figures alone."

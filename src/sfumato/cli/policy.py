@@ -22,7 +22,9 @@ _EXAMPLE = "\b\nExample: sfumato policy runs/learned checkins.csv --trace week -
 @click.argument("run", metavar="RUN", type=PATH)
 @click.argument("traces", metavar="TRACES", type=PATH)
 @click.option("--trace", required=True, metavar="COLUMN", help="Column of the trace.")
-@click.option("--time", metavar="COLUMN", help="Column of the time (ISO 8601, or seconds); needed.")
+@click.option(
+    "--time", metavar="COLUMN", help="Column of the time, in ISO 8601 or seconds.  [required]"
+)
 @click.option(
     "--split",
     metavar="COLUMN",
@@ -35,8 +37,8 @@ _EXAMPLE = "\b\nExample: sfumato policy runs/learned checkins.csv --trace week -
     "--lattice-m",
     type=float,
     metavar="METRES",
-    help="The lattice that reports are moved to, where they can lie anywhere [default: a quarter of"
-    " the budget].",
+    help="Side of the lattice that reports are moved to, if they can lie anywhere [default: a"
+    " quarter of the budget].",
 )
 @seed_option("the reports that are measured")
 @click.option("--no-write", is_flag=True, help="Print the table and leave the run as it is.")
@@ -51,7 +53,7 @@ def command(
     as_json: bool,
     **named: Any,
 ) -> None:
-    """Choose how a run's reports are kept, by how often traces are found.
+    """Choose how long a run's reports are kept, by how often whole traces are found.
 
     TRACES is a table of check-ins with times and a column that says which rows belong together.
     Each way of keeping reports is measured against an adversary who knows the law, one who holds

@@ -33,10 +33,10 @@ _SHOWN = 5  # skipped files named in a note; the record names all
 @click.argument("source", metavar="IN", type=PATH)
 @click.argument("target", metavar="OUT", type=PATH)
 @columns(
-    lat="the latitude (or x) (lat, latitude are found alone)",
-    lon="the longitude (or y) (lon, lng, longitude are found alone)",
-    secret="the user, for --sticky (user, user_id, uid are found alone)",
-    time="the time, for --sticky (time, timestamp are found alone)",
+    lat="the latitude, or x [default: lat or latitude]",
+    lon="the longitude, or y [default: lon, lng or longitude]",
+    secret="the user [default: user, user_id or uid]",
+    time="the time, for --sticky and --pseudonym [default: time or timestamp]",
 )
 @click.option(
     "--drop",
@@ -55,19 +55,19 @@ _SHOWN = 5  # skipped files named in a note; the record names all
 @click.option(
     "--pseudonym",
     type=click.Choice(_STICKY),
-    help="Give users new names by the key of --key, others in each such period.",
+    help="Replace users by pseudonyms made with --key, new ones in each such period.",
 )
 @click.option(
     "--outside",
     type=click.Choice(_OUTSIDE),
     default="refuse",
     show_default=True,
-    help="Rows outside the mechanism's region.",
+    help="What to do with rows outside the mechanism's region, as explained above.",
 )
 @click.option(
     "--sticky",
     type=click.Choice(_STICKY),
-    help="The same report for the same user, cell and period [default: as sfumato policy chose].",
+    help="Give the same user, cell and period the same report [default: as sfumato policy chose].",
 )
 @click.option(
     "--fresh", is_flag=True, help="A new draw for each row, whatever sfumato policy chose."
@@ -77,7 +77,7 @@ _SHOWN = 5  # skipped files named in a note; the record names all
     "--key",
     type=PATH,
     metavar="FILE",
-    help="The key of --sticky and --pseudonym; made with mode 600 if it is not there.",
+    help="File of the key for --sticky and --pseudonym; made, readable by you alone, if missing.",
 )
 @new_places_option
 @click.option(
@@ -88,7 +88,7 @@ _SHOWN = 5  # skipped files named in a note; the record names all
 @click.option(
     "--cluster",
     metavar="ADDRESS",
-    help="Do the parts of a folder on this dask cluster (pip install 'sfumato[cluster]').",
+    help="Sanitize the parts of a folder on this dask cluster (pip install 'sfumato[cluster]').",
 )
 @as_json
 def command(
@@ -112,8 +112,8 @@ def command(
     IN is a CSV file (also .gz), a Parquet file, or a folder of them; OUT is a new one of the same
     kind. All other columns, all rows and their order stay.  OUT.record.json says what was done.
 
-    A column that names the user, or that tells the place in another form, stops it: leave it out
-    with --drop, give users new names with --pseudonym, or let it pass with --keep.
+    A column that names the user, or that tells the place in another form, stops the command: leave
+    it out with --drop, give users new names with --pseudonym, or let it pass with --keep.
 
     Rows outside the mechanism's region: refuse (the default) writes nothing and says how many; drop
     leaves them out; laplace gives them planar Laplace noise of the same budget; clamp moves them to
@@ -122,8 +122,8 @@ def command(
     A table whose reports cost more than the run's budget, by more than chance explains, is not
     written: its places are unlike those that the run was made for.  --over-budget writes it.
 
-    Where sfumato policy chose how the run's reports are kept, they are kept so, row by row by user,
-    place and period, in whatever order rows come; --key names the key.
+    If sfumato policy chose how long the run's reports are kept, this is followed: the same user,
+    place and period get the same report, whatever the order of the rows; --key names the key.
     """
     machine.one_thread(tables=True)
     from sfumato.deploy.keeping import chance_for, forever_warning

@@ -1,5 +1,6 @@
 """sfumato serve"""
 
+import shlex
 from pathlib import Path
 
 import click
@@ -18,12 +19,14 @@ _KEEP = ("hour", "day", "week", "forever")
     type=click.IntRange(0, 65535),
     default=8765,
     show_default=True,
-    help="0 takes any free one.",
+    metavar="N",
+    help="Port to listen on; 0 takes any free one.",
 )
 @click.option(
     "--host",
     default="127.0.0.1",
     show_default=True,
+    metavar="ADDRESS",
     help="Address to listen on; another than loopback needs --open-to-network.",
 )
 @click.option(
@@ -40,7 +43,7 @@ _KEEP = ("hour", "day", "week", "forever")
     "--token-file",
     type=PATH,
     metavar="FILE",
-    help="Clients and their tokens; made if it is not there, readable by you alone.",
+    help="File of clients and their tokens; made, readable by you alone, if missing.",
 )
 @click.option(
     "--client",
@@ -54,6 +57,7 @@ _KEEP = ("hour", "day", "week", "forever")
     type=click.IntRange(1, 1000),
     default=50,
     show_default=True,
+    metavar="N",
     help="Most cells that one client may ask for while reports are kept.",
 )
 @click.option(
@@ -66,7 +70,8 @@ _KEEP = ("hour", "day", "week", "forever")
     type=click.Choice(("refuse", "laplace", "clamp")),
     default="refuse",
     show_default=True,
-    help="Places outside the region.",
+    help="What to do with places outside the region: refuse them, add planar Laplace noise of the"
+    " same budget, or move them to its edge first.",
 )
 @new_places_option
 @click.option(
@@ -74,6 +79,7 @@ _KEEP = ("hour", "day", "week", "forever")
     type=click.FloatRange(min=0.1),
     default=50.0,
     show_default=True,
+    metavar="N",
     help="Most requests per second and client.",
 )
 def command(
@@ -162,8 +168,20 @@ def command(
             f"port {port} of {host} cannot be listened on: {error.strerror}; name another with"
             " --port, or 0 for any free one"
         ) from None
-    said = f"listening on http://{host}:{listening.getsockname()[1]}; Ctrl-C ends it"
+    here = f"[{host}]" if ":" in host else host
+    address = f"http://{here}:{listening.getsockname()[1]}"
+    said = f"listening on {address}; Ctrl-C ends it; {_try(address, token_file)}"
     serve(app, listening, ready=lambda: click.echo(said, err=True))
+
+
+def _try(address: str, token_file: Path | None) -> str:
+    """A request to try it with."""
+    words = ["curl", "-H", "Content-Type: application/json"]
+    if token_file is None:
+        return f"try it: {shlex.join([*words, '-d', '{}', f'{address}/v1/geolocate'])}"
+    place = '{"location": {"lat": LAT, "lng": LNG}}'
+    words += ["-H", "Authorization: Bearer TOKEN", "-d", place, f"{address}/v1/geolocate"]
+    return f"try it: {shlex.join(words)}, with a TOKEN of {token_file}"
 
 
 def _place(path: Path) -> tuple[float, float]:

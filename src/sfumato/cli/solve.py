@@ -50,8 +50,8 @@ _EXAMPLE = (
     "--losses",
     metavar="FILE",
     help=(
-        "For categories in place of places: a CSV of truth, report, loss; DATA is secret, truth,"
-        " probability."
+        "For categories instead of places: a CSV file with columns truth, report, loss; DATA then"
+        " has columns secret, truth, probability."
     ),
 )
 @loss_option
@@ -82,37 +82,38 @@ _EXAMPLE = (
     show_default=True,
     metavar="N|endless",
     help=(
-        "How many reports of one user are seen together (codebook, exact); endless without a"
-        " budget: the smallest loss at which no number of them tells anything (exact)."
+        "How many reports of one user are seen together (codebook, exact); endless, without a"
+        " budget, finds the smallest loss at which any number of reports reveals nothing (exact)."
     ),
 )
 @click.option(
     "--objective",
     default="bayes",
     show_default=True,
-    help="bayes, information, overlap, two-guesses, guess-or-pass or target:USER.",
+    metavar="GOAL",
+    help="What is minimised: bayes (right guesses of the user), information, overlap (how surely"
+    " two users are told apart), two-guesses, guess-or-pass or target:USER.",
 )
 @click.option(
     "--solver",
     type=click.Choice(list(SOLVERS)),
-    help="How: codebook unless set; exact for categories and for --min-bayes-error.",
+    help="Which solver [default: codebook; exact for categories and for --min-bayes-error].",
 )
 @solver_options
 @grid_options()
 @click.option(
     "--bound-to-come",
     is_flag=True,
-    help="Prove as well what no mechanism within the budget goes beyond on check-ins to come, from"
-    " the training data alone (later: certify RUN --data train).",
+    help="Also prove, from the training data alone, what no mechanism within the budget can exceed"
+    " on check-ins to come (certify RUN --data train does it later).",
 )
 @click.option(
     "--proof",
     type=click.Choice(_PROOFS),
     help=(
-        "After the mechanism is written, prove how little any mechanism can leak: not at all,"
-        " quickly (to 0.01), or in full (to 0.002; certify goes to 0.001), also anywhere on the"
-        " plane [default: full after the codebook, none after the others; exact proves as it"
-        " solves]."
+        "After the mechanism is written, prove how little any mechanism can leak: no proof, one to"
+        " within 0.01, or one to within 0.002 that also holds anywhere on the plane [default: full"
+        " for the codebook, none for others; exact proves as it solves]."
     ),
 )
 @seed_option("the solver")
@@ -121,17 +122,17 @@ _EXAMPLE = (
     type=float,
     metavar="S",
     help=(
-        "Stop learning, solving and proving after S seconds with the best so far; compiling and"
-        " measuring come on top."
+        "Stop learning, solving and proving after S seconds and keep the best so far; compiling and"
+        " measuring take some seconds more."
     ),
 )
 @click.option("--out", type=PATH, metavar="RUN", help="The run folder to write.")
-@click.option("--replace", is_flag=True, help="Write over a run that RUN holds already.")
+@click.option("--replace", is_flag=True, help="Replace the run that RUN holds already.")
 @click.option(
     "--resume",
     type=PATH,
     metavar="RUN",
-    help="Resume learning that was stopped (all else as before).",
+    help="Resume learning that was stopped; give all other options as before.",
 )
 @details
 @as_json
@@ -161,7 +162,8 @@ def command(
 ) -> None:
     """Find a mechanism for DATA within a loss budget and write a run folder.
 
-    Without --per-user or --test all of DATA is training data (four-corners brings its own split).
+    DATA is four-corners or a file: SNAP check-ins, CSV (also .gz) or Parquet.  Without --per-user
+    or --test all of DATA is training data (four-corners brings its own split).
     """
     start = time.perf_counter()
     machine.keep_compiled()

@@ -79,7 +79,7 @@ def read_checkins(
         raise DataError(f"{source} holds no rows; expected one row per check-in")
     users, codes = _users(table[names["secret"]], source=source, column=names["secret"])
     notes = (
-        ("the column 'split' was not read: all rows count alike",)
+        ("the column 'split' was not read: its test rows count as training rows",)
         if "split" in table.column_names
         else ()
     )
@@ -152,7 +152,9 @@ def read_table(path: Path, *, words: tuple[str | None, ...] = ()) -> Any:
                 ),
             )
         if first.lstrip()[:1] in ("[", "{"):
-            raise DataError(f"{path.name} looks like JSON; expected a SNAP, CSV or Parquet file")
+            raise DataError(
+                f"{path.name} looks like JSON; expected a SNAP, CSV or Parquet file: save it as CSV"
+            )
         delimiter = max(",;\t", key=first.count)
         header = [name.strip().strip('"') for name in first.rstrip("\r\n").split(delimiter)]
         options: dict[str, Any] = {

@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-from scipy import sparse
+from scipy import sparse, special
 from scipy.spatial import cKDTree
-from scipy.special import stdtrit
 
 from sfumato.data.categories import CategoricalData
 from sfumato.data.grid import Grid, Region
@@ -114,7 +113,7 @@ class Judgement:
         half = float("inf")
         if self.checkins > 1:
             free = self.checkins - 1
-            half = float(stdtrit(free, 0.975)) * self.loss_deviation / free**0.5
+            half = float(special.stdtrit(free, 0.975)) * self.loss_deviation / free**0.5
         value = self.loss.value
         return Estimate(value, value - half, value + half, "estimate", errs="unbiased")
 

@@ -30,6 +30,7 @@ class Job:
         """Start a process on a task."""
         process = await asyncio.create_subprocess_exec(
             sys.executable,
+            "-P",  # modules of the folder that the studio was started in are not ours
             "-m",
             "sfumato.studio.work",
             stdin=asyncio.subprocess.PIPE,

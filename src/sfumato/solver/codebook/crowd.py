@@ -16,9 +16,8 @@ from typing import Annotated, Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import sparse
+from scipy import sparse, special
 from scipy.spatial import cKDTree
-from scipy.special import stdtrit
 
 from sfumato.data.distinct import unique_points
 from sfumato.data.joint import Joint
@@ -354,7 +353,7 @@ class CrowdTraining:
         cost = expected_losses(mechanism, places, self.problem)[column]
         upper = float(cost.mean())
         if self.settings.confidence is not None:
-            tail = float(stdtrit(max(1, len(cost) - 1), self.settings.confidence))
+            tail = float(special.stdtrit(max(1, len(cost) - 1), self.settings.confidence))
             upper += tail * float(cost.std(ddof=1)) / len(cost) ** 0.5
         return max(spent, upper)
 
