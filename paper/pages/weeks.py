@@ -8,7 +8,7 @@ from typing import Any
 
 from paper.experiments import RESULTS
 from paper.pages.template import filled
-from paper.runs.weeks import ANY, LOSSES, wanted, wanted_ways
+from paper.runs.weeks import ANY, LOSSES, ONE_PLACE, wanted, wanted_ways
 from paper.tables import table
 from sfumato.files import read_json, write_text
 from sfumato.study.policy import FOUR
@@ -28,12 +28,39 @@ _PRINTED = ((818, 0.693), (1994, 0.333))  # LSTM-TrajGAN's published outputs
 def _share(found: list[float] | None) -> str:
     if found is None:
         return "-"
-    value, low, high = (100 * number for number in found)
-    return f"{value:.1f} ({low:.0f} to {high:.0f})"
+    return f"{100 * found[0]:.1f}"
+
+
+def _width(rows: list[dict[str, Any]]) -> str:
+    """How far intervals reach, in points."""
+    far = [
+        max(high - value, value - low) for row in rows for value, low, high in row["found"].values()
+    ]
+    return f"{100 * max(far):.1f}"
+
+
+def _one_place(rows: list[dict[str, Any]]) -> list[str]:
+    who = {**_WHO, "counts": "law and counts"}
+    del who["period"]  # a week is the period
+    heads = ["weeks from", "budget, m", "loss, m", *who.values(), "hidden", "users never, always"]
+    lines = [
+        [
+            row["reported"],
+            f"{row['budget']:,}",
+            f"{row['loss_m']:,.0f} ± {1.96 * row['loss_error_m']:,.0f}",
+            *(_share(row["found"].get(one)) for one in who),
+            f"{100 * row['hidden']:.0f}",
+            f"{row['users_never_hidden']}, {row['users_always_hidden']}",
+            f"{100 * row['of_training_weeks']:.1f}",
+            f"{100 * row['at_least_of_this_kind']:.1f}",
+        ]
+        for row in rows
+    ]
+    return table([*heads, "program", "at least"], lines)
 
 
 def _plain(row: dict[str, Any]) -> bool:
-    return bool(row["reported"].startswith(("truth", "snapped")))
+    return bool(row["reported"].startswith(("truth", "snapped", "one place")))
 
 
 def _line(row: dict[str, Any]) -> list[str]:
@@ -104,6 +131,8 @@ def page(folder: Path = RESULTS) -> str:
     every = read_json(folder / "weeks.json", what="weeks")["rows"]
     ways = read_json(folder / "weeks_ways.json", what="ways of keeping")["rows"]
     rows = [row for row in every if row["reported"] != ANY]
+    places = [row for row in rows if row["reported"] in ONE_PLACE]
+    others = [row for row in rows if row["reported"] not in ONE_PLACE]
     (noise,) = (
         one for one in ways if (one["reported"], one["budget"]) == ("planar laplace", LOSSES[0])
     )
@@ -115,7 +144,9 @@ def page(folder: Path = RESULTS) -> str:
         missing_ways=_missing(wanted_ways(), ways),
         traces=f"{rows[0]['traces']:,}",
         settings=rows[0]["settings"],
-        rows=_table(sorted(rows, key=_order)),
+        width=_width(rows),
+        rows=_table(sorted(others, key=_order)),
+        one_place=_one_place(sorted(places, key=lambda row: (row["budget"], row["reported"]))),
         beside=_beside(rows),
         proved=table(
             ["loss, m", "found at least, %"],

@@ -160,7 +160,8 @@ def command(
         raise click.UsageError("--key is the key of --sticky or --pseudonym; give one of them")
     made = key is not None and not key.exists()
     secret_key = None if key is None else read_or_make_key(key)
-    chance = chance_for(loaded, secret_key, period=kept, cell_m=sticky_cell_m)
+    asked = NEVER if fresh else sticky
+    chance = chance_for(loaded, secret_key, period=asked, cell_m=sticky_cell_m)
     if kept == "forever":
         say_notes((forever_warning(loaded),))
     names = None if pseudonym is None else Pseudonym(secret_key or b"", pseudonym)
