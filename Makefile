@@ -9,7 +9,9 @@ READY := .venv/.ready
 demo: $(READY)
 	$(BIN)/sfumato demo --out demo
 
-test: lint types tests
+# The types are checked while the first tests run: alone they would keep one core busy.
+test: $(READY)
+	$(MAKE) --no-print-directory -j 2 lint types tests
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -1,5 +1,6 @@
 """Re-run the paper: `python -m paper` (seeds 0, 1, 2, into docs/reproduction; hours), `--quick`
-(seed 0, into runs/; some 8 minutes of one core) or `--experiment N` (one of the four alone).
+(seed 0, into runs/; some 8 minutes of one core) or `--experiment N` (one of the four alone, three
+seeds; with `--quick` seed 0 alone).
 
 What the folder holds already, with the same settings, is not run again; a stopped run resumes.  The
 expected time left is printed before each step.  `--gowalla` names a file of Gowalla check-ins:
@@ -23,7 +24,9 @@ from sfumato.files import read_json
 def main() -> int:
     parser = arguments(__doc__)
     parser.add_argument(
-        "--quick", action="store_true", help="seed 0 alone, without the side experiments"
+        "--quick",
+        action="store_true",
+        help="seed 0 alone, without the side experiments; goes with --experiment",
     )
     parser.add_argument(
         "--experiment", type=int, choices=NUMBERS, metavar="N", help="this one alone: 1, 2, 3 or 4"

@@ -34,6 +34,17 @@ def test_the_conda_recipe_wants_what_the_package_wants() -> None:
         assert {*map(Requirement, declared[extra])} <= extras
 
 
+def test_the_addresses_of_the_package_are_those_that_its_documents_name() -> None:
+    """No address is invented: each stands in the README, and what is missing is said."""
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert PROJECT["urls"] and all(address in readme for address in PROJECT["urls"].values())
+    text = (ROOT / "pyproject.toml").read_text("utf-8")
+    missing = {"Paper", "Repository", "Documentation", "Issues", "Changelog"} - PROJECT[
+        "urls"
+    ].keys()
+    assert all(f"# {name} = " in text for name in missing)
+
+
 def test_hooks_run_what_is_installed_and_fetch_nothing() -> None:
     (only,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text("utf-8"))["repos"]
     assert only["repo"] == "local"

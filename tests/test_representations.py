@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.adversary.cells import Cells
-from sfumato.adversary.neighbours import Neighbours
+from sfumato.adversary.counting import Cells, Neighbours
 from sfumato.adversary.neural import Neural
 from sfumato.data.grid import Grid, Region
 from sfumato.data.plane import Plane

@@ -1,4 +1,4 @@
-"""approximate.md, made from approximate.json and weeks.json.
+"""approximate.md, made from approximate.json.
 
 python -m paper.pages.approximate
 """
@@ -16,51 +16,45 @@ from sfumato.files import read_json, write_text
 
 _NAMES = {"paris": "Paris", "stockholm": "Stockholm", "san-francisco": "San Francisco"}
 _WHO = {"law": "law", "history": "named history", "period": "one period", "all": "sees all"}
-_OLD = ("truth", "snapped to", "planar laplace", "codebook for 1")  # rows of weeks.json
 
 Rows = dict[tuple[str, str, int], dict[str, Any]]
 
 
-def _figures(row: dict[str, Any], part: str) -> list[str]:
-    found = row[part]
-    return [
-        f"{found['loss_m']:,.0f}",
-        f"{found['bayes_error']:.3f}",
-        f"{found['information_bits']:.2f}",
-        f"{found['worst_report']:.2f}",
-    ]
+def _both(row: dict[str, Any] | None, figure: str, digits: int) -> str:
+    """A figure on training and on held-out check-ins."""
+    if row is None:
+        return "-"
+    return "; ".join(
+        f"{row[part][figure]:,.{digits}f}" for part in ("train", "test") if part in row
+    )
 
 
-def _within(rows: Rows, city: str, budget: int) -> list[list[str]]:
-    """Planar Laplace, the codebook and the bound at a budget, as far as they were run."""
-    lines = [
-        [_NAMES[city], name, f"{budget:,}", *_figures(row, "train")]
-        for name in BESIDE
-        if (row := rows.get((city, name, budget))) is not None
-    ]
+def _at(rows: Rows, city: str, rule: str | None, budget: int) -> list[str]:
+    """A rule beside planar Laplace, the codebook and the bound at its metres, as far as they were
+    run."""
+    own = rows[city, rule, 0] if rule else None
+    beside = [rows.get((city, name, budget)) for name in BESIDE]
     proof = rows.get((city, "proof", budget))
-    if proof is not None:
-        most = 1 - proof["bounds"][1]
-        lines.append(
-            [_NAMES[city], "no mechanism", f"{budget:,}", "-", f"above {most:.3f}", "-", "-"]
-        )
-    return lines
+    worst = [row for row in (own, *beside) if row is not None]
+    return [
+        f"{_NAMES[city]}: {rule or f'{budget} m'}",
+        _both(own, "loss_m", 0) if own else f"{budget}",
+        *(_both(row, "bayes_error", 3) for row in (own, *beside)),
+        _both(beside[1], "loss_m", 0),
+        "-" if proof is None else f"{1 - proof['bounds'][1]:.3f}",
+        "; ".join(f"{row['train']['worst_report']:.2f}" for row in worst) or "-",
+    ]
 
 
 def _one_report(rows: Rows) -> list[str]:
     lines = []
     for city in CITIES:
-        lines.append([_NAMES[city], "the truth", "-", *_figures(rows[city, "truth", 0], "train")])
         for rule in RULES:
-            row = rows[city, rule, 0]
-            lines.append([_NAMES[city], f"**{rule}**", "-", *_figures(row, "train")])
-            lines += _within(rows, city, math.ceil(row["train"]["loss_m"]))
-    return table(_heads("budget, m"), lines)
-
-
-def _heads(*more: str) -> list[str]:
-    figures = ["loss, m", "Bayes error ↑", "bits ↓", "worst report ↓"]
-    return ["data", "reported", *more, *figures]
+            loss = rows[city, rule, 0]["train"]["loss_m"]
+            lines.append(_at(rows, city, rule, math.ceil(loss)))
+        lines.append(_at(rows, city, None, max(THRESHOLDS)))
+    heads = ["rule or budget", "loss, m", "rule ↑", "planar Laplace ↑", "codebook ↑"]
+    return table([*heads, "codebook's loss, m", "nobody above", "worst report ↓"], lines)
 
 
 def _several(errors: list[list[Any]]) -> list[str]:
@@ -68,53 +62,31 @@ def _several(errors: list[list[Any]]) -> list[str]:
 
 
 def _moving(rows: Rows) -> list[str]:
-    lines = []
+    found: dict[str, list[str]] = {}
     for city in CITIES:
-        for rule in ("truth", *RULES):
-            found = rows[city, rule, 0]["train"]
-            lines.append([_NAMES[city], rule, *_several(found["linked"])])
-            if "drifting" in found:
-                lines.append([_NAMES[city], f"{rule}, one offset", *_several(found["drifting"])])
+        for rule in RULES:
+            row = rows[city, rule, 0]["train"]
+            found.setdefault(rule, []).append(" ".join(_several(row["linked"])))
+            if "drifting" in row:
+                name = f"{rule}, one offset"
+                found.setdefault(name, []).append(" ".join(_several(row["drifting"])))
         budget = math.ceil(rows[city, "Android", 0]["train"]["loss_m"])
         for name in BESIDE:
-            row = rows.get((city, name, budget))
-            if row is not None:
-                lines.append([_NAMES[city], name, *_several(row["train"]["linked"])])
-    return table(["data", "reported", *(f"B{count}" for count in COUNTS)], lines)
+            one = rows.get((city, name, budget))
+            told = "-" if one is None else " ".join(_several(one["train"]["linked"]))
+            found.setdefault(name, []).append(told)
+    lines = [[name, *told] for name, told in found.items()]
+    return table(["reported", *(_NAMES[city] for city in CITIES)], lines)
 
 
-def _weeks(rows: Rows, folder: Path) -> list[str]:
-    old = read_json(folder / "weeks.json", what="weeks")["rows"]
-    told = [
-        (row["loss_m"], row["reported"], row["found"])
-        for row in old
-        if row["reported"].startswith(_OLD) and row["kept"] == "never"
-    ]
+def _weeks(rows: Rows) -> list[str]:
+    lines = []
     for name in ("Android", DRIFTING, "WebKit"):
         row = rows["weeks", name, 0]
-        told.append((row["loss_m"], f"**{name}**", row["found"]))
-    lines = []
-    for loss, name, found in sorted(told, key=lambda one: one[0]):
-        shares = (tuple(100 * part for part in found[who]) for who in _WHO)
+        shares = (tuple(100 * part for part in row["found"][who]) for who in _WHO)
         cells = [f"{value:.1f} ({low:.0f} to {high:.0f})" for value, low, high in shares]
-        lines.append([name, f"{loss:,.0f}", *cells])
+        lines.append([name, f"{row['loss_m']:,.0f}", *cells])
     return table(["reported", "loss, m", *_WHO.values()], lines)
-
-
-def _held_out(rows: Rows) -> list[str]:
-    order = ("truth", *RULES, *BESIDE)
-    found = [key for key, row in rows.items() if "test" in row]
-    found.sort(key=lambda key: (CITIES.index(key[0]), order.index(key[1]), key[2]))
-    lines = [
-        [
-            _NAMES[city],
-            name,
-            "-" if not budget else f"{budget:,}",
-            *_figures(rows[city, name, budget], "test"),
-        ]
-        for city, name, budget in found
-    ]
-    return table(_heads("budget, m"), lines)
 
 
 def _range(values: list[float]) -> str:
@@ -126,9 +98,6 @@ def page(folder: Path = RESULTS) -> str:
     made = read_json(folder / "approximate.json", what="results on approximate location")["rows"]
     rows: Rows = {(row["data"], row["reported"], row["budget_m"]): row for row in made}
     blind = {f"{rows[city, 'truth', 0]['train']['blind']:.3f}" for city in CITIES}
-    thresholds = [
-        line for city in CITIES for budget in THRESHOLDS for line in _within(rows, city, budget)
-    ]
     ruled, learned = [], []
     for city in CITIES:
         for rule in list(RULES)[:2]:
@@ -147,12 +116,17 @@ def page(folder: Path = RESULTS) -> str:
         ruled=_range(ruled),
         learned=_range(learned),
         draw=f"draw {DRAW}",
+        strict=", ".join(
+            f"{1 - rows[city, 'proof', min(THRESHOLDS)]['bounds'][1]:.3f}" for city in CITIES
+        ),
+        truth=", ".join(
+            f"{_NAMES[city]} {_both(rows[city, 'truth', 0], 'bayes_error', 3)}" for city in CITIES
+        ),
         blind=" or ".join(sorted(blind)),
         one=_one_report(rows),
         moving=_moving(rows),
-        weeks=_weeks(rows, folder),
-        thresholds=table(_heads("budget, m"), thresholds),
-        held_out=_held_out(rows),
+        counts=", ".join(map(str, COUNTS)),
+        weeks=_weeks(rows),
     )
 
 

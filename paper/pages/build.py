@@ -25,7 +25,6 @@ from paper.pages import (
     coverage,
     game,
     game_figures,
-    laplace,
     learned,
     linked,
     optimum,
@@ -50,7 +49,6 @@ _PIXELS, _SHADE = 0.0005, 0.1
 PAGES: dict[
     str, tuple[tuple[str, ...], Callable[[Path], str]]
 ] = {  # each page: the JSON that it cannot do without, and its maker
-    "laplace.md": (("laplace.json", "no_noise.json"), laplace.page),
     "readings.md": (("readings.json",), readings.page),
     "optimum.md": (("optimum.json",), optimum.page),
     "learned.md": (("learned.json", "optimum.json", "draws.json"), learned.page),
@@ -61,7 +59,7 @@ PAGES: dict[
     "pws_cup.md": (("pws_cup.json",), pws_cup.page),
     "coverage.md": (("coverage.json",), coverage.page),
     "weeks.md": (("weeks.json",), weeks.page),
-    "approximate.md": (("approximate.json", "weeks.json"), approximate.page),
+    "approximate.md": (("approximate.json",), approximate.page),
     "README.md": (
         (
             "laplace.json",
@@ -94,7 +92,7 @@ def missing(results: Path) -> list[str]:
     """JSON that whole.md says it was made from, and that is not there."""
     page = results / "whole.md"
     named = (
-        re.findall(r"^- `(\w+\.json)`", page.read_text(encoding="utf-8"), re.MULTILINE)
+        re.findall(r"`(\w+\.json)`", page.read_text("utf-8").rpartition("## Made from")[2])
         if page.exists()
         else []
     )

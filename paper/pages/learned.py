@@ -36,7 +36,7 @@ def _grouped(
 def _spent(group: list[dict[str, Any]]) -> str:
     """The loss on test data, marked where its median is above the budget."""
     losses = [row["test"]["loss_m"] for row in group]
-    return spread(losses, 0) + ("!" if median(losses) > group[0]["max_loss_m"] else "")
+    return f"{median(losses):.0f}" + ("!" if median(losses) > group[0]["max_loss_m"] else "")
 
 
 def _bayes(group: list[dict[str, Any]], bounds: dict[tuple[int, str, int], float]) -> list[str]:
@@ -54,15 +54,16 @@ def _bayes(group: list[dict[str, Any]], bounds: dict[tuple[int, str, int], float
         "Stockholm" if number is None else str(number),
         f"{group[0]['max_loss_m']:g}",
         group[0]["recipe"],
-        spread([row["train"]["bayes_error"] for row in group], 4),
-        f"{spread(share, 1, 100)} %" if len(share) == len(group) else "",
+        f"{median(row['train']['bayes_error'] for row in group):.4f}",
+        f"{100 * median(share):.1f}" if len(share) == len(group) else "",
         spread([row["test"]["bayes_error"] for row in group]),
         _WANTED.get(number, ""),
         _spent(group),
-        spread([row["coin_test"]["bayes_error"] for row in group]),
-        spread([row["test"]["exposed"] for row in group], 1, 100),
-        spread([row["coin_test"]["exposed"] for row in group], 1, 100),
-        spread([row["processor_seconds"] for row in group], 0),
+        f"{median(row['coin_test']['bayes_error'] for row in group):.3f}",
+        ", ".join(
+            f"{100 * median(row[part]['exposed'] for row in group):.1f}"
+            for part in ("test", "coin_test")
+        ),
     ]
 
 
@@ -78,11 +79,10 @@ def _information(
         str(number),
         f"{group[0]['max_loss_m']:g}",
         group[0]["recipe"],
-        spread([row["train"]["information_bits"] for row in group]),
-        f"{spread(over, 0, 100)} %",
+        f"{median(row['train']['information_bits'] for row in group):.3f}",
+        f"{100 * median(over):.0f}",
         spread([row["test"]["information_bits"] for row in group]),
-        spread([row["coin_train"]["information_bits"] for row in group]),
-        spread([row["coin_test"]["information_bits"] for row in group]),
+        f"{median(row['coin_test']['information_bits'] for row in group):.3f}",
         _spent(group),
     ]
 
@@ -93,7 +93,6 @@ def _drawn(rows: list[dict[str, Any]], recipe: str) -> list[str]:
     test = [row["test"]["bayes_error"] for row in mine]
     return [
         recipe,
-        str(len(mine)),
         f"{fmean(row['train']['bayes_error'] for row in mine):.3f}",
         f"{fmean(row['few_mean'] for row in mine):.3f}",
         f"{fmean(test):.3f} ± {stdev(test) / len(test) ** 0.5:.3f}",
@@ -133,14 +132,12 @@ def page(folder: Path = RESULTS) -> str:
                 "budget, m",
                 "recipe",
                 "B train ↑",
-                "share of the bound ↑",
-                "B test ↑",
-                "wanted on test",
-                "loss test, m",
-                "coin B test",
-                "exposed test, % ↓",
-                "coin exposed, %",
-                "processor s",
+                "% of the bound ↑",
+                "B held-out ↑",
+                "goal",
+                "loss, m",
+                "B, coin",
+                "exposed, coin's, % ↓",
             ],
             bayes,
         ),
@@ -150,24 +147,22 @@ def page(folder: Path = RESULTS) -> str:
                 "budget, m",
                 "recipe",
                 "bits train ↓",
-                "above the proven least",
-                "bits test ↓",
-                "coin bits train",
-                "coin bits test",
-                "loss test, m",
+                "% above the bound",
+                "bits held-out ↓",
+                "bits, coin",
+                "loss, m",
             ],
             bits,
         ),
         draws=table(
             [
                 "recipe",
-                "draws",
                 "B train ↑",
                 "20 of training ↑",
-                "B test, mean and its standard error ↑",
-                "B test, range",
-                "loss test, m",
-                "by the choice of 20",
+                "B held-out ↑",
+                "range",
+                "loss, m",
+                "deviation",
             ],
             [_drawn(draws, recipe) for recipe in KINDS],
         ),

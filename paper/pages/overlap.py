@@ -8,7 +8,6 @@ from statistics import median
 from typing import Any
 
 from paper.experiments import CELLS, RESULTS, SPLITS
-from paper.pages.results_by_column import said
 from paper.pages.template import filled
 from paper.printed import targets
 from paper.tables import table
@@ -24,36 +23,34 @@ def _without_noise(rows: list[dict[str, Any]], weights: list[float]) -> list[str
         for one in targets("none")
         if one.experiment == "gowalla"
     }
-    keys = [(split, cells) for split in SPLITS for cells in CELLS]
-    lines = [["the paper", *(f"{printed[key]:.2f}" for key in keys)]]
-    for weight in weights:
-        found = [
-            [row["none"][split][str(cells)] for row in rows if row["weight"] == weight]
-            for split, cells in keys
-        ]
-        lines.append([f"weight {weight:g}", *(said(values, 2) for values in found)])
-    return table(["", *(f"{split}, {cells} cells" for split, cells in keys)], lines)
-
-
-def _mechanisms(rows: list[dict[str, Any]], weights: list[float], number: str) -> list[str]:
-    keys = [
-        (name, split)
-        for name in _NAMES
-        for split in SPLITS
-        if any(split in row[number].get(name, {}) for row in rows)
+    lines = [
+        ["the paper", *(" ".join(f"{printed[part, n]:.2f}" for n in CELLS) for part in SPLITS)]
     ]
+    for weight in weights:
+        own = [row["none"] for row in rows if row["weight"] == weight]
+        told = [
+            " ".join(f"{median(row[part][str(n)] for row in own):.2f}" for n in CELLS)
+            for part in SPLITS
+        ]
+        lines.append([f"weight {weight:g}", *told])
+    return table(["", "training", "test"], lines)
+
+
+def _mechanisms(rows: list[dict[str, Any]], weights: list[float]) -> list[str]:
+    """Medians on training and test data, by experiment and mechanism."""
+    keys = [(number, name) for number in ("3", "4") for name in _NAMES]
+    keys.remove(("3", "nobody_above"))
     lines = []
     for weight in weights:
+        own = [row for row in rows if row["weight"] == weight]
         line = [f"weight {weight:g}"]
-        for name, split in keys:
-            values = [
-                row[number][name][split]
-                for row in rows
-                if row["weight"] == weight and name in row[number]
-            ]
-            line.append(said(values, mark="≤ " if name == "nobody_above" else ""))
+        for number, name in keys:
+            found = [row[number][name] for row in own if name in row[number]]
+            parts = [part for part in SPLITS if part in found[0]]
+            told = " ".join(f"{median(one[part] for one in found):.3f}" for part in parts)
+            line.append(("≤ " if name == "nobody_above" else "") + told)
         lines.append(line)
-    return table(["", *(f"{_NAMES[name]}, {split}" for name, split in keys)], lines)
+    return table(["", *(f"{number}: {_NAMES[name]}" for number, name in keys)], lines)
 
 
 def _moves(rows: list[dict[str, Any]], weights: list[float]) -> str:
@@ -89,10 +86,7 @@ def page(folder: Path = RESULTS) -> str:
         deep=", ".join(map(str, deep)),
         moves=_moves(rows, weights),
         without_noise=_without_noise(rows, weights),
-        mechanisms=(
-            (number, budget, "\n".join(_mechanisms(rows, weights, number)))
-            for number, budget in (("3", "1150"), ("4", "518"))
-        ),
+        mechanisms=_mechanisms(rows, weights),
     )
 
 

@@ -20,7 +20,7 @@ def page(folder: Path = RESULTS) -> str:
             *(
                 "{mean:.3f}, {largest:.3f}; {moved:.3f}".format(**found[number])
                 if number in found
-                else "not touched"
+                else "-"
                 for number in "1234"
             ),
         ]

@@ -4,6 +4,7 @@ python -m paper.pages.whole
 """
 
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from paper.experiments import CELLS, EXPERIMENTS, HITS, NUMBERS, RESULTS, SPLITS, Experiment
@@ -19,26 +20,15 @@ _TITLES = (
     "Gowalla data, low utility",
     "Gowalla data, high utility",
 )
-_SCATTER = (
-    "Seed 0, one report a point, the loss of these reports in the titles; reports at one and the"
-    " same place are laid around it."
-)
 _PICTURES = {
-    "summary": (
-        "Bayes errors of the four experiments: the paper's and ours, the spread over seeds, and"
-        " what nobody is above"
-    ),
+    "summary": ("Bayes errors of the four experiments: the paper's, ours, and the proven bounds"),
     **{
-        f"scatter_{n}": (
-            "True places and reports of the users by mechanism, training and test data,"
-            f" experiment {n}"
-        )
+        f"scatter_{n}": (f"True places and reports by mechanism, experiment {n}")
         for n in (1, 2, 3, 4)
     },
-    "payoffs": "The payoff tables of Alice and Bob; the best answer of G to each C is framed",
+    "payoffs": "The payoff tables of Alice and Bob",
     "scheme": (
-        "The scheme of the two nets: the generator G reports, the classifier C guesses, the payoff"
-        " flows back"
+        "The two nets: the generator G reports, the classifier C guesses, the payoff flows back"
     ),
     **{
         f"swapping_{n}": f"Cross entropy as payoff carries the clouds about, experiment {n}"
@@ -110,104 +100,89 @@ def introduction(
     return table([*heads, "optimum: paper", "proved, training", "proved, test"], rows)
 
 
-def _losses(experiment: Experiment, folder: Path, laplace: dict[str, Any]) -> list[str]:
-    """At what loss each was measured, and its error from the law."""
-    number = experiment.number
-    there = {row["split"]: row for row in laplace["losses"] if row["experiment"] == number}
-    exact = [[_laplace(laplace)[str(number), split, *FINEST]["exact"]] for split in SPLITS]
-    rows = [
-        [
-            "planar Laplace, the paper's",
-            "",
-            *(f"{printed_loss(number, split, 'laplace'):.2f}" for split in SPLITS),
-            "",
-            "",
-        ]
-    ]
-    rows += [
-        [
-            "planar Laplace, ours",
-            ", ".join(map(str, laplace["seeds"])),
-            *(f"{there[split]['ours_m']:.1f}" for split in SPLITS),
-        ]
-    ]
-    rows[-1] += [said(values) for values in exact]
-    rows += [
-        [
-            "learned, the paper's",
-            "",
-            *(f"{printed_loss(number, split, 'learned'):.2f}" for split in SPLITS),
-            "",
-            "",
-        ]
-    ]
-    for name, column in zip(_names(number), columns(folder, number).values(), strict=True):
-        rows.append([name, column.told_seeds, *(said(column.losses(split), 1) for split in SPLITS)])
-        rows[-1] += [said(column.law(split)) for split in SPLITS]
-    top = ceilings(folder, number)
-    rows.append(["nobody above", "", f"{experiment.max_loss_m:g}", f"{experiment.max_loss_m:g}"])
-    rows[-1] += [said(top[split], mark="≤ ") for split in SPLITS]
-    return table(
-        [
-            "mechanism",
-            "seeds",
-            "loss train, m",
-            "loss test, m",
-            "B(X\\|Z) train, computed",
-            "B(X\\|Z) test, computed",
-        ],
-        rows,
-    )
+def _others(row: dict[str, Any], proved: dict[str, list[float]]) -> str:
+    """A printed figure that was not measured, and ours beside it."""
+    number, ours = int(row["experiment"]), ""
+    if row["quantity"] == "expected loss":
+        ours = f"; ours {EXPERIMENTS[number - 1].laplace.expected_loss:.2f} m"
+    if row["mechanism"] == "optimal":
+        ours = f"; proved {said(proved['train'], mark='≤ ')}"
+    value = row["value"] + ("?" if row["kind"] == "doubtful" else "")
+    unit = " m" if row["unit"] == "m" else ""
+    name = row["quantity"].replace("bayes", "Bayes")
+    return f"{name} {value}{unit} ({row['kind']}{ours})"
 
 
-def _errors(experiment: Experiment, split: str, folder: Path, laplace: dict[str, Any]) -> list[str]:
-    """16 rows: two printed numbers each."""
-    number, found, top = (
-        experiment.number,
-        columns(folder, experiment.number),
-        ceilings(folder, experiment.number)[split],
-    )
+def _middle(values: list[float], digits: int) -> str:
+    return f"{median(values):.{digits}f}" if values else ""
+
+
+def _scatter(losses: list[dict[str, Any]]) -> str:
+    """How far the printed losses of planar Laplace lie from those expected, in standard errors of a
+    mean over one report per point."""
+    off = [(row["theirs_m"] - row["expected_m"]) / row["one_report_error_m"] for row in losses]
+    return f"{min(off):.1f} to {max(off):+.1f}"
+
+
+def _by_hits(values: list[str]) -> str:
+    """One number where it is the same for all hits."""
+    return values[0] if len(set(values)) == 1 else " ".join(values)
+
+
+def _table(experiment: Experiment, folder: Path, laplace: dict[str, Any]) -> list[str]:
+    """One column per mechanism: losses, laws, classifiers, and the paper's estimates by cells and
+    hits."""
+    number, found = experiment.number, columns(folder, experiment.number)
+    runs = [found[name] for name in LEARNED]
     learned, noise, ours = _printed("learned"), _printed("laplace"), _laplace(laplace)
+    losses = {row["split"]: row for row in laplace["losses"] if row["experiment"] == number}
+    seeds = ", ".join(map(str, laplace["seeds"]))
     rows = []
-    for cells in CELLS:
-        for hits in HITS:
-            key = (str(number), split, cells, hits)
-            row = [
-                str(cells),
-                str(hits),
-                _told(noise[key]),
-                spread(ours[key]["by_seed"]),
-                _told(learned[key]),
+    if any(column.told_seeds != seeds for column in runs):
+        rows.append(["seeds", "", seeds, "", *(column.told_seeds for column in runs)])
+    for split in SPLITS:
+        printed = [f"{printed_loss(number, split, name):.2f}" for name in ("laplace", "learned")]
+        row = [f"loss {split}, m", printed[0], f"{losses[split]['ours_m']:.1f}", printed[1]]
+        rows.append([*row, *(_middle(column.losses(split), 1) for column in runs)])
+    for split in SPLITS:
+        exact = ours[str(number), split, *FINEST]["exact"]
+        row = [f"computed, {split}", "", f"{exact:.3f}", ""]
+        rows.append([*row, *(said(column.law(split)) for column in runs)])
+    for figure in figures():
+        if figure["experiment"] == str(number) and figure["quantity"].startswith("classifier"):
+            kind = "F1" if "F1" in figure["quantity"] else "accuracy"
+            scores = [column.classifier(figure["split"], int(kind == "F1")) for column in runs]
+            row = [f"{kind} {figure['split']}", "", "", figure["value"]]
+            rows.append([*row, *(_middle(values, 2) for values in scores)])
+    widest = [0.0] * (1 + len(runs))
+    for split in SPLITS:
+        for cells in CELLS:
+            keys = [(str(number), split, cells, hits) for hits in HITS]
+            row = [f"{split}, {cells}", _by_hits([_told(noise[key]) for key in keys])]
+            by_seed = [[ours[key]["by_seed"] for key in keys]]
+            by_seed += [
+                [column.errors(split, cells, hits) for hits in HITS] if column.runs else []
+                for column in runs
             ]
-            row += [said(found[name].errors(split, cells, hits)) for name in LEARNED]
-            rows.append(
-                [*row, said(top, mark="≤ ") if number not in SOLVED or cells == max(CELLS) else ""]
-            )
-    heads = [
-        "cells a side",
-        "hits",
-        "Laplace: paper",
-        "ours",
-        "learned: paper",
-        *_names(number),
-        "nobody above",
-    ]
-    return table(heads, rows)
+            shown = [_by_hits([f"{median(one):.2f}" for one in each] or [""]) for each in by_seed]
+            if cells != max(CELLS):  # mechanisms that the paper does not have, on 25 m cells alone
+                shown[2:] = [""] * len(shown[2:])
+            row += [shown[0], _by_hits([_told(learned[key]) for key in keys]), *shown[1:]]
+            rows.append(row)
+            for place, each in enumerate(by_seed):
+                widest[place] = max([widest[place], *(max(one) - min(one) for one in each)])
+    wide = [f"{width:.3f}" for width in widest]
+    rows.append(["largest range", "", wide[0], "", *wide[1:]])
+    return table(["", "Laplace: paper", "ours", "learned: paper", *_names(number)], rows)
 
 
 def _no_noise(bare: dict[str, Any]) -> list[str]:
-    rows = [
-        [
-            row["experiment"],
-            row["split"],
-            str(row["cells"]),
-            f"{row['theirs']:.2f}",
-            spread(row["by_seed"]),
-            "" if row["within"] else "out",
-        ]
-        for row in bare["rows"]
-    ]
-    return table(["data", "part", "cells a side", "paper", "ours", ""], rows)
+    by_part: dict[tuple[str, str], list[str]] = {}
+    for row in bare["rows"]:
+        told = f"{row['theirs']:.2f}; {spread(row['by_seed'])}" + ("" if row["within"] else " out")
+        by_part.setdefault((row["experiment"], row["split"]), []).append(told)
+    rows = [[f"{data}, {part}", *told] for (data, part), told in by_part.items()]
+    return table(["cells a side", *map(str, CELLS)], rows)
 
 
 def _reached(folder: Path) -> list[dict[str, Any]]:
@@ -229,8 +204,10 @@ def _coverage(folder: Path) -> list[str]:
     rows = []
     for experiment in EXPERIMENTS:
         wanted = [one for one in targets("learned") if one.experiment == str(experiment.number)]
-        for name, column in columns(folder, experiment.number).items():
+        row = [str(experiment.number)]
+        for column in columns(folder, experiment.number).values():
             if not column.runs:
+                row.append("not run")
                 continue
             off = [
                 (
@@ -242,57 +219,14 @@ def _coverage(folder: Path) -> list[str]:
             ]
             near = [abs(difference) <= one.tolerance for difference, one in off]
             above = [difference > one.tolerance for difference, one in off]
-            counts = (len(off) - sum(near) - sum(above), sum(near), sum(above))
-            rows.append(
-                [str(experiment.number), name, ", ".join(map(str, column.seeds)), *map(str, counts)]
-            )
-    return table(["experiment", "ours", "seeds", "below", "near", "above"], rows)
+            row.append(f"{len(off) - sum(near) - sum(above)}, {sum(near)}, {sum(above)}")
+        rows.append(row)
+    return table(["experiment", "`Game.paper(n)`", *_names(0)[1:]], rows)
 
 
-def _other_figures(folder: Path, laplace: dict[str, Any]) -> list[str]:
-    """figures.csv, row by row."""
-    losses = {(str(row["experiment"]), row["split"]): row for row in laplace["losses"]}
-    every = {experiment.number: columns(folder, experiment.number) for experiment in EXPERIMENTS}
-    rows = []
-    for row in figures():
-        number = int(row["experiment"])
-        same, ours = "", [""] * len(LEARNED)
-        found = [every[number][name] for name in LEARNED]
-        if row["mechanism"] == "learned" and row["quantity"] == "loss":
-            ours = [said(column.losses(row["split"]), 1) for column in found]
-        elif row["mechanism"] == "learned":
-            ours = [
-                said(column.classifier(row["split"], int("F1" in row["quantity"])), 2)
-                for column in found
-            ]
-        elif row["mechanism"] == "optimal":
-            same = said(ceilings(folder, number)["train"], mark="≤ ")
-        elif row["quantity"] == "expected loss":
-            same = f"{EXPERIMENTS[number - 1].laplace.expected_loss:.2f}"
-        elif row["quantity"] == "loss":
-            same = f"{losses[row['experiment'], row['split']]['ours_m']:.2f}"
-        name = row["quantity"] + (f", {row['mechanism']}" if row["mechanism"] else "")
-        value = (
-            row["value"]
-            + ("?" if row["kind"] == "doubtful" else "")
-            + (" m" if row["unit"] == "m" else "")
-        )
-        rows.append([row["experiment"], name, row["split"], row["kind"], value, same, *ours])
-    heads = ["experiment", "figure", "data", "the paper's is", "paper", "the same, ours"]
-    return table([*heads, "`Game.paper(n)`", "`Game()`", "codebook", "coin"], rows)
-
-
-def _sources(folder: Path) -> list[dict[str, str]]:
+def _sources(folder: Path) -> str:
     """The files that these pages are made from; `make docs` fails when one is missing."""
-    found = []
-    for path in sorted(folder.glob("*.json")):
-        document = read_json(path, what="results of a run")
-        seeds = document.get("seeds") or sorted(
-            {row["seed"] for row in document.get("rows", []) if "seed" in row}
-        )
-        told = f", seeds {', '.join(map(str, seeds))}" if seeds else ""
-        found.append({"name": path.name, "seeds": told})
-    return found
+    return ", ".join(f"`{path.name}`" for path in sorted(folder.glob("*.json")))
 
 
 def page(folder: Path = RESULTS) -> str:
@@ -301,35 +235,38 @@ def page(folder: Path = RESULTS) -> str:
     bare = read_json(folder / "no_noise.json", what="the tables without noise")
 
     def picture(name: str) -> str:
-        """A figure, where it was drawn, and how to read it."""
-        if not (folder / f"{name}.png").exists():
-            return ""
-        read = [_SCATTER] if name.startswith(("scatter", "swapping")) else []
-        lines = [f"![{_PICTURES[name]}]({name}.png)", "", f"{_PICTURES[name]}.", *read, "", ""]
-        return "\n".join(lines)
+        """A figure, where it was drawn."""
+        drawn = (folder / f"{name}.png").exists()
+        return f"![{_PICTURES[name]}]({name}.png)\n\n" if drawn else ""
 
     experiments = [
         {
             "number": experiment.number,
             "title": title,
             "budget": f"{experiment.max_loss_m:g}",
-            "losses": "\n".join(_losses(experiment, folder, laplace)),
-            **{s: "\n".join(_errors(experiment, s, folder, laplace)) for s in SPLITS},
+            "argued": "; ".join(
+                _others(row, proved)
+                for row in figures()
+                if row["experiment"] == str(experiment.number) and row["kind"] != "measured"
+            ),
+            "table": "\n".join(_table(experiment, folder, laplace)),
         }
         for experiment, title in zip(EXPERIMENTS, _TITLES, strict=True)
+        if (proved := ceilings(folder, experiment.number))
     ]
     return filled(
         "whole.md",
+        seeds=", ".join(map(str, laplace["seeds"])),
         introduction=introduction(folder, laplace),
         reached=tuple(_reached(folder)),
         picture=picture,
+        scatter=_scatter(laplace["losses"]),
         finished_laplace=finished("Planar Laplace", laplace["rows"]),
         finished_bare=finished("No noise", bare["rows"]),
         coverage=_coverage(folder),
-        other_figures=_other_figures(folder, laplace),
         experiments=tuple(experiments),
         no_noise=_no_noise(bare),
-        sources=tuple(_sources(folder)),
+        sources=_sources(folder),
     )
 
 

@@ -32,7 +32,7 @@ __getattr__, _names = lazy(__name__, __file__)
 
 show.worded_by(lambda: import_module("sfumato.render.text"))
 show.worded_by(lambda: import_module("sfumato.render.endings"))
-show.worded_by(lambda: import_module("sfumato.render.notebook"))
+show.worded_by(lambda: import_module("sfumato.render.html"))
 show.worded_by(lambda: import_module("sfumato.render.figures"))
 show.worded_by(lambda: import_module("sfumato.render.assessment"))
 

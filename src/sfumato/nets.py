@@ -1,7 +1,7 @@
 """Small fully connected nets as Equinox modules, and how they learn."""
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial, wraps
 from itertools import pairwise
 from math import sqrt
 from typing import Annotated, Any
@@ -50,6 +50,32 @@ def glorot(key: Any, sizes: tuple[int, ...]) -> Net:
         sizes,
         lambda reach, shape: jax.random.uniform(next(keys), shape, minval=-reach, maxval=reach),
     )
+
+
+_QUICKLY = {
+    "xla_backend_optimization_level": 0,
+    "xla_llvm_disable_expensive_passes": True,
+    "xla_cpu_use_fusion_emitters": False,
+}
+
+
+def compiled_quickly(function: Callable, **options: Any) -> Callable:
+    """`jax.jit` for what runs a few times: XLA does not optimise it, where this version of JAX has
+    the options for that."""
+
+    @cache
+    def compiled() -> Callable:
+        try:
+            jax.jit(jnp.negative, compiler_options=_QUICKLY).lower(0.0).compile()
+        except (RuntimeError, TypeError, ValueError):  # not known to this version
+            return jax.jit(function, **options)
+        return jax.jit(function, compiler_options=_QUICKLY, **options)
+
+    @wraps(function)
+    def call(*args: Any, **keywords: Any) -> Any:
+        return compiled()(*args, **keywords)
+
+    return call
 
 
 def mixing_dtypes(optimiser: optax.GradientTransformation) -> optax.GradientTransformation:

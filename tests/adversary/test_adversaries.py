@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.adversary.base import Attacker, score
-from sfumato.adversary.cells import Cells
-from sfumato.adversary.neighbours import Neighbours, bayes_error_bound
+from sfumato.adversary.counting import Cells, Neighbours, bayes_error_bound
 from sfumato.adversary.neural import Neural
 from sfumato.data.grid import Grid
 from sfumato.errors import ProblemError

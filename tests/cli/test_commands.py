@@ -12,6 +12,8 @@ import pytest
 
 import sfumato as sf
 from sfumato.cli import _COMMANDS
+from sfumato.cli.sanitize import _cost
+from sfumato.data.recipe import Recipe
 from sfumato.render.text import posterior
 
 KEYS = {
@@ -29,14 +31,12 @@ ESTIMATE = {"value", "low", "high", "kind", "cell_m", "hits"}
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Runs of both baselines on four-corners, on coarse cells to be quick."""
+    """Runs of both baselines on some of four-corners, on coarse cells to be quick."""
     folder = tmp_path_factory.mktemp("runs")
-    data = sf.four_corners(seed=0)
-    problem = sf.Problem(data.train, max_loss=173, cell_m=100)
-    from sfumato.data.recipe import Recipe
-
+    recipe = Recipe("four-corners", per_user=(60, 20))
+    problem = sf.Problem(recipe.load().train, max_loss=173, cell_m=100)
     for solver in (sf.Laplace(), sf.Coin()):
-        sf.solve(problem, solver).save(folder / solver.name, recipe=Recipe("four-corners"))
+        sf.solve(problem, solver).save(folder / solver.name, recipe=recipe)
     return folder
 
 
@@ -70,34 +70,17 @@ _ELSEWHERE = ("serve", "studio", "demo", "policy")  # in tests/deploy, studio, d
 @pytest.mark.parametrize("name", [name for name in _COMMANDS if name not in _ELSEWHERE])
 def test_the_examples_of_the_help_run(sfumato, name, runs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (
+    if name in ("measure", "compare", "certify", "assess", "sanitize", "export"):
         (tmp_path / "runs").symlink_to(runs)
-        if name
-        in (
-            "measure",
-            "compare",
-            "certify",
-            "assess",
-            "sanitize",
-            "export",
-        )
-        else None
-    )
-    (
+    else:  # the same four corners, fewer points
+        monkeypatch.setattr("sfumato.data.synthetic._TRAIN", 60)
+        monkeypatch.setattr("sfumato.data.synthetic._TEST", 20)
+    if name == "sanitize":
         (tmp_path / "checkins.csv").write_text("user,lat,lon\nann,48.857,2.347\n")
-        if name == "sanitize"
-        else None
-    )
-    example = shlex.split(
-        sfumato(name, "-h")
-        .out.strip()
-        .splitlines()[-1]
-        .removeprefix("  Example: ")
-        .removeprefix("Example: ")
-    )
-    quick = (
-        ("--steps", "100", "--proof", "none") if name == "solve" else ()
-    )  # the demo runs it whole
+    last = sfumato(name, "-h").out.strip().splitlines()[-1]
+    example = shlex.split(last.strip().removeprefix("Example: "))
+    # the demo runs it whole
+    quick = ("--steps", "100", "--proof", "none") if name == "solve" else ()
     ended = sfumato(*example[1:], *quick)
     assert ended.code == 0, ended.err
 
@@ -283,11 +266,28 @@ def test_export_says_how_to_open_the_page(sfumato, runs, tmp_path):
     assert f"python -m http.server --directory {tmp_path / 'dist'}" in ended.out
 
 
-def test_a_refused_table_says_that_its_new_key_is_kept(sfumato, runs, tmp_path):
+def test_a_refused_table_leaves_no_new_key_and_spares_an_old_one(sfumato, runs, tmp_path):
     table, key = tmp_path / "far.csv", tmp_path / "key"
     table.write_text("user,time,lat,lon\nann,2010-10-19T23:55:27Z,10.0,2.347\n")
     words = ("sanitize", runs / "laplace", table, tmp_path / "out.csv", "--drop", "user")
-    ended = sfumato(*words, "--sticky", "day", "--key", key)
-    assert ended.code == 2 and f"the new key {key} is kept" in ended.err and key.exists()
-    again = sfumato(*words, "--sticky", "day", "--key", key)
-    assert again.code == 2 and "is kept" not in again.err
+    for more in ((), ("--sticky-cell-m", "-5")):
+        ended = sfumato(*words, "--sticky", "day", "--key", key, *more)
+        assert ended.code == 2 and not key.exists() and key.name not in ended.err
+    key.write_text("00" * 32 + "\n")
+    key.chmod(0o600)
+    assert sfumato(*words, "--sticky", "day", "--key", key).code == 2
+    assert key.read_text() == "00" * 32 + "\n"
+
+
+def test_a_table_a_little_over_its_budget_says_by_how_much():
+    record = {"loss_unit": "m", "mechanism": {"max_loss": 200.0}, "loss_over_budget": False}
+    said = [
+        _cost({**record, "loss_of_this_table": loss, "loss_over_budget": over})
+        for loss, over in ((None, False), (199.0, False), (205.4, False), (230.0, True))
+    ]
+    assert said == [
+        "",
+        ", 199 m off on average (budget 200 m)",
+        ", 205.4 m off on average (budget 200 m, 2.7% over it, which chance explains)",
+        ", 230 m off on average (budget 200 m, 15.0% over it)",
+    ]

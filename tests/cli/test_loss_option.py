@@ -13,8 +13,8 @@ WORDS = Path(__file__).resolve().parents[2] / "examples/words"
 @pytest.mark.parametrize("solver", ["coin", "laplace"])
 def test_a_squared_loss_is_solved_recorded_and_shown_in_square_metres(sfumato, tmp_path, solver):
     run = tmp_path / "run"
-    asked = ("four-corners", "--loss", "squared", "--max-loss", 40_000, "--cell-m", 100)
-    solved = sfumato("solve", *asked, "--solver", solver, "--out", run)
+    asked = ("four-corners", "--per-user", "50+20", "--loss", "squared", "--max-loss", 40_000)
+    solved = sfumato("solve", *asked, "--cell-m", 100, "--solver", solver, "--out", run)
     assert solved.code == 0
     assert "budget 40000 m² " in solved.out and "loss m²" in solved.out
     record = json.loads((run / "run.json").read_text("utf-8"))

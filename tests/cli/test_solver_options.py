@@ -53,8 +53,8 @@ def test_an_option_of_one_solver_is_refused_for_another(sfumato, tmp_path, solve
 
 def test_options_reach_the_solver_and_its_record(sfumato, tmp_path):
     ended = sfumato(
-        *("solve", "four-corners", "--max-loss", 400, "--cell-m", 400, "--solver", "exact"),
-        *("--gap", 0.05, "--no-plane", "--out", tmp_path / "run"),
+        *("solve", "four-corners", "--per-user", "20+5", "--max-loss", 400, "--cell-m", 400),
+        *("--solver", "exact", "--gap", 0.05, "--no-plane", "--out", tmp_path / "run"),
     )
     assert ended.code == 0, ended.err
     record = json.loads((tmp_path / "run/run.json").read_text("utf-8"))

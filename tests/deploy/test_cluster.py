@@ -37,62 +37,59 @@ KEY = bytes(range(32))
 _PARTS, _ROWS = 10, 4_000
 
 
-@contextmanager
-def _cluster(folder: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A scheduler and two workers, each a process of its own; gives the address and the workers."""
-    started: list[subprocess.Popen[bytes]] = []
-    place = folder / "scheduler.json"
-    log = (folder / "cluster.log").open("wb")
+class Cluster:
+    """A scheduler and its workers, each a process of its own."""
 
-    def start(*words: str) -> subprocess.Popen[bytes]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "distributed.cli." + words[0], *words[1:]],
-            stdout=log,
-            stderr=log,
-            cwd=folder,
-        )
-        started.append(process)
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._place = folder, folder / "scheduler.json"
+        self._started: list[subprocess.Popen[bytes]] = []
+        where = ("--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(self._place))
+        self._start("dask_scheduler", "--port", "0", *where)
+        until = time.monotonic() + 60
+        while not self._place.exists() and time.monotonic() < until:
+            time.sleep(0.1)
+        self.address: str = json.loads(self._place.read_text())["address"]
+        self._options = (*where, "--nthreads", "1", "--no-nanny", "--local-directory")
+
+    def _start(self, *words: str) -> subprocess.Popen[bytes]:
+        with (self._folder / "cluster.log").open("ab") as log:
+            command = [sys.executable, "-m", f"distributed.cli.{words[0]}", *words[1:]]
+            process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self._folder)
+        self._started.append(process)
         return process
 
-    try:
-        start(
-            "dask_scheduler",
-            "--host",
-            "127.0.0.1",
-            "--port",
-            "0",
-            "--no-dashboard",
-            "--scheduler-file",
-            str(place),
-        )
-        until = time.monotonic() + 60
-        while not place.exists() and time.monotonic() < until:
-            time.sleep(0.1)
-        options = (
-            "--host",
-            "127.0.0.1",
-            "--nthreads",
-            "1",
-            "--no-dashboard",
-            "--no-nanny",
-            "--local-directory",
-            str(folder / "w"),
-        )
-        workers = [start("dask_worker", "--scheduler-file", str(place), *options) for _ in range(2)]
-        yield json.loads(place.read_text())["address"], workers
-    finally:
-        for process in started:
+    def worker(self) -> subprocess.Popen[bytes]:
+        """One worker more, which the scheduler knows of."""
+        from distributed import Client
+
+        with Client(self.address, set_as_default=False) as client:
+            count = len(client.scheduler_info()["workers"])
+            process = self._start("dask_worker", *self._options, str(self._folder / "w"))
+            client.wait_for_workers(count + 1, timeout=60)
+        return process
+
+    def end(self) -> None:
+        for process in self._started:
             process.kill()
-        for process in started:
+        for process in self._started:
             process.wait(timeout=30)
-        log.close()
+
+
+@contextmanager
+def clustered(folder: Path) -> Iterator[Cluster]:
+    """A cluster with one worker."""
+    started = Cluster(folder)
+    try:
+        started.worker()
+        yield started
+    finally:
+        started.end()
 
 
 @pytest.fixture(scope="module")
-def cluster(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    with _cluster(tmp_path_factory.mktemp("cluster")) as started:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster with one worker, which nobody kills."""
+    with clustered(tmp_path_factory.mktemp("cluster")) as started:
         yield started
 
 
@@ -115,7 +112,9 @@ def test_a_refusal_on_a_worker_is_the_same_sentence(runs, tmp_path, cluster):
     write_parquet(tmp_path / "in" / "a.parquet", checkins(100))
     (tmp_path / "in" / "b.csv").write_text("lat,lon\n10.123,10\n")
     with pytest.raises(DataError, match=r"b\.csv: 1 of 1 rows") as refused:
-        sanitize(runs / "laplace", tmp_path / "in", tmp_path / "out", runner=on_cluster(cluster[0]))
+        sanitize(
+            runs / "laplace", tmp_path / "in", tmp_path / "out", runner=on_cluster(cluster.address)
+        )
     assert "10.123" not in str(refused.value) and not (tmp_path / "out").exists()
 
 
@@ -125,12 +124,12 @@ def test_two_workers_one_killed_in_the_middle(runs, parts, tmp_path, cluster):
     policy = Policy(user="who", keep=("who",))
     alone = sanitize(runs / "laplace", parts, tmp_path / "alone", chance=chance, policy=policy)
     done: list[int] = []
-    address, workers = cluster
+    other = cluster.worker()
 
     def progress(rows: int) -> None:
         done.append(rows)
         if len(done) == 2:  # the others are under way
-            workers[0].send_signal(signal.SIGKILL)
+            other.send_signal(signal.SIGKILL)
 
     whole = sanitize(
         runs / "laplace",
@@ -139,9 +138,9 @@ def test_two_workers_one_killed_in_the_middle(runs, parts, tmp_path, cluster):
         chance=chance,
         policy=policy,
         progress=progress,
-        runner=on_cluster(address),
+        runner=on_cluster(cluster.address),
     )
-    assert workers[0].wait(timeout=30) == -signal.SIGKILL and workers[1].poll() is None
+    assert other.wait(timeout=30) == -signal.SIGKILL
     assert len(done) == _PARTS and sum(done) == _PARTS * _ROWS
     assert _hashes(tmp_path / "cluster") == _hashes(tmp_path / "alone")
     assert {name: whole[name] for name in whole if name != "loss_of_this_table"} == {
@@ -156,25 +155,25 @@ def test_two_workers_one_killed_in_the_middle(runs, parts, tmp_path, cluster):
 
 
 @pytest.mark.slow
-def test_the_tiles_of_an_atlas_are_solved_on_two_workers_one_killed(tmp_path):
+def test_the_tiles_of_an_atlas_are_solved_on_two_workers_one_killed(tmp_path, cluster):
     random = np.random.default_rng(0)
-    towns = random.uniform(-30_000.0, 30_000.0, (40, 2))
-    secret = np.repeat(np.arange(160), 12)
+    towns = random.uniform(-30_000.0, 30_000.0, (20, 2))
+    secret = np.repeat(np.arange(80), 12)
     truth = towns[secret // 4] + random.normal(0.0, 300.0, (len(secret), 2))
     data, plan = Samples(secret, truth), AtlasPlan(Coin(), users_per_tile=8, cell_m=50.0)
     alone = solve_atlas(data, tmp_path / "alone", max_loss=200.0, plan=plan)
     done: list[int] = []
-    with _cluster(tmp_path) as (address, workers):
+    worker = cluster.worker()
 
-        def watched(work: Path, tiles: list[int]) -> Iterator[int]:
-            for tile in tiles_on_cluster(address)(work, tiles):
-                done.append(tile)
-                if len(done) == 5:
-                    workers[0].send_signal(signal.SIGKILL)
-                yield tile
+    def watched(work: Path, tiles: list[int]) -> Iterator[int]:
+        for tile in tiles_on_cluster(cluster.address)(work, tiles):
+            done.append(tile)
+            if len(done) == 5:
+                worker.send_signal(signal.SIGKILL)
+            yield tile
 
-        both = solve_atlas(data, tmp_path / "both", max_loss=200.0, plan=plan, runner=watched)
-        assert workers[0].wait(timeout=30) == -signal.SIGKILL
+    both = solve_atlas(data, tmp_path / "both", max_loss=200.0, plan=plan, runner=watched)
+    assert worker.wait(timeout=30) == -signal.SIGKILL
     one, other = (run.mechanism.arrays() for run in (alone, both))
     assert sorted(done) == [line["tile"] for line in alone.tiles] and one.keys() == other.keys()
     assert all(np.array_equal(one[name], other[name]) for name in one)

@@ -12,6 +12,7 @@ from pyarrow import parquet
 from sfumato.deploy.one_file import Policy
 from sfumato.deploy.sanitize import one_by_one, sanitize
 from sfumato.errors import DataError, FileError
+from sfumato.files import file_hash
 from sfumato.mechanism.chance import Sticky
 from tests.deploy.tables import checkins, write_parquet
 
@@ -27,6 +28,48 @@ def test_a_folder_keeps_its_parts_and_other_settings_do_not_resume_it(runs, tmp_
     )  # done already: nothing is drawn again
     with pytest.raises(FileError, match="exists"):
         sanitize(runs / "coin", tmp_path / "in", tmp_path / "out")
+
+
+def test_a_finished_folder_is_done_only_as_its_job_left_it(runs, tmp_path):
+    for part in range(2):
+        write_parquet(tmp_path / "in" / f"{part}.parquet", checkins(100, seed=part))
+    words = (runs / "laplace", tmp_path / "in", tmp_path / "out")
+    record = sanitize(*words)
+    hashes = {name: part["hash"] for name, part in record["parts"].items()}
+    assert hashes == {name: file_hash(tmp_path / "out" / name) for name in hashes}
+    assert sanitize(*words) == record
+    one, whole = tmp_path / "out" / "1.parquet", (tmp_path / "out" / "1.parquet").read_bytes()
+    for change in (lambda: one.write_bytes(whole[:-1]), one.unlink):
+        change()
+        with pytest.raises(FileError, match=r"1.parquet in it is not as it was written"):
+            sanitize(*words)
+    one.write_bytes(whole)
+    shutil.copy(one, tmp_path / "out" / "2.parquet")
+    with pytest.raises(FileError, match=r"2.parquet in it is not as it was written"):
+        sanitize(*words)
+
+
+def test_the_record_does_not_let_a_guess_of_the_places_be_tried_cheaply(runs, tmp_path):
+    """What names the job is another each time, and no plain hash of the settings and the parts."""
+    write_parquet(tmp_path / "in" / "0.parquet", checkins(1))
+    jobs = [sanitize(runs / "laplace", tmp_path / "in", tmp_path / f"{n}")["job"] for n in (0, 1)]
+    assert jobs[0] != jobs[1] and all(len(job) == 32 + 1 + 128 for job in jobs)
+
+
+def test_a_resumed_folder_says_how_many_parts_are_done_and_looks_at_them(runs, tmp_path):
+    for part in range(3):
+        write_parquet(tmp_path / "in" / f"{part}.parquet", checkins(100, seed=part))
+    words, said = (runs / "laplace", tmp_path / "in", tmp_path / "out"), []
+    with pytest.raises(FileError, match="full"):
+        sanitize(*words, runner=_after_one_part)
+    done = tmp_path / ".out.sfumato-job" / "parts" / "0.parquet"
+    whole = done.read_bytes()
+    done.write_bytes(whole[:-1])
+    with pytest.raises(FileError, match="stopped job with other"):
+        sanitize(*words)
+    done.write_bytes(whole)
+    sanitize(*words, resumed=lambda *counts: said.append(counts))
+    assert said == [(1, 3)] and (tmp_path / "out" / "0.parquet").read_bytes() == whole
 
 
 def _made_for(run: Path, change: str) -> None:

@@ -9,11 +9,10 @@ import pytest
 from pyarrow import parquet
 
 import sfumato as sf
-from sfumato.deploy.accuracy import accuracy
 from sfumato.deploy.bundle import export
 from sfumato.deploy.one_file import Policy
 from sfumato.deploy.protect import protect
-from sfumato.deploy.release import release
+from sfumato.deploy.release import accuracy, release
 from sfumato.deploy.sanitize import sanitize
 from sfumato.errors import DataError, FileError
 from sfumato.mechanism.chance import Sticky

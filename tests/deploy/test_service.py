@@ -148,7 +148,9 @@ def test_a_bad_request_is_refused_without_repeating_it(served, path, body, heade
 
 def test_other_paths_and_methods(served):
     assert served.raw("GET", "/v1/geolocate", None, {})[0] == 405
-    assert served.raw("GET", "/nothing", None, {})[0] == 404
+    for path in ("/nothing", "/"):
+        status, answer = served.raw("GET", path, None, {})
+        assert status == 404 and b"POST /v1/geolocate" in answer
     assert served.get("/health") == (200, {"status": "ok"})
 
 

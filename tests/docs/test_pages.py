@@ -2,12 +2,13 @@
 
 import doctest
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from sfumato.cli.data import command
-from sfumato.cli.options import _SELECTION
+from sfumato.data.recipe import Recipe
 
 PAGES = Path(__file__).resolve().parents[2] / "docs"
 
@@ -21,7 +22,8 @@ def test_a_page_prints_what_it_says(page: str) -> None:
 def test_the_steps_of_a_selection_stand_in_the_order_of_the_options() -> None:
     text = (PAGES / "guides/bring-data.md").read_text(encoding="utf-8")
     told = re.findall(r"^\| `(--[a-z-]+)", text, re.MULTILINE)
-    options = [option.opts[0] for option in command.params if option.name in _SELECTION]
+    steps = {step.name for step in fields(Recipe)} - {"source"}
+    options = [option.opts[0] for option in command.params if option.name in steps]
     assert told == [
         option for option in options if option not in ("--secret", "--lat", "--lon")
     ]  # these name columns

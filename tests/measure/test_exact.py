@@ -17,11 +17,14 @@ from sfumato.measure.exact import (
     entropy,
     error_of_guess,
     g_vulnerability,
+    gain_named,
+    guess_or_pass,
     min_entropy_leakage,
     mutual_information,
+    one_target,
     santhi_vardy_bound,
+    two_guesses,
 )
-from sfumato.measure.gains import guess_or_pass, named, one_target, two_guesses
 from sfumato.measure.worst import (
     error_per_secret,
     exposed,
@@ -145,13 +148,13 @@ def test_measures_refuse_what_does_not_fit() -> None:
 
 
 def test_gains_are_found_by_name() -> None:
-    assert named("bayes", ["ann", "bob"]).tolist() == [[1, 0], [0, 1]]
-    assert named("two-guesses", ["ann", "bob", "cid"]).shape == (3, 3)
-    assert named("target:bob", ["ann", "bob", "cid"]).tolist() == [[0, 1, 0], [1, 0, 1]]
+    assert gain_named("bayes", ["ann", "bob"]).tolist() == [[1, 0], [0, 1]]
+    assert gain_named("two-guesses", ["ann", "bob", "cid"]).shape == (3, 3)
+    assert gain_named("target:bob", ["ann", "bob", "cid"]).tolist() == [[0, 1, 0], [1, 0, 1]]
     with pytest.raises(ProblemError, match="unknown gain 'bays'; expected bayes, two-guesses"):
-        named("bays", ["ann"])
+        gain_named("bays", ["ann"])
     with pytest.raises(ProblemError, match="there is no user 'dan' to target"):
-        named("target:dan", ["ann"])
+        gain_named("target:dan", ["ann"])
     with pytest.raises(ProblemError, match="0 to 1; got 2"):
         one_target(2, 2)
 

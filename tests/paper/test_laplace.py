@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from paper.experiments import EXPERIMENTS, RESULTS, SEEDS
-from paper.pages.laplace import page
 from paper.printed import Target, targets
 from paper.runs import laplace_tables, no_noise
 from sfumato.files import read_json
@@ -92,10 +91,6 @@ def test_the_committed_run_covers_all_144_figures_within_the_tolerances() -> Non
         for row in rows
     )
     _check(rows)
-
-
-def test_the_committed_page_is_made_from_the_committed_run() -> None:
-    assert (RESULTS / "laplace.md").read_text(encoding="utf-8") == page()
 
 
 @pytest.mark.paper

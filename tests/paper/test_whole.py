@@ -8,7 +8,7 @@ from statistics import median
 
 import pytest
 
-from paper.experiments import RESULTS, SEEDS, SPLITS
+from paper.experiments import CELLS, HITS, RESULTS, SEEDS, SPLITS
 from paper.pages import build, whole
 from paper.pages.results_by_column import FINEST, ceilings, columns
 from paper.printed import Target, figures, targets
@@ -16,25 +16,27 @@ from paper.runs.columns import SOLVERS, solver
 from sfumato.files import read_json, write_json
 
 PAGE = (RESULTS / "whole.md").read_text(encoding="utf-8")
-_HEADINGS = {"### Bayes error on training data": "train", "### Bayes error on test data": "test"}
 
 
-def _tables() -> dict[tuple[str, str], list[list[str]]]:
-    """The cells of the long tables, by experiment and split."""
-    found: dict[tuple[str, str], list[list[str]]] = {}
-    experiment, split = "", ""
+def _tables() -> dict[str, dict[str, list[str]]]:
+    """The cells of the long tables, by experiment and by their first column."""
+    found: dict[str, dict[str, list[str]]] = {}
+    experiment = ""
     for line in PAGE.splitlines():
         if line.startswith("## "):
-            experiment, split = (
-                line[len("## Experiment ")] if line.startswith("## Experiment ") else "",
-                "",
-            )
-        split = _HEADINGS.get(line, split)
-        if experiment and split and line.startswith("| ") and line[2].isdigit():
-            found.setdefault((experiment, split), []).append(
-                [cell.strip() for cell in line.strip("|").split("|")]
-            )
+            number = line.removeprefix("## Experiment ")
+            experiment = number[0] if number != line else ""
+        if experiment and line.startswith("| "):
+            name, *cells = [cell.strip() for cell in line.strip("|").split("|")]
+            assert name not in found.setdefault(experiment, {})
+            found[experiment][name] = cells
     return found
+
+
+def _of_hits(cell: str) -> dict[int, str]:
+    """The numbers of a cell by their hits; one number stands for all."""
+    numbers = cell.split() * (len(HITS) if len(cell.split()) == 1 else 1)
+    return dict(zip(HITS, numbers, strict=True))
 
 
 def _printed(target: Target) -> str:
@@ -43,46 +45,49 @@ def _printed(target: Target) -> str:
 
 def test_the_committed_page_has_all_272_printed_errors_in_their_rows() -> None:
     tables, seen = _tables(), 0
-    for mechanism, place in (("laplace", 2), ("learned", 4)):
+    for mechanism, place in (("laplace", 0), ("learned", 2)):
         for target in targets(mechanism):
-            rows = [
-                row
-                for row in tables[target.experiment, target.split]
-                if row[:2] == [str(target.cells), str(target.hits)]
-            ]
-            assert len(rows) == 1 and rows[0][place] == _printed(target), target
+            row = tables[target.experiment][f"{target.split}, {target.cells}"]
+            assert _of_hits(row[place])[target.hits] == _printed(target), target
             seen += 1
     for target in targets("none"):
-        start = (
-            f"| {target.experiment} | {target.split} | {target.cells} | {target.bayes_error:.2f} | "
-        )
-        assert sum(line.startswith(start) for line in PAGE.splitlines()) == 1, target
+        start = f"| {target.experiment}, {target.split} | "
+        (line,) = [line for line in PAGE.splitlines() if line.startswith(start)]
+        cell = line.split("|")[2 + CELLS.index(target.cells)]
+        assert cell.strip().startswith(f"{target.bayes_error:.2f}; "), target
         seen += 1
     assert seen == 272
 
 
 def test_the_committed_page_has_every_other_printed_figure() -> None:
+    places = {"laplace": 0, "learned": 2}
     for row in figures():
-        value = (
-            row["value"]
-            + ("?" if row["kind"] == "doubtful" else "")
-            + (" m" if row["unit"] == "m" else "")
-        )
-        assert any(
-            line.startswith(f"| {row['experiment']} | {row['quantity']}")
-            and f"| {row['split']} | {row['kind']} | {value} |" in line
-            for line in PAGE.splitlines()
-        ), row
+        if row["kind"] == "measured":
+            name = row["quantity"].removeprefix("classifier ").partition(" at ")[0]
+            label = f"{name} {row['split']}" + (", m" if row["unit"] == "m" else "")
+            found = _tables()[row["experiment"]][label][places[row["mechanism"]]]
+            assert found == row["value"], row
+        else:
+            value = row["value"] + ("?" if row["kind"] == "doubtful" else "")
+            value += " m" if row["unit"] == "m" else ""
+            said = f"{row['quantity'].replace('bayes', 'Bayes')} {value} ({row['kind']}"
+            section = PAGE.partition(f"## Experiment {row['experiment']}")[2].partition("\n|")[0]
+            assert said in section, row
 
 
 def test_the_committed_page_shows_the_median_of_the_committed_runs() -> None:
     for number in (1, 2, 3, 4):
         found = columns(RESULTS, number)
         for split in SPLITS:
-            last = _tables()[str(number), split][-1]
-            for place, name in enumerate(("Game.paper", "Game", "Codebook", "coin"), start=5):
-                values = found[name].errors(split, *FINEST)
-                assert last[place].split(" ")[0] == (f"{median(values):.3f}" if values else "")
+            for cells in CELLS:
+                row = _tables()[str(number)][f"{split}, {cells}"]
+                for place, name in enumerate(("Game.paper", "Game", "Codebook", "coin"), start=3):
+                    if place > 3 and cells != 260:  # no printed number is theirs
+                        assert row[place] == ""
+                        continue
+                    for hits, shown in _of_hits(row[place]).items():
+                        values = found[name].errors(split, cells, hits)
+                        assert shown == f"{median(values):.2f}"
 
 
 def test_no_committed_estimate_on_25_m_cells_is_above_what_is_proved() -> None:
@@ -185,14 +190,15 @@ def test_a_changed_number_a_changed_page_and_a_changed_picture_are_noticed(copie
     runs = read_json(copied / "game_4.json", what="a table of the game")
     for run in runs["runs"]:
         run["estimates"]["test"]["260 cells, 500 hits"] -= 0.1
+        run["game"]["bayes_error"] -= 0.1
     write_json(copied / "game_4.json", runs)
-    (copied / "laplace.md").write_text("# Other words\n", encoding="utf-8")
+    (copied / "readings.md").write_text("# Other words\n", encoding="utf-8")
     shutil.copy(copied / "scatter_1.png", copied / "scatter_2.png")
     wrong = {problem.split()[0] for problem in build.check(copied)}
     assert {
         "whole.md",
         "game.md",
-        "laplace.md",
+        "readings.md",
         "scatter_2.png",
     } <= wrong and "optimum.md" not in wrong
 
@@ -230,7 +236,7 @@ def test_the_page_speaks_of_what_was_run_only(tmp_path: Path) -> None:
         shutil.copy(RESULTS / name, tmp_path)
     page = whole.page(tmp_path)
     assert (
-        "| codebook | not run |" in page
-        and "- `columns.json`" not in page
-        and "- `game_1.json`" in page
+        "| not run | 0, 1, 2 | not run | not run |" in page
+        and "`columns.json`" not in page
+        and "`game_1.json`" in page
     )

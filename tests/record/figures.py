@@ -97,7 +97,7 @@ def _cases() -> list[Case]:
             proved = solver in ("exact", "codebook")
             many, few = (_MANY, _FEW) if solver == "codebook" else (None, None)
             for data, args in (("four-corners, 30 each", _SMALL), ("four-corners", _CORNERS)):
-                quick = data != "four-corners" and (seed == 0 or not learned)
+                quick = data != "four-corners" and not learned
                 cases.append(
                     Case(
                         f"{data}, {solver}, seed {seed}",
@@ -117,6 +117,13 @@ def _cases() -> list[Case]:
                     codebook=few,
                 )
             )
+    for solver, options, settings in (
+        ("codebook", (), replace(_FEW, steps=300)),
+        ("game", ("--rounds", "3", "--lattices", "0.43"), None),
+    ):
+        solve = (*_SMALL, "--solver", solver, *options)
+        name = f"four-corners, 30 each, a short {solver}"
+        cases.append(Case(name, solve, True, solver == "codebook", codebook=settings))
     for objective in ("bayes", "information", "two-guesses", "guess-or-pass"):
         args = (*_WORDS, "--max-loss", "0.5", "--objective", objective, "--solver", "exact")
         cases.append(Case(f"words, {objective}", args, True, True))

@@ -157,6 +157,14 @@ def _page_of(*rows: Compared) -> _Checker:
     return _checked(report_html(Comparison(on=on, train=None, rows=rows, region=None)))
 
 
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For what the words of a page are: its pictures are not drawn."""
+    monkeypatch.setattr(
+        "sfumato.render.figures._address", lambda *_, **__: "data:image/png;base64,"
+    )
+
+
 @pytest.mark.parametrize("users", [2, 30])
 def test_the_page_is_whole_and_needs_nothing_from_outside(tmp_path: Path, users: int) -> None:
     on = _samples(users)
@@ -181,7 +189,9 @@ def test_the_page_is_whole_and_needs_nothing_from_outside(tmp_path: Path, users:
     }
 
 
-def test_the_page_warns_of_the_true_locations_before_it_shows_anything(tmp_path: Path) -> None:
+def test_the_page_warns_of_the_true_locations_before_it_shows_anything(
+    tmp_path: Path, undrawn: None
+) -> None:
     _, checker = _written(compare(_entries(), on=_samples(2), hits=20), tmp_path / "page.html")
     before, found, _ = checker.text.partition("This page contains true locations.")
     assert found and before.strip() == "How well reports hide their senders: some users"
@@ -231,7 +241,9 @@ def test_a_value_that_a_template_lacks_is_an_error_not_a_blank() -> None:
         rendered("report.html.j2")
 
 
-def test_the_headline_names_the_best_within_the_budget_and_what_it_exposes_first() -> None:
+def test_the_headline_names_the_best_within_the_budget_and_what_it_exposes_first(
+    undrawn: None,
+) -> None:
     checker = _page_of(
         _row("wary", loss=99, error=0.3, exposed=0.02),
         _row("coin", loss=99, error=0.4, exposed=0.2),
@@ -254,7 +266,7 @@ def test_the_headline_names_the_best_within_the_budget_and_what_it_exposes_first
     assert "coinbest within its budget" in checker.text
 
 
-def test_a_tag_says_why_it_is_not_on_the_largest_error() -> None:
+def test_a_tag_says_why_it_is_not_on_the_largest_error(undrawn: None) -> None:
     outlook = Outlook(
         Estimate(99.0, 96.0, 104.0, "estimate"),
         *[Estimate(0.35, 0.3, 0.4, "estimate")] * 3,
@@ -270,7 +282,7 @@ def test_a_tag_says_why_it_is_not_on_the_largest_error() -> None:
     assert "learnedwithin chance of the largest, exposes least" in text
 
 
-def test_the_headline_leads_with_check_ins_to_come() -> None:
+def test_the_headline_leads_with_check_ins_to_come(undrawn: None) -> None:
     row = _row("learned", loss=99, error=0.4, exposed=0.0)
     loss, error = Estimate(100.0, 96.0, 104.0, "estimate"), Estimate(0.35, 0.3, 0.4, "estimate")
     outlook = Outlook(loss, error, error, error, leakage=0.65, checkins=40, folds=4)
@@ -287,7 +299,7 @@ def test_the_least_exposed_is_named_only_where_it_exposes_far_less() -> None:
     assert best_within_budgets(rows)[0].less_exposed is rows[2]
 
 
-def test_of_errors_that_cannot_be_told_apart_to_come_the_least_exposed_leads() -> None:
+def test_of_errors_that_cannot_be_told_apart_to_come_the_least_exposed_leads(undrawn: None) -> None:
     def fitted(row: Compared, low: float, high: float) -> Compared:
         error = Estimate((low + high) / 2, low, high, "estimate")
         loss = Estimate(9.0, 8.0, 10.0, "estimate")
@@ -303,7 +315,7 @@ def test_of_errors_that_cannot_be_told_apart_to_come_the_least_exposed_leads() -
     assert "cannot be told apart from that of coin; it exposes least of them." in page
 
 
-def test_errors_within_each_others_intervals_are_said_not_to_be_told_apart() -> None:
+def test_errors_within_each_others_intervals_are_said_not_to_be_told_apart(undrawn: None) -> None:
     noise = sf.mechanism.Function(lambda truth, random: truth + random.normal(0, 300, truth.shape))
     entries = [Contender("one", noise, 900.0), Contender("two", noise, 900.0)]
     compared = compare(entries, on=_samples(3), hits=5)
@@ -312,7 +324,7 @@ def test_errors_within_each_others_intervals_are_said_not_to_be_told_apart() -> 
     assert "Its error cannot be told apart from that of" in _checked(report_html(compared)).text
 
 
-def test_each_budget_has_its_own_best() -> None:
+def test_each_budget_has_its_own_best(undrawn: None) -> None:
     rows = [
         _row("near", loss=9, error=0.1, exposed=0.0, max_loss=10),
         _row("far", loss=99, error=0.4, exposed=0.0, max_loss=100),
@@ -335,7 +347,9 @@ def test_a_loss_that_is_not_known_is_said_and_wins_nothing(tmp_path: Path) -> No
     assert not re.search(r"\bnan\b", checker.text, re.IGNORECASE)
 
 
-def test_infinite_geo_indistinguishability_is_shown_as_infinite(tmp_path: Path) -> None:
+def test_infinite_geo_indistinguishability_is_shown_as_infinite(
+    tmp_path: Path, undrawn: None
+) -> None:
     _, checker = _written(
         compare([Contender("identity", sf.mechanism.Identity(), 10.0)], on=_samples(2)),
         tmp_path / "page.html",
@@ -343,7 +357,7 @@ def test_infinite_geo_indistinguishability_is_shown_as_infinite(tmp_path: Path) 
     assert "∞no guarantee" in checker.text
 
 
-def test_who_breaks_the_budget_does_not_win(tmp_path: Path) -> None:
+def test_who_breaks_the_budget_does_not_win(tmp_path: Path, undrawn: None) -> None:
     entries = [
         Contender("far", sf.mechanism.constant((0.0, 0.0)), 5.0),
         Contender("near", sf.mechanism.Snapped(sf.mechanism.Identity(), sf.Grid(cell_m=5)), 5.0),
@@ -356,7 +370,7 @@ def test_who_breaks_the_budget_does_not_win(tmp_path: Path) -> None:
     assert re.search(r"Over the budget on this data by [0-9.]+ m: far", checker.text)
 
 
-def test_all_over_the_budget_is_said() -> None:
+def test_all_over_the_budget_is_said(undrawn: None) -> None:
     rows = [_row(name, loss=120, error=0.4, exposed=0.01) for name in ("far", "away")]
     one, two = _page_of(rows[0]), _page_of(*rows)
     assert "None keeps the budget: it loses more on this data." in one.text
@@ -365,7 +379,7 @@ def test_all_over_the_budget_is_said() -> None:
     assert "20.0 m over 100 m" in one.text and "best within its budget" not in one.text + two.text
 
 
-def test_reports_beyond_the_window_are_counted(tmp_path: Path) -> None:
+def test_reports_beyond_the_window_are_counted(tmp_path: Path, undrawn: None) -> None:
     on = _samples(2)
     _, checker = _written(
         compare([Contender("away", sf.mechanism.constant((9e6, 0.0)), 50.0)], on=on),
@@ -377,7 +391,7 @@ def test_reports_beyond_the_window_are_counted(tmp_path: Path) -> None:
     )
 
 
-def test_a_wide_table_says_that_it_can_be_scrolled() -> None:
+def test_a_wide_table_says_that_it_can_be_scrolled(undrawn: None) -> None:
     few = _page_of(_row("one", loss=9, error=0.1, exposed=0.0)).text
     many = [_row(str(number), loss=9, error=0.1, exposed=0.0) for number in range(5)]
     assert "sideways" in few  # on phones
@@ -385,7 +399,7 @@ def test_a_wide_table_says_that_it_can_be_scrolled() -> None:
 
 
 def test_of_very_many_users_those_who_are_easiest_to_guess_are_listed(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, undrawn: None
 ) -> None:
     monkeypatch.setattr("sfumato.render.html._MOST_USERS", 1)
     monkeypatch.setattr("sfumato.render.html._MOST_NAMED", 2)
@@ -407,7 +421,7 @@ def test_of_very_many_users_those_who_are_easiest_to_guess_are_listed(
     assert "eve" in table and "anna" not in table
 
 
-def test_users_left_out_are_shown_or_said_to_be_missing() -> None:
+def test_users_left_out_are_shown_or_said_to_be_missing(undrawn: None) -> None:
     problem = sf.Problem(Recipe("four-corners", per_user=(12, 0)).load().train, max_loss=173)
     solution = sf.solve(problem, sf.Coin())
     assert "not measured in this comparison" in _checked(report_html(compare([solution]))).text

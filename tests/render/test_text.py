@@ -113,6 +113,7 @@ def test_a_round_says_what_it_has_reached() -> None:
         " proof ends at 0.002)"
     )
     assert round_text({"progress": "a column", "seconds": 1.0}, unit="m") is None
+    assert round_text({"resumed": learned}, unit="m²") == f"resumed where it was stopped: {said}"
     played = {
         **{"round": 0, "lattice_m": 75.0, "payoff": 0.5, "loss": 12.0, "accuracy_train": 0.6},
         **{"accuracy_validation": 0.4, "validation_bayes_error": 0.5},

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sfumato.adversary.cells import Cells
+from sfumato.adversary.counting import Cells
 from sfumato.measure.objective import Bayes, Information, Objective
 from sfumato.solver import Exact
 from sfumato.solver.attack import certificate_from_attacker

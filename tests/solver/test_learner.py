@@ -50,7 +50,8 @@ def test_ctrl_c_keeps_whole_rounds_and_a_checkpoint_resumes_them(tmp_path: Path)
     assert stopped.ended is Ended.STOPPED and len(stopped.history) == 3
     lines: list[dict[str, Any]] = []
     resumed = train(Counting(), deadline=NEVER, progress=lines.append, checkpoint=path)
-    assert [line["round"] for line in lines] == [3, 4]
+    assert lines[0] == {"resumed": {"round": 2}}  # where it was stopped
+    assert [line["round"] for line in lines[1:]] == [3, 4]
     assert resumed.state["sum"].tolist() == [5, 5, 5] and len(resumed.history) == 5
 
 

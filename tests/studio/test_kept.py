@@ -62,7 +62,8 @@ def test_other_data_does_not_drop_a_kept_run_unless_the_person_says_so(studio: S
 def test_the_page_offers_the_work_of_a_closed_one(browser: Any, studio: Served) -> None:
     with Page(studio) as page:
         run = _kept_run(page)
-    time.sleep(GRACE_S + 3)
+    while _left(studio, page.id) is None:  # until the server knows that the page is gone
+        time.sleep(0.05)
     context = browser.new_context()
     shown = context.new_page()
     shown.goto(studio.address)

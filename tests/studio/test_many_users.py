@@ -22,6 +22,40 @@ def test_many_users_are_searched_and_fewer_are_proposed(page: Any, tmp_path: Pat
     assert page.get_by_role("button", name="Keep the 6 most frequent").count() == 0
 
 
+def test_of_many_users_the_most_frequent_are_in_the_legend_and_a_quarter_is_proposed(
+    page: Any, tmp_path: Path
+) -> None:
+    """Forty users are together, and each was once 20 km to the north; two are frequent."""
+    rows = [
+        f"u{user},{48.86 + user % 7 / 1000},{2.35 + row / 1000}"
+        for user in range(40)
+        for row in range(3)
+    ]
+    rows += [f"u{user},49.04,2.35" for user in range(40)]
+    rows += [f"u{user},48.861,2.352" for user in (38, 39) for _ in range(5)]
+    (tmp_path / "wide.csv").write_text("user,lat,lon\n" + "\n".join(rows) + "\n")
+    page.set_input_files("#file", str(tmp_path / "wide.csv"))
+    page.get_by_text("170 check-ins of 40 users", exact=False).first.wait_for()
+    names = page.locator(".legend li").all_inner_texts()
+    assert names[:2] == ["u38", "u39"] and "16 more" in names[-1]
+    page.get_by_role("button", name="Keep the 6 most frequent of the busiest 5 km").click()
+    page.get_by_text("check-ins of 6 users", exact=False).first.wait_for()
+    assert page.input_value("#side") == "5000"
+    assert abs(float(page.input_value("#lat")) - 48.863) < 0.02
+
+
+def test_the_name_of_a_figure_leads_to_what_it_means(page: Any) -> None:
+    page.get_by_role("button", name="Four corners").click()
+    page.get_by_text("2,400 check-ins of 4 users", exact=False).first.wait_for()
+    page.get_by_role("link", name="blind guess").focus()
+    page.keyboard.press("Enter")
+    assert page.locator("#means-blind").get_by_text("No mechanism hides better").is_visible()
+    assert page.evaluate("document.activeElement.id") == "means-blind"
+    page.get_by_role("tab", name="Solve").click()
+    for term in page.locator("a.term").all():
+        assert page.locator(term.get_attribute("href")).count() == 1
+
+
 def test_every_panel_says_what_the_figures_mean(page: Any) -> None:
     page.get_by_role("button", name="Four corners").click()
     page.get_by_text("2,400 check-ins of 4 users", exact=False).first.wait_for()

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from sfumato.studio.folder import remove_leftovers, work_folder
+from sfumato.studio.serve import remove_leftovers, work_folder
 from tests.requirements import wanting
 
 _STAND_IN = """

@@ -61,7 +61,7 @@ def test_data_four_corners_region_and_users(page: Any) -> None:
     # A user is left out.
     page.get_by_role("checkbox", name="green").uncheck()
     page.get_by_role("button", name="Select", exact=True).click()
-    page.get_by_text("1,800 check-ins of 3 users").wait_for()
+    page.get_by_text("1,800 check-ins of 3 users, 1,440 to learn from").wait_for()
     assert page.locator(".legend li").all_inner_texts() == ["blue", "red", "yellow"]
     # A square is drawn on the map about the upper half.
     page.get_by_role("checkbox", name="green").check()

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import sfumato as sf
 from sfumato.cli.assess import command
 from sfumato.cli.solve import command as solve
-from sfumato.data.write import write_split
+from sfumato.data.read import write_split
 from sfumato.errors import DataError, ProblemError
 from sfumato.measure.where import where
 from sfumato.mechanism.simple import Coin, Identity

@@ -1,11 +1,13 @@
 """Atlases: solved tile by tile, resumed, kept in one run folder, used like any other run."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from sfumato.data.plane import COUNTRY_M, Plane
 from sfumato.data.samples import Samples
@@ -15,7 +17,8 @@ from sfumato.errors import FileError, MechanismError, ProblemError
 from sfumato.measure.exact import bayes_error
 from sfumato.measure.judge import judge
 from sfumato.mechanism.laplace import PlanarLaplace
-from sfumato.render.atlas import map_html
+from sfumato.render import figures
+from sfumato.render.html import map_html
 from sfumato.render.text import atlas_lines
 from sfumato.show import text
 from sfumato.solver import Coin, Exact, Laplace
@@ -175,6 +178,48 @@ def test_the_report_is_a_map_without_a_location(city: AtlasRun) -> None:
     likeliest = np.bincount(CITY.secret).max() / len(CITY)
     assert city.blind <= 1 - likeliest  # who is told the tile guesses no worse
     assert json.dumps(city.as_dict()["answered_by"]) == json.dumps(city.answered)
+
+
+def test_the_map_numbers_its_tiles_and_leaves_those_without_check_ins_white(
+    city: AtlasRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tile beside one with check-ins may answer some of them by chance and have none itself."""
+    tiling, drawn, coloured = city.mechanism.tiling, [], []
+
+    def kept(draw: Callable[[Figure], None], size: object, *, dpi: int) -> str:
+        figure = Figure()
+        draw(figure)
+        drawn.append({one.get_text() for one in figure.axes[0].texts})
+        coloured.append(len(figure.axes[0].collections[1].get_paths()))
+        return "data:image/png;base64,"
+
+    monkeypatch.setattr(figures, "_address", kept)
+    empty = {**city.tiles[0], "checkins": 0, "users": 0}
+    for made in (city, replace(city, tiles=(empty, *city.tiles[1:]))):
+        drawn.clear()
+        coloured.clear()
+        map_html(made)
+        numbers = {line["tile"] for line in made.tiles if line["checkins"]}
+        wide = {tile for tile in numbers if tiling.sides_m[tile] >= 0.03 * tiling.region.side_m}
+        assert coloured == [len(numbers)] * 2 and len(wide) > 3
+        for words in drawn:
+            assert {word for word in words if word.isdecimal()} == {str(tile) for tile in wide}
+
+
+def test_a_resumed_job_and_a_finished_one_say_so(tmp_path: Path) -> None:
+    def stopped(work: Path, tiles: list[int]) -> Iterable[int]:
+        yield from one_by_one(work, tiles[:2])
+        raise KeyboardInterrupt
+
+    said: list[str] = []
+    ask = {"max_loss": 200.0, "plan": PLAN, "progress": said.append}
+    with pytest.raises(KeyboardInterrupt):
+        solve_atlas(CITY, tmp_path / "run", runner=stopped, **ask)  # type: ignore[arg-type]
+    assert not any("already" in line for line in said)
+    solve_atlas(CITY, tmp_path / "run", **ask)  # type: ignore[arg-type]
+    assert any("resumed: 2 of" in line for line in said)
+    solve_atlas(CITY, tmp_path / "run", **ask)  # type: ignore[arg-type]
+    assert "nothing is solved again" in said[-1]
 
 
 def test_a_country_has_planes_of_its_own_and_keeps_the_budget(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import sfumato as sf
+from sfumato.data.read import write_split
 from sfumato.data.recipe import Recipe
-from sfumato.data.write import write_split
 from sfumato.deploy.bundle import _expected, export, load_bundle
 from sfumato.deploy.release import budget_of
 from sfumato.errors import FileError, MechanismError

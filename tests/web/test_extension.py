@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import sfumato as sf
+from sfumato.data.read import write_split
 from sfumato.data.recipe import Recipe
-from sfumato.data.write import write_split
 from sfumato.deploy.bundle import export, load_bundle
 from sfumato.deploy.web_files import write_extension
 from sfumato.errors import FileError
@@ -557,7 +557,8 @@ def test_a_click_that_was_aimed_at_the_page_does_nothing_in_a_popup_that_just_op
 ):
     with _settings(extension, leave={}):
         popup = extension.context.new_page()
-        popup.clock.install()
+        popup.clock.install(time=0)
+        popup.clock.pause_at(1000)  # however long the machine takes, no time passes
         popup.goto(f"chrome-extension://{extension.id}/popup.html?url={address}")
         wait_until(popup, "!document.querySelector('#leave').hidden")
         box = popup.locator("[name=leave][value=granted]").bounding_box()

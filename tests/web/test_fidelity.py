@@ -29,7 +29,7 @@ from sfumato.measure.judge import judge, judge_reports
 from sfumato.randomness import uniforms
 from tests.deploy.serving import serving
 from tests.deploy.tables import DATA, write_parquet
-from tests.deploy.test_cluster import _cluster
+from tests.deploy.test_cluster import clustered
 from tests.web.conftest import rule_of
 from tests.web.device import in_node
 
@@ -61,8 +61,8 @@ def table_path(runs, bundles, kind, tmp_path):
 
 
 def cluster_path(runs, bundles, kind, tmp_path):
-    with _cluster(tmp_path) as (address, _):
-        return _table("out", runs, kind, tmp_path, runner=on_cluster(address))
+    with clustered(tmp_path) as cluster:
+        return _table("out", runs, kind, tmp_path, runner=on_cluster(cluster.address))
 
 
 def onnx_path(runs, bundles, kind, tmp_path):

@@ -11,7 +11,7 @@ from sfumato.errors import ProblemError
 class Adversary(ABC):
     """Settings of an attack; `fit` gives the trained attacker.
 
-    >>> from sfumato.adversary.neighbours import Neighbours
+    >>> from sfumato.adversary.counting import Neighbours
     >>> isinstance(Neighbours(k=5), Adversary)
     True
     """
@@ -26,7 +26,7 @@ class Adversary(ABC):
 class Attacker(ABC):
     """An adversary that has learnt.
 
-    >>> from sfumato.adversary.neighbours import Neighbours
+    >>> from sfumato.adversary.counting import Neighbours
     >>> reports = np.array([[0.0, 0.0], [100.0, 0.0]])
     >>> Neighbours(k=1).fit(np.array([0, 1]), reports, secrets=2).guess(reports).tolist()
     [0, 1]
@@ -55,7 +55,7 @@ def score(attacker: Attacker, secret: np.ndarray, reports: np.ndarray, *, secret
     Equal best guesses count in shares, so that an attacker who knows nothing scores 1/secrets.
     F1 of a secret is 2 right / (2 right + wrong + missed); 0 where it was never guessed nor sent.
 
-    >>> from sfumato.adversary.neighbours import Neighbours
+    >>> from sfumato.adversary.counting import Neighbours
     >>> secret, reports = np.array([0, 1]), np.array([[0.0, 0.0], [100.0, 0.0]])
     >>> score(Neighbours(k=1).fit(secret, reports, secrets=2), secret, reports, secrets=2)
     Score(accuracy=1.0, f1=1.0)

@@ -21,14 +21,14 @@ _COMMANDS = {
     "atlas": "Cover a country: a mechanism for each tile of a map, in one run folder.",
     "measure": "Measure a run, or any reports in a CSV file.",
     "compare": "Put runs side by side on the same data; write a report.",
-    "certify": "Say how far a run is from the best mechanism that can exist, with proof.",
-    "assess": "Two pages for those who sign, without a location of the data.",
-    "frontier": "The proven best trade-off between loss and leakage.",
-    "policy": "Choose how a run's reports are kept, by how often traces are found.",
+    "certify": "Prove how far a run is from the best mechanism that can exist.",
+    "assess": "Write a risk assessment of two pages, without a location of the data.",
+    "frontier": "Prove the best possible trade-off between loss and leakage.",
+    "policy": "Choose how long a run's reports are kept, by how often whole traces are found.",
     "sanitize": "Replace the places in a table by reports of a run's mechanism.",
     "export": "Write a bundle for devices: the mechanism as ONNX, a manifest, test vectors.",
     "serve": "Answer geolocation requests on this machine with reports of a run's mechanism.",
-    "studio": "A local page: bring data, set a budget, watch, compare, attack, take away.",
+    "studio": "Open a local page: bring data, set a budget, watch, compare, attack, take away.",
 }
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 

@@ -2,20 +2,21 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
-from sfumato.cli.options import SEEDS, as_json, print_json, working
+from sfumato.cli.options import PATH, as_json, print_json, seed_option, working
 
 _EXAMPLE = "\b\nExample: sfumato assess runs/coin --out assessment.html"
 _ENDINGS = (".html", ".md", ".json")
 
 
 @click.command("assess", epilog=_EXAMPLE)
-@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("run", metavar="RUN", type=PATH)
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     required=True,
     help="Where to write it: a file that ends in .html, .md or .json.",
@@ -23,7 +24,7 @@ _ENDINGS = (".html", ".md", ".json")
 @click.option("--data", metavar="DATA", help="Assess on all of this data instead of the run's own.")
 @click.option(
     "--sensitive",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="A table of sensitive places, one latitude and longitude per row.",
 )
@@ -33,20 +34,12 @@ _ENDINGS = (".html", ".md", ".json")
     default=100.0,
     show_default=True,
     metavar="METRES",
-    help="Within which a true place counts as at a sensitive one.",
+    help="How near a true place must be to count as at a sensitive one.",
 )
-@click.option("--seed", type=SEEDS, default=0, metavar="N", help="Seed of sampled reports.")
+@seed_option("sampled reports")
 @as_json
-def command(
-    run: Path,
-    out: Path,
-    data: str | None,
-    sensitive: Path | None,
-    sensitive_m: float,
-    seed: int,
-    as_json: bool,
-) -> None:
-    """Assess a run for those who sign: two pages without a location of the data.
+def command(run: Path, out: Path, as_json: bool, **options: Any) -> None:
+    """Write a risk assessment of a run for those who sign: two pages, no location of the data.
 
     The headings are those of Opinion 05/2014 (singling out, linkability, inference), ISO/IEC 27559
     and the ICO's motivated intruder.  Each row has the adversary in words, a figure, the same for a
@@ -59,14 +52,7 @@ def command(
     if out.suffix.lower() not in _ENDINGS:
         raise click.UsageError(f"--out must end in {', '.join(_ENDINGS)}; got {out.name}")
     with working(f"assessing {run}") as tell:
-        found = assess(
-            run,
-            data=data,
-            sensitive=sensitive,
-            sensitive_m=sensitive_m,
-            seed=seed,
-            progress=tell,
-        )
+        found = assess(run, progress=tell, **options)
     if out.suffix.lower() == ".json":
         text = json.dumps(found.as_dict(), indent=2) + "\n"
     else:
@@ -78,4 +64,6 @@ def command(
     if as_json:
         print_json(found.as_dict())
     else:
-        click.echo(f"{out}: {len(found.risks)} adversaries")
+        click.echo(
+            f"{out}: what {len(found.risks)} adversaries can find out, without a place of the data"
+        )

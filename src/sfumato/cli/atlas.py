@@ -6,14 +6,15 @@ from typing import Any
 
 import click
 
-from sfumato.cli import machine
 from sfumato.cli.options import (
-    SEEDS,
+    COUNT,
+    PATH,
     as_json,
     print_json,
     recipe_of,
     region,
     say_notes,
+    seed_option,
     selection,
     test_file,
     working,
@@ -41,7 +42,7 @@ _EXAMPLE = (
 )
 @click.option(
     "--users-per-tile",
-    type=click.IntRange(min=1),
+    type=COUNT,
     default=USERS_PER_TILE,
     show_default=True,
     metavar="N",
@@ -56,11 +57,11 @@ _EXAMPLE = (
 )
 @click.option(
     "--fewest-checkins",
-    type=click.IntRange(min=1),
+    type=COUNT,
     default=FEWEST_CHECKINS,
     show_default=True,
     metavar="N",
-    help="A tile with fewer, or with one user, has planar Laplace noise of the budget.",
+    help="Give tiles with fewer, or with one user, planar Laplace noise of the budget.",
 )
 @click.option(
     "--solver",
@@ -78,32 +79,28 @@ _EXAMPLE = (
     show_default=True,
     help="Side of a cell.",
 )
-@click.option("--seed", type=SEEDS, default=0, metavar="N", help="Seed of the solver.")
+@seed_option("the solver")
 @click.option(
     "--cluster",
     metavar="ADDRESS",
     help="Solve the tiles on this dask cluster (pip install 'sfumato[cluster]').",
 )
-@click.option(
-    "--out", type=click.Path(path_type=Path), required=True, metavar="DIR", help="The run folder."
-)
-@click.option("--replace", is_flag=True, help="Write over an older run of that name.")
+@click.option("--out", type=PATH, required=True, metavar="DIR", help="The run folder.")
+@click.option("--replace", is_flag=True, help="Replace the run that the folder holds already.")
 @click.option(
     "--report",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="Also write the map: one HTML file with a figure for each tile.",
 )
 @as_json
 def command(
     source: str,
-    max_loss: float,
     users_per_tile: int,
     overlap_m: float | None,
     fewest_checkins: int,
     solver: str,
     cell_m: float,
-    seed: int,
     cluster: str | None,
     out: Path,
     replace: bool,
@@ -119,7 +116,6 @@ def command(
 
     Give the same command again to resume a job that was stopped, with or without a cluster.
     """
-    machine.one_thread()
     from sfumato import show
     from sfumato.files import write_text
     from sfumato.render.commands import next_text
@@ -141,20 +137,19 @@ def command(
             made = solve_atlas(
                 split.train,
                 out,
-                max_loss=max_loss,
                 plan=plan,
-                seed=seed,
                 recipe=recipe,
                 test=split.test,
                 runner=runner,
                 progress=tell,
                 replace_run=replace,
+                **options,
             )
     except KeyboardInterrupt:
         click.echo(hint, err=True)
         raise
     if report is not None:
-        from sfumato.render.atlas import map_html
+        from sfumato.render.html import map_html
 
         write_text(report, map_html(made))
     if as_json:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sfumato.cli import stopping
-from sfumato.cli.options import EVERY_S, SEEDS, as_json, print_json, say_notes, working
+from sfumato.cli.options import EVERY_S, PATH, SEEDS, as_json, print_json, say_notes, working
 
 if TYPE_CHECKING:
     from sfumato.study.certify import Certified
@@ -16,12 +16,12 @@ _EXAMPLE = "\b\nExample: sfumato certify runs/coin"
 
 
 @click.command("certify", epilog=_EXAMPLE)
-@click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="RUN", type=PATH)
 @click.option(
     "--with",
     "other",
     metavar="RUN2",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Use the certificate of this run on the same data.",
 )
 @click.option(
@@ -36,7 +36,7 @@ _EXAMPLE = "\b\nExample: sfumato certify runs/coin"
     "--confidence",
     type=float,
     metavar="C",
-    help="How surely it is to hold for check-ins to come [default: 0.95].",
+    help="Confidence of what is said of check-ins to come [default: 0.95].",
 )
 @click.option(
     "--data-seed", type=SEEDS, metavar="S", help="Seed of --data, for four-corners [default: 0]."
@@ -49,7 +49,8 @@ _EXAMPLE = "\b\nExample: sfumato certify runs/coin"
     type=float,
     default=1e-3,
     show_default=True,
-    help="How tight a new certificate is to be.",
+    metavar="GAP",
+    help="How far the leakage may stay above the bound of a new certificate.",
 )
 @click.option(
     "--again",
@@ -68,9 +69,9 @@ def command(
     again: bool,
     as_json: bool,
 ) -> None:
-    """Say how far a run's mechanism is from the best that can exist, and prove it.
+    """Prove how far a run's mechanism is from the best that can exist.
 
-    Works the run's certificate out again from the data alone.  A run that has none, or one from a
+    Checks the run's certificate against the data alone.  A run that has none, or one from a
     proof that was quick or ended early, gets one: the exact solver finds it, the checker checks it,
     and it is kept in the run folder.  Ctrl-C keeps the best bound so far.
 
@@ -155,7 +156,7 @@ def _to_come(
             gap=gap,
         )
     if found.left_out:
-        say_notes((f"{found.left_out} check-ins of users that the run does not know are left out",))
+        say_notes([f"{found.left_out} check-ins of users that the run does not know are left out"])
     if as_json:
         print_json(found.as_dict())
     else:

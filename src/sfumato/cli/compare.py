@@ -1,33 +1,37 @@
 """sfumato compare"""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from sfumato.cli.options import SEEDS, as_json, details, print_json, say_notes, working
+from sfumato.cli.options import (
+    PATH,
+    as_json,
+    details,
+    hits,
+    print_json,
+    say_notes,
+    seed_option,
+    working,
+)
 
 _EXAMPLE = "\b\nExample: sfumato compare runs/laplace runs/coin --html report.html"
 
 
 @click.command("compare", epilog=_EXAMPLE)
-@click.argument(
-    "runs", metavar="RUN|PAIRS.csv...", nargs=-1, required=True, type=click.Path(path_type=Path)
-)
+@click.argument("runs", metavar="RUN|PAIRS.csv...", nargs=-1, required=True, type=PATH)
 @click.option(
     "--data",
     "source",
     metavar="DATA",
     help="Judge on all of this data instead of the first run's test data.",
 )
-@click.option(
-    "--hits",
-    type=click.IntRange(min=1),
-    help="Reports per truth, where the law is not known [default: 500, fewer of many check-ins].",
-)
-@click.option("--seed", type=SEEDS, default=0, metavar="N", help="Seed of sampled reports.")
+@hits
+@seed_option("sampled reports")
 @click.option(
     "--html",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="Also write the report; it contains true locations.",
 )
@@ -41,12 +45,10 @@ _EXAMPLE = "\b\nExample: sfumato compare runs/laplace runs/coin --html report.ht
 def command(
     runs: tuple[Path, ...],
     source: str | None,
-    hits: int | None,
-    seed: int,
     html: Path | None,
-    leave_one_out: bool,
     details: bool,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Put runs side by side on the same data, each with its loss beside its leakage.
 
@@ -68,24 +70,14 @@ def command(
     for run in known[1:]:
         if run.record.data.hash != known[0].record.data.hash:
             say_notes(
-                (
-                    (
-                        f"{run.folder} was made from other data than {known[0].folder}: what is"
-                        " test data for one may be training data for it"
-                    ),
-                )
+                [
+                    f"{run.folder} was made from other data than {known[0].folder}: what is test"
+                    " data for one may be training data for it"
+                ]
             )
     with working(f"comparing {len(loaded)} mechanism(s)") as tell:
         on, train = data_of_runs(known, source=source)
-        comparison = compare(
-            loaded,
-            on=on,
-            train=train,
-            hits=hits,
-            seed=seed,
-            leave_one_out=leave_one_out,
-            progress=tell,
-        )
+        comparison = compare(loaded, on=on, train=train, progress=tell, **options)
     if as_json:
         print_json(comparison.as_dict())
     elif details:

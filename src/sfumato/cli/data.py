@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from sfumato.cli.options import as_json, print_json, recipe_of, say_notes, selection
+from sfumato.cli.options import PATH, as_json, print_json, recipe_of, say_notes, selection
 from sfumato.errors import FileError
 
 _EXAMPLE = "\b\nExample: sfumato data four-corners --out four-corners.csv"
@@ -16,7 +16,7 @@ _EXAMPLE = "\b\nExample: sfumato data four-corners --out four-corners.csv"
 @selection
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=PATH,
     required=True,
     metavar="FILE",
     help="A .csv, .csv.gz or .parquet file.",
@@ -28,7 +28,7 @@ def command(source: str, out: Path, as_json: bool, **options: Any) -> None:
     DATA is four-corners or a file: SNAP check-ins, CSV (also .gz) or Parquet.  With --per-user the
     file has a column `split` with the words train and test.
     """
-    from sfumato.data.write import write_split
+    from sfumato.data.read import write_split
     from sfumato.render.commands import selected_text
 
     if out.exists() and Path(source).exists() and out.samefile(source):

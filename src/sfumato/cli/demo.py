@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from sfumato.cli import machine
-from sfumato.cli.options import as_json, print_json, rounds_to, working
+from sfumato.cli.options import PATH, as_json, print_json, rounds_to, working
 
 _EXAMPLE = "\b\nExample: sfumato demo --out demo"
 _MAX_LOSS = 173.0
@@ -16,7 +16,7 @@ _CONFIDENCE = 0.95
 @click.command("demo", epilog=_EXAMPLE)
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=PATH,
     default=Path("demo"),
     show_default=True,
     metavar="DIR",

@@ -1,17 +1,18 @@
 """sfumato export"""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from sfumato.cli.options import as_json, new_places_option, print_json, working
+from sfumato.cli.options import PATH, as_json, new_places_option, print_json, working
 
 _EXAMPLE = "\b\nExample: sfumato export runs/laplace dist"
 
 
 @click.command("export", epilog=_EXAMPLE)
-@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
-@click.argument("target", metavar="DIST", type=click.Path(path_type=Path))
+@click.argument("run", metavar="RUN", type=PATH)
+@click.argument("target", metavar="DIST", type=PATH)
 @click.option("--page", is_flag=True, help="Put the page and its modules beside the bundle.")
 @click.option("--extension", is_flag=True, help="Write a browser extension with the bundle inside.")
 @click.option(
@@ -33,15 +34,7 @@ _EXAMPLE = "\b\nExample: sfumato export runs/laplace dist"
 @new_places_option
 @as_json
 def command(
-    run: Path,
-    target: Path,
-    page: bool,
-    extension: bool,
-    reveal_truths: bool,
-    with_certificate: bool,
-    tile: int | None,
-    new_places: str,
-    as_json: bool,
+    run: Path, target: Path, page: bool, extension: bool, as_json: bool, **options: Any
 ) -> None:
     """Write a bundle for devices: mechanism.onnx, manifest.json and vectors.json.
 
@@ -51,16 +44,7 @@ def command(
     from sfumato.deploy.bundle import export
 
     with working(f"exporting {run}"):
-        manifest = export(
-            run,
-            target,
-            reveal_truths=reveal_truths,
-            with_certificate=with_certificate,
-            new_places=new_places,  # type: ignore[arg-type]
-            page=page,
-            extension=extension,
-            tile=tile,
-        )
+        manifest = export(run, target, page=page, extension=extension, **options)
     if as_json:
         print_json(manifest)
         return

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sfumato.cli.options import (
-    ReportCounts,
+    PATH,
+    REPORT_COUNTS,
     as_json,
     grid_options,
     loss_option,
@@ -37,24 +38,35 @@ _EXAMPLE = (
 )
 @click.option("--to", "last", type=float, required=True, metavar="LOSS", help="The largest budget.")
 @click.option(
-    "--points", type=click.IntRange(min=2), default=20, show_default=True, help="How many budgets."
+    "--points",
+    type=click.IntRange(min=2),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="How many budgets.",
 )
 @loss_option
-@grid_options
+@grid_options()
 @click.option(
-    "--gap", type=float, default=0.005, show_default=True, help="How tight the curve is proved."
+    "--gap",
+    type=float,
+    default=0.005,
+    show_default=True,
+    metavar="GAP",
+    help="How far apart the two sides of the proof may stay.",
 )
 @click.option(
     "--reports",
     "counts",
-    type=ReportCounts(),
+    type=REPORT_COUNTS,
     help="Draw it for these numbers of reports of one user, as 1,5,10,50,endless.",
 )
 @click.option(
     "--run",
     "runs",
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=PATH,
+    metavar="RUN",
     help="Place this run on it; may be repeated.",
 )
 @click.option(
@@ -66,23 +78,17 @@ _EXAMPLE = (
 @click.option(
     "--figure",
     "--out",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="Also draw it: a .png or .svg file.",
 )
 @as_json
 def command(
     source: str,
-    first: float,
-    last: float,
     points: int,
-    cell_m: float | None,
-    cells: int | None,
     loss: str | None,
-    gap: float,
     counts: "tuple[Reports, ...] | None",
     runs: tuple[Path, ...],
-    time_limit: float | None,
     figure: Path | None,
     as_json: bool,
     **options: Any,
@@ -105,16 +111,7 @@ def command(
     recipe = recipe_of(source, options)
     data, _ = recipe.data()
     say_notes(data.notes)
-    asked: dict[str, Any] = {
-        "first": first,
-        "last": last,
-        "points": points,
-        "cell_m": cell_m,
-        "cells": cells,
-        "gap": gap,
-        "loss": LOSSES[loss or "euclidean"].function,
-        "time_limit": time_limit,
-    }
+    asked = {**options, "points": points, "loss": LOSSES[loss or "euclidean"].function}
     with working(f"proving the frontier at {points} budgets") as tell:
         found: Any
         if counts is not None:

@@ -9,10 +9,12 @@ _MOST_KEPT = 256 * 2**20  # bytes of compiled code; beyond it the oldest goes
 _SHORTEST_S = "0.05"  # what compiles faster is not kept
 
 
-def one_thread() -> None:
-    """Matrix products of this process take one thread unless OPENBLAS_NUM_THREADS says otherwise:
-    ours are small, and threads that wait for each other took ten times the processor time."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+def one_thread(*, tables: bool = False) -> None:
+    """Matrix products of this process take one thread unless the environment says otherwise: ours
+    are small, and threads that wait for each other took ten times the processor time.
+    With `tables`, so do Arrow and OpenMP, where rows are worked on part by part."""
+    for name in ("OPENBLAS_NUM_THREADS", *["OMP_NUM_THREADS"] * tables):
+        os.environ.setdefault(name, "1")
 
 
 def keep_compiled() -> None:

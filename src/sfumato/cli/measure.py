@@ -2,20 +2,23 @@
 
 import time
 from dataclasses import fields
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 from sfumato.cli.options import (
-    SEEDS,
-    Counts,
+    COUNTS,
+    PATH,
     as_json,
+    columns,
     details,
     grid_options,
+    hits,
     print_json,
     say_notes,
+    seed_option,
+    sticky_cell,
     working,
 )
 
@@ -24,30 +27,15 @@ _ATTACKS = ("cells", "neighbours", "neural")
 
 
 @click.command("measure", epilog=_EXAMPLE)
-@click.argument("target", metavar="RUN|REPORTS.csv", type=click.Path(path_type=Path))
+@click.argument("target", metavar="RUN|REPORTS.csv", type=PATH)
 @click.option("--data", metavar="DATA", help="Judge on all of this data instead of the run's own.")
-@click.option(
-    "--secret",
-    metavar="COLUMN",
-    help="Column of the secret (reports, --data, --traces).",
+@columns(
+    secret="the user (reports, --data, --traces)",
+    lat="the latitude (reports, --data, --traces)",
+    lon="the longitude (reports, --data, --traces)",
 )
-@click.option(
-    "--lat",
-    metavar="COLUMN",
-    help="Column of the latitude (reports, --data, --traces).",
-)
-@click.option(
-    "--lon",
-    metavar="COLUMN",
-    help="Column of the longitude (reports, --data, --traces).",
-)
-@partial(grid_options, default="as released; 25 for a file of reports")
-@click.option(
-    "--hits",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Reports per truth, where the law is not known [default: 500, fewer of many check-ins].",
-)
+@grid_options(default="as released; 25 for a file of reports")
+@hits
 @click.option(
     "--attack",
     "attacks",
@@ -60,29 +48,21 @@ _ATTACKS = ("cells", "neighbours", "neural")
     metavar="GAIN",
     help="Also the g-vulnerability: bayes, two-guesses, guess-or-pass or target:USER.",
 )
-@click.option(
-    "--seed", type=SEEDS, default=0, metavar="N", help="Seed of sampled reports and adversaries."
-)
+@seed_option("sampled reports and adversaries")
 @click.option(
     "--reports-per-user",
-    type=Counts(),
+    type=COUNTS,
     default=(),
     help="Also the Bayes error when n reports of one user are seen.",
 )
-@click.option(
-    "--sticky-cell-m",
-    type=float,
-    metavar="METRES",
-    help="The cell within which a report is kept [default: 25].",
-)
+@sticky_cell
 @click.option(
     "--traces",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="Also how often whole traces in this table are found; rows in any order.",
 )
-@click.option("--trace", metavar="COLUMN", help="Column of the trace, in --traces.")
-@click.option("--time", metavar="COLUMN", help="Column of the time, in --traces.")
+@columns(trace="the trace, in --traces", time="the time, in --traces")
 @click.option(
     "--split",
     metavar="COLUMN",
@@ -96,7 +76,7 @@ _ATTACKS = ("cells", "neighbours", "neural")
 )
 @click.option(
     "--keep",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="DIR",
     help="Keep the runs of --leave-one-out here, and resume from them.",
 )

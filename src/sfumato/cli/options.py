@@ -2,8 +2,11 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,175 +17,120 @@ if TYPE_CHECKING:
     from sfumato.data.recipe import Recipe
 
 EVERY_S = 5  # of silence, before a long job says how far it is
-_SELECTION = (
-    "pool_below",
-    "secret",
-    "lat",
-    "lon",
-    "square",
-    "users",
-    "top_users",
-    "per_user",
-    "overlap_weight",
-    "data_seed",
-    "test",
-)
+PATH = click.Path(path_type=Path)
+COUNT = click.IntRange(min=1)
 
 
-class Place(click.ParamType):
-    """LAT,LON,METRES: a square of the map."""
+class _Seed(click.IntRange):
+    """A whole number; its range is nothing that a help text need say."""
 
-    name = "LAT,LON,METRES"
+    def _describe_range(self) -> str:
+        return ""
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[float, float, float]:
-        if isinstance(value, tuple):
+
+SEEDS = _Seed(min=0, max=2**31 - 1)
+
+
+class Written(click.ParamType):
+    """A value that is written as one text: `read` gives it, or raises ValueError with a sentence
+    that says what was expected."""
+
+    def __init__(self, name: str, read: Callable[[str], Any]) -> None:
+        self.name, self._read = name, read
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
             return value
-        parts = str(value).split(",")
         try:
-            latitude, longitude, side = (float(part) for part in parts)
-        except ValueError:
-            self.fail(
-                f"'{value}' is not three numbers; write latitude,longitude,side in metres, as"
-                " 48.8584,2.3482,4500",
-                param,
-                ctx,
-            )
-        return latitude, longitude, side
+            return self._read(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
-class Share(click.ParamType):
-    """N+M: training and test check-ins per user."""
-
-    name = "N+M"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, int]:
-        if isinstance(value, tuple):
-            return value
-        train, plus, test = str(value).partition("+")
-        if not train.isdecimal() or (plus and not test.isdecimal()):
-            self.fail(
-                f"'{value}' is not N+M; write training+test check-ins per user, as 82+20",
-                param,
-                ctx,
-            )
-        return int(train), int(test or 0)
+def _place(text: str) -> tuple[float, float, float]:
+    """A square of the map."""
+    try:
+        latitude, longitude, side = (float(part) for part in text.split(","))
+    except ValueError:
+        raise ValueError(
+            f"'{text}' is not three numbers; write latitude,longitude,side in metres, as"
+            " 48.8584,2.3482,4500"
+        ) from None
+    return latitude, longitude, side
 
 
-SEEDS = click.IntRange(min=0, max=2**31 - 1)
+def _share(text: str) -> tuple[int, int]:
+    """Training and test check-ins per user."""
+    train, plus, test = text.partition("+")
+    if not train.isdecimal() or (plus and not test.isdecimal()):
+        raise ValueError(f"'{text}' is not N+M; write training+test check-ins per user, as 82+20")
+    return int(train), int(test or 0)
 
 
-class Names(click.ParamType):
-    """NAME,NAME: with quotes about a name that holds a comma.  A blank after a comma is no part of
-    a name, unless names are `exact`."""
+def _names(text: str, *, exact: bool) -> tuple[str, ...]:
+    """With quotes about a name that holds a comma.  A blank after a comma is no part of a name,
+    unless names are `exact`."""
+    import csv
 
-    name = "NAME,NAME,..."
-
-    def __init__(self, *, exact: bool = False) -> None:
-        self._exact = exact
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, ...]:
-        if isinstance(value, tuple):
-            return value
-        import csv
-
-        lines = csv.reader(str(value).splitlines(), skipinitialspace=not self._exact)
-        names = tuple(name for row in lines for name in row)
-        if not names:
-            self.fail("an empty text names nothing; expected NAME,NAME,...", param, ctx)
-        return names
+    lines = csv.reader(text.splitlines(), skipinitialspace=not exact)
+    names = tuple(name for row in lines for name in row)
+    if not names:
+        raise ValueError("an empty text names nothing; expected NAME,NAME,...")
+    return names
 
 
-class Counts(click.ParamType):
-    """N,N,...: numbers of reports."""
-
-    name = "N,N,..."
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, ...]:
-        if isinstance(value, tuple):
-            return value
-        parts = str(value).split(",")
-        if not all(part.strip().isdecimal() and int(part) >= 1 for part in parts):
-            self.fail(
-                f"'{value}' is not numbers of reports; write whole numbers of at least 1 with"
-                " commas, as 1,2,5,10,50",
-                param,
-                ctx,
-            )
-        return tuple(int(part) for part in parts)
-
-
-class ReportCount(click.ParamType):
-    """N or endless: how many reports are seen together."""
-
-    name = "N|endless"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int | str:
-        text = str(value).strip()
-        if text == "endless" or (text.isdecimal() and int(text) >= 1):
-            return text if text == "endless" else int(text)
-        self.fail(
-            f"'{value}' is not a number of reports; write a whole number of at least 1, or endless",
-            param,
-            ctx,
+def _counts(text: str) -> tuple[int, ...]:
+    """Numbers of reports."""
+    parts = text.split(",")
+    if not all(part.strip().isdecimal() and int(part) >= 1 for part in parts):
+        raise ValueError(
+            f"'{text}' is not numbers of reports; write whole numbers of at least 1 with commas, as"
+            " 1,2,5,10,50"
         )
+    return tuple(int(part) for part in parts)
 
 
-class ReportCounts(click.ParamType):
-    """N,N,...,endless: several of them."""
-
-    name = "N,...,endless"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int | str, ...]:
-        if isinstance(value, tuple):
-            return value
-        return tuple(ReportCount().convert(part, param, ctx) for part in str(value).split(","))
+def _report_count(text: str) -> int | str:
+    """How many reports are seen together."""
+    count = text.strip()
+    if count != "endless" and not (count.isdecimal() and int(count) >= 1):
+        raise ValueError(
+            f"'{text}' is not a number of reports; write a whole number of at least 1, or endless"
+        )
+    return count if count == "endless" else int(count)
 
 
-class UserBudgets(click.ParamType):
-    """METRES for every user, or NAME=METRES,NAME=METRES."""
+def _budgets(text: str) -> dict[str, float]:
+    """Metres by user; those for every user under the empty name."""
+    parts = text.split(",")
+    try:
+        if "=" not in text:
+            return {"": float(text)}
+        if any(part.startswith("=") for part in parts):
+            raise ValueError
+        pairs = [(name, float(metres)) for name, metres in (part.rsplit("=", 1) for part in parts)]
+    except ValueError:
+        raise ValueError(
+            f"'{text}' is not a budget; write 200 for every user, or anna=200,ben=300"
+        ) from None
+    budgets = dict(pairs)
+    if len(budgets) < len(pairs):
+        raise ValueError(
+            f"'{text}' gives a user two budgets; write one for each user, as anna=200,ben=300"
+        )
+    return budgets
 
-    name = "METRES|NAME=METRES,..."
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> dict[str, float]:
-        if isinstance(value, dict):
-            return value
-        try:
-            if "=" not in str(value):
-                return {"": float(value)}
-            if any(part.startswith("=") for part in str(value).split(",")):
-                raise ValueError
-            pairs = [
-                (name, float(metres))
-                for name, metres in (part.rsplit("=", 1) for part in str(value).split(","))
-            ]
-        except ValueError:
-            self.fail(
-                f"'{value}' is not a budget; write 200 for every user, or anna=200,ben=300",
-                param,
-                ctx,
-            )
-        budgets = dict(pairs)
-        if len(budgets) < len(pairs):
-            self.fail(
-                f"'{value}' gives a user two budgets; write one for each user, as anna=200,ben=300",
-                param,
-                ctx,
-            )
-        return budgets
+PLACE = Written("LAT,LON,METRES", _place)
+SHARE = Written("N+M", _share)
+NAMES = Written("NAME,NAME,...", partial(_names, exact=False))
+EXACT_NAMES = Written("NAME,NAME,...", partial(_names, exact=True))
+COUNTS = Written("N,N,...", _counts)
+REPORT_COUNT = Written("N|endless", _report_count)
+REPORT_COUNTS = Written(
+    "N,...,endless", lambda text: tuple(_report_count(part) for part in text.split(","))
+)
+USER_BUDGETS = Written("METRES|NAME=METRES,...", _budgets)
 
 
 def for_each(budgets: dict[str, float], secrets: tuple[str, ...]) -> dict[str, float]:
@@ -190,93 +138,102 @@ def for_each(budgets: dict[str, float], secrets: tuple[str, ...]) -> dict[str, f
     return dict.fromkeys(secrets, budgets[""]) if set(budgets) == {""} else budgets
 
 
-def selection(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The steps from a file to samples, in the order in which they are applied."""
-    steps: list[Any] = [
-        click.option(
-            "--secret",
-            metavar="COLUMN",
-            help="Column of the secret (user, user_id, uid are found alone).",
-        ),
-        click.option(
-            "--lat",
-            metavar="COLUMN",
-            help="Column of the latitude (lat, latitude are found alone).",
-        ),
-        click.option(
-            "--lon",
-            metavar="COLUMN",
-            help="Column of the longitude (lon, lng, longitude are found alone).",
-        ),
-        click.option(
-            "--square",
-            type=Place(),
-            help="Keep the check-ins in this square and centre the plane there.",
-        ),
-        click.option("--users", type=Names(), help="Keep these users."),
-        click.option(
-            "--top-users",
-            type=click.IntRange(min=1),
-            metavar="K",
-            help="Keep the K users with the most check-ins.",
-        ),
-        click.option(
-            "--pool-below",
-            type=click.IntRange(min=1),
-            metavar="N",
-            help="Make one secret, 'everybody else', of the users with fewer than N check-ins"
-            " [solve: 4 where there are more than 200 users].",
-        ),
-        click.option(
-            "--per-user", type=Share(), help="Draw N training and M test check-ins of each user."
-        ),
-        click.option(
-            "--overlap-weight",
-            type=float,
-            metavar="W",
-            help="Weight of check-ins where another user is more at home.",
-        ),
-        click.option(
-            "--data-seed",
-            type=SEEDS,
-            default=0,
-            metavar="S",
-            help="Seed of the draw (and of four-corners).",
-        ),
-    ]
-    for step in reversed(steps):
-        command = step(command)
-    return command
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def recipe_of(
-    source: str, options: dict[str, Any], *, losses: str | None = None, wide: bool | None = None
-) -> "Recipe":
+def together(*options: Decorator) -> Decorator:
+    """Several options as one decorator, in the order in which the help lists them."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def columns(**helps: str) -> Decorator:
+    """Options that name a column of a table, each with what is in it."""
+    return together(
+        *(
+            click.option(f"--{name}", metavar="COLUMN", help=f"Column of {text}.")
+            for name, text in helps.items()
+        )
+    )
+
+
+# the steps from a file to samples, in the order in which they are applied
+selection = together(
+    columns(
+        secret="the user, who is the secret [default: user, user_id or uid]",
+        lat="the latitude [default: lat or latitude]",
+        lon="the longitude [default: lon, lng or longitude]",
+    ),
+    click.option(
+        "--square",
+        type=PLACE,
+        help="Keep the check-ins in this square and centre the plane there.",
+    ),
+    click.option("--users", type=NAMES, help="Keep these users."),
+    click.option(
+        "--top-users",
+        type=COUNT,
+        metavar="K",
+        help="Keep the K users with the most check-ins.",
+    ),
+    click.option(
+        "--pool-below",
+        type=COUNT,
+        metavar="N",
+        help="Make one secret, 'everybody else', of the users with fewer than N check-ins"
+        " [default of solve: 4, if there are more than 200 users].",
+    ),
+    click.option(
+        "--per-user", type=SHARE, help="Draw N training and M test check-ins of each user."
+    ),
+    click.option(
+        "--overlap-weight",
+        type=float,
+        metavar="W",
+        help="With --per-user: draw check-ins in cells that another user visits more often with"
+        " this weight, 0 to 1 [default: 1].",
+    ),
+    click.option(
+        "--data-seed",
+        type=SEEDS,
+        default=0,
+        metavar="S",
+        help="Seed of the draw (and of four-corners).",
+    ),
+)
+
+
+def recipe_of(source: str, options: dict[str, Any], **more: Any) -> "Recipe":
     """Take the selection out of a command's options."""
     from sfumato.data.recipe import Recipe
 
-    return Recipe(
-        source=source,
-        losses=losses,
-        wide=wide,
-        region=options.pop("region", None),
-        **{name: options.pop(name) for name in _SELECTION if name in options},
-    )
+    steps = [step.name for step in fields(Recipe) if step.name in options]
+    return Recipe(source=source, **{name: options.pop(name) for name in steps}, **more)
 
 
-def grid_options(command: Callable[..., Any], *, default: str = "25") -> Callable[..., Any]:
+def grid_options(default: str = "25") -> Decorator:
     """The side of a cell, or how many cells lie along a side of the region."""
-    cells: Any = click.option(
-        "--cells",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Cells along a side of the region, instead of --cell-m.",
+    return together(
+        click.option(
+            "--cell-m", type=float, metavar="METRES", help=f"Side of a cell [default: {default}]."
+        ),
+        click.option(
+            "--cells",
+            type=COUNT,
+            metavar="N",
+            help="Cells along a side of the region, instead of --cell-m.",
+        ),
     )
-    cell_m: Any = click.option(
-        "--cell-m", type=float, metavar="METRES", help=f"Side of a cell [default: {default}]."
-    )
-    decorated: Callable[..., Any] = cell_m(cells(command))
-    return decorated
+
+
+def seed_option(text: str) -> Decorator:
+    """The seed of what a command draws."""
+    return click.option("--seed", type=SEEDS, default=0, metavar="N", help=f"Seed of {text}.")
 
 
 def loss_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -297,16 +254,28 @@ test_file = click.option(
 )
 region = click.option(
     "--region",
-    type=Place(),
-    help="Where reports may lie; else the data's square widened by the budget.",
+    type=PLACE,
+    help="Square in which reports may lie [default: the data's, widened by the budget].",
+)
+hits = click.option(
+    "--hits",
+    type=COUNT,
+    metavar="N",
+    help="Reports per truth, where the law is not known [default: 500, fewer of many check-ins].",
+)
+sticky_cell = click.option(
+    "--sticky-cell-m",
+    type=float,
+    metavar="METRES",
+    help="The cell within which a report is kept [default: 25].",
 )
 new_places_option = click.option(
     "--new-places",
     type=click.Choice(("average", "nearest", "refuse")),
     default="average",
     show_default=True,
-    help="Places that an exact run was not made for: an average over near ones, if the run has one;"
-    " as the nearest one; none.",
+    help="For an exact run, places that it was not made for: answer them by an average over near"
+    " places (if the run has one), as the nearest place, or not at all.",
 )
 details = click.option(
     "--details", is_flag=True, help="Print every table, not the main figures alone."
@@ -361,7 +330,7 @@ def print_json(document: Any) -> None:
     click.echo(json.dumps(plain(document), indent=2, allow_nan=False))
 
 
-def say_notes(notes: tuple[str, ...]) -> None:
+def say_notes(notes: Sequence[str]) -> None:
     """What the user should know about the data, on stderr."""
     for note in notes:
         click.echo(f"note: {printable(note)}", err=True)

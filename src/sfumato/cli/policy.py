@@ -1,41 +1,44 @@
 """sfumato policy"""
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
-from sfumato.cli.options import SEEDS, as_json, print_json, working
+from sfumato.cli.options import (
+    PATH,
+    as_json,
+    columns,
+    print_json,
+    seed_option,
+    sticky_cell,
+    working,
+)
 
 _EXAMPLE = "\b\nExample: sfumato policy runs/learned checkins.csv --trace week --time time"
 
 
 @click.command("policy", epilog=_EXAMPLE)
-@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
-@click.argument("traces", metavar="TRACES", type=click.Path(path_type=Path))
+@click.argument("run", metavar="RUN", type=PATH)
+@click.argument("traces", metavar="TRACES", type=PATH)
 @click.option("--trace", required=True, metavar="COLUMN", help="Column of the trace.")
-@click.option("--time", metavar="COLUMN", help="Column of the time (ISO 8601, or seconds); needed.")
+@click.option(
+    "--time", metavar="COLUMN", help="Column of the time, in ISO 8601 or seconds.  [required]"
+)
 @click.option(
     "--split",
     metavar="COLUMN",
     help="Column with the words train (known by name) and test (to be found) [default: the last"
     " third of each user's traces is to be found].",
 )
-@click.option("--secret", metavar="COLUMN", help="Column of the user.")
-@click.option("--lat", metavar="COLUMN", help="Column of the latitude.")
-@click.option("--lon", metavar="COLUMN", help="Column of the longitude.")
-@click.option(
-    "--sticky-cell-m",
-    type=float,
-    metavar="METRES",
-    help="The cell within which a report is kept [default: 25].",
-)
+@columns(secret="the user", lat="the latitude", lon="the longitude")
+@sticky_cell
 @click.option(
     "--lattice-m",
     type=float,
     metavar="METRES",
-    help="The lattice that reports are moved to, where they can lie anywhere [default: a quarter of"
-    " the budget].",
+    help="Side of the lattice that reports are moved to, if they can lie anywhere [default: a"
+    " quarter of the budget].",
 )
 @click.option(
     "--one-place",
@@ -55,20 +58,12 @@ _EXAMPLE = "\b\nExample: sfumato policy runs/learned checkins.csv --trace week -
     metavar="SHARE",
     help="The least share of each user's weeks that --one-place sends from one place.",
 )
-@click.option(
-    "--seed", type=SEEDS, default=0, metavar="N", help="Seed of the reports that are measured."
-)
+@seed_option("the reports that are measured")
 @click.option("--no-write", is_flag=True, help="Print the table and leave the run as it is.")
 @as_json
 def command(
     run: Path,
     traces: Path,
-    trace: str,
-    time: str | None,
-    split: str | None,
-    secret: str | None,
-    lat: str | None,
-    lon: str | None,
     sticky_cell_m: float | None,
     lattice_m: float | None,
     one_place: Literal["before", "after"] | None,
@@ -77,8 +72,9 @@ def command(
     seed: int,
     no_write: bool,
     as_json: bool,
+    **named: Any,
 ) -> None:
-    """Choose how a run's reports are kept, by how often traces are found.
+    """Choose how long a run's reports are kept, by how often whole traces are found.
 
     TRACES is a table of check-ins with times and a column that says which rows belong together.
     Each way of keeping reports is measured against an adversary who knows the law, one who holds
@@ -93,16 +89,7 @@ def command(
 
     loaded = load_run(run)
     with working(f"measuring ways of keeping reports of {run}") as tell:
-        read = read_traces(
-            traces,
-            trace=trace,
-            time=time,
-            split=split,
-            secret=secret,
-            lat=lat,
-            lon=lon,
-            plane=loaded.record.data.plane,
-        )
+        read = read_traces(traces, plane=loaded.record.data.plane, **named)
         choice = choose_policy(
             loaded,
             read,

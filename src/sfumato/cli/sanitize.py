@@ -1,16 +1,26 @@
 """sfumato sanitize"""
 
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import click
 
-from sfumato.cli.options import Names, as_json, new_places_option, print_json, say_notes
+from sfumato.cli import machine
+from sfumato.cli.options import (
+    EXACT_NAMES,
+    PATH,
+    as_json,
+    columns,
+    new_places_option,
+    print_json,
+    say_notes,
+    sticky_cell,
+)
 
 _EXAMPLE = "\b\nExample: sfumato sanitize runs/laplace checkins.csv sanitized.csv --drop user"
 _OUTSIDE = ("refuse", "drop", "laplace", "clamp")
@@ -19,38 +29,25 @@ _SHOWN = 5  # skipped files named in a note; the record names all
 
 
 @click.command("sanitize", epilog=_EXAMPLE)
-@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
-@click.argument("source", metavar="IN", type=click.Path(path_type=Path))
-@click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
-@click.option(
-    "--lat", metavar="COLUMN", help="Column of the latitude (or x) (lat, latitude are found alone)."
-)
-@click.option(
-    "--lon",
-    metavar="COLUMN",
-    help="Column of the longitude (or y) (lon, lng, longitude are found alone).",
-)
-@click.option(
-    "--secret",
-    metavar="COLUMN",
-    help="Column of the user, for --sticky (user, user_id, uid are found alone).",
-)
-@click.option(
-    "--time",
-    "time_column",
-    metavar="COLUMN",
-    help="Column of the time, for --sticky (time, timestamp are found alone).",
+@click.argument("run", metavar="RUN", type=PATH)
+@click.argument("source", metavar="IN", type=PATH)
+@click.argument("target", metavar="OUT", type=PATH)
+@columns(
+    lat="the latitude, or x [default: lat or latitude]",
+    lon="the longitude, or y [default: lon, lng or longitude]",
+    secret="the user [default: user, user_id or uid]",
+    time="the time, for --sticky and --pseudonym [default: time or timestamp]",
 )
 @click.option(
     "--drop",
-    type=Names(exact=True),
+    type=EXACT_NAMES,
     multiple=True,
     metavar="COLUMN,...",
     help="Leave these columns out; may be repeated.",
 )
 @click.option(
     "--keep",
-    type=Names(exact=True),
+    type=EXACT_NAMES,
     multiple=True,
     metavar="COLUMN,...",
     help="Let these columns pass although they name the user or tell the place; may be repeated.",
@@ -58,34 +55,29 @@ _SHOWN = 5  # skipped files named in a note; the record names all
 @click.option(
     "--pseudonym",
     type=click.Choice(_STICKY),
-    help="Give users new names by the key of --key, others in each such period.",
+    help="Replace users by pseudonyms made with --key, new ones in each such period.",
 )
 @click.option(
     "--outside",
     type=click.Choice(_OUTSIDE),
     default="refuse",
     show_default=True,
-    help="Rows outside the mechanism's region.",
+    help="What to do with rows outside the mechanism's region, as explained above.",
 )
 @click.option(
     "--sticky",
     type=click.Choice(_STICKY),
-    help="The same report for the same user, cell and period [default: as sfumato policy chose].",
+    help="Give the same user, cell and period the same report [default: as sfumato policy chose].",
 )
 @click.option(
     "--fresh", is_flag=True, help="A new draw for each row, whatever sfumato policy chose."
 )
-@click.option(
-    "--sticky-cell-m",
-    type=float,
-    metavar="METRES",
-    help="The cell within which a report is kept [default: 25].",
-)
+@sticky_cell
 @click.option(
     "--key",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
-    help="The key of --sticky and --pseudonym; made with mode 600 if it is not there.",
+    help="File of the key for --sticky and --pseudonym; made, readable by you alone, if missing.",
 )
 @new_places_option
 @click.option(
@@ -96,37 +88,32 @@ _SHOWN = 5  # skipped files named in a note; the record names all
 @click.option(
     "--cluster",
     metavar="ADDRESS",
-    help="Do the parts of a folder on this dask cluster (pip install 'sfumato[cluster]').",
+    help="Sanitize the parts of a folder on this dask cluster (pip install 'sfumato[cluster]').",
 )
 @as_json
 def command(
     run: Path,
     source: Path,
     target: Path,
-    lat: str | None,
-    lon: str | None,
     secret: str | None,
-    time_column: str | None,
     drop: tuple[tuple[str, ...], ...],
     keep: tuple[tuple[str, ...], ...],
     pseudonym: str | None,
-    outside: str,
     sticky: str | None,
     fresh: bool,
     sticky_cell_m: float | None,
     key: Path | None,
-    new_places: str,
-    over_budget: bool,
     cluster: str | None,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Replace the places in a table by reports of a run's mechanism.
 
     IN is a CSV file (also .gz), a Parquet file, or a folder of them; OUT is a new one of the same
     kind. All other columns, all rows and their order stay.  OUT.record.json says what was done.
 
-    A column that names the user, or that tells the place in another form, stops it: leave it out
-    with --drop, give users new names with --pseudonym, or let it pass with --keep.
+    A column that names the user, or that tells the place in another form, stops the command: leave
+    it out with --drop, give users new names with --pseudonym, or let it pass with --keep.
 
     Rows outside the mechanism's region: refuse (the default) writes nothing and says how many; drop
     leaves them out; laplace gives them planar Laplace noise of the same budget; clamp moves them to
@@ -135,15 +122,14 @@ def command(
     A table whose reports cost more than the run's budget, by more than chance explains, is not
     written: its places are unlike those that the run was made for.  --over-budget writes it.
 
-    Where sfumato policy chose how the run's reports are kept, they are kept so, row by row by user,
-    place and period, in whatever order rows come; --key names the key.
+    If sfumato policy chose how long the run's reports are kept, this is followed: the same user,
+    place and period get the same report, whatever the order of the rows; --key names the key.
     """
-    one_thread()
+    machine.one_thread(tables=True)
     from sfumato.deploy.keeping import chance_for, forever_warning
     from sfumato.deploy.one_file import Policy
-    from sfumato.deploy.pseudonym import Pseudonym, read_or_make_key
+    from sfumato.deploy.pseudonym import Pseudonym
     from sfumato.deploy.sanitize import one_by_one, sanitize
-    from sfumato.errors import SfumatoError
     from sfumato.study.folder import load_run
     from sfumato.study.record import NEVER
 
@@ -158,66 +144,53 @@ def command(
     kept = sticky or (NEVER if fresh or told is None else told.period)
     if key is not None and kept == NEVER and pseudonym is None:
         raise click.UsageError("--key is the key of --sticky or --pseudonym; give one of them")
-    made = key is not None and not key.exists()
-    secret_key = None if key is None else read_or_make_key(key)
-    asked = NEVER if fresh else sticky
-    chance = chance_for(loaded, secret_key, period=asked, cell_m=sticky_cell_m)
-    if kept == "forever":
-        say_notes((forever_warning(loaded),))
-    names = None if pseudonym is None else Pseudonym(secret_key or b"", pseudonym)
     runner = one_by_one
     if cluster is not None:
         from sfumato.deploy.engines.dask import on_cluster
 
         runner = on_cluster(cluster)
-    policy = Policy(
-        lat=lat,
-        lon=lon,
-        user=secret,
-        time=time_column,
-        drop=tuple(chain.from_iterable(drop)),
-        keep=tuple(chain.from_iterable(keep)),
-        pseudonym=names,
-        outside=outside,  # type: ignore[arg-type]
-        new_places=new_places,  # type: ignore[arg-type]
-        over_budget=over_budget,
-    )
     before = target.exists()
-    try:
-        with rows_per_second() as progress:
-            record = sanitize(
-                run, source, target, chance=chance, policy=policy, progress=progress, runner=runner
-            )
-    except SfumatoError:
-        if made:
-            say_notes((f"the new key {key} is kept, and used when the command is given again",))
-        raise
-    say_notes(_skipped(record.get("skipped_files", [])))
-    telling = record["columns_that_tell_the_place"]
-    say_notes(
-        tuple(
-            f"the column '{name}' tells the place; leave it out with --drop {name}"
-            for name in telling
+    with _key_of(key, target) as secret_key, rows_per_second() as progress:
+        asked = NEVER if fresh else sticky
+        chance = chance_for(loaded, secret_key, period=asked, cell_m=sticky_cell_m)
+        if kept == "forever":
+            say_notes([forever_warning(loaded)])
+        policy = Policy(
+            user=secret,
+            drop=tuple(chain.from_iterable(drop)),
+            keep=tuple(chain.from_iterable(keep)),
+            pseudonym=None if pseudonym is None else Pseudonym(secret_key or b"", pseudonym),
+            **options,
         )
-    )
+        record = sanitize(
+            run,
+            source,
+            target,
+            chance=chance,
+            policy=policy,
+            progress=progress,
+            runner=runner,
+            resumed=lambda done, parts: say_notes(
+                [f"resumed: {done} of {parts} parts are done already"]
+            ),
+        )
+    notes = [
+        f"the column '{name}' tells the place; leave it out with --drop {name}"
+        for name in record["columns_that_tell_the_place"]
+    ]
+    say_notes(_skipped(record.get("skipped_files", [])) + notes)
     if as_json:
         print_json(record)
         return
-    loss = record["loss_of_this_table"]
     if before:
         click.echo("All parts were done already, with the same settings; nothing was drawn again.")
-    click.echo(
-        f"{target}: {record['rows_out']} of {record['rows_in']} rows"
-        + ("" if loss is None else f", {loss:g} {record['loss_unit']} off on average")
-    )
+    click.echo(f"{target}: {record['rows_out']} of {record['rows_in']} rows{_cost(record)}")
     if record["loss_over_budget"]:
         say_notes(
-            (
-                (
-                    "that is more than the run's budget allows: these places are unlike those that"
-                    " it was made for"
-                ),
-            )
+            [
+                "that is over the run's budget by more than chance explains: these places are"
+                " unlike those that it was made for"
+            ]
         )
     if record["outside"]["rows"]:
         click.echo(
@@ -228,24 +201,47 @@ def command(
     click.echo(f"record: {target}.record.json")
 
 
-def _skipped(names: list[str]) -> tuple[str, ...]:
+@contextmanager
+def _key_of(path: Path | None, target: Path) -> Iterator[bytes | None]:
+    """The key in a file.  One that was made goes again where nothing was drawn with it."""
+    from sfumato.deploy.pseudonym import read_or_make_key
+    from sfumato.deploy.sanitize import working_folder
+
+    if path is None:
+        yield None
+        return
+    new, there = not path.exists(), target.exists()
+    try:
+        yield read_or_make_key(path)
+    except BaseException:
+        drawn = working_folder(target).exists() or (target.exists() and not there)
+        if new and not drawn:
+            path.unlink(missing_ok=True)
+        raise
+
+
+def _cost(record: dict[str, Any]) -> str:
+    """How far off the reports are on average, beside the budget."""
+    loss, unit = record["loss_of_this_table"], record["loss_unit"]
+    if loss is None:
+        return ""
+    budget = record["mechanism"]["max_loss"]
+    beside = "" if budget is None else f" (budget {budget:g} {unit}".rstrip()
+    if budget is not None and loss > budget:
+        beside += f", {loss / budget - 1:.1%} over it"
+        beside += "" if record["loss_over_budget"] else ", which chance explains"
+    return f", {loss:g} {unit}".rstrip() + f" off on average{beside}{')' * bool(beside)}"
+
+
+def _skipped(names: list[str]) -> list[str]:
     """A note on files of a folder that are not in the output."""
     if not names:
-        return ()
+        return []
     shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
-    return (
-        (
-            f"{len(names)} file(s) skipped, no CSV or Parquet file or a name that begins with . or"
-            f" _: {shown}"
-        ),
-    )
-
-
-def one_thread() -> None:
-    """Small matrix products on one thread each, unless the user says otherwise: more of them wait
-    for each other longer than they work."""
-    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
+    return [
+        f"{len(names)} file(s) skipped, no CSV or Parquet file or a name that begins with . or _:"
+        f" {shown}"
+    ]
 
 
 @contextmanager

@@ -1,29 +1,32 @@
 """sfumato serve"""
 
+import shlex
 from pathlib import Path
 
 import click
 
-from sfumato.cli.options import new_places_option
-from sfumato.cli.sanitize import one_thread
+from sfumato.cli import machine
+from sfumato.cli.options import PATH, new_places_option, say_notes
 
 _EXAMPLE = "\b\nExample: sfumato serve runs/laplace --token-file clients.json --client phone"
 _KEEP = ("hour", "day", "week", "forever")
 
 
 @click.command("serve", epilog=_EXAMPLE)
-@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("run", metavar="RUN", type=PATH)
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     default=8765,
     show_default=True,
-    help="0 takes any free one.",
+    metavar="N",
+    help="Port to listen on; 0 takes any free one.",
 )
 @click.option(
     "--host",
     default="127.0.0.1",
     show_default=True,
+    metavar="ADDRESS",
     help="Address to listen on; another than loopback needs --open-to-network.",
 )
 @click.option(
@@ -31,16 +34,16 @@ _KEEP = ("hour", "day", "week", "forever")
 )
 @click.option(
     "--at",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help='Where this machine is: {"lat": …, "lng": …}.  Every request is answered for it, and none'
     " may name another place.",
 )
 @click.option(
     "--token-file",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
-    help="Clients and their tokens; made if it is not there, readable by you alone.",
+    help="File of clients and their tokens; made, readable by you alone, if missing.",
 )
 @click.option(
     "--client",
@@ -54,6 +57,7 @@ _KEEP = ("hour", "day", "week", "forever")
     type=click.IntRange(1, 1000),
     default=50,
     show_default=True,
+    metavar="N",
     help="Most cells that one client may ask for while reports are kept.",
 )
 @click.option(
@@ -66,7 +70,8 @@ _KEEP = ("hour", "day", "week", "forever")
     type=click.Choice(("refuse", "laplace", "clamp")),
     default="refuse",
     show_default=True,
-    help="Places outside the region.",
+    help="What to do with places outside the region: refuse them, add planar Laplace noise of the"
+    " same budget, or move them to its edge first.",
 )
 @new_places_option
 @click.option(
@@ -74,6 +79,7 @@ _KEEP = ("hour", "day", "week", "forever")
     type=click.FloatRange(min=0.1),
     default=50.0,
     show_default=True,
+    metavar="N",
     help="Most requests per second and client.",
 )
 def command(
@@ -102,11 +108,10 @@ def command(
     import ipaddress
     import socket
 
-    one_thread()
-    from sfumato.deploy.accuracy import accuracy
+    machine.one_thread(tables=True)
     from sfumato.deploy.clients import read_clients
     from sfumato.deploy.keeping import forever_warning, kept_by_service
-    from sfumato.deploy.release import release
+    from sfumato.deploy.release import accuracy, release
     from sfumato.deploy.server import serve
     from sfumato.deploy.service import Settings, service
     from sfumato.errors import FileError
@@ -140,7 +145,7 @@ def command(
         )
     kept = kept_by_service(loaded)
     if (keep or kept.period) == "forever":
-        click.echo(f"note: {forever_warning(loaded)}", err=True)
+        say_notes([forever_warning(loaded)])
     settings = Settings(
         accuracy_m=accuracy(loaded, released)["accuracy_m"],
         keep=keep or kept.period,
@@ -151,7 +156,7 @@ def command(
         place=None if at is None else _place(at),
         clients=None if token_file is None else read_clients(token_file, add=add),
         places=places,
-        warn=lambda sentence: click.echo(f"note: {sentence}", err=True),
+        warn=lambda sentence: say_notes([sentence]),
     )
     app = service(released, settings)
     try:
@@ -163,8 +168,20 @@ def command(
             f"port {port} of {host} cannot be listened on: {error.strerror}; name another with"
             " --port, or 0 for any free one"
         ) from None
-    said = f"listening on http://{host}:{listening.getsockname()[1]}; Ctrl-C ends it"
+    here = f"[{host}]" if ":" in host else host
+    address = f"http://{here}:{listening.getsockname()[1]}"
+    said = f"listening on {address}; Ctrl-C ends it; {_try(address, token_file)}"
     serve(app, listening, ready=lambda: click.echo(said, err=True))
+
+
+def _try(address: str, token_file: Path | None) -> str:
+    """A request to try it with."""
+    words = ["curl", "-H", "Content-Type: application/json"]
+    if token_file is None:
+        return f"try it: {shlex.join([*words, '-d', '{}', f'{address}/v1/geolocate'])}"
+    place = '{"location": {"lat": LAT, "lng": LNG}}'
+    words += ["-H", "Authorization: Bearer TOKEN", "-d", place, f"{address}/v1/geolocate"]
+    return f"try it: {shlex.join(words)}, with a TOKEN of {token_file}"
 
 
 def _place(path: Path) -> tuple[float, float]:

@@ -3,30 +3,22 @@ documented."""
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import Field, fields, is_dataclass
+from functools import partial
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
 import click
 
+from sfumato.cli.options import COUNT, Written
 from sfumato.solver import SOLVERS
 
 
-class Numbers(click.ParamType):
-    """N,N,...: numbers with commas between them."""
-
-    name = "N,N,..."
-
-    def __init__(self, kind: type[int] | type[float]) -> None:
-        self.kind = kind
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[float, ...]:
-        try:
-            return tuple(self.kind(part) for part in str(value).split(","))
-        except ValueError:
-            kind = "whole numbers" if self.kind is int else "numbers"
-            self.fail(f"'{value}' is not {kind} with commas, as 60,100", param, ctx)
+def _numbers(text: str, *, kind: type[int] | type[float]) -> tuple[float, ...]:
+    try:
+        return tuple(kind(part) for part in text.split(","))
+    except ValueError:
+        kinds = "whole numbers" if kind is int else "numbers"
+        raise ValueError(f"'{text}' is not {kinds} with commas, as 60,100") from None
 
 
 def _settings(settings: Any) -> Iterator[tuple[str, Field[Any]]]:
@@ -65,9 +57,9 @@ def _type(kind: Any) -> Any:
     if get_origin(kind) is Literal:
         return click.Choice(get_args(kind))
     if get_origin(kind) is tuple:
-        return Numbers(get_args(kind)[0])
+        return Written("N,N,...", partial(_numbers, kind=get_args(kind)[0]))
     kind = next(one for one in get_args(kind) or (kind,) if one is not NoneType)
-    return click.IntRange(min=1) if kind is int else kind
+    return COUNT if kind is int else kind
 
 
 def _shown(default: Any) -> str:

@@ -8,9 +8,9 @@ import click
 
 from sfumato.cli import machine, stopping
 from sfumato.cli.options import (
-    SEEDS,
-    ReportCount,
-    UserBudgets,
+    PATH,
+    REPORT_COUNT,
+    USER_BUDGETS,
     as_json,
     details,
     grid_options,
@@ -20,6 +20,7 @@ from sfumato.cli.options import (
     region,
     rounds_to,
     say_notes,
+    seed_option,
     selection,
     test_file,
     working,
@@ -49,8 +50,8 @@ _EXAMPLE = (
     "--losses",
     metavar="FILE",
     help=(
-        "For categories in place of places: a CSV of truth, report, loss; DATA is secret, truth,"
-        " probability."
+        "For categories instead of places: a CSV file with columns truth, report, loss; DATA then"
+        " has columns secret, truth, probability."
     ),
 )
 @loss_option
@@ -59,7 +60,7 @@ _EXAMPLE = (
 )
 @click.option(
     "--user-max-loss",
-    type=UserBudgets(),
+    type=USER_BUDGETS,
     help="A budget for each user, on average (codebook, exact).",
 )
 @click.option(
@@ -76,63 +77,62 @@ _EXAMPLE = (
 )
 @click.option(
     "--reports",
-    type=ReportCount(),
+    type=REPORT_COUNT,
     default="1",
     show_default=True,
     metavar="N|endless",
     help=(
-        "How many reports of one user are seen together (codebook, exact); endless without a"
-        " budget: the smallest loss at which no number of them tells anything (exact)."
+        "How many reports of one user are seen together (codebook, exact); endless, without a"
+        " budget, finds the smallest loss at which any number of reports reveals nothing (exact)."
     ),
 )
 @click.option(
     "--objective",
     default="bayes",
     show_default=True,
-    help="bayes, information, overlap, two-guesses, guess-or-pass or target:USER.",
+    metavar="GOAL",
+    help="What is minimised: bayes (right guesses of the user), information, overlap (how surely"
+    " two users are told apart), two-guesses, guess-or-pass or target:USER.",
 )
 @click.option(
     "--solver",
     type=click.Choice(list(SOLVERS)),
-    help="How: codebook unless set; exact for categories and for --min-bayes-error.",
+    help="Which solver [default: codebook; exact for categories and for --min-bayes-error].",
 )
 @solver_options
-@grid_options
+@grid_options()
 @click.option(
     "--bound-to-come",
     is_flag=True,
-    help="Prove as well what no mechanism within the budget goes beyond on check-ins to come, from"
-    " the training data alone (later: certify RUN --data train).",
+    help="Also prove, from the training data alone, what no mechanism within the budget can exceed"
+    " on check-ins to come (certify RUN --data train does it later).",
 )
 @click.option(
     "--proof",
     type=click.Choice(_PROOFS),
     help=(
-        "After the mechanism is written, prove how little any mechanism can leak: not at all,"
-        " quickly (to 0.01), or in full (to 0.002; certify goes to 0.001), also anywhere on the"
-        " plane [default: full after the codebook, none after the others; exact proves as it"
-        " solves]."
+        "After the mechanism is written, prove how little any mechanism can leak: no proof, one to"
+        " within 0.01, or one to within 0.002 that also holds anywhere on the plane [default: full"
+        " for the codebook, none for others; exact proves as it solves]."
     ),
 )
-@click.option("--seed", type=SEEDS, default=0, metavar="N", help="Seed of the solver.")
+@seed_option("the solver")
 @click.option(
     "--time-limit",
     type=float,
     metavar="S",
     help=(
-        "Stop learning, solving and proving after S seconds with the best so far; compiling and"
-        " measuring come on top."
+        "Stop learning, solving and proving after S seconds and keep the best so far; compiling and"
+        " measuring take some seconds more."
     ),
 )
-@click.option(
-    "--out", type=click.Path(path_type=Path), metavar="RUN", help="The run folder to write."
-)
-@click.option("--replace", is_flag=True, help="Write over a run that RUN holds already.")
+@click.option("--out", type=PATH, metavar="RUN", help="The run folder to write.")
+@click.option("--replace", is_flag=True, help="Replace the run that RUN holds already.")
 @click.option(
     "--resume",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="RUN",
-    help="Resume learning that was stopped (all else as before).",
+    help="Resume learning that was stopped; give all other options as before.",
 )
 @details
 @as_json
@@ -162,7 +162,8 @@ def command(
 ) -> None:
     """Find a mechanism for DATA within a loss budget and write a run folder.
 
-    Without --per-user or --test all of DATA is training data (four-corners brings its own split).
+    DATA is four-corners or a file: SNAP check-ins, CSV (also .gz) or Parquet.  Without --per-user
+    or --test all of DATA is training data (four-corners brings its own split).
     """
     start = time.perf_counter()
     machine.keep_compiled()
@@ -264,7 +265,7 @@ def command(
         raise
     solution = kept.solution
     if kept.not_tested is not None:
-        say_notes((f"not measured on the test data: {kept.not_tested}",))
+        say_notes([f"not measured on the test data: {kept.not_tested}"])
     bound = None
     if bound_to_come and solution.ending.ended is not Ended.STOPPED:
         with working("cross-fitting certificates") as tell:

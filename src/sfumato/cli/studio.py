@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from sfumato.cli import machine
+from sfumato.cli.options import PATH
 
 _EXAMPLE = "\b\nExample: sfumato studio checkins.csv"
 
@@ -26,7 +27,7 @@ _EXAMPLE = "\b\nExample: sfumato studio checkins.csv"
 )
 @click.option(
     "--streets",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="GeoJSON lines to draw below the map; nothing is fetched from elsewhere.",
 )

@@ -12,9 +12,10 @@ import numpy as np
 from sfumato.data.frames import arrow_table
 from sfumato.data.joint import by_number
 from sfumato.data.plane import Plane, check_degrees, inside_square
-from sfumato.data.samples import Samples
+from sfumato.data.samples import Samples, Split
 from sfumato.data.synthetic import four_corners
-from sfumato.errors import DataError, arg
+from sfumato.errors import DataError, FileError, arg
+from sfumato.files import written_beside
 from sfumato.memory import check_fits
 
 USUAL = {
@@ -78,7 +79,7 @@ def read_checkins(
         raise DataError(f"{source} holds no rows; expected one row per check-in")
     users, codes = _users(table[names["secret"]], source=source, column=names["secret"])
     notes = (
-        ("the column 'split' was not read: all rows count alike",)
+        ("the column 'split' was not read: its test rows count as training rows",)
         if "split" in table.column_names
         else ()
     )
@@ -151,7 +152,9 @@ def read_table(path: Path, *, words: tuple[str | None, ...] = ()) -> Any:
                 ),
             )
         if first.lstrip()[:1] in ("[", "{"):
-            raise DataError(f"{path.name} looks like JSON; expected a SNAP, CSV or Parquet file")
+            raise DataError(
+                f"{path.name} looks like JSON; expected a SNAP, CSV or Parquet file: save it as CSV"
+            )
         delimiter = max(",;\t", key=first.count)
         header = [name.strip().strip('"') for name in first.rstrip("\r\n").split(delimiter)]
         options: dict[str, Any] = {
@@ -328,3 +331,25 @@ def numbers(values: Any, *, source: str, column: str) -> np.ndarray:
         raise DataError(
             f"{source}: column '{column}' holds {values.type}; expected numbers"
         ) from None
+
+
+def write_split(split: Split, path: Path) -> None:
+    """Write user and place (degrees, or plane metres where the data came so); with test data also a
+    column `split`."""
+    from pyarrow import csv, parquet
+
+    table = split.to_arrow()
+    name = path.name.lower()
+    with written_beside(path) as beside:
+        if name.endswith((".parquet", ".pq")):
+            parquet.write_table(table, beside)
+        elif name.endswith(".csv.gz"):
+            with gzip.open(beside, "wb") as packed:
+                csv.write_csv(table, packed)
+        elif name.endswith(".csv"):
+            csv.write_csv(table, beside)
+        else:
+            raise FileError(
+                f"{path.name} has an ending that sfumato does not write; expected .csv, .csv.gz or"
+                " .parquet"
+            )

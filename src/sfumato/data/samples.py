@@ -202,12 +202,15 @@ class Samples(Tabular, InNotebooks):
                 " of both: bring both in degrees, or give Samples(..., plane=) the plane that its"
                 " metres lie on"
             )
-        region = self.region
-        if region is not None:  # the same square of the Earth, on the new plane
-            x, y = plane.to_metres(*self.plane.to_degrees(np.array([region.centre])))[0]
-            region = Region(centre=(float(x), float(y)), side_m=region.side_m)
         truth = plane.to_metres(*self.plane.to_degrees(self.truth))
-        return replace(self, truth=truth, plane=plane, region=region)
+        return replace(self, truth=truth, plane=plane, region=self._region_on(plane))
+
+    def _region_on(self, plane: Plane) -> Region | None:
+        """The same square of the Earth on another plane."""
+        if self.region is None or self.plane is None:
+            return None
+        x, y = plane.to_metres(*self.plane.to_degrees(np.array([self.region.centre])))[0]
+        return Region(centre=(float(x), float(y)), side_m=self.region.side_m)
 
     def in_square(self, latitude: float, longitude: float, side_m: float) -> "Samples":
         """The check-ins in a square about (latitude, longitude), on a plane that touches there."""
@@ -220,13 +223,8 @@ class Samples(Tabular, InNotebooks):
         keep, points, plane = inside_square(
             lat, lon, (latitude, longitude, side_m), source=self.name
         )
-        region = self.region
-        if region is not None:  # the same square of the Earth, on the new plane
-            x, y = plane.to_metres(*self.plane.to_degrees(np.array([region.centre])))[0]
-            region = Region(centre=(float(x), float(y)), side_m=region.side_m)
-        return replace(
-            self, secret=self.secret[keep], truth=points, plane=plane, region=region
-        ).renumbered()
+        placed: Any = {"truth": points, "plane": plane, "region": self._region_on(plane)}
+        return replace(self, secret=self.secret[keep], **placed).renumbered()
 
     def of_users(self, names: tuple[str, ...]) -> "Samples":
         """The check-ins of the secrets named."""
@@ -297,6 +295,14 @@ class Samples(Tabular, InNotebooks):
             f" '{EVERYBODY_ELSE}'"
         )
         return replace(self, secret=number[self.secret], secrets=names, notes=(*self.notes, note))
+
+    def some_of_each(self, each: int, random: np.random.Generator) -> np.ndarray:
+        """Rows of `each` check-ins of every user, of all where there are fewer, in order."""
+        rows = [
+            random.permutation(np.flatnonzero(self.secret == user))[:each]
+            for user in range(len(self.secrets))
+        ]
+        return np.sort(np.concatenate(rows))
 
     def split(
         self, train: int, test: int = 0, *, seed: int = 0, overlap_weight: float = 1.0

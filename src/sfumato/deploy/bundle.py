@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.deploy.accuracy import accuracy, training_samples
 from sfumato.deploy.graphs import graph_of
 from sfumato.deploy.keeping import manifest_keeping
 from sfumato.deploy.onnx_file import OPSET
-from sfumato.deploy.release import NewPlaces, Release, release, to_come
+from sfumato.deploy.release import NewPlaces, Release, accuracy, release, to_come, training_samples
 from sfumato.deploy.web_files import copy_extension, web_files
 from sfumato.errors import FileError, SfumatoError, arg
 from sfumato.files import folder_beside, plain

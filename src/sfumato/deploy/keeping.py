@@ -11,6 +11,7 @@ from sfumato.study.record import NEVER, Keeping
 from sfumato.study.traces import chance_of
 
 DEFAULT = Keeping("day")  # a rotating period, where nobody has chosen
+_WIDEST_M = 1e9
 
 
 def chance_for(
@@ -25,6 +26,8 @@ def chance_for(
     `period` and `cell_m` stand in for what the run says; `key` is needed where reports are kept.  A
     run that says nothing has a new draw for each report.
     """
+    if cell_m is not None and not 0 < cell_m < _WIDEST_M:
+        raise ProblemError(f"{arg('sticky_cell_m')} must be above 0 metres; got {cell_m:g}")
     told = run.record.keeping
     chosen = period or (NEVER if told is None else told.period)
     if chosen == NEVER:

@@ -13,6 +13,7 @@ from sfumato.deploy.columns import Columns, find_columns, has_place, users
 from sfumato.deploy.coordinates import truths
 from sfumato.deploy.csv_table import CsvTable
 from sfumato.deploy.geometry import find_geometry
+from sfumato.deploy.naming import OneToOne
 from sfumato.deploy.parquet_table import ParquetTable
 from sfumato.deploy.protect import POLICIES, Outside, protect
 from sfumato.deploy.pseudonym import Pseudonym
@@ -94,6 +95,7 @@ class Tally:
     losses: Ledger = field(default_factory=Ledger)
     betraying: list[str] = field(default_factory=list)
     source_hash: str = ""  # of the part that was read
+    target_hash: str = ""  # of what was written
 
     def add(self, other: "Tally") -> None:
         """Take another file's counts in."""
@@ -261,7 +263,7 @@ def sanitize_file(
             policy,
             columns,
             source=source.name,
-            telling=lambda: _first_telling(
+            refused=lambda: _first_refused(
                 table,
                 columns,
                 Answers(release, chance, policy, columns, table.names, source=source.name),
@@ -282,6 +284,7 @@ def sanitize_file(
                 tally = _all_blocks(release, chance, policy, table, columns, sink, progress)
             # Here the file is whole and has no name yet: it is looked at once more.
             table.read_back(beside, sink.noted, written, packed=packed, shown=target.name)
+            tally.target_hash = file_hash(beside)
             if before_naming is not None:
                 before_naming(tally)
         return tally
@@ -378,6 +381,8 @@ class Answers:
         self._columns, self._names, self._source = columns, names, source
         self._replaced = replaced
         self._known = _users_with_budgets(release, policy, names)
+        self._user = columns.user or next(iter(users(names, policy.user)), None)
+        self._one_to_one = OneToOne()
         self.tally = Tally()
         self._outside = Refused("places outside the mechanism's region")
         self._impossible = Refused("no possible coordinates")
@@ -386,7 +391,7 @@ class Answers:
     @property
     def unread(self) -> tuple[str, ...]:
         """Columns that are left out and not needed."""
-        needed = {self._columns.user, self._columns.time, self._columns.row} - {None}
+        needed = {self._columns.time, self._columns.row, self._user} - {None}
         if self._known is not None:
             needed |= {self._known.column}
         return tuple(name for name in self._policy.drop if name not in needed)
@@ -395,7 +400,8 @@ class Answers:
         """The answer to a block; None once a row was refused, as nothing goes out then."""
         columns, policy, tally = self._columns, self._policy, self.tally
         first, second = block.numbers(columns.first), block.numbers(columns.second)
-        _refuse(self._source, [], self.telling(block, first, second))
+        telling = self.telling(block, first, second)
+        _refuse(self._source, [], self._one_to_one.naming(sure=True), telling)
         rows = Rows(
             users=block.text(columns.user) if columns.user is not None else None,
             seconds=block.seconds(columns.time) if columns.time is not None else None,
@@ -428,8 +434,11 @@ class Answers:
         named = None if policy.pseudonym is None else policy.pseudonym.of(rows)
         return Answer(found.first, found.second, keep, named)
 
-    def stop_at_refused(self) -> None:
-        """Raise for the rows that were refused, if any."""
+    def stop_at_refused(self, *, whole: bool = True) -> None:
+        """Raise for the rows that were refused, if any, and where this is the `whole` table for
+        columns that are seen to name the user only by all of it."""
+        if whole:
+            _refuse(self._source, [], self.naming, {})
         self._impossible.raise_for(
             self._source,
             self.tally.rows_in,
@@ -449,6 +458,11 @@ class Answers:
             hint=f"{arg('new_places')} nearest answers them as the nearest known place, which hides"
             " less than planar Laplace noise",
         )
+
+    @property
+    def naming(self) -> list[str]:
+        """Columns that name the user one to one, by the rows so far."""
+        return self._one_to_one.naming()
 
     def telling(self, block: Block, first: np.ndarray, second: np.ndarray) -> dict[str, str]:
         """Columns of a block that tell the place, each with how, unless somebody said to keep
@@ -478,33 +492,45 @@ class Answers:
                 for axis in (first, second)
             ),
         )
+        if self._user is not None and looked:
+            said = (*users(self._names, policy.user), *policy.keep)
+            others = {name: values for name, values in looked.items() if name not in said}
+            self._one_to_one.note(block.values(self._user, rows), others)
         kept = (name for name in found if name in policy.keep)
         self.tally.betraying = sorted({*self.tally.betraying, *kept})
         return {name: how for name, how in found.items() if name not in policy.keep}
 
 
-def _first_telling(table: Table[Any], columns: Columns, answers: Answers) -> dict[str, str]:
-    """The columns that tell the place in a table's first block."""
+def _first_refused(
+    table: Table[Any], columns: Columns, answers: Answers
+) -> tuple[list[str], dict[str, str]]:
+    """The columns that name the user, and those that tell the place, in a table's first block."""
     for block in table.blocks():
-        return answers.telling(block, block.numbers(columns.first), block.numbers(columns.second))
-    return {}
+        first, second = block.numbers(columns.first), block.numbers(columns.second)
+        telling = answers.telling(block, first, second)
+        return answers.naming, telling
+    return [], {}
 
 
-def _refuse(source: str, naming: list[str], telling: dict[str, str]) -> None:
-    """Stop at columns that name the user or tell the place, all of them in one sentence."""
-    if not (naming or telling):
+def _refuse(source: str, naming: list[str], one_to_one: list[str], telling: dict[str, str]) -> None:
+    """Stop at columns that name the user, by their own name or `one_to_one`, or tell the place, all
+    of them in one sentence."""
+    if not (naming or one_to_one or telling):
         return
-    shown = ", ".join(f"'{name}'" for name in naming)
+    shown = [f"'{name}'" for name in naming]
+    shown += [f"'{name}' (one value for each user)" for name in one_to_one]
     parts = []
-    if naming:
+    if shown:
         parts.append(
-            f"names the user in its column{'s' * (len(naming) > 1)} {shown}, which is what the"
-            " mechanism hides"
+            f"names the user in its column{'s' * (len(shown) > 1)} {', '.join(shown)}, which is"
+            " what the mechanism hides"
         )
     if telling:
         told = ", ".join(f"'{name}' ({how})" for name, how in telling.items())
         parts.append(f"tells the place in other columns: {told}")
-    names = ",".join(f'"{name}"' if "," in name else name for name in (*naming, *telling))
+    names = ",".join(
+        f'"{name}"' if "," in name else name for name in (*naming, *one_to_one, *telling)
+    )
     names = shlex.quote(names)
     new = f", give new names to '{naming[0]}' with {arg('pseudonym')}" if naming else ""
     raise DataError(
@@ -572,10 +598,10 @@ def check_names(
     columns: Columns,
     *,
     source: str,
-    telling: Callable[[], dict[str, str]] = dict,
+    refused: Callable[[], tuple[list[str], dict[str, str]]] = lambda: ([], {}),
 ) -> None:
     """Refuse columns to drop or keep that are not there, or that play another part, and columns
-    of users of which nothing is said, together with those that are `telling` the place."""
+    of users of which nothing is said, together with those that are `refused` for their values."""
     for option in ("drop", "keep"):
         for name in getattr(policy, option):
             if name not in names:
@@ -596,7 +622,8 @@ def check_names(
     said = (*policy.drop, *policy.keep, named)
     naming = [name for name in users(names, policy.user) if name not in said]
     if naming:
-        _refuse(source, naming, telling())
+        others, telling = refused()
+        _refuse(source, naming, others, telling)
 
 
 def refuse_over_budget(budget: Budget, policy: Policy, whole: Tally, *, source: str) -> None:

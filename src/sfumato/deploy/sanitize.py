@@ -92,6 +92,7 @@ def sanitize(
     policy: Policy | None = None,
     progress: Callable[[int], None] | None = None,
     runner: Runner = one_by_one,
+    resumed: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """Replace the places in a table by reports of a run's mechanism; gives the record that is
@@ -104,8 +105,9 @@ def sanitize(
     Other arguments: `lat`, `lon`, `user`, `time` name columns; `drop` leaves columns out, `keep`
     lets them pass although they name the user or tell the place; `pseudonym`, `outside`,
     `new_places`, `over_budget`; or all of these as a `policy`.  `progress` is called with numbers
-    of rows; `runner` does the parts of a folder, on this machine unless another is given.  The
-    record has the loss in metres.
+    of rows; `runner` does the parts of a folder, on this machine unless another is given; `resumed`
+    is called with the number of parts that a stopped job had done, and of all.  The record has the
+    loss in metres.
 
     >>> import sfumato as sf
     >>> from tempfile import TemporaryDirectory
@@ -136,6 +138,7 @@ def sanitize(
         target=wanted,
         record=wanted.with_name(wanted.name + ".record.json"),
         progress=progress,
+        resumed=resumed,
     )
     if wanted.resolve() == given.resolve():
         raise FileError(f"{target} is the file to be read; name another to be written")
@@ -170,6 +173,7 @@ class _Job:
     target: Path
     record: Path
     progress: Callable[[int], None] | None
+    resumed: Callable[[int, int], None] | None
 
 
 def _whole_periods(job: _Job, paths: list[Path]) -> Chance:
@@ -338,17 +342,24 @@ def _cannot_list(error: OSError) -> None:
     )
 
 
+def working_folder(target: Path) -> Path:
+    """Where the parts of a folder are until the last one is done."""
+    return target.with_name(f".{target.name}.sfumato-job")
+
+
 def _sanitize_folder(
     job: _Job, names: list[str], skipped: list[str], runner: Runner
 ) -> dict[str, Any]:
     """All parts go to a working folder beside the target, which gets its name when the last part is
     done."""
-    work = job.target.with_name(f".{job.target.name}.sfumato-job")
+    work = working_folder(job.target)
     settings = _settings(job, names)
     if os.path.lexists(job.target):
         return _done_before(job, names, settings, work)
     parts, notes = work / "parts", work / "done"
     tallies = _resumed(job, names, settings, work)
+    if tallies and job.resumed is not None:
+        job.resumed(len(tallies), len(names))
     try:
         for folder in (parts, notes):
             make_folder(folder)
@@ -366,7 +377,11 @@ def _sanitize_folder(
         ordered = {name: tallies[name] for name in names}
         _refuse_whole(job, _together(ordered))
         record = _record(job.released, job.chance, job.policy, ordered, skipped) | {
-            "job": _mark(settings, {name: tally.source_hash for name, tally in ordered.items()})
+            "job": _mark(
+                settings,
+                {name: tally.source_hash for name, tally in ordered.items()},
+                salt=os.urandom(16),
+            )
         }
         with _record_goes_with(job):
             write_json(job.record, record)
@@ -383,10 +398,26 @@ def _done_before(job: _Job, names: list[str], settings: str, work: Path) -> dict
     """The record of the same job on the same content, which is not drawn again."""
     if job.record.exists():
         record = read_json(job.record, what="sanitize record")
-        if record.get("job") == _mark(settings, {n: file_hash(job.source / n) for n in names}):
+        content = {name: file_hash(job.source / name) for name in names}
+        if record.get("job") == _mark(settings, content, salt=_salt_of(record)):
+            _refuse_changed(job.target, record)
             shutil.rmtree(work, ignore_errors=True)  # a job that was killed as it ended
             return record
     raise _exists(job.target, "folder")
+
+
+def _refuse_changed(target: Path, record: dict[str, Any]) -> None:
+    """Refuse a finished folder that is not as its job left it."""
+    written = {name: part.get("hash") for name, part in record["parts"].items()}
+    there = {path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file()}
+    wrong = sorted(there ^ written.keys()) or [
+        name for name, known in written.items() if file_hash(target / name) != known
+    ]
+    if wrong:
+        raise FileError(
+            f"{target} is the output of this command, but {wrong[0]} in it is not as it was"
+            " written; bring the folder back as it was, or name a new one"
+        )
 
 
 def _resumed(job: _Job, names: list[str], settings: str, work: Path) -> dict[str, Tally]:
@@ -403,7 +434,9 @@ def _resumed(job: _Job, names: list[str], settings: str, work: Path) -> dict[str
         return {}
     same = read_json(work / "job.json", what="note of a stopped job").get("job") == settings
     if not same or any(
-        file_hash(job.source / name) != tally.source_hash for name, tally in tallies.items()
+        file_hash(job.source / name) != tally.source_hash
+        or file_hash(work / "parts" / name) != tally.target_hash
+        for name, tally in tallies.items()
     ):
         raise FileError(
             f"{work} holds a stopped job with other settings or other data; finish that one, or"
@@ -439,9 +472,18 @@ def _settings(job: _Job, names: list[str]) -> str:
     return _hash_of([rest, job.released.decimals, job.chance.words(), job.policy.words(), names])
 
 
-def _mark(settings: str, hashes: dict[str, str]) -> str:
-    """A job with the content of its parts."""
-    return _hash_of([settings, hashes])
+def _mark(settings: str, hashes: dict[str, str], *, salt: bytes) -> str:
+    """A job with the content of its parts.  The record is published with the reports: who guesses
+    the places of a short part must not find out cheaply whether the guess is right."""
+    slow = hashlib.scrypt(_hash_of([settings, hashes]).encode(), salt=salt, n=2**14, r=8, p=1)
+    return f"{salt.hex()}:{slow.hex()}"
+
+
+def _salt_of(record: dict[str, Any]) -> bytes:
+    try:
+        return bytes.fromhex(str(record.get("job")).partition(":")[0])
+    except ValueError:
+        return b""
 
 
 def _hash_of(value: Any) -> str:
@@ -475,7 +517,7 @@ def _record(
         "loss_unit": released.budget.unit,
         "loss_over_budget": enough and (over.passed or bool(over)),
         "parts": {
-            name: {"rows_in": tally.rows_in, "rows_out": tally.rows_out}
+            name: {"rows_in": tally.rows_in, "rows_out": tally.rows_out, "hash": tally.target_hash}
             for name, tally in parts.items()
         },
         "skipped_files": skipped,

@@ -322,6 +322,13 @@ def service(release: Release, settings: Settings) -> Starlette:
     async def health(request: Request) -> Response:
         return _reply({"status": "ok"})
 
+    async def nothing(request: Request) -> Response:
+        raise Refusal(
+            404,
+            "notFound",
+            "nothing is here; POST /v1/geolocate answers, GET /openapi.json says how",
+        )
+
     def guarded(handler: Callable[[Request], Any]) -> Callable[[Request], Any]:
         async def run(request: Request) -> Response:
             try:
@@ -358,13 +365,20 @@ def service(release: Release, settings: Settings) -> Starlette:
 
         return guarded(run)
 
+    elsewhere = for_anybody(nothing)
+
+    async def not_found(request: Request, error: Exception) -> Response:
+        reply: Response = await elsewhere(request)
+        return reply
+
     return Starlette(
         routes=[
             Route("/v1/geolocate", for_clients(geolocate), methods=["POST"]),
             Route("/v1/batch", for_clients(batch), methods=["POST"]),
             Route("/openapi.json", for_anybody(openapi), methods=["GET"]),
             Route("/health", for_anybody(health), methods=["GET"]),
-        ]
+        ],
+        exception_handlers={404: not_found},
     )
 
 

@@ -189,7 +189,7 @@ class Reporter:
         answers = self._answers(plan)
         for batch in batches:
             answer = answers.of(_Block(batch, plan.geometry))
-            answers.stop_at_refused()
+            answers.stop_at_refused(whole=False)
             assert answer is not None
             yield _replaced(batch, answer, plan)
 

@@ -15,8 +15,8 @@ exp( theta c_i (mu_x - y_i) ), and these exponents sum to theta (mean - sum_i c_
 betting of Waudby-Smith and Ramdas (2024, Journal of the Royal Statistical Society B 86) with bets
 that are the same for all users, so that only the mean over all users is tested: each user's own
 mean is guessed, and only the spread within users counts.  A weighted mean of e-values over several
-theta is an e-value too, so none has to be known beforehand.  docs/concepts/check-ins-to-come.md has
-the proofs and compares the widths with those of Hoeffding and of Maurer and Pontil.
+theta is an e-value too, so none has to be known beforehand.  `python -m
+paper.runs.coverage --widths` compares the widths with those of Hoeffding and of Maurer and Pontil.
 """
 
 from collections.abc import Sequence

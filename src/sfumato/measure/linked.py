@@ -122,9 +122,11 @@ def overlap_at_least(
     1 - `delta`, from P(secret, report) of samples, `counts` of each user, whose rows are off by at
     most `within`.
 
-    Of the two users who overlap least in the population, the overlap r of the samples is at most a
-    mean of variance (1 - r^2)(1/n + 1/n') / 4, whatever their laws; Cantelli's inequality bounds
-    what chance adds (docs/concepts/linked-reports.md).
+    Let rho be the overlap of the two users who overlap least in the population, with n and n'
+    samples, and t = sqrt(q'/q) of their laws.  The overlap of the samples is at most
+    G = (mean of t over reports of the one + mean of 1/t over reports of the other) / 2.  The mean
+    of G is rho, its variance at most (1 - rho^2)(1/n + 1/n') / 4, because the mean of t^2 is at
+    most 1; Cantelli's inequality bounds what chance adds.
 
     >>> alike = Joint.uniform(secrets=2, places=1)
     >>> round(overlap_at_least(alike, np.array([400, 400]), delta=0.05), 2)

@@ -1,55 +1,50 @@
 """What is to be kept small: one leakage among several, as an object."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from sfumato.data.joint import Joint
 from sfumato.errors import ProblemError
-from sfumato.measure.exact import bayes_vulnerability, g_vulnerability, mutual_information
-from sfumato.measure.gains import named
+from sfumato.measure.exact import (
+    bayes_vulnerability,
+    g_vulnerability,
+    gain_named,
+    mutual_information,
+)
 from sfumato.measure.linked import least_overlap
 
 
-class Objective(Protocol):
-    """A leakage of P(secret, report): lower is more private."""
+class Objective(ABC):
+    """A leakage of P(secret, report): lower is more private.
 
-    @property
-    def name(self) -> str:
-        """The word for it on the command line and in files."""
-        ...
+    `name` is the word for it on the command line and in files, `unit` what the number is counted
+    in, `nats` what one unit is in solvers and proofs, which count information in nats, and `scores`
+    says which scores prove a bound on it: bayes, information, gain, overlap or endless.
+    """
 
-    @property
-    def unit(self) -> str:
-        """What the number is counted in."""
-        ...
-
-    @property
-    def nats(self) -> float:
-        """What one unit is in solvers and proofs, which count information in nats."""
-        ...
-
-    @property
-    def scores(self) -> str:
-        """The scores that prove a bound on it: bayes, information, gain, overlap or endless."""
-        ...
+    name: str
+    unit: str
+    nats: float = 1.0
+    scores: str
 
     def gains(self, secrets: tuple[str, ...]) -> np.ndarray | None:
         """Its gain matrix, one row per action and one column per secret; None where it has none."""
-        ...
+        return None
 
     def shown(self, leakage: Any) -> Any:
         """The figure that people read: the Bayes error for Bayes, the leakage itself otherwise."""
-        ...
+        return leakage
 
+    @abstractmethod
     def leakage(self, joint: Joint) -> float:
         """The leakage of a table P(secret, report)."""
-        ...
 
 
 @dataclass(frozen=True)
-class Bayes:
+class Bayes(Objective):
     """Bayes vulnerability V = 1 - B(X|Z): the chance that the best guess is right.
 
     >>> Bayes().leakage(Joint.uniform(secrets=4, places=2))
@@ -58,11 +53,6 @@ class Bayes:
 
     name = scores = "bayes"
     unit = "probability"
-    nats = 1.0
-
-    def gains(self, secrets: tuple[str, ...]) -> np.ndarray | None:
-        """None: the guess is the secret itself."""
-        return None
 
     def shown(self, leakage: Any) -> Any:
         """B = 1 - V."""
@@ -74,7 +64,7 @@ class Bayes:
 
 
 @dataclass(frozen=True)
-class Information:
+class Information(Objective):
     """Mutual information I(X;Z), in bits.
 
     >>> Information().leakage(Joint(np.eye(2) / 2))
@@ -85,23 +75,15 @@ class Information:
     unit = "bits"
     nats = float(np.log(2))
 
-    def gains(self, secrets: tuple[str, ...]) -> np.ndarray | None:
-        """None: nothing is guessed."""
-        return None
-
-    def shown(self, leakage: Any) -> Any:
-        """Bits."""
-        return leakage
-
     def leakage(self, joint: Joint) -> float:
         """I(X;Z) in bits."""
         return mutual_information(joint)
 
 
 @dataclass(frozen=True)
-class Gain:
+class Gain(Objective):
     """g-vulnerability with a named gain: two-guesses, guess-or-pass or target:NAME
-    (`sfumato.measure.gains`).
+    (`sfumato.measure.exact.gain_named`).
 
     >>> Gain("two-guesses").leakage(Joint.uniform(secrets=4, places=1))
     0.5
@@ -109,15 +91,10 @@ class Gain:
 
     name: str
     unit = scores = "gain"
-    nats = 1.0
 
     def gains(self, secrets: tuple[str, ...]) -> np.ndarray:
         """The gain as a matrix: one row per action, one column per secret."""
-        return named(self.name, secrets)
-
-    def shown(self, leakage: Any) -> Any:
-        """The gain."""
-        return leakage
+        return gain_named(self.name, secrets)
 
     def leakage(self, joint: Joint) -> float:
         """sum_z max_a sum_x g(a,x) J(x,z)."""
@@ -125,7 +102,7 @@ class Gain:
 
 
 @dataclass(frozen=True)
-class Overlap:
+class Overlap(Objective):
     """How far apart the two users are whose reports differ most: 1 - least overlap, the squared
     Hellinger distance of their laws.  For linked reports: 0 where no number of them tells anything.
 
@@ -135,11 +112,6 @@ class Overlap:
 
     name = scores = "overlap"
     unit = "squared Hellinger distance"
-    nats = 1.0
-
-    def gains(self, secrets: tuple[str, ...]) -> np.ndarray | None:
-        """None: nothing is guessed."""
-        return None
 
     def shown(self, leakage: Any) -> Any:
         """The least overlap."""
@@ -174,7 +146,7 @@ def objective_named(name: str, secrets: tuple[str, ...]) -> Objective:
         if name == objective.name:
             return objective
     try:
-        named(name, secrets)
+        gain_named(name, secrets)
     except ProblemError as error:
         raise ProblemError(
             f"unknown objective '{name}'; expected bayes, information, overlap or a gain ({error})"

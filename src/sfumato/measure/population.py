@@ -12,7 +12,7 @@ its mean is bounded from samples (`sfumato.measure.interval`).
 
 What this mechanism leaks at most, and its loss, is in `sfumato.measure.to_come`.  Assumed: a
 user's check-ins are independent draws from the user's own law, and the users' shares are given.
-docs/concepts/check-ins-to-come.md has the proofs.
+docs/concepts/check-ins-to-come.md explains the figures.
 """
 
 from dataclasses import dataclass, replace

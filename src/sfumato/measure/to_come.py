@@ -6,7 +6,7 @@ what chance adds to it is bounded by how far the mechanism's rows differ within 
 who learnt on the training data bounds it from the other side.  The loss is a mean.
 
 Assumed: a user's check-ins are independent draws from the user's own law, and the users' shares are
-given.  docs/concepts/check-ins-to-come.md has the proofs.
+given.  Proofs: `sfumato.measure.interval.upper_best_response` and the module's e-values.
 """
 
 from dataclasses import dataclass, replace

@@ -44,8 +44,8 @@ def selected_text(out: Path, recipe: Recipe) -> str:
     """What to do with a selection that was just written.  A file with held-out rows is not solved
     itself: they would be training rows."""
     words, source = "", shlex.quote(str(out))
-    if recipe.per_user is not None:
-        words = f" {shlex.join(selection_words(recipe))}"
+    if recipe.per_user is not None or recipe.source == "four-corners":
+        words = " ".join(["", *map(shlex.quote, selection_words(recipe))])
         source = shlex.quote(recipe.source)
     return f"Next: sfumato solve {source}{words} --max-loss 200 --out runs/mine"
 

@@ -41,6 +41,7 @@ _INK, _FAINT = "#3d4852", "#c9ced3"
 _GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))
 # points are drawn in this many rounds over the users, so that no user covers the others
 _LAYERS = 8
+_NUMBERED = 0.03  # of the map's side: narrower tiles have no room for their number
 _STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9.0,
@@ -126,22 +127,10 @@ def points_figure(
             for user in np.unique(secret[part == layer]):
                 colour, marker = look_of(int(user))
                 rows = (part == layer) & (secret == user)
-                axes.scatter(
-                    spread[rows, 0],
-                    spread[rows, 1],
-                    s=17,
-                    c=colour,
-                    marker=marker,
-                    linewidths=0.3,
-                    edgecolors="white",
-                    zorder=2 + layer,
-                )
-        half = window.side_m / 2
-        axes.set(
-            xlim=(window.centre[0] - half, window.centre[0] + half),
-            ylim=(window.centre[1] - half, window.centre[1] + half),
-        )
-        axes.set_aspect("equal")
+                edge: dict[str, Any] = {"linewidths": 0.3, "edgecolors": "white"}
+                look: dict[str, Any] = {"s": 17, "c": colour, "marker": marker, **edge}
+                axes.scatter(*spread[rows].T, zorder=2 + layer, **look)
+        _square(axes, window)
         axes.locator_params(nbins=5)
         axes.tick_params(length=2, labelsize=7.5)
         axes.set_xlabel("metres east", fontsize=7.5, labelpad=1)
@@ -152,7 +141,8 @@ def points_figure(
 
 
 def tiles_figure(tiling: Tiling, values: np.ndarray, hatched: np.ndarray, *, dpi: int = 110) -> str:
-    """A map of tiles coloured by a value of each, white where there is none."""
+    """A map of tiles coloured by a value of each, white where there is none.  Tiles with a value
+    have their number, unless they are too small for it."""
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
@@ -168,10 +158,19 @@ def tiles_figure(tiling: Tiling, values: np.ndarray, hatched: np.ndarray, *, dpi
         noise = PolyCollection(list(squares[hatched & known]), facecolors="none", **look)
         noise.set_hatch("////")
         axes.add_collection(noise)
-        half = tiling.region.side_m / 2
-        x, y = tiling.region.centre
-        axes.set(xlim=(x - half, x + half), ylim=(y - half, y + half))
-        axes.set_aspect("equal")
+        wide = tiling.sides_m >= _NUMBERED * tiling.region.side_m
+        for number in np.flatnonzero(known & wide).tolist():
+            x, y = low[number] + tiling.sides_m[number] / 2
+            axes.text(
+                x,
+                y,
+                str(number),
+                ha="center",
+                va="center",
+                fontsize=7,
+                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.8},
+            )
+        _square(axes, tiling.region)
         axes.set_xticks([])
         axes.set_yticks([])
         _scale_bar(axes, tiling.region)
@@ -181,6 +180,13 @@ def tiles_figure(tiling: Tiling, values: np.ndarray, hatched: np.ndarray, *, dpi
     return _address(draw, (6.4, 5.6), dpi=dpi)
 
 
+def _square(axes: Axes, window: Region) -> None:
+    """Show just this window, as long as it is wide."""
+    half, (x, y) = window.side_m / 2, window.centre
+    axes.set(xlim=(x - half, x + half), ylim=(y - half, y + half))
+    axes.set_aspect("equal")
+
+
 def _scale_bar(axes: Axes, window: Region) -> None:
     goal = window.side_m / 4
     unit = 10.0 ** np.floor(np.log10(goal))
@@ -188,24 +194,10 @@ def _scale_bar(axes: Axes, window: Region) -> None:
     left, low = (middle - 0.45 * window.side_m for middle in window.centre)
     label = f"{length / 1000:g} km" if length >= 1000 else f"{length:g} m"
     box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 2}
-    axes.plot(
-        [left, left + length],
-        [low, low],
-        color="black",
-        linewidth=3,
-        solid_capstyle="butt",
-        zorder=20,
-    )
-    axes.text(
-        left + length / 2,
-        low + 0.02 * window.side_m,
-        label,
-        ha="center",
-        va="bottom",
-        fontsize=9,
-        zorder=20,
-        bbox=box,
-    )
+    line: dict[str, Any] = {"color": "black", "linewidth": 3, "solid_capstyle": "butt"}
+    axes.plot([left, left + length], [low, low], zorder=20, **line)
+    place = (left + length / 2, low + 0.02 * window.side_m)
+    axes.text(*place, label, ha="center", va="bottom", fontsize=9, zorder=20, bbox=box)
 
 
 def grids_figure(names: Sequence[str], rows: Sequence[Sequence[Estimate]], blind: float) -> str:
@@ -222,21 +214,13 @@ def grids_figure(names: Sequence[str], rows: Sequence[Sequence[Estimate]], blind
         for number, (name, row) in enumerate(zip(names, rows, strict=True)):
             found = [estimate for estimate in row if estimate.cell_m is not None]
             where = [sides.index(estimate.cell_m or 0.0) for estimate in found]
-            look: dict[str, Any] = {
-                "marker": MARKERS[number % len(MARKERS)],
+            look: Any = {
+                "color": _ink(number, len(names)),
                 "linestyle": _LINES[number % len(_LINES)],
-                "markersize": 6,
             }
+            look |= {"marker": _marker(number), "markersize": 6, "capsize": 3}
             values = [estimate.value for estimate in found]
-            axes.errorbar(
-                where,
-                values,
-                yerr=_whiskers(found),
-                color=_ink(number, len(names)),
-                capsize=3,
-                label=_short(name),
-                **look,
-            )
+            axes.errorbar(where, values, yerr=_whiskers(found), label=_short(name), **look)
         axes.set_xticks(range(len(sides)), [f"{side:g}" for side in sides])
         axes.set(
             xlabel="side of a cell, m",
@@ -272,13 +256,8 @@ def bars_figure(
         )
         for row, estimate in enumerate(values):
             text = f"{estimate.value:.1%}" if percent else f"{estimate.value:.3f}"
-            axes.annotate(
-                text,
-                (max(estimate.value, estimate.high), row),
-                xytext=(5, 0),
-                textcoords="offset points",
-                va="center",
-            )
+            end = max(estimate.value, estimate.high), row
+            axes.annotate(text, end, xytext=(5, 0), textcoords="offset points", va="center")
         axes.axvline(most, color="black", linewidth=1, linestyle=":")
         axes.set_yticks(where, [_short(name) for name in names])
         axes.set(
@@ -375,17 +354,8 @@ def comparison_figure(comparison: Comparison) -> Figure:
         axes = figure.subplots()
         for number, row in enumerate(comparison.rows):
             loss, error = row.measured.loss, row.measured.bayes_error
-            axes.errorbar(
-                [loss.value],
-                [error.value],
-                xerr=_whiskers([loss]),
-                yerr=_whiskers([error]),
-                linestyle="",
-                marker=MARKERS[number % len(MARKERS)],
-                color=COLOURS[number % len(COLOURS)],
-                capsize=3,
-                label=_short(row.name),
-            )
+            look = {"color": COLOURS[number % len(COLOURS)], "label": _short(row.name)}
+            _estimated(axes, loss, error, number, **look)
         blind = comparison.blind_error
         axes.axhline(blind, color=_INK, linewidth=1, linestyle=":", label="a blind guess")
         for budget in sorted({row.contender.max_loss or 0.0 for row in comparison.rows} - {0.0}):
@@ -454,23 +424,10 @@ def frontier_figure(trade_off: TradeOff) -> Figure:
                 if proved
                 else "a blind guess: nothing proved yet",
             )
-            axes.plot(
-                budgets,
-                reached,
-                color=COLOURS[0],
-                linewidth=1,
-                linestyle="--",
-                label=f"reached by a mechanism on {cells}",
-            )
-            axes.fill_between(
-                budgets,
-                reached,
-                bound,
-                color=COLOURS[0],
-                alpha=0.2,
-                linewidth=0,
-                label="the best lies within",
-            )
+            said = f"reached by a mechanism on {cells}"
+            axes.plot(budgets, reached, color=COLOURS[0], linewidth=1, linestyle="--", label=said)
+            within: dict[str, Any] = {"color": COLOURS[0], "alpha": 0.2, "linewidth": 0}
+            axes.fill_between(budgets, reached, bound, label="the best lies within", **within)
             for number, name in enumerate(names):
                 same = [one for one in trade_off.placed if one.name == name]
                 _place(axes, same, key, number)
@@ -508,7 +465,7 @@ def draw_linked(trade_off: LinkedTradeOff, path: Path) -> None:
                 [error.value for error in errors],
                 yerr=_whiskers(errors),
                 color=_ink(number, len(trade_off.counts)),
-                marker=MARKERS[number % len(MARKERS)],
+                marker=_marker(number),
                 label=f"{count} report{'s' * (count > 1)}",
             )
         overlap = [point.overlap for point in trade_off.points]
@@ -541,8 +498,8 @@ def _place(axes: Axes, placed: Sequence[Placed], key: str, number: int) -> None:
         [one.loss for one in placed],
         [getattr(one, key) for one in placed],
         linestyle="",
-        marker=MARKERS[number % len(MARKERS)],
-        color=COLOURS[1 + number % (len(COLOURS) - 1)],
+        marker=_marker(number),
+        color=_colour(number),
         markersize=6,
         label=_short(placed[0].name),
     )
@@ -553,20 +510,24 @@ def _place_to_come(axes: Axes, placed: Sequence[Placed], key: str, number: int) 
     for one in placed:
         if one.to_come is None:
             continue
-        loss, leakage = one.to_come.loss, getattr(one.to_come, key)
-        axes.errorbar(
-            [loss.value],
-            [leakage.value],
-            xerr=_whiskers([loss]),
-            yerr=_whiskers([leakage]),
-            linestyle="",
-            marker=MARKERS[number % len(MARKERS)],
-            color=COLOURS[1 + number % (len(COLOURS) - 1)],
-            markerfacecolor="white",
-            markersize=6,
-            elinewidth=1,
-            capsize=3,
-        )
+        look = {"color": _colour(number), "markerfacecolor": "white", "elinewidth": 1}
+        leakage = getattr(one.to_come, key)
+        _estimated(axes, one.to_come.loss, leakage, number, markersize=6, **look)
+
+
+def _estimated(axes: Axes, x: Estimate, y: Estimate, number: int, **look: Any) -> None:
+    """One mechanism's marker, with the intervals of both figures."""
+    whiskers: Any = {"xerr": _whiskers([x]), "yerr": _whiskers([y]), "capsize": 3}
+    axes.errorbar([x.value], [y.value], linestyle="", marker=_marker(number), **whiskers, **look)
+
+
+def _marker(number: int) -> str:
+    return MARKERS[number % len(MARKERS)]
+
+
+def _colour(number: int) -> str:
+    """Of a mechanism beside a curve, which has the first colour."""
+    return COLOURS[1 + number % (len(COLOURS) - 1)]
 
 
 def _band_to_come(axes: Axes, trade_off: TradeOff, key: str) -> None:
@@ -627,13 +588,7 @@ def _address(
             figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
         else:
             cut: dict[str, Any] = {"bbox_inches": "tight", "pad_inches": 0.06}
-            figure.savefig(
-                stream,
-                format="png",
-                dpi=dpi,
-                metadata={"Software": None},
-                pil_kwargs={"optimize": True},
-                **cut,
-            )
+            cut |= {"metadata": {"Software": None}, "pil_kwargs": {"optimize": True}}
+            figure.savefig(stream, format="png", dpi=dpi, **cut)
     kind = "svg+xml" if dpi is None else "png"
     return f"data:image/{kind};base64,{base64.b64encode(stream.getvalue()).decode()}"

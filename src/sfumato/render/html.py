@@ -17,8 +17,9 @@ from markupsafe import Markup
 
 from sfumato.data.categories import CategoricalData
 from sfumato.data.grid import Grid, Region
-from sfumato.data.samples import Samples
+from sfumato.data.samples import Samples, Split
 from sfumato.errors import ProblemError
+from sfumato.measure.certificate import Certificate
 from sfumato.measure.estimate import Estimate
 from sfumato.measure.judge import PerUser
 from sfumato.measure.tables import TABLE_MEASURES
@@ -30,6 +31,7 @@ from sfumato.render.endings import warnings_in
 from sfumato.render.glossary import TERMS
 from sfumato.render.names import printable
 from sfumato.render.text import (
+    atlas_lines,
     gap_missing,
     left_out_heads,
     left_out_rows,
@@ -38,9 +40,14 @@ from sfumato.render.text import (
     tables_line,
     too_few,
 )
-from sfumato.show import page
+from sfumato.show import html, page
+from sfumato.solver.frontier import Frontier
+from sfumato.study.atlas import AtlasRun
 from sfumato.study.compare import Compared, Comparison
+from sfumato.study.measure import Measured
 from sfumato.study.record import versions
+from sfumato.study.solution import Solution
+from sfumato.study.trade_off import TradeOff
 
 PICTURE_SEED = 0
 _MOST_POINTS = 2000  # points per picture
@@ -434,3 +441,80 @@ def _numbers_in(thing: Any) -> int:
     if isinstance(thing, (tuple, list)):
         return sum(_numbers_in(part) for part in thing)
     return int(np.size(thing)) if hasattr(thing, "shape") else 0
+
+
+# Notebooks: small tables without any coordinate of the data ---------------------------------------
+
+# the macro of notebook.html.j2 for each class
+_TABLES: dict[type, str] = {
+    Samples: "samples",
+    Split: "split",
+    CategoricalData: "categories",
+    Solution: "solution",
+    Comparison: "comparison",
+    Measured: "measured",
+    Frontier: "frontier",
+    TradeOff: "trade_off",
+    Certificate: "certificate",
+}
+
+
+def _table(value: object) -> str:
+    macros = environment().get_template("notebook.html.j2").module
+    return str(getattr(macros, _TABLES[type(value)])(value)).strip()
+
+
+for _class in _TABLES:
+    html.register(_class, _table)
+
+
+# The report of an atlas --------------------------------------------------------------------------
+
+_HEADS = ("tile", "side, m", "users", "check-ins", "mechanism", "loss, m", "Bayes error ↑", "blind")
+
+
+def map_html(made: AtlasRun) -> str:
+    """One self-contained page; the same run gives the same bytes."""
+    record, tiling = made.run.record, made.mechanism.tiling
+    error, users = np.full(len(tiling), np.nan), np.zeros(len(tiling))
+    noise = np.array(
+        [made.mechanism.mechanisms[n].kind == "planar laplace" for n in made.mechanism.which]
+    )
+    rows = []
+    for line in made.tiles:
+        tile, measured = line["tile"], line["measured"]
+        if line["checkins"]:  # others are near check-ins that their neighbours answer
+            error[tile], users[tile] = measured["bayes_error"]["value"], line["users"]
+        rows.append(
+            (
+                tile,
+                f"{tiling.sides_m[tile]:.0f}",
+                line["users"],
+                line["checkins"],
+                line["kind"],
+                shown(Estimate(**measured["loss"]), "{:.1f}"),
+                shown(Estimate(**measured["bayes_error"])),
+                f"{line['blind']:.3f}",
+            )
+        )
+    captions = {
+        "Bayes error of each tile; white: no check-in; hatched: planar Laplace noise; the numbers"
+        " are those of the table below, where a tile is wide enough": error,
+        "Users of each tile": np.where(users > 0, users, np.nan),
+    }
+    return rendered(
+        "atlas.html.j2",
+        name=record.data.name,
+        status=record.status,
+        max_loss=record.max_loss,
+        users=len(record.data.users),
+        checkins=record.data.rows,
+        users_per_tile=record.settings["users_per_tile"],
+        overlap_m=record.settings["overlap_m"],
+        summary=atlas_lines(made),
+        figures=[
+            (words, figures.tiles_figure(tiling, one, noise)) for words, one in captions.items()
+        ],
+        heads=_HEADS,
+        rows=rows,
+    )

@@ -285,6 +285,12 @@ def measured_on(outlook: Outlook) -> str:
     return f"Measured on {data} that were held out."
 
 
+def outlook_note(outlook: Outlook | None, max_loss: float) -> str:
+    """What figures on check-ins to come were measured on, and how many check-ins would do."""
+    said = () if outlook is None else (measured_on(outlook), too_few(outlook, max_loss))
+    return " ".join(filter(None, said))
+
+
 def too_few(outlook: Outlook, max_loss: float) -> str:
     """Where the loss on check-ins to come is not known closely: how many check-ins would do.  Empty
     where it is."""
@@ -304,6 +310,8 @@ def round_text(line: Mapping[str, Any], *, unit: str) -> str | None:
     is only for the run's history."""
     if "progress" in line:
         return None
+    if "resumed" in line:
+        return f"resumed where it was stopped: {round_text(line['resumed'], unit=unit)}"
     if proof := proof_round_text(line):
         return proof
     if "folds" in line:
@@ -867,12 +875,7 @@ def cross_fitted_text(bound: CrossFitted) -> str:
 
 def _linked_population_text(proved: PopulationCertificate) -> str:
     """The same for linked reports: overlaps, or the loss from which on linking is useless."""
-    unit = proved.loss_unit
-    text = (
-        f"On check-ins to come, with {100 * proved.confidence:g} % confidence (by"
-        f" {proved.checkins:,} held-out check-ins of {proved.users} users, their shares"
-        f" {proved.shares}): "
-    )
+    unit, text = proved.loss_unit, f"{_held_out(proved)} "
     if proved.most is not None:
         text += f"under this mechanism any two users overlap by at least {1 - proved.most:.4f}, "
     loss = in_unit(f"{proved.loss.low:.1f} to {proved.loss.high:.1f}", unit)
@@ -894,10 +897,23 @@ def _linked_population_text(proved: PopulationCertificate) -> str:
             for where, least in kinds
         ]
     text += f"{every} {'; '.join(said)}." if said else f"{NOTHING_PROVED} {every[:-1]}."
-    if proved.above:
-        farthest = in_unit(f"{proved.farthest:.0f}", unit)
-        text += f" {proved.above} of them cost more than {farthest} and count as that in the loss."
-    return text
+    return text + _cut(proved)
+
+
+def _held_out(proved: PopulationCertificate) -> str:
+    return (
+        f"On check-ins to come, with {100 * proved.confidence:g} % confidence (by"
+        f" {proved.checkins:,} held-out check-ins of {proved.users} users, their shares"
+        f" {proved.shares}):"
+    )
+
+
+def _cut(proved: PopulationCertificate) -> str:
+    """A further sentence where some losses count as less than they are."""
+    if not proved.above:
+        return ""
+    farthest = in_unit(f"{proved.farthest:.0f}", proved.loss_unit)
+    return f" {proved.above} of them cost more than {farthest} and count as that in the loss."
 
 
 @show.text.register
@@ -913,11 +929,7 @@ def population_text(proved: PopulationCertificate) -> str:
     budget += ["the budgets per user"] if proved.user_budgets else []
     if proved.max_distance is not None:
         budget.append(f"{proved.max_distance:g} {unit} at most")
-    parts = [
-        f"On check-ins to come, with {100 * proved.confidence:g} % confidence (by"
-        f" {proved.checkins:,} held-out check-ins of {proved.users} users, their shares"
-        f" {proved.shares}):"
-    ]
+    parts = [_held_out(proved)]
     if reached is None:
         parts.append("this mechanism's law is not finite, so nothing is proved of its leakage;")
     elif bayes:
@@ -954,11 +966,7 @@ def population_text(proved: PopulationCertificate) -> str:
         enough = proved.needed() if bayes else None
         if enough is not None:
             text += f" About {enough:,} check-ins would bring that to {USEFUL:g}."
-    if proved.above:
-        text += (
-            f" {proved.above} of them cost more than {proved.farthest:.0f} {unit}".rstrip()
-            + " and count as that in the loss."
-        )
+    text += _cut(proved)
     if proved.all_cells is not None and proved.cells < proved.all_cells:
         text += (
             f" Of the grid's {proved.all_cells} cells the {proved.cells} about the truths' hull"

@@ -23,6 +23,7 @@ from sfumato.show import Drawn, InNotebooks
 from sfumato.solver.deadline import Deadline
 from sfumato.solver.exact import best_within
 from sfumato.solver.problem import Problem
+from sfumato.threads import one_thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +133,7 @@ class Frontier(Tabular, Drawn, InNotebooks):
         }
 
 
+@one_thread()
 def frontier(
     problem: Problem,
     budgets: Sequence[float] | np.ndarray,

@@ -80,6 +80,8 @@ def train(
     state, history = training.first(), History()
     if checkpoint is not None and checkpoint.exists():
         state, history = load(checkpoint, state, of=_hashed(training))
+        if progress is not None and history:
+            progress({"resumed": history[-1]})
     clock = Clock(deadline)
     try:
         while True:

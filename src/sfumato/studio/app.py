@@ -23,7 +23,6 @@ from sfumato.render.glossary import STUDIO_TERMS
 from sfumato.studio import parse
 from sfumato.studio.guard import TooLarge, too_large
 from sfumato.studio.handlers import HANDLERS, Handler, bundle_folder, report_is_of
-from sfumato.studio.messages import in_page
 from sfumato.studio.session import Session, Sessions
 from sfumato.version import __version__
 
@@ -71,9 +70,8 @@ class Studio:
 
         @asynccontextmanager
         async def lifespan(app: Starlette) -> AsyncIterator[None]:
-            threading.Thread(
-                target=_import_the_rest, daemon=True
-            ).start()  # a daemon: the end does not wait for it
+            # a daemon: the end does not wait for it
+            threading.Thread(target=_import_the_rest, daemon=True).start()
             yield
             await self.sessions.close()
 
@@ -88,22 +86,19 @@ class Studio:
             try:
                 return await answer(request)
             except SfumatoError as error:
-                return JSONResponse({"error": in_page(error)}, status_code=400)
+                said, code = parse.in_page(error), 400
             except TooLarge as error:
                 return too_large(error.args[0])
             except ClientDisconnect:
                 return Response(status_code=400)
             except OSError as error:
-                return JSONResponse(
-                    {"error": f"a file cannot be used: {error.strerror or error}"}, status_code=400
-                )
+                said, code = f"a file cannot be used: {error.strerror or error}", 400
             except MemoryError:
-                return JSONResponse(
-                    {"error": "out of memory; use larger cells or less data"}, status_code=400
-                )
+                said, code = "out of memory; use larger cells or less data", 400
             except Exception as error:  # its text may hold a place: only its kind is said
                 said = f"the studio failed inside ({type(error).__name__}); please report it"
-                return JSONResponse({"error": said}, status_code=500)
+                code = 500
+            return JSONResponse({"error": said}, status_code=code)
 
         return answered
 
@@ -224,10 +219,8 @@ class Studio:
         if what == "run.zip":
             content, name = await run_in_threadpool(zipped, run.folder), f"{run.id}.zip"
         elif what == "bundle.zip" and bundle_folder(session, run).is_dir():
-            content, name = (
-                await run_in_threadpool(zipped, bundle_folder(session, run)),
-                f"{run.id}-device.zip",
-            )
+            bundle = bundle_folder(session, run)
+            content, name = await run_in_threadpool(zipped, bundle), f"{run.id}-device.zip"
         elif what == "report.html" and report_is_of(session, run):
             content, name = (session.folder / "report.html").read_bytes(), "report.html"
         else:

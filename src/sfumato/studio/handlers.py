@@ -36,19 +36,14 @@ async def state(session: Session, asked: dict[str, Any]) -> Any:
 
 
 async def prove(session: Session, asked: dict[str, Any]) -> Any:
-    cell_m = parse.number(asked, "cell_m", what="the side of a cell, in metres,", above=0)
+    cell_m = parse.cell_m(asked)
     if session.data.description["provable"]:
         await session.prove(cell_m)
     return {}
 
 
 async def refine(session: Session, asked: dict[str, Any]) -> Any:
-    max_loss = parse.number(asked, "max_loss", what="the budget, in metres,", above=0)
-    if max_loss is None:
-        raise ProblemError("a budget in metres is missing")
-    session.refine(
-        max_loss, parse.number(asked, "cell_m", what="the side of a cell, in metres,", above=0)
-    )
+    session.refine(parse.budget(asked, missing=""), parse.cell_m(asked))
     return {}
 
 
@@ -64,13 +59,11 @@ async def solve(session: Session, asked: dict[str, Any]) -> Any:
         raise ProblemError(
             f"there is no solver '{solver[:40]}'; expected one of {', '.join(found)}"
         )
-    max_loss = parse.number(asked, "max_loss", what="the budget, in metres,", above=0)
-    if max_loss is None:
-        raise ProblemError("a budget in metres is missing; set the slider or fill in the number")
+    max_loss = parse.budget(asked, missing="; set the slider or fill in the number")
     data = session.data
     objective = parse.words(asked, "objective") or "bayes"
     await run_in_threadpool(_check_objective, objective, data.split.train.secrets)
-    cell_m = parse.number(asked, "cell_m", what="the side of a cell, in metres,", above=0)
+    cell_m = parse.cell_m(asked)
     task = {
         "solver": solver,
         "max_loss": max_loss,
@@ -78,9 +71,7 @@ async def solve(session: Session, asked: dict[str, Any]) -> Any:
         "reports": parse.reports(asked),
         "cell_m": None if cell_m == _DEFAULT_CELL_M else cell_m,
         "seed": parse.whole(asked, "seed", what="the seed", default=0),
-        "time_limit": parse.number(
-            asked, "time_limit", what="the time limit, in seconds,", above=0
-        ),
+        "time_limit": parse.time_limit(asked),
         "resumable": found[solver]["resumable"],
     }
     return (await session.solve(task)).as_dict()
@@ -93,9 +84,7 @@ async def stop(session: Session, asked: dict[str, Any]) -> Any:
 
 async def resume(session: Session, asked: dict[str, Any]) -> Any:
     run = session.run(asked.get("run"))
-    run.task["time_limit"] = parse.number(
-        asked, "time_limit", what="the time limit, in seconds,", above=0
-    )
+    run.task["time_limit"] = parse.time_limit(asked)
     await session.resume(run)
     return run.as_dict()
 
@@ -202,21 +191,5 @@ def _check_objective(name: str, secrets: tuple[str, ...]) -> None:
     objective_named(name, secrets)
 
 
-HANDLERS: dict[str, Handler] = {
-    handler.__name__: handler
-    for handler in (
-        state,
-        prove,
-        refine,
-        link,
-        solve,
-        stop,
-        resume,
-        keep,
-        compare,
-        preview,
-        attack,
-        guess,
-        download,
-    )
-}
+_ALL = (state, prove, refine, link, solve, stop, resume, keep, compare, preview, attack, guess)
+HANDLERS: dict[str, Handler] = {handler.__name__: handler for handler in (*_ALL, download)}

@@ -30,6 +30,7 @@ class Job:
         """Start a process on a task."""
         process = await asyncio.create_subprocess_exec(
             sys.executable,
+            "-P",  # modules of the folder that the studio was started in are not ours
             "-m",
             "sfumato.studio.work",
             stdin=asyncio.subprocess.PIPE,
@@ -89,12 +90,5 @@ class Job:
         code = await self._process.wait()
         if not self._said_last:
             self._said_last = True
-            self._tell(
-                {
-                    "kind": "failed",
-                    "error": (
-                        f"the computation ended without an answer (exit code {code}); perhaps"
-                        " memory ran out"
-                    ),
-                }
-            )
+            why = f"the computation ended without an answer (exit code {code}); perhaps"
+            self._tell({"kind": "failed", "error": f"{why} memory ran out"})

@@ -1,16 +1,40 @@
-"""What the page sends, checked: a sentence for every value that makes no sense."""
+"""What the page sends, checked: a sentence for every value that makes no sense, in the page's own
+words."""
 
 import json
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from sfumato.errors import ProblemError
+from sfumato.errors import ProblemError, SfumatoError
 
 if TYPE_CHECKING:
     from sfumato.data.recipe import Recipe
 
 
 _LARGEST = 2**53  # beyond it a page cannot tell two whole numbers apart
+
+
+_FIELDS = {
+    "square": "Region",
+    "top_users": "Users",
+    "max_loss": "Budget",
+    "cell_m": "Cell",
+    "reports": "Reports seen together",
+}
+
+
+def in_page(error: Exception) -> str:
+    """An error's sentence, with the page's own fields in place of arguments.
+
+    >>> from sfumato.errors import arg
+    >>> in_page(SfumatoError(f"select a smaller area with {arg('square')}"))
+    'select a smaller area with the field Region'
+    """
+    if not isinstance(error, SfumatoError):
+        return str(error)
+    return error.sentence(
+        lambda name: f"the field {_FIELDS[name]}" if name in _FIELDS else name.replace("_", " ")
+    )
 
 
 def document(body: bytes) -> dict[str, Any]:
@@ -48,6 +72,24 @@ def number(
     if above is not None and not value > above:
         raise ProblemError(f"{what} must be above {above:g}; got {value:g}")
     return float(value)
+
+
+def cell_m(asked: dict[str, Any]) -> float | None:
+    """The side of a cell, where one was asked for."""
+    return number(asked, "cell_m", what="the side of a cell, in metres,", above=0)
+
+
+def time_limit(asked: dict[str, Any]) -> float | None:
+    """After how many seconds a solver is to end, where it is."""
+    return number(asked, "time_limit", what="the time limit, in seconds,", above=0)
+
+
+def budget(asked: dict[str, Any], *, missing: str) -> float:
+    """The budget; `missing` is what to do where there is none."""
+    max_loss = number(asked, "max_loss", what="the budget, in metres,", above=0)
+    if max_loss is None:
+        raise ProblemError(f"a budget in metres is missing{missing}")
+    return max_loss
 
 
 def whole(

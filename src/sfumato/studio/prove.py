@@ -21,7 +21,7 @@ from sfumato.solver.deadline import Deadline
 from sfumato.solver.exact import best_within
 from sfumato.solver.frontier import Curve, frontier
 from sfumato.solver.problem import CELL_M, Problem
-from sfumato.studio.messages import in_page
+from sfumato.studio.parse import in_page
 from sfumato.study.linked import LinkedTradeOff, linked_trade_off
 
 MOST_PLACES = 5000  # different truths beyond which a solve takes minutes
@@ -121,12 +121,7 @@ def thinned(data: Samples) -> Samples:
     if len(data) <= _MOST_LINKED_CHECKINS:
         return data
     each = max(2, _MOST_LINKED_CHECKINS // len(data.secrets))
-    random = generator(0)
-    rows = [
-        random.permutation(np.flatnonzero(data.secret == user))[:each]
-        for user in range(len(data.secrets))
-    ]
-    return data.take(np.sort(np.concatenate(rows)))
+    return data.take(data.some_of_each(each, generator(0)))
 
 
 def coarse_problem(data: Samples, cell_m: float | None) -> Problem:

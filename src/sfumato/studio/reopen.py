@@ -7,7 +7,7 @@ from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError
 from sfumato.measure.judge import judge
 from sfumato.render.endings import warnings_in
-from sfumato.render.text import measured_on, too_few
+from sfumato.render.text import outlook_note
 from sfumato.studio.dataset import Loaded, load
 from sfumato.studio.preview import save_table
 from sfumato.studio.session import PageRun
@@ -38,9 +38,6 @@ def reopened(path: Path, folder: Path) -> tuple[Loaded, PageRun]:
     kept.parent.mkdir(exist_ok=True)
     shutil.copytree(path, kept, dirs_exist_ok=True)
     save_table(kept, judged.joint)
-    to_come, note = record.to_come, ""
-    if to_come is not None:
-        note = " ".join(filter(None, (measured_on(to_come), too_few(to_come, record.max_loss))))
     asked = {
         **{"solver": record.solver, "max_loss": record.max_loss, "objective": record.objective},
         "seed": record.seed,
@@ -54,11 +51,11 @@ def reopened(path: Path, folder: Path) -> tuple[Loaded, PageRun]:
         **asked,
         **record.train,
         "leakage": problem.objective.leakage(judged.joint),
-        "to_come": None if to_come is None else to_come.as_dict(),
+        "to_come": None if record.to_come is None else record.to_come.as_dict(),
         "test": record.test,
         **{"status": record.status, "ended": record.ended, "proof": record.proof},
         **{"seconds": record.seconds, "warnings": warnings_in(record.status)},
-        "to_come_note": note,
+        "to_come_note": outlook_note(record.to_come, record.max_loss),
     }
     page_run = PageRun(name, kept, task, True, "done", found, record.status, problem.grid.cell_m)
     return loaded, page_run

@@ -7,11 +7,14 @@ given a file that only this user can read and that leads to the address.
 import asyncio
 import os
 import secrets
+import shutil
 import signal
 import socket
+import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -21,7 +24,6 @@ import uvicorn
 from sfumato.deploy.server import Announced
 from sfumato.errors import DataError, ProblemError
 from sfumato.studio.app import Studio
-from sfumato.studio.folder import work_folder
 from sfumato.studio.guard import Guard, policy
 from sfumato.studio.streets import read_streets
 
@@ -124,3 +126,54 @@ class _Server(Announced):
                 yield
         finally:
             signal.signal(hangup, before)
+
+
+_PREFIX = "sfumato-studio-"
+_LOCK = "lock"
+
+
+@contextmanager
+def work_folder() -> Iterator[Path]:
+    """A new folder that its owner alone can read; removed in the end, as are those left over."""
+    remove_leftovers()
+    draft = Path(tempfile.mkdtemp(prefix=f".{_PREFIX}"))
+    handle = os.open(draft / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        _lock(handle)
+        folder = draft.rename(draft.with_name(draft.name[1:]))
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+        os.close(handle)
+
+
+def remove_leftovers() -> None:
+    """Remove the folders of this user's servers that are no more."""
+    if sys.platform == "win32":  # without such locks nothing tells the living from the dead
+        return
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with suppress(OSError):
+            if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+                continue
+            handle = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
+            try:
+                if _lock(handle):
+                    shutil.rmtree(folder)
+            finally:
+                os.close(handle)
+
+
+def _lock(handle: int) -> bool:
+    """Take the lock if nobody holds it; the system lets go of it however the process ends."""
+    if sys.platform == "win32":
+        return False
+    import fcntl
+
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -21,6 +21,7 @@ _PROOF_S = 90.0
 _REFINING_S = 25.0
 _LINKING_S = 120.0
 _JOBS = ("prove", "solve", "compare")
+_ASKED = ("solver", "max_loss", "objective", "reports", "seed", "time_limit", "resumable")
 
 
 @dataclass
@@ -38,28 +39,14 @@ class PageRun:
 
     def as_dict(self) -> dict[str, Any]:
         """For the page."""
-        asked = {
-            name: self.task[name]
-            for name in (
-                "solver",
-                "max_loss",
-                "objective",
-                "reports",
-                "cell_m",
-                "seed",
-                "time_limit",
-                "resumable",
-            )
-        }
-        cell_m = self.cell_m or self.task["cell_m"]
         return {
             "id": self.id,
             "state": self.state,
             "kept": self.kept,
             "said": self.said,
             "solution": self.found,
-            **asked,
-            "cell_m": cell_m,
+            **{name: self.task[name] for name in _ASKED},
+            "cell_m": self.cell_m or self.task["cell_m"],
         }
 
 
@@ -108,10 +95,7 @@ class Session:
     def worth_keeping(self) -> bool:
         """Whether there is work that only the person may drop: kept runs, and stopped ones that can
         be resumed."""
-        return any(
-            (run.kept and run.found is not None) or run.state == "interrupted"
-            for run in self.runs.values()
-        )
+        return bool(self.kept) or any(run.state == "interrupted" for run in self.runs.values())
 
     @property
     def kept(self) -> list[PageRun]:
@@ -141,22 +125,16 @@ class Session:
 
     def refine(self, max_loss: float, cell_m: float | None) -> None:
         """Ask the prover for one budget on the cells that will be released."""
-        job = self._jobs.get("prove")
-        if job is not None and job.running:
-            job.say(
-                {
-                    "kind": "refine",
-                    "max_loss": max_loss,
-                    "cell_m": cell_m,
-                    "time_limit": _REFINING_S,
-                }
-            )
+        asked = {"max_loss": max_loss, "cell_m": cell_m, "time_limit": _REFINING_S}
+        self._ask_prover({"kind": "refine", **asked})
 
     def link(self) -> None:
         """Ask the prover for the trade-off of linked reports, once per frontier."""
-        job = self._jobs.get("prove")
-        if job is not None and job.running:
-            job.say({"kind": "link", "time_limit": _LINKING_S})
+        self._ask_prover({"kind": "link", "time_limit": _LINKING_S})
+
+    def _ask_prover(self, question: dict[str, Any]) -> None:
+        if "prove" in self._jobs and self._jobs["prove"].running:
+            self._jobs["prove"].say(question)
 
     def _on_proof(self, message: dict[str, Any]) -> None:
         if message["kind"] == "curve":

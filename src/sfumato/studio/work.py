@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 _CLOUD_EVERY_S = 0.4
+_SIMPLE = (int, float, str)
 _STOPPED = (
     "Stopped. This solver keeps nothing when it is stopped so early; with a time limit it gives its"
     " best so far."
@@ -53,7 +54,7 @@ def main() -> None:
         tell({"kind": "failed", "error": "out of memory; use larger cells or less data"})
     except Exception as error:
         from sfumato.errors import SfumatoError, missing_extra
-        from sfumato.studio.messages import in_page
+        from sfumato.studio.parse import in_page
 
         if isinstance(error, ImportError):
             error = missing_extra(error) or error
@@ -62,15 +63,9 @@ def main() -> None:
         elif isinstance(error, (SfumatoError, OSError)):
             tell({"kind": "failed", "error": in_page(error)})
         else:
-            tell(
-                {
-                    "kind": "failed",
-                    "error": (
-                        f"the computation failed inside ({type(error).__name__}: {error}); please"
-                        " report it"
-                    ),
-                }
-            )
+            inside = f"{type(error).__name__}: {error}"
+            said_of = f"the computation failed inside ({inside}); please report it"
+            tell({"kind": "failed", "error": said_of})
 
 
 def _listen(inbox: "queue.Queue[dict[str, Any]]") -> None:
@@ -112,7 +107,7 @@ def solve_task(task: dict[str, Any], tell: Tell) -> None:
     from sfumato.data.samples import Samples
     from sfumato.measure.objective import objective_named
     from sfumato.render.endings import warnings_in
-    from sfumato.render.text import measured_on, too_few
+    from sfumato.render.text import outlook_note
     from sfumato.solver import SOLVERS, Problem
     from sfumato.studio.preview import save_table
     from sfumato.study.solve import solve_and_save
@@ -141,14 +136,8 @@ def solve_task(task: dict[str, Any], tell: Tell) -> None:
         if not {"round", "proof_bound"} & set(record):  # the exact solver's progress is text
             return
         mechanism = record.get("mechanism")
-        message = {
-            "kind": "round",
-            "record": {
-                name: value
-                for name, value in record.items()
-                if isinstance(value, (int, float, str))
-            },
-        }
+        simple = {key: value for key, value in record.items() if isinstance(value, _SIMPLE)}
+        message: dict[str, Any] = {"kind": "round", "record": simple}
         if mechanism is not None and time.monotonic() - shown > _CLOUD_EVERY_S:
             message["cloud"] = packed(mechanism.sample(truth, seed=0))
             shown = time.monotonic()
@@ -166,17 +155,13 @@ def solve_task(task: dict[str, Any], tell: Tell) -> None:
         resume=task.get("resume", False),
     )
     save_table(out, kept.solution.measured.joint)
-    note = ""
-    if kept.to_come is not None:
-        said = (measured_on(kept.to_come), too_few(kept.to_come, task["max_loss"]))
-        note = " ".join(filter(None, said))
     tell(
         {
             "kind": "done",
             "solution": {
                 **kept.as_dict(),
                 "warnings": warnings_in(kept.solution.status),
-                "to_come_note": note,
+                "to_come_note": outlook_note(kept.to_come, task["max_loss"]),
             },
             "resumable": kept.solution.ending.resumable,
             "cell_m": problem.grid.cell_m,

@@ -228,11 +228,12 @@ def solve_atlas(
             f"{arg('max_loss')} of an atlas is above the side of a cell, {plan.cell_m:g} m; got"
             f" {max_loss}"
         )
-    start = time.perf_counter()
+    start, tell = time.perf_counter(), progress or (lambda _: None)
     job = _Job.of(samples, max_loss, plan, seed)
     with claimed(target):
         known = None if replace_run else _done_before(target, job)
         if known is not None and (test is None or known.run.record.test is not None):
+            tell("all tiles are done already, with the same settings; nothing is solved again")
             return known
         check_target(target, replace=replace_run)
         work = target.with_name(f".{target.name}.sfumato-atlas")
@@ -240,15 +241,14 @@ def solve_atlas(
         left = [tile for tile in tiles if not _line(work, tile).exists()]
         done = len(tiles) - len(left)
         thin = len(job.tiling) - len(tiles)
-        tell = progress or (lambda _: None)
         tell(
-            f"{len(job.tiling)} tiles, {thin} of them without a check-in"
-            + (f"; {done} are done" if done else "")
+            f"{_count(len(job.tiling))}, {thin} of them without a check-in"
+            + (f"; resumed: {done} of {len(tiles)} are done already" if done else "")
         )
         try:
             for _ in runner(work, left):
                 done += 1
-                tell(f"{done} of {len(tiles)} tiles")
+                tell(f"{done} of {_count(len(tiles))}")
         except SfumatoError:
             if not done:  # nothing to resume
                 shutil.rmtree(work, ignore_errors=True)
@@ -407,8 +407,9 @@ class _Job:
             grid=self.grid,
             data=DataRecord("", "", None, (), None, None),
             status=(
-                f"{len(self.tiling)} tiles: {solved} by the {self.plan.solver.name}, {noise} with"
-                " planar Laplace noise of the budget."
+                f"{_count(len(self.tiling))}: "
+                + f"{solved} by the {self.plan.solver.name}, " * (solved > 0)
+                + f"{noise} with planar Laplace noise of the budget."
             ),
             seconds=None,
             train=train,
@@ -596,6 +597,10 @@ def _together(lines: list[dict[str, Any]], told: float) -> tuple[dict[str, Any],
         checkins=int(sum(line["checkins"] for line in lines)),
         folds=folds,
     )
+
+
+def _count(tiles: int) -> str:
+    return f"{tiles:,} tile{'s' * (tiles != 1)}"
 
 
 # Files -------------------------------------------------------------------------------------------

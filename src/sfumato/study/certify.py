@@ -25,6 +25,7 @@ from sfumato.solver.problem import Problem
 from sfumato.study.folder import CERTIFICATE, RECORD, Run, load_run
 from sfumato.study.question import problem_of
 from sfumato.study.solution import Solution
+from sfumato.threads import one_thread
 
 _SLACK = 1e-9
 _FEW_USERS = 20  # beyond it figures relative to the blind guess are given as well
@@ -57,26 +58,17 @@ class Gap:
         """The gap of a mechanism with this law on the problem's data.  Where the smallest loss is
         asked for at which all users have one law, the loss is in the place of the leakage."""
         leakage = problem.objective.leakage(law.joint)
-        if problem.seeks_endless_budget:
-            return cls(
-                problem.objective.name,
-                law.loss,
-                bounds,
-                problem.names_cells(law.joint),
-                0.0,
-                law.loss,
-                leakage <= _SLACK and not _over_cap(problem, law),
-                _over_cap(problem, law),
-            )
+        endless, over_cap = problem.seeks_endless_budget, _over_cap(problem, law)
+        kept = leakage <= _SLACK if endless else not _over_budgets(problem, law)
         return cls(
             problem.objective.name,
-            leakage,
+            law.loss if endless else leakage,
             bounds,
             problem.names_cells(law.joint),
-            blind_leakage(problem.objective, problem.joint),
+            0.0 if endless else blind_leakage(problem.objective, problem.joint),
             law.loss,
-            not (_over_budgets(problem, law) or _over_cap(problem, law)),
-            _over_cap(problem, law),
+            kept and not over_cap,
+            over_cap,
             users=len(problem.joint.secrets),
         )
 
@@ -220,7 +212,7 @@ def certify_run(
     >>> data = sf.Samples(secret=[0, 0, 1, 1], truth=places, secrets=("ann", "bob"))
     >>> problem = sf.Problem(data, max_loss=45, cell_m=20)
     >>> from tempfile import TemporaryDirectory
-    >>> from sfumato.data.write import write_split
+    >>> from sfumato.data.read import write_split
     >>> with TemporaryDirectory() as folder:
     ...     write_split(sf.Split(data), Path(folder, "data.csv"))
     ...     sf.solve(problem, sf.Coin()).save(Path(folder, "run"))
@@ -243,14 +235,14 @@ def certify_run(
         return _certified(run, problem, load_certificate(path), made_now=False)
     many = len(problem.joint.secrets) > MANY_USERS
     law = run.mechanism.law(problem.joint, loss=problem.loss) if many else None
-    made = new_proof(problem, gap, progress, None if law is None else law.joint)
+    made, stopped = new_proof(problem, gap, progress, None if law is None else law.joint)
     known = load_certificate(path) if path.exists() else None
-    certificate = _better(problem, known, made.certificate)
+    certificate = _better(problem, known, made)
     found = _certified(run, problem, certificate, made_now=True)
     certificate.save(path)
-    proof = Proving.STOPPED if made.stopped else Proving.FULL
+    proof = Proving.STOPPED if stopped else Proving.FULL
     replace(run.record, proof=proof.value).write(run.folder / RECORD)
-    return replace(found, stopped=made.stopped)
+    return replace(found, stopped=stopped)
 
 
 def _better(problem: Problem, known: Certificate | None, made: Certificate) -> Certificate:
@@ -330,14 +322,7 @@ def recipe_of_run(run: Run, source: str | None) -> Recipe:
     return run.recipe if source is None else replace(run.recipe, source=source)
 
 
-@dataclass(frozen=True, eq=False)
-class NewProof:
-    """A certificate, and whether its making was stopped by hand."""
-
-    certificate: Certificate
-    stopped: bool = False
-
-
+@one_thread()
 def new_certificate(problem: Problem, gap: float) -> Certificate:
     """The exact solver's certificate for a problem."""
     found = Exact(gap=gap).solve(problem, Conditions())
@@ -345,11 +330,13 @@ def new_certificate(problem: Problem, gap: float) -> Certificate:
     return found.certificate
 
 
+@one_thread()
 def new_proof(
     problem: Problem, gap: float, progress: Progress | None = None, start: Joint | None = None
-) -> NewProof:
-    """The same; Ctrl-C ends it with the best so far, where there is one.  With more than 200 users
-    the first-order method proves it, from `start`, P(secret, report) of the run's mechanism."""
+) -> tuple[Certificate, bool]:
+    """The same, and whether it was stopped: Ctrl-C ends it with the best so far, where there is
+    one.  With more than 200 users the first-order method proves it, from `start`, P(secret, report)
+    of the run's mechanism."""
     best: Certificate | None = None
 
     def heard(line: dict[str, Any]) -> None:
@@ -374,11 +361,11 @@ def new_proof(
         else:
             found = Exact(gap=gap).solve(problem, Conditions(progress=heard)).certificate
         assert found is not None
-        return NewProof(found)
+        return found, False
     except KeyboardInterrupt:
         if best is None:
             raise
-        return NewProof(best, stopped=True)
+        return best, True
 
 
 class OwnMechanism(Protocol):

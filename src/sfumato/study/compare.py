@@ -370,29 +370,16 @@ def _on_categories(item: Solution | Run | Contender) -> bool:
 def _contender(item: Solution | Run | Contender, on: Samples | CategoricalData) -> Contender:
     if isinstance(item, Contender):
         return item
-    if isinstance(item, Run):
-        seed, status = item.record.seed, item.record.status
-        return Contender(
-            item.name,
-            item.mechanism,
-            item.max_loss,
-            item.grid,
-            item.region,
-            loss_of(item, on),
-            seed,
-            status,
-            item.history,
-        )
-    problem = item.problem
-    grid = None if problem.region is None else problem.grid
+    asked: Any = item if isinstance(item, Run) else item.problem
+    told: Any = item.record if isinstance(item, Run) else item
     return Contender(
         item.name,
         item.mechanism,
-        problem.max_loss,
-        grid,
-        problem.region,
-        problem.loss,
-        item.seed,
-        item.status,
+        asked.max_loss,
+        None if asked.region is None else asked.grid,
+        asked.region,
+        loss_of(item, on) if isinstance(item, Run) else item.problem.loss,
+        told.seed,
+        told.status,
         item.history,
     )

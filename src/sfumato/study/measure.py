@@ -11,8 +11,7 @@ import numpy as np
 
 from sfumato import show
 from sfumato.adversary.base import Adversary, Score, score
-from sfumato.adversary.cells import Cells
-from sfumato.adversary.neighbours import Neighbours, bayes_error_bound
+from sfumato.adversary.counting import Cells, Neighbours, bayes_error_bound
 from sfumato.adversary.neural import Neural
 from sfumato.data.categories import CategoricalData
 from sfumato.data.grid import STICKY_CELL_M, Grid, Region, check_sticky_cell
@@ -22,8 +21,7 @@ from sfumato.data.recipe import Recipe
 from sfumato.data.samples import Samples
 from sfumato.data.traces import read_traces
 from sfumato.errors import DataError, FileError, ProblemError, arg
-from sfumato.measure.exact import g_vulnerability
-from sfumato.measure.gains import named
+from sfumato.measure.exact import g_vulnerability, gain_named
 from sfumato.measure.judge import Judgement, check_secrets, draw_reports, judge, judge_reports
 from sfumato.measure.membership import (
     Membership,
@@ -551,7 +549,7 @@ def _costs(path: Path, reports: Samples) -> np.ndarray | None:
 def _gain(judged: Judgement, gain: str | None) -> tuple[str, float] | None:
     if gain is None:
         return None
-    return gain, g_vulnerability(judged.joint, named(gain, judged.joint.secrets))
+    return gain, g_vulnerability(judged.joint, gain_named(gain, judged.joint.secrets))
 
 
 def _drawn(mechanism: Mechanism, first: Samples, test: Samples | None, *, seed: int) -> Reports:

@@ -157,11 +157,9 @@ def _refuse_linked(problem: Problem) -> None:
 
 def _refuse_useless(proved: PopulationCertificate, held: Samples) -> None:
     """Where nothing is proved beyond what needs no data, say how many check-ins would do."""
-    says = proved.least is not None and proved.least > proved.blind + 1e-9
-    says |= proved.most is not None and proved.most < 1 and proved.objective == "bayes"
-    says |= proved.most is not None and proved.objective in LINKED and proved.most < 1
-    says |= proved.most is not None and proved.objective not in ("bayes", *LINKED)
-    if not says:
+    bounded = proved.objective in ("bayes", *LINKED)
+    says_most = proved.most is not None and (proved.most < 1 or not bounded)
+    if not says_most and (proved.least is None or proved.least <= proved.blind + 1e-9):
         enough = proved.needed() or 10 * len(held)
         raise DataError(
             f"{len(held)} check-ins of {proved.users} users prove nothing about check-ins to come;"
@@ -327,8 +325,8 @@ def cross_fitted_bound(
 
     The data is cut into `folds` blocks, by user and at random.  Each block but the first is judged
     by a certificate that was made from the blocks before it, so that the product of their e-values
-    is an e-value: docs/concepts/check-ins-to-come.md says why the folds are not judged by all
-    others.
+    is an e-value.  Folds judged by all others would depend on each other: the mean of their
+    e-values has the width of one fold's samples only.
     """
     delta = check_confidence(confidence)
     _refuse_linked(problem)
@@ -418,13 +416,8 @@ def _quick_certificate(problem: Problem, *, seed: int, deadline: Deadline) -> Ce
     assert isinstance(samples, Samples)
     random = np.random.default_rng((seed, 18))
     each = max(1, _QUICK_TRUTHS // len(samples.secrets))
-    rows = np.concatenate(
-        [
-            random.permutation(np.flatnonzero(samples.secret == user))[:each]
-            for user in range(len(samples.secrets))
-        ]
-    )
-    small = replace(problem, samples=samples.take(np.sort(rows)))
+    rows = samples.some_of_each(each, random)
+    small = replace(problem, samples=samples.take(rows))
     optimum = best_within(small, gap=_QUICK_GAP, deadline=deadline)
 
     def at(factor: float) -> Certificate:

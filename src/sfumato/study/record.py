@@ -10,7 +10,7 @@ import json
 import platform
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -162,7 +162,7 @@ class RunRecord:
                 f"{path} holds a number that is not finite, which no run has; make the run again"
             ) from None
         if checksum is None:
-            odd = sorted(document.keys() - _KEYS)
+            odd = sorted(document.keys() - _NAMES - {"format"})
             if odd:
                 raise FileError(f"{path} holds an unknown '{odd[0]}'; make the run again")
         elif checksum != found:
@@ -180,25 +180,20 @@ class RunRecord:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        region, data = self.region, self.data
-        names = [part for part in _KEYS if part not in ("format", "region", "grid", "data")]
-        parts = {name: getattr(self, name) for name in names}
-        parts |= {
+        data, plane = self.data, self.data.plane
+        return {
             "format": FORMAT,
-            "region": None if region is None else asdict(region),
+            **vars(self),
+            "region": None if self.region is None else asdict(self.region),
             "to_come": None if self.to_come is None else self.to_come.as_dict(),
             "keeping": None if self.keeping is None else self.keeping.as_dict(),
             "grid": None if self.grid is None else self.grid.as_dict(),
             "data": {
-                "name": data.name,
-                "hash": data.hash,
-                "rows": data.rows,
-                "users": list(data.users),
-                "plane": None if data.plane is None else _plane(data.plane),
+                **vars(data),
+                "plane": None if plane is None else dict(zip(_PLANE, plane.numbers, strict=False)),
                 "recipe": None if data.recipe is None else data.recipe.as_dict(),
             },
         }
-        return {name: parts[name] for name in _KEYS}
 
     @classmethod
     def _of(cls, document: Mapping[str, Any]) -> "RunRecord":
@@ -206,37 +201,27 @@ class RunRecord:
         data, region, grid = document["data"], document["region"], document["grid"]
         to_come, keeping = document.get("to_come"), document.get("keeping")
         plane, recipe = data.get("plane"), data.get("recipe")
+        tables = {name: document.get(name) or {} for name in ("settings", "train", "versions")}
         record = cls(
-            solver=document["solver"],
-            settings=document.get("settings") or {},
-            seed=document.get("seed"),
-            objective=document.get("objective", "bayes"),
-            max_loss=document["max_loss"],
-            user_max_loss=document.get("user_max_loss"),
-            max_distance=document.get("max_distance"),
-            min_bayes_error=document.get("min_bayes_error"),
-            reports=document.get("reports", 1),
-            loss_function=document["loss_function"],
-            region=None if region is None else Region(tuple(region["centre"]), region["side_m"]),
-            grid=None if grid is None else Grid.from_dict(grid),
-            data=DataRecord(
-                data["name"],
-                data["hash"],
-                data.get("rows"),
-                tuple(data.get("users") or ()),
-                None if plane is None else Plane(**plane),
-                None if recipe is None else Recipe.from_dict(recipe),
-            ),
-            mechanism_hash=document["mechanism_hash"],
-            status=document["status"],
-            ended=document.get("ended", "finished"),
-            proof=document.get("proof"),
-            seconds=document.get("seconds"),
-            train=document.get("train") or {},
-            test=document.get("test"),
-            to_come=None if to_come is None else Outlook.from_dict(to_come),
-            keeping=None if keeping is None else Keeping.from_dict(keeping),
-            versions=document.get("versions") or {},
+            **{
+                **_FORMER,
+                **{name: document[name] for name in _NAMES & document.keys()},
+                **tables,
+                "region": (
+                    None if region is None else Region(tuple(region["centre"]), region["side_m"])
+                ),
+                "grid": None if grid is None else Grid.from_dict(grid),
+                "data": DataRecord(
+                    data["name"],
+                    data["hash"],
+                    data.get("rows"),
+                    tuple(data.get("users") or ()),
+                    None if plane is None else Plane(**plane),
+                    None if recipe is None else Recipe.from_dict(recipe),
+                ),
+                "to_come": None if to_come is None else Outlook.from_dict(to_come),
+                "keeping": None if keeping is None else Keeping.from_dict(keeping),
+            }
         )
         texts = (record.solver, record.loss_function, record.data.hash, record.status, record.ended)
         if not all(isinstance(text, str) for text in texts):
@@ -250,25 +235,15 @@ class RunRecord:
         return record
 
 
-def _plane(plane: Plane) -> dict[str, float]:
-    return dict(zip(("latitude", "longitude", "reach_m"), plane.numbers, strict=False))
-
-
-_KEYS = (
-    "format",
-    *("solver", "settings", "seed", "objective", "max_loss", "user_max_loss", "max_distance"),
-    *(
-        "min_bayes_error",
-        "reports",
-        "loss_function",
-        "region",
-        "grid",
-        "data",
-        "mechanism_hash",
-        "status",
+_PLANE = ("latitude", "longitude", "reach_m")
+_NAMES = {part.name for part in fields(RunRecord)}
+# what older runs did not write
+_FORMER: dict[str, Any] = {
+    **dict.fromkeys(
+        ("seed", "user_max_loss", "max_distance", "min_bayes_error", "seconds", "test")
     ),
-    *("ended", "proof", "seconds", "train", "test", "to_come", "keeping", "versions"),
-)
+    "objective": "bayes",
+}
 _NEEDED = {"solver", "max_loss", "region", "grid", "data", "mechanism_hash", "status"}
 
 

@@ -37,10 +37,12 @@ from sfumato.solver.outcome import (
 from sfumato.solver.problem import Problem
 from sfumato.study.folder import CERTIFICATE, check_target, checkpoint_in, claimed
 from sfumato.study.solution import Solution
+from sfumato.threads import one_thread
 
 _LEAST_PROOF_S = 1.0
 
 
+@one_thread()
 def solve(
     problem: Problem,
     solver: Solver | type[Solver] | str = DEFAULT,
@@ -216,6 +218,7 @@ class Kept:
         return {**self.solution.as_dict(), "to_come": to_come, "test": test, **linked}
 
 
+@one_thread()
 def solve_and_save(
     problem: Problem,
     solver: Solver,

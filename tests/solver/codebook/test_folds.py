@@ -146,7 +146,7 @@ def test_stopped_between_folds_and_net_it_resumes_to_the_same(
             pass
 
         def stop(line: dict, *, where: str = where, enough: type = Enough) -> None:
-            if line["round"] == 3 and ("folds" in line) == (where == "folds"):
+            if line.get("round") == 3 and ("folds" in line) == (where == "folds"):
                 raise enough
 
         with pytest.raises(Enough):

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
@@ -9,7 +10,7 @@ from sfumato.data.joint import Joint
 from sfumato.data.synthetic import four_corners
 from sfumato.measure.exact import bayes_error, mutual_information
 from sfumato.solver import Codebook, Problem
-from sfumato.solver.codebook.learn import astray, leakage
+from sfumato.solver.codebook.learn import astray, features, leakage, net_outputs
 from sfumato.solver.codebook.training import PARTS, CodebookTraining, until
 from sfumato.solver.deadline import Deadline
 from sfumato.solver.learner import Clock
@@ -87,7 +88,13 @@ def test_truths_that_are_sent_far_away_are_charged_what_exceeds_two_budgets() ->
     training = _training()
     weights, data = training.first().weights, training.data
     truths = np.zeros((3, 2), np.float32)
-    sent = weights._replace(places=np.tile([[5 * float(data.reach), 0.0]], (8, 1)))
-    assert float(astray(sent, data, truths)) == pytest.approx(5 - 2, rel=1e-4)
-    near = weights._replace(places=np.tile([[float(data.reach), 0.0]], (8, 1)))
-    assert float(astray(near, data, truths)) == 0
+    inputs = features(truths, data.waves)
+
+    def cost(budgets_away: float) -> float:
+        places = np.tile([[budgets_away * float(data.reach), 0.0]], (8, 1)).astype(np.float32)
+        sent = weights._replace(places=places)
+        outputs, distance = net_outputs(sent, inputs, truths, data.cap)
+        return float(astray(jax.nn.softmax(outputs), distance, data))
+
+    assert cost(5) == pytest.approx(5 - 2, rel=1e-4)
+    assert cost(1) == 0

@@ -35,7 +35,8 @@ from sfumato.solver.codebook.learn import (
     _PLACES_UNTIL,
     _SHARP_BY,
     State,
-    log_chances,
+    features,
+    net_outputs,
 )
 from sfumato.solver.codebook.settings import NEW, CodebookSettings
 from sfumato.solver.codebook.training import END, PARTS, CodebookTraining, until
@@ -95,11 +96,11 @@ def learn_crowd(
     def step(state: State, number: Any) -> tuple[State, None]:
         done = share[0] + (share[1] - share[0]) * jnp.float32(number - first) / steps
         rows, points = _drawn(data, jax.random.fold_in(key, number), config)
-        mine = scores[data.user[rows]]
+        mine, inputs = scores[data.user[rows]], features(points, data.waves)
 
         def cost(weights: Any) -> Any:
-            logs, distance = log_chances(weights, data.waves, points, data.cap)
-            chances = jnp.exp(logs)
+            outputs, distance = net_outputs(weights, inputs, points, data.cap)
+            chances = jax.nn.softmax(outputs)
             metres = distance * config.unit_m
             if config.loss is not None:
                 places = weights.places * config.unit_m
@@ -138,7 +139,8 @@ def _drawn(data: CrowdData, key: Any, config: CrowdConfig) -> tuple[Any, Any]:
 
 @jax.jit
 def _chances(weights: Any, waves: Any, truths: Any, cap: Any) -> Any:
-    return jnp.exp(log_chances(weights, waves, truths, cap)[0])
+    inputs = features(truths, waves)
+    return jax.nn.softmax(net_outputs(weights, inputs, truths, cap)[0])
 
 
 def scores_of(

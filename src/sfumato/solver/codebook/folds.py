@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import TypeVar
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from scipy import stats
 
@@ -153,10 +152,12 @@ class FoldsTraining:
         parts = [fold.training.data for fold in self.folds]
         truths = max(len(part.truths) for part in parts)
         gaps = min(len(part.gaps) for part in parts)
-        quantiles = jnp.asarray((np.arange(gaps) + 0.5) / gaps, jnp.float32)
+        quantiles = (np.arange(gaps) + 0.5) / gaps
         return _stacked(
             [
-                padded(part, truths)._replace(gaps=jnp.quantile(part.gaps, quantiles))
+                padded(part, truths)._replace(
+                    gaps=np.quantile(part.gaps, quantiles).astype(np.float32)
+                )
                 for part in parts
             ]
         )

@@ -9,8 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from jax.flatten_util import ravel_pytree
 
-from sfumato.nets import Net, mixing_dtypes
+from sfumato.nets import Net, compiled_quickly, mixing_dtypes
 
 _CLIP = 1.0  # norm of a gradient
 _PENALTY = 10.0  # of the augmented multipliers
@@ -99,25 +100,33 @@ class StaticConfig(NamedTuple):
 
 
 def first_state(net: Net, places: Any, slope: float, budgets: int) -> State:
-    """A start: moments at 0, prices at a half."""
-    weights = Weights(net, jnp.asarray(places, jnp.float32), jnp.log(jnp.float32(slope)))
-    return State(weights, _ADAM.init(weights), jnp.full(budgets, 0.5, jnp.float32))
+    """A start: moments at 0, prices at a half.  In NumPy, as JAX compiles every shape."""
+    weights = Weights(net, np.asarray(places, np.float32), np.log(np.float32(slope)))
+    moments = jax.tree.map(
+        lambda leaf: np.zeros(leaf.shape, leaf.dtype), jax.eval_shape(_ADAM.init, weights)
+    )
+    return State(weights, moments, np.full(budgets, 0.5, np.float32))
 
 
-def log_chances(
+def features(
+    truths: Annotated[Any, "truths 2"], waves: Annotated[Any, "2 waves"]
+) -> Annotated[Any, "truths inputs"]:
+    """What the net sees of truths: where they are, and the sines and cosines of its waves there."""
+    angle = truths @ waves
+    return jnp.concatenate([truths, jnp.sin(angle), jnp.cos(angle)], axis=1)
+
+
+def net_outputs(
     weights: Weights,
-    waves: Annotated[Any, "2 waves"],
+    inputs: Annotated[Any, "truths inputs"],
     truths: Annotated[Any, "truths 2"],
     cap: Any,
 ) -> tuple[Annotated[Any, "truths places"], Annotated[Any, "truths places"]]:
-    """log P(place | truth) and the distances, in units."""
-    angle = truths @ waves
-    inputs = jnp.concatenate([truths, jnp.sin(angle), jnp.cos(angle)], axis=1)
-    distance = jnp.sqrt(
-        ((truths[:, None, :] - weights.places[None, :, :]) ** 2).sum(axis=-1) + 1e-12
-    )
-    scores = weights.net(inputs) - jnp.exp(weights.slope) * distance
-    return jax.nn.log_softmax(scores - 1e3 * jnp.maximum(distance / cap - 1, 0.0)), distance
+    """log P(place | truth) but for a constant of each truth, and the distances, in units."""
+    east, north = (truths[:, None, axis] - weights.places[None, :, axis] for axis in (0, 1))
+    distance = jnp.sqrt(east**2 + north**2 + 1e-12)
+    near = weights.net(inputs) - jnp.exp(weights.slope) * distance
+    return near - 1e3 * jnp.maximum(distance / cap - 1, 0.0), distance
 
 
 def leakage(
@@ -163,7 +172,6 @@ def _leaked(
     return linked_leakage(table, config.linked, smoothing[0])
 
 
-@partial(jax.jit, static_argnames=("config", "steps"))
 def learn(
     state: State,
     data: TrainingData,
@@ -176,32 +184,10 @@ def learn(
 ) -> tuple[State, dict]:
     """Take `steps` steps; `share` of the learning (or of the distillation) is done before and after
     them.  `first` numbers the first step."""
-    distilling = data.teacher_law is not None
-
-    def step(state: State, number: Any) -> tuple[State, dict]:
-        done = share[0] + (share[1] - share[0]) * jnp.float32(number - first) / steps
-        rise = 1.0 if distilling else jnp.clip(done / _SHARP_BY, 0.0, 1.0)
-        sharpness = jnp.exp(jnp.log(_FIRST) + (jnp.log(_LAST) - jnp.log(_FIRST)) * rise)
-        early = 0.0 if distilling else jnp.clip(1 - done / _INFORMATION_UNTIL, 0.0, 1.0)
-        information = 1.0 if config.information else early * (1 - config.blend) + config.blend
-        draw = _drawn(data, jax.random.fold_in(key, number), config)
-        (_, notes), gradient = jax.value_and_grad(_cost, has_aux=True)(
-            state.weights, state.prices, data, draw, (sharpness, information), config
-        )
-        change, moments = _ADAM.update(gradient, state.moments)
-        rate = config.rate * (0.02 + 0.98 * 0.5 * (1 + jnp.cos(jnp.pi * done)))
-        change = change._replace(
-            places=jnp.where((done < _PLACES_UNTIL) & (not distilling), change.places, 0.0)
-        )
-        weights = jax.tree.map(lambda weight, move: weight - rate * move, state.weights, change)
-        prices = jnp.maximum(state.prices + _DUAL_RATE * _PENALTY * notes["over"], 0.0)
-        return State(weights, moments, prices), notes
-
-    state, notes = jax.lax.scan(step, state, first + jnp.arange(steps))
-    return state, jax.tree.map(lambda value: value[-1], notes)
+    draws = _draw(data, key, first, config=config, steps=steps)
+    return _learn(state, data, draws, share, config=config)
 
 
-@partial(jax.jit, static_argnames=("config", "steps"))
 def learn_folds(
     states: State,
     data: TrainingData,
@@ -213,37 +199,110 @@ def learn_folds(
     steps: int,
 ) -> State:
     """The same steps for several nets at once; every array has the fold as its first axis."""
-
-    def one(state: State, fold: TrainingData) -> State:
-        return learn(state, fold, key, first, share, config=config, steps=steps)[0]
-
-    return jax.vmap(one)(states, data)
+    draws = _draw_folds(data, key, first, config=config, steps=steps)
+    return _learn_folds(states, data, draws, share, config=config)
 
 
-def _drawn(data: TrainingData, key: Any, config: StaticConfig) -> dict:
-    """Rows of the data (all, or a fair draw), and the data drawn anew: some check-ins of each user,
-    moved."""
-    rows_key, pick_key, far_key, way_key, other_key = jax.random.split(key, 5)
+@partial(jax.jit, static_argnames=("config",))
+def _learn(
+    state: State, data: TrainingData, draws: dict, share: tuple[Any, Any], *, config: StaticConfig
+) -> tuple[State, dict]:
+    """One step for each draw."""
+    distilling = data.teacher_law is not None
+    inputs = features(data.truths, data.waves)
+    steps = len(draws["number"])
+    # one array of all weights: Adam is then compiled once, not for each layer
+    flat, whole = ravel_pytree(state.weights)
+    clip, adam = state.moments
+    adam = adam._replace(mu=ravel_pytree(adam.mu)[0], nu=ravel_pytree(adam.nu)[0])
+    layers, places, slope = (ravel_pytree(part)[0].size for part in state.weights)
+    is_place = np.repeat([False, True, False], [layers, places, slope])
+
+    def step(state: tuple[Any, Any, Any], draw: dict) -> tuple[tuple[Any, Any, Any], dict]:
+        weights, moments, prices = state
+        done = share[0] + (share[1] - share[0]) * draw["number"] / steps
+        rise = 1.0 if distilling else jnp.clip(done / _SHARP_BY, 0.0, 1.0)
+        sharpness = jnp.exp(jnp.log(_FIRST) + (jnp.log(_LAST) - jnp.log(_FIRST)) * rise)
+        early = 0.0 if distilling else jnp.clip(1 - done / _INFORMATION_UNTIL, 0.0, 1.0)
+        information = 1.0 if config.information else early * (1 - config.blend) + config.blend
+        batch = _batch(data, inputs, draw)
+        (_, notes), gradient = jax.value_and_grad(_cost, has_aux=True)(
+            whole(weights), prices, data, batch, (sharpness, information), config
+        )
+        change, moments = _ADAM.update(ravel_pytree(gradient)[0], moments)
+        rate = config.rate * (0.02 + 0.98 * 0.5 * (1 + jnp.cos(jnp.pi * done)))
+        moves = (done < _PLACES_UNTIL) & (not distilling)
+        weights -= rate * jnp.where(is_place & ~moves, 0.0, change)
+        prices = jnp.maximum(prices + _DUAL_RATE * _PENALTY * notes["over"], 0.0)
+        return (weights, moments, prices), notes
+
+    end, notes = jax.lax.scan(step, (flat, (clip, adam), state.prices), draws)
+    flat, (clip, adam), prices = end
+    moments = clip, adam._replace(mu=whole(adam.mu), nu=whole(adam.nu))
+    last = jax.tree.map(lambda value: value[-1], notes)
+    return State(whole(flat), moments, prices), last
+
+
+@partial(jax.jit, static_argnames=("config",))
+def _learn_folds(
+    states: State, data: TrainingData, draws: dict, share: tuple[Any, Any], *, config: StaticConfig
+) -> State:
+    def one(state: State, fold: TrainingData, drawn: dict) -> State:
+        return _learn(state, fold, drawn, share, config=config)[0]
+
+    return jax.vmap(one)(states, data, draws)
+
+
+def _draws(
+    data: TrainingData, key: Any, first: Any, *, config: StaticConfig, steps: int
+) -> dict[str, Any]:
+    """What chance decides in each step, all steps at once: a fair draw of rows where a step does
+    not look at all of them, the data drawn anew, truths around it.  A program of its own: a random
+    number takes little time to draw and much to optimise the code for."""
+    mass = data.table.sum(axis=0)
+
+    def one(number: Any) -> dict:
+        key_of_step = jax.random.fold_in(key, first + number)
+        rows_key, pick_key, far_key, way_key, other_key = jax.random.split(key_of_step, 5)
+        draw = {"number": jnp.float32(number)}
+        if config.rows < len(mass):
+            draw["rows"] = jax.random.choice(rows_key, len(mass), (config.rows,), p=mass)
+        if config.geo_epsilon is not None:
+            draw["other"] = jax.random.permutation(other_key, min(config.rows, len(mass)))
+        if config.resampled > 0:
+            draw["moved"] = _moved(data, (pick_key, far_key, way_key), config)
+        if config.strays:
+            draw["strays"] = _around(data, jax.random.fold_in(key_of_step, 1), config.strays)
+        return draw
+
+    return jax.vmap(one)(jnp.arange(steps))
+
+
+def _draws_folds(
+    data: TrainingData, key: Any, first: Any, *, config: StaticConfig, steps: int
+) -> dict[str, Any]:
+    def one(fold: TrainingData) -> dict[str, Any]:
+        return _draws(fold, key, first, config=config, steps=steps)
+
+    return jax.vmap(one)(data)
+
+
+_draw, _draw_folds = (
+    compiled_quickly(draws, static_argnames=("config", "steps")) for draws in (_draws, _draws_folds)
+)
+
+
+def _moved(data: TrainingData, keys: tuple[Any, Any, Any], config: StaticConfig) -> Any:
+    """Some check-ins of each user, moved."""
     users, count = data.table.shape
-    if config.rows < count:
-        mass = data.table.sum(axis=0)
-        rows = jax.random.choice(rows_key, count, (config.rows,), p=mass)
-        weight = 1 / (mass[rows] * config.rows)
-    else:
-        rows, weight = jnp.arange(count), jnp.ones(count)
+    pick_key, far_key, way_key = keys
     shape = (users, config.redraws * config.per_user)
     picked = jax.vmap(jnp.searchsorted)(data.height, jax.random.uniform(pick_key, shape))
     far = data.gaps[jax.random.randint(far_key, shape, 0, len(data.gaps))]
     moved = data.truths[jnp.minimum(picked, count - 1)] + _way(
         far, jax.random.uniform(way_key, shape)
     )
-    return {
-        "rows": rows,
-        "weight": weight,
-        "moved": moved,
-        "other": jax.random.permutation(other_key, len(rows)),
-        "strays": _around(data, jax.random.fold_in(key, 1), config.strays),
-    }
+    return moved.reshape(-1, 2)
 
 
 def _around(data: TrainingData, key: Any, count: int) -> Annotated[Any, "strays 2"]:
@@ -261,52 +320,77 @@ def _way(far: Any, turn: Any) -> Any:
     return jnp.stack([far * jnp.cos(angle), far * jnp.sin(angle)], axis=-1)
 
 
+class Batch(NamedTuple):
+    """What a step looks at.  `truths` of the data, then the moved check-ins, then the strays, all
+    at once, with their `inputs`; the rest is of the first part alone."""
+
+    truths: Any
+    inputs: Any
+    table: Any
+    charges: Any
+    teacher_law: Any
+    other: Any
+
+
+def _batch(data: TrainingData, inputs: Any, draw: dict) -> Batch:
+    new = [draw[name] for name in ("moved", "strays") if name in draw]
+    truths, table, charges, teacher = data.truths, data.table, data.charges, data.teacher_law
+    if "rows" in draw:
+        rows = draw["rows"]
+        weight = 1 / (table.sum(axis=0)[rows] * len(rows))
+        truths, inputs = truths[rows], inputs[rows]
+        table, charges = table[:, rows] * weight, charges[:, rows] * weight
+        teacher = None if teacher is None else teacher[rows]
+    if new:
+        drawn = jnp.concatenate(new)
+        truths = jnp.concatenate([truths, drawn])
+        inputs = jnp.concatenate([inputs, features(drawn, data.waves)])
+    return Batch(truths, inputs, table, charges, teacher, draw.get("other"))
+
+
 def _cost(
     weights: Weights,
     prices: Any,
     data: TrainingData,
-    draw: dict,
+    batch: Batch,
     smoothing: tuple[Any, Any],
     config: StaticConfig,
 ) -> tuple[Any, dict]:
-    unit_m = _unit(data, config)
-    truths, table, charges = (
-        array[draw["rows"]] for array in (data.truths, data.table.T, data.charges.T)
-    )
-    weight = draw["weight"][None, :]
-    table, charges = table.T * weight, charges.T * weight
-    logs, distance = log_chances(weights, data.waves, truths, data.cap)
-    chances = jnp.exp(logs)
-    joint = table @ chances
+    unit_m = data.unit_m if config.unit_m is None else config.unit_m
+    outputs, distance = net_outputs(weights, batch.inputs, batch.truths, data.cap)
+    chances = jax.nn.softmax(outputs)
+    loss = distance * unit_m
+    if config.loss is not None:
+        loss = config.loss(batch.truths[:, None, :] * unit_m, weights.places[None, :, :] * unit_m)
+    spent_at = (chances * loss).sum(axis=1)
+    known = batch.table.shape[1]
+    joint = batch.table @ chances[:known]
     leaked = _leaked(joint, data, smoothing, config)
-    spent = charges @ (chances * _loss(config, unit_m, truths, weights.places, distance)).sum(
-        axis=1
-    )
+    spent = batch.charges @ spent_at[:known]
+    strays = len(chances) - config.strays
     if config.resampled > 0:
-        again, spent_again = _redrawn(weights, data, draw["moved"], smoothing, config)
+        again = _redrawn(chances[known:strays], data, smoothing, config)
         leaked = (1 - config.resampled) * leaked + config.resampled * again
+        by_user = spent_at[known:strays].reshape(len(data.table), -1).mean(axis=1)
+        spent_again = data.user_charges @ by_user
         spent = (1 - config.resampled) * spent + config.resampled * spent_again
     over = spent / data.limits - 1
     pressed = prices + _PENALTY * over > 0
     held = jnp.where(
         pressed, prices * over + _PENALTY / 2 * over**2, -(prices**2) / (2 * _PENALTY)
     ).sum()
-    cost = (
-        leaked
-        + held
-        + _LIMIT_PENALTY * _beyond_limits(joint, logs, truths, draw["other"], unit_m, config)
-    )
+    cost = leaked + held + _LIMIT_PENALTY * _beyond_limits(joint, outputs, batch, unit_m, config)
     if config.strays:
-        cost += _STRAY_PENALTY * astray(weights, data, draw["strays"])
-    if data.teacher_law is not None:
-        cost += _DISTILLATION * _divergence(data.teacher_law[draw["rows"]], logs, table.sum(axis=0))
+        cost += _STRAY_PENALTY * astray(chances[strays:], distance[strays:], data)
+    if batch.teacher_law is not None:
+        logs = jax.nn.log_softmax(outputs[:known])
+        cost += _DISTILLATION * _divergence(batch.teacher_law, logs, batch.table.sum(axis=0))
     return cost, {"payoff": leaked, "over": over}
 
 
-def astray(weights: Weights, data: TrainingData, strays: Any) -> Any:
+def astray(chances: Any, distance: Any, data: TrainingData) -> Any:
     """By how many budgets truths around the data cost more than they may, on average."""
-    logs, distance = log_chances(weights, data.waves, strays, data.cap)
-    cost = (jnp.exp(logs) * distance).sum(axis=1) / data.reach
+    cost = (chances * distance).sum(axis=1) / data.reach
     return jnp.maximum(cost - _STRAY_LOSS, 0.0).mean()
 
 
@@ -317,43 +401,18 @@ def _divergence(teacher: Any, logs: Any, weight: Any) -> Any:
 
 
 def _redrawn(
-    weights: Weights,
-    data: TrainingData,
-    moved: Any,
-    smoothing: tuple[Any, Any],
-    config: StaticConfig,
-) -> tuple[Any, Any]:
-    """Leakage and spending on the data drawn anew, averaged over the redraws."""
-    users = data.table.shape[0]
-    places = len(weights.places)
-    moved = moved.reshape(-1, 2)
-    logs, distance = log_chances(weights, data.waves, moved, data.cap)
-    chances = jnp.exp(logs)
+    chances: Any, data: TrainingData, smoothing: tuple[Any, Any], config: StaticConfig
+) -> Any:
+    """Leakage on the data drawn anew, averaged over the redraws."""
+    users, places = data.table.shape[0], chances.shape[1]
     prior = data.table.sum(axis=1)
     by_draw = chances.reshape(users, config.redraws, config.per_user, places).mean(axis=2)
     tables = jnp.moveaxis(by_draw * prior[:, None, None], 1, 0)
-    leaked = jax.vmap(lambda table: _leaked(table, data, smoothing, config))(tables).mean()
-    cost = (
-        (chances * _loss(config, _unit(data, config), moved, weights.places, distance))
-        .sum(axis=1)
-        .reshape(users, -1)
-        .mean(axis=1)
-    )
-    return leaked, data.user_charges @ cost
-
-
-def _unit(data: TrainingData, config: StaticConfig) -> Any:
-    return data.unit_m if config.unit_m is None else config.unit_m
-
-
-def _loss(config: StaticConfig, unit_m: Any, truths: Any, places: Any, distance: Any) -> Any:
-    if config.loss is None:
-        return distance * unit_m
-    return config.loss(truths[:, None, :] * unit_m, places[None, :, :] * unit_m)
+    return jax.vmap(lambda table: _leaked(table, data, smoothing, config))(tables).mean()
 
 
 def _beyond_limits(
-    joint: Any, logs: Any, truths: Any, other: Any, unit_m: Any, config: StaticConfig
+    joint: Any, outputs: Any, batch: Batch, unit_m: Any, config: StaticConfig
 ) -> Any:
     """How far the worst-case limits are exceeded, as a smooth penalty; 0 where none is set."""
     beyond = jnp.float32(0.0)
@@ -366,6 +425,8 @@ def _beyond_limits(
             (column * jax.nn.sigmoid((highest - 0.88) * 50)).sum() - 0.9 * config.max_exposed, 0.0
         )
     if config.geo_epsilon is not None:
+        known, other = len(batch.other), batch.other
+        truths, logs = batch.truths[:known], jax.nn.log_softmax(outputs[:known])
         apart = jnp.sqrt(((truths - truths[other]) ** 2).sum(axis=1) + 1e-9) * unit_m
         ratio = jnp.abs(logs - logs[other]).max(axis=1) / apart
         beyond += (jnp.maximum(ratio / config.geo_epsilon - 0.95, 0.0) ** 2).mean()

@@ -37,8 +37,8 @@ class CodebookSettings:
 
     made_for: Literal["new", "these"] = setting(
         NEW,
-        "Whom the budget and the hiding are for: the check-ins to come (new), or the given ones"
-        " alone (these), which are then hidden as close to the bound as can be.",
+        "Keep the budget and hide users on check-ins to come (new), or on the given ones alone"
+        " (these), as close to the bound as possible.",
         option="WHOM",
         flag="--for",
     )
@@ -49,7 +49,7 @@ class CodebookSettings:
         option="P",
     )
     places: int | None = setting(
-        None, "How many report places there are; unless set, by area, budget and data.", option="N"
+        None, "Number of report places; unless set, by area, budget and data.", option="N"
     )
     steps: int | None = setting(
         None, "Steps of learning, rounded up to a multiple of 20.", option="N"
@@ -60,7 +60,9 @@ class CodebookSettings:
         " check-ins lie from each other; unless set, by what the mechanism is for.",
     )
     blend: float = setting(
-        0.0, "Share of mutual information in what is lowered besides the objective.", option="SHARE"
+        0.0,
+        "Share of mutual information that is minimised along with the objective.",
+        option="SHARE",
     )
     max_posterior: float | None = setting(
         None,

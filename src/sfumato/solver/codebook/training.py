@@ -5,7 +5,6 @@ from functools import cached_property
 from math import ceil
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from scipy.spatial import cKDTree
 
@@ -16,7 +15,7 @@ from sfumato.measure.exact import bayes_error, mutual_information
 from sfumato.measure.objective import Gain, Overlap
 from sfumato.mechanism.codebook import CodebookNet
 from sfumato.mechanism.loss import traits_of
-from sfumato.nets import Layer, glorot
+from sfumato.nets import Layer, compiled_quickly, glorot
 from sfumato.solver.codebook.distillation import MOST_TRUTHS, optimal_law
 from sfumato.solver.codebook.learn import (
     State,
@@ -48,6 +47,7 @@ _UNCOMPILED = 0.2  # guess of the first part's time that was not compiling
 _FAR = 2.0  # budgets: a truth with no place within it is reported as a square of that side
 _LAST_LAYER = 0.3  # of Glorot's width: begin near the same chances for all
 END = 1 - 1e-9
+_net = compiled_quickly(glorot, static_argnames=("sizes",))
 
 
 class CodebookTraining:
@@ -160,7 +160,7 @@ class CodebookTraining:
         region = self.problem.region
         assert region is not None
         snapped = (self.problem.grid.snap(region.clamp(places)) - self.centre) / self.unit_m
-        weights = state.weights._replace(places=jnp.asarray(snapped, jnp.float32))
+        weights = state.weights._replace(places=snapped.astype(np.float32))
         return state._replace(weights=weights)
 
     def _teacher(self, state: State, deadline: Deadline) -> TrainingData | None:
@@ -169,7 +169,7 @@ class CodebookTraining:
             places = self.problem.grid.snap(self.mechanism(state).places)
             law = optimal_law(self.problem, places, deadline=deadline)
             if law is not None:
-                teacher = jnp.asarray(law, jnp.float32)
+                teacher = law.astype(np.float32)
                 self._with_teacher = self.data._replace(teacher_law=teacher)
         return self._with_teacher
 
@@ -270,10 +270,9 @@ class CodebookTraining:
         drawn = truths[random.choice(len(truths), size=(count - count // 2, 3), p=mass)]
         between = (drawn * random.dirichlet([1, 1, 1], size=len(drawn))[..., None]).sum(axis=1)
         at = truths[random.choice(len(truths), size=count // 2, replace=len(truths) < count // 2)]
-        net = glorot(
-            jax.random.key(self.seed), (2 + 2 * self.settings.waves, *self.settings.hidden, count)
-        )
-        last = Layer(net.layers[-1].weights * _LAST_LAYER, net.layers[-1].bias)
+        sizes = (2 + 2 * self.settings.waves, *self.settings.hidden, count)
+        net = jax.device_get(_net(jax.random.key(self.seed), sizes=sizes))
+        last = Layer(net.layers[-1].weights * np.float32(_LAST_LAYER), net.layers[-1].bias)
         net = replace(net, layers=(*net.layers[:-1], last))
         budget = self.problem.scale_m / self.unit_m
         return first_state(net, np.vstack([at, between]), 1 / budget, self._budgets)

@@ -389,13 +389,8 @@ def _from_a_draw(problem: Problem, *, seed: int, deadline: Deadline) -> Certific
     assert isinstance(problem.samples, Samples)
     random = np.random.default_rng((seed, 4))
     each = max(1, _PROOF_TRUTHS // 2 // len(problem.samples.secrets))
-    rows = np.concatenate(
-        [
-            random.permutation(np.flatnonzero(problem.samples.secret == user))[:each]
-            for user in range(len(problem.samples.secrets))
-        ]
-    )
-    small = replace(problem, samples=problem.samples.take(np.sort(rows)))
+    drawn = problem.samples.some_of_each(each, random)
+    small = replace(problem, samples=problem.samples.take(drawn))
     optimum = best_within(small, gap=4 * FULL_GAP, deadline=deadline)
     shares = optimum.scores[cKDTree(small.report_places).query(problem.report_places)[1]]
     claim = replace(claim_of(problem), pair_weights=optimum.pair_weights)

@@ -93,7 +93,9 @@ class GameSettings:
         option="SHARE,SHARE,...",
     )
     validation: float = setting(
-        0.125, "Share of the training data that only chooses.", option="SHARE"
+        0.125,
+        "Share of the training data that is held back to choose the best round.",
+        option="SHARE",
     )
     payoff: Payoff = setting(MutualInformation(root=True), "What the generator minimises.")
     budget: Budget = setting(Multiplier(), "How the loss budget is held while learning.")

@@ -2,7 +2,9 @@
 
 import { ask } from "./api.js";
 import { html, useEffect, useMemo, useState } from "./html.js";
-import { Bars, Chart2D, Select, Swatch, nameOf } from "./parts.js";
+import { Bars, Chart2D, Select, Swatch, Term, nameOf } from "./parts.js";
+
+const MOST = 40; // users to choose from
 
 export function AttackPanel({ state, actions }) {
   const { data, game } = state;
@@ -47,7 +49,8 @@ export function AttackPanel({ state, actions }) {
         <div class="row"><button type="button" class="main" onClick=${begin}>${game ? "Play again" : "Begin"}</button></div>`}
       ${game && html`<p class="score" id="score">Round <strong>${Math.min(game.round + (verdict ? 0 : 1), game.rounds)}</strong> of ${game.rounds} against ${run?.solver}. You: <strong>${game.score}</strong> right. The best adversary on the same reports: <strong>${game.best_score}</strong>.</p>`}
       ${game && !verdict && html`<div class="guesses" role="group" aria-label="Who sent this report?">
-        ${data.users.slice(0, 40).map((user, at) => html`<button type="button" key=${user.name} onClick=${() => guess(user.name)}><${Swatch} user=${at} />${user.name}</button>`)}
+        ${data.users.slice(0, MOST).map((user, at) => html`<button type="button" key=${user.name} onClick=${() => guess(user.name)}><${Swatch} user=${at} />${user.name}</button>`)}
+        ${data.users.length > MOST && html`<p class="quiet">The first ${MOST} of ${data.users.length.toLocaleString("en")} users are listed; the sender may be another. With fewer users, chosen under Data, the game is fair.</p>`}
       </div>`}
       ${verdict && html`<div class="verdict">
         <p><strong>${verdict.right ? "Right." : "Wrong."}</strong> You said ${game.mine}; it was <strong>${verdict.sender}</strong>. ${verdict.best_guesses.length > 1 ? `${verdict.best_guesses.length} guesses were equally good. ` : ""}What the best adversary believed:</p>
@@ -55,7 +58,7 @@ export function AttackPanel({ state, actions }) {
         ${!over && html`<button type="button" class="main" onClick=${next}>Next report</button>`}
       </div>`}
       ${over && html`<div id="final"><h3>You were right ${game.score} times of ${game.rounds}.</h3>
-        <p>The best possible adversary expects <strong>${game.best_expected.toFixed(1)}</strong> of ${game.rounds} (1 − Bayes error = ${game.best_share.toFixed(3)}); on these very reports it was right ${game.best_score} times. A blind guess expects ${((1 - data.blind_error) * game.rounds).toFixed(1)}.</p>
+        <p>The best possible adversary expects <strong>${game.best_expected.toFixed(1)}</strong> of ${game.rounds} (1 − <${Term} term="error">Bayes error<//> = ${game.best_share.toFixed(3)}); on these very reports it was right ${game.best_score} times. A blind guess expects ${((1 - data.blind_error) * game.rounds).toFixed(1)}.</p>
         <p class="quiet">${run?.solution.bayes_error.kind === "exact" ? "The Bayes error is computed from the mechanism's law on the training data, from which these check-ins were drawn: no adversary can do better on average." : "The Bayes error of this mechanism is estimated from samples."} Twenty rounds are few: scores a little above it are luck.</p></div>`}
     </section>`;
 }

@@ -6,6 +6,7 @@ import { html, useEffect, useMemo, useRef, useState } from "./html.js";
 import { Bars, Chart2D, Head, Legend, metres, nameOf, percent } from "./parts.js";
 
 const BASELINES = ["laplace", "coin", "exact"];
+const MOST = 40; // users in the table
 
 export function ComparePanel({ state, actions }) {
   const { data, comparison, look } = state;
@@ -117,8 +118,8 @@ function Figures({ rows, runs, on, terms }) {
       <td>${percent(row.exposed, 1)}</td><td>${percent(row.worst_report)}</td><td>${row.learnt_error ? about(row.learnt_error, 3) : "–"}</td><td>${gap(row) === null || gap(row) === undefined ? "–" : gap(row).toFixed(4)}</td></tr>`)}</tbody>
   </table></div>
   <div class="scroll"><table id="users">
-    <caption>Each user: loss in metres, and how often the best guess misses them.</caption>
+    <caption>Each user: loss in metres, and how often the best guess misses them.${rows[0].per_user.length > MOST && ` The first ${MOST} of ${rows[0].per_user.length.toLocaleString("en")}; the report has more.`}</caption>
     <thead><tr><th scope="col">user</th>${rows.map((row, at) => html`<th scope="col" key=${runs[at].id}>${nameOf(runs[at])}</th>`)}</tr></thead>
-    <tbody>${rows[0].per_user.slice(0, 40).map((user, who) => html`<tr key=${user.user}><th scope="row">${user.user}</th>${rows.map((row, at) => html`<td key=${runs[at].id}>${row.per_user[who].loss.toFixed(1)} m, ${percent(row.per_user[who].error)}</td>`)}</tr>`)}</tbody>
+    <tbody>${rows[0].per_user.slice(0, MOST).map((user, who) => html`<tr key=${user.user}><th scope="row">${user.user}</th>${rows.map((row, at) => html`<td key=${runs[at].id}>${row.per_user[who].loss.toFixed(1)} m, ${percent(row.per_user[who].error)}</td>`)}</tr>`)}</tbody>
   </table></div>`;
 }

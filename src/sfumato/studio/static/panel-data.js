@@ -1,12 +1,13 @@
 // Data: four-corners, a file, or what was named on the command line; region and users; the points.
 
 import { ask, sendFile } from "./api.js";
-import { html, useEffect, useState } from "./html.js";
-import { Chart2D, Legend, NumberField, Swatch, numberIn } from "./parts.js";
+import { html, useEffect, useMemo, useState } from "./html.js";
+import { Chart2D, Legend, NumberField, Swatch, Term, numberIn, percent } from "./parts.js";
 import { plane } from "./plane.js";
 
 const EMPTY = { lat: "", lon: "", side: "", top: "", train: "", test: "", secretColumn: "", latColumn: "", lonColumn: "" };
 const [SHOWN, MANY, FEW] = [100, 30, 6]; // users listed at a time; so many that fewer are proposed; how many
+const QUARTER_M = 5000; // side of the part of a city that is proposed with them
 
 export function DataPanel({ state, actions }) {
   const { data, points, entered } = state;
@@ -32,6 +33,7 @@ export function DataPanel({ state, actions }) {
   const choose = async (source, next = form, without = off) => {
     if (!actions.mayDrop()) return;
     setBusy("Reading …");
+    actions.update({ said: "Reading …" }); // also seen from other panels
     const square = [next.lat, next.lon, next.side].map(numberIn);
     const users = without.size && data ? data.everybody.map((one) => one.name).filter((name) => !without.has(name)) : null;
     const asked = {
@@ -50,8 +52,9 @@ export function DataPanel({ state, actions }) {
     if (found) {
       await actions.attempt(() => actions.useData(found));
       if (found.opened) actions.update({ runs: found.opened });
-      actions.update({ said: `${found.name}: ${found.rows} check-ins of ${found.users.length} users.` });
+      actions.update({ said: `${found.name}: ${found.rows.toLocaleString("en")} check-ins of ${found.users.length.toLocaleString("en")} users.` });
     }
+    else actions.update({ said: "" });
     setBusy("");
   };
 
@@ -80,11 +83,18 @@ export function DataPanel({ state, actions }) {
     await choose("file", kept, new Set());
   };
 
+  const placed = ([x0, y0, x1, y1]) => {
+    const [lat, lon] = plane(data.plane).toDegrees([(x0 + x1) / 2, (y0 + y1) / 2]);
+    return { lat: lat.toFixed(5), lon: lon.toFixed(5), side: Math.abs(x1 - x0).toFixed(0) };
+  };
   const square = (found) => {
     setDrawing(false);
-    const [x0, y0, x1, y1] = found;
-    const [lat, lon] = plane(data.plane).toDegrees([(x0 + x1) / 2, (y0 + y1) / 2]);
-    set({ lat: lat.toFixed(5), lon: lon.toFixed(5), side: Math.abs(x1 - x0).toFixed(0) });
+    set(placed(found));
+  };
+  const wide = data?.plane && Math.max(data.bounds[2] - data.bounds[0], data.bounds[3] - data.bounds[1]) > 2 * QUARTER_M;
+  const busiest = useMemo(() => (wide && points ? densest(points, QUARTER_M) : null), [points]);
+  const fewer = () => {
+    choose(form.source, set({ ...(busiest && placed(busiest)), top: String(FEW) }));
   };
   const useView = () => {
     const half = Math.min(view.width, view.height) / view.view.scale / 2;
@@ -114,7 +124,7 @@ export function DataPanel({ state, actions }) {
         <small>CSV, Parquet or SNAP check-ins, also gzipped. It stays on this machine.</small>
       </div>
       <p class="busy" role="status">${busy}</p>
-      ${data && html`<p><strong>${data.name}</strong>: ${data.rows.toLocaleString("en")} check-ins of ${data.users.length} users, ${data.train.toLocaleString("en")} to learn from${data.test ? ` and ${data.test.toLocaleString("en")} to test on` : ""}. A blind guess of the user errs ${data.blind_error.toFixed(3)}.</p>`}
+      ${data && html`<p><strong>${data.name}</strong>: ${data.rows.toLocaleString("en")} check-ins of ${data.users.length.toLocaleString("en")} users, ${data.train.toLocaleString("en")} to learn from${data.test ? ` and ${data.test.toLocaleString("en")} to test on` : ""}. A <${Term} term="blind">blind guess<//> of the user is wrong ${percent(data.blind_error, 1)} of the time.</p>`}
       ${data?.notes.map((note) => html`<p class="quiet" key=${note}>${note}</p>`)}
       <form onSubmit=${(event) => { event.preventDefault(); choose(form.source); }}>
         <fieldset><legend>Region</legend>
@@ -131,7 +141,7 @@ export function DataPanel({ state, actions }) {
           ${data && !data.plane && html`<small>This data is in plane metres; a region needs latitudes and longitudes.</small>`}
         </fieldset>
         ${data && html`<fieldset><legend>Users</legend>
-          ${data.users.length > MANY && html`<p class="quiet">These are many users: proofs and learning take minutes to hours, and each hides among the others only where they meet. <button type="button" onClick=${() => choose(form.source, set({ top: String(FEW) }))}>Keep the ${FEW} most frequent</button></p>`}
+          ${data.users.length > MANY && html`<p class="quiet">These are many users: proofs and learning take minutes to hours, and each hides among the others only where they meet. <button type="button" disabled=${busy} onClick=${fewer}>Keep the ${FEW} most frequent${busiest ? ` of the busiest ${QUARTER_M / 1000} km` : ""}</button></p>`}
           ${data.everybody.length > SHOWN && html`<div class="row"><input id="find-user" type="search" aria-label="Find a user" placeholder="Find a user" value=${wanted} onInput=${(event) => setWanted(event.target.value)} /></div>`}
           <div class="users">
             ${listed.slice(0, SHOWN).map((user) => {
@@ -145,9 +155,9 @@ export function DataPanel({ state, actions }) {
             <button type="button" onClick=${() => turn(new Set([...off, ...listed.map((user) => user.name)]))}>Untick ${wanted ? "those found" : "all"}</button>
           </div>
           <div class="row three">
-            <${NumberField} id="top" label="Most frequent" value=${form.top} placeholder="all" onChange=${(top) => set({ top })} />
-            <${NumberField} id="train" label="Learn, each" value=${form.train} placeholder="all" onChange=${(train) => set({ train })} />
-            <${NumberField} id="test" label="Test, each" value=${form.test} placeholder="0" onChange=${(test) => set({ test })} />
+            <${NumberField} id="top" label="Most frequent users" value=${form.top} placeholder="all" onChange=${(top) => set({ top })} />
+            <${NumberField} id="train" label="Learn from, each" value=${form.train} placeholder="all" onChange=${(train) => set({ train })} />
+            <${NumberField} id="test" label="Hold out, each" value=${form.test} placeholder="0" onChange=${(test) => set({ test })} />
           </div>
         </fieldset>`}
         <details><summary>Names of columns</summary>
@@ -159,6 +169,24 @@ export function DataPanel({ state, actions }) {
         ${data && html`<button type="button" class="go" onClick=${() => actions.update({ panel: "solve" })}>Next: solve →</button>`}</div>
       </form>
     </section>`;
+}
+
+/** The square of this side with most points, in steps of a fifth of it. */
+function densest({ x, y }, side) {
+  const [step, counts] = [side / 5, new Map()];
+  let best = [0, 0, 0];
+  for (let at = 0; at < x.length; at += 1) {
+    const [column, row] = [Math.floor(x[at] / step), Math.floor(y[at] / step)];
+    const cell = `${column} ${row}`;
+    counts.set(cell, (counts.get(cell) ?? 0) + 1);
+  }
+  for (const cell of counts.keys()) {
+    const [column, row] = cell.split(" ").map(Number); // the square's middle cell
+    let sum = 0;
+    for (let dx = -2; dx <= 2; dx += 1) for (let dy = -2; dy <= 2; dy += 1) sum += counts.get(`${column + dx} ${row + dy}`) ?? 0;
+    if (sum > best[0]) best = [sum, (column - 2) * step, (row - 2) * step];
+  }
+  return [best[1], best[2], best[1] + side, best[2] + side];
 }
 
 /** The square in the fields, on the plane of what is shown. */

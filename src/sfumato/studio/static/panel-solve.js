@@ -4,7 +4,7 @@ import { ask } from "./api.js";
 import { fanOut, stepOf as stepOfFrame } from "./fan.js";
 import { html, useEffect, useMemo, useRef, useState } from "./html.js";
 import { LinkedChart, LinkedProved, ReportsSlider, reportsInWords } from "./linked.js";
-import { Chart2D, Legend, Lines, NumberField, Select, metres, nameOf, numberIn, percent } from "./parts.js";
+import { Chart2D, Legend, Lines, NumberField, Select, Term, metres, nameOf, numberIn, percent } from "./parts.js";
 import { progressOf, released } from "./progress.js";
 import { bestKnown } from "./proof.js";
 
@@ -72,7 +72,7 @@ export function SolvePanel({ state, actions }) {
       ${learned.length > 0 && html`<${Curves} run=${live.run} records=${learned} bayes=${bestKnown(state, "bayes", live.run.max_loss)} />`}
     </section>
     <section class="side" aria-label="Solve">
-      <h2>Budget</h2>
+      <h2><${Term} term="budget">Budget<//></h2>
       <p class="quiet">How far off may a report be, on average?</p>
       <div class="budget">
         <input type="range" id="budget" aria-label="Budget in metres" min=${curve ? curve.budgets[0] : 1} max=${curve ? curve.budgets.at(-1) : Math.ceil(data.most_budget)} step=${curve ? stepOf(curve) : "any"} value=${usable ? metresNow : 0} aria-valuetext="${metresNow} metres" onInput=${(event) => move(String(+(+event.target.value).toPrecision(6)))} />
@@ -83,7 +83,7 @@ export function SolvePanel({ state, actions }) {
       ${several && data.provable && html`<${LinkedProved} linked=${curves.linked} reports=${form.reports} budget=${metresNow} checkins=${data.train} />`}
       ${several && curves.linked?.points?.length > 0 && html`<${LinkedChart} linked=${curves.linked} reports=${form.reports} budget=${usable ? metresNow : undefined} blind=${data.blind_error} />`}
       ${several && html`<p class="quiet">For one report:</p>`}
-      ${data.provable ? html`<${Proved} bayes=${bayes} information=${information} refining=${refining} refused=${state.refined?.error && state.refined.max_loss === metresNow ? state.refined.error : null} waiting=${!curve} below=${curve && usable && metresNow < curve.budgets[0] ? curve : null} />` : html`<p class="quiet">The frontier is proved for up to ${data.most_places.toLocaleString("en")} different places; this data has ${data.places.toLocaleString("en")}. Choose a smaller region, or fewer check-ins to learn from, under Data.</p>`}
+      ${data.provable ? html`<${Proved} bayes=${bayes} information=${information} refining=${refining} refused=${state.refined?.error && state.refined.max_loss === metresNow ? state.refined.error : null} waiting=${!curve} below=${curve && usable && metresNow < curve.budgets[0] ? curve : null} blind=${data.blind_error} />` : html`<p class="quiet">The frontier is proved for up to ${data.most_places.toLocaleString("en")} different places; this data has ${data.places.toLocaleString("en")}. Choose a smaller region, or fewer check-ins to learn from, under Data.</p>`}
       ${curve && html`<${Lines} title="The proven frontier: best possible Bayes error at each budget" xLabel="budget, m" yLabel="Bayes error ↑" at=${usable ? metresNow : undefined}
         series=${[{ name: "no mechanism above (proved)", x: curve.budgets, y: curve.bound, look: "bound" }, { name: "reached", x: curve.budgets, y: curve.reached, look: "reached" }, ...dots(state)]}
         across=${[{ value: data.blind_error, name: "blind guess", look: "soft" }]}
@@ -91,7 +91,7 @@ export function SolvePanel({ state, actions }) {
       <h2>Solver</h2>
       <div class="row two">
         <${Select} id="solver" label="Solver" value=${form.solver} options=${state.solvers.map((one) => [one.name, one.name])} onChange=${(word) => setForm({ solver: word })} disabled=${running} />
-        <${Select} id="objective" label="Keep small" value=${several ? "linked" : form.objective} options=${several ? [["linked", `what ${reportsInWords(form.reports)} tell together`]] : objectives(data)} onChange=${(word) => setForm({ objective: word })} disabled=${running || several} />
+        <${Select} id="objective" label="Minimise" value=${several ? "linked" : form.objective} options=${several ? [["linked", `what ${reportsInWords(form.reports)} tell together`]] : objectives(data)} onChange=${(word) => setForm({ objective: word })} disabled=${running || several} />
       </div>
       <p class="quiet">${solver?.words}</p>
       <div class="row three">
@@ -109,14 +109,14 @@ export function SolvePanel({ state, actions }) {
     </section>`;
 }
 
-function Proved({ bayes, information, refining, refused, waiting, below }) {
+function Proved({ bayes, information, refining, refused, waiting, below, blind }) {
   if (refused) return html`<p class="proof">${refused.charAt(0).toUpperCase() + refused.slice(1)}.</p>`;
   if (waiting) return html`<p class="proof" role="status">Proving the frontier …</p>`;
   if (below) return html`<p class="proof">On ${below.cell_m} m cells the proof starts at ${below.budgets[0]} m; it is refined here when the slider rests.</p>`;
   if (!bayes) return html`<p class="proof">Set a budget above 0 metres.</p>`;
   return html`<div class="proof" id="proof"><dl>
-    <div><dt>Bayes error ↑</dt><dd><strong>${bayes.bound.toFixed(3)}</strong> at most (proved)<small>${bayes.reached.toFixed(3)} is reached</small></dd></div>
-    <div><dt>Information ↓</dt><dd>${information ? html`<strong>${information.bound.toFixed(3)}</strong> bits at least (proved)<small>${information.reached.toFixed(3)} is reached</small>` : html`<small>being proved …</small>`}</dd></div>
+    <div><dt><${Term} term="error">Bayes error ↑<//></dt><dd>${bayes.bound < blind - 1e-9 ? html`<strong>${bayes.bound.toFixed(3)}</strong> at most (proved)` : html`nothing proved yet: ${blind.toFixed(3)}, a blind guess's, is the most there is`}<small>${bayes.reached.toFixed(3)} is reached</small></dd></div>
+    <div><dt><${Term} term="information">Information ↓<//></dt><dd>${information ? html`${information.bound > 1e-9 ? html`<strong>${information.bound.toFixed(3)}</strong> bits at least (proved)` : "nothing proved yet"}<small>${information.reached.toFixed(3)} is reached</small>` : html`<small>being proved …</small>`}</dd></div>
     </dl><p class="quiet" role="status">For reports on ${bayes.cell_m} m cells.${refining ? " Refining …" : bayes.refined ? " Refined." : ""}</p>
   </div>`;
 }
@@ -138,7 +138,7 @@ function Live({ live, running, kept, go }) {
     ${running && html`<p><progress aria-label="The solver is at work" value=${share}></progress> ${nameOf(run)}${words && `, ${words}`}, ${seconds} s</p>`}
     ${found?.to_come && !running && html`<${ToCome} outlook=${found.to_come} note=${found.to_come_note} budget=${run.max_loss} />`}
     ${found && !running && (found.warnings ?? []).map((sentence) => html`<p class="over" role="alert" key=${sentence}>${sentence}</p>`)}
-    ${found && !running && html`<p id="result">On training data: loss ${metres(found.loss.value)} of ${metres(run.max_loss)}; Bayes error <strong>${found.bayes_error.value.toFixed(3)}</strong>${found.bayes_error.kind === "exact" ? "" : " (estimated)"}; information ${found.information_bits.value.toFixed(3)} bits; ${found.seconds.toFixed(1)} s.</p>${found.linked && html`<p id="result-linked">${reportsInWords(found.linked.reports)} seen together: Bayes error <strong>${found.linked.bayes_error.kind === "exact" ? "" : "≈"}${found.linked.bayes_error.value.toFixed(3)}</strong>; least overlap of two users ${found.linked.overlap.toFixed(3)}.</p>`}<p class="quiet">${(found.warnings ?? []).reduce((said, sentence) => said.replace(sentence, ""), run.said)}</p>`}
+    ${found && !running && html`<p id="result">On training data: <${Term} term="loss">loss<//> ${metres(found.loss.value)} of ${metres(run.max_loss)}; <${Term} term="error">Bayes error<//> <strong>${found.bayes_error.value.toFixed(3)}</strong>${found.bayes_error.kind === "exact" ? "" : " (estimated)"}; <${Term} term="information">information<//> ${found.information_bits.value.toFixed(3)} bits; ${found.seconds.toFixed(1)} s.</p>${found.linked && html`<p id="result-linked">${reportsInWords(found.linked.reports)} seen together: Bayes error <strong>${found.linked.bayes_error.kind === "exact" ? "" : "≈"}${found.linked.bayes_error.value.toFixed(3)}</strong>; least overlap of two users ${found.linked.overlap.toFixed(3)}.</p>`}<p class="quiet">${(found.warnings ?? []).reduce((said, sentence) => said.replace(sentence, ""), run.said)}</p>`}
     ${kept && html`<button type="button" class="go" onClick=${go}>Next: compare →</button>`}
   </div>`;
 }
@@ -148,7 +148,7 @@ function ToCome({ outlook, note, budget }) {
   const within = (estimate, shown) => `${shown(estimate.value)} (${shown(estimate.low)} to ${shown(estimate.high)})`;
   const three = (value) => value.toFixed(3);
   return html`<div id="to-come">
-    <p>On check-ins to come: loss <strong>${within(outlook.loss, metres)}</strong> of ${metres(budget)}; Bayes error <strong>${within(outlook.bayes_error, three)}</strong>; information ${within(outlook.information_bits, three)} bits; exposed ${within(outlook.exposed, (share) => percent(share, 1))}.</p>
+    <p><${Term} term="to-come">On check-ins to come<//>: <${Term} term="loss">loss<//> <strong>${within(outlook.loss, metres)}</strong> of ${metres(budget)}; <${Term} term="error">Bayes error<//> <strong>${within(outlook.bayes_error, three)}</strong>; <${Term} term="information">information<//> ${within(outlook.information_bits, three)} bits; <${Term} term="exposed">exposed<//> ${within(outlook.exposed, (share) => percent(share, 1))}.</p>
     <p class="quiet">${note} ${Math.round(100 * outlook.confidence)}% intervals.</p>
   </div>`;
 }
@@ -188,6 +188,6 @@ function widened([x0, y0, x1, y1], budget) {
 }
 
 function objectives(data) {
-  const words = [["bayes", "the best guess (Bayes)"], ["information", "information (bits)"], ["two-guesses", "the better of two guesses"], ["guess-or-pass", "a guess, or none"]];
+  const words = [["bayes", "right guesses (Bayes)"], ["information", "information (bits)"], ["two-guesses", "right guesses, of two tries"], ["guess-or-pass", "right guesses, if it may pass"]];
   return [...words, ...data.users.slice(0, 20).map((user) => [`target:${user.name}`, `telling ${user.name} from the rest`])];
 }

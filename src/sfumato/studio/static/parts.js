@@ -42,10 +42,13 @@ export function Swatch({ user }) {
   return html`<svg class="swatch" viewBox="-6 -6 12 12" aria-hidden="true"><path d=${outline(user, 4.4)} fill=${colourOf(user)} /></svg>`;
 }
 
+/** Who is drawn how; of many users those with most check-ins. */
 export function Legend({ users, most = 24 }) {
+  const drawn = users.map((user, at) => ({ ...user, at }));
+  const shown = users.length > most ? drawn.sort((a, b) => b.count - a.count).slice(0, most) : drawn;
   return html`<ul class="legend" aria-label="Users">
-    ${users.slice(0, most).map((user, at) => html`<li key=${user.name}><${Swatch} user=${at} />${user.name}</li>`)}
-    ${users.length > most && html`<li>and ${users.length - most} more</li>`}
+    ${shown.map((user) => html`<li key=${user.name}><${Swatch} user=${user.at} />${user.name}</li>`)}
+    ${users.length > most && html`<li>the ${most} most frequent; ${(users.length - most).toLocaleString("en")} more in the same colours and shapes</li>`}
   </ul>`;
 }
 
@@ -78,13 +81,25 @@ export function metres(value) {
 /** What each figure means, to be unfolded; `terms` by key: a name and a sentence. */
 export function Glossary({ terms }) {
   return terms && html`<details class="glossary"><summary>What do the figures mean?</summary>
-    <dl>${Object.entries(terms).map(([key, [name, says]]) => html`<div key=${key}><dt>${name}</dt><dd>${says}</dd></div>`)}</dl>
+    <dl>${Object.entries(terms).map(([key, [name, says]]) => html`<div key=${key} id="means-${key}" tabindex="-1"><dt>${name}</dt><dd>${says}</dd></div>`)}</dl>
   </details>`;
+}
+
+/** The name of a figure: press it to read what the figure means. */
+export function Term({ term, children }) {
+  const show = (event) => {
+    event.preventDefault();
+    const box = document.querySelector("details.glossary");
+    if (!box) return;
+    box.open = true;
+    document.getElementById(`means-${term}`)?.focus();
+  };
+  return html`<a class="term" href="#means-${term}" title="What does this mean?" onClick=${show}>${children}</a>`;
 }
 
 /** The head of a column, with what it means for a pointer that rests on it. */
 export function Head({ terms, term, children }) {
-  return html`<th scope="col" title=${terms?.[term]?.[1]}>${children}</th>`;
+  return html`<th scope="col" title=${terms?.[term]?.[1]}>${terms?.[term] ? html`<${Term} term=${term}>${children}<//>` : children}</th>`;
 }
 
 /** A labelled field; `children` is the control. */

@@ -1,4 +1,5 @@
-"""The adversary that looks around: who sent the k reports nearest to this one."""
+"""Adversaries that count: who was seen most in this cell, who sent the k reports nearest to this
+one."""
 
 from dataclasses import dataclass, field
 
@@ -6,6 +7,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from sfumato.adversary.base import Adversary, Attacker, counted
+from sfumato.data.grid import Grid
 from sfumato.errors import ProblemError
 
 _SAME = 1e-9  # relative difference below which two distances are equal
@@ -81,3 +83,38 @@ def bayes_error_bound(error: float, *, secrets: int) -> float:
     """
     most = (secrets - 1) / secrets
     return float(most * (1 - np.sqrt(max(0.0, 1 - min(error, most) / most))))
+
+
+@dataclass(frozen=True)
+class Cells(Adversary):
+    """Counts the reports of each secret in each cell; a cell never seen is answered as the nearest
+    seen.
+
+    >>> attacker = Cells(Grid(cell_m=50)).fit(np.array([0, 0, 1]), np.zeros((3, 2)), secrets=2)
+    >>> attacker.posterior(np.zeros((1, 2))).round(2).tolist()
+    [[0.67, 0.33]]
+    """
+
+    grid: Grid
+
+    def fit(
+        self, secret: np.ndarray, reports: np.ndarray, *, secrets: int, seed: int = 0
+    ) -> "CellsAttacker":
+        index, counts = counted(self.grid.index(reports), secret, secrets=secrets)
+        return CellsAttacker(
+            self.grid,
+            cKDTree(self.grid.centre_of(index)),
+            counts / counts.sum(axis=1, keepdims=True),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class CellsAttacker(Attacker):
+    """Frequencies of secrets in the cells seen."""
+
+    grid: Grid
+    tree: cKDTree = field(repr=False)
+    frequencies: np.ndarray = field(repr=False)
+
+    def posterior(self, reports: np.ndarray) -> np.ndarray:
+        return self.frequencies[self.tree.query(self.grid.snap(reports))[1]]

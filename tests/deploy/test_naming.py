@@ -1,0 +1,100 @@
+"""Columns that name users one to one beside the user's own are refused, and no others."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from sfumato.deploy.any_table import report
+from sfumato.deploy.naming import OneToOne
+from sfumato.deploy.one_file import Policy
+from sfumato.deploy.sanitize import sanitize
+from sfumato.errors import DataError
+from tests.deploy.tables import write_parquet
+
+RANDOM = np.random.default_rng(22)
+
+
+def _table(rows: int, users: int, *, in_order: bool = False) -> pa.Table:
+    user = RANDOM.integers(0, users, rows)
+    user = np.sort(user) if in_order else user
+    return pa.table(
+        {
+            "user": user,
+            "email": [f"u{one}@example.org" for one in user.tolist()],
+            "plan": [("free", "paid")[one % 2] for one in user.tolist()],
+            "device": [f"{one}-{day}" for day, one in enumerate(user.tolist())],
+            "lat": 48.857 + RANDOM.uniform(-0.01, 0.01, rows),
+            "lon": 2.347 + RANDOM.uniform(-0.01, 0.01, rows),
+            "time": 1_700_000_000 + RANDOM.permutation(rows) * 977,
+        }
+    )
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("users", [3, 50])
+def test_an_address_beside_the_user_is_refused_as_the_user_is(runs, tmp_path, users, kind):
+    table = _table(400, users)
+    source = tmp_path / f"in.{kind}"
+    if kind == "parquet":
+        write_parquet(source, table)
+    else:
+        table.to_pandas().to_csv(source, index=False)
+    with pytest.raises(DataError, match=r"'user', 'email' \(one value for each user\)") as refused:
+        sanitize(runs / "laplace", source, tmp_path / f"out.{kind}")
+    assert "drop user,email" in str(refused.value.hint)
+    with pytest.raises(DataError, match=r"column 'email' \(one value") as refused:
+        sanitize(runs / "laplace", source, tmp_path / f"out.{kind}", drop="user")
+    assert "pseudonym" not in str(refused.value.hint)
+    assert [path.name for path in tmp_path.iterdir()] == [source.name]
+    record = sanitize(
+        runs / "laplace", source, tmp_path / f"out.{kind}", policy=Policy.of(drop=("user", "email"))
+    )
+    assert record["rows_out"] == 400
+    kept = Policy.of(drop="user", keep="email")
+    assert (
+        sanitize(runs / "laplace", source, tmp_path / f"o.{kind}", policy=kept)["rows_out"] == 400
+    )
+
+
+def test_a_table_in_the_order_of_its_users_is_looked_at_to_its_end(runs, tmp_path, monkeypatch):
+    """Its first block is of one user, of whom every constant column may be a name."""
+    monkeypatch.setattr("sfumato.deploy.parquet_table.BLOCK_ROWS", 50)
+    source = write_parquet(tmp_path / "in.parquet", _table(400, 5, in_order=True))
+    with pytest.raises(DataError, match=r"column 'email'"):
+        sanitize(runs / "laplace", source, tmp_path / "out.parquet", drop="user")
+    assert not (tmp_path / "out.parquet").exists()
+
+
+def test_a_table_in_memory_is_refused_too(runs):
+    with pytest.raises(DataError, match=r"column 'email'"):
+        report(_table(400, 30), runs / "laplace", key=bytes(32), drop=("user",))
+
+
+@pytest.mark.parametrize(
+    ("values", "names"),
+    [
+        (lambda user, row: f"{user}@b", True),
+        (lambda user, row: f"{user}@b" if row % 50 else None, True),  # some are missing
+        (lambda user, row: [user, "x"], True),
+        (lambda user, row: f"{user}-{row == 7}", True),  # one user has two
+        (lambda user, row: row, False),
+        (lambda user, row: user // 2, False),  # two users share one
+        (lambda user, row: f"{user}-{row % 3}", False),
+        (lambda user, row: "same", False),
+        (lambda user, row: "", False),
+    ],
+)
+def test_what_is_one_to_one_is_found_and_nothing_else(values, names):
+    users = [int(one) for one in RANDOM.integers(0, 30, 600)]
+    found = OneToOne()
+    for start in range(0, 600, 200):
+        some = users[start : start + 200]
+        column = [values(user, start + at) for at, user in enumerate(some)]
+        found.note(some, {"column": column})
+    assert found.naming() == ["column"] * names == found.naming(sure=True)
+
+
+def test_users_who_come_once_say_nothing_of_other_columns():
+    found = OneToOne()
+    found.note(list(range(500)), {"time": list(range(500))})
+    assert found.naming() == []

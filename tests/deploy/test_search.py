@@ -1,0 +1,99 @@
+"""The search for true coordinates in columns that stay: what is found, and what is no sign of
+them."""
+
+import struct
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from sfumato.deploy.search import Searched, floats, timeless
+from sfumato.errors import DataError
+
+ROWS = 400
+_RANDOM = np.random.default_rng(3)
+LATITUDE = 48.857 + _RANDOM.uniform(-0.02, 0.02, ROWS)
+LONGITUDE = 2.347 + _RANDOM.uniform(-0.02, 0.02, ROWS)
+
+
+def _search(column: pa.Array, *, names: tuple[str, ...] = (), footer: bytes = b"") -> None:
+    searched = Searched(degrees=True, packed=True)
+    searched.names(list(names), footer)
+    searched.truths(LATITUDE, LONGITUDE)
+    searched.column("beside", column, LATITUDE, LONGITUDE)
+    searched.raise_for("log.parquet", ROWS)
+
+
+_HIDDEN = {
+    "the double itself": lambda: pa.array(LATITUDE),
+    "of another row": lambda: pa.array(np.roll(LONGITUDE, 7)),
+    "without its sign": lambda: pa.array(-LONGITUDE),
+    "microdegrees": lambda: pa.array(np.round(LATITUDE * 1e6).astype(np.int64)),
+    "ten-millionths": lambda: pa.array(np.round(LATITUDE * 1e7).astype(np.int64)),
+    "seven digits as text": lambda: pa.array([f"seen at {value:.6f}" for value in LONGITUDE]),
+    "both, of four decimals": lambda: pa.array(
+        [f"{a:.4f};{b:.4f}" for a, b in zip(LATITUDE, LONGITUDE, strict=True)]
+    ),
+    "packed": lambda: pa.array([b"\x01" + struct.pack(">d", value) for value in LATITUDE]),
+    "in a list": lambda: pa.array([[1.0, value] for value in LATITUDE.tolist()]),
+    "in a struct": lambda: pa.array([{"a": {"b": value}} for value in LATITUDE.tolist()]),
+}
+
+
+@pytest.mark.parametrize("form", _HIDDEN)
+def test_a_coordinate_in_another_form_is_found(form: str) -> None:
+    with pytest.raises(DataError, match="true coordinates stand in other columns, 'beside'"):
+        _search(_HIDDEN[form]())
+
+
+_HONEST = {
+    "numbers of that range": lambda: pa.array(_RANDOM.uniform(48.8, 48.9, ROWS)),
+    "counts": lambda: pa.array(np.arange(ROWS)),
+    "prices": lambda: pa.array(np.round(_RANDOM.uniform(1, 99, ROWS), 2)),
+    "degrees of two decimals": lambda: pa.array(np.round(LATITUDE, 2)),
+    "times": lambda: pa.array(np.arange(ROWS) + 1_287_532_527, pa.timestamp("s")),
+    "texts": lambda: pa.array(["café 12", None] * (ROWS // 2)),
+    "nothing": lambda: pa.nulls(ROWS),
+    "huge": lambda: pa.array(np.full(ROWS, 1e308)),
+}
+
+
+@pytest.mark.parametrize("form", _HONEST)
+def test_a_column_that_tells_no_place_passes(form: str) -> None:
+    _search(_HONEST[form]())
+
+
+def test_a_coordinate_in_a_name_or_a_footer_is_found_unless_it_goes_out_in_a_row() -> None:
+    honest = _HONEST["counts"]()
+    with pytest.raises(DataError, match="names or notes of its columns"):
+        _search(honest, names=(f"extent {LATITUDE[5]!r}",))
+    with pytest.raises(DataError, match="names or notes of its columns"):
+        _search(honest, footer=b"min" + struct.pack("<d", LATITUDE[5]))
+    searched = Searched(degrees=True, packed=True)
+    searched.names([], struct.pack("<d", LATITUDE[5]))
+    searched.truths(LATITUDE, LONGITUDE)
+    searched.released(pa.array([LATITUDE[5]]))  # a column that may pass: its footer may say so
+    searched.raise_for("log.parquet", ROWS)
+
+
+def test_no_sentence_holds_a_value() -> None:
+    with pytest.raises(DataError) as refused:
+        _search(_HIDDEN["both, of four decimals"]())
+    assert not any(f"{value:.3f}" in str(refused.value) for value in (*LATITUDE, *LONGITUDE))
+
+
+def test_columns_of_coordinates_are_doubles_and_empty_ones_are_none() -> None:
+    for column in (
+        pa.array([1.5, None]),
+        pa.array(["1.5", ""]),
+        pa.array([b"1.5", b" "]),
+        pa.array(["1.5", None]).cast(pa.large_string()).cast(pa.string()),
+    ):
+        np.testing.assert_array_equal(floats(column), [1.5, np.nan])
+
+
+def test_times_within_others_become_whole_numbers() -> None:
+    fine = pa.array([{"at": [10**18 + 1]}], pa.struct([("at", pa.list_(pa.timestamp("ns")))]))
+    assert timeless(fine).to_pylist() == [{"at": [10**18 + 1]}]
+    plain = pa.array([1, 2])
+    assert timeless(plain) is plain
