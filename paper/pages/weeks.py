@@ -21,6 +21,7 @@ _WHO = {
     "all": "sees all",
     "truths": "learnt from truths",
 }
+_COLUMNS = [who for who in _WHO if who != "chain"]
 _KEPT = {"never": "a new draw for each", "week": "kept for a week"}
 _PRINTED = ((818, 0.693), (1994, 0.333))  # LSTM-TrajGAN's published outputs
 
@@ -69,8 +70,32 @@ def _line(row: dict[str, Any]) -> list[str]:
         row["reported"],
         "-" if _plain(row) else _KEPT[row["kept"]],
         f"{row['loss_m']:,.0f}",
-        *(_share(found.get(who)) for who in _WHO),
+        *(_share(found.get(who)) for who in _COLUMNS),
     ]
+
+
+def _chains(rows: list[dict[str, Any]]) -> str:
+    """Where the chain was measured beside the law."""
+    parts = [
+        f"{_share(row['found']['chain'])} of {row['reported']} at {row['loss_m']:,.0f} m"
+        for row in rows
+        if "chain" in row["found"]
+    ]
+    return f"*Chain* finds {', '.join(parts)}."
+
+
+def _verdict(rows: list[dict[str, Any]]) -> str:
+    """By who knows the law, beside what is printed, at no more than the printed loss."""
+    parts = []
+    for loss, printed in _PRINTED:
+        best = min(
+            (row for row in rows if row["loss_m"] <= 1.01 * loss),
+            key=lambda row: row["found"]["law"][0],
+        )
+        share = best["found"]["law"]
+        word = "fewer" if share[2] < printed else "more" if share[1] > printed else "as many"
+        parts.append(f"at {loss:,} m {word} ({_share(share)}) than the {100 * printed:.1f} printed")
+    return f"Who knows the law finds, of the best row here, {', and '.join(parts)}."
 
 
 def _order(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -78,7 +103,8 @@ def _order(row: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _table(rows: list[dict[str, Any]]) -> list[str]:
-    return table(["reported", "kept", "loss, m", *_WHO.values()], [_line(row) for row in rows])
+    heads = ["reported", "kept", "loss, m", *(_WHO[who] for who in _COLUMNS)]
+    return table(heads, [_line(row) for row in rows])
 
 
 def _beside(rows: list[dict[str, Any]]) -> list[str]:
@@ -119,6 +145,16 @@ def _ways(document: dict[str, Any], *, best: bool = False) -> list[list[str]]:
     return lines
 
 
+def _plain_ways(document: dict[str, Any]) -> dict[str, Any]:
+    """Without lattices and reports for all users."""
+    kept = [
+        way
+        for way in document["ways"]
+        if way["keeping"]["by_user"] and way["keeping"]["lattice_m"] is None
+    ]
+    return document | {"ways": kept}
+
+
 def _missing(todo: list[dict[str, Any]], rows: list[dict[str, Any]]) -> str:
     """A sentence on what was not run yet, empty if all was."""
     left = [one for one in todo if not any(row.items() >= one.items() for row in rows)]
@@ -148,6 +184,8 @@ def page(folder: Path = RESULTS) -> str:
         rows=_table(sorted(others, key=_order)),
         one_place=_one_place(sorted(places, key=lambda row: (row["budget"], row["reported"]))),
         beside=_beside(rows),
+        verdict=_verdict(rows),
+        chains=_chains(others),
         proved=table(
             ["loss, m", "found at least, %"],
             [
@@ -157,7 +195,7 @@ def page(folder: Path = RESULTS) -> str:
             ],
         ),
         recommended=table(["reported", "budget, m", "recommended", "loss, m", *four], recommended),
-        ways=table(["way of keeping", "loss, m", *four], _ways(noise)),
+        ways=table(["way of keeping", "loss, m", *four], _ways(_plain_ways(noise))),
     )
 
 
