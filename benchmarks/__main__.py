@@ -15,6 +15,7 @@ import numpy as np
 from benchmarks import (
     codebook,
     crowd,
+    default_solve,
     engines,
     exact,
     extension,
@@ -40,6 +41,7 @@ SCRIPTS = {
         game_level,
         codebook,
         crowd,
+        default_solve,
         folds,
         sanitize,
         engines,
@@ -107,6 +109,7 @@ def page(found: dict[str, Any], kept: dict[str, Any]) -> str:
         *game_rows(found),
         *codebook.rows(found),
         *crowd.rows(found),
+        *default_solve.rows(found),
         *folds.rows(found),
         *sanitize.rows(found),
         *engines.rows(found),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-from scipy import sparse, stats
+from scipy import sparse, special
 from scipy.spatial import cKDTree
 
 from sfumato.data.categories import CategoricalData
@@ -113,7 +113,7 @@ class Judgement:
         half = float("inf")
         if self.checkins > 1:
             free = self.checkins - 1
-            half = float(stats.t.ppf(0.975, free)) * self.loss_deviation / free**0.5
+            half = float(special.stdtrit(free, 0.975)) * self.loss_deviation / free**0.5
         value = self.loss.value
         return Estimate(value, value - half, value + half, "estimate", errs="unbiased")
 

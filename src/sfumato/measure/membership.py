@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from scipy.spatial import cKDTree
-from scipy.stats import rankdata
 
 from sfumato import show
 from sfumato.data.grid import Grid
@@ -155,11 +154,10 @@ def area_under_curve(members: np.ndarray, others: np.ndarray) -> Estimate:
     and Klose, 1957), so Wilson's interval for that many hits is wide enough, and has width where
     all were told apart.
     """
-    scores = np.round(
-        np.concatenate([members, others]), 9
-    )  # what rounding alone tells apart is equal
-    ranks = rankdata(scores)[: len(members)].sum()
-    value = float((ranks - len(members) * (len(members) + 1) / 2) / (len(members) * len(others)))
+    # what rounding alone tells apart is equal
+    members, others = np.round(members, 9), np.sort(np.round(others, 9))
+    below, not_above = (np.searchsorted(others, members, side) for side in ("left", "right"))
+    value = float((below + not_above).sum() / 2 / (len(members) * len(others)))
     fewer = min(len(members), len(others))
     low, high = wilson(value, fewer)
     return Estimate(value, low, high, "estimate", hits=fewer, errs="unbiased; one score of several")

@@ -50,7 +50,11 @@ def test_a_resumed_game_gives_the_very_mechanism_of_the_undisturbed_one(
     lines: list[dict[str, Any]] = []
     again = solve(tiny_problem(), TINY, seed=3, checkpoint=kept, progress=lines.append)
     assert same(undisturbed, again.mechanism)
-    assert lines[0]["round"] == rounds + 1 and len(again.history) == TINY.rounds
+    assert (
+        "resumed" in lines[0]
+        and lines[1]["round"] == rounds + 1
+        and len(again.history) == TINY.rounds
+    )
 
 
 def test_a_checkpoint_of_another_game_is_refused(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import sparse, stats
+from scipy import sparse, special
 from scipy.spatial import cKDTree
 
 from sfumato.data.joint import Joint
@@ -349,7 +349,7 @@ class CrowdTraining:
         cost = expected_losses(mechanism, places, self.problem)[column]
         upper = float(cost.mean())
         if self.settings.confidence is not None:
-            tail = float(stats.t.ppf(self.settings.confidence, max(1, len(cost) - 1)))
+            tail = float(special.stdtrit(max(1, len(cost) - 1), self.settings.confidence))
             upper += tail * float(cost.std(ddof=1)) / len(cost) ** 0.5
         return max(spent, upper)
 

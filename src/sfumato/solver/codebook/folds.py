@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import jax
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from sfumato.data.grid import Grid
 from sfumato.data.samples import Samples
@@ -309,7 +309,7 @@ class CrossFitted:
             more = exposed(held.joint) - exposed(before.joint)
             shares.append(min(1.0, max(0.0, exposed(after.joint) + more)))
         weights = self.weights
-        tail = float(stats.t.ppf((1 + confidence) / 2, len(judged) - 1))
+        tail = float(special.stdtrit(len(judged) - 1, (1 + confidence) / 2))
 
         def mean(values: list[float]) -> tuple[float, float]:
             """And how far off it may be, by the spread over the folds."""
@@ -421,7 +421,7 @@ def charged(cost: np.ndarray, kept: np.ndarray, confidence: float | None) -> flo
 def _student(cost: np.ndarray, confidence: float) -> float:
     """How far above its mean the limit lies."""
     spread = float(cost.std(ddof=1)) / len(cost) ** 0.5
-    return float(stats.t.ppf(confidence, len(cost) - 1)) * spread
+    return float(special.stdtrit(len(cost) - 1, confidence)) * spread
 
 
 def _half_width(cost: np.ndarray, confidence: float) -> float:

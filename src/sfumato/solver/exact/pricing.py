@@ -303,32 +303,38 @@ def _newton(
     reports, guesses = scores.shape
     slack = theta[:, None] - asked + _value(scores, rows, prior)
     inverse = 1.0 / slack
-    slope = rows[None, :, :] if prior is None else rows[None, :, :] / scores[:, None, :]
-    pull = slope * inverse[:, :, None]
-    system = np.zeros((reports, guesses + 2, guesses + 2))
-    system[:, :guesses, :guesses] = pull.transpose(0, 2, 1) @ pull
+    square = inverse**2
+    # sums over the groups as matrix products: nothing of size reports x groups x guesses is made
+    pull, cross = inverse @ rows, square @ rows
+    first, second = np.triu_indices(guesses)
+    bend = square @ (rows[:, first] * rows[:, second])
     diagonal = 1.0 / scores**2
-    if prior is not None:
-        diagonal = diagonal + (inverse @ rows) / scores**2
+    if prior is not None:  # of log(scores), whose slope is 1 / scores
+        diagonal = diagonal + pull / scores**2
+        pull, cross = pull / scores, cross / scores
+        bend = bend / (scores[:, first] * scores[:, second])
+    system = np.zeros((reports, guesses + 2, guesses + 2))
+    system[:, first, second] = system[:, second, first] = bend
     system[:, np.arange(guesses), np.arange(guesses)] += diagonal
-    cross = np.einsum("zga,zg->za", pull, inverse)
     system[:, :guesses, guesses] = system[:, guesses, :guesses] = cross
-    system[:, guesses, guesses] = np.sum(inverse**2, axis=1)
+    system[:, guesses, guesses] = square.sum(axis=1)
     system[:, :guesses, guesses + 1] = system[:, guesses + 1, :guesses] = 1.0
     right = np.zeros((reports, guesses + 2))
-    right[:, :guesses] = pull.sum(axis=1) + 1.0 / scores
+    right[:, :guesses] = pull + 1.0 / scores
     right[:, guesses] = inverse.sum(axis=1) - weight
     right[:, guesses + 1] = 1.0 - scores.sum(axis=1)
     move = np.linalg.solve(system, right[:, :, None])[:, :, 0]
     change, theta_change = move[:, :guesses], move[:, guesses]
     step = np.minimum(1.0, 0.9 / np.maximum(np.max(-change / scores, axis=1), 1e-9))
-    for _ in range(40):  # slack is concave in the scores: halve until inside
-        ahead = scores + step[:, None] * change
-        bad = np.any(
-            (theta + step * theta_change)[:, None] - asked + _value(ahead, rows, prior)
-            <= 0.05 * slack,
-            axis=1,
-        )
+    if prior is None:  # slack is linear in the scores: how fast it shrinks says where it ends
+        shrinks = np.max((-theta_change[:, None] - change @ rows.T) * inverse, axis=1)
+    for _ in range(40):  # slack is concave in the scores: reduce until inside
+        if prior is None:
+            bad = step * shrinks >= 0.95
+        else:
+            ahead = theta + step * theta_change, scores + step[:, None] * change
+            left = ahead[0][:, None] - asked + _value(ahead[1], rows, prior)
+            bad = np.any(left <= 0.05 * slack, axis=1)
         if not bad.any():
             break
         step = np.where(bad, 0.6 * step, step)
