@@ -27,7 +27,7 @@ from sfumato.mechanism.chance import Chance, Rows
 
 _SHOWN = 5  # rows named in a refusal
 _LOOKED_AT = 5_000  # rows of the first block in which columns that tell the place are looked for
-_LATER = 200  # rows of every later block
+_LATER = 400  # rows of every later block
 ENOUGH_ROWS = 1000  # with fewer, a table's loss is not said: it would tell about single rows
 ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz", ".parquet", ".pq")
 
