@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -48,11 +48,13 @@ def fill(
     command: str,
     todo: Mapping[tuple, Callable[[], dict[str, Any]]],
     known: Mapping[tuple, dict[str, Any]],
+    stale: Collection[tuple] = (),
 ) -> None:
-    """Run what is not known yet, and write all rows, in order of their keys, after each."""
+    """Run what is not known yet or `stale`, and write all rows, in order of their keys, after
+    each."""
     rows = dict(known)
     for key, run in todo.items():
-        if key not in rows:
+        if key not in rows or key in stale:
             rows[key] = run()
             write_json(path, {"command": command, "rows": [rows[each] for each in sorted(rows)]})
 

@@ -3,17 +3,21 @@
 python -m paper.pages.to_come
 """
 
+from math import prod
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from scipy import stats
+
 from paper.experiments import RESULTS
 from paper.pages.template import filled
 from paper.runs.bracket import DRAWS
-from paper.runs.to_come import SETTINGS
+from paper.runs.to_come import PROMISE, SETTINGS
 from paper.tables import table
 from sfumato.files import read_json, write_text
 
+_MOST = 1.10  # held-out loss over the budget that no draw was to exceed
 _NAMES = {
     "experiment": "experiment",
     "stockholm": "Stockholm",
@@ -46,26 +50,96 @@ def _error(rows: list[dict[str, Any]], *path: str) -> str:
     return f"{fmean(values):.3f} ({min(values):.3f} to {max(values):.3f})"
 
 
-def _line(setting: str, rows: list[dict[str, Any]], kind: str) -> list[str]:
-    above = sum(row[kind]["test"]["loss_m"] > row["budget_m"] for row in rows)
-    other = sum(row[kind]["returned"] != "codebook" for row in rows)
-    best = sum(
-        row[kind]["test"]["bayes_error"]
-        >= max(row["laplace_test"]["bayes_error"], row["coin_test"]["bayes_error"])
-        for row in rows
+def _mean(rows: list[dict[str, Any]], *path: str) -> str:
+    return _error(rows, *path).split()[0]
+
+
+def _above(rows: list[dict[str, Any]], kind: str) -> int:
+    return sum(row[kind]["test"]["loss_m"] > row["budget_m"] for row in rows)
+
+
+def _scatter(row: dict[str, Any]) -> float:
+    """Standard error of the held-out loss around what the folds say, in budgets, if check-ins are
+    independent: that of the folds' mean, and that of the held-out check-ins."""
+    said, count = row["expected"]["cross_fitted"], row["checkins"]
+    tail = float(stats.t.ppf((1 + said["confidence"]) / 2, said["checkins"] - 1))
+    half = (said["loss"]["high"] - said["loss"]["low"]) / 2 / row["budget_m"]
+    return half / tail * (1 + count["train"] / count["test"]) ** 0.5
+
+
+def _noise(rows: list[dict[str, Any]]) -> str:
+    """How likely noise alone keeps all draws below 1.10."""
+    below = prod(float(stats.norm.cdf((_MOST - 1) / _scatter(row))) for row in rows)
+    over = [row for row in rows if row["expected"]["test"]["loss_m"] > _MOST * row["budget_m"]]
+    named = "; ".join(
+        f"{_name(row['setting'])}, {row['budget_m']:g} m, draw {row['draw']}" for row in over
     )
+    return (
+        f"No draw was to be above {_MOST:.2f}. Were every mechanism's loss exactly the budget, the"
+        f" scatter alone would allow that with a chance of {below:.2f}. Above it:"
+        f" {named or 'none'}."
+    )
+
+
+def _line(setting: str, rows: list[dict[str, Any]]) -> list[str]:
     return [
         _name(setting),
         f"{rows[0]['budget_m']:g}",
-        f"{len(rows)} of {len(SETTINGS[setting].draws)}",
-        _spent(rows, kind),
-        str(above),
-        _error(rows, kind, "test", "bayes_error"),
-        _error(rows, kind, "cross_fitted", "bayes_error", "value"),
-        _error(rows, "laplace_test", "bayes_error"),
-        _error(rows, "coin_test", "bayes_error"),
-        f"{best}",
-        f"{other}",
+        f"{len(rows)}",
+        _spent(rows, "expected"),
+        f"{fmean(_scatter(row) for row in rows):.3f}",
+        str(_above(rows, "expected")),
+        _mean(rows, "expected", "test", "bayes_error"),
+        _mean(rows, "expected", "cross_fitted", "bayes_error", "value"),
+        _mean(rows, "laplace_test", "bayes_error"),
+        _mean(rows, "coin_test", "bayes_error"),
+    ]
+
+
+def _best(rows: list[dict[str, Any]]) -> str:
+    """In how many draws the codebook hides best, and which returned a baseline."""
+
+    def counted(some: list[dict[str, Any]]) -> str:
+        names = [_name(row["setting"]) for row in some]
+        return ", ".join(f"{names.count(name)} of {name}" for name in sorted(set(names))) or "none"
+
+    lower = [
+        row
+        for row in rows
+        if row["expected"]["test"]["bayes_error"]
+        < max(row["laplace_test"]["bayes_error"], row["coin_test"]["bayes_error"])
+    ]
+    other = [row for row in rows if row["expected"]["returned"] != "codebook"]
+    return (
+        f"It hides best of the three in {len(rows) - len(lower)} of {len(rows)} draws (not:"
+        f" {counted(lower)}). Draws that returned a baseline, which hid better on the folds:"
+        f" {counted(other)}."
+    )
+
+
+def _promised(row: dict[str, Any]) -> bool:
+    return bool(row["confident"].get("promise") == PROMISE)
+
+
+def _above_by_period(rows: list[dict[str, Any]]) -> str:
+    """Draws above the budget, counted apart by what the confidence was for."""
+    quarter = [row for row in rows if _promised(row)]
+    others = [row for row in rows if not _promised(row)]
+    counts = [f"{_above(quarter, 'confident')} of {len(quarter)} draws for a quarter"]
+    if others:
+        counts.append(f"{_above(others, 'confident')} of {len(others)} for as many")
+    return ", ".join(counts)
+
+
+def _confident(setting: str, rows: list[dict[str, Any]]) -> list[str]:
+    promised = all(_promised(row) for row in rows)
+    return [
+        _name(setting),
+        f"{rows[0]['budget_m']:g}",
+        "a quarter" if promised else "as many",
+        _spent(rows, "confident"),
+        f"{_above(rows, 'confident')} of {len(rows)}",
+        _mean(rows, "confident", "test", "bayes_error"),
     ]
 
 
@@ -73,7 +147,6 @@ def _brackets(rows: list[dict[str, Any]]) -> list[str]:
     """One line per experiment."""
     heads = [
         "experiment",
-        "draws",
         "held-out check-ins",
         "loss, m",
         "Bayes error",
@@ -90,12 +163,11 @@ def _brackets(rows: list[dict[str, Any]]) -> list[str]:
             losses = [row["loss_m"] for row in mine]
             lines.append(
                 [
-                    str(number),
-                    f"{len(mine)} of {len(draws)}",
+                    f"{number}, {len(mine)} of {len(draws)} draws",
                     f"{mine[0]['held_out']:,}",
                     f"{fmean(losses):.1f} ({min(losses):.1f} to {max(losses):.1f})",
-                    *(_error(mine, key) for key in ("bayes_error", "at_least", "at_most")),
-                    f"{fmean(widths):.3f} ({min(widths):.3f} to {max(widths):.3f})",
+                    *(_mean(mine, key) for key in ("bayes_error", "at_least", "at_most")),
+                    f"{fmean(widths):.3f}, at most {max(widths):.3f}",
                 ]
             )
     return table(heads, lines)
@@ -115,14 +187,14 @@ def page(folder: Path = RESULTS) -> str:
         "budget, m",
         "draws",
         "held-out loss / budget",
+        "scatter",
         "above",
         "held-out B ↑",
-        "estimate of B",
-        "planar Laplace B",
-        "coin B",
-        "best of the three",
-        "returned",
+        "estimate",
+        "planar Laplace",
+        "coin",
     ]
+    sure = ["data", "budget, m", "period", "held-out loss / budget", "above", "held-out B ↑"]
     fourth = groups.get("experiment-4", [])
     reached = _error(fourth, "expected", "test", "bayes_error") if fourth else "not run"
     spent = _spent(fourth, "expected") if fourth else "not run"
@@ -137,9 +209,12 @@ def page(folder: Path = RESULTS) -> str:
     ]
     return filled(
         "to_come.md",
-        missing=f"Draws not run yet: {'; '.join(missing)}." if missing else "",
-        expected=table(heads, [_line(*group, "expected") for group in groups.items()]),
-        confident=table(heads, [_line(*group, "confident") for group in groups.items()]),
+        missing=f" Draws not run yet: {'; '.join(missing)}." if missing else "",
+        expected=table(heads, [_line(*group) for group in groups.items()]),
+        best=_best(rows),
+        noise=_noise(rows),
+        confident=table(sure, [_confident(*group) for group in groups.items()]),
+        above=_above_by_period(rows),
         brackets=_brackets(proved),
         goal=goal,
     )

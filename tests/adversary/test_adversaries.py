@@ -27,6 +27,16 @@ class Fixed(Attacker):
 # Scores -------------------------------------------------------------------------------------------
 
 
+def test_reports_in_pieces_score_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(0)
+    secret, reports = random.integers(5, size=60), random.normal(0, 100, (60, 2))
+    attacker = Cells(Grid(cell_m=50)).fit(secret[:40], reports[:40], secrets=5)
+    whole = score(attacker, secret, reports, secrets=5)
+    monkeypatch.setattr("sfumato.adversary.base._AT_ONCE", 35)
+    pieces = score(attacker, secret, reports, secrets=5)
+    assert (pieces.accuracy, pieces.f1) == pytest.approx((whole.accuracy, whole.f1))
+
+
 def test_accuracy_and_f1_by_hand() -> None:
     """Guesses 0 0 1 1 2 for secrets 0 1 1 1 0: accuracy 3/5; F1 is 2/(2+2) = 1/2, 2*2/(3+2) = 4/5
     and 0."""

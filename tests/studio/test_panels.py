@@ -215,7 +215,9 @@ def _attack(page: Any) -> None:
 
 
 def _take(page: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _choose(page, "Take away")
+    _choose(page, "Take away")  # of a run that can be handed out, not of the exact one
+    page.locator("#command").wait_for()
+    assert "exact" not in page.locator("#which option:checked").inner_text()
     page.select_option("#which", label="exact, 120 m")
     page.locator("#command").get_by_text("--solver exact").wait_for()
     with page.expect_download() as report:
@@ -233,7 +235,8 @@ def _take(page: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     ].endswith("small.csv")
     # A bundle of the exact channel would list true places: refused in words.  That of planar
     # Laplace is whole.
-    assert "lists true locations" in page.locator("#no-bundle").inner_text()
+    refused = page.locator("#no-bundle").inner_text()
+    assert "lists true locations" in refused and "reveal" not in refused
     page.select_option("#which", label="laplace, 120 m")
     with page.expect_download() as bundle:
         page.get_by_role("link", name=re.compile("laplace-120m-.*-device.zip")).click()

@@ -17,6 +17,7 @@ from sfumato.measure.where import where
 from sfumato.mechanism.simple import Coin, Identity
 from sfumato.render.assessment import NOT, assessment_html, assessment_markdown
 from sfumato.study.assess import assess
+from sfumato.study.atlas import AtlasPlan, solve_atlas
 
 PLANE = sf.Plane(48.8584, 2.3482)
 HEADINGS = (
@@ -184,3 +185,25 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(small, tmp_path):
         assess(run, sensitive_m=float("nan"))
     ended = CliRunner().invoke(command, [str(run), "--out", str(tmp_path / "a.pdf")])
     assert ended.exit_code == 2 and not (tmp_path / "a.pdf").exists()
+
+
+def test_an_atlas_is_assessed_or_refused_with_what_would_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = np.random.default_rng(5)
+    secret = np.repeat(np.arange(4), 20)
+    middles = np.array([[-1000.0, 0.0], [1000.0, 0.0]])
+    truth = middles[secret % 2] + np.round(random.normal(0, 60, (80, 2)), -1)
+    samples = sf.Samples(secret, truth, tuple("abcd"), plane=PLANE)
+    write_split(sf.Split(samples), tmp_path / "data.csv")
+    plan = AtlasPlan(sf.Coin(), users_per_tile=2, overlap_m=100, fewest_checkins=5)
+    solve_atlas(samples, tmp_path / "run", max_loss=60, plan=plan)
+    words = [tmp_path / "run", "--data", tmp_path / "data.csv", "--out", tmp_path / "a.json"]
+    ended = CliRunner().invoke(command, [str(word) for word in words])
+    assert ended.exit_code == 0, ended.output
+    (tmp_path / "a.json").unlink()
+    monkeypatch.setattr("sfumato.study.assess.MOST_ENTRIES", 30)
+    monkeypatch.setattr("sfumato.study.assess.measure", None)  # refused before anything is measured
+    with pytest.raises(ProblemError, match=r"4 users with .* about \d users would fit"):
+        assess(tmp_path / "run", data=tmp_path / "data.csv")
+    assert not (tmp_path / "a.json").exists()

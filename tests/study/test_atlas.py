@@ -173,7 +173,9 @@ def test_the_report_is_a_map_without_a_location(city: AtlasRun) -> None:
         assert name not in page
     assert "<h1>Atlas of samples</h1>" in page
     told = dict(atlas_lines(city))
-    assert told["the same of a blind guess, tile known"] == f"{city.as_dict()['blind_error']:.3f}"
+    assert (
+        told["Bayes error of a blind guess, tile known"] == f"{city.as_dict()['blind_error']:.3f}"
+    )
     assert "Bayes error, at least" in text(city)
     likeliest = np.bincount(CITY.secret).max() / len(CITY)
     assert city.blind <= 1 - likeliest  # who is told the tile guesses no worse

@@ -7,6 +7,8 @@ import numpy as np
 
 from sfumato.errors import ProblemError
 
+_AT_ONCE = 2_000_000  # reports times secrets of a posterior that is held
+
 
 class Adversary(ABC):
     """Settings of an attack; `fit` gives the trained attacker.
@@ -62,12 +64,16 @@ def score(attacker: Attacker, secret: np.ndarray, reports: np.ndarray, *, secret
     """
     if not len(secret):
         raise ProblemError("no reports to score; expected at least one")
-    posterior = attacker.posterior(reports)
-    best = posterior >= posterior.max(axis=1, keepdims=True) * (1 - 1e-9)
-    share = best / best.sum(axis=1, keepdims=True)
-    told = np.zeros((secrets, secrets))
-    np.add.at(told, secret, share)
-    right, sent, guessed = np.diag(told), told.sum(axis=1), told.sum(axis=0)
+    right, guessed = np.zeros(secrets), np.zeros(secrets)
+    sent = np.bincount(secret, minlength=secrets)
+    step = max(1, _AT_ONCE // secrets)
+    for start in range(0, len(secret), step):
+        posterior = attacker.posterior(reports[start : start + step])
+        best = posterior >= posterior.max(axis=1, keepdims=True) * (1 - 1e-9)
+        share = best / best.sum(axis=1, keepdims=True)
+        who = secret[start : start + step]
+        right += np.bincount(who, share[np.arange(len(who)), who], minlength=secrets)
+        guessed += share.sum(axis=0)
     f1 = np.divide(2 * right, sent + guessed, out=np.zeros(secrets), where=sent + guessed > 0)
     return Score(accuracy=float(right.sum() / len(secret)), f1=float(f1.mean()))
 

@@ -4,6 +4,7 @@ one."""
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy import sparse
 from scipy.spatial import cKDTree
 
 from sfumato.adversary.base import Adversary, Attacker, counted
@@ -100,21 +101,21 @@ class Cells(Adversary):
     def fit(
         self, secret: np.ndarray, reports: np.ndarray, *, secrets: int, seed: int = 0
     ) -> "CellsAttacker":
-        index, counts = counted(self.grid.index(reports), secret, secrets=secrets)
-        return CellsAttacker(
-            self.grid,
-            cKDTree(self.grid.centre_of(index)),
-            counts / counts.sum(axis=1, keepdims=True),
-        )
+        index, row = np.unique(self.grid.index(reports), axis=0, return_inverse=True)
+        row = row.ravel()
+        share = 1 / np.bincount(row)[row]
+        seen = sparse.csr_matrix((share, (row, secret)), shape=(len(index), secrets))
+        return CellsAttacker(self.grid, cKDTree(self.grid.centre_of(index)), seen)
 
 
 @dataclass(frozen=True, eq=False)
 class CellsAttacker(Attacker):
-    """Frequencies of secrets in the cells seen."""
+    """Frequencies of secrets in the cells seen, sparse: of many secrets few were in a cell."""
 
     grid: Grid
     tree: cKDTree = field(repr=False)
-    frequencies: np.ndarray = field(repr=False)
+    frequencies: sparse.csr_matrix = field(repr=False)
 
     def posterior(self, reports: np.ndarray) -> np.ndarray:
-        return self.frequencies[self.tree.query(self.grid.snap(reports))[1]]
+        nearest = self.tree.query(self.grid.snap(reports))[1]
+        return np.asarray(self.frequencies[nearest].toarray())

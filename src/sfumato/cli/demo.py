@@ -10,7 +10,7 @@ from sfumato.cli.options import PATH, as_json, print_json, rounds_to, working
 _EXAMPLE = "\b\nExample: sfumato demo --out demo"
 _MAX_LOSS = 173.0
 _STEPS = 800  # of 1,500 that the codebook takes unless told otherwise: a minute, not two
-_CONFIDENCE = 0.95
+_CONFIDENCE = 0.85
 
 
 @click.command("demo", epilog=_EXAMPLE)

@@ -36,10 +36,12 @@ _BLANK = "0" * 64  # stands for the manifest's own hash while it is hashed
 _VECTORS = 64
 _LINKED = (1, 5, 10, 50)  # kept reports of one user from different places
 _LINKED_SAMPLES, _LINKED_DRAWS = 2_000, 2_000
-_NUDGES = (
-    1e-6,
-    1e-5,
-)  # metres and chance: a vector whose report changes within so little is left out
+# metres and chance: a vector whose report changes within so little is left out
+_NUDGES = (1e-6, 1e-5)
+_PROVED = (
+    *("objective", "unit", "leakage", "bound_grid", "bound_plane", "gap", "gap_plane"),
+    *("reports_on_grid", "within_budgets"),
+)
 _FIGURES = ("loss", "bayes_error", "information_bits", "exposed", "worst_report", "outside")
 
 
@@ -306,35 +308,16 @@ def _many_reports(run: Run, released: Release) -> dict[str, Any]:
 def _proved(run: Run) -> dict[str, Any]:
     """The bound of the run's certificate and the gap to it, worked out again from the data."""
     if run.record.solver == ATLAS:
-        return {"bound_grid": None, "gap": None, "why": "nothing is proved of an atlas"}
-    if not (run.folder / "certificate.npz").exists():
-        return {
-            "bound_grid": None,
-            "gap": None,
-            "why": "the run has no certificate; sfumato certify makes one",
-        }
-    try:
-        found = certify_run(run.folder, finish=False).as_dict()
-    except SfumatoError:
-        return {
-            "bound_grid": None,
-            "gap": None,
-            "why": "the run's data could not be read again, so nothing was proved",
-        }
-    return {
-        name: found[name]
-        for name in (
-            "objective",
-            "unit",
-            "leakage",
-            "bound_grid",
-            "bound_plane",
-            "gap",
-            "gap_plane",
-            "reports_on_grid",
-            "within_budgets",
-        )
-    }
+        why = "nothing is proved of an atlas"
+    elif not (run.folder / _CERTIFICATE).exists():
+        why = "the run has no certificate; sfumato certify makes one"
+    else:
+        try:
+            found = certify_run(run.folder, finish=False).as_dict()
+            return {name: found[name] for name in _PROVED}
+        except SfumatoError:
+            why = "the run's data could not be read again, so nothing was proved"
+    return {"bound_grid": None, "gap": None, "why": why}
 
 
 def _vectors(released: Release) -> dict[str, Any]:
@@ -345,9 +328,8 @@ def _vectors(released: Release) -> dict[str, Any]:
         region.centre
     )
     first, second = truth[:, 0], truth[:, 1]
-    if (
-        released.plane is not None
-    ):  # written with 7 decimals, about a centimetre, so that all start from the same degrees
+    if released.plane is not None:
+        # written with 7 decimals, about a centimetre, so that all start from the same degrees
         first, second = (np.round(part, 7) for part in released.plane.to_degrees(truth))
         truth = released.plane.to_metres(first, second)
     chance = uniforms(len(truth), mechanism.draws, seed=2)

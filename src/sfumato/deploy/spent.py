@@ -52,12 +52,7 @@ class Budget:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {
-            "max_loss": self.max_loss,
-            "user_max_loss": dict(self.user_max_loss),
-            "loss_function": self.loss_function,
-            "within": self.within,
-        }
+        return {**vars(self), "user_max_loss": dict(self.user_max_loss)}
 
 
 @dataclass

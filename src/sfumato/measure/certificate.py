@@ -369,6 +369,12 @@ def reports_checked(problem: Claimed) -> np.ndarray:
 
 def question_of(problem: Claimed) -> Question:
     """The same as `claim_of`, for the second checker: plain numbers only."""
+    if problem.joint.sparse is not None:
+        users, places = problem.joint.shape
+        raise CertificateError(
+            f"rational arithmetic goes through a whole table, and {users:,} users with {places:,}"
+            " places are too many for it; the first checker took them, piece by piece"
+        )
     claim, reports, truths = claim_of(problem), reports_checked(problem), problem.places
     limits, gains = problem.user_limits, claim.gains
     traits = traits_of(problem.loss)

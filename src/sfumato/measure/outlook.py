@@ -1,7 +1,7 @@
 """What to expect of a mechanism on check-ins to come."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from math import ceil, floor, isfinite, log10
 from typing import Any, Literal
 
@@ -118,31 +118,14 @@ class Outlook:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: lengths in metres, information in bits."""
-        return {
-            "how": self.how,
-            "loss": self.loss.as_dict(),
-            "bayes_error": self.bayes_error.as_dict(),
-            "information_bits": self.information_bits.as_dict(),
-            "exposed": self.exposed.as_dict(),
-            "leakage": self.leakage,
-            "checkins": self.checkins,
-            "folds": self.folds,
-            "confidence": self.confidence,
-            "baselines": dict(self.baselines),
-        }
+        return {"how": self.how, **asdict(self), "baselines": dict(self.baselines)}
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> "Outlook":
         """From JSON."""
-        names = ("loss", "bayes_error", "information_bits", "exposed")
-        return cls(
-            **{name: Estimate(**document[name]) for name in names},
-            leakage=document["leakage"],
-            checkins=document["checkins"],
-            folds=document["folds"],
-            confidence=document["confidence"],
-            baselines=document["baselines"],
-        )
+        figures = ("loss", "bayes_error", "information_bits", "exposed")
+        stored = {part.name: document[part.name] for part in fields(cls)}
+        return cls(**stored | {name: Estimate(**document[name]) for name in figures})
 
 
 def _spread_of_information(joint: Joint) -> float:

@@ -29,6 +29,7 @@ DRAWS = 4000
 MOST_COUNT = 10_000
 _FEWEST_DRAWS = 200
 _MOST_LOOKUPS = 1.5e9  # draws times reports times truths: about ten seconds
+_MOST_HELD = 2e7  # draws times counts times users, of which logarithms are held: 160 MB
 _MOST_PRODUCTS = 2e6  # lists of reports times truths (or reports of a list) that are held
 _MOST_SUMS = 2e8  # lists times truths times reports of a list: about a second
 _SAME = 1e-12  # chances closer than this are one
@@ -249,7 +250,9 @@ def estimate_repeated_bayes_error(
             found[count] = Estimate.exact(exact, within=count * law.within)
     left = tuple(count for count in numbers if count not in found)
     if left:
-        most = max(_FEWEST_DRAWS, int(_MOST_LOOKUPS / (left[-1] * law.count)))
+        lookups = _MOST_LOOKUPS / (left[-1] * law.count)
+        held = _MOST_HELD / (len(left) * len(before.secrets))
+        most = max(_FEWEST_DRAWS, int(min(lookups, held)))
         errors = 1 - _largest_posteriors(before, law, left, draws=min(draws, most), seed=seed)
         found |= {
             count: _mean_of_draws(errors[:, column], count * law.within)

@@ -162,7 +162,8 @@ def _worst_case(found: Judgement) -> str:
     user = min(found.per_user, key=lambda one: one.error)
     return (
         f"Worst case: the best guess names user {printable(user.name)} in {1 - user.error:.0%} of"
-        f" their reports; after one report a user has a probability of {_worst(found)}."
+        f" their reports; the most revealing report gives one user a probability of"
+        f" {_worst(found)}."
     )
 
 

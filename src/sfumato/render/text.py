@@ -246,7 +246,7 @@ def atlas_lines(made: AtlasRun) -> list[list[str]]:
     return [
         [f"loss, metres (budget {record.max_loss:g})", shown(loss, "{:.1f}")],
         ["Bayes error, at least ↑", f"{error.low:.3f}"],
-        ["the same of a blind guess, tile known", f"{made.blind:.3f}"],
+        ["Bayes error of a blind guess, tile known", f"{made.blind:.3f}"],
         ["information, bits, at most ↓", f"{bits.high:.3f}"],
         ["exposed reports, tile known ↓", f"{record.train['exposed']:.1%}"],
     ]
@@ -638,7 +638,7 @@ def comparison_text(comparison: Comparison) -> str:
     if not categories:
         held_out = "held-out " if all(row.held_out for row in rows) else ""
         counted = f"{held_out}check-ins of {len(on.secrets)} users"
-    notes = f"on {on.name}: {len(on)} {counted}; guessing blindly errs {comparison.blind_error:.3f}"
+    notes = f"on {on.name}: {len(on)} {counted}; a blind guess errs {comparison.blind_error:.3f}"
     marks = "≈ estimated from samples, otherwise computed from the mechanism's law"
     gaps = [row.gap for row in rows if row.gap is not None]
     if any(gap.proved_anything for gap in gaps):

@@ -106,27 +106,23 @@ class Frontier(Tabular, Drawn, InNotebooks):
     def as_dict(self) -> dict[str, object]:
         """For JSON: Bayes errors (not vulnerabilities) and bits; `bound` is what no mechanism on
         the grid can pass."""
+        curves = {"bayes_error": self.bayes, "information_bits": self.information}
+        columns = self.columns()
         points = [
-            {
-                "max_loss": float(budget),
-                "bayes_error": {
-                    "value": float(1 - self.bayes.reached[at]),
-                    "bound": float(1 - self.bayes.bound[at]),
-                },
-                "information_bits": {
-                    "value": float(self.information.reached[at]),
-                    "bound": float(self.information.bound[at]),
-                },
+            {"max_loss": float(budget)}
+            | {
+                name: {
+                    "value": float(columns[name][at]),
+                    "bound": float(columns[f"{name}_bound"][at]),
+                }
+                for name in curves
             }
             for at, budget in enumerate(self.budgets)
         ]
         return {
             "points": points,
-            "gap": {"bayes_error": self.bayes.gap, "information_bits": self.information.gap},
-            "proved_anything": {
-                "bayes_error": self.bayes.proved_anything,
-                "information_bits": self.information.proved_anything,
-            },
+            "gap": {name: curve.gap for name, curve in curves.items()},
+            "proved_anything": {name: curve.proved_anything for name, curve in curves.items()},
             "cell_m": self.problem.grid.cell_m,
             "data_hash": self.problem.samples.hash,
             "solves": self.bayes.solves + self.information.solves,

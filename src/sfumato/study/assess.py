@@ -11,6 +11,7 @@ import numpy as np
 
 from sfumato import show
 from sfumato.data.frames import Tabular
+from sfumato.data.joint import MOST_DENSE
 from sfumato.data.read import numbers, read_table
 from sfumato.data.samples import Samples
 from sfumato.errors import DataError, ProblemError, arg
@@ -21,6 +22,7 @@ from sfumato.measure.repeated import linked_bayes_error
 from sfumato.measure.where import Where, where
 from sfumato.measure.worst import exposed as exposed_share
 from sfumato.measure.worst import worst_report
+from sfumato.mechanism.rows import MOST_ENTRIES
 from sfumato.study.certify import Gap, certify_run
 from sfumato.study.folder import CERTIFICATE, Run, load_run
 from sfumato.study.measure import TEST, VALIDATION, Extras, Measured, data_of, measure
@@ -151,6 +153,9 @@ def assess(
     first, test = data_of(loaded, source=source)
     if not isinstance(first, Samples) or loaded.region is None:
         raise ProblemError("an assessment is of places; this run is about categories")
+    for part in (first, test):
+        if part is not None:
+            _check_size(loaded, part)
     marked = None if sensitive is None else _sensitive(Path(sensitive), first)
     extras = Extras(attacks=("cells",), reports_per_user=_COUNTS)
     measured = measure(folder, data=source, seed=seed, extras=extras, progress=progress)
@@ -163,6 +168,26 @@ def assess(
     found = where(loaded.mechanism, joint.places, joint.place_probability, near_sensitive=near)
     return _assembled(
         loaded, first, test, measured, gap, found, 0 if marked is None else len(marked)
+    )
+
+
+def _check_size(run: Run, samples: Samples) -> None:
+    """Refuse, before anything is measured, tables of linked reports that are too large."""
+    mechanism = run.mechanism
+    joint = (samples if mechanism.plane is None else samples.on_plane(mechanism.plane)).joint()
+    assert joint.places is not None
+    law = mechanism.rows_on(joint.places)
+    if law is None and run.grid is not None:
+        law = mechanism.rows_on(joint.places, run.grid)
+    users, truths = joint.shape
+    reports = 0 if law is None else len(law.places)
+    if joint.sparse is None and users * reports <= MOST_ENTRIES:
+        return
+    fitting = int(min(MOST_DENSE / truths, MOST_ENTRIES / max(1, reports)))
+    raise ProblemError(
+        f"an assessment links the reports of each user in whole tables, and {users:,} users with"
+        f" {truths:,} places and {reports:,} reports are too many for them; about {fitting:,} users"
+        f" would fit: write their check-ins to a table of its own and name it with {arg('data')}"
     )
 
 

@@ -1,19 +1,22 @@
 """More than 200 users: learned from minibatches, measured on the sparse table, proved."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sfumato.data.samples import Samples
+from sfumato.data.read import write_split
+from sfumato.data.samples import Samples, Split
 from sfumato.errors import ProblemError
+from sfumato.measure.bound import CertificateError
 from sfumato.solver import Codebook, Laplace, Problem
 from sfumato.solver.codebook import cost, crowd
 from sfumato.solver.codebook.crowd import CrowdTraining, held_out, scores_of
 from sfumato.solver.deadline import Deadline
 from sfumato.solver.exact import first_order
 from sfumato.solver.outcome import Proving
-from sfumato.study.certify import gaps_of
+from sfumato.study.certify import certify_run, gaps_of
 from sfumato.study.solution import Solution
 from sfumato.study.solve import solve
 
@@ -30,7 +33,7 @@ def crowd_of(users: int, each: int = 8) -> Samples:
     chosen = favourites[secret, random.integers(3, size=len(secret))]
     away = random.random(len(secret)) < 0.3
     chosen = np.where(away, random.integers(len(venues), size=len(secret)), chosen)
-    return Samples(secret, venues[chosen], tuple(f"u{number}" for number in range(users)))
+    return Samples(secret, venues[chosen], tuple(f"u{number:03}" for number in range(users)))
 
 
 PROBLEM = Problem(crowd_of(USERS), max_loss=250, cell_m=50)
@@ -73,6 +76,22 @@ def test_more_reports_than_a_file_can_hold_are_proved_on_cells_of_the_plane(
     assert len(found.on_plane.cells) <= 200
     bounds = found.bound(PROBLEM)
     assert bounds.plane == bounds.grid < learned.leakage
+
+
+def test_certify_takes_the_file_and_refuses_a_forged_one(learned: Solution, tmp_path: Path) -> None:
+    write_split(Split(crowd_of(USERS)), tmp_path / "data.csv")
+    learned.save(tmp_path / "run")
+    source = str(tmp_path / "data.csv")
+    made = learned.certificate
+    assert made is not None
+    found = certify_run(tmp_path / "run", source=source, finish=False)
+    assert found.gap.bounds.grid == pytest.approx(made.bound(PROBLEM).grid)
+    shares = made.on_grid.shares
+    for wrong in (2 * shares, np.roll(shares, 1, axis=0) - 1e-3):
+        forged = replace(made, on_grid=replace(made.on_grid, shares=wrong))
+        forged.save(tmp_path / "run" / "certificate.npz")
+        with pytest.raises(CertificateError, match="probability vector"):
+            certify_run(tmp_path / "run", source=source, finish=False)
 
 
 def test_no_time_proves_nothing() -> None:
@@ -141,6 +160,38 @@ def test_one_check_in_per_user_is_learned_from_for_these_alone() -> None:
         lonely, replace(QUICK, steps=20, made_for="these", distillation=0.0), proof="none"
     )
     assert found.outlook is None and found.loss <= 250 * (1 + 1e-9)
+
+
+def test_for_these_alone_a_taught_net_comes_close_to_the_bound() -> None:
+    small = Problem(crowd_of(USERS), max_loss=250, cell_m=250)
+    taught = replace(QUICK, made_for="these", places=len(small.report_places), steps=400)
+    alone = replace(taught, distillation=0.0)
+    best, other = (solve(small, each, seed=0, proof="none") for each in (taught, alone))
+    assert best.loss <= 250 * (1 + 1e-9)
+    certificate = first_order.first_order_certificate(small)
+    assert certificate is not None
+    bound = certificate.bound(small).grid
+    assert bound < best.leakage < min(1.1 * bound, 0.9 * other.leakage)
+
+
+def test_where_the_grid_is_finer_the_places_are_learned_before_a_law_is_taught() -> None:
+    taught = replace(QUICK, made_for="these", distillation=0.5, steps=100)
+    training = CrowdTraining(taught, PROBLEM, 0)
+    assert training.alone == 0.5
+    found = solve(PROBLEM, taught, seed=0, proof="none")
+    assert found.loss <= 250 * (1 + 1e-9)
+    assert (
+        found.leakage
+        < 1.05 * solve(PROBLEM, replace(taught, distillation=0.0), seed=0, proof="none").leakage
+    )
+
+
+def test_a_law_is_taught_only_where_it_is_known_how() -> None:
+    with pytest.raises(ProblemError, match="for these check-ins"):
+        solve(PROBLEM, replace(QUICK, distillation=0.5))
+    capped = replace(PROBLEM, max_distance=2000.0)
+    with pytest.raises(ProblemError, match="without a cap"):
+        solve(capped, replace(QUICK, made_for="these", distillation=0.5))
 
 
 def test_it_says_what_it_takes_and_refuses_what_does_not_fit(

@@ -95,18 +95,21 @@ def test_a_confidence_costs_loss(problem: Problem) -> None:
         losses.append(outlook.loss)
     assert sure.scale[0] < mean.scale[0] <= 1
     assert losses[0].value == pytest.approx(100, rel=0.01)
-    limit = losses[1].value + 2**0.5 * (losses[1].high - losses[1].value)
-    assert limit <= 100  # 95 % one-sided is 90 % two-sided; root two: for as many check-ins again
+    limit = losses[1].value + 5**0.5 * (losses[1].high - losses[1].value)
+    assert limit <= 100  # 95 % one-sided is 90 % two-sided; root five: a quarter as many check-ins
     assert limit >= 95  # below it only by the correction of the mean
 
 
-def test_the_limit_holds_for_as_many_check_ins_again() -> None:
+@pytest.mark.parametrize(("later", "least", "most"), [(10, 0.93, 0.97), (40, 0.985, 1.0)])
+def test_the_limit_holds_for_a_quarter_as_many_check_ins_and_for_more(
+    later: int, least: float, most: float
+) -> None:
     # 3,000 trials: a standard error of 0.004.  A limit for the population's mean alone would hold
-    # for 0.88 of the samples.
+    # for 0.77 of the samples of ten, one for as many check-ins again for 0.86 of them.
     random = np.random.default_rng(5)
-    first, again = random.normal(100, 30, size=(2, 3000, 40))
+    first, again = random.normal(100, 30, size=(3000, 40)), random.normal(100, 30, (3000, later))
     limits = np.array([charged(row, row, 0.95) for row in first])
-    assert (again.mean(axis=1) <= limits).mean() == pytest.approx(0.95, abs=0.02)
+    assert least <= (again.mean(axis=1) <= limits).mean() <= most
 
 
 def test_exposed_reports_are_never_surely_none(solution: Solution) -> None:

@@ -4,6 +4,7 @@ from sfumato.data.samples import Samples
 from sfumato.errors import arg
 from sfumato.memory import check_fits, free_bytes
 from sfumato.solver.codebook.settings import NEW, Capacity, CodebookSettings, rows_in_a_step
+from sfumato.solver.exact.first_order import STEPS
 from sfumato.solver.outcome import Expected
 from sfumato.solver.problem import Problem
 
@@ -17,6 +18,9 @@ _LAWS = 40  # laws that are worked out while the budget is met
 _FEW_START_S, _ROW_S = 12.0, 2.6e-8
 _TIMES_OF_FOLDS = 3  # four nets of half the steps, and one that is released
 _LAW_BYTES = 32.0  # per truth and place
+# A step of the game that finds a teacher's law, per place and pair, truth and user; and its law.
+_GAME_PAIR_S, _GAME_TRUTH_S, _GAME_USER_S = 4e-10, 1e-8, 6e-9
+_TEACHER_BYTES = 12.0  # per truth and place
 _START_BYTES, _BYTES_PER_CHECKIN, _BYTES_PER_ENTRY = 450e6, 60.0, 110.0
 
 
@@ -41,6 +45,10 @@ def crowd_cost(problem: Problem, capacity: Capacity) -> Expected:
     seconds = _START_S + capacity.steps * places * _STEP_S
     seconds += sums * (one + _USER_S * users * places) + _LAWS * one
     size = _START_BYTES + _BYTES_PER_CHECKIN * checkins + _BYTES_PER_ENTRY * users * places
+    if capacity.distillation:
+        game = _GAME_PAIR_S * pairs + _GAME_TRUTH_S * truths + _GAME_USER_S * users
+        seconds += STEPS * places * game
+        size += _TEACHER_BYTES * truths * places
     free = free_bytes() or size
     fitting = max(2, int(users * (free - _START_BYTES) / max(size - _START_BYTES, 1)))
     check_fits(

@@ -4,8 +4,11 @@ scores are worked out anew every few steps.
 The leakage is a sum over reports of the best score that an adversary can have there, and its slope
 in the law is that score, the adversary held fixed.  So a step needs the scores of the users in its
 minibatch alone; the table P(user, report), users x places, is summed up over all truths only now
-and then, a few thousand of them at a time.  Nothing of the size of users times truths, or of truths
-times places, is ever made.
+and then, a few thousand of them at a time.  Nothing of the size of users times truths, or (but for
+a teacher's law) of truths times places, is ever made.
+
+For these check-ins alone the net is then taught a law that a first-order method finds on its places
+(`solver.exact.first_order`); from the start where the places can be all reports of the grid.
 """
 
 from collections.abc import Callable
@@ -35,13 +38,16 @@ from sfumato.solver.codebook.learn import (
     _PLACES_UNTIL,
     _SHARP_BY,
     State,
+    divergence,
     features,
     net_outputs,
 )
-from sfumato.solver.codebook.settings import NEW, CodebookSettings
+from sfumato.solver.codebook.settings import NEW, THESE, Capacity, CodebookSettings
 from sfumato.solver.codebook.training import END, PARTS, CodebookTraining, until
+from sfumato.solver.deadline import Deadline
+from sfumato.solver.exact.first_order import Game, least_leaking
 from sfumato.solver.learner import Clock, History, Round
-from sfumato.solver.outcome import Ended
+from sfumato.solver.outcome import Distillation, Ended
 from sfumato.solver.problem import Problem
 
 MANY = MANY_USERS  # from which on they are learned from in minibatches
@@ -54,6 +60,9 @@ _MOST_GAPS = 200_000
 _HALVINGS = 24
 _STEEPEST = 200.0  # slope times the budget beyond which only the nearest place is left
 _LEAST = 1e-12
+_FOR_THE_TEACHER = 0.5  # of the time that is left
+_TIMES_THE_RATE = 3.0  # of learning, for imitating: its gradients are exact
+_MOST_OF_LAW = 25_000_000  # truths times places of a law that is taught: 100 MB
 
 
 class CrowdData(NamedTuple):
@@ -126,6 +135,48 @@ def learn_crowd(
     return jax.lax.scan(step, state, first + jnp.arange(steps))[0]
 
 
+@partial(jax.jit, static_argnames=("config", "steps"))
+def imitate(
+    state: State,
+    data: CrowdData,
+    teacher: Annotated[Any, "truths places"],
+    mass: Annotated[Any, "truths"],
+    key: Any,
+    first: Any,
+    share: tuple[Any, Any],
+    *,
+    config: CrowdConfig,
+    steps: int,
+) -> State:
+    """Take `steps` steps towards a teacher's law, at all truths where these are few, else at drawn
+    ones; `share` of the distillation is done before and after them."""
+    height = jnp.cumsum(mass)
+
+    def step(state: State, number: Any) -> tuple[State, None]:
+        done = share[0] + (share[1] - share[0]) * jnp.float32(number - first) / steps
+        if len(teacher) <= 2 * BATCH:
+            rows, weight = jnp.arange(len(teacher)), mass
+        else:
+            drawn = jax.random.uniform(jax.random.fold_in(key, number), (BATCH,))
+            rows = jnp.minimum(jnp.searchsorted(height, drawn), len(teacher) - 1)
+            weight = jnp.full(BATCH, 1 / BATCH)
+
+        points = data.truths[rows]
+        inputs = features(points, data.waves)
+
+        def cost(weights: Any) -> Any:
+            outputs, _ = net_outputs(weights, inputs, points, data.cap)
+            return divergence(teacher[rows], jax.nn.log_softmax(outputs), weight)
+
+        change, moments = _ADAM.update(jax.grad(cost)(state.weights), state.moments)
+        rate = _TIMES_THE_RATE * config.rate * (0.02 + 0.98 * 0.5 * (1 + jnp.cos(jnp.pi * done)))
+        change = change._replace(places=jnp.zeros_like(change.places))
+        weights = jax.tree.map(lambda weight, move: weight - rate * move, state.weights, change)
+        return State(weights, moments, state.prices), None
+
+    return jax.lax.scan(step, state, first + jnp.arange(steps))[0]
+
+
 def _drawn(data: CrowdData, key: Any, config: CrowdConfig) -> tuple[Any, Any]:
     """Check-ins of a step, and their places in units, some of them moved."""
     row_key, far_key, way_key = jax.random.split(key, 3)
@@ -185,9 +236,26 @@ class CrowdTraining:
                 )
             self.held, fit = fit.take(out, name=f"{fit.name} (held out)"), fit.take(~out)
         self.fit = replace(problem, samples=fit)
-        self.base = CodebookTraining(settings, self.fit, seed, capacity=settings.capacity(self.fit))
+        capacity = settings.capacity(self.fit)
+        self.base = CodebookTraining(settings, self.fit, seed, capacity=capacity)
+        self.most_truths = _MOST_OF_LAW // capacity.places
+        self.alone = 1 - self._taught(capacity)  # the share without distillation
         self.part_steps = -(-self.base.part_steps // EVERY) * EVERY
         self._known: tuple[Any, np.ndarray] | None = None
+
+    def _taught(self, capacity: Capacity) -> float:
+        """The share of the steps that are distillation: all of them where the places can be all
+        reports of the grid."""
+        self.distillation, self._whole_grid = Distillation.DONE, False
+        self._teacher_law: Any = None
+        teachable = self.problem.objective.scores == "bayes" and self.problem.max_distance is None
+        if not (capacity.distillation and teachable):
+            return 0.0
+        if len(self.fit.places) > self.most_truths:
+            self.distillation = Distillation.TOO_MANY_PLACES
+            return 0.0
+        self._whole_grid = len(self.fit.report_places) <= capacity.places
+        return 1.0 if self._whole_grid else capacity.distillation
 
     def identity(self) -> str:
         budget = (self.problem.max_loss, self.problem.max_distance, self.problem.objective)
@@ -198,7 +266,13 @@ class CrowdTraining:
         )
 
     def first(self) -> State:
-        return self.base.first()
+        state = self.base.first()
+        if not self._whole_grid:
+            return state
+        reports = (self.fit.report_places - self.base.centre) / self.base.unit_m
+        each = np.resize(np.arange(len(reports)), len(state.weights.places))
+        places = jnp.asarray(reports[each], jnp.float32)
+        return state._replace(weights=state.weights._replace(places=places))
 
     def next_round(self, state: State, history: History, clock: Clock) -> Round[State] | Ended:
         """One of twenty parts, or what the clock demands."""
@@ -206,21 +280,11 @@ class CrowdTraining:
         if done >= END:
             return Ended.FINISHED if part >= PARTS else Ended.TIME_LIMIT
         end = until(part, done, clock, PARTS)
-        if done < 0.5 <= end + 1e-9:
-            state = self.base.snapped(state)
-        turns = self.part_steps // EVERY
-        for turn in range(turns):
-            start, stop = (done + (end - done) * (turn + k) / turns for k in (0, 1))
-            state = learn_crowd(
-                state,
-                self.data,
-                jnp.asarray(self._scores(state, start)),
-                jax.random.key(self.seed),
-                part * self.part_steps + turn * EVERY,
-                (start, stop),
-                config=self.config,
-                steps=EVERY,
-            )
+        if done < self.alone - 1e-9:
+            end = min(end, self.alone)
+            state = self._learned(state, part, (done / self.alone, end / self.alone))
+        else:
+            state = self._distilled(state, part, (done, end), clock.deadline)
         if not all(bool(jnp.all(jnp.isfinite(leaf))) for leaf in jax.tree.leaves(state)):
             raise ProblemError(
                 f"learning ran into numbers that are not finite at {end:.0%}; lower the rate or"
@@ -236,6 +300,64 @@ class CrowdTraining:
             "information_bits": mutual_information(law),
         }
         return Round(state, [(line, mechanism)])
+
+    def _learned(self, state: State, part: int, share: tuple[float, float]) -> State:
+        """One part against the adversary."""
+        done, end = share
+        if done < 0.5 <= end + 1e-9:
+            state = self.base.snapped(state)
+        turns = self.part_steps // EVERY
+        for turn in range(turns):
+            start, stop = (done + (end - done) * (turn + k) / turns for k in (0, 1))
+            state = learn_crowd(
+                state,
+                self.data,
+                jnp.asarray(self._scores(state, start)),
+                jax.random.key(self.seed),
+                part * self.part_steps + turn * EVERY,
+                (start, stop),
+                config=self.config,
+                steps=EVERY,
+            )
+        return state
+
+    def _distilled(
+        self, state: State, part: int, share: tuple[float, float], deadline: Deadline
+    ) -> State:
+        """One part towards the teacher's law."""
+        rest = 1 - self.alone
+        return imitate(
+            state,
+            self.data,
+            self._teacher(state, deadline),
+            jnp.asarray(self._mass, jnp.float32),
+            jax.random.key(self.seed),
+            part * self.part_steps,
+            ((share[0] - self.alone) / rest, (share[1] - self.alone) / rest),
+            config=self.config,
+            steps=self.part_steps,
+        )
+
+    def _teacher(self, state: State, deadline: Deadline) -> Any:
+        """P(place | truth) of least leakage that the first-order method finds on the places, which
+        no longer move; places that coincide share evenly.  Worked out once."""
+        if self._teacher_law is None:
+            places = self.base.on_the_grid(state).places
+            distinct, number = np.unique(places, axis=0, return_inverse=True)
+            truths, loss, budget = self.fit.places, self.problem.loss, self.problem.max_loss
+            assert budget is not None
+            game = Game(
+                self.fit.joint,
+                lambda part: loss(truths[part][:, None, :], distinct[None, :, :]),
+                len(distinct),
+                budget,
+            )
+            law = least_leaking(game, deadline=deadline.share(_FOR_THE_TEACHER))
+            rows = np.concatenate([rows for _, rows, _ in game.chances(law)])
+            number = number.ravel()
+            shared = np.bincount(number)[number].astype(np.float32)
+            self._teacher_law = jnp.asarray(rows[:, number] / shared)
+        return self._teacher_law
 
     def _scores(self, state: State, done: float) -> np.ndarray:
         rise = min(1.0, done / _SHARP_BY)
@@ -415,8 +537,20 @@ def check_crowd(settings: CodebookSettings, problem: Problem) -> None:
             f"with {users:,} users (more than {MANY}) a codebook lowers the Bayes vulnerability or"
             f" the information; got {problem.objective.name}"
         )
-    if settings.limited or settings.distillation:
+    if settings.limited:
         raise ProblemError(
-            f"with {users:,} users (more than {MANY}) a codebook knows no worst-case limits and no"
-            " distillation; leave them out"
+            f"with {users:,} users (more than {MANY}) a codebook knows no worst-case limits; leave"
+            " them out"
+        )
+    if settings.distillation and settings.made_for == NEW:
+        raise ProblemError(
+            f"with {users:,} users (more than {MANY}) the optimal law is taught for these check-ins"
+            f" alone; leave {arg('distillation')} out, or set {arg('made_for')} {THESE}"
+        )
+    if settings.distillation and (
+        problem.objective.scores != "bayes" or problem.max_distance is not None
+    ):
+        raise ProblemError(
+            f"with {users:,} users (more than {MANY}) the optimal law is taught for the Bayes"
+            f" objective without a cap; leave {arg('distillation')} out"
         )

@@ -38,6 +38,7 @@ SHARE_OF_STEPS = 0.5  # a fold's net takes this share of the steps: four of them
 _PARTS = 10
 _ROUNDS = 8  # of the search for the training budgets
 _LEAST_SCALE = 0.05
+_SHORTEST = 1 / 4  # later period that a confidence covers, in check-ins of the training data
 _CELLS_PER_BUDGET = (6, 4, 3, 2)  # noise is compared on cells of such a part of the budget
 _MOST_CELLS = 2e7  # times users
 _MOST_TERMS = 2e9  # cells times truths, about twenty seconds
@@ -405,7 +406,8 @@ def charged(cost: np.ndarray, kept: np.ndarray, confidence: float | None) -> flo
     that of the check-ins the mechanisms were learned from.  In expectation it is the mean of `cost`
     with Burman's (1989) correction: the mechanism that is released has all the data, so the excess
     over `kept` is smaller by one part in the number of folds.  With a confidence it is Student's
-    limit for the mean of as many check-ins again, without the correction.
+    limit for the mean of a later period, without the correction: of a quarter as many check-ins,
+    the shortest one that is covered, since fewer scatter more.
 
     >>> charged(np.array([90.0, 130.0]), np.array([100.0, 100.0]), None)  # 110 - 10 / 4
     107.5
@@ -415,7 +417,7 @@ def charged(cost: np.ndarray, kept: np.ndarray, confidence: float | None) -> flo
         return mean - (mean - float(kept.mean())) / FOLDS
     if len(cost) < 2:
         return mean
-    return mean + _student(cost, confidence) * 2**0.5
+    return mean + _student(cost, confidence) * (1 + 1 / _SHORTEST) ** 0.5
 
 
 def _student(cost: np.ndarray, confidence: float) -> float:

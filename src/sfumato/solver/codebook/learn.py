@@ -384,7 +384,7 @@ def _cost(
         cost += _STRAY_PENALTY * astray(chances[strays:], distance[strays:], data)
     if batch.teacher_law is not None:
         logs = jax.nn.log_softmax(outputs[:known])
-        cost += _DISTILLATION * _divergence(batch.teacher_law, logs, batch.table.sum(axis=0))
+        cost += _DISTILLATION * divergence(batch.teacher_law, logs, batch.table.sum(axis=0))
     return cost, {"payoff": leaked, "over": over}
 
 
@@ -394,7 +394,7 @@ def astray(chances: Any, distance: Any, data: TrainingData) -> Any:
     return jnp.maximum(cost - _STRAY_LOSS, 0.0).mean()
 
 
-def _divergence(teacher: Any, logs: Any, weight: Any) -> Any:
+def divergence(teacher: Any, logs: Any, weight: Any) -> Any:
     """Kullback and Leibler's, of the law from the teacher's."""
     ratio = jnp.log(jnp.maximum(teacher, 1e-30)) - jnp.maximum(logs, -60.0)
     return weight @ (teacher * ratio).sum(axis=1)

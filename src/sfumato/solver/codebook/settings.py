@@ -44,8 +44,8 @@ class CodebookSettings:
     )
     confidence: float | None = setting(
         None,
-        "Keep the budgets with this confidence, such as 0.95, on as many check-ins to come as the"
-        " data has; unless set they are kept in expectation.",
+        "Keep the budgets with this confidence, such as 0.95, in a later period with a quarter of"
+        " the data's check-ins or more; unless set they are kept in expectation.",
         option="P",
     )
     places: int | None = setting(

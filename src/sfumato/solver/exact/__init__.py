@@ -3,33 +3,17 @@
 What other rooms call is here; see README.md for what lies behind it.
 """
 
-from sfumato.solver.exact.column_generation import Optimum, generate_columns
-from sfumato.solver.exact.endless import OneLaw
-from sfumato.solver.exact.linked import best_for, laws_for, seen
-from sfumato.solver.exact.solver import (
-    FULL_GAP,
-    QUICK_GAP,
-    Exact,
-    best_within,
-    certificate_for,
-    equal_laws,
-    program_of,
-    task_of,
-)
-
-__all__ = [
-    "FULL_GAP",
-    "QUICK_GAP",
-    "Exact",
-    "OneLaw",
-    "Optimum",
-    "best_for",
-    "best_within",
-    "certificate_for",
-    "equal_laws",
-    "generate_columns",
-    "laws_for",
-    "program_of",
-    "seen",
-    "task_of",
-]
+from sfumato.solver.exact.column_generation import Optimum as Optimum
+from sfumato.solver.exact.column_generation import generate_columns as generate_columns
+from sfumato.solver.exact.endless import OneLaw as OneLaw
+from sfumato.solver.exact.linked import best_for as best_for
+from sfumato.solver.exact.linked import laws_for as laws_for
+from sfumato.solver.exact.linked import seen as seen
+from sfumato.solver.exact.solver import FULL_GAP as FULL_GAP
+from sfumato.solver.exact.solver import QUICK_GAP as QUICK_GAP
+from sfumato.solver.exact.solver import Exact as Exact
+from sfumato.solver.exact.solver import best_within as best_within
+from sfumato.solver.exact.solver import certificate_for as certificate_for
+from sfumato.solver.exact.solver import equal_laws as equal_laws
+from sfumato.solver.exact.solver import program_of as program_of
+from sfumato.solver.exact.solver import task_of as task_of

@@ -1,4 +1,4 @@
-"""A proof where users are many: mirror ascent on the scores of an adversary.
+"""A proof, and a law, where users are many: a damped primal-dual method.
 
 For any scores s_b, a probability vector over users for each report b, and any price l of the loss,
 
@@ -7,20 +7,22 @@ For any scores s_b, a probability vector over users for each report b, and any p
 (`sfumato.measure.bound`).  It is concave in both.  The reports are those of the grid where users
 times reports are few enough to be kept in a file; else cells of the plane, small where people are,
 with d the distance to the nearest point of the cell, which is looser.
-The minimum is smoothed: a truth chooses its cells by a softmax of their costs, which is a law, and
-the slope of the bound in the scores is P(user, cell) of that law.  The scores move along it on the
-simplex (exponentiated steps) and the price by what the law spends; means of the iterates are tried
-as well.  Every bound is worked out with the plain minimum, so that what is proved does not hang on
-how far the ascent has come.
 
-A step takes two products of the sparse table P(user, truth) with users x cells or truths x cells
-numbers, a few thousand truths at a time.
+A law and the scores move in turn by exponentiated steps: the law away from what costs it most, by
+the scores extrapolated from the last two, the scores towards the users whom it shows (the method of
+Chambolle and Pock with entropies as distances).  Both are damped, which keeps them from circling
+about each other: they tend to the saddle point of a smoothed game, smoothed less and less.
+A law is a softmax of sums of past costs, and these are linear in the scores, so that it is never
+held: users x reports numbers say what it is, and it is worked out a few thousand truths at a time.
+Every bound is worked out with the plain minimum, so that what is proved does not hang on how far
+the method has come.  A step takes two products of the sparse table P(user, truth) with users x
+reports or truths x reports numbers.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -35,54 +37,92 @@ from sfumato.solver.problem import Problem, meets_hull
 
 Heard = Callable[[Certificate, float, float], None]
 
-STEPS, QUICK_STEPS = 240, 80
+STEPS, QUICK_STEPS = 400, 120
 _MOST_CELLS = 4000
-_MOST_SHARES = 12_000_000  # users times cells: 96 MB in the file
-_WIDEST = 0.25  # of the budget: the side of a cell where nobody is
-_STEP = 0.3  # of the scores' logarithms, per largest posterior
-_PRICE_STEP = 0.3
-_SMOOTH = 0.15, 0.015  # width of the softmax, from first to last, of the first law's vulnerability
-_NARROWER = 0.98  # per step
-_EVERY = 20  # steps between two trials of the mean
-_ANEW = 60  # steps after which the mean begins again
-_PRICES = 0.8, 0.9, 1.0, 1.1, 1.25  # tried with a mean
+_MOST_SHARES = 24_000_000  # users times cells: 192 MB in the file
+_FIRST_CELLS = 1 / 4  # of them, before they are split where reports fall
+_FINER = 0.35, 0.7  # shares of the steps after which they are
+_STEP = 0.7  # of the logarithms, per leakage of the law and per largest posterior of the scores
+_PRICE_STEP = 0.05
+_STEEPER, _STEEPEST = 0.002, 100.0  # of the slope, until the budget is kept; times, at most
+_DAMPING = 0.1, 0.012  # of a step's logarithms, from first to last
+_DAMPED_BY = 0.8  # share of the steps
+_EVERY = 20  # steps between two trials of a bound
+_PRICES = 0.9, 1.0, 1.1  # tried with the scores
 _AT_ONCE = 2_000_000  # truths times reports
+_MOST_KEPT = 50_000_000  # truths times reports whose losses are kept: 200 MB
 _MOST_PAIRS = 200_000_000  # truths times reports, for a proof on the grid
 _LEAST = 1e-12
 
 
-def adapted_cells(
-    truths_m: np.ndarray, mass: np.ndarray, *, widest_m: float, finest_m: float, most: int
-) -> Cells:
-    """Squares of a quadtree that cover the hull of the truths, as long as there are at most `most`:
-    none wider than `widest_m`, and smaller ones where people are, by mass times side, down to
-    `finest_m`."""
+def coarse_cells(truths_m: np.ndarray, mass: np.ndarray, *, finest_m: float, most: int) -> Cells:
+    """Squares of a quadtree that cover the hull of the truths, small where people are, by mass
+    times side, down to `finest_m`; about `most` of them."""
     low, high = truths_m.min(axis=0), truths_m.max(axis=0)
     side = float((high - low).max()) + 4 * finest_m
     corner = (low + high) / 2 - side / 2
     cells = Cells((float(corner[0]), float(corner[1])), side, np.zeros((1, 3), dtype=np.int64))
-    while cells.sides_m[0] > widest_m:
-        finer = cells.quartered()
-        finer = finer[meets_hull(finer.centres_m, float(finer.sides_m[0]) / 2, truths_m)]
-        if len(finer) > most:
+    while len(cells) + 3 <= most:
+        share = np.bincount(cells.holding(truths_m), mass, minlength=len(cells))
+        finer = split(cells, share, truths_m, finest_m=finest_m, most=min(most, 2 * len(cells) + 3))
+        if len(finer) == len(cells):
             break
         cells = finer
-    while len(cells) + 3 <= most:
-        weight = np.bincount(cells.holding(truths_m), mass, minlength=len(cells)) * cells.sides_m
-        weight[cells.sides_m / 2 < finest_m] = 0.0
-        count = min((most - len(cells)) // 3, max(1, len(cells) // 8), int((weight > 0).sum()))
-        if not count:
-            break
-        split = np.zeros(len(cells), dtype=bool)
-        split[np.argsort(-weight)[:count]] = True
-        quarters = cells[split].quartered()
-        inside = meets_hull(quarters.centres_m, quarters.sides_m / 2, truths_m)
-        cells = cells[~split].joined(quarters[inside])
     return cells
 
 
+def split(
+    cells: Cells, share: np.ndarray, truths_m: np.ndarray, *, finest_m: float, most: int
+) -> Cells:
+    """Cells with those quartered that have the largest share times side, none below `finest_m`, as
+    long as there are at most `most`."""
+    weight = share * cells.sides_m
+    weight[cells.sides_m / 2 < finest_m] = 0.0
+    count = min((most - len(cells)) // 3, int((weight > 0).sum()))
+    if count <= 0:
+        return cells
+    chosen = np.zeros(len(cells), dtype=bool)
+    chosen[np.argsort(-weight)[:count]] = True
+    quarters = cells[chosen].quartered()
+    inside = meets_hull(quarters.centres_m, quarters.sides_m / 2, truths_m)
+    return cells[~chosen].joined(quarters[inside])
+
+
+class SoftLaw(NamedTuple):
+    """P(report | truth) ~ exp(-sum_x P(x | truth) pull(x, report) - slope loss(truth, report))."""
+
+    pull: np.ndarray
+    slope: float
+
+
+class Position(NamedTuple):
+    """Where both players are: a law, and logarithms of scores with a price; scores and price of now
+    and of one step ago; P(user, report) of the law, the least leakage so far and the loss spent."""
+
+    law: SoftLaw
+    logs: np.ndarray
+    scores: np.ndarray
+    price: float
+    former: np.ndarray
+    former_price: float
+    table: np.ndarray
+    leakage: float
+    spent: float
+
+    def spread(self, parents: np.ndarray) -> "Position":
+        """The same on other reports, each with what the one that it is a part of had."""
+        one = self._replace(
+            law=self.law._replace(pull=self.law.pull[:, parents]),
+            logs=self.logs[:, parents],
+            scores=self.scores[:, parents],
+            former=self.former[:, parents],
+        )
+        share = np.bincount(parents, minlength=self.table.shape[1])[parents]
+        return one._replace(table=self.table[:, parents] / share.astype(np.float32))
+
+
 @dataclass(frozen=True, eq=False)
-class Ascent:
+class Game:
     """The tables of a problem, and passes over them; `losses` gives the loss of some truths at
     every report."""
 
@@ -108,11 +148,19 @@ class Ascent:
         return sparse.csr_matrix(scale @ self._pairs.T)
 
     def parts(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """Truths in pieces, with their losses at every report, float32."""
+        """Truths in pieces, with their losses at every report, float32, kept where they are few."""
         step = max(1, _AT_ONCE // self.reports)
         for start in range(0, self.joint.shape[1], step):
             part = slice(start, start + step)
-            yield part, self.losses(part).astype(np.float32)
+            known = self._kept.get(start)
+            distance = self.losses(part).astype(np.float32) if known is None else known
+            if self.joint.shape[1] * self.reports <= _MOST_KEPT:
+                self._kept[start] = distance
+            yield part, distance
+
+    @cached_property
+    def _kept(self) -> dict[int, np.ndarray]:
+        return {}
 
     def bounds(self, scores: np.ndarray, prices: np.ndarray) -> np.ndarray:
         """The bound with each of several prices."""
@@ -124,34 +172,73 @@ class Ascent:
                 total[number] += float(self.mass[part] @ least)
         return total
 
-    def step(
-        self, scores: np.ndarray, price: float, width: float
-    ) -> tuple[np.ndarray, float, float]:
-        """P(user, report) of the law that chooses reports by a softmax of that width, what it
-        spends, and the bound at these scores."""
-        table = np.zeros_like(scores)
-        spent, bound = 0.0, -price * self.budget
+    def chances(self, law: SoftLaw) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+        """P(report | truth) of some truths at a time, with their losses."""
         for part, distance in self.parts():
-            law = self._given_truth[part] @ scores
-            law += np.float32(price) * distance
-            least = law.min(axis=1, keepdims=True)
-            bound += float(self.mass[part] @ least[:, 0])
-            law -= least
-            law *= np.float32(-1 / width)
-            np.exp(law, out=law)
-            law /= law.sum(axis=1, keepdims=True)
-            spent += float(self.mass[part] @ np.einsum("wb,wb->w", law, distance))
-            table += self._pairs[:, part] @ law
-        return table, spent, bound
+            rows = self._given_truth[part] @ law.pull
+            rows += np.float32(law.slope) * distance
+            rows -= rows.min(axis=1, keepdims=True)
+            np.negative(rows, out=rows)
+            np.exp(rows, out=rows)
+            rows /= rows.sum(axis=1, keepdims=True)
+            yield part, rows, distance
 
-    def first_law(self) -> np.ndarray:
-        """P(user, report) of noise about as wide as the budget."""
-        table = np.zeros((self.joint.shape[0], self.reports), np.float32)
-        for part, distance in self.parts():
-            law = np.exp(distance * np.float32(-2 / self.budget))
-            law /= law.sum(axis=1, keepdims=True)
-            table += self._pairs[:, part] @ law
-        return table
+    def through(self, law: SoftLaw) -> tuple[np.ndarray, float]:
+        """P(user, report) of a law, and what it spends."""
+        table, spent = np.zeros_like(law.pull), 0.0
+        for part, rows, distance in self.chances(law):
+            spent += float(self.mass[part] @ np.einsum("wb,wb->w", rows, distance))
+            table += self._pairs[:, part] @ rows
+        return table, spent
+
+    def noise(self) -> SoftLaw:
+        """Noise about as wide as the budget."""
+        users = self.joint.shape[0]
+        return SoftLaw(np.zeros((users, self.reports), np.float32), 2 / self.budget)
+
+    def start(self, table: np.ndarray) -> Position:
+        """Noise, and what an adversary guesses who knows P(user, report)."""
+        logs = np.log(np.maximum(table / np.maximum(table.sum(axis=0), _LEAST), _LEAST))
+        scores, leakage = _simplex(logs), float(table.max(axis=0).sum())
+        price = 0.5 * leakage / self.budget
+        law = self.noise()
+        return Position(law, logs, scores, price, scores, price, table, leakage, self.budget)
+
+    def step(self, at: Position, done: float) -> Position:
+        """One step of the law and one of the scores, when a share of the steps is done."""
+        low, high = _DAMPING
+        damped = np.float32(1 + _STEP * low * (high / low) ** min(1.0, done / _DAMPED_BY))
+        step = _STEP / at.leakage
+        pull = 2 * at.scores
+        pull -= at.former
+        pull *= np.float32(step)
+        pull += at.law.pull
+        pull /= damped
+        slope = (at.law.slope + step * (2 * at.price - at.former_price)) / float(damped)
+        law = SoftLaw(pull, slope)
+        table, spent = self.through(law)
+        largest = table.max(axis=0)
+        logs = table * (np.float32(_STEP) / np.maximum(largest, _LEAST))
+        logs += at.logs
+        logs /= damped
+        change = float(np.clip(spent / self.budget - 1, -1, 1))
+        price = at.price * float(np.exp(_PRICE_STEP * change))
+        leakage = min(at.leakage, float(largest.sum()))
+        scores = _simplex(logs)
+        return Position(law, logs, scores, price, at.scores, at.price, table, leakage, spent)
+
+
+def least_leaking(game: Game, *, steps: int = STEPS, deadline: Deadline = NEVER) -> SoftLaw:
+    """The law that the game comes to, a little steeper where that is needed for the budget."""
+    at = game.start(game.through(game.noise())[0])
+    for number in range(steps):
+        at = game.step(at, number / steps)
+        if deadline.passed:
+            break
+    law = at.law
+    while game.through(law)[1] > game.budget and law.slope < _STEEPEST * at.law.slope:
+        law = law._replace(slope=law.slope * (1 + _STEEPER))
+    return law
 
 
 def first_order_certificate(
@@ -162,59 +249,44 @@ def first_order_certificate(
     deadline: Deadline = NEVER,
     found: Heard | None = None,
 ) -> Certificate | None:
-    """The best bound of the ascent, for the Bayes objective and an average budget; None for others,
+    """The best bound on the way, for the Bayes objective and an average budget; None for others,
     and where there is no time for one step.
 
-    `known`, P(user, report) of a mechanism that was found, is where the ascent starts: what an
+    `known`, P(user, report) of a mechanism that was found, is where the scores start: what an
     adversary who knows it guesses.  `found` is called with each better certificate, its bound and
     the least leakage known.
     """
     if problem.max_loss is None or problem.objective.scores != "bayes":
         return None
-    budget, on = problem.max_loss, _reports_of(problem)
-    ascent = Ascent(problem.joint, on.losses, len(on), budget)
-    table = ascent.first_law()
+    if deadline.passed:
+        return None
+    on = _reports_of(problem)
+    game = Game(problem.joint, on.losses, len(on), problem.max_loss)
+    table, _ = game.through(game.noise())
     if known is not None:
         table = _started(table, on, known)
-    scale = float(table.max(axis=0).sum())
-    least = scale if known is None else problem.objective.leakage(known)
-    logs = np.log(np.maximum(table / np.maximum(table.sum(axis=0), _LEAST), _LEAST))
-    scores = _simplex(logs)
-    price = 0.5 * scale / budget
-    mean, mean_price, weight = np.zeros_like(scores), 0.0, 0.0
-    best: Certificate | None = None
-    proved = -np.inf
-
-    def tried(tested: np.ndarray, price: float, bound: float) -> None:
-        nonlocal best, proved
-        if bound > proved:
-            proved = bound
-            best = on.certificate(problem, tested, price)
-            if found is not None:
-                found(best, bound, least)
-
-    for number in range(steps):
-        if deadline.passed:
+    least = float(table.max(axis=0).sum()) if known is None else problem.objective.leakage(known)
+    at = game.start(table)
+    best, proved = None, -np.inf
+    for number in range(1, steps + 1):
+        at = game.step(at, number / steps)
+        last = number == steps or deadline.passed
+        if last or number % _EVERY == 0:
+            prices = at.price * np.array(_PRICES)
+            bounds = game.bounds(at.scores, prices)
+            chosen = int(bounds.argmax())
+            if bounds[chosen] > proved:
+                proved = float(bounds[chosen])
+                best = on.certificate(problem, at.scores, float(prices[chosen]))
+                if found is not None:
+                    found(best, proved, least)
+        if last:
             break
-        width = scale * max(_SMOOTH[0] * _NARROWER**number, _SMOOTH[1])
-        table, spent, bound = ascent.step(scores, price, width)
-        if bound > proved and number % _EVERY == 0:
-            tried(scores, price, bound)
-        posterior = table / np.maximum(table.sum(axis=0), _LEAST)
-        posterior /= np.maximum(posterior.max(axis=0), _LEAST)
-        logs += np.float32(_STEP / (1 + number / 20) ** 0.5) * posterior
-        scores = _simplex(logs)
-        change = float(np.clip(spent / budget - 1, -1, 1))
-        price *= float(np.exp(_PRICE_STEP / (1 + number / 10) ** 0.5 * change))
-        if number % _ANEW == 0:
-            mean, mean_price, weight = np.zeros_like(scores), 0.0, 0.0
-        mean += np.float32(number + 1) * scores
-        mean_price, weight = mean_price + (number + 1) * price, weight + number + 1
-        if number % _EVERY == _EVERY - 1:
-            prices = mean_price / weight * np.array(_PRICES)
-            bounds = ascent.bounds(mean / np.float32(weight), prices)
-            at = int(bounds.argmax())
-            tried(mean / np.float32(weight), float(prices[at]), float(bounds[at]))
+        if isinstance(on, OnPlane) and number in (round(share * steps) for share in _FINER):
+            finer = on.finer(at.table.sum(axis=0))
+            at = at.spread(on.holding(finer.cells.centres_m))
+            on = finer
+            game = Game(problem.joint, on.losses, len(on), problem.max_loss)
     return best
 
 
@@ -270,6 +342,15 @@ class OnPlane:
 
     cells: Cells
     truths_m: np.ndarray
+    finest_m: float
+    most: int
+
+    def finer(self, share: np.ndarray) -> "OnPlane":
+        """The same with cells split where reports fall, by P(cell) times side."""
+        most = min(self.most, 2 * len(self))
+        finest = self.finest_m
+        cells = split(self.cells, share, self.truths_m, finest_m=finest, most=most)
+        return replace(self, cells=cells)
 
     def __len__(self) -> int:
         return len(self.cells)
@@ -300,14 +381,14 @@ def _reports_of(problem: Problem) -> OnGrid | OnPlane:
     if few or not traits_of(problem.loss).is_distance:
         return OnGrid(problem)
     most = max(64, min(_MOST_CELLS, _MOST_SHARES // users))
-    cells = adapted_cells(
+    finest = problem.grid.cell_m
+    cells = coarse_cells(
         problem.places,
         problem.joint.place_probability,
-        widest_m=problem.scale_m * _WIDEST,
-        finest_m=problem.grid.cell_m,
-        most=most,
+        finest_m=finest,
+        most=round(_FIRST_CELLS * most),
     )
-    return OnPlane(cells, problem.places)
+    return OnPlane(cells, problem.places, finest, most)
 
 
 def _shares(scores: np.ndarray) -> np.ndarray:

@@ -2,14 +2,14 @@
 
 import { ask } from "./api.js";
 import { html, useEffect, useMemo, useState } from "./html.js";
-import { Bars, Chart2D, Select, Swatch, Term, nameOf } from "./parts.js";
+import { Bars, Chart2D, Select, Swatch, Term, firstChoice, nameOf } from "./parts.js";
 
 const MOST = 40; // users to choose from
 
 export function AttackPanel({ state, actions }) {
   const { data, game } = state;
   const runs = state.runs.filter((run) => run.solution);
-  const [chosen, choose] = useState(game?.run ?? runs.at(-1)?.id ?? "");
+  const [chosen, choose] = useState(game?.run ?? firstChoice(runs));
   const [marks, setMarks] = useState([]);
   const verdict = game?.verdict;
   useEffect(() => {
@@ -22,7 +22,7 @@ export function AttackPanel({ state, actions }) {
   if (!data || !runs.length) return html`<section class="empty"><h2>Attack yourself</h2><p>You will see reports and guess who sent each. First there must be a mechanism to attack: choose data and solve.</p><button type="button" class="main" onClick=${() => actions.update({ panel: data ? "solve" : "data" })}>Go to ${data ? "Solve" : "Data"}</button></section>`;
 
   const begin = async () => {
-    const dealt = await actions.attempt(() => ask("attack", { run: chosen || runs.at(-1).id }));
+    const dealt = await actions.attempt(() => ask("attack", { run: chosen || firstChoice(runs) }));
     if (dealt) actions.update({ game: dealt, said: "Round 1 of 20. Who sent this report?" });
   };
   const guess = async (user) => {
@@ -45,7 +45,7 @@ export function AttackPanel({ state, actions }) {
     <section class="side" aria-label="Attack yourself">
       <h2>Attack yourself</h2>
       ${!game && html`<p>A check-in is drawn, the mechanism makes a report of it, and you see only the report. Who sent it? Twenty rounds. Beside your score stands the best that any adversary can expect.</p>`}
-      ${(!game || over) && html`<${Select} id="against" label="Against" value=${chosen || runs.at(-1).id} options=${runs.map((one) => [one.id, nameOf(one)])} onChange=${choose} />
+      ${(!game || over) && html`<${Select} id="against" label="Against" value=${chosen || firstChoice(runs)} options=${runs.map((one) => [one.id, nameOf(one)])} onChange=${choose} />
         <div class="row"><button type="button" class="main" onClick=${begin}>${game ? "Play again" : "Begin"}</button></div>`}
       ${game && html`<p class="score" id="score">Round <strong>${Math.min(game.round + (verdict ? 0 : 1), game.rounds)}</strong> of ${game.rounds} against ${run?.solver}. You: <strong>${game.score}</strong> right. The best adversary on the same reports: <strong>${game.best_score}</strong>.</p>`}
       ${game && !verdict && html`<div class="guesses" role="group" aria-label="Who sent this report?">

@@ -110,7 +110,7 @@ function Figures({ rows, runs, on, terms }) {
   const within = (estimate, digits) => `${estimate.value.toFixed(digits)} (${estimate.low.toFixed(digits)} to ${estimate.high.toFixed(digits)})`;
   const gap = (row) => row.proved_on_training_data?.gap;
   return html`<div class="scroll"><table id="figures">
-    <caption>On ${on.name}: ${on.rows.toLocaleString("en")} check-ins of ${on.users.length} users. ↑ higher is more private, ↓ lower is. ≈ estimated from samples, otherwise computed. <span class="nowrap">! over its budget on this data.</span>${toCome && " To come: with 95% intervals, cross-fitted on training data or, marked h, measured on held-out check-ins."}</caption>
+    <caption><span class="note">On ${on.name}: ${on.rows.toLocaleString("en")} check-ins of ${on.users.length} users. ↑ higher is more private, ↓ lower is. ≈ estimated from samples, otherwise computed. <span class="nowrap">! over its budget on this data.</span>${toCome && " To come: with 95% intervals, cross-fitted on training data or, marked h, measured on held-out check-ins."}</span></caption>
     <thead><tr><th scope="col">mechanism</th>${HEADS.filter(([term]) => toCome || term !== "to-come").map(([term, words]) => html`<${Head} key=${words} terms=${terms} term=${term}>${words}<//>`)}</tr></thead>
     <tbody>${rows.map((row, at) => html`<tr key=${runs[at].id}><th scope="row">${nameOf(runs[at])}</th>
       ${toCome && (row.to_come ? html`<td class=${overToCome(row) ? "over" : ""}>${within(row.to_come.loss, 1)}${overToCome(row) ? " !" : ""}${row.to_come.folds ? "" : " h"}</td><td>${within(row.to_come.bayes_error, 3)}</td>` : html`<td>–</td><td>–</td>`)}
@@ -118,7 +118,7 @@ function Figures({ rows, runs, on, terms }) {
       <td>${percent(row.exposed, 1)}</td><td>${percent(row.worst_report)}</td><td>${row.learnt_error ? about(row.learnt_error, 3) : "–"}</td><td>${gap(row) === null || gap(row) === undefined ? "–" : gap(row).toFixed(4)}</td></tr>`)}</tbody>
   </table></div>
   <div class="scroll"><table id="users">
-    <caption>Each user: loss in metres, and how often the best guess misses them.${rows[0].per_user.length > MOST && ` The first ${MOST} of ${rows[0].per_user.length.toLocaleString("en")}; the report has more.`}</caption>
+    <caption><span class="note">Each user: loss in metres, and how often the best guess misses them.${rows[0].per_user.length > MOST && ` The first ${MOST} of ${rows[0].per_user.length.toLocaleString("en")}; the report has more.`}</span></caption>
     <thead><tr><th scope="col">user</th>${rows.map((row, at) => html`<th scope="col" key=${runs[at].id}>${nameOf(runs[at])}</th>`)}</tr></thead>
     <tbody>${rows[0].per_user.slice(0, MOST).map((user, who) => html`<tr key=${user.user}><th scope="row">${user.user}</th>${rows.map((row, at) => html`<td key=${runs[at].id}>${row.per_user[who].loss.toFixed(1)} m, ${percent(row.per_user[who].error)}</td>`)}</tr>`)}</tbody>
   </table></div>`;

@@ -2,11 +2,11 @@
 
 import { ask, fileAddress } from "./api.js";
 import { html, useEffect, useState } from "./html.js";
-import { Select, nameOf } from "./parts.js";
+import { Select, firstChoice, nameOf } from "./parts.js";
 
 export function DownloadPanel({ state, actions }) {
   const runs = state.runs.filter((run) => run.solution);
-  const [chosen, choose] = useState(runs.at(-1)?.id ?? "");
+  const [chosen, choose] = useState(firstChoice(runs));
   const [offer, setOffer] = useState(null);
   const [copied, setCopied] = useState(false);
   useEffect(() => {

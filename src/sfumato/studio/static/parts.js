@@ -70,6 +70,11 @@ export function nameOf(run) {
   return `${run.solver}, ${run.max_loss} m${(run.reports ?? 1) === 1 ? "" : `, ${run.reports} reports`}`;
 }
 
+/** Of the finished runs the one to begin with: the last that can be handed out; an exact one lists true places. */
+export function firstChoice(runs) {
+  return (runs.findLast((run) => run.solver !== "exact") ?? runs.at(-1))?.id ?? "";
+}
+
 export function percent(value, digits = 0) {
   return `${(100 * value).toFixed(digits)} %`;
 }
