@@ -142,6 +142,11 @@ def page(found: dict[str, Any], kept: dict[str, Any]) -> str:
     ]
     lines += [
         "",
+        (
+            "![Processor time and memory of learning against check-ins and"
+            " users](../docs/images/crowd-growth.png)"
+        ),
+        "",
         "## The exact optimum",
         "",
         (

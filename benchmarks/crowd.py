@@ -5,13 +5,14 @@ process of its own on one thread, compiling included.
 Synthetic town: venues spread normally over 6 km, n / 20 of them (50 at least, 50,000 at most);
 every user has four favourites and spends a third of the check-ins elsewhere; a budget of 300 m.
 
-python -m benchmarks crowd
+python -m benchmarks crowd, which draws docs/images/crowd-growth.png
 """
 
 import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 SIZES = (  # users, check-ins
@@ -21,7 +22,9 @@ SIZES = (  # users, check-ins
     (600, 100_000),
     (6_000, 100_000),
     (6_000, 1_000_000),
+    (6_000, 10_000_000),
 )
+_FIGURE = Path(__file__).resolve().parent.parent / "docs" / "images" / "crowd-growth.png"
 _PER_CHECKIN, _BASE = 60, 500e6  # bytes wanted, at most
 _ONE_THREAD = {
     "OPENBLAS_NUM_THREADS": "1",
@@ -39,10 +42,11 @@ def town(users: int, checkins: int) -> Any:
     random = np.random.default_rng(users + checkins)
     venues = np.round(random.normal(0, 3000, (max(50, min(50_000, checkins // 20)), 2)))
     favourites = random.integers(len(venues), size=(users, 4))
-    secret = np.arange(checkins) % users
-    chosen = favourites[secret, random.integers(4, size=checkins)]
+    secret = (np.arange(checkins, dtype=np.int32) % users).astype(np.int32)
+    chosen = random.integers(4, size=checkins).astype(np.int8)
+    chosen = favourites.astype(np.int32)[secret, chosen]
     away = random.random(checkins) < 1 / 3
-    chosen = np.where(away, random.integers(len(venues), size=checkins), chosen)
+    np.copyto(chosen, random.integers(len(venues), size=checkins), where=away, casting="unsafe")
     return Samples(secret, venues[chosen], tuple(map(str, range(users))))
 
 
@@ -83,6 +87,7 @@ def run() -> dict[str, Any]:
         line = {"users": users, "checkins": checkins, **json.loads(ended.stdout.splitlines()[-1])}
         print(line, file=sys.stderr, flush=True)
         found.append(line)
+    plot(found, _FIGURE)
     return {
         "name": "growth with users and check-ins",
         "command": "python -m benchmarks crowd",
@@ -92,6 +97,32 @@ def run() -> dict[str, Any]:
         "met": all(row["bytes"] <= _BASE + _PER_CHECKIN * row["checkins"] for row in found)
         and all(ratio <= 10 for ratio in _tenfold(found).values()),
     }
+
+
+def plot(runs: list[dict[str, Any]], path: Path) -> None:
+    """Processor seconds and peak memory against check-ins, a line for each number of users."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    axes = figure.subplots(1, 2)
+    for users in sorted({row["users"] for row in runs}):
+        mine = [row for row in runs if row["users"] == users]
+        checkins = [row["checkins"] for row in mine]
+        axes[0].loglog(checkins, [row["seconds"] for row in mine], marker="o", label=f"{users:,}")
+        axes[1].loglog(checkins, [row["bytes"] / 1e6 for row in mine], marker="o")
+    sizes = [10.0**power for power in range(3, 8)]
+    allowed = [(_BASE + _PER_CHECKIN * size) / 1e6 for size in sizes]
+    axes[1].loglog(sizes, allowed, "k--", label="500 MB and 60 bytes per check-in")
+    axes[0].set_ylabel("processor seconds, one thread")
+    axes[1].set_ylabel("peak memory, MB")
+    axes[0].legend(title="users", fontsize=7)
+    axes[1].legend(fontsize=7)
+    for axis in axes:
+        axis.set_xlabel("check-ins")
+        axis.grid(alpha=0.3)
+    axes[1].yaxis.set_major_formatter("{x:g}")
+    axes[1].yaxis.set_minor_formatter("{x:g}")
+    figure.savefig(path, dpi=120)
 
 
 def _tenfold(runs: list[dict[str, Any]]) -> dict[tuple[int, int], float]:

@@ -186,12 +186,15 @@ def run() -> dict[str, Any]:
 
 def main(part: str = "short", only: str | None = None) -> dict[str, Any]:
     """Run one part, print its ratios and keep them in exact.json; `only` names one size of the
-    growth."""
+    growth or of qif."""
     load = os.getloadavg()[0]
     if part == "short":
         found = run()
     elif part == "qif":
-        found = {"common": against_qif((25, 30))}
+        before = read_json(_RESULTS, what="the results")["qif"]["common"] if only else []
+        rows = against_qif((25, 30) if only is None else (int(only),))
+        new = {row["n"]: row for row in [*before, *rows]}
+        found = {"common": [new[n] for n in sorted(new)]}
     elif part == "large":
         found = {"common": [{"n": 60, "ours": _solve("ours", common=60, gap=LARGE_GAP)}]}
     elif part == "highs":

@@ -1,6 +1,8 @@
 """The package has no import cycle, not even one inside a function or for type checkers."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import sfumato
@@ -70,3 +72,13 @@ def test_no_module_imports_itself_by_way_of_others():
 def test_a_cycle_would_be_found():
     assert _cycles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [["b", "c"]]
     assert "sfumato.data.samples" in _imports()["sfumato.solver.problem"]
+
+
+def test_solving_does_not_load_the_heavy_parts_of_scipy():
+    """They take 40 MB."""
+    code = (
+        "import sys, sfumato.study.solve;"
+        " print([name for name in ('scipy.stats', 'scipy.optimize') if name in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert found.stdout.strip() == "[]"

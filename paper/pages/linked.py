@@ -24,13 +24,22 @@ _WANTED = 1.5  # times the Bayes error of ten reports of the mechanism for one
 Rows = dict[tuple[str, float, str], dict[str, Any]]
 
 
-def _figures(row: dict[str, Any], part: str) -> list[str]:
-    found = row[part]
-    errors = [
-        ("" if error["kind"] == "exact" else "≈") + f"{error['value']:.3f}"
-        for error in found["bayes_errors"]
+def _figures(row: dict[str, Any]) -> list[str]:
+    """Of training and held-out check-ins, side by side."""
+    parts = [
+        [
+            f"{found['loss_m']:.0f}",
+            *(f"{error['value']:.3f}" for error in found["bayes_errors"]),
+            f"{found['overlap']:.3f}",
+        ]
+        for found in (row["train"], row["test"])
     ]
-    return [f"{found['loss_m']:.0f}", *errors, f"{found['overlap']:.3f}"]
+    return ["/".join(both) for both in zip(*parts, strict=True)]
+
+
+def _all_alike(row: dict[str, Any]) -> bool:
+    """Whether no number of reports tells anything."""
+    return all(row[part]["overlap"] > 0.9995 for part in ("train", "test"))
 
 
 def _most_of_ten(proof: dict[str, Any], users: int) -> float:
@@ -67,15 +76,22 @@ def page(folder: Path = RESULTS) -> str:
     heads = ["data", "budget, m", "made for"]
     own = ["loss, m", *(f"B{count}" for count in COUNTS), "least overlap"]
     order = sorted(map(str, MADE_FOR), key=lambda one: (not one.isdigit(), one.zfill(3)))
-    parts = {
-        part: [
-            [_NAMES[name][0], f"{budget:g}", made_for, *_figures(row, part)]
-            for name, budget in settings
-            for made_for in order
-            if (row := rows.get((name, budget, made_for))) is not None
-        ]
-        for part in ("train", "test")
-    }
+    made = [
+        (name, budget, made_for, row)
+        for name, budget in settings
+        for made_for in order
+        if (row := rows.get((name, budget, made_for))) is not None
+    ]
+    alike = dict.fromkeys((name, budget) for name, budget, _, row in made if _all_alike(row))
+    lines = [
+        [_NAMES[name][0], f"{budget:g}", made_for, *_figures(row)]
+        for name, budget, made_for, row in made
+        if (name, budget) not in alike
+    ]
+    equal = [
+        f"{_NAMES[name][0]} at {budget:g} m: all users have one law, whatever it is made for."
+        for name, budget in alike
+    ]
     proofs = [
         [
             _NAMES[name][0],
@@ -97,8 +113,8 @@ def page(folder: Path = RESULTS) -> str:
             missing.append(f"{_NAMES[name][0]}, {budget:g} m ({', '.join(left)})")
     return filled(
         "linked.md",
-        train=table([*heads, *own], parts["train"]),
-        test=table([*heads, *own], parts["test"]),
+        rows=table([*heads, *own], lines),
+        equal=" ".join(equal),
         proofs=table(
             [
                 "data",

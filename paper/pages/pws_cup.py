@@ -7,6 +7,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import numpy as np
+
 from paper.experiments import RESULTS
 from paper.pages.template import filled
 from paper.runs.pws_cup import LAPLACE
@@ -22,13 +24,38 @@ def _name(name: str) -> str:
     if kind == "laplace":
         return f"planar Laplace, {numbers[0]} per km"
     if kind == "codebook":
-        return f"codebook, {numbers[0]} m, for {numbers[1]}"
+        told = ", information" if numbers[2] == "information" else ""
+        return f"codebook, {numbers[0]} m, for {numbers[1]}{told}"
     return "no protection"
 
 
-def _spread(values: list[float]) -> str:
-    low, high = f"{min(values):.3f}", f"{max(values):.3f}"
-    return low if low == high else f"{fmean(values):.3f} ({low} to {high})"
+def _mean(values: list[float]) -> str:
+    return f"{fmean(values):.3f}"
+
+
+def _apart(row: dict[str, Any]) -> float:
+    scores = ("utility", *_SCORES, "law_known")
+    return max(max(row[score]) - min(row[score]) for score in scores)
+
+
+def _verdict(rows: dict[str, Any]) -> str:
+    """Each codebook beside planar Laplace noise of the same utility, which lies between two of its
+    rows: who knows the law."""
+    noise = sorted(
+        (fmean(row["utility"]), fmean(row["law_known"]))
+        for name, row in rows.items()
+        if name.startswith("laplace")
+    )
+    parts = []
+    for name, row in rows.items():
+        if name.startswith("codebook"):
+            beside = float(np.interp(fmean(row["utility"]), *zip(*noise, strict=True)))
+            parts.append(f"{_name(name)} {fmean(row['law_known']) - beside:+.3f}")
+    return (
+        "*Law known*, less that of planar Laplace noise of the same utility (interpolated): "
+        + "; ".join(parts)
+        + "."
+    )
 
 
 def page(folder: Path = RESULTS) -> str:
@@ -45,13 +72,13 @@ def page(folder: Path = RESULTS) -> str:
             value = printed[theirs]["Util" if score == "utility" else score]
             off = fmean(rows[name][score]) - value
             worst = max(worst, abs(off))
-            cells.append(f"{_spread(rows[name][score])} / {value:.3f}")
+            cells.append(f"{_mean(rows[name][score])} / {value:.3f}")
         checked.append(cells)
     ours = [
         [
             _name(name),
             f"{row['loss_m']:.0f}",
-            *(_spread(row[score]) for score in ("utility", *_SCORES, "law_known")),
+            *(_mean(row[score]) for score in ("utility", *_SCORES, "law_known")),
         ]
         for name, row in sorted(rows.items(), key=lambda one: -fmean(one[1]["utility"]))
     ]
@@ -62,6 +89,8 @@ def page(folder: Path = RESULTS) -> str:
             ["mechanism", "printed row", *(f"{head}, ours / theirs" for head in heads)], checked
         ),
         worst=f"{worst:.3f}",
+        spread=f"{max(_apart(row) for row in rows.values()):.3f}",
+        verdict=_verdict(rows),
         ours=table(["mechanism", "loss, m", *heads, "law known ↑"], ours),
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from paper.experiments import RESULTS
 from paper.pages.template import filled
-from paper.runs.weeks import ANY, LOSSES, wanted, wanted_ways
+from paper.runs.weeks import ANY, LOSSES, ONE_PLACE, wanted, wanted_ways
 from paper.tables import table
 from sfumato.files import read_json, write_text
 from sfumato.study.policy import FOUR
@@ -21,19 +21,47 @@ _WHO = {
     "all": "sees all",
     "truths": "learnt from truths",
 }
-_KEPT = {"never": "a new draw for each", "week": "kept for a week"}
+_COLUMNS = [who for who in _WHO if who != "chain"]
+_KEPT = {"never": "no", "week": "week"}
 _PRINTED = ((818, 0.693), (1994, 0.333))  # LSTM-TrajGAN's published outputs
 
 
 def _share(found: list[float] | None) -> str:
     if found is None:
         return "-"
-    value, low, high = (100 * number for number in found)
-    return f"{value:.1f} ({low:.0f} to {high:.0f})"
+    return f"{100 * found[0]:.1f}"
+
+
+def _width(rows: list[dict[str, Any]]) -> str:
+    """How far intervals reach, in points."""
+    far = [
+        max(high - value, value - low) for row in rows for value, low, high in row["found"].values()
+    ]
+    return f"{100 * max(far):.1f}"
+
+
+def _one_place(rows: list[dict[str, Any]]) -> list[str]:
+    who = {**_WHO, "counts": "law and counts"}
+    del who["period"]  # a week is the period
+    heads = ["weeks from", "budget, m", "loss, m", *who.values(), "hidden", "users never, always"]
+    lines = [
+        [
+            row["reported"],
+            f"{row['budget']:,}",
+            f"{row['loss_m']:,.0f} ± {1.96 * row['loss_error_m']:,.0f}",
+            *(_share(row["found"].get(one)) for one in who),
+            f"{100 * row['hidden']:.0f}",
+            f"{row['users_never_hidden']}, {row['users_always_hidden']}",
+            f"{100 * row['of_training_weeks']:.1f}",
+            f"{100 * row['at_least_of_this_kind']:.1f}",
+        ]
+        for row in rows
+    ]
+    return table([*heads, "program", "at least"], lines)
 
 
 def _plain(row: dict[str, Any]) -> bool:
-    return bool(row["reported"].startswith(("truth", "snapped")))
+    return bool(row["reported"].startswith(("truth", "snapped", "one place")))
 
 
 def _line(row: dict[str, Any]) -> list[str]:
@@ -42,8 +70,32 @@ def _line(row: dict[str, Any]) -> list[str]:
         row["reported"],
         "-" if _plain(row) else _KEPT[row["kept"]],
         f"{row['loss_m']:,.0f}",
-        *(_share(found.get(who)) for who in _WHO),
+        *(_share(found.get(who)) for who in _COLUMNS),
     ]
+
+
+def _chains(rows: list[dict[str, Any]]) -> str:
+    """Where the chain was measured beside the law."""
+    parts = [
+        f"{_share(row['found']['chain'])} of {row['reported']} at {row['loss_m']:,.0f} m"
+        for row in rows
+        if "chain" in row["found"]
+    ]
+    return f"*Chain* finds {', '.join(parts)}."
+
+
+def _verdict(rows: list[dict[str, Any]]) -> str:
+    """By who knows the law, beside what is printed, at no more than the printed loss."""
+    parts = []
+    for loss, printed in _PRINTED:
+        best = min(
+            (row for row in rows if row["loss_m"] <= 1.01 * loss),
+            key=lambda row: row["found"]["law"][0],
+        )
+        share = best["found"]["law"]
+        word = "fewer" if share[2] < printed else "more" if share[1] > printed else "as many"
+        parts.append(f"at {loss:,} m {word} ({_share(share)}) than the {100 * printed:.1f} printed")
+    return f"Who knows the law finds, of the best row here, {', and '.join(parts)}."
 
 
 def _order(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -51,7 +103,8 @@ def _order(row: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _table(rows: list[dict[str, Any]]) -> list[str]:
-    return table(["reported", "kept", "loss, m", *_WHO.values()], [_line(row) for row in rows])
+    heads = ["reported", "kept", "loss, m", *(_WHO[who] for who in _COLUMNS)]
+    return table(heads, [_line(row) for row in rows])
 
 
 def _beside(rows: list[dict[str, Any]]) -> list[str]:
@@ -92,6 +145,16 @@ def _ways(document: dict[str, Any], *, best: bool = False) -> list[list[str]]:
     return lines
 
 
+def _plain_ways(document: dict[str, Any]) -> dict[str, Any]:
+    """Without lattices and reports for all users."""
+    kept = [
+        way
+        for way in document["ways"]
+        if way["keeping"]["by_user"] and way["keeping"]["lattice_m"] is None
+    ]
+    return document | {"ways": kept}
+
+
 def _missing(todo: list[dict[str, Any]], rows: list[dict[str, Any]]) -> str:
     """A sentence on what was not run yet, empty if all was."""
     left = [one for one in todo if not any(row.items() >= one.items() for row in rows)]
@@ -104,19 +167,27 @@ def page(folder: Path = RESULTS) -> str:
     every = read_json(folder / "weeks.json", what="weeks")["rows"]
     ways = read_json(folder / "weeks_ways.json", what="ways of keeping")["rows"]
     rows = [row for row in every if row["reported"] != ANY]
+    places = [row for row in rows if row["reported"] in ONE_PLACE]
+    others = [row for row in rows if row["reported"] not in ONE_PLACE]
     (noise,) = (
         one for one in ways if (one["reported"], one["budget"]) == ("planar laplace", LOSSES[0])
     )
     four = [_WHO[who] for who in FOUR]
-    recommended = [line for one in ways for line in _ways(one, best=True)]
+    recommended = [
+        line for one in ways if one["budget"] in LOSSES[:2] for line in _ways(one, best=True)
+    ]
     return filled(
         "weeks.md",
         missing=_missing(wanted(), every),
         missing_ways=_missing(wanted_ways(), ways),
         traces=f"{rows[0]['traces']:,}",
         settings=rows[0]["settings"],
-        rows=_table(sorted(rows, key=_order)),
+        width=_width(rows),
+        rows=_table(sorted(others, key=_order)),
+        one_place=_one_place(sorted(places, key=lambda row: (row["budget"], row["reported"]))),
         beside=_beside(rows),
+        verdict=_verdict(rows),
+        chains=_chains(others),
         proved=table(
             ["loss, m", "found at least, %"],
             [
@@ -126,7 +197,7 @@ def page(folder: Path = RESULTS) -> str:
             ],
         ),
         recommended=table(["reported", "budget, m", "recommended", "loss, m", *four], recommended),
-        ways=table(["way of keeping", "loss, m", *four], _ways(noise)),
+        ways=table(["way of keeping", "loss, m", *four], _ways(_plain_ways(noise))),
     )
 
 

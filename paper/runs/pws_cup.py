@@ -1,7 +1,9 @@
 """Planar Laplace and the codebook in the PWS Cup of 2019 (`paper.pws_cup` has its scores).
 
-The codebook is learned from the reference traces of some users, drawn by seed, and protects the
-original traces of all; its reports are brought to the nearest region.
+Codebooks for one report are learned from the reference traces of all users, for the Bayes error or
+for the information; those for a whole trace from some users, drawn by seed, as more than a few
+hundred users are learned from for one report alone.  All protect the original traces of all users;
+reports are brought to the nearest region.
 
 python -m paper.runs.pws_cup
 """
@@ -20,18 +22,23 @@ from paper.pws_cup import EVENTS, MIX, SIDE, STEP_M, USERS, contest, regions_of,
 from paper.tables import fill, run_module, saved, say
 from sfumato.data.grid import Region
 from sfumato.data.samples import Samples
+from sfumato.measure.objective import Bayes, Information
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.laplace import PlanarLaplace
 from sfumato.solver import Codebook, Problem
 from sfumato.study.solve import solve
 
 SEEDS = (0, 1, 2)  # of draws and of the order of traces
-LEARNED_FROM, DRAWS = 40, 2000
+LEARNED_FROM, DRAWS = {1: USERS, EVENTS: 40}, 2000  # users, by reports
 LAPLACE = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0)  # per kilometre, as in the printed rows A4
-BUDGETS, MADE_FOR = (500.0, 1000.0), (1, 40)
-SOLVER = Codebook(steps=300)
+BUDGETS = (500.0, 1000.0)
+OBJECTIVES = ((1, "bayes"), (1, "information"), (EVENTS, "overlap"))
+SOLVERS = {
+    1: Codebook(made_for="these", places=SIDE * SIDE, steps=1500, distillation=0.0),
+    EVENTS: Codebook(steps=300),
+}
 JUDGED = repr((SEEDS, MIX, DRAWS))
-SETTINGS = repr((SOLVER, LEARNED_FROM, SEEDS, MIX, DRAWS))
+SETTINGS = repr((SOLVERS, LEARNED_FROM, SEEDS, MIX, DRAWS))
 
 
 def judged(mechanism: Mechanism | None) -> dict[str, Any]:
@@ -54,19 +61,27 @@ def judged(mechanism: Mechanism | None) -> dict[str, Any]:
     return {"loss_m": loss, **{name: [run[name] for run in runs] for name in runs[0]}}
 
 
-def learned(budget: float, made_for: int) -> Mechanism:
-    """The codebook for some users, made for this number of reports."""
-    users = np.sort(np.random.default_rng(0).choice(USERS, LEARNED_FROM, replace=False))
+def learned(budget: float, made_for: int, objective: str) -> Mechanism:
+    """The codebook for an objective, made for this number of reports."""
+    count = LEARNED_FROM[made_for]
+    users = np.sort(np.random.default_rng(0).choice(USERS, count, replace=False))
     places = contest().places
     samples = Samples(
-        secret=np.repeat(np.arange(LEARNED_FROM), EVENTS),
+        secret=np.repeat(np.arange(count), EVENTS),
         truth=places[contest().reference[users].ravel()],
         secrets=tuple(f"user {user + 1}" for user in users),
     )
     middle = tuple(places.mean(axis=0).tolist())
     region = Region(side_m=float(np.ptp(places, axis=0).max() + STEP_M.max()), centre=middle)
-    problem = Problem(samples, max_loss=budget, region=region, cells=SIDE, reports=made_for)
-    return solve(problem, SOLVER, seed=0, proof="none").mechanism
+    problem = Problem(
+        samples,
+        max_loss=budget,
+        region=region,
+        cells=SIDE,
+        reports=made_for,
+        objective=Information() if objective == "information" else Bayes(),
+    )
+    return solve(problem, SOLVERS[made_for], seed=0, proof="none").mechanism
 
 
 def row(name: str) -> dict[str, Any]:
@@ -76,7 +91,7 @@ def row(name: str) -> dict[str, Any]:
     if kind == "laplace":
         mechanism = PlanarLaplace(float(numbers[0]) / 1000)
     elif kind == "codebook":
-        mechanism = learned(float(numbers[0]), int(numbers[1]))
+        mechanism = learned(float(numbers[0]), int(numbers[1]), numbers[2])
     settings = SETTINGS if kind == "codebook" else JUDGED
     result = {"name": name, "settings": settings, **judged(mechanism)}
     say(str(result))
@@ -92,7 +107,11 @@ def printed() -> dict[str, dict[str, float]]:
 
 def names() -> list[str]:
     """Of our own rows."""
-    made = [f"codebook-{budget:g}-{count}" for budget in BUDGETS for count in MADE_FOR]
+    made = [
+        f"codebook-{budget:g}-{count}-{objective}"
+        for budget in BUDGETS
+        for count, objective in OBJECTIVES
+    ]
     return [*made, "none", *(f"laplace-{each:g}" for each in LAPLACE)]
 
 

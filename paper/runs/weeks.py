@@ -4,8 +4,9 @@ reports are kept.
 The data of Rao, Gao, Kang and Huang (LSTM-TrajGAN, GIScience 2021): 193 users, 2,052 training weeks
 that adversaries know by name and 1,027 test weeks that are to be found.  For the truth, snapping,
 planar Laplace noise and our learned codebooks, made for one report and for twenty, at three losses;
-then every way of keeping the reports of each, as `sfumato policy` measures it; and what is proved
-of any release.  A week has no date in the file: weeks are numbered, and a kept week is one of them.
+then every way of keeping the reports of each, as `sfumato policy` measures it; one place for whole
+weeks, chosen before a week or when it is over; and what is proved of any release.  A week has no
+date in the file: weeks are numbered, and a kept week is one of them.
 
 Codebooks are learned once and lie in runs/weeks; their figures are measured as they are.
 
@@ -29,17 +30,19 @@ from sfumato.data.plane import Plane
 from sfumato.data.samples import Samples
 from sfumato.data.traces import Traces
 from sfumato.measure.estimate import Estimate
-from sfumato.measure.traces import WHO, Released, find_traces
+from sfumato.measure.traces import WHO, Released, Who, find_traces
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.laplace import PlanarLaplace
+from sfumato.mechanism.loss import euclidean
 from sfumato.mechanism.simple import Identity
 from sfumato.mechanism.wrap import Snapped
 from sfumato.solver import Codebook, Problem
+from sfumato.solver.one_place import best_one_place
 from sfumato.study.folder import load_run
 from sfumato.study.policy import FOUR, choose, ways_of
 from sfumato.study.record import Keeping
 from sfumato.study.solve import solve
-from sfumato.study.traces import chance_of, released_reports, seeded_key
+from sfumato.study.traces import chance_of, released_reports, rows_of, seeded_key
 
 LOSSES = (818, 1994, 400)
 REPORTS = (1, 20)
@@ -49,6 +52,11 @@ CELL_M, SEED = 25.0, 0
 _MIDDLE = 0.3825978  # mean distance to the middle of a square of side 1
 _WEEK = 7 * 86_400
 ANY = "any release"
+ONE_PLACE = {  # is it chosen before a week, and the least share of each user's weeks from one place
+    "one place, chosen after a week": (False, 0.0),
+    "one place, chosen before a week": (True, 0.0),
+    "one place, a fifth of each user's weeks": (False, 0.2),
+}
 _SPREADS_M = (400.0, 600.0, 800.0, 1200.0, 1600.0)  # of a guess, for the proof
 _APART_M = np.concatenate([np.arange(0, 4000, 25), np.arange(4000, 20_001, 250)])
 CHAINS = {("truth", 0), ("planar laplace", 818)}
@@ -127,6 +135,38 @@ def measured(name: str, loss_m: float, period: str) -> dict[str, Any]:
     say(f"{name}, {loss_m:g} m, {period}: {found.loss_m:.0f} m, all {found['all'].value:.3f}")
     row = _asked(name, loss_m) | {"kept": period, "loss_m": found.loss_m, "traces": found.traces}
     row["found"] = {who: [one.value, one.low, one.high] for who, one in shares.items()}
+    return row | {"seconds": time.process_time() - began}
+
+
+def one_place(name: str, loss_m: float) -> dict[str, Any]:
+    """Whole weeks from one place, the others as the truth; the rule is made of training weeks."""
+    began, traces, (before, least) = time.process_time(), weeks(), ONE_PLACE[name]
+    truth = Snapped(Identity(), Grid(cell_m=CELL_M))
+    rows = rows_of(traces)
+    off = euclidean(traces.samples.truth, truth.sample(traces.samples.truth, seed=SEED))
+    left = loss_m - float(off[traces.named].mean())
+    best = best_one_place(traces, left, before=before, least_hidden=least, seed=SEED)
+    keeping = Keeping("week", one_place=best.rule, max_loss=loss_m)
+    chance = chance_of(keeping, seeded_key(SEED), "", seed=SEED)
+    released = released_reports(traces, truth, chance, region())
+    who: tuple[Who, ...] = (*(WHO if not least else FOUR), "counts")
+    found = find_traces(traces, released, who)
+    shares: dict[str, Any] = dict(found.shares) | {"truths": by_truths(traces, released)}
+    assert released.sent_from is not None and rows.seconds is not None
+    first = np.flatnonzero(np.diff(traces.trace, prepend=-1))
+    hidden = (released.sent_from >= 0)[first]
+    tested = ~traces.named[first]
+    by_user = np.bincount(traces.users[tested], weights=hidden[tested]) / np.bincount(
+        traces.users[tested]
+    )
+    say(f"{name}, {loss_m:g} m: {found.loss_m:.0f} m, law {found['law'].value:.3f}")
+    row = _asked(name, loss_m) | {"kept": "week", "loss_m": found.loss_m, "traces": found.traces}
+    row["found"] = {who: [one.value, one.low, one.high] for who, one in shares.items()}
+    row |= {"loss_error_m": found.loss_error_m, "places": len(best.rule.places)}
+    row |= {"of_training_weeks": best.found, "at_least_of_this_kind": best.found_at_least}
+    row |= {"training_loss_m": best.loss_m, "hidden": float(hidden[tested].mean())}
+    row["users_never_hidden"] = int((by_user == 0).sum())
+    row["users_always_hidden"] = int((by_user == 1).sum())
     return row | {"seconds": time.process_time() - began}
 
 
@@ -213,7 +253,10 @@ def wanted() -> list[dict[str, Any]]:
         for period in ("never", "week")
         if period == "never" or _drawn(name)
     ]
-    return rows + [_asked(ANY, loss_m) | {"kept": "never"} for loss_m in LOSSES]
+    places = [
+        _asked(name, loss_m) | {"kept": "week"} for name in ONE_PLACE for loss_m in LOSSES[:2]
+    ]
+    return rows + places + [_asked(ANY, loss_m) | {"kept": "never"} for loss_m in LOSSES]
 
 
 def wanted_ways() -> list[dict[str, Any]]:
@@ -238,6 +281,8 @@ def _run(asked: dict[str, Any]) -> dict[str, Any]:
     name, loss_m = asked["reported"], asked["budget"]
     if name == ANY:
         return proved(loss_m)
+    if name in ONE_PLACE:
+        return one_place(name, loss_m)
     return measured(name, loss_m, asked["kept"]) if "kept" in asked else chosen(name, loss_m)
 
 

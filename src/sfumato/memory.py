@@ -1,10 +1,12 @@
 """How much memory is free, and a sentence where something needs more."""
 
+import ctypes
 from pathlib import Path
 
 from sfumato.errors import ProblemError
 
 _KNOWN = Path("/proc/meminfo")
+_ARENA_MAX = -8  # M_ARENA_MAX of glibc's malloc.h
 
 
 def free_bytes() -> float | None:
@@ -31,3 +33,25 @@ def check_fits(needed: float, *, what: str, advice: str) -> None:
             f"{what} needs about {needed / 1e9:.1f} GB of memory and {free / 1e9:.1f} GB are free;"
             f" {advice}"
         )
+
+
+def one_heap() -> None:
+    """Let all threads of this process share one heap: XLA compiles in several, and each would keep
+    a heap of its own when it is done.  Nothing happens where the C library is not glibc."""
+    _malloc("mallopt", _ARENA_MAX, 1)
+
+
+def give_back() -> None:
+    """Hand memory that is free, but still held, back to the system; where the C library is glibc.
+
+    >>> give_back()
+    """
+    _malloc("malloc_trim", 0)
+
+
+def _malloc(name: str, *numbers: int) -> None:
+    try:
+        function = getattr(ctypes.CDLL(None), name)
+    except (OSError, AttributeError, TypeError):
+        return
+    function(*numbers)

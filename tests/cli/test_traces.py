@@ -122,6 +122,7 @@ def test_a_policy_is_chosen_written_and_followed(sfumato, place, tmp_path, monke
         (rows_of_traces(153), (), "without times"),
         (rows_of_traces(1), ("--time", "time"), "at least two traces"),
         (rows_of_traces(153), ("--time", "time", "--lattice-m", "0"), "above 0 metres"),
+        (rows_of_traces(), ("--time", "time", "--max-loss", "9"), "give --one-place as well"),
     ],
 )
 def test_a_policy_that_cannot_be_chosen_is_one_sentence(sfumato, place, tmp_path, rows, told, says):

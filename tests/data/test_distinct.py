@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sfumato.data import distinct as module
-from sfumato.data.distinct import distinct, note
+from sfumato.data.distinct import distinct, note, unique_points
 
 
 @pytest.mark.parametrize("rows", [300, 40_000])
@@ -41,3 +41,17 @@ def test_a_note_is_not_believed_of_an_array_that_was_changed() -> None:
     assert np.array_equal(found[0][found[1]], points)
     note(places, places, np.arange(10))  # nothing repeats: not noted
     assert distinct(places) is None
+
+
+@pytest.mark.parametrize("most", [5, 10**6])
+def test_points_are_numbered_as_by_sorting_all_of_them(
+    monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(module, "_AT_ONCE", 64)
+    monkeypatch.setattr(module, "_MOST_MERGED", most)
+    random = np.random.default_rng(1)
+    points = np.round(random.normal(0, 2, (1000, 2)))
+    places, number = unique_points(points)
+    wanted, column = np.unique(points, axis=0, return_inverse=True)
+    assert np.array_equal(places, wanted) and np.array_equal(number, column.ravel())
+    assert np.array_equal(places[number], points)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.deploy import codes
+from sfumato.deploy import codes, recognise
 from sfumato.deploy.one_file import Policy
 from sfumato.deploy.sanitize import sanitize
 from sfumato.errors import DataError
@@ -297,3 +297,29 @@ def test_numbers_beyond_all_bounds_are_no_coordinates_and_no_fault(runs, tmp_pat
     (tmp_path / "in.csv").write_text("lat,lon,note\n" + rows)
     record = sanitize(runs / "laplace", tmp_path / "in.csv", tmp_path / "out.csv")
     assert record["rows_out"] == 9
+
+
+def test_lines_are_found_as_by_least_squares_one_column_at_a_time():
+    random = np.random.default_rng(11)
+    first, second = random.normal(48, 0.1, 300), random.normal(2, 0.1, 300)
+    level = np.full(300, 48.0)  # an axis that says nothing
+    line = 3e6 * first - 1e6 * second + 1e9
+    columns = {
+        "exact": line,
+        "rounded": np.round(line / 4e4),
+        "mostly": np.where(random.random(300) < 0.2, 0.0, line),
+        "noise": random.normal(0, 1, 300),
+        "few": np.arange(300) % 3.0,
+    }
+    found = recognise._linear(
+        np.arange(300), np.stack(list(columns.values())), (first, second), [None] * 5
+    )
+    assert dict(zip(columns, found.tolist(), strict=True)) == {
+        "exact": True,
+        "rounded": True,
+        "mostly": True,
+        "noise": False,
+        "few": False,
+    }
+    alone = 2.0 * second[None] + 7
+    assert recognise._linear(np.arange(300), alone, (level, second), [None]).all()

@@ -376,7 +376,7 @@ def test_a_parquet_file_of_long_texts_stored_once_is_refused_before_it_fills_mem
     policy = Policy(keep=("who",))
     sanitize(runs / "laplace", tmp_path / "in.parquet", tmp_path / "a.parquet", policy=policy)
     monkeypatch.setattr("sfumato.deploy.parquet_table.MOST_BLOCK_BYTES", 2_000_000)
-    with pytest.raises(DataError, match="unpacks to more than 2,000,000 bytes in 65,536 rows"):
+    with pytest.raises(DataError, match="unpacks to more than 2,000,000 bytes in 131,072 rows"):
         sanitize(runs / "laplace", tmp_path / "in.parquet", tmp_path / "b.parquet", policy=policy)
     assert not (tmp_path / "b.parquet").exists()
     policy = Policy(keep=("who",), drop=("essay",))

@@ -12,6 +12,7 @@ import sfumato as sf
 from sfumato.deploy import csv_table
 from sfumato.deploy.one_file import Policy
 from sfumato.deploy.sanitize import sanitize
+from sfumato.deploy.verify import Noted, streams
 from sfumato.errors import DataError
 from tests.deploy.tables import checkins, write_parquet
 
@@ -225,3 +226,29 @@ def test_a_place_of_four_decimals_in_one_note_of_thousands_is_found(runs, tmp_pa
     with pytest.raises(DataError, match="true coordinates stand in other columns, 'a'"):
         sanitize(runs / "laplace", source, tmp_path / "told-out.parquet")
     assert not (tmp_path / "told-out.parquet").exists()
+
+
+def test_the_digest_of_texts_does_not_hang_on_where_blocks_end():
+    texts = pa.array([b"a", b"", b"bcd", b"", b"e"], pa.binary())
+    one, two = Noted(), Noted()
+    one.columns([streams(texts)])
+    for part in (texts[:2], texts[2:2], texts[2:]):
+        two.columns([streams(part)])
+    assert one.digests() == two.digests()
+    moved = Noted()
+    moved.columns([streams(pa.array([b"a", b"b", b"cd", b"", b"e"], pa.binary()))])
+    assert moved.digests() != one.digests()  # the same bytes, cut elsewhere
+
+
+def test_numbers_that_hardly_repeat_are_written_without_a_dictionary(runs, tmp_path):
+    table = checkins(40_000)
+    every = np.arange(len(table))
+    table = table.append_column("row", pa.array(every * 7919 % 1_000_003))
+    table = table.append_column("kind", pa.array(every % 5))
+    write_parquet(tmp_path / "in.parquet", table)
+    policy = Policy(keep=("who", "row"))
+    sanitize(runs / "laplace", tmp_path / "in.parquet", tmp_path / "out.parquet", policy=policy)
+    group = parquet.ParquetFile(tmp_path / "out.parquet").metadata.row_group(0)
+    columns = {group.column(at).path_in_schema: group.column(at) for at in range(group.num_columns)}
+    assert columns["kind"].has_dictionary_page and not columns["row"].has_dictionary_page
+    assert parquet.read_table(tmp_path / "out.parquet")["row"].equals(table["row"])

@@ -1,7 +1,7 @@
 """sfumato policy"""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -40,6 +40,24 @@ _EXAMPLE = "\b\nExample: sfumato policy runs/learned checkins.csv --trace week -
     help="Side of the lattice that reports are moved to, if they can lie anywhere [default: a"
     " quarter of the budget].",
 )
+@click.option(
+    "--one-place",
+    type=click.Choice(["before", "after"]),
+    help="Also measure sending some weeks from one place, chosen before a week or after it.",
+)
+@click.option(
+    "--max-loss",
+    type=float,
+    metavar="METRES",
+    help="The budget of --one-place [default: the run's].",
+)
+@click.option(
+    "--least-hidden",
+    type=float,
+    default=0.0,
+    metavar="SHARE",
+    help="The least share of each user's weeks that --one-place sends from one place.",
+)
 @seed_option("the reports that are measured")
 @click.option("--no-write", is_flag=True, help="Print the table and leave the run as it is.")
 @as_json
@@ -48,6 +66,9 @@ def command(
     traces: Path,
     sticky_cell_m: float | None,
     lattice_m: float | None,
+    one_place: Literal["before", "after"] | None,
+    max_loss: float | None,
+    least_hidden: float,
     seed: int,
     no_write: bool,
     as_json: bool,
@@ -59,7 +80,8 @@ def command(
     Each way of keeping reports is measured against an adversary who knows the law, one who holds
     named reports of other traces, one who sees one period linked, and one who sees all.  The one of
     which the best of these finds fewest traces is recommended and written into the run, so that
-    sanitize, serve, export and the page follow it.
+    sanitize, serve, export and the page follow it.  One place for a week hides a week whole, and
+    all others not at all; sanitize alone can follow it.
     """
     from sfumato.data.traces import read_traces
     from sfumato.study.folder import keep_reports, load_run
@@ -69,7 +91,15 @@ def command(
     with working(f"measuring ways of keeping reports of {run}") as tell:
         read = read_traces(traces, plane=loaded.record.data.plane, **named)
         choice = choose_policy(
-            loaded, read, cell_m=sticky_cell_m, lattice_m=lattice_m, seed=seed, progress=tell
+            loaded,
+            read,
+            cell_m=sticky_cell_m,
+            lattice_m=lattice_m,
+            one_place=one_place,
+            max_loss=max_loss,
+            least_hidden=least_hidden,
+            seed=seed,
+            progress=tell,
         )
         if not no_write:
             keep_reports(loaded, choice.keeping)

@@ -151,7 +151,8 @@ def command(
         runner = on_cluster(cluster)
     before = target.exists()
     with _key_of(key, target) as secret_key, rows_per_second() as progress:
-        chance = chance_for(loaded, secret_key, period=kept, cell_m=sticky_cell_m)
+        asked = NEVER if fresh else sticky
+        chance = chance_for(loaded, secret_key, period=asked, cell_m=sticky_cell_m)
         if kept == "forever":
             say_notes([forever_warning(loaded)])
         policy = Policy(

@@ -12,6 +12,8 @@ _FEW = 256  # rows that are not worth a look
 _SAMPLE = 8192  # rows that are looked at first
 _FACTORS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)
 _MOST_NOTED = 2
+_AT_ONCE = 1 << 18  # points that are sorted together
+_MOST_MERGED = 1 << 20  # different points beyond which all are sorted at once
 _noted: tuple[tuple["ref[np.ndarray]", np.ndarray, np.ndarray], ...] = ()
 
 
@@ -44,6 +46,27 @@ def distinct(points: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     first[number[::-1]] = np.arange(len(number) - 1, -1, -1)
     places = points[first]
     return (places, number) if _made_of(points, places, number) else None  # two rows of one key
+
+
+def unique_points(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The different points of (n, 2), sorted, and which of them each row is: `np.unique` by rows,
+    in less time and without sorting as much as is given where many repeat.
+
+    >>> unique_points(np.array([[2.0, 1.0], [0.0, 5.0], [2.0, 1.0]]))[1].tolist()
+    [1, 0, 1]
+    """
+    pairs = np.ascontiguousarray(points, dtype=float).view(np.complex128).ravel()  # sort likewise
+    known = np.empty(0, dtype=np.complex128)
+    for start in range(0, len(pairs), _AT_ONCE):
+        known = np.unique(np.concatenate([known, np.unique(pairs[start : start + _AT_ONCE])]))
+        if len(known) > _MOST_MERGED:
+            known = np.unique(pairs)
+            break
+    number = np.empty(len(pairs), dtype=np.int32 if len(known) < 2**31 else np.int64)
+    for start in range(0, len(pairs), _AT_ONCE):
+        rows = slice(start, start + _AT_ONCE)
+        number[rows] = np.searchsorted(known, pairs[rows])
+    return known.view(float).reshape(-1, 2), number
 
 
 def note(points: np.ndarray, places: np.ndarray, number: np.ndarray) -> None:

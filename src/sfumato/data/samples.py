@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
+from sfumato.data.distinct import unique_points
 from sfumato.data.frames import Tabular
 from sfumato.data.grid import Grid, Region
 from sfumato.data.joint import MOST_DENSE, Joint, by_number, check_names
@@ -162,8 +163,7 @@ class Samples(Tabular, InNotebooks):
 
     @cached_property
     def _joint(self) -> Joint:
-        places, column = np.unique(self.truth, axis=0, return_inverse=True)
-        return self._table(places, column.ravel())
+        return self._table(*unique_points(self.truth))
 
     def on(self, grid: Grid) -> Joint:
         """P(secret, cell) over the cells of a grid that hold a point."""
@@ -173,7 +173,8 @@ class Samples(Tabular, InNotebooks):
     def _table(self, places: np.ndarray, column: np.ndarray) -> Joint:
         if len(self.secrets) * len(places) > MOST_DENSE:
             shape = (len(self.secrets), len(places))
-            table = sparse.csr_matrix((np.ones(len(self)), (self.secret, column)), shape=shape)
+            once = np.ones(len(self), np.int32)
+            table = sparse.csr_matrix((once, (self.secret, column)), shape=shape)
             table.sum_duplicates()
             return Joint(table / len(self), places=places, secrets=self.secrets)
         flat = np.bincount(

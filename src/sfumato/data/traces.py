@@ -99,6 +99,11 @@ class Traces:
             )
         return self
 
+    def cut(self, period: np.ndarray) -> "Traces":
+        """Each trace cut where the number of the period changes from one row to the next."""
+        ends = np.diff(self.trace) + np.diff(period) != 0
+        return replace(self, trace=np.concatenate([[0], np.cumsum(ends)]))
+
     @property
     def users(self) -> np.ndarray:
         """The user of each trace, by number."""

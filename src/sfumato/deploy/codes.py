@@ -190,7 +190,7 @@ def s2(texts: list[str]) -> Boxes:
 
 
 def _s2_number(text: str) -> int:
-    if _S2_NUMBER.fullmatch(text):
+    if len(text) > 16:  # no token is as long
         return int(text) % 2**64
     return int(text, 16) << 4 * (16 - len(text))
 
@@ -199,9 +199,12 @@ def _s2_stretched(part: np.ndarray) -> np.ndarray:
     return np.where(part >= 0.5, (4 * part * part - 1) / 3, (1 - 4 * (1 - part) ** 2) / 3)
 
 
+_POLYLINE = re.compile(r"[?-~]{6,2000}")
+
+
 def polyline(text: str) -> Box | None:
     """The first point of a Google polyline of five decimals."""
-    if not 6 <= len(text) <= 2_000 or any(not 63 <= ord(letter) <= 126 for letter in text):
+    if not _POLYLINE.fullmatch(text):
         return None
     found, value, shift = [], 0, 0
     for letter in text:

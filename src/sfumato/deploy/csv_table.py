@@ -17,7 +17,7 @@ from sfumato.data.read import SNAP_COLUMNS, looks_like_snap
 from sfumato.data.times import seconds_of, whole_seconds
 from sfumato.deploy.columns import check_header
 from sfumato.deploy.damaged import readable
-from sfumato.deploy.verify import CsvFile, Noted, Written, joined_bytes, read_back_csv, separated
+from sfumato.deploy.verify import CsvFile, Noted, Written, joined_bytes, read_back_csv, streams
 from sfumato.errors import DataError
 
 _BLOCK_ROWS = 32_768
@@ -47,9 +47,9 @@ class CsvBlock(ABC):
         """The values of a column in some rows, as they are."""
 
     @abstractmethod
-    def lines(self, new: dict[int, Any], kept: list[int], chosen: np.ndarray) -> bytes:
-        """What is written of some rows: the columns `kept`, by number, with Arrow's texts `new` of
-        these rows in some of them."""
+    def lines(self, new: dict[int, Any], kept: list[int], chosen: np.ndarray) -> Any:
+        """The bytes that are written of some rows: the columns `kept`, by number, with Arrow's
+        texts `new` of these rows in some of them."""
 
     def _fields(self, name: str) -> list[str]:
         return self.values(name, np.arange(len(self)))
@@ -171,7 +171,7 @@ class PlainBlock(CsvBlock):
         )
         return parts.take(to_arrow(np.arange(0, len(places), 2)))
 
-    def lines(self, new: dict[int, Any], kept: list[int], chosen: np.ndarray) -> bytes:
+    def lines(self, new: dict[int, Any], kept: list[int], chosen: np.ndarray) -> Any:
         from pyarrow import compute
 
         if not len(chosen):
@@ -189,7 +189,7 @@ class PlainBlock(CsvBlock):
             after = self._delimiter.encode() if end < len(kept) else self._end
             parts += bytes_column([after])
             first = end
-        data = joined_bytes(compute.binary_join_element_wise(*parts, *bytes_column([b""])))
+        data: Any = joined_bytes(compute.binary_join_element_wise(*parts, *bytes_column([b""])))
         unended = chosen[-1] == len(self) - 1 and not self.data.endswith(b"\n")
         return data[: len(data) - len(self._end)] if unended else data
 
@@ -363,7 +363,7 @@ class CsvSink:
         if users is not None:
             columns.append(pa.array(users[chosen].tolist(), pa.string()).cast(pa.binary()))
         self.noted.rows(len(block), keep)
-        self.noted.columns(map(separated, columns))
+        self.noted.columns(map(streams, columns))
         new = dict(zip(self._places, columns, strict=True))
         self._target.write(block.lines(new, self._kept, chosen))
 

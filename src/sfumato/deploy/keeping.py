@@ -1,5 +1,6 @@
 """How reports are kept by what is deployed: as the run says, unless another way is asked for."""
 
+from dataclasses import replace
 from typing import Any
 
 from sfumato.deploy.release import Release
@@ -36,14 +37,26 @@ def chance_for(
             f"reports of {run.folder} are kept ({chosen}), and kept reports come from a key; name"
             f" its file with {arg('key')}, or ask for a new draw for each row with {arg('fresh')}"
         )
-    side = cell_m if cell_m is not None else (DEFAULT if told is None else told).cell_m
-    by_user = told is None or told.by_user or period is not None
-    return chance_of(Keeping(chosen, side, by_user=by_user), key, run.record.mechanism_hash)
+    if told is None or period is not None:  # asked for in so many words
+        told = Keeping(chosen, (told or DEFAULT).cell_m)
+    kept = told if cell_m is None else replace(told, cell_m=cell_m)
+    return chance_of(kept, key, run.record.mechanism_hash)
+
+
+def refuse_one_place(run: Run, what: str) -> None:
+    """Refuse a run that sends whole periods from one place where users are not known by name."""
+    told = run.record.keeping
+    if told is not None and told.one_place is not None:
+        raise ProblemError(
+            f"{run.folder} sends some periods from one place, chosen by user, and {what} knows no"
+            " users; expected sanitize, or another way of keeping: choose it with sfumato policy"
+        )
 
 
 def kept_by_service(run: Run) -> Keeping:
     """How a service keeps reports: as the run says, else for a day.  What answers requests never
     draws anew for each: an hour is the least."""
+    refuse_one_place(run, "what answers requests")
     told = run.record.keeping or DEFAULT
     return Keeping("hour", told.cell_m) if told.period == NEVER else told
 
@@ -53,6 +66,7 @@ def manifest_keeping(run: Run, released: Release) -> dict[str, Any]:
     seconds (null for ever) a cell of `cell_m` metres has one report, and within which distance of
     the cell's middle reports must lie so that the run's cap holds in all of the cell (null for no
     cap)."""
+    refuse_one_place(run, "a bundle")
     kept = kept_by_service(run)
     cap = getattr(released.mechanism, "max_distance", None)
     left = None if cap is None else cap - kept.cell_m / 2**0.5

@@ -10,6 +10,7 @@ from typing import IO, Any, Protocol, TypeVar
 import numpy as np
 
 from sfumato.deploy.columns import Columns, find_columns, has_place, users
+from sfumato.deploy.coordinates import truths
 from sfumato.deploy.csv_table import CsvTable
 from sfumato.deploy.geometry import find_geometry
 from sfumato.deploy.naming import OneToOne
@@ -26,7 +27,7 @@ from sfumato.mechanism.chance import Chance, Rows
 
 _SHOWN = 5  # rows named in a refusal
 _LOOKED_AT = 5_000  # rows of the first block in which columns that tell the place are looked for
-_LATER = 200  # rows of every later block
+_LATER = 400  # rows of every later block
 ENOUGH_ROWS = 1000  # with fewer, a table's loss is not said: it would tell about single rows
 ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz", ".parquet", ".pq")
 
@@ -202,6 +203,41 @@ def open_table(path: Path) -> Table[Any]:
     return ParquetTable(path) if path.name.lower().endswith((".parquet", ".pq")) else CsvTable(path)
 
 
+def _columns_of(table: Table[Any], release: Release, chance: Chance, policy: Policy) -> Columns:
+    named = policy.pseudonym
+    return find_columns(
+        table.names,
+        source=table.path.name,
+        degrees=release.plane is not None,
+        lat=policy.lat,
+        lon=policy.lon,
+        user=policy.user,
+        time=policy.time,
+        asks_user=chance.asks_user or named is not None,
+        asks_time=chance.asks_time or (named is not None and named.asks_time),
+    )
+
+
+def rows_of_file(
+    release: Release, chance: Chance, policy: Policy, source: Path
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The truths in metres, the users and the seconds of all rows of a file."""
+    table = open_table(source)
+    try:
+        columns = _columns_of(table, release, chance, policy)
+        truth, users, seconds = [np.empty((0, 2))], [np.empty(0, dtype=object)], [np.empty(0)]
+        for block in table.blocks():
+            points = truths(release, block.numbers(columns.first), block.numbers(columns.second))
+            truth.append(points.points)
+            if columns.user is not None:
+                users.append(block.text(columns.user))
+            count = len(block)
+            seconds.append(np.zeros(count) if columns.time is None else block.seconds(columns.time))
+        return np.vstack(truth), np.concatenate(users), np.concatenate(seconds).astype(np.int64)
+    finally:
+        table.close()
+
+
 def sanitize_file(
     release: Release,
     chance: Chance,
@@ -221,18 +257,7 @@ def sanitize_file(
     table = open_table(source)
     try:
         _refuse_geometry(table, policy, source=source.name)
-        columns = find_columns(
-            table.names,
-            source=source.name,
-            degrees=release.plane is not None,
-            lat=policy.lat,
-            lon=policy.lon,
-            user=policy.user,
-            time=policy.time,
-            asks_user=chance.asks_user or policy.pseudonym is not None,
-            asks_time=chance.asks_time
-            or (policy.pseudonym is not None and policy.pseudonym.asks_time),
-        )
+        columns = _columns_of(table, release, chance, policy)
         check_names(
             table.names,
             policy,

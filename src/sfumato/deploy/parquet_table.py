@@ -3,8 +3,9 @@
 import json
 import re
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from math import exp
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,13 +19,15 @@ from sfumato.deploy.search import remade, timeless
 from sfumato.deploy.verify import Noted, Written, digest_of, read_back_parquet
 from sfumato.errors import DataError, arg
 
-BLOCK_ROWS = 65_536
+BLOCK_ROWS = 131_072
 _MOST_ROWS_A_GROUP = 1 << 20
 _BUFFER = 1 << 20
 MOST_BLOCK_BYTES = 1 << 30  # of a block's values that have no fixed size, when they are unpacked
 _STEP_ROWS = 1_024  # rows that are unpacked at once to learn their size
 _KIND = "a Parquet file"
 _FIELD_NUMBER = b"PARQUET:field_id"
+_DICTIONARY_BYTES = 1 << 20  # at which Arrow gives a dictionary up
+_TELLING_ROWS = 32_768  # below which a dictionary is tried without a look
 
 
 class ParquetBlock:
@@ -163,8 +166,16 @@ class ParquetTable:
             schema = schema.set(place, schema.field(place).with_type(pa.string()))
         fields = [unnoted(field).with_type(remade(field.type, unnoted)) for field in schema]
         schema = pa.schema(fields, metadata=harmless(schema.metadata, fields))
-        with parquet.ParquetWriter(target, schema) as writer:
-            yield ParquetSink(writer, schema, written, self._group_rows)
+        with ExitStack() as stack:
+
+            def opened(coded: list[str]) -> Any:
+                writer = parquet.ParquetWriter(target, schema, use_dictionary=coded)
+                return stack.enter_context(writer)
+
+            sink = ParquetSink(opened, schema, written, self._group_rows)
+            yield sink
+            if sink.noted.rows_in == 0:
+                opened(schema.names)
 
     def read_back(
         self, draft: Path, noted: Noted, written: Written, *, packed: bool = False, shown: str
@@ -174,10 +185,18 @@ class ParquetTable:
 
 
 class ParquetSink:
-    """Takes blocks with their new columns."""
+    """Takes blocks with their new columns; `opened` gives the writer, which tries dictionaries for
+    some columns."""
 
-    def __init__(self, writer: Any, schema: Any, written: Written, group_rows: int) -> None:
-        self._writer, self._schema, self._group_rows = writer, schema, group_rows
+    def __init__(
+        self,
+        opened: Callable[[list[str]], Any],
+        schema: Any,
+        written: Written,
+        group_rows: int,
+    ) -> None:
+        self._opened, self._schema, self._group_rows = opened, schema, group_rows
+        self._writer: Any = None
         self._places = [(schema.get_field_index(name), name) for name in written.changed]
         self._coded = any(field.type != _decoded(field.type) for field in schema)
         self.noted = Noted()
@@ -218,7 +237,23 @@ class ParquetSink:
         self.noted.columns(
             digest_of(pa.chunked_array([batch.column(place)])) for place, _ in self._places
         )
+        if self._writer is None:
+            names = (name for name in batch.schema.names if _repeats(batch.column(name)))
+            self._writer = self._opened(list(names))
         self._writer.write_batch(batch, row_group_size=self._group_rows)
+
+
+def _repeats(column: Any) -> bool:
+    """Whether a dictionary of a column's values may stay below the size at which Arrow gives it
+    up; told by its first block, which then has fewer different values than if they were drawn
+    evenly from as many as fit."""
+    from pyarrow import compute
+
+    if not _is_fixed(column.type) or len(column) < _TELLING_ROWS:
+        return True
+    fits = _DICTIONARY_BYTES / max(1, column.type.bit_width / 8)
+    expected = fits * (1 - exp(-len(column) / fits))
+    return int(compute.count_distinct(column).as_py()) <= expected
 
 
 def is_number(kind: Any) -> bool:

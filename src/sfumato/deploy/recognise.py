@@ -12,9 +12,10 @@ import binascii
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from math import isfinite
 from typing import Any
 
@@ -30,6 +31,7 @@ _AGREE = 0.95  # share of repeated values that go with one place
 _FEW = 20  # repeated rows below which nothing is said of values that go with a place
 _LINEAR_ROWS = 10  # rows and distinct values below which nothing is said of a line
 _LINEAR_REST = 1e-3  # of the spread, left over by a line through the coordinates
+_RIDGE = 1e-12  # of the rows, so that axes on one line leave a fit with one answer
 _ROUNDED_REST = 0.3  # of the step between values, where they are rounded: even rounding leaves 0.29
 _ROUNDED_ROWS = 40  # rows below which nothing is said of rounded values and of neighbouring rows
 _ROUNDED_VALUES = 6  # distinct values, likewise
@@ -72,20 +74,39 @@ class _Truths:
     def copies(self, rows: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Which values equal the first and which the second coordinate of their row, but for the
         sign."""
+        size = np.abs(values)
+        first, second = self._size
         return (
-            np.abs(np.abs(values) - np.abs(self.first[rows])) <= self.same,
-            np.abs(np.abs(values) - np.abs(self.second[rows])) <= self.same,
+            np.abs(size - first[rows]) <= self.same,
+            np.abs(size - second[rows]) <= self.same,
         )
 
     def copied(self, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Which values equal either, where that does not look like any small or round number."""
-        one, two = self.copies(rows, values)
-        return (one & self._odd(self.first[rows])) | (two & self._odd(self.second[rows]))
+        return self.odd(rows, *self.copies(rows, values))
 
-    def _odd(self, places: np.ndarray) -> np.ndarray:
-        if not self.degrees:
-            return np.abs(places) > 10 * self.same
-        return (np.abs(places) > 1.0) & (np.abs(places * 100 - np.round(places * 100)) > 1e-6)
+    def odd(self, rows: np.ndarray, one: np.ndarray, two: np.ndarray) -> np.ndarray:
+        """Which of these copies of a first or of a second coordinate are of one that does not look
+        like any small or round number."""
+        if not (one.any() or two.any()):
+            return one
+        first, second = self._odd
+        return (one & first[rows]) | (two & second[rows])
+
+    @cached_property
+    def _size(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.abs(self.first), np.abs(self.second)
+
+    @cached_property
+    def _odd(self) -> tuple[np.ndarray, np.ndarray]:
+        """Which first and which second coordinates look like no small or round number."""
+
+        def odd(places: np.ndarray) -> np.ndarray:
+            if not self.degrees:
+                return np.abs(places) > 10 * self.same
+            return (np.abs(places) > 1.0) & (np.abs(places * 100 - np.round(places * 100)) > 1e-6)
+
+        return odd(self.first), odd(self.second)
 
 
 def telling(
@@ -165,6 +186,7 @@ def _plain_digits(text: str) -> str:
 
 
 def _of_leaves(rows: np.ndarray, leaves: list[Any], truths: _Truths) -> str | None:
+    kinds = {*map(type, leaves)}
     numbers = [_as_number(leaf) for leaf in leaves]
     numeric = np.array([number is not None for number in numbers])
     if numeric.mean() >= 0.8:
@@ -180,7 +202,7 @@ def _of_leaves(rows: np.ndarray, leaves: list[Any], truths: _Truths) -> str | No
     ]
     packed = [
         (row, data)
-        for row, leaf in zip(rows.tolist(), leaves, strict=True)
+        for row, leaf in zip(rows.tolist(), [] if kinds == {int} else leaves, strict=False)
         for data in _packed(leaf)
     ]
     texts += [(row, data.decode("latin-1")) for row, data in packed if isinstance(data, bytes)]
@@ -246,30 +268,44 @@ def _of_remainders(rows: np.ndarray, values: np.ndarray, truths: _Truths) -> str
     """How numbers tell the place in what they have within a period: a time below its second."""
     some = slice(None, None, -(-len(rows) // _REMAINDERS))
     rows, values = rows[some], values[some]
-    for period in _PERIODS[: int(np.searchsorted(_PERIODS, np.abs(values).max(), "right"))]:
-        rest = (values % period).astype(float)
-        how = _of_numbers(rows, rest, truths, period)
-        if how is not None:
-            return f"{how} in its last digits"
-    return None
+    periods = _PERIODS[: int(np.searchsorted(_PERIODS, np.abs(values).max(), "right"))]
+    if not periods:
+        return None
+    rests = np.stack([(values % period).astype(float) for period in periods])
+    how = _first_how(rows, rests, truths, periods)
+    return None if how is None else f"{how} in its last digits"
 
 
-def _of_numbers(
-    rows: np.ndarray, values: np.ndarray, truths: _Truths, period: float | None = None
+def _of_numbers(rows: np.ndarray, values: np.ndarray, truths: _Truths) -> str | None:
+    """How numbers tell the place."""
+    return _first_how(rows, values[None], truths, [None])
+
+
+def _first_how(
+    rows: np.ndarray, several: np.ndarray, truths: _Truths, periods: Sequence[float | None]
 ) -> str | None:
-    """How numbers tell the place; `period` says that they are remainders."""
-    least = 1 if period is None else 3  # of many remainders, one agrees by chance
-    for how, form in (_FORMS if truths.degrees else _METRE_FORMS).items():
-        if truths.copied(rows, form(values)).sum() >= max(least, _COPIES * len(rows)):
-            return how
-    if _of_other_rows(values, truths):
-        return "coordinates of other rows"
-    if _linear(rows, values, (truths.first, truths.second), period):
-        return "a linear function of the coordinates"
-    near = (truths.first, truths.second, *truths.around)
-    enough = truths.around and len(rows) >= _ROUNDED_ROWS and not _in_order(values, period)
-    if enough and _linear(rows, values, near, period):
-        return "differences of coordinates from row to row"
+    """How the first of several columns of numbers that tell the place does so; a period says that
+    a column's are remainders."""
+    forms = _FORMS if truths.degrees else _METRE_FORMS
+    alone = [1 if period is None else 3 for period in periods]  # of many, one agrees by chance
+    least = np.maximum(alone, _COPIES * len(rows))
+    copies = np.array([truths.copied(rows, form(several)).sum(axis=1) for form in forms.values()])
+    linear = _linear(rows, several, (truths.first, truths.second), periods)
+    near, close = (truths.first, truths.second, *truths.around), np.zeros(len(several), dtype=bool)
+    if truths.around and len(rows) >= _ROUNDED_ROWS:
+        free = [not _in_order(*column) for column in zip(several, periods, strict=True)]
+        asked = np.flatnonzero(free).tolist()
+        close[asked] = _linear(rows, several[asked], near, [periods[at] for at in asked])
+    for at, values in enumerate(several):
+        for how, count in zip(forms, copies[:, at], strict=True):
+            if count >= least[at]:
+                return how
+        if _of_other_rows(values, truths):
+            return "coordinates of other rows"
+        if linear[at]:
+            return "a linear function of the coordinates"
+        if close[at]:
+            return "differences of coordinates from row to row"
     return None
 
 
@@ -288,33 +324,45 @@ def _of_other_rows(values: np.ndarray, truths: _Truths) -> bool:
 
 def _linear(
     rows: np.ndarray,
-    values: np.ndarray,
+    several: np.ndarray,
     along: tuple[np.ndarray, ...],
-    period: float | None = None,
-) -> bool:
-    """Whether values are nearly a + b first + c second, for most rows; also if they are rounded, as
-    the numbers of the cells of a grid are."""
-    known = np.isfinite(values)
-    rows, values = rows[known], values[known]
-    if len(rows) < _LINEAR_ROWS or len(np.unique(values)) < _ROUNDED_VALUES:
-        return False
+    periods: Sequence[float | None],
+) -> np.ndarray:
+    """Which columns of numbers, a row of `several` each, are nearly a + b first + c second, for
+    most rows; also if they are rounded, as the numbers of the cells of a grid are."""
+    found = np.zeros(len(several), dtype=bool)
+    known = np.isfinite(several).all(axis=0)
+    rows, several = rows[known], several[:, known]
+    count = len(rows)
+    if count < _LINEAR_ROWS or not len(several):
+        return found
     axes = [axis[rows] for axis in along]
     axes = [(axis - axis.mean()) / (axis.std() or 1.0) for axis in axes]
-    design = np.stack([np.ones(len(rows)), *axes], axis=1)
-    some = np.arange(len(rows))
+    design = np.stack([np.ones(count), *axes], axis=1)
+    apart = several - several.mean(axis=1, keepdims=True)
+    fitted, some = np.broadcast_to(design, (len(several), *design.shape)), apart
+    most = max(_LINEAR_ROWS, count * 3 // 4)
     for _ in range(4):  # the half that fits best decides, so that some other values do not hide it
-        line = np.linalg.lstsq(design[some], values[some], rcond=None)[0]
-        rest = np.abs(values - design @ line)
-        some = np.argsort(rest, kind="stable")[: max(_LINEAR_ROWS, (len(rows) * 3) // 4)]
-    spread = float((design[some] @ line).std())
-    distinct = np.unique(values[some])
-    if not spread > 0 or len(distinct) < _ROUNDED_VALUES:
-        return False
-    off = float(np.sqrt(np.mean(rest[some] ** 2)))
-    rounded = off <= _ROUNDED_REST * float(np.diff(distinct).min())
-    if rounded and len(rows) >= _ROUNDED_ROWS and not _in_order(values, period):
-        return True
-    return len(distinct) >= _LINEAR_ROWS and off <= _LINEAR_REST * spread
+        across = fitted.transpose(0, 2, 1)
+        square = across @ fitted + np.eye(design.shape[1]) * (_RIDGE * count)
+        line = np.linalg.solve(square, across @ some[:, :, None])
+        rest = np.abs(apart - (design @ line)[:, :, 0])
+        order = np.argpartition(rest, most - 1, axis=1)[:, :most]
+        fitted, some = design[order], np.take_along_axis(apart, order, axis=1)
+    spread = (fitted @ line)[:, :, 0].std(axis=1)
+    off = np.sqrt(np.mean(np.take_along_axis(rest, order, axis=1) ** 2, axis=1))
+    step = np.ptp(some, axis=1) / (_ROUNDED_VALUES - 1)  # the smallest is at most this
+    near = (off <= _ROUNDED_REST * step) | (off <= _LINEAR_REST * spread)
+    for at in np.flatnonzero((spread > 0) & near).tolist():
+        distinct = np.unique(several[at][order[at]])
+        if len(distinct) < _ROUNDED_VALUES:
+            continue
+        rounded = off[at] <= _ROUNDED_REST * float(np.diff(distinct).min())
+        in_order = rounded and _in_order(several[at], periods[at])
+        found[at] = (rounded and count >= _ROUNDED_ROWS and not in_order) or (
+            len(distinct) >= _LINEAR_ROWS and off[at] <= _LINEAR_REST * spread[at]
+        )
+    return found
 
 
 def _in_order(values: np.ndarray, period: float | None = None) -> bool:
@@ -333,16 +381,16 @@ def _of_codes(texts: list[tuple[int, str]], count: int, truths: _Truths) -> str 
     enough = max(1, _CODES * count)
     if truths.degrees:
         first, second = truths.first.tolist(), truths.second.tolist()
-        bare = [(row, text.strip()) for row, text in texts]
-        rows = np.array([row for row, _ in bare], dtype=int)
+        bare = [text.strip() for _, text in texts]
+        rows = np.array([row for row, _ in texts], dtype=int)
         for how, decode in codes.DECODERS.items():
-            some, box = decode([text for _, text in bare])
+            some, box = decode(bare)
             if box.holds(truths.first[rows[some]], truths.second[rows[some]]).sum() >= enough:
                 return how
-        if sum(codes.is_h3(text) for _, text in bare) >= max(1, 0.5 * count):
+        if sum(codes.is_h3(text) for text in bare if len(text) in (15, 18)) >= max(1, 0.5 * count):
             return "the id of an H3 cell"
-        hits = sum(codes.is_plus_code(text, first[row], second[row]) for row, text in bare)
-        if hits >= enough:
+        plus = [(row, text) for (row, _), text in zip(texts, bare, strict=True) if "+" in text]
+        if sum(codes.is_plus_code(text, first[row], second[row]) for row, text in plus) >= enough:
             return "the place as a plus code"
     return _numbers_within(texts, count, truths)
 
@@ -350,24 +398,24 @@ def _of_codes(texts: list[tuple[int, str]], count: int, truths: _Truths) -> str 
 def _numbers_within(texts: list[tuple[int, str]], count: int, truths: _Truths) -> str | None:
     """Coordinates among the numbers of texts: one in many rows, or both in some."""
     per_row = [(row, _numbers(text)) for row, text in texts]
-    flat = [(row, number) for row, numbers in per_row for number in numbers]
-    if not flat:
+    lengths = [len(numbers) for _, numbers in per_row]
+    values = np.array([number for _, numbers in per_row for number in numbers])
+    if not len(values):
         return None
-    rows = np.array([row for row, _ in flat])
-    values = np.array([number for _, number in flat])
+    text_of = np.repeat(np.arange(len(texts)), lengths)
+    rows = np.array([row for row, _ in texts])[text_of]
     for form in (_FORMS if truths.degrees else _METRE_FORMS).values():
         one, two = truths.copies(rows, form(values))
-        odd = truths.copied(rows, form(values))
+        odd = truths.odd(rows, one, two)
         if not odd.any():
             continue
         either = len(np.unique(rows[odd]))
         both = len(np.intersect1d(np.intersect1d(rows[one], rows[two]), rows[odd]))
         if either >= max(1, _COPIES * count) or both >= max(1, _CODES * count):
             return "a coordinate in its text"
-    if truths.degrees and _sexagesimal(per_row, count, truths):
+    if truths.degrees and _sexagesimal(text_of, rows, values, count, truths):
         return "a coordinate in degrees, minutes and seconds"
-    lengths = Counter(len(numbers) for _, numbers in per_row)
-    usual = lengths.most_common(1)[0][0]
+    usual = Counter(lengths).most_common(1)[0][0]
     if 1 < usual <= _MOST_NUMBERS:
         alike = [(row, numbers) for row, numbers in per_row if len(numbers) == usual]
         if _any_linear(alike, truths):
@@ -382,44 +430,47 @@ def _numbers_within(texts: list[tuple[int, str]], count: int, truths: _Truths) -
 def _any_linear(alike: list[tuple[int, list[float]]], truths: _Truths) -> bool:
     """Whether the first numbers of all rows, or the second, and so on, are on a line."""
     rows = np.array([row for row, _ in alike])
-    return any(
-        _linear(rows, np.array(values), (truths.first, truths.second))
-        for values in zip(*(numbers for _, numbers in alike), strict=True)
-    )
+    several = np.array([numbers for _, numbers in alike]).T
+    along = (truths.first, truths.second)
+    return bool(_linear(rows, several, along, [None] * len(several)).any())
 
 
 def _halves(text: str) -> list[float]:
     """The two halves of the digits that a text ends with, as references to a grid of metres have
     them."""
-    found = _HALVES.fullmatch(text.strip())
-    if not found or len(found[1]) > 14:
+    found = _HALVES.fullmatch(text) or _HALVES.fullmatch(text.strip())
+    if not found:
         return []
-    middle = len(found[1]) // 2
-    return [float(found[1][:middle]), float(found[1][middle:])]
+    digits = found[1]
+    middle = len(digits) // 2
+    return [float(digits[:middle]), float(digits[middle:])]
 
 
 def _numbers(text: str) -> list[float]:
     """The numbers of a text, and hundred times what they have below one."""
-    found = [float(part) for part in _NUMBER.findall(text)[:_MOST_NUMBERS]]
+    if text.isascii() and text.isdigit():
+        return [number] if (number := float(text)) < _LARGEST else []
+    found = [*map(float, _NUMBER.findall(text)[:_MOST_NUMBERS])]
     if "," in text and "." not in text:
         found += [float(part.replace(",", ".")) for part in _COMMA.findall(text)[:_MOST_NUMBERS]]
-    found = [number for number in found if abs(number) < _LARGEST]
+    found = [number for number in found if number < _LARGEST]
     return found + [number % 1 * 100 for number in found if number % 1]
 
 
-def _sexagesimal(per_row: list[tuple[int, list[float]]], count: int, truths: _Truths) -> bool:
-    rows: list[int] = []
-    values: list[float] = []
-    for row, numbers in per_row:
-        for place in range(len(numbers) - 1):
-            whole, minutes, *rest = numbers[place : place + 3]
-            if whole == int(whole) and minutes < 60:
-                values.append(whole + minutes / 60)
-                values.append(whole + minutes / 60 + (rest[0] if rest else 0.0) / 3600)
-                rows += [row, row]
-    if not rows:
+def _sexagesimal(
+    text_of: np.ndarray, rows: np.ndarray, values: np.ndarray, count: int, truths: _Truths
+) -> bool:
+    """Whether neighbouring numbers of a text are degrees and minutes, or also seconds, in many
+    rows."""
+    if len(values) < 2:
         return False
-    hits = len(np.unique(np.array(rows)[truths.copied(np.array(rows), np.array(values))]))
+    whole, minutes, seconds = values[:-1], values[1:], np.append(values[2:], 0.0)
+    third = np.append(text_of[:-2] == text_of[2:], False)
+    some = (text_of[:-1] == text_of[1:]) & (whole == np.floor(whole)) & (minutes < 60)
+    at = rows[:-1][some]
+    place = (whole + minutes / 60)[some]
+    finer = place + (np.where(third, seconds, 0.0) / 3600)[some]
+    hits = len(np.unique(at[truths.copied(at, place) | truths.copied(at, finer)]))
     return hits >= max(1, _COPIES * count)
 
 

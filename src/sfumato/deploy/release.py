@@ -157,6 +157,9 @@ def release(run: Run, *, new_places: NewPlaces = "average") -> Release:
 def budget_of(run: Run) -> Budget:
     """What the run's reports may cost, with the interval of its own estimate for check-ins to
     come."""
+    kept = run.record.keeping
+    if kept is not None and kept.one_place is not None:
+        return Budget(max_loss=kept.max_loss)
     loss = (to_come(run) or {}).get("loss") or {}
     within = max(0.0, float(loss.get("high", 0.0)) - float(loss.get("value", 0.0)))
     return Budget(

@@ -7,9 +7,11 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
+
+import numpy as np
 
 from sfumato.deploy.keeping import chance_for
 from sfumato.deploy.one_file import (
@@ -19,6 +21,7 @@ from sfumato.deploy.one_file import (
     is_table,
     open_table,
     refuse_over_budget,
+    rows_of_file,
     sanitize_file,
     sanitize_part,
 )
@@ -34,7 +37,7 @@ from sfumato.files import (
     rename,
     write_json,
 )
-from sfumato.mechanism.chance import Chance, Sticky
+from sfumato.mechanism.chance import Chance, Rows, Sticky
 from sfumato.study.folder import load_run
 from sfumato.version import __version__
 
@@ -141,6 +144,7 @@ def sanitize(
         raise FileError(f"{target} is the file to be read; name another to be written")
     if given.is_dir():
         names, skipped = _parts_of(given)
+        job = replace(job, chance=_whole_periods(job, [given / name for name in names]))
         if given.resolve() in wanted.resolve().parents:
             raise FileError(f"{target} lies in the folder to be read; name a folder elsewhere")
         _refuse_copies(given, names, job.chance)
@@ -153,6 +157,7 @@ def sanitize(
         )
     open_table(given).close()
     _check_kind(given, wanted)
+    job = replace(job, chance=_whole_periods(job, [given]))
     with _alone(job):
         return _sanitize_one(job)
 
@@ -169,6 +174,24 @@ class _Job:
     record: Path
     progress: Callable[[int], None] | None
     resumed: Callable[[int, int], None] | None
+
+
+def _whole_periods(job: _Job, paths: list[Path]) -> Chance:
+    """The chance of a job; where one place is chosen for periods that are over, it has seen all of
+    their rows."""
+    chance = job.chance
+    if not isinstance(chance, Sticky) or chance.one_place is None:
+        return chance
+    if job.policy.outside == "laplace":
+        raise DataError(
+            "the run sends whole periods from one place, and noise for places outside would tell"
+            f" them apart; expected {arg('outside')} drop, clamp or refuse"
+        )
+    if chance.one_place.before:
+        return chance
+    found = [rows_of_file(job.released, chance, job.policy, path) for path in paths]
+    truth, users, seconds = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return chance.with_periods(truth, Rows(users, seconds))
 
 
 @contextmanager

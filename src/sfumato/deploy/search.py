@@ -293,6 +293,8 @@ def _plain(column: Any) -> np.ndarray | None:
         return None
     try:
         text = column.cast(pa.string())
+        if text.slice(0, 1).to_pylist() != [""]:
+            text.slice(0, 1).cast(pa.float64())  # Arrow words an error for each value that is none
         if compute.min(compute.binary_length(text)).as_py() == 0:
             text = compute.if_else(compute.equal(text, ""), None, text)
         return to_numpy(text.cast(pa.float64()))

@@ -6,7 +6,7 @@ draw is keyed: computed again, a row gets the same report, byte for byte.
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ from sfumato.deploy.release import Release, release
 from sfumato.deploy.search import remade
 from sfumato.errors import DataError, arg
 from sfumato.mechanism.chance import Chance, Keyed, Sticky, check_key
+from sfumato.mechanism.one_place import OnePlace
 from sfumato.study.folder import Run, load_run
 from sfumato.study.record import NEVER
 
@@ -80,6 +81,11 @@ class Reporter:
         read = run if isinstance(run, Run) else load_run(run)
         chance = chance_for(read, secret)
         kept = chance if isinstance(chance, Sticky) else None
+        if kept is not None and kept.one_place is not None and not kept.one_place.before:
+            raise DataError(
+                f"{read.folder} chooses one place for a period when it is over, and engines bring"
+                " rows batch by batch; expected sfumato sanitize, or a choice before a period"
+            )
         return cls(release(read, new_places=policy.new_places), secret, policy, row, kept)
 
     def as_parts(self) -> tuple[bytes, str]:
@@ -90,7 +96,16 @@ class Reporter:
         told: dict[str, Any] = {"key": self.key.hex(), "row": self.row}
         told |= {"policy": policy, "release": rest}
         told["pseudonym"] = None if named is None else [named.key.hex(), named.period]
-        told["kept"] = None if self.kept is None else {**asdict(self.kept), "key": ""}
+        if self.kept is None:
+            told["kept"] = None
+        else:
+            rule = self.kept.one_place
+            bare = asdict(replace(self.kept, one_place=None))
+            told["kept"] = {
+                **bare,
+                "key": "",
+                "one_place": None if rule is None else rule.as_dict(),
+            }
         return mechanism, json.dumps(told)
 
     @classmethod
@@ -343,5 +358,7 @@ def _built(mechanism: bytes, rest: str) -> Reporter:
         policy["pseudonym"] = Pseudonym(bytes.fromhex(key), period)
     released = Release.from_parts(mechanism, told["release"])
     secret, kept = bytes.fromhex(told["key"]), told["kept"]
-    kept = None if kept is None else Sticky(**{**kept, "key": secret})
+    if kept is not None:
+        rule = None if kept["one_place"] is None else OnePlace.from_dict(kept["one_place"])
+        kept = Sticky(**{**kept, "key": secret, "one_place": rule})
     return Reporter(released, secret, Policy.of(**policy), told["row"], kept)

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.data.arrow import bytes_column, to_arrow
+from sfumato.data.arrow import to_arrow
 from sfumato.deploy.damaged import readable
 from sfumato.deploy.search import Searched, floats, plain_values
 from sfumato.errors import DataError
 
-_ROWS = 32_768
+_ROWS = 65_536
 _BUFFER = 1 << 20  # bytes of a column that are read at once; else a whole group is held
 _CSV_BYTES = 1 << 22  # four times the longest row that is read
 
@@ -58,9 +58,9 @@ class Noted:
         self.rows_in += count
         self._kept.append((count, None if keep is None or keep.all() else np.packbits(keep)))
 
-    def columns(self, written: Iterable[bytes]) -> None:
-        """Take in what went out of each changed column."""
-        for place, data in enumerate(written):
+    def columns(self, written: Iterable[Iterable[Any]]) -> None:
+        """Take in what went out of each changed column, in one stream of bytes or several."""
+        for place, data in enumerate(part for column in written for part in column):
             if place == len(self._digests):
                 self._digests.append(hashlib.sha256())
             self._digests[place].update(data)
@@ -107,17 +107,16 @@ def read_back_csv(
 ) -> None:
     """Compare a CSV draft with its input, both read by Arrow's parser; raises where they differ."""
     kept = [name for name in names if name not in written.without]
-    given, found = (
-        _Rows(_csv_batches(file, len(width))) for file, width in ((source, names), (draft, kept))
-    )
     fault = _Fault(shown)
     places = [names.index(name) for name in kept]
+    given = _Rows(_csv_batches(source, len(names), places))
+    found = _Rows(_csv_batches(draft, len(kept), list(range(len(kept)))))
     searched = Searched(degrees=written.degrees, packed=False)
     if header:
         with readable(source.path):
             top, other = given.take(1), found.take(1)
-        for column, place in enumerate(places):
-            fault.unless(top.column(place).equals(other.column(column)), "its first line")
+        for one, two in zip(top.columns, other.columns, strict=True):
+            fault.unless(one.equals(two), "its first line")
         searched.names([column[0].as_py().decode("utf-8", "replace") for column in other.columns])
     _compare(
         given,
@@ -127,8 +126,8 @@ def read_back_csv(
         fault,
         source=source.path,
         written=written,
-        columns=[(name, names.index(name), column) for column, name in enumerate(kept)],
-        digest=lambda column: separated(column.combine_chunks()),
+        columns=[(name, place, place) for place, name in enumerate(kept)],
+        digest=lambda column: streams(column.combine_chunks()),
     )
 
 
@@ -171,35 +170,39 @@ def read_back_parquet(
             file.close()
 
 
-def separated(texts: Any) -> bytes:
-    """The bytes of a column of bytes, a separator behind each, whatever its blocks were."""
-    from pyarrow import compute
+def streams(texts: Any) -> tuple[Any, Any]:
+    """The bytes of a column of bytes and the lengths of its values: both go on from block to block
+    alike, wherever blocks end."""
+    return joined_bytes(texts), np.diff(_offsets(texts))
 
-    return joined_bytes(compute.binary_join_element_wise(texts, *bytes_column([b"\x1f", b""])))
+
+def joined_bytes(texts: Any) -> Any:
+    """All values of an Arrow column of bytes, one behind the other, as a buffer."""
+    offsets = _offsets(texts)
+    data = texts.buffers()[2] if len(texts) else None
+    return b"" if data is None else data[int(offsets[0]) : int(offsets[-1])]
 
 
-def joined_bytes(texts: Any) -> bytes:
-    """All values of an Arrow column of bytes, one behind the other."""
+def _offsets(texts: Any) -> np.ndarray:
     if not len(texts):
-        return b""
-    offsets = np.frombuffer(texts.buffers()[1], dtype=np.int32)[texts.offset :][: len(texts) + 1]
-    data = texts.buffers()[2]
-    return b"" if data is None else data[int(offsets[0]) : int(offsets[-1])].to_pybytes()
+        return np.zeros(1, dtype=np.int32)
+    return np.frombuffer(texts.buffers()[1], dtype=np.int32)[texts.offset :][: len(texts) + 1]
 
 
-def digest_of(column: Any) -> bytes:
+def digest_of(column: Any) -> tuple[Any, ...]:
     """The bytes of a changed column, whatever its blocks were."""
     import pyarrow as pa
 
     if pa.types.is_string(column.type):
-        return separated(column.cast(pa.binary()).combine_chunks())
-    return doubles(column).tobytes()
+        return streams(column.cast(pa.binary()).combine_chunks())
+    return (doubles(column),)
 
 
 def doubles(column: Any) -> np.ndarray:
     """A column of numbers as doubles with one kind of NaN, which also stands for no value."""
     values = floats(column)
-    return np.where(np.isnan(values), np.nan, values)
+    gone = np.isnan(values)
+    return np.ascontiguousarray(np.where(gone, np.nan, values) if gone.any() else values)
 
 
 def _compare(
@@ -212,12 +215,12 @@ def _compare(
     source: Path,
     written: Written,
     columns: list[tuple[str, int, int]],
-    digest: Callable[[Any], bytes],
+    digest: Callable[[Any], Iterable[Any]],
 ) -> None:
     """Row by row; `columns` are names with their places in the input and in the output."""
 
     again = Noted()
-    again.columns(b"" for _ in noted.digests())
+    again.columns([b""] for _ in noted.digests())
     where = {name: (before, after) for name, before, after in columns}
     for count, keep in noted.masks():
         for start in range(0, count, _ROWS):
@@ -299,8 +302,8 @@ class _Rows:
         return table.slice(0, rows)
 
 
-def _csv_batches(file: CsvFile, width: int) -> Iterator[Any]:
-    """All records as bytes, the header among them."""
+def _csv_batches(file: CsvFile, width: int, places: list[int]) -> Iterator[Any]:
+    """The fields at some places of all records as bytes, the header among them."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -320,6 +323,7 @@ def _csv_batches(file: CsvFile, width: int) -> Iterator[Any]:
             convert_options=csv.ConvertOptions(
                 check_utf8=False,
                 column_types=dict.fromkeys(names, pa.binary()),
+                include_columns=[names[place] for place in places],
                 strings_can_be_null=False,
             ),
         )

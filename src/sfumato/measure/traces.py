@@ -24,6 +24,7 @@ from sfumato.errors import ProblemError
 from sfumato.measure.estimate import Estimate, wilson
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import ReportChances, millimetres
+from sfumato.mechanism.one_place import OnePlace, mean_distances
 from sfumato.mechanism.rows import MOST_ENTRIES
 from sfumato.randomness import generator
 
@@ -31,12 +32,13 @@ _NARROWEST_M = 25.0  # the cells of the first level above single places
 _WIDER = 4  # how many times as wide as those of the level below the cells of a level are
 _UNSEEN = 0.5  # visits that a place has in advance (Krichevsky and Trofimov, 1981)
 _STEPS, _STILL = 500, 1e-6  # of the weights' iteration: at most, and the change at which it ends
+_CLASSES = 64  # of numbers of check-ins
 _PRACTICE = 200  # named traces on which mixtures are settled, each without itself
 
 _MOST_PRACTICE = 2e7  # users times rows of those traces
 _Joined = Literal["both", "law", "history"]
 
-Who = Literal["law", "chain", "history", "period", "all"]
+Who = Literal["law", "chain", "history", "period", "all", "counts"]
 WHO: tuple[Who, ...] = ("law", "chain", "history", "period", "all")
 
 
@@ -186,8 +188,9 @@ class Found:
     `law` knows the mechanism's law and named true places; `chain` as well, with how each user goes
     from place to place; `history` has named reports of other traces and nothing else; `period` is
     `law` when names change with the period for which reports are kept, so that one period of a
-    trace is all that is linked; `all` knows what `law` and `history` know.  Estimates with Wilson's
-    95 % interval over traces.  `loss_m` is the mean distance of the reports, in metres, and
+    trace is all that is linked; `all` knows what `law` and `history` know; `counts` what `law`
+    knows and how many check-ins named traces have.  Estimates with Wilson's 95 % interval over
+    traces.  `loss_m` is the mean distance of the reports, in metres, and
     `loss_error_m` its standard error, by what users differ: a kept report is one draw, however
     often it is sent.
     """
@@ -212,13 +215,24 @@ class Released:
 
     `mechanism` is the one that draws, `answer` gives the place that is answered in place of a true
     one, `reports` are in metres.  `period` numbers the period of each row within which a report is
-    kept for a place, None where each is a new draw.
+    kept for a place, None where each is a new draw.  Where whole periods may be sent from one
+    place, `one_place` is the rule and `sent_from` the number of each row's place, -1 for the usual
+    reports.
     """
 
     mechanism: Mechanism
     reports: np.ndarray = field(repr=False)
     period: np.ndarray | None = field(default=None, repr=False)
     answer: Callable[[np.ndarray], np.ndarray] = field(default=lambda points: points, repr=False)
+    one_place: OnePlace | None = None
+    sent_from: np.ndarray | None = field(default=None, repr=False)
+
+    @property
+    def usual(self) -> np.ndarray:
+        """Which rows are reported as usual."""
+        if self.sent_from is None:
+            return np.ones(len(self.reports), dtype=bool)
+        return self.sent_from < 0
 
 
 def find_traces(
@@ -344,6 +358,90 @@ class _Pushed:
 
 
 @dataclass(frozen=True, eq=False)
+class _Places:
+    """P(place | user, number of check-ins) of a rule for one place: its mean over the user's named
+    periods, had they that many check-ins; a little of everybody's, as much as makes the places of
+    named periods likeliest, each predicted from the user's others."""
+
+    rule: OnePlace
+    user: np.ndarray  # of each named period
+    distances: np.ndarray
+    own: np.ndarray  # the weights of the user's own periods and of everybody's
+    known: dict[int, np.ndarray] = field(default_factory=dict)  # by number of check-ins
+
+    @classmethod
+    def learned(cls, traces: Traces, released: Released) -> "_Places":
+        """From the named traces, period by period."""
+        rule, sent, periods = released.one_place, released.sent_from, released.period
+        assert rule is not None and sent is not None and periods is not None
+        named = np.flatnonzero(traces.named)
+        keys = np.column_stack([traces.trace[named], periods[named]])
+        order = np.lexsort(keys.T[::-1])
+        first = np.flatnonzero(np.any(np.diff(keys[order], axis=0, prepend=-1), axis=1))
+        rows = named[order]
+        user = traces.samples.secret[rows[first]]
+        distances = mean_distances(traces.samples.truth[rows], first, rule.places)
+        counts = np.diff(first, append=len(rows))
+        blank = cls(rule, user, distances, np.array([1.0, 0.0]))
+        if rule.before:
+            return blank
+        law = _with_usual(rule.chances(user, distances, counts))
+        at = sent[rows[first]]
+        every = law.mean(axis=0)
+        total = np.zeros((len(rule.users), law.shape[1]))
+        np.add.at(total, user, law)
+        times = np.bincount(user, minlength=len(rule.users))
+        others = (total[user] - law) / np.maximum(times[user] - 1, 1)[:, None]
+        several = times[user] > 1
+        row = np.arange(len(user))
+        likely = np.column_stack([others[row, at], every[at]])[several]
+        return replace(blank, own=mixture_weights(likely))
+
+    def of(self, count: int) -> np.ndarray:
+        """Shape (users, places + 1): the last is the usual reports."""
+        count = 0 if self.rule.before else count
+        if count not in self.known:
+            self.known[count] = self._of(count)
+        return self.known[count]
+
+    def _of(self, count: int) -> np.ndarray:
+        if self.rule.before:
+            return _with_usual(self.rule.chances(np.arange(len(self.rule.users))))
+        law = self.rule.chances(self.user, self.distances, np.full(len(self.user), count))
+        law = _with_usual(law)
+        mean = np.zeros((len(self.rule.users), law.shape[1]))
+        np.add.at(mean, self.user, law)
+        mean /= np.maximum(np.bincount(self.user, minlength=len(mean)), 1)[:, None]
+        return np.asarray(self.own[0] * mean + self.own[1] * law.mean(axis=0))
+
+
+def _class_of(count: np.ndarray) -> np.ndarray:
+    """Numbers of check-ins in classes, each a quarter wider than the one before."""
+    found = np.floor(np.log(count) / np.log(1.25)).astype(np.int64)
+    return np.asarray(np.minimum(found, _CLASSES - 1))
+
+
+def _length_laws(traces: Traces) -> np.ndarray:
+    """ln P(class of the number of check-ins | user) from named traces: the user's own, and a little
+    of everybody's, as is best for each named trace by the user's others."""
+    numbers = np.unique(traces.trace[traces.named])
+    user, users = traces.users[numbers], len(traces.samples.secrets)
+    kind = _class_of(np.bincount(traces.trace)[numbers])
+    table = np.zeros((users, _CLASSES))
+    np.add.at(table, (user, kind), 1.0)
+    every = (table.sum(axis=0) + _UNSEEN) / (table.sum() + _UNSEEN * _CLASSES)
+    times = table.sum(axis=1)
+    others = (table[user, kind] - 1) / np.maximum(times[user] - 1, 1)
+    likely = np.column_stack([others, every[kind]])[times[user] > 1]
+    own, rest = mixture_weights(likely)
+    return _log(own * table / np.maximum(times, 1)[:, None] + rest * every)
+
+
+def _with_usual(chances: np.ndarray) -> np.ndarray:
+    return np.column_stack([chances, np.maximum(1 - chances.sum(axis=1), 0.0)])
+
+
+@dataclass(frozen=True, eq=False)
 class _Attack:
     """What was learned from named traces, ready to look at others."""
 
@@ -355,6 +453,8 @@ class _Attack:
     report_numbers: np.ndarray | None  # the report place of each row
     chain: "Chains | None"
     firsts: np.ndarray | None  # of each row: does it repeat no report of its trace and period?
+    places: _Places | None = None
+    lengths: np.ndarray | None = None  # ln P(number of check-ins, in classes | user)
     mixed: float = 0.0  # the weight of exact matches beside the law
     joined: _Joined = "both"  # what the adversary who knows all goes by
     once: Mapping[Who, bool] = field(default_factory=dict)  # is a repeated report left out?
@@ -366,10 +466,10 @@ class _Attack:
         known = (traces.samples.secret[named], traces.trace[named])
         truth, reports = traces.samples.truth[named], released.reports
         laws = history = chances = cache = shares = numbers = chain = None
-        if {"law", "chain", "period", "all"} & set(who):
+        if {"law", "chain", "period", "all", "counts"} & set(who):
             laws = PlaceLaws.learned(*known, truth, users=users)
             chances = _chances(released, laws.places)
-            shown = np.unique(reports, axis=0)
+            shown = np.unique(reports[released.usual], axis=0)
             unexplained = shown[~chances.possible(shown)]
             if len(unexplained):  # a report that no known place can have sent: perhaps the truth
                 laws = PlaceLaws.learned(*known, truth, users=users, more=unexplained)
@@ -389,7 +489,11 @@ class _Attack:
             keys = np.column_stack([traces.trace, released.period, reports])
             firsts = np.zeros(len(reports), dtype=bool)
             firsts[np.unique(keys, axis=0, return_index=True)[1]] = True
-        attack = cls(released, cache, chances, spread, shares, numbers, chain, firsts)
+        places = None if released.one_place is None else _Places.learned(traces, released)
+        lengths = _length_laws(traces) if "counts" in who else None
+        attack = cls(
+            released, cache, chances, spread, shares, numbers, chain, firsts, places, lengths
+        )
         return attack._settled(traces, laws, history, who)
 
     def _settled(
@@ -492,6 +596,21 @@ class _Attack:
                 chances = (1 - self.mixed) * view.law + self.mixed * view.exact
         logs = _log(chances)
         logs[:, ~self._counts(name, rows) | ~np.isfinite(logs).any(axis=0)] = 0.0
+        return logs if way == "history" else self._with_places(logs, rows)
+
+    def _with_places(self, logs: np.ndarray, rows: slice) -> np.ndarray:
+        """With what the places of whole periods tell, put to the first row of each; the reports of
+        a period from one place tell no more than that."""
+        if self.places is None:
+            return logs
+        sent, period = self.released.sent_from, self.released.period
+        assert sent is not None and period is not None
+        for piece in np.unique(period[rows]):
+            at = np.flatnonzero(period[rows] == piece)
+            place = int(sent[rows][at[0]])
+            if place >= 0:
+                logs[:, at] = 0.0
+            logs[:, at[0]] += _log(self.places.of(len(at))[:, place])
         return logs
 
     def _counts(self, name: Who, rows: slice) -> np.ndarray:
@@ -507,13 +626,18 @@ class _Attack:
         for name in who:
             if name == "chain":
                 assert self.chain is not None and self.chances is not None and view.law is not None
-                count = self._counts(name, rows)
+                count = self._counts(name, rows) & self.released.usual[rows]
                 seen = self.chances.of(self.released.reports[rows][count])
-                found.append((name, self.chain.scores(seen, view.law[:, count])))
+                places = self._with_places(np.zeros_like(view.law), rows).sum(axis=1)
+                found.append((name, self.chain.scores(seen, view.law[:, count]) + places))
                 continue
             logs = self._likelihoods(name, rows, view)
             if name != "period":
-                found.append((name, logs.sum(axis=1)))
+                total = logs.sum(axis=1)
+                if name == "counts":
+                    assert self.lengths is not None
+                    total = total + self.lengths[:, _class_of(np.array([logs.shape[1]]))[0]]
+                found.append((name, total))
                 continue
             period = self.released.period
             pieces = np.arange(logs.shape[1]) if period is None else period[rows]

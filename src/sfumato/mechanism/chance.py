@@ -7,7 +7,8 @@ numbers are a keyed hash (BLAKE2b) of these, so only the holder of the key can t
 
 import hashlib
 import struct
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import NamedTuple, Protocol
 
@@ -18,6 +19,7 @@ from sfumato.data.grid import STICKY_CELL_M, Grid, Region, check_sticky_cell
 from sfumato.errors import DataError, FileError, arg
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.channel import Channel
+from sfumato.mechanism.one_place import OnePlace, drawn_places, mean_distances
 from sfumato.randomness import uniforms
 
 PERIODS = {"hour": 3600, "day": 86_400, "week": 7 * 86_400, "forever": None}
@@ -93,6 +95,9 @@ class Sticky:
     The truth that is answered is the middle of its cell of `cell_m` metres, so that jitter neither
     redraws nor shows.  `mechanism` is the hash of the one that draws: two mechanisms with the same
     numbers would reveal the truth (two scales of planar Laplace noise cancel).
+
+    With `one_place` whole periods may be sent from one place.  Where that is chosen when a period
+    is over, `sent_from` has the number of the place of each user and period (`with_periods`).
     """
 
     key: bytes
@@ -100,6 +105,8 @@ class Sticky:
     cell_m: float = STICKY_CELL_M
     by_user: bool = True
     mechanism: str = ""
+    one_place: OnePlace | None = None
+    sent_from: Mapping[tuple[str, int], int] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.period not in PERIODS:
@@ -138,6 +145,53 @@ class Sticky:
         assert rows.seconds is not None
         return np.asarray(np.floor_divide(rows.seconds, length))
 
+    def sent_from_of(self, rows: Rows, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """The number of the place that each row is sent from, -1 for its usual report, and the
+        number that this was drawn with."""
+        assert self.one_place is not None and rows.users is not None
+        pairs, at = _pairs(rows.users, self.periods(rows, count))
+        numbers = self._choices(pairs)
+        if self.one_place.before:
+            who = self.one_place.numbers(np.array([user for user, _ in pairs]))
+            places = drawn_places(self.one_place.chances(who), numbers)
+        elif self.sent_from is None or any(pair not in self.sent_from for pair in pairs):
+            raise DataError(
+                "the run chooses one place for a period when the period is over, and these rows"
+                " come one by one; expected a finished file: sanitize it whole, or choose before a"
+                " period"
+            )
+        else:
+            places = np.array([self.sent_from[pair] for pair in pairs])
+        return places[at], numbers[at]
+
+    def with_periods(self, truth: np.ndarray, rows: Rows) -> "Sticky":
+        """Ready for the finished periods that these rows, in any order, are all of."""
+        if self.one_place is None or self.one_place.before:
+            return self
+        assert rows.users is not None
+        pairs, at = _pairs(rows.users, self.periods(rows, len(truth)))
+        order = np.argsort(at, kind="stable")
+        starts = np.searchsorted(at[order], np.arange(len(pairs)))
+        counts = np.diff(starts, append=len(at))
+        far = mean_distances(truth[order], starts, self.one_place.places)
+        who = self.one_place.numbers(np.array([user for user, _ in pairs]))
+        places = drawn_places(self.one_place.chances(who, far, counts), self._choices(pairs))
+        return replace(self, sent_from=dict(zip(pairs, places.tolist(), strict=True)))
+
+    def _choices(self, pairs: list[tuple[str, int]]) -> np.ndarray:
+        """A number on [0, 1) for each user and period."""
+        about = self.period.encode() + b"\0" + hashlib.sha256(self.mechanism.encode()).digest()
+        digests = b"".join(
+            hashlib.blake2b(
+                struct.pack("<q", period) + about + user.encode("utf-8", "surrogateescape"),
+                key=self.key,
+                digest_size=64,
+                person=b"sfumato place",
+            ).digest()
+            for user, period in pairs
+        )
+        return _uniform(digests)[:, 0]
+
     def answered(self, truth: np.ndarray) -> np.ndarray:
         """The middles of the truths' cells."""
         return Grid(cell_m=self.cell_m).snap(truth)
@@ -158,12 +212,15 @@ class Sticky:
         return _uniform(digests)
 
     def words(self) -> dict[str, object]:
-        return {
+        told: dict[str, object] = {
             "randomness": "keyed hash of mechanism, user, cell and period",
             "sticky": self.period,
             "sticky_cell_m": self.cell_m,
             "key_fingerprint": key_fingerprint(self.key),
         }
+        if self.one_place is not None:
+            told["one_place"] = self.one_place.fingerprint
+        return told
 
 
 @dataclass(frozen=True)
@@ -232,6 +289,13 @@ def _uniform(digests: bytes) -> np.ndarray:
     return (bits >> np.uint64(11)) * 2.0**-53
 
 
+def _pairs(users: np.ndarray, periods: np.ndarray) -> tuple[list[tuple[str, int]], np.ndarray]:
+    """Each user and period once, and which of them each row has."""
+    names, who = np.unique(users.astype(str), return_inverse=True)
+    each, at = np.unique(np.column_stack([who.ravel(), periods]), axis=0, return_inverse=True)
+    return [(str(names[user]), period) for user, period in each.tolist()], at.ravel()
+
+
 def _encoded(texts: np.ndarray) -> list[bytes]:
     return [text.encode("utf-8", "surrogateescape") for text in texts.tolist()]
 
@@ -287,6 +351,10 @@ def draw(
         answered = region.clamp(answered)  # the middle of a cell at the edge may lie outside
     answered, new = _known(mechanism, answered)
     reports = within_cap(mechanism, chance).report(answered, numbers)
+    if isinstance(chance, Sticky) and chance.one_place is not None:
+        at, chosen = chance.sent_from_of(rows, len(truth))
+        reports = np.where(at[:, None] < 0, reports, chance.one_place.places[at])
+        numbers = np.where(at[:, None] < 0, numbers, chosen[:, None])
     _check_cap(mechanism, chance, truth, reports)
     return Drawn(reports, numbers, new)
 

@@ -23,6 +23,7 @@ from sfumato.mechanism.layers import (
 
 _BLOCK = 16  # columns that are summed together when one is drawn
 _PART = 512  # truths at a time, so that the working arrays stay in cache
+_UP_TO = np.tril(np.ones((_BLOCK, _BLOCK)))  # times weights: their running sums
 _SEARCHED = 8192  # rows that are looked up at a time
 _MOST_HELD = 1 << 22  # entries of a table of laws that are looked up
 
@@ -49,6 +50,22 @@ class _Kept:
         key, order = self._sorted
         row = order[np.minimum(np.searchsorted(key, keys(truths)), len(key) - 1)]
         return np.where((self.truths[row] == truths).all(axis=1), row, -1)
+
+
+class _Work:
+    """Arrays that a net works in, part after part."""
+
+    def __init__(self, net: "CodebookNet", rows: int) -> None:
+        def room(columns: int) -> np.ndarray:
+            return np.empty((rows, columns), dtype=np.float32)
+
+        waves = net.waves.shape[1]
+        self._arrays = [room(waves), room(2 + 2 * waves), room(len(net.places))]
+        self._arrays += [room(len(net.places)), *(room(len(bias)) for _, bias in net.layers)]
+
+    def of(self, rows: int) -> list[np.ndarray]:
+        """As many rows of each: angles, inputs, two for distances, and one for each layer."""
+        return [array[:rows] for array in self._arrays]
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,8 +160,8 @@ class CodebookNet(Mechanism):
 
     def scores(self, truth: np.ndarray) -> Scores:
         """What does not depend on the slope: the net's outputs and the distances, part by part."""
-        starts = range(0, max(1, len(truth)), _PART)
-        return [self._outputs(truth[start : start + _PART]) for start in starts]
+        parts = (truth[start : start + _PART] for start in range(0, max(1, len(truth)), _PART))
+        return [self._outputs(part, _Work(self, len(part))) for part in parts]
 
     def chances(self, truth: np.ndarray, scores: Scores | None = None) -> np.ndarray:
         """P(place | truth) before `keep`, shape (n, places); a row of zeros where the cap leaves no
@@ -156,21 +173,22 @@ class CodebookNet(Mechanism):
         total = weights.sum(axis=1, keepdims=True)
         return np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
 
-    def _weights(self, truth: np.ndarray) -> np.ndarray:
+    def _weights(self, truth: np.ndarray, work: _Work) -> np.ndarray:
         """Chances up to a factor per row; in float32, which the law and the sampler share."""
-        return self._softmax(*self._outputs(truth))
+        return self._softmax(*self._outputs(truth, work))
 
-    def _outputs(self, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        scaled = ((truth - np.array(self.centre_m)) / self.unit_m).astype(np.float32)
-        angle = scaled @ self.waves
-        values = forward(
-            self.layers, np.concatenate([scaled, np.sin(angle), np.cos(angle)], axis=1)
-        )
-        across, up = (
-            (truth[:, axis] - self.centre_m[axis]).astype(np.float32)[:, None]
-            - self._places_from_centre[axis]
-            for axis in (0, 1)
-        )
+    def _outputs(self, truth: np.ndarray, work: _Work) -> tuple[np.ndarray, np.ndarray]:
+        angle, inputs, across, up, *outs = work.of(len(truth))
+        off = truth - np.array(self.centre_m)
+        inputs[:, :2] = off / self.unit_m
+        waves = self.waves.shape[1]
+        np.matmul(np.ascontiguousarray(inputs[:, :2]), self.waves, out=angle)
+        np.sin(angle, out=inputs[:, 2 : 2 + waves])
+        np.cos(angle, out=inputs[:, 2 + waves :])
+        values = forward(self.layers, inputs, outs)
+        for axis, apart in enumerate((across, up)):
+            here = off[:, axis].astype(np.float32)[:, None]
+            np.subtract(here, self._places_from_centre[axis], out=apart)
         across *= across
         up *= up
         across += up
@@ -207,9 +225,10 @@ class CodebookNet(Mechanism):
         """The place that each number falls on, and where no place has a chance: each truth's law
         is worked out."""
         column, alone = np.empty(len(truth), dtype=np.int64), np.empty(len(truth), dtype=bool)
+        work = _Work(self, min(_PART, len(truth)))
         for start in range(0, len(truth), _PART):
             rows = slice(start, start + _PART)
-            column[rows], total = _columns(self._weights(truth[rows]), drawn[rows])
+            column[rows], total = _columns(self._weights(truth[rows], work), drawn[rows])
             alone[rows] = total == 0
         return column, alone
 
@@ -247,9 +266,10 @@ class CodebookNet(Mechanism):
             kept, new = none, np.arange(len(truths))
         if len(new):
             made = np.empty((len(new), len(self.places)))
+            work = _Work(self, min(_PART, len(new)))
             for start in range(0, len(new), _PART):
                 rows = slice(start, start + _PART)
-                weights = self._weights(truths[new[rows]])
+                weights = self._weights(truths[new[rows]], work)
                 np.cumsum(weights, axis=1, dtype=float, out=made[rows])
             row[new] = len(kept.truths) + np.arange(len(new))
             kept = _Kept(
@@ -320,13 +340,13 @@ def _columns(weights: np.ndarray, drawn: np.ndarray) -> tuple[np.ndarray, np.nda
         weights = np.concatenate(
             [weights, np.zeros((count, blocks * _BLOCK - columns), weights.dtype)], axis=1
         )
-    weights = weights.reshape(count, blocks, _BLOCK)
-    height = _summed(np.einsum("ijk->ij", weights, dtype=float))
+    weights = weights.reshape(count * blocks, _BLOCK)
+    height = _summed((weights.astype(float) @ np.ones(_BLOCK)).reshape(count, blocks))
     target = drawn * height[-1]
     block = _count(height[:-1] <= target)
     every = np.arange(count)
     before = np.where(block > 0, height[block - 1, every], 0.0)
-    within = _summed(weights[every, block])
+    within = _UP_TO @ weights.take(every * blocks + block, axis=0).T.astype(float)
     target = np.minimum(
         target - before, within[-1] * (1 - 2.0**-52)
     )  # rounding must not lead to a column of weight 0

@@ -11,7 +11,7 @@ from sfumato.data.grid import Grid, Region
 from sfumato.data.joint import Joint
 from sfumato.mechanism.loss import Loss
 
-_TRUTHS_AT_ONCE = 2048  # where users are many
+_TRUTHS_AT_ONCE = 512  # where users are many
 _DENSE_SHARE = 0.1  # of the chances above 0 from which on a law is worked out as a whole table
 
 

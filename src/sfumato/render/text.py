@@ -459,6 +459,7 @@ _ADVERSARIES: Mapping[Who, str] = {
     "history": "named history",
     "period": "one period",
     "all": "sees all",
+    "counts": "law and counts",
 }
 
 

@@ -1,7 +1,6 @@
 """From an adversary to a certificate: what a trained guess is worth as a proof."""
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from sfumato.adversary.base import Attacker
 from sfumato.measure.bound import bound_grid
@@ -32,6 +31,8 @@ def certificate_from_attacker(problem: Problem, attacker: Attacker) -> Certifica
         np.tile(blind, (len(reports), 1)),
         0.0,
     )
+    from scipy.optimize import minimize_scalar  # 12 MB: only where it is used
+
     for sharpness in _SHARPNESS:
         tempered = posterior**sharpness
         tempered /= tempered.sum(axis=1, keepdims=True)

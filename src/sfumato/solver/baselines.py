@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
 
 from sfumato.data.categories import CategoricalData
 from sfumato.errors import ProblemError
@@ -128,6 +127,8 @@ class Coin:
 def cheapest_place(problem: Problem) -> tuple[float, float]:
     """The place that costs least when it is always reported: for distances, the geometric median of
     the truths."""
+    from scipy.optimize import minimize  # 12 MB: only where it is used
+
     start = problem.joint.place_probability @ problem.places
     options = {"xatol": 1e-4, "fatol": 1e-9, "maxiter": 2000}
     found = minimize(

@@ -8,8 +8,8 @@ be found, and the figures that are shown are those of the other half.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from sfumato.measure.traces import Found, Who, find_in_parts
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.chance import PERIODS, Secure
 from sfumato.mechanism.loss import euclidean
+from sfumato.solver.one_place import best_one_place
 from sfumato.study.folder import Run
 from sfumato.study.record import NEVER, Keeping
 from sfumato.study.traces import (
@@ -34,12 +35,14 @@ from sfumato.study.traces import (
     seeded_key,
 )
 
+When = Literal["before", "after"]
 FOUR: tuple[Who, ...] = ("law", "history", "period", "all")
 FEWEST_TRACES = 200  # to be found: in each half a share is then known to within ten in a hundred
 SLACK = 0.02  # of the budget: what cells of kept reports and rounding may add
 _SHORTEST = 86_400  # seconds; within less, a day is as long as forever
 _DEVIATIONS = 1.96  # a loss counts as over the budget where its 95 % interval is
 _PREFERRED = ("week", "day", "hour", NEVER, "forever")  # of equal ways
+WEEK = "week"
 _LATTICE = 0.25  # of the budget, unless another lattice is asked for
 
 
@@ -95,7 +98,7 @@ class PolicyChoice:
             "ways": [
                 {
                     "way": way.keeping.words,
-                    "keeping": asdict(way.keeping),
+                    "keeping": way.keeping.as_dict(),
                     "within_budget": way.within_budget,
                     "eligible": way.eligible,
                     **found_dict(way.shown),
@@ -112,6 +115,9 @@ def choose_policy(
     *,
     cell_m: float | None = None,
     lattice_m: float | None = None,
+    one_place: When | None = None,
+    max_loss: float | None = None,
+    least_hidden: float = 0.0,
     seed: int = 0,
     progress: Callable[[str], None] = lambda text: None,
 ) -> PolicyChoice:
@@ -119,10 +125,23 @@ def choose_policy(
 
     Main arguments: `run`; `traces`, with times.  Other arguments: `cell_m`, the cell within which a
     report is kept, 25 m unless given; `lattice_m`, the lattice for mechanisms that do not list
-    their reports, a quarter of the budget unless given; `seed`, of the reports that are drawn for
-    measuring.  Nothing is written; `study.folder.keep_reports` does.
+    their reports, a quarter of the budget unless given; `one_place`, whether some weeks may be sent
+    from one place, chosen before a week or after it; `max_loss` in metres, the budget of that, the
+    run's unless given; `least_hidden`, the least share of each user's weeks from one place; `seed`,
+    of the reports that are drawn for measuring.  Nothing is written; `study.folder.keep_reports`
+    does.
     """
     check_traces(run, traces)
+    if one_place is None and (max_loss is not None or least_hidden):
+        raise ProblemError(
+            f"{arg('max_loss')} and {arg('least_hidden')} are those of one place; give"
+            f" {arg('one_place')} as well"
+        )
+    if one_place is not None and (run.record.max_distance or run.record.user_max_loss):
+        raise ProblemError(
+            f"{run.folder} keeps a cap or budgets per user, and one place for a week keeps an"
+            f" average budget alone; leave {arg('one_place')} out"
+        )
     assert run.region is not None
     budget = run.max_loss
     if budget is None or run.record.loss_function != euclidean.__name__:
@@ -130,6 +149,22 @@ def choose_policy(
         drawn = released_reports(traces, fresh, Secure(seed), run.region)
         budget = float(euclidean(traces.samples.truth, drawn.reports).mean())
     ways = ways_of(run.mechanism, run.region, budget, cell_m=cell_m, lattice_m=lattice_m)
+    if one_place is not None:
+        budget = budget if max_loss is None else max_loss
+        usual = next(way for way in ways if way.period == WEEK)
+        progress("one place for a week")
+        ways.append(
+            with_one_place(
+                usual,
+                released_mechanism(run, usual),
+                run.region,
+                budget,
+                traces,
+                before=one_place == "before",
+                least_hidden=least_hidden,
+                seed=seed,
+            )
+        )
     return choose(
         run.name,
         released_mechanism(run, ways[0]),
@@ -140,6 +175,36 @@ def choose_policy(
         seed=seed,
         progress=progress,
     )
+
+
+def with_one_place(
+    usual: Keeping,
+    mechanism: Mechanism,
+    region: Region,
+    budget: float,
+    traces: Traces,
+    *,
+    before: bool,
+    least_hidden: float = 0.0,
+    seed: int = 0,
+) -> Keeping:
+    """A way of keeping in which some periods are sent from one place, within a budget in metres;
+    the rule is made of named traces alone."""
+    chance = chance_of(usual, seeded_key(seed), "", seed=seed)
+    released = released_reports(traces, on_lattice(mechanism, usual), chance, region)
+    off = euclidean(traces.samples.truth, released.reports)[traces.named].mean()
+    left = budget - float(off)
+    if not left > 0:
+        raise ProblemError(
+            f"the usual reports are {off:,.0f} m off on average and {arg('max_loss')} is"
+            f" {budget:g} m, which leaves nothing for one place; expected a larger one, or a run"
+            " with a smaller budget"
+        )
+    assert released.period is not None
+    found = best_one_place(
+        traces.cut(released.period), left, before=before, least_hidden=least_hidden, seed=seed
+    )
+    return replace(usual, one_place=found.rule, max_loss=budget)
 
 
 def choose(

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.spatial import cKDTree
 
 from sfumato import show
@@ -435,5 +434,7 @@ def _quick_certificate(problem: Problem, *, seed: int, deadline: Deadline) -> Ce
 
     if not len(optimum.multipliers) or deadline.passed or np.any(tried.counts == 0):
         return at(1.0)
+    from scipy.optimize import minimize_scalar  # 12 MB: only where it is used
+
     found = minimize_scalar(negative, bounds=(0.8, 1.2), method="bounded", options={"maxiter": 6})
     return at(float(found.x))

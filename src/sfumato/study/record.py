@@ -10,7 +10,7 @@ import json
 import platform
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from sfumato.files import plain, read_json, write_json
 from sfumato.measure.linked import ENDLESS, Reports
 from sfumato.measure.outlook import Outlook
 from sfumato.mechanism.chance import PERIODS
+from sfumato.mechanism.one_place import OnePlace
 from sfumato.version import __version__
 
 FORMAT = "sfumato run 1"
@@ -58,7 +59,8 @@ NEVER = "never"
 class Keeping:
     """How reports are kept: for the same user, cell of `cell_m` metres and `period` (never: each
     report is a new draw), on a lattice of `lattice_m` metres where that is given; with `by_user`
-    off, one report for all users.
+    off, one report for all users.  With `one_place` whole periods may be sent from one place, at a
+    mean loss of `max_loss` metres in all.
 
     `found` is what `sfumato policy` measured: the share of traces found by each adversary, by the
     words for each way of keeping; `traces` of them.
@@ -71,6 +73,8 @@ class Keeping:
     cell_m: float = STICKY_CELL_M
     lattice_m: float | None = None
     by_user: bool = True
+    one_place: OnePlace | None = None
+    max_loss: float | None = None
     traces: int = 0
     found: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
@@ -78,6 +82,21 @@ class Keeping:
         numbers = [self.cell_m, *([] if self.lattice_m is None else [self.lattice_m])]
         if self.period not in (NEVER, *PERIODS) or not all(0 < n < 1e9 for n in numbers):
             raise ValueError("reports are kept for no such period, or in no such cell")
+        if self.one_place is not None and (
+            self.period == NEVER or self.max_loss is None or not 0 < self.max_loss < 1e9
+        ):
+            raise ValueError("one place is for a period, within a budget")
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        rule = None if self.one_place is None else self.one_place.as_dict()
+        return {**asdict(replace(self, one_place=None)), "one_place": rule}
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> "Keeping":
+        """From JSON; runs that are older know of no one place."""
+        rule = document.get("one_place")
+        return cls(**{**document, "one_place": None if rule is None else OnePlace.from_dict(rule)})
 
     @property
     def words(self) -> str:
@@ -87,6 +106,9 @@ class Keeping:
             spans = {"hour": "for an hour", "forever": "forever"}
             kept = f"kept {spans.get(self.period, f'for a {self.period}')}"
             kept += "" if self.by_user else ", one for all users"
+            if self.one_place is not None:
+                when = "before it" if self.one_place.before else "when it is over"
+                kept = f"one place for a whole {self.period} or {kept}, chosen {when}"
         return kept + ("" if self.lattice_m is None else f", on a lattice of {self.lattice_m:g} m")
 
 
@@ -164,7 +186,7 @@ class RunRecord:
             **vars(self),
             "region": None if self.region is None else asdict(self.region),
             "to_come": None if self.to_come is None else self.to_come.as_dict(),
-            "keeping": None if self.keeping is None else asdict(self.keeping),
+            "keeping": None if self.keeping is None else self.keeping.as_dict(),
             "grid": None if self.grid is None else self.grid.as_dict(),
             "data": {
                 **vars(data),
@@ -198,7 +220,7 @@ class RunRecord:
                     None if recipe is None else Recipe.from_dict(recipe),
                 ),
                 "to_come": None if to_come is None else Outlook.from_dict(to_come),
-                "keeping": None if keeping is None else Keeping(**keeping),
+                "keeping": None if keeping is None else Keeping.from_dict(keeping),
             }
         )
         texts = (record.solver, record.loss_function, record.data.hash, record.status, record.ended)

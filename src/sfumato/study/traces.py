@@ -104,7 +104,14 @@ def chance_of(
     that draws, `seed` is for measuring alone."""
     if keeping is None or keeping.period == NEVER:
         return Secure(seed)
-    return Sticky(key, keeping.period, keeping.cell_m, by_user=keeping.by_user, mechanism=mechanism)
+    return Sticky(
+        key,
+        keeping.period,
+        keeping.cell_m,
+        by_user=keeping.by_user,
+        mechanism=mechanism,
+        one_place=keeping.one_place,
+    )
 
 
 def seeded_key(seed: int) -> bytes:
@@ -151,6 +158,8 @@ def released_reports(
             f"{traces.samples.name} was read without times, and reports are kept for a period;"
             " name the column of the time"
         )
+    if isinstance(chance, Sticky):
+        chance = chance.with_periods(truth, rows)
     drawn = draw(mechanism, truth, chance, rows, region)
     if drawn.new is not None:
         raise DataError(
@@ -165,7 +174,9 @@ def released_reports(
         return middles if region is None else region.clamp(middles)
 
     periods = chance.periods(rows, len(truth))
-    return Released(within_cap(mechanism, chance), drawn.reports, periods, answer)
+    sent = None if chance.one_place is None else chance.sent_from_of(rows, len(truth))[0]
+    capped = within_cap(mechanism, chance)
+    return Released(capped, drawn.reports, periods, answer, chance.one_place, sent)
 
 
 def measure_traces(

@@ -10,7 +10,13 @@ from sfumato.data.joint import Joint
 from sfumato.data.synthetic import four_corners
 from sfumato.measure.exact import bayes_error, mutual_information
 from sfumato.solver import Codebook, Problem
-from sfumato.solver.codebook.learn import astray, features, leakage, net_outputs
+from sfumato.solver.codebook.learn import (
+    astray,
+    features,
+    leakage,
+    net_outputs,
+    sine_and_cosine,
+)
 from sfumato.solver.codebook.training import PARTS, CodebookTraining, until
 from sfumato.solver.deadline import Deadline
 from sfumato.solver.learner import Clock
@@ -67,6 +73,14 @@ def test_the_smoothed_leakage_tends_to_the_measured_one(seed: int) -> None:
     assert -1e-6 <= sharp - (1 - bayes_error(Joint(table))) <= 2e-4
     nats = float(leakage(table, gains, 1e4, 1.0))
     assert nats == pytest.approx(mutual_information(Joint(table)) * np.log(2), abs=1e-5)
+
+
+def test_sines_and_cosines_are_right_to_the_last_digit() -> None:
+    """A wrong coefficient or quarter would be off by 1e-5 and more."""
+    angle = np.linspace(-4000, 4000, 200_001).astype(np.float32)
+    sine, cosine = sine_and_cosine(angle)
+    assert np.abs(sine - np.sin(angle.astype(float))).max() < 2e-7
+    assert np.abs(cosine - np.cos(angle.astype(float))).max() < 2e-7
 
 
 def _training(**settings: Any) -> CodebookTraining:

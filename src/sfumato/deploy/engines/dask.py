@@ -141,6 +141,11 @@ def _order(release: Release, chance: Chance, policy: Policy) -> dict[str, Any]:
     mechanism, rest = release.as_parts()
     key: dict[str, Any] | None = None
     if isinstance(chance, Sticky):
+        if chance.one_place is not None:
+            raise FileError(
+                "the run sends some periods from one place, which is chosen on one machine;"
+                " expected another way of keeping, or no cluster"
+            )
         key = asdict(chance)
     elif not isinstance(chance, Secure):
         raise FileError(

@@ -22,6 +22,7 @@ import numpy as np
 from scipy import sparse, special
 from scipy.spatial import cKDTree
 
+from sfumato.data.distinct import unique_points
 from sfumato.data.joint import Joint
 from sfumato.data.samples import MANY_USERS, Samples
 from sfumato.errors import ProblemError, arg
@@ -30,6 +31,7 @@ from sfumato.measure.judge import judge
 from sfumato.measure.outlook import Outlook
 from sfumato.mechanism.codebook import CodebookNet
 from sfumato.mechanism.loss import traits_of
+from sfumato.memory import give_back
 from sfumato.solver.codebook.learn import (
     _ADAM,
     _DUAL_RATE,
@@ -285,6 +287,8 @@ class CrowdTraining:
             state = self._learned(state, part, (done / self.alone, end / self.alone))
         else:
             state = self._distilled(state, part, (done, end), clock.deadline)
+        if not part:
+            give_back()  # what compiling took
         if not all(bool(jnp.all(jnp.isfinite(leaf))) for leaf in jax.tree.leaves(state)):
             raise ProblemError(
                 f"learning ran into numbers that are not finite at {end:.0%}; lower the rate or"
@@ -402,7 +406,7 @@ class CrowdTraining:
         """The check-ins that are learned from, as arrays."""
         problem, samples = self.problem, self.fit.samples
         assert isinstance(samples, Samples) and problem.max_loss is not None
-        place = np.unique(samples.truth, axis=0, return_inverse=True)[1].ravel()
+        place = unique_points(samples.truth)[1]
         capped = problem.max_distance is not None
         cap = problem.cap_as_distance / self.base.unit_m if capped else np.inf
         some = samples.truth[:: max(1, len(samples) // _MOST_GAPS)] / self.base.unit_m
@@ -507,8 +511,9 @@ def _least(
 
 
 def expected_losses(mechanism: CodebookNet, truths: np.ndarray, problem: Problem) -> np.ndarray:
-    """The expected loss of each truth, a few thousand of them at a time."""
-    parts = [truths[start : start + _AT_ONCE] for start in range(0, len(truths), _AT_ONCE)]
+    """The expected loss of each truth, some hundreds of them at a time."""
+    each = _AT_ONCE // 4  # a part takes a hundred bytes per truth and place
+    parts = [truths[start : start + each] for start in range(0, len(truths), each)]
     return np.concatenate([mechanism.rows(part).losses(part, problem.loss) for part in parts])
 
 

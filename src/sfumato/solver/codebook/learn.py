@@ -25,6 +25,8 @@ _STRAY_PENALTY = 0.3
 _STRAY_REACH = 2.0  # budgets from a check-in
 _STRAY_LOSS = 2.0  # budgets: what a truth around the data may cost
 _LEAST = 1e-10  # below it a report counts as never sent: its posterior would have no finite slope
+# a quarter turn in three parts, the first two exact when multiplied by a few thousand
+_QUARTER = (1.5703125, 4.837512969970703125e-4, 7.54978995489188216e-8)
 _ADAM = mixing_dtypes(optax.chain(optax.clip_by_global_norm(_CLIP), optax.scale_by_adam()))
 
 
@@ -112,8 +114,31 @@ def features(
     truths: Annotated[Any, "truths 2"], waves: Annotated[Any, "2 waves"]
 ) -> Annotated[Any, "truths inputs"]:
     """What the net sees of truths: where they are, and the sines and cosines of its waves there."""
-    angle = truths @ waves
-    return jnp.concatenate([truths, jnp.sin(angle), jnp.cos(angle)], axis=1)
+    return jnp.concatenate([truths, *sine_and_cosine(truths @ waves)], axis=1)
+
+
+def sine_and_cosine(angle: Any) -> tuple[Any, Any]:
+    """Both to the last digit of float32, for angles up to some thousands.
+
+    Cephes' polynomials (Moshier 1989) on the rest of a quarter turn: XLA calls the C library for
+    one number at a time, which took a fifth of a step.
+    """
+    quarters = jnp.round(angle * (2 / np.pi))
+    rest = angle
+    for part in _QUARTER:
+        rest = rest - quarters * part
+    square = rest * rest
+    sine = ((-1.9515295891e-4 * square + 8.3321608736e-3) * square - 1.6666654611e-1) * square
+    sine = sine * rest + rest
+    cosine = (2.443315711809948e-5 * square - 1.388731625493765e-3) * square + 4.166664568298827e-2
+    cosine = cosine * square * square - 0.5 * square + 1.0
+    turn = quarters.astype(jnp.int32)
+    odd = turn & 1 == 1
+    sine, cosine = jnp.where(odd, cosine, sine), jnp.where(odd, sine, cosine)
+    return (
+        jnp.where(turn & 2 == 2, -sine, sine),
+        jnp.where((turn + 1) & 2 == 2, -cosine, cosine),
+    )
 
 
 def net_outputs(

@@ -6,6 +6,7 @@ from sfumato.data.categories import CategoricalData
 from sfumato.data.samples import MANY_USERS
 from sfumato.errors import ProblemError, arg
 from sfumato.mechanism.loss import traits_of
+from sfumato.memory import give_back, one_heap
 from sfumato.solver.codebook.cost import crowd_cost, few_cost
 from sfumato.solver.codebook.settings import CodebookSettings
 from sfumato.solver.outcome import Conditions, Expected, Outcome
@@ -35,9 +36,13 @@ class Codebook(CodebookSettings):
         """Learn, bring the law within every limit on the training data."""
         self._check(problem)
         problem.check_feasible()
+        one_heap()
+        give_back()  # what reading took
         from sfumato.solver.codebook.run import run  # JAX: only where it learns
 
-        return run(self, problem, how)
+        found = run(self, problem, how)
+        give_back()  # what compiling took, before the law is judged
+        return found
 
     def expected(self, problem: Problem) -> Expected:
         """What learning takes; where users are many, refuses what does not fit into memory."""

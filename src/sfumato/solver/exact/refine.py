@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.optimize import linprog
 from scipy.sparse import coo_array, csc_array
 
 from sfumato.solver.deadline import NEVER, Deadline
@@ -261,6 +260,8 @@ def solve_pairs(task: Task, pairs: Pairs, *, deadline: Deadline = NEVER) -> Answ
     short."""
     if deadline.passed:
         return None
+    from scipy.optimize import linprog  # 12 MB: only where it is used
+
     weights = task.weights
     truths, guesses = weights.shape
     charges, limits = task.budgets()

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.spatial import cKDTree
 
 from sfumato.data.categories import CategoricalData
@@ -397,6 +396,8 @@ def _from_a_draw(problem: Problem, *, seed: int, deadline: Deadline) -> Certific
     loss_of = task_of(problem).loss_of
     multipliers = optimum.multipliers
     if not deadline.passed:
+        from scipy.optimize import minimize_scalar  # 12 MB: only where it is used
+
         found = minimize_scalar(
             lambda factor: -bound_grid(claim, shares, optimum.multipliers * factor, loss_of),
             bounds=(0.8, 1.2),

@@ -1,0 +1,147 @@
+"""One place for a whole period: all reports of a user's period come from one common place, or they
+are reported as usual.
+
+Reports that all come from one place tell nothing of each other, however many they are: what is left
+is the place, and which users send from it.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import DataError
+
+_AT_ONCE = 2_000_000  # distances
+_TABLES = ("places", "cost", "usual")
+
+
+@dataclass(frozen=True, eq=False)
+class OnePlace:
+    """Which place a period is sent from: P(place | user, period), the rest being sent as usual.
+
+    P(z) is proportional to exp(-(cost_xz + price n d_z) / spread) and the chance of the usual
+    reports to exp(-usual_x / spread), where n is the number of check-ins of the period and d_z
+    their mean distance to z in metres.  Cost is what sending from z tells about user x, usual what
+    the usual reports tell.
+
+    Where `price` is 0 the choice hangs on the user alone and is made when the period begins; else
+    the period must be over.
+
+    >>> rule = OnePlace(
+    ...     places=np.array([[0.0, 0.0]]),
+    ...     users=("ann", "bob"),
+    ...     cost=np.array([[0.5], [0.5]]),
+    ...     usual=np.ones(2),
+    ...     price=1e-5,
+    ...     spread=0.1,
+    ... )
+    >>> rule.chances(np.array([0, 0]), np.array([[500.0], [9000.0]]), np.array([9, 9])).round(2)
+    array([[0.99],
+           [0.04]])
+    """
+
+    places: np.ndarray = field(repr=False)
+    users: tuple[str, ...] = field(repr=False)
+    cost: np.ndarray = field(repr=False)
+    usual: np.ndarray = field(repr=False)
+    price: float
+    spread: float
+
+    def __post_init__(self) -> None:
+        users, places = len(self.users), len(self.places)
+        shapes = ((places, 2), (users, places), (users,))
+        sound = all(
+            getattr(self, name).shape == shape and np.isfinite(getattr(self, name)).all()
+            for name, shape in zip(_TABLES, shapes, strict=True)
+        )
+        if not (sound and users and places and 0 <= self.price < np.inf and self.spread > 0):
+            raise ValueError("a rule for one place needs finite tables of users by places")
+
+    @property
+    def before(self) -> bool:
+        """Whether the choice is made when a period begins."""
+        return self.price == 0
+
+    def chances(
+        self,
+        user: np.ndarray,
+        distances: np.ndarray | None = None,
+        counts: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """P(place | period) of periods, shape (periods, places): of these users (numbers), of mean
+        distances (periods, places) in metres, and numbers of check-ins; the latter two are not
+        needed where the choice is made before."""
+        cost = self.cost[user]
+        if not self.before:
+            assert distances is not None and counts is not None
+            cost = cost + self.price * counts[:, None] * distances
+        logs = (self.usual[user][:, None] - cost) / self.spread
+        top = np.maximum(logs.max(axis=1, keepdims=True), 0.0)
+        weights = np.exp(logs - top)
+        return np.asarray(weights / (weights.sum(axis=1, keepdims=True) + np.exp(-top)))
+
+    def numbers(self, names: np.ndarray) -> np.ndarray:
+        """The number of each named user; refuses one whom the rule does not know."""
+        known = {name: number for number, name in enumerate(self.users)}
+        each, at = np.unique(names, return_inverse=True)
+        strange = [name for name in each.tolist() if name not in known]
+        if strange:
+            raise DataError(
+                f"{len(strange)} user(s) are unknown to the run's choice of one place for a"
+                f" period, the first is '{strange[0]}'; expected users of the traces that the"
+                " choice was made on: leave the others out, or choose again with them"
+            )
+        return np.array([known[name] for name in each.tolist()], dtype=np.int64)[at.ravel()]
+
+    @property
+    def fingerprint(self) -> str:
+        """Tells two rules apart."""
+        text = json.dumps(self.as_dict(), sort_keys=True)
+        return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        tables = {name: getattr(self, name).tolist() for name in _TABLES}
+        return {
+            **tables,
+            "users": list(self.users),
+            "price": self.price,
+            "spread": self.spread,
+        }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> "OnePlace":
+        """From JSON; what is none raises ValueError, TypeError or KeyError."""
+        places, cost, usual = (np.array(document[name], dtype=float) for name in _TABLES)
+        users = tuple(map(str, document["users"]))
+        return cls(places, users, cost, usual, float(document["price"]), float(document["spread"]))
+
+
+def mean_distances(points: np.ndarray, starts: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Mean distances of runs of points to places, in metres, shape (runs, places); a run begins at
+    each of `starts`.
+
+    >>> mean_distances(np.array([[0.0, 0.0], [0.0, 6.0]]), np.array([0]), np.zeros((1, 2)))
+    array([[3.]])
+    """
+    found = np.empty((len(starts), len(places)))
+    lengths = np.diff(starts, append=len(points))
+    step = max(1, _AT_ONCE // max(1, len(points)))
+    for at in range(0, len(places), step):
+        off = points[:, None] - places[None, at : at + step]
+        found[:, at : at + step] = np.add.reduceat(np.hypot(off[..., 0], off[..., 1]), starts)
+    return found / lengths[:, None]
+
+
+def drawn_places(chances: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+    """The number of the place of each period, -1 for the usual reports.
+
+    >>> drawn_places(np.array([[0.2, 0.5], [0.2, 0.5]]), np.array([0.1, 0.9])).tolist()
+    [0, -1]
+    """
+    place = (uniforms[:, None] >= np.cumsum(chances, axis=1)).sum(axis=1)
+    return np.where(place < chances.shape[1], place, -1)

@@ -1,0 +1,149 @@
+"""One place for whole weeks, from `sfumato policy` to a sanitized file: what was measured is what is
+done, in whatever order rows come, and what cannot follow refuses."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import sfumato as sf
+from sfumato.deploy.keeping import chance_for, kept_by_service, manifest_keeping
+from sfumato.deploy.one_file import Policy
+from sfumato.deploy.release import release
+from sfumato.deploy.sanitize import sanitize
+from sfumato.deploy.table import Reporter
+from sfumato.errors import DataError, ProblemError
+from sfumato.study import policy
+from sfumato.study.folder import keep_reports, load_run
+from sfumato.study.record import NEVER, Keeping, RunRecord
+from sfumato.study.traces import check_traces
+from tests.deploy.test_sticky import KEY
+from tests.solver.test_one_place import traces_of
+
+BUDGET = 500.0
+KEPT = Policy(keep=("user",), over_budget=True)
+
+
+@pytest.fixture(scope="module")
+def traces():
+    return traces_of()
+
+
+@pytest.fixture(scope="module")
+def run(traces, tmp_path_factory):
+    """A run of little noise on these users."""
+    folder = tmp_path_factory.mktemp("one-place") / "run"
+    region = sf.data.Region.around(traces.samples.truth, margin_m=500.0)
+    few = traces.samples.take(np.arange(0, len(traces.samples), 20))
+    problem = sf.Problem(replace(few, region=region), max_loss=100, cell_m=200)
+    sf.solve(problem, sf.Laplace()).save(folder)
+    check_traces(load_run(folder), traces)
+    return folder
+
+
+@pytest.fixture(scope="module", params=["after", "before"])
+def choice(request, run, traces):
+    with pytest.MonkeyPatch.context() as patched:  # the other ways have tests of their own
+        patched.setattr(policy, "ways_of", lambda *_, **__: [Keeping(NEVER), Keeping("week")])
+        return policy.choose_policy(load_run(run), traces, one_place=request.param, max_loss=BUDGET)
+
+
+@pytest.fixture
+def kept(choice, run, tmp_path):
+    """The run with that choice."""
+    copied = tmp_path / "run"
+    copied.mkdir()
+    for path in run.iterdir():
+        (copied / path.name).write_bytes(path.read_bytes())
+    keep_reports(load_run(copied), choice.keeping)
+    return copied
+
+
+def _table(path, traces, rows):
+    names = np.array(traces.samples.secrets)[traces.samples.secret]
+    lines = [
+        f"{names[row]},{traces.seconds[row]},{traces.samples.truth[row, 0]:.3f},"
+        f"{traces.samples.truth[row, 1]:.3f}\n"
+        for row in rows
+    ]
+    path.write_text("user,time,x,y\n" + "".join(lines))
+    return path
+
+
+def _sanitized(run, path):
+    out = path.with_suffix(".out.csv")
+    record = sanitize(run, path, out, chance=chance_for(load_run(run), KEY), policy=KEPT)
+    lines = [line.split(",") for line in out.read_text().splitlines()[1:]]
+    return np.array([[float(x), float(y)] for _, _, x, y in lines]), record
+
+
+def test_it_is_measured_and_recommended(choice):
+    best = choice.best
+    assert best.keeping.one_place is not None and best.within_budget
+    others = [way for way in choice.ways if way is not best]
+    assert best.shown["law"].value < min(way.shown["law"].value for way in others) - 0.1
+    assert best.shown["law"].value > 0.2
+    assert "one place for a whole week" in str(choice)
+    assert best.shown.loss_m == pytest.approx(BUDGET, rel=0.25)
+
+
+def test_a_record_keeps_it(choice, kept):
+    told = RunRecord.read(kept / "run.json").keeping
+    assert told is not None and told.one_place is not None
+    assert told.one_place.fingerprint == choice.keeping.one_place.fingerprint
+    assert told.words == choice.keeping.words and release(load_run(kept)).budget.max_loss == BUDGET
+
+
+def test_a_file_follows_it_in_any_order(choice, kept, traces, tmp_path):
+    rows = np.flatnonzero(~traces.named)
+    mixed = np.random.default_rng(3).permutation(rows)
+    straight, record = _sanitized(kept, _table(tmp_path / "a.csv", traces, rows))
+    shuffled, _ = _sanitized(kept, _table(tmp_path / "b.csv", traces, mixed))
+    assert (shuffled == straight[np.searchsorted(rows, mixed)]).all()
+    written = choice.keeping.one_place.places.round(release(load_run(kept)).decimals)
+    places = {tuple(place) for place in written.tolist()}
+    at = np.array([tuple(one) in places for one in straight.tolist()])
+    for trace in traces.attacked.tolist():
+        own = np.searchsorted(rows, np.arange(*traces.rows_of(trace).indices(len(traces.trace))))
+        assert at[own].all() or not at[own].any()
+        assert not at[own].any() or (straight[own] == straight[own[0]]).all()
+    assert 0.2 < at.mean() < 0.9
+    assert record["chance"]["one_place"] == choice.keeping.one_place.fingerprint
+
+
+def test_what_knows_no_users_refuses(kept):
+    loaded = load_run(kept)
+    for asked in (kept_by_service, lambda one: manifest_keeping(one, release(one))):
+        with pytest.raises(ProblemError, match="knows no users"):
+            asked(loaded)
+
+
+def test_engines_follow_a_choice_before_a_week_alone(choice, kept):
+    if choice.keeping.one_place.before:
+        reporter = Reporter.of(kept, key=KEY, row=None, keep=("user",), over_budget=True)
+        again = Reporter.from_parts(*reporter.as_parts())
+        assert again.kept.one_place.fingerprint == choice.keeping.one_place.fingerprint
+        return
+    with pytest.raises(DataError, match="batch by batch"):
+        Reporter.of(kept, key=KEY, row=None)
+
+
+def test_strangers_and_noise_outside_are_refused(kept, traces, tmp_path):
+    path = _table(tmp_path / "a.csv", traces, range(40))
+    path.write_text(path.read_text().replace("u00", "eve"))
+    with pytest.raises(DataError, match="the first is 'eve'"):
+        _sanitized(kept, path)
+    assert not path.with_suffix(".out.csv").exists()
+    told = {"chance": chance_for(load_run(kept), KEY), "policy": replace(KEPT, outside="laplace")}
+    with pytest.raises(DataError, match="outside would tell"):
+        sanitize(kept, path, tmp_path / "out.csv", **told)
+
+
+def test_what_does_not_go_together_is_refused(run, traces):
+    loaded = load_run(run)
+    with pytest.raises(ProblemError, match="as well"):
+        policy.choose_policy(loaded, traces, max_loss=BUDGET)
+    with pytest.raises(ProblemError, match="leaves nothing for one place"):
+        policy.choose_policy(loaded, traces, one_place="after", max_loss=10.0)
+    with pytest.raises(ValueError, match="within a budget"):
+        Keeping("week", one_place=object())
