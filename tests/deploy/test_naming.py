@@ -84,12 +84,14 @@ def test_a_table_in_memory_is_refused_too(runs):
         (lambda user, row: "", False),
     ],
 )
-def test_what_is_one_to_one_is_found_and_nothing_else(values, names):
-    users = [int(one) for one in RANDOM.integers(0, 30, 600)]
+@pytest.mark.parametrize("told", [int, lambda user: {"id": int(user)}], ids=["plain", "nested"])
+def test_what_is_one_to_one_is_found_and_nothing_else(values, names, told):
+    numbers = [int(one) for one in RANDOM.integers(0, 30, 600)]
+    users = [told(one) for one in numbers]
     found = OneToOne()
     for start in range(0, 600, 200):
         some = users[start : start + 200]
-        column = [values(user, start + at) for at, user in enumerate(some)]
+        column = [values(numbers[start + at], start + at) for at in range(200)]
         found.note(some, {"column": column})
     assert found.naming() == ["column"] * names == found.naming(sure=True)
 

@@ -10,9 +10,9 @@ import sfumato as sf
 from sfumato.deploy.keeping import chance_for, kept_by_service, manifest_keeping
 from sfumato.deploy.one_file import Policy
 from sfumato.deploy.release import release
-from sfumato.deploy.sanitize import sanitize
+from sfumato.deploy.sanitize import one_by_one, sanitize
 from sfumato.deploy.table import Reporter
-from sfumato.errors import DataError, ProblemError
+from sfumato.errors import DataError, FileError, ProblemError
 from sfumato.study import policy
 from sfumato.study.folder import keep_reports, load_run
 from sfumato.study.record import NEVER, Keeping, RunRecord
@@ -147,3 +147,27 @@ def test_what_does_not_go_together_is_refused(run, traces):
         policy.choose_policy(loaded, traces, one_place="after", max_loss=10.0)
     with pytest.raises(ValueError, match="within a budget"):
         Keeping("week", one_place=object())
+    with pytest.raises(ValueError, match="a user's period"):
+        Keeping("week", one_place=object(), max_loss=BUDGET, by_user=False)
+
+
+def test_a_stopped_folder_goes_on_with_the_same_weeks_alone(choice, kept, traces, tmp_path):
+    """Where a week's other rows decide on its place, new rows would tear the week apart."""
+    source, target = tmp_path / "in", tmp_path / "out"
+    source.mkdir()
+    _table(source / "a.csv", traces, range(0, 300, 2))
+    _table(source / "b.csv", traces, range(1, 300, 2))
+
+    def stopping(release, chance, policy, tasks, progress):
+        yield from one_by_one(release, chance, policy, tasks[:1], progress)
+        raise KeyboardInterrupt
+
+    told = {"chance": chance_for(load_run(kept), KEY), "policy": KEPT}
+    with pytest.raises(KeyboardInterrupt):
+        sanitize(kept, source, target, runner=stopping, **told)
+    _table(source / "b.csv", traces, [*range(1, 300, 2), *[1] * 2000])
+    if choice.keeping.one_place.before:
+        assert sanitize(kept, source, target, **told)["rows_out"] == 2300
+        return
+    with pytest.raises(FileError, match="other settings or other data"):
+        sanitize(kept, source, target, **told)

@@ -308,16 +308,18 @@ def test_lines_are_found_as_by_least_squares_one_column_at_a_time():
         "exact": line,
         "rounded": np.round(line / 4e4),
         "mostly": np.where(random.random(300) < 0.2, 0.0, line),
+        "one huge": np.where(np.arange(300) == 7, 1e35, line),
         "noise": random.normal(0, 1, 300),
         "few": np.arange(300) % 3.0,
     }
     found = recognise._linear(
-        np.arange(300), np.stack(list(columns.values())), (first, second), [None] * 5
+        np.arange(300), np.stack(list(columns.values())), (first, second), [None] * len(columns)
     )
     assert dict(zip(columns, found.tolist(), strict=True)) == {
         "exact": True,
         "rounded": True,
         "mostly": True,
+        "one huge": True,
         "noise": False,
         "few": False,
     }

@@ -262,6 +262,14 @@ def test_arrays_that_prove_nothing_are_refused(
         load_certificate(tmp_path / "bad.npz").bound(problem)
 
 
+def test_places_beyond_all_distances_are_refused(kept: Path, tmp_path: Path) -> None:
+    with np.load(kept) as stored:
+        arrays = dict(stored)
+    np.savez(tmp_path / "bad.npz", **{**arrays, "grid.places": arrays["grid.places"] * 0 + 1e300})
+    with pytest.raises(FileError, match="finite numbers of metres"):
+        load_certificate(tmp_path / "bad.npz")
+
+
 def random_law(problem: Problem, seed: int, *, nearness_m: float = 60.0) -> np.ndarray:
     """A law on the problem's reports that keeps every cap, truths x reports, often with zeros."""
     rng = np.random.default_rng(seed)

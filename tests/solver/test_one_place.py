@@ -140,3 +140,10 @@ def test_a_rule_survives_json(found: OnePlaceFound) -> None:
     again = OnePlace.from_dict(found.rule.as_dict())
     assert again.fingerprint == found.rule.fingerprint
     assert again.before == found.rule.before
+
+
+def test_periods_of_two_users_are_never_one() -> None:
+    samples = Samples([0, 0, 1, 1], np.zeros((4, 2)), ("ann", "bob"))
+    named = np.array([True, False, True, False])
+    traces = Traces.of(samples, np.arange(4), seconds=np.zeros(4, dtype=int), named=named)
+    assert traces.cut(np.array([4, 3, 2, 2])).trace.tolist() == [0, 1, 2, 3]

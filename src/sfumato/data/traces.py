@@ -101,7 +101,7 @@ class Traces:
 
     def cut(self, period: np.ndarray) -> "Traces":
         """Each trace cut where the number of the period changes from one row to the next."""
-        ends = np.diff(self.trace) + np.diff(period) != 0
+        ends = (np.diff(self.trace) != 0) | (np.diff(period) != 0)
         return replace(self, trace=np.concatenate([[0], np.cumsum(ends)]))
 
     @property

@@ -27,7 +27,7 @@ class OneToOne:
             if name in self._others:
                 continue
             found = [
-                (user, value if isinstance(value, (str, int, float, bytes)) else repr(value))
+                (_hashable(user), _hashable(value))
                 for user, value in zip(users, values, strict=True)
                 if not (user is None or value is None or user == "" or value == "")
             ]
@@ -53,3 +53,7 @@ class OneToOne:
     def _counts(self, name: str) -> tuple[int, int]:
         pairs = self._pairs[name]
         return len({user for user, _ in pairs}), len({value for _, value in pairs})
+
+
+def _hashable(value: Any) -> Any:
+    return value if isinstance(value, (str, int, float, bytes)) else repr(value)

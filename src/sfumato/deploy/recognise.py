@@ -339,7 +339,8 @@ def _linear(
     axes = [axis[rows] for axis in along]
     axes = [(axis - axis.mean()) / (axis.std() or 1.0) for axis in axes]
     design = np.stack([np.ones(count), *axes], axis=1)
-    apart = several - several.mean(axis=1, keepdims=True)
+    middle = np.median(several, axis=1, keepdims=True)  # one huge value moves a mean beyond all
+    apart = several - middle
     fitted, some = np.broadcast_to(design, (len(several), *design.shape)), apart
     most = max(_LINEAR_ROWS, count * 3 // 4)
     for _ in range(4):  # the half that fits best decides, so that some other values do not hide it

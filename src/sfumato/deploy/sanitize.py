@@ -469,7 +469,10 @@ def _note(part: str) -> str:
 def _settings(job: _Job, names: list[str]) -> str:
     """Tells one job from another: all that decides the reports, and the parts' names."""
     _, rest = job.released.as_parts()  # the mechanism's own hash is among its figures
-    return _hash_of([rest, job.released.decimals, job.chance.words(), job.policy.words(), names])
+    told = [rest, job.released.decimals, job.chance.words(), job.policy.words(), names]
+    if isinstance(job.chance, Sticky) and job.chance.sent_from is not None:
+        told.append(sorted(job.chance.sent_from.items()))  # a week is from one place in all parts
+    return _hash_of(told)
 
 
 def _mark(settings: str, hashes: dict[str, str], *, salt: bytes) -> str:

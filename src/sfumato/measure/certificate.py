@@ -47,6 +47,7 @@ _FORMER_ARRAYS = {"plane.places": ("<f8", 2), "plane.half_sides": ("<f8", 1)}
 _LARGE = 1 << 26  # bytes; packed, more might look like a file that unpacks without end
 _MOST_TEXT = 300  # letters
 _ANEW = "`sfumato certify` makes the certificate anew in a run without one"
+_FARTHEST_M = 1e12  # beyond it distances to places may overflow
 _MOST_NAMED = 12  # budgets of users in a sentence
 _MOST_USERS = 1_000_000
 _MOST_KNOWN = 256  # reports that are tried as the place for all
@@ -131,8 +132,8 @@ class Proof:
                 f"a proof needs a row of shares for each place; got shapes {shares.shape} and"
                 f" {places.shape}"
             )
-        if not np.all(np.isfinite(places)):
-            raise CertificateError("the places of a proof must be finite numbers")
+        if not np.all(np.abs(places) < _FARTHEST_M):
+            raise CertificateError("the places of a proof must be finite numbers of metres")
 
 
 @dataclass(frozen=True, eq=False)

@@ -83,9 +83,12 @@ class Keeping:
         if self.period not in (NEVER, *PERIODS) or not all(0 < n < 1e9 for n in numbers):
             raise ValueError("reports are kept for no such period, or in no such cell")
         if self.one_place is not None and (
-            self.period == NEVER or self.max_loss is None or not 0 < self.max_loss < 1e9
+            self.period == NEVER
+            or not self.by_user
+            or self.max_loss is None
+            or not 0 < self.max_loss < 1e9
         ):
-            raise ValueError("one place is for a period, within a budget")
+            raise ValueError("one place is for a user's period, within a budget")
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
