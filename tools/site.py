@@ -129,17 +129,6 @@ def _linked(found: re.Match[str], home: str, uri: str) -> str:
     return f"[{text}]({relpath(there, dirname(uri) or '.')}{mark}{anchor})"
 
 
-def _names(package: ModuleType) -> list[str]:
-    """`__all__`, or what a package without it has of its own."""
-    own = [
-        name
-        for name, value in vars(package).items()
-        if not name.startswith("_") and not isinstance(value, ModuleType)
-        if getattr(value, "__module__", package.__name__).startswith(package.__name__)
-    ]
-    return sorted(getattr(package, "__all__", own))
-
-
 def spaces() -> dict[str, list[str]]:
     """The public names: of `sfumato` itself and of each package below it."""
     found = {
@@ -153,7 +142,7 @@ def spaces() -> dict[str, list[str]]:
         package = import_module(f"sfumato.{space}")
         found[package.__name__] = [
             name
-            for name in _names(package)
+            for name in sorted(package.__all__)
             if name not in found["sfumato"] or getattr(package, name) is not getattr(sfumato, name)
         ]
     return found
