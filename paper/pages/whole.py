@@ -172,7 +172,9 @@ def _table(experiment: Experiment, folder: Path, laplace: dict[str, Any]) -> lis
 def _no_noise(bare: dict[str, Any]) -> list[str]:
     by_part: dict[tuple[str, str], list[str]] = {}
     for row in bare["rows"]:
-        told = f"{row['theirs']:.2f}; {spread(row['by_seed'])}" + ("" if row["within"] else " out")
+        told = f"{row['theirs']:.2f}; {median(row['by_seed']):.3f}" + (
+            "" if row["within"] else " out"
+        )
         by_part.setdefault((row["experiment"], row["split"]), []).append(told)
     rows = [[f"{data}, {part}", *told] for (data, part), told in by_part.items()]
     return table(["cells a side", *map(str, CELLS)], rows)
