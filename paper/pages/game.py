@@ -173,9 +173,8 @@ def _swapping(folder: Path) -> dict[str, Any] | None:
         more = document.get("further", {}).get(number, {})
         for name, game in games.items():
             histories = [game["history"], *(more.values() if name == "cross entropy" else ())]
-            seeds = ", ".join(["0", *(more if name == "cross entropy" else ())])
-            rows.append([number, name, seeds, *_ranges(histories)])
-    heads = ["experiment", "payoff", "seeds", "accuracy", "B(X\\|Z)", "loss, m"]
+            rows.append([number, name, *_ranges(histories)])
+    heads = ["experiment", "payoff", "accuracy", "B(X\\|Z)", "loss, m"]
     return {
         "epochs": document["classifier_epochs"],
         "ranges": "\n".join(table(heads, rows)),

@@ -54,27 +54,6 @@ def _mechanisms(rows: list[dict[str, Any]], weights: list[float]) -> list[str]:
     return table(["", *(f"{number}: {_NAMES[name]}" for number, name in keys)], lines)
 
 
-def _moves(rows: list[dict[str, Any]], weights: list[float]) -> str:
-    """How far the figures of experiment 4 go from the strictest filter to none."""
-
-    def ends(name: str, split: str) -> str:
-        both = [
-            [row["4"][name][split] for row in rows if row["weight"] == w and name in row["4"]]
-            for w in (weights[0], weights[-1])
-        ]
-        return " to ".join(f"{median(values):.3f}" for values in both)
-
-    told = [
-        f"{name} from {ends(key, 'train')}"
-        for key, name in (("laplace", "planar Laplace"), ("coin", "the coin"))
-    ]
-    told.append(f"the proven bound from {ends('nobody_above', 'train')}")
-    return (
-        f"From weight {weights[0]:g} to {weights[-1]:g}, experiment 4, training data:"
-        f" {', '.join(told)}."
-    )
-
-
 def page(folder: Path = RESULTS) -> str:
     """What each weight gives."""
     rows = read_json(folder / "overlap.json", what="draws by the filter's weight")["rows"]
@@ -85,7 +64,6 @@ def page(folder: Path = RESULTS) -> str:
         "overlap.md",
         draws=f"{draws[0]} to {draws[-1]}",
         deep=", ".join(map(str, deep)),
-        moves=_moves(rows, weights),
         without_noise=_without_noise(rows, weights),
         mechanisms=_mechanisms(rows, weights),
     )

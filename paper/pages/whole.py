@@ -154,7 +154,6 @@ def _table(experiment: Experiment, folder: Path, laplace: dict[str, Any]) -> lis
             scores = [column.classifier(figure["split"], int(kind == "F1")) for column in runs]
             row = [f"{kind} {figure['split']}", "", "", figure["value"]]
             rows.append([*row, *(_middle(values, 2) for values in scores)])
-    widest = [0.0] * (1 + len(runs))
     for split in SPLITS:
         for cells in CELLS:
             keys = [(str(number), split, cells, hits) for hits in HITS]
@@ -167,17 +166,15 @@ def _table(experiment: Experiment, folder: Path, laplace: dict[str, Any]) -> lis
             shown = [_by_hits([f"{median(one):.2f}" for one in each] or [""]) for each in by_seed]
             row += [shown[0], _by_hits([_told(learned[key]) for key in keys]), *shown[1:]]
             rows.append(row)
-            for place, each in enumerate(by_seed):
-                widest[place] = max([widest[place], *(max(one) - min(one) for one in each)])
-    wide = [f"{width:.3f}" for width in widest]
-    rows.append(["largest range", "", wide[0], "", *wide[1:]])
     return table(["", "Laplace: paper", "ours", "learned: paper", _names(number)[0]], rows)
 
 
 def _no_noise(bare: dict[str, Any]) -> list[str]:
     by_part: dict[tuple[str, str], list[str]] = {}
     for row in bare["rows"]:
-        told = f"{row['theirs']:.2f}; {spread(row['by_seed'])}" + ("" if row["within"] else " out")
+        told = f"{row['theirs']:.2f}; {median(row['by_seed']):.3f}" + (
+            "" if row["within"] else " out"
+        )
         by_part.setdefault((row["experiment"], row["split"]), []).append(told)
     rows = [[f"{data}, {part}", *told] for (data, part), told in by_part.items()]
     return table(["cells a side", *map(str, CELLS)], rows)

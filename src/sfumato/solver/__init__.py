@@ -4,16 +4,13 @@ from difflib import get_close_matches
 from typing import Any
 
 from sfumato.errors import ProblemError
-from sfumato.solver.approximate import Android as Android
-from sfumato.solver.approximate import Snap as Snap
-from sfumato.solver.approximate import WebKit as WebKit
-from sfumato.solver.baselines import Coin as Coin
-from sfumato.solver.baselines import Laplace as Laplace
-from sfumato.solver.codebook import Codebook as Codebook
-from sfumato.solver.exact import Exact as Exact
-from sfumato.solver.game import Game as Game
-from sfumato.solver.outcome import Solver as Solver
-from sfumato.solver.problem import Problem as Problem
+from sfumato.solver.approximate import Android, Snap, WebKit
+from sfumato.solver.baselines import Coin, Laplace
+from sfumato.solver.codebook import Codebook
+from sfumato.solver.exact import Exact
+from sfumato.solver.game import Game
+from sfumato.solver.outcome import Solver
+from sfumato.solver.problem import Problem
 
 SOLVERS: dict[str, type[Any]] = {
     solver.name: solver for solver in (Codebook, Exact, Game, Coin, Laplace, Snap, Android, WebKit)
@@ -43,3 +40,20 @@ def as_solver(given: Solver | type[Solver] | str) -> Solver:
             f"expected a solver such as sf.Coin(), or its name; got {type(solver).__name__}"
         )
     return solver
+
+
+__all__ = [
+    "DEFAULT",
+    "SOLVERS",
+    "Android",
+    "Codebook",
+    "Coin",
+    "Exact",
+    "Game",
+    "Laplace",
+    "Problem",
+    "Snap",
+    "Solver",
+    "WebKit",
+    "as_solver",
+]
