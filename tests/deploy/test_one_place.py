@@ -171,3 +171,20 @@ def test_a_stopped_folder_goes_on_with_the_same_weeks_alone(choice, kept, traces
         return
     with pytest.raises(FileError, match="other settings or other data"):
         sanitize(kept, source, target, **told)
+
+
+def test_rows_without_a_place_decide_nothing(kept, traces, tmp_path):
+    rows = np.flatnonzero(~traces.named)
+    alone, _ = _sanitized(kept, _table(tmp_path / "a.csv", traces, rows))
+    path = _table(tmp_path / "b.csv", traces, rows)
+    lines = path.read_text().splitlines()
+    empty = [",".join(line.split(",")[:2]) + "," for line in lines[1:]]
+    path.write_text("\n".join([*lines, *(line + "," for line in empty), "u00,-9,,", ""]))
+    out = path.with_suffix(".out.csv")
+    sanitize(kept, path, out, chance=chance_for(load_run(kept), KEY), policy=KEPT)
+    same = [line.split(",") for line in out.read_text().splitlines()[1 : len(lines)]]
+    assert (np.array([[float(x), float(y)] for _, _, x, y in same]) == alone).all()
+    path.write_text(f"{lines[0]}\nu00,5,,\n")
+    out.unlink()
+    record = sanitize(kept, path, out, chance=chance_for(load_run(kept), KEY), policy=KEPT)
+    assert record["rows_out"] == 1

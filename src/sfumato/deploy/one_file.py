@@ -10,7 +10,7 @@ from typing import IO, Any, Protocol, TypeVar
 import numpy as np
 
 from sfumato.deploy.columns import Columns, find_columns, has_place, users
-from sfumato.deploy.coordinates import truths
+from sfumato.deploy.coordinates import clamped, truths
 from sfumato.deploy.csv_table import CsvTable
 from sfumato.deploy.geometry import find_geometry
 from sfumato.deploy.naming import OneToOne
@@ -220,22 +220,45 @@ def _columns_of(table: Table[Any], release: Release, chance: Chance, policy: Pol
 
 def rows_of_file(
     release: Release, chance: Chance, policy: Policy, source: Path
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The truths in metres, the users and the seconds of all rows of a file."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The truths in metres, the users and the seconds of all rows of a file, and which of them have
+    a place that is answered."""
     table = open_table(source)
     try:
         columns = _columns_of(table, release, chance, policy)
         truth, users, seconds = [np.empty((0, 2))], [np.empty(0, dtype=object)], [np.empty(0)]
+        known = [np.empty(0, dtype=bool)]
         for block in table.blocks():
-            points = truths(release, block.numbers(columns.first), block.numbers(columns.second))
-            truth.append(points.points)
+            points, apart = _answered(
+                release, policy, block.numbers(columns.first), block.numbers(columns.second)
+            )
+            truth.append(points)
+            known.append(~apart)
             if columns.user is not None:
                 users.append(block.text(columns.user))
             count = len(block)
             seconds.append(np.zeros(count) if columns.time is None else block.seconds(columns.time))
-        return np.vstack(truth), np.concatenate(users), np.concatenate(seconds).astype(np.int64)
+        return (
+            np.vstack(truth),
+            np.concatenate(users),
+            np.concatenate(seconds).astype(np.int64),
+            np.concatenate(known),
+        )
     finally:
         table.close()
+
+
+def _answered(
+    release: Release, policy: Policy, first: np.ndarray, second: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The truths that are answered, and which rows are set apart."""
+    found = truths(release, first, second)
+    points, outside = found.points.copy(), found.outside
+    if outside is not None and policy.outside == "clamp":
+        points[outside] = clamped(release, first[outside], second[outside])
+        outside = None
+    masks = [mask for mask in (found.missing, found.impossible, outside) if mask is not None]
+    return points, np.logical_or.reduce([np.zeros(len(points), dtype=bool), *masks])
 
 
 def sanitize_file(

@@ -190,8 +190,8 @@ def _whole_periods(job: _Job, paths: list[Path]) -> Chance:
     if chance.one_place.before:
         return chance
     found = [rows_of_file(job.released, chance, job.policy, path) for path in paths]
-    truth, users, seconds = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return chance.with_periods(truth, Rows(users, seconds))
+    truth, users, seconds, known = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return chance.with_periods(truth, Rows(users, seconds), known)
 
 
 @contextmanager

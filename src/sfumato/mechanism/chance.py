@@ -164,12 +164,18 @@ class Sticky:
             places = np.array([self.sent_from[pair] for pair in pairs])
         return places[at], numbers[at]
 
-    def with_periods(self, truth: np.ndarray, rows: Rows) -> "Sticky":
-        """Ready for the finished periods that these rows, in any order, are all of."""
+    def with_periods(
+        self, truth: np.ndarray, rows: Rows, known: np.ndarray | None = None
+    ) -> "Sticky":
+        """Ready for the finished periods that these rows, in any order, are all of; rows that are
+        not `known` have no place, and decide nothing."""
         if self.one_place is None or self.one_place.before:
             return self
         assert rows.users is not None
         pairs, at = _pairs(rows.users, self.periods(rows, len(truth)))
+        if known is not None and not known.all():
+            decided = self.with_periods(truth[known], rows.take(known)).sent_from or {}
+            return replace(self, sent_from={**dict.fromkeys(pairs, -1), **decided})
         order = np.argsort(at, kind="stable")
         starts = np.searchsorted(at[order], np.arange(len(pairs)))
         counts = np.diff(starts, append=len(at))
