@@ -47,6 +47,10 @@ def test_a_finished_folder_is_done_only_as_its_job_left_it(runs, tmp_path):
     shutil.copy(one, tmp_path / "out" / "2.parquet")
     with pytest.raises(FileError, match=r"2.parquet in it is not as it was written"):
         sanitize(*words)
+    for parts in ([1], {"1.parquet": 3}):
+        (tmp_path / "out.record.json").write_text(json.dumps({**record, "parts": parts}))
+        with pytest.raises(FileError, match="does not say of which parts it is"):
+            sanitize(*words)
 
 
 def test_the_record_does_not_let_a_guess_of_the_places_be_tried_cheaply(runs, tmp_path):

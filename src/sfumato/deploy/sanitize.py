@@ -408,7 +408,13 @@ def _done_before(job: _Job, names: list[str], settings: str, work: Path) -> dict
 
 def _refuse_changed(target: Path, record: dict[str, Any]) -> None:
     """Refuse a finished folder that is not as its job left it."""
-    written = {name: part.get("hash") for name, part in record["parts"].items()}
+    try:
+        written = {name: part.get("hash") for name, part in record["parts"].items()}
+    except (AttributeError, KeyError):
+        raise FileError(
+            f"the record of {target} does not say of which parts it is; bring it back as it was,"
+            " or name a new folder"
+        ) from None
     there = {path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file()}
     wrong = sorted(there ^ written.keys()) or [
         name for name, known in written.items() if file_hash(target / name) != known
