@@ -77,7 +77,7 @@ import sys
 from tests.solver.game.tiny import TINY, always, tiny_problem
 from sfumato.study.solve import solve
 def say(line):
-    print(line["round"], flush=True)
+    print(line.get("round", "resumed"), flush=True)
 solve(tiny_problem(), TINY, seed=3, checkpoint=sys.argv[1], progress=say).mechanism.save(sys.argv[2])
 """
 
