@@ -55,12 +55,12 @@ def test_beyond_its_size_the_oldest_code_goes_first(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home.mkdir(mode=0o700, parents=True)
-    for age, name in enumerate(("new", "middle", "old")):
+    for age, name in enumerate(("new-cache", "middle-cache", "old-cache", "letter")):
         (home / name).write_bytes(bytes(100))
         os.utime(home / name, (1000 - age, 1000 - age))
     monkeypatch.setattr(machine, "_MOST_KEPT", 250)
     machine.keep_compiled()
-    assert {path.name for path in home.iterdir()} == {"new", "middle"}
+    assert {path.name for path in home.iterdir()} == {"new-cache", "middle-cache", "letter"}
 
 
 def test_tables_are_worked_on_by_one_thread_unless_the_user_says_otherwise(

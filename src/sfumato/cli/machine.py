@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 _MOST_KEPT = 256 * 2**20  # bytes of compiled code; beyond it the oldest goes
+_KEPT = "*-cache"  # how JAX names it: the folder may be a link to one with other files
 _SHORTEST_S = "0.05"  # what compiles faster is not kept
 
 
@@ -42,8 +43,8 @@ def keep_compiled() -> None:
 
 
 def _prune(folder: Path) -> None:
-    """Remove the oldest files until the rest is small enough."""
-    files = [(path.stat(), path) for path in folder.iterdir() if path.is_file()]
+    """Remove the oldest files that JAX kept until the rest of them is small enough."""
+    files = [(path.stat(), path) for path in folder.glob(_KEPT) if path.is_file()]
     size = sum(known.st_size for known, _ in files)
     for known, path in sorted(files, key=lambda one: one[0].st_mtime):
         if size <= _MOST_KEPT:
