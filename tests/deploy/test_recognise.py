@@ -229,6 +229,9 @@ COARSER = {
     "wide digits in a text": [
         f"at {a:.5f} {b:.5f}".translate({48 + n: 0xFF10 + n for n in range(10)}) for a, b in PLACES
     ],
+    "small digits": [
+        f"{a:.6f}".translate({48 + n: 0x2080 + n for n in range(10)}) for a, _ in PLACES
+    ],
 }
 
 

@@ -178,10 +178,10 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _plain_digits(text: str) -> str:
-    """A text with the digits of all scripts as 0 to 9."""
+    """A text with the digits of all scripts, raised and lowered ones too, as 0 to 9."""
     if text.isascii():
         return text
-    digits = (str(unicodedata.decimal(letter, letter)) for letter in text)
+    digits = (str(unicodedata.digit(letter, letter)) for letter in text)
     return "".join(digits).replace("\u066b", ".")
 
 
