@@ -37,7 +37,7 @@ def chance_for(
             f"reports of {run.folder} are kept ({chosen}), and kept reports come from a key; name"
             f" its file with {arg('key')}, or ask for a new draw for each row with {arg('fresh')}"
         )
-    if told is None or period is not None:  # asked for in so many words
+    if told is None or period is not None:  # asked for explicitly
         told = Keeping(chosen, (told or DEFAULT).cell_m)
     kept = told if cell_m is None else replace(told, cell_m=cell_m)
     return chance_of(kept, key, run.record.mechanism_hash)
