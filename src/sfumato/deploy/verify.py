@@ -171,8 +171,8 @@ def read_back_parquet(
 
 
 def streams(texts: Any) -> tuple[Any, Any]:
-    """The bytes of a column of bytes and the lengths of its values: both go on from block to block
-    alike, wherever blocks end."""
+    """The bytes of a column of bytes and the lengths of its values: hashed block after block, they
+    give the same hash wherever blocks end."""
     return joined_bytes(texts), np.diff(_offsets(texts))
 
 
