@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sfumato.cli import stopping
-from sfumato.cli.options import EVERY_S, PATH, SEEDS, as_json, print_json, say_notes, working
+from sfumato.cli.options import (
+    EVERY_S,
+    PATH,
+    SEEDS,
+    as_json,
+    option,
+    print_json,
+    say_notes,
+    working,
+)
 
 if TYPE_CHECKING:
     from sfumato.study.certify import Certified
@@ -17,45 +26,22 @@ _EXAMPLE = "\b\nExample: sfumato certify runs/coin"
 
 @click.command("certify", epilog=_EXAMPLE)
 @click.argument("folder", metavar="RUN", type=PATH)
-@click.option(
-    "--with",
-    "other",
-    metavar="RUN2",
-    type=PATH,
-    help="Use the certificate of this run on the same data.",
-)
-@click.option(
-    "--data",
-    "held",
-    metavar="HELD-OUT",
-    help="Say what holds for check-ins to come, by these, which the run was made without; 'test' is"
+@option("--with RUN2", "Use the certificate of this run on the same data.", "other")
+@option(
+    "--data HELD-OUT",
+    "Say what holds for check-ins to come, by these, which the run was made without; 'test' is"
     " the test part of the run's data; 'train' proves from the training part, cross-fitted, how"
     " well any mechanism can do at most.",
+    "held",
 )
-@click.option(
-    "--confidence",
-    type=float,
-    metavar="C",
-    help="Confidence of what is said of check-ins to come [default: 0.95].",
+@option("--confidence C", "Confidence of what is said of check-ins to come [default: 0.95].")
+@option("--data-seed S", "Seed of --data, for four-corners [default: 0].", type=SEEDS)
+@option("--train DATA", "Where the run's own data is now, if it moved.", "train")
+@option(
+    "--gap GAP", "How far the leakage may stay above the bound of a new certificate.", default=1e-3
 )
-@click.option(
-    "--data-seed", type=SEEDS, metavar="S", help="Seed of --data, for four-corners [default: 0]."
-)
-@click.option(
-    "--train", "train", metavar="DATA", help="Where the run's own data is now, if it moved."
-)
-@click.option(
-    "--gap",
-    type=float,
-    default=1e-3,
-    show_default=True,
-    metavar="GAP",
-    help="How far the leakage may stay above the bound of a new certificate.",
-)
-@click.option(
-    "--again",
-    is_flag=True,
-    help="Check the certificate a second time, in rational arithmetic: slow, no rounding.",
+@option(
+    "--again", "Check the certificate a second time, in rational arithmetic: slow, no rounding."
 )
 @as_json
 def command(
