@@ -53,6 +53,8 @@ async def link(session: Session, asked: dict[str, Any]) -> Any:
 
 
 async def solve(session: Session, asked: dict[str, Any]) -> Any:
+    from sfumato.measure.objective import objective_named
+
     found = {solver["name"]: solver for solver in await run_in_threadpool(_solvers)}
     solver = parse.words(asked, "solver") or ""
     if solver not in found:
@@ -60,9 +62,8 @@ async def solve(session: Session, asked: dict[str, Any]) -> Any:
             f"there is no solver '{solver[:40]}'; expected one of {', '.join(found)}"
         )
     max_loss = parse.budget(asked, missing="; set the slider or fill in the number")
-    data = session.data
     objective = parse.words(asked, "objective") or "bayes"
-    await run_in_threadpool(_check_objective, objective, data.split.train.secrets)
+    await run_in_threadpool(objective_named, objective, session.data.split.train.secrets)
     cell_m = parse.cell_m(asked)
     task = {
         "solver": solver,
@@ -183,12 +184,6 @@ def _solvers() -> list[dict[str, Any]]:
         }
         for name, solver in SOLVERS.items()
     ]
-
-
-def _check_objective(name: str, secrets: tuple[str, ...]) -> None:
-    from sfumato.measure.objective import objective_named
-
-    objective_named(name, secrets)
 
 
 _ALL = (state, prove, refine, link, solve, stop, resume, keep, compare, preview, attack, guess)
