@@ -284,11 +284,8 @@ def load_certificate(path: str | Path) -> Certificate:
     >>> import sfumato as sf
     >>> places = [[0, 0], [100, 0], [100, 0], [200, 0]]
     >>> data = sf.Samples(secret=[0, 0, 1, 1], truth=places, secrets=("ann", "bob"))
-    >>> problem = sf.Problem(data, max_loss=45, cell_m=20)
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     sf.solve(problem, sf.Exact()).save(f"{folder}/run")
-    ...     load_certificate(f"{folder}/run/certificate.npz")
+    >>> sf.solve(sf.Problem(data, max_loss=45, cell_m=20), sf.Exact()).save("run")
+    >>> load_certificate("run/certificate.npz")
     <Certificate for bayes within 45: reports on its grid and anywhere on the plane>
     """
     arrays = read_arrays(path, what="certificate", names={**_ARRAYS, **_FORMER_ARRAYS})

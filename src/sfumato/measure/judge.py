@@ -279,8 +279,8 @@ def check_secrets(samples: Samples | CategoricalData) -> None:
     """Refuse data of one user."""
     if (samples.joint().prior > 0).sum() < 2:
         raise ProblemError(
-            f"{samples.name} holds one user; expected at least two: there is nobody to be confused"
-            " with"
+            f"{samples.name} holds one user ({samples.secrets[0]}); expected at least two: there is"
+            " nobody to be confused with"
         )
 
 

@@ -2,7 +2,7 @@
 user."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -102,23 +102,11 @@ class Assessment(Tabular):
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {"format": FORMAT, "sfumato": __version__, **plain(_fields(self))}
+        return {"format": FORMAT, "sfumato": __version__, **plain(asdict(self))}
 
 
 def _value(figure: float | Estimate | None) -> float | None:
     return None if figure is None else float(figure)
-
-
-def _fields(assessment: Assessment) -> dict[str, Any]:
-    told = {**vars(assessment), "loss": assessment.loss.as_dict()}
-    told["risks"] = [
-        {
-            name: value.as_dict() if isinstance(value, Estimate) else value
-            for name, value in vars(one).items()
-        }
-        for one in assessment.risks
-    ]
-    return told
 
 
 def assess(
@@ -137,12 +125,10 @@ def assess(
     with all that lies within `sensitive_m` metres.
 
     >>> import sfumato as sf
-    >>> from tempfile import TemporaryDirectory
     >>> samples = sf.four_corners(seed=0).test
-    >>> with TemporaryDirectory() as folder:
-    ...     samples.to_pandas().to_csv(f"{folder}/data.csv", index=False)
-    ...     sf.solve(sf.Problem(samples, max_loss=173), sf.Coin()).save(f"{folder}/run")
-    ...     found = sf.assess(f"{folder}/run", data=f"{folder}/data.csv")
+    >>> samples.to_pandas().to_csv("data.csv", index=False)
+    >>> sf.solve(sf.Problem(samples, max_loss=173), sf.Coin()).save("run")
+    >>> found = sf.assess("run", data="data.csv")
     >>> found.risk("one report").blind, found.risk("two tables joined").figure is None
     (0.25, True)
     """
@@ -268,14 +254,8 @@ def _assembled(
 
 def _right(error: Estimate) -> Estimate:
     """How often a guess is right, where the estimate says how often it is wrong."""
-    return Estimate(
-        1 - error.value,
-        1 - error.high,
-        1 - error.low,
-        error.kind,
-        cell_m=error.cell_m,
-        hits=error.hits,
-    )
+    value, low, high = 1 - error.value, 1 - error.high, 1 - error.low
+    return replace(error, value=value, low=low, high=high, errs="")
 
 
 def _of_tries(share: float, count: int) -> Estimate:

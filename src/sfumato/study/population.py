@@ -83,13 +83,11 @@ def certify_to_come(
     now; `data_seed`, for data made by a formula; `gap`, of a certificate that has to be made.
 
     >>> import sfumato as sf
-    >>> from tempfile import TemporaryDirectory
     >>> data = sf.four_corners(seed=0)
     >>> few = data.train.take(np.arange(0, 1920, 48))
     >>> problem = sf.Problem(few, max_loss=173, cell_m=250)
-    >>> with TemporaryDirectory() as place:
-    ...     sf.solve(problem, sf.Exact(gap=0.05, plane=False)).save(Path(place, "run"))
-    ...     certify_to_come(Path(place, "run"), data.test, train=few).proved
+    >>> sf.solve(problem, sf.Exact(gap=0.05, plane=False)).save("run")
+    >>> certify_to_come("run", data.test, train=few).proved
     <PopulationCertificate: Bayes error at least 0.477, 0.629 possible, 95 %, 480 check-ins>
     """
     check_confidence(confidence)
