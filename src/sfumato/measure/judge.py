@@ -137,7 +137,6 @@ class Judging(Protocol):
 
     def judge(self, samples: Samples | CategoricalData, **options: Any) -> Judgement:
         """Its judgement on some data."""
-        ...
 
 
 def judge(

@@ -44,15 +44,12 @@ class ReportChances(Protocol):
 
     def of(self, reports: np.ndarray) -> np.ndarray:
         """The chance of each report at each truth, shape (truths, reports)."""
-        ...
 
     def after(self, table: np.ndarray, reports: np.ndarray) -> np.ndarray:
         """P(report | user) from P(truth | user): `table @ of(reports)`, shape (users, reports)."""
-        ...
 
     def possible(self, reports: np.ndarray) -> np.ndarray:
         """Which reports at least one of the truths can send."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
