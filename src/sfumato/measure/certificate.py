@@ -470,12 +470,9 @@ def known_leakages(problem: Claimed) -> tuple[float, float]:
         chance = _chance(claim, charges, limits, near, place_for_all)
         if chance is None:
             return np.inf
-        if sparse.issparse(table):
-            other = sparse.csr_matrix(chance * joint.prior[:, None])
-            both = sparse.hstack([(1 - chance) * table, other], format="csr")
-            return problem.objective.leakage(Joint(both / both.sum(), secrets=joint.secrets))
-        parts = np.column_stack([(1 - chance) * table, chance * joint.prior])
-        return problem.objective.leakage(Joint(parts / parts.sum(), secrets=joint.secrets))
+        stack: Any = sparse.hstack if sparse.issparse(table) else np.hstack
+        both = stack([(1 - chance) * table, chance * joint.prior[:, None]])
+        return problem.objective.leakage(Joint(both / both.sum(), secrets=joint.secrets))
 
     on_grid = leakage(problem.loss(truths, reports[nearest]), moved)
     if not traits_of(problem.loss).is_distance:

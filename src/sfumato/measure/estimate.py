@@ -91,6 +91,19 @@ class Estimate:
             value=value, low=low, high=value + within, kind="exact", cell_m=cell_m, errs=errs
         )
 
+    @classmethod
+    def share(
+        cls,
+        value: float,
+        count: int,
+        *,
+        cell_m: float | None = None,
+        hits: int | None = None,
+        errs: str = "",
+    ) -> "Estimate":
+        """A share of `count` tries, with Wilson's interval."""
+        return cls(value, *wilson(value, count), "estimate", cell_m, hits, errs)
+
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return asdict(self)

@@ -16,7 +16,7 @@ from sfumato.data.read import numbers, read_table
 from sfumato.data.samples import Samples
 from sfumato.errors import DataError, ProblemError, arg
 from sfumato.files import plain, write_text
-from sfumato.measure.estimate import Estimate, wilson
+from sfumato.measure.estimate import Estimate
 from sfumato.measure.exact import bayes_vulnerability, mutual_information
 from sfumato.measure.repeated import linked_bayes_error
 from sfumato.measure.where import Where, where
@@ -224,7 +224,7 @@ def _assembled(
         ("validation", int(VALIDATION * len(first))) if test is None else ("test", len(on))
     )
     score = None if attack is None else attack.scores.get(part)
-    right = None if score is None else _of_tries(score.accuracy, tried)
+    right = None if score is None else Estimate.share(score.accuracy, max(1, tried), hits=tried)
     risks.append(Risk("a trained intruder", "share", right, blind, truth))
     risks.append(Risk("people who are not in the data", "share", None))
     place = None if found is None else Estimate.exact(found.error_m)
@@ -256,12 +256,6 @@ def _right(error: Estimate) -> Estimate:
     """How often a guess is right, where the estimate says how often it is wrong."""
     value, low, high = 1 - error.value, 1 - error.high, 1 - error.low
     return replace(error, value=value, low=low, high=high, errs="")
-
-
-def _of_tries(share: float, count: int) -> Estimate:
-    """A share of check-ins that were tried, with Wilson's interval."""
-    low, high = wilson(share, max(1, count))
-    return Estimate(share, low, high, kind="estimate", hits=count)
 
 
 def _exactly(value: float | None) -> Estimate | None:
