@@ -201,13 +201,9 @@ class Mechanism(ABC):
                 allow_pickle=False,
                 format=np.array(FORMAT),
                 kind=np.array(self.kind),
-                **_plane_array(self.plane),
+                **({} if self.plane is None else {"plane": np.array(self.plane.numbers)}),
                 **self.arrays(),
             )
-
-
-def _plane_array(plane: Plane | None) -> dict[str, np.ndarray]:
-    return {} if plane is None else {"plane": np.array(plane.numbers)}
 
 
 def load_mechanism(path: str | Path) -> Mechanism:

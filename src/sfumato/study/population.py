@@ -143,15 +143,6 @@ def certify_to_come(
     return CertifiedToCome(run, problem, proved, len(asked) - len(known), made_now)
 
 
-def _refuse_linked(problem: Problem) -> None:
-    """What training data alone proves of check-ins to come is for one report."""
-    if problem.objective.scores in LINKED:
-        raise ProblemError(
-            "from training data alone what holds for check-ins to come is proved for one report,"
-            " and this is for linked ones; name held-out check-ins"
-        )
-
-
 def _refuse_useless(proved: PopulationCertificate, held: Samples) -> None:
     """Where nothing is proved beyond what needs no data, say how many check-ins would do."""
     bounded = proved.objective in ("bayes", *LINKED)
@@ -326,7 +317,11 @@ def cross_fitted_bound(
     e-values has the width of one fold's samples only.
     """
     delta = check_confidence(confidence)
-    _refuse_linked(problem)
+    if problem.objective.scores in LINKED:
+        raise ProblemError(
+            "from training data alone what holds for check-ins to come is proved for one report,"
+            " and this is for linked ones; name held-out check-ins"
+        )
     samples = check_folds(problem.samples, folds)
     blocks = blocks_of(samples, folds, seed=seed)
     shares, unit = problem.joint.prior, problem.objective.nats
