@@ -64,7 +64,7 @@ def command(
     together, how alike users can be made, and the loss from which on linking is useless.
     """
     from sfumato.mechanism.loss import LOSSES
-    from sfumato.render.figures import check_figure, draw_frontier, draw_linked
+    from sfumato.render.figures import check_figure, draw_frontier
     from sfumato.study.linked import linked_trade_off
     from sfumato.study.trade_off import trade_off
 
@@ -87,7 +87,6 @@ def command(
     else:
         click.echo(str(found))
     if figure is not None:
-        draw = draw_frontier if counts is None else draw_linked
-        draw(found, figure)
+        draw_frontier(found, figure)
         if not as_json:
             click.echo(f"figure: {figure}")
