@@ -1,4 +1,5 @@
-"""What a session answers, by the word that the page asks with.  Every mistake is one sentence."""
+"""What a session answers, by the word that the page asks with: a JSON object, empty where there is
+nothing to say.  Every mistake is one sentence."""
 
 import shlex
 from collections.abc import Awaitable, Callable
@@ -35,21 +36,18 @@ async def state(session: Session, asked: dict[str, Any]) -> Any:
 # Solving ---------------------------------------------------------------------------------------
 
 
-async def prove(session: Session, asked: dict[str, Any]) -> Any:
+async def prove(session: Session, asked: dict[str, Any]) -> None:
     cell_m = parse.cell_m(asked)
     if session.data.description["provable"]:
         await session.prove(cell_m)
-    return {}
 
 
-async def refine(session: Session, asked: dict[str, Any]) -> Any:
+async def refine(session: Session, asked: dict[str, Any]) -> None:
     session.refine(parse.budget(asked, missing=""), parse.cell_m(asked))
-    return {}
 
 
-async def link(session: Session, asked: dict[str, Any]) -> Any:
+async def link(session: Session, asked: dict[str, Any]) -> None:
     session.link()
-    return {}
 
 
 async def solve(session: Session, asked: dict[str, Any]) -> Any:
@@ -78,9 +76,8 @@ async def solve(session: Session, asked: dict[str, Any]) -> Any:
     return (await session.solve(task)).as_dict()
 
 
-async def stop(session: Session, asked: dict[str, Any]) -> Any:
+async def stop(session: Session, asked: dict[str, Any]) -> None:
     session.stop()
-    return {}
 
 
 async def resume(session: Session, asked: dict[str, Any]) -> Any:
@@ -90,19 +87,17 @@ async def resume(session: Session, asked: dict[str, Any]) -> Any:
     return run.as_dict()
 
 
-async def keep(session: Session, asked: dict[str, Any]) -> Any:
+async def keep(session: Session, asked: dict[str, Any]) -> None:
     session.run(asked.get("run")).kept = asked.get("kept") is not False
-    return {}
 
 
 # Looking ---------------------------------------------------------------------------------------
 
 
-async def compare(session: Session, asked: dict[str, Any]) -> Any:
+async def compare(session: Session, asked: dict[str, Any]) -> None:
     if not session.kept:
         raise ProblemError("nothing is kept yet; solve and keep a run first")
     await session.compare(session.kept)
-    return {}
 
 
 async def preview(session: Session, asked: dict[str, Any]) -> Any:
