@@ -25,7 +25,7 @@ from sfumato.solver.exact.task import Charges, Limits, PerPair, PerTruth, Shares
 # extra solves per factorisation that pull outliers back to the central path (Gondzio 1996)
 _CORRECTORS = 3
 _START_ROUNDS = 200
-_IN_CACHE = 32_768  # pairs worked on at a time, so that what a step makes stays in the cache
+_IN_CACHE = 16_384  # pairs worked on at a time, so that what a step makes stays in the cache
 
 Curve = Callable[[np.ndarray, float], Vulnerability | Information]  # of P(report, secret), barrier
 
