@@ -109,7 +109,7 @@ class Studio:
             found = await answer(session, document)
             if answer.__name__ in _CHANGING:  # that a comparison is done is an event
                 session.tell_others()
-            return JSONResponse(plain(found))
+            return JSONResponse(plain({} if found is None else found))
 
         return answered
 
