@@ -53,7 +53,7 @@ _EXAMPLE = (
     "overlap_m",
     type=float,
     metavar="METRES",
-    help="How far from an edge both tiles answer, by chance [default: four budgets].",
+    help="Up to this far from an edge both tiles answer, by chance [default: four budgets].",
 )
 @click.option(
     "--fewest-checkins",

@@ -28,9 +28,8 @@ _EXAMPLE = "\b\nExample: sfumato certify runs/coin"
     "--data",
     "held",
     metavar="HELD-OUT",
-    help="Say what holds for check-ins to come, by these, which the run was made without; 'test' is"
-    " the test part of the run's data; 'train' proves from the training part, cross-fitted, how"
-    " well any mechanism can do at most.",
+    help="Say what these held-out check-ins prove of check-ins to come; 'test': the test part of"
+    " the run's data; 'train': a bound for every mechanism from the training part, cross-fitted.",
 )
 @click.option(
     "--confidence",
@@ -50,7 +49,8 @@ _EXAMPLE = "\b\nExample: sfumato certify runs/coin"
     default=1e-3,
     show_default=True,
     metavar="GAP",
-    help="How far the leakage may stay above the bound of a new certificate.",
+    help="How far the leakage may stay above the bound of a new certificate, as a probability or"
+    " in bits.",
 )
 @click.option(
     "--again",

@@ -23,7 +23,7 @@ _EXAMPLE = "\b\nExample: sfumato export runs/laplace dist"
 @click.option(
     "--with-certificate",
     is_flag=True,
-    help="Put the run's certificate into the bundle; it tells places of the data.",
+    help="Put the run's certificate into the bundle; it can reveal places of the data.",
 )
 @click.option(
     "--tile",

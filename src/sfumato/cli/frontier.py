@@ -34,9 +34,21 @@ _EXAMPLE = (
 @selection
 @region
 @click.option(
-    "--from", "first", type=float, required=True, metavar="LOSS", help="The smallest budget."
+    "--from",
+    "first",
+    type=float,
+    required=True,
+    metavar="LOSS",
+    help="The smallest budget, in the unit of --loss.",
 )
-@click.option("--to", "last", type=float, required=True, metavar="LOSS", help="The largest budget.")
+@click.option(
+    "--to",
+    "last",
+    type=float,
+    required=True,
+    metavar="LOSS",
+    help="The largest budget, in the unit of --loss.",
+)
 @click.option(
     "--points",
     type=click.IntRange(min=2),
@@ -53,7 +65,7 @@ _EXAMPLE = (
     default=0.005,
     show_default=True,
     metavar="GAP",
-    help="How far apart the two sides of the proof may stay.",
+    help="How far apart the two sides of the proof may stay, as a probability and in bits.",
 )
 @click.option(
     "--reports",

@@ -172,7 +172,7 @@ selection = together(
     click.option(
         "--square",
         type=PLACE,
-        help="Keep the check-ins in this square and centre the plane there.",
+        help="Keep the check-ins in this square (middle and side) and centre the plane there.",
     ),
     click.option("--users", type=NAMES, help="Keep these users."),
     click.option(
@@ -195,8 +195,8 @@ selection = together(
         "--overlap-weight",
         type=float,
         metavar="W",
-        help="With --per-user: draw check-ins in cells that another user visits more often with"
-        " this weight, 0 to 1 [default: 1].",
+        help="With --per-user: weight of check-ins in cells that another user visits more often,"
+        " 0 to 1 [default: 1].",
     ),
     click.option(
         "--data-seed",
@@ -255,7 +255,8 @@ test_file = click.option(
 region = click.option(
     "--region",
     type=PLACE,
-    help="Square in which reports may lie [default: the data's, widened by the budget].",
+    help="Square (middle and side) in which reports may lie [default: the data's, widened by the"
+    " budget].",
 )
 hits = click.option(
     "--hits",

@@ -73,7 +73,7 @@ _EXAMPLE = (
     "--min-bayes-error",
     type=float,
     metavar="B",
-    help="Instead of a budget: the smallest loss for this Bayes error (exact solver).",
+    help="Instead of a budget: the smallest loss for this Bayes error, a chance (exact solver).",
 )
 @click.option(
     "--reports",
