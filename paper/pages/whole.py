@@ -214,7 +214,7 @@ def _agreement(folder: Path) -> str:
         more = sum(difference > tolerance for difference, tolerance in off)
         told = f" ({more} hide more)" if more else ""
         parts.append(f"{near} of {len(off)} in experiment {experiment.number}{told}")
-    return ", ".join(parts)
+    return f"{', '.join(parts)}; the others hide less" if parts else "not run"
 
 
 def _sources(folder: Path) -> str:
