@@ -105,7 +105,8 @@ class Studio:
     def _asked(self, answer: Handler) -> Callable[[Request], Awaitable[Response]]:
         async def answered(request: Request) -> Response:
             document = parse.document(await request.body())
-            return JSONResponse(plain(await answer(self._session(request), document)))
+            said = await answer(self._session(request), document)
+            return JSONResponse(plain({} if said is None else said))
 
         return answered
 

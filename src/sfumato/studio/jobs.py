@@ -60,10 +60,6 @@ class Job:
         with contextlib.suppress(ConnectionError, RuntimeError):
             self._process.stdin.write(json.dumps(message).encode() + b"\n")
 
-    def ask_to_stop(self) -> None:
-        """As Ctrl-C does: a learner then keeps its best round."""
-        self.say({"kind": "stop"})
-
     async def end(self) -> None:
         """End the process, whatever it is doing."""
         self._tell = lambda message: None

@@ -197,9 +197,9 @@ class Session:
         return self._beginning or ("solve" in self._jobs and self._jobs["solve"].running)
 
     def stop(self) -> None:
-        """Ask the solver to stop as Ctrl-C does."""
+        """Ask the solver to stop as Ctrl-C does: a learner then keeps its best round."""
         if "solve" in self._jobs and self._jobs["solve"].running:
-            self._jobs["solve"].ask_to_stop()
+            self._jobs["solve"].say({"kind": "stop"})
 
     # Comparing ------------------------------------------------------------------------------------
 
