@@ -23,7 +23,7 @@ async def state(session: Session, asked: dict[str, Any]) -> Any:
         "runs": [
             run.as_dict()
             for run in session.runs.values()
-            if run.found is not None or run.state == "running"
+            if run.found is not None or run.state in ("running", "interrupted")
         ],
         "curves": session.curves,
         "comparison": session.comparison,
@@ -81,10 +81,7 @@ async def stop(session: Session, asked: dict[str, Any]) -> None:
 
 
 async def resume(session: Session, asked: dict[str, Any]) -> Any:
-    run = session.run(asked.get("run"))
-    run.task["time_limit"] = parse.time_limit(asked)
-    await session.resume(run)
-    return run.as_dict()
+    return (await session.resume(asked.get("run"), parse.time_limit(asked))).as_dict()
 
 
 async def keep(session: Session, asked: dict[str, Any]) -> None:
