@@ -18,6 +18,8 @@ class OneToOne:
 
     def __init__(self) -> None:
         self._pairs: dict[str, set[tuple[Any, Any]]] = {}
+        self._users: dict[str, set[Any]] = {}
+        self._values: dict[str, set[Any]] = {}
         self._rows: dict[str, int] = {}
         self._others: set[str] = set()
 
@@ -33,10 +35,12 @@ class OneToOne:
             ]
             pairs = self._pairs.setdefault(name, set())
             pairs.update(found)
+            self._users.setdefault(name, set()).update(user for user, _ in found)
+            self._values.setdefault(name, set()).update(value for _, value in found)
             self._rows[name] = self._rows.get(name, 0) + len(found)
             if len(pairs) > 2 * min(self._counts(name)) + _REPEATS:
                 self._others.add(name)
-                del self._pairs[name]
+                del self._pairs[name], self._users[name], self._values[name]
 
     def naming(self, *, sure: bool = False) -> list[str]:
         """The columns that do by the rows so far; `sure`: those of which later rows change
@@ -51,8 +55,7 @@ class OneToOne:
         ]
 
     def _counts(self, name: str) -> tuple[int, int]:
-        pairs = self._pairs[name]
-        return len({user for user, _ in pairs}), len({value for _, value in pairs})
+        return len(self._users[name]), len(self._values[name])
 
 
 def _hashable(value: Any) -> Any:

@@ -39,6 +39,8 @@ _PERIODS = sorted(  # a second, a minute and an hour, in units from seconds to n
     period * unit for unit in (1, 10**3, 10**6, 10**9) for period in (1, 60, 3600)
 )
 _REMAINDERS = 1_000  # rows whose last digits are looked at
+_MOST_WHOLE = 2**63 - 1
+_LEAST_HALVES, _MOST_HALVES = 6, 14  # digits of a reference to a grid
 _LONGEST = 2_000  # letters or bytes of a value that are looked at
 _LONG = 32  # bytes of a value beyond which it is hardly a packed number or two
 _LARGEST = 1e18  # beyond it a number in a text is no coordinate, in whatever unit
@@ -46,7 +48,7 @@ _MOST_NUMBERS = 16  # numbers of a text that are looked at
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _COMMA = re.compile(r"[0-9]+,[0-9]+")
 _WHOLE = re.compile(r"\s*[+-]?[0-9]+(?:[.,][0-9]+)?(?:[eE][+-]?[0-9]+)?\s*")
-_HALVES = re.compile(r".*?((?:[0-9]{2}){3,7})")
+_HALVES = re.compile(rf".*?((?:[0-9]{{2}}){{{_LEAST_HALVES // 2},{_MOST_HALVES // 2}}})")
 _HEX = re.compile(r"(?:0x|\\x)?((?:[0-9a-fA-F]{2}){8,})")
 _BINARY = {  # kinds of binary numbers, with their units in metres and in degrees
     f"{order}{kind}": units
@@ -59,6 +61,9 @@ _BINARY = {  # kinds of binary numbers, with their units in metres and in degree
     }.items()
 }
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{11,}={0,2}")
+_AN_H3_CELL = "the id of an H3 cell"
+_IN_TEXT = "a coordinate in its text"
+_IN_HALVES = "a linear function of the coordinates in half of its digits"
 
 
 @dataclass(frozen=True)
@@ -92,6 +97,17 @@ class _Truths:
             return one
         first, second = self._odd
         return (one & first[rows]) | (two & second[rows])
+
+    @property
+    def own(self) -> tuple[np.ndarray, np.ndarray]:
+        """Both coordinates of each row."""
+        return self.first, self.second
+
+    @cached_property
+    def number(self) -> np.ndarray:
+        """A number for each row that rows of the same place share."""
+        pairs = np.stack([np.round(axis / self.same) for axis in self.own], axis=1)
+        return np.unique(pairs, axis=0, return_inverse=True)[1].ravel()
 
     @cached_property
     def _size(self) -> tuple[np.ndarray, np.ndarray]:
@@ -143,7 +159,8 @@ def _how(values: list[Any], truths: _Truths) -> str | None:
     """How a column tells the place, None where it does not."""
     leaves: dict[str, list[tuple[int, Any]]] = defaultdict(list)
     if {*map(type, values)} == {int}:
-        leaves[""] = list(enumerate(values))
+        if (how := _of_leaves(np.arange(len(values)), values, truths)) is not None:
+            return how
     else:
         for row, value in enumerate(values):
             for path, leaf in _leaves(value):
@@ -187,6 +204,8 @@ def _plain_digits(text: str) -> str:
 
 def _of_leaves(rows: np.ndarray, leaves: list[Any], truths: _Truths) -> str | None:
     kinds = {*map(type, leaves)}
+    if kinds == {int} and -_MOST_WHOLE <= min(leaves) <= max(leaves) <= _MOST_WHOLE:
+        return _of_whole(rows, np.array(leaves, dtype=np.int64), truths)
     numbers = [_as_number(leaf) for leaf in leaves]
     numeric = np.array([number is not None for number in numbers])
     if numeric.mean() >= 0.8:
@@ -207,6 +226,28 @@ def _of_leaves(rows: np.ndarray, leaves: list[Any], truths: _Truths) -> str | No
     ]
     texts += [(row, data.decode("latin-1")) for row, data in packed if isinstance(data, bytes)]
     return _of_codes(texts, len(leaves), truths) or _of_bytes(packed, len(leaves), truths)
+
+
+def _of_whole(rows: np.ndarray, values: np.ndarray, truths: _Truths) -> str | None:
+    """The same for whole numbers, all at once: what their texts would be."""
+    how = _of_numbers(rows, values.astype(float), truths) or _of_remainders(rows, values, truths)
+    if how is not None:
+        return how
+    whole, count = codes.Whole(values), len(values)
+    if truths.degrees:
+        if (how := _decoded(rows, whole, count, truths)) is not None:
+            return how
+        if codes.are_h3(whole).sum() >= max(1, 0.5 * count):
+            return _AN_H3_CELL
+    some = np.flatnonzero(whole.size < _LARGEST)
+    if len(some) and _copies_within(rows[some], whole.size[some].astype(float), count, truths):
+        return _IN_TEXT
+    some = np.flatnonzero(whole.length >= _LEAST_HALVES)
+    half = 10 ** (np.minimum(whole.length[some], _MOST_HALVES) // 2)
+    halves = np.stack([whole.size[some] // half % half, whole.size[some] % half]).astype(float)
+    if len(some) >= 0.8 * count and _linear(rows[some], halves, truths.own, [None, None]).any():
+        return _IN_HALVES
+    return None
 
 
 def _as_number(leaf: Any) -> float | None:
@@ -290,8 +331,8 @@ def _first_how(
     alone = [1 if period is None else 3 for period in periods]  # of many, one agrees by chance
     least = np.maximum(alone, _COPIES * len(rows))
     copies = np.array([truths.copied(rows, form(several)).sum(axis=1) for form in forms.values()])
-    linear = _linear(rows, several, (truths.first, truths.second), periods)
-    near, close = (truths.first, truths.second, *truths.around), np.zeros(len(several), dtype=bool)
+    linear = _linear(rows, several, truths.own, periods)
+    near, close = (*truths.own, *truths.around), np.zeros(len(several), dtype=bool)
     if truths.around and len(rows) >= _ROUNDED_ROWS:
         free = [not _in_order(*column) for column in zip(several, periods, strict=True)]
         asked = np.flatnonzero(free).tolist()
@@ -384,16 +425,42 @@ def _of_codes(texts: list[tuple[int, str]], count: int, truths: _Truths) -> str 
         first, second = truths.first.tolist(), truths.second.tolist()
         bare = [text.strip() for _, text in texts]
         rows = np.array([row for row, _ in texts], dtype=int)
-        for how, decode in codes.DECODERS.items():
-            some, box = decode(bare)
-            if box.holds(truths.first[rows[some]], truths.second[rows[some]]).sum() >= enough:
-                return how
+        if (how := _decoded(rows, bare, count, truths)) is not None:
+            return how
         if sum(codes.is_h3(text) for text in bare if len(text) in (15, 18)) >= max(1, 0.5 * count):
-            return "the id of an H3 cell"
+            return _AN_H3_CELL
         plus = [(row, text) for (row, _), text in zip(texts, bare, strict=True) if "+" in text]
         if sum(codes.is_plus_code(text, first[row], second[row]) for row, text in plus) >= enough:
             return "the place as a plus code"
     return _numbers_within(texts, count, truths)
+
+
+def _decoded(
+    rows: np.ndarray, texts: list[str] | codes.Whole, count: int, truths: _Truths
+) -> str | None:
+    """How some texts name a box that their row's place lies in."""
+    for how, decode in codes.DECODERS.items():
+        some, box = decode(texts)
+        at = rows[some]
+        if len(at) and box.holds(truths.first[at], truths.second[at]).sum() >= max(
+            1, _CODES * count
+        ):
+            return how
+    return None
+
+
+def _copies_within(rows: np.ndarray, values: np.ndarray, count: int, truths: _Truths) -> bool:
+    """Whether numbers of texts are coordinates: one in many rows, or both in some."""
+    for form in (_FORMS if truths.degrees else _METRE_FORMS).values():
+        one, two = truths.copies(rows, form(values))
+        odd = truths.odd(rows, one, two)
+        if not odd.any():
+            continue
+        either = len(np.unique(rows[odd]))
+        both = len(np.intersect1d(np.intersect1d(rows[one], rows[two]), rows[odd]))
+        if either >= max(1, _COPIES * count) or both >= max(1, _CODES * count):
+            return True
+    return False
 
 
 def _numbers_within(texts: list[tuple[int, str]], count: int, truths: _Truths) -> str | None:
@@ -405,15 +472,8 @@ def _numbers_within(texts: list[tuple[int, str]], count: int, truths: _Truths) -
         return None
     text_of = np.repeat(np.arange(len(texts)), lengths)
     rows = np.array([row for row, _ in texts])[text_of]
-    for form in (_FORMS if truths.degrees else _METRE_FORMS).values():
-        one, two = truths.copies(rows, form(values))
-        odd = truths.odd(rows, one, two)
-        if not odd.any():
-            continue
-        either = len(np.unique(rows[odd]))
-        both = len(np.intersect1d(np.intersect1d(rows[one], rows[two]), rows[odd]))
-        if either >= max(1, _COPIES * count) or both >= max(1, _CODES * count):
-            return "a coordinate in its text"
+    if _copies_within(rows, values, count, truths):
+        return _IN_TEXT
     if truths.degrees and _sexagesimal(text_of, rows, values, count, truths):
         return "a coordinate in degrees, minutes and seconds"
     usual = Counter(lengths).most_common(1)[0][0]
@@ -424,7 +484,7 @@ def _numbers_within(texts: list[tuple[int, str]], count: int, truths: _Truths) -
     halves = [(row, _halves(text)) for row, text in texts]
     halves = [(row, numbers) for row, numbers in halves if numbers]
     if len(halves) >= 0.8 * count and _any_linear(halves, truths):
-        return "a linear function of the coordinates in half of its digits"
+        return _IN_HALVES
     return None
 
 
@@ -432,8 +492,7 @@ def _any_linear(alike: list[tuple[int, list[float]]], truths: _Truths) -> bool:
     """Whether the first numbers of all rows, or the second, and so on, are on a line."""
     rows = np.array([row for row, _ in alike])
     several = np.array([numbers for _, numbers in alike]).T
-    along = (truths.first, truths.second)
-    return bool(_linear(rows, several, along, [None] * len(several)).any())
+    return bool(_linear(rows, several, truths.own, [None] * len(several)).any())
 
 
 def _halves(text: str) -> list[float]:
@@ -531,16 +590,18 @@ def _binary(data: bytes, degrees: bool) -> Iterator[np.ndarray]:
 
 def _goes_with_place(values: dict[int, Any], truths: _Truths) -> str | None:
     """Whether values that repeat go each with one place."""
-    axes = (np.round(axis / truths.same).tolist() for axis in (truths.first, truths.second))
-    where = list(zip(*axes, strict=True))
-    if len(set(where)) < 2:
+    if len(truths.number) == 0 or not truths.number.any():  # one place
         return None
-    groups: dict[Any, list[tuple[float, ...]]] = defaultdict(list)
-    for row, value in values.items():
-        groups[value].append(where[row])
-    repeated = [places for places in groups.values() if len(places) > 1]
-    count = sum(len(places) for places in repeated)
-    if count < _FEW or len(repeated) < 2:
+    known: dict[Any, int] = {}
+    which = np.array([known.setdefault(value, len(known)) for value in values.values()], dtype=int)
+    times = np.bincount(which)
+    repeated = times > 1
+    count = int(times[repeated].sum())
+    if count < _FEW or repeated.sum() < 2:
         return None
-    agreeing = sum(Counter(places).most_common(1)[0][1] for places in repeated)
+    places = int(truths.number.max()) + 1
+    pairs, together = np.unique(which * places + truths.number[list(values)], return_counts=True)
+    most = np.zeros(len(times), dtype=int)
+    np.maximum.at(most, pairs // places, together)
+    agreeing = most[repeated].sum()
     return "values that go with one place each" if agreeing / count >= _AGREE else None

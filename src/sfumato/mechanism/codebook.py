@@ -3,6 +3,7 @@ truth."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
@@ -368,7 +369,7 @@ def _columns(weights: np.ndarray, drawn: np.ndarray) -> tuple[np.ndarray, np.nda
     blocks, every = len(weights) // _BLOCK, np.arange(count)
     height = np.zeros((blocks + 1, count), dtype=weights.dtype)
     np.add.reduce(weights.reshape(blocks, _BLOCK, count), axis=1, out=height[1:])
-    for low, high in zip(height[1:], height[2:], strict=False):
+    for low, high in pairwise(height[1:]):
         high += low
     total = height[-1]
     target = drawn.astype(weights.dtype) * total
