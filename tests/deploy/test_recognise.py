@@ -315,9 +315,9 @@ def test_whole_numbers_tell_the_place_as_their_texts_do(hidden):
         values = -values
     truths = recognise._Truths(first, second, 1e-4, True)
     rows, texts = np.arange(400), list(enumerate(map(str, values.tolist())))
-    numbers = recognise._of_numbers(rows, values.astype(float), truths)
-    numbers = numbers or recognise._of_remainders(rows, values.astype(object), truths)
-    expected = numbers or recognise._of_codes(texts, 400, truths)
+    expected = recognise._of_numbers(rows, values.astype(object), truths) or recognise._of_codes(
+        texts, 400, truths
+    )
     assert recognise._of_whole(rows, values, truths) == expected
     assert (expected is None) == (hidden in (None, "minus"))
 

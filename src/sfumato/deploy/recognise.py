@@ -159,12 +159,11 @@ def _how(values: list[Any], truths: _Truths) -> str | None:
     """How a column tells the place, None where it does not."""
     leaves: dict[str, list[tuple[int, Any]]] = defaultdict(list)
     if {*map(type, values)} == {int}:
-        if (how := _of_leaves(np.arange(len(values)), values, truths)) is not None:
-            return how
-    else:
-        for row, value in enumerate(values):
-            for path, leaf in _leaves(value):
-                leaves[path].append((row, leaf))
+        rows = np.arange(len(values))
+        return _of_leaves(rows, values, truths) or _goes_with_place(rows, values, truths)
+    for row, value in enumerate(values):
+        for path, leaf in _leaves(value):
+            leaves[path].append((row, leaf))
     if len(leaves) > _MOST_NUMBERS:  # lists without end: taken as one
         leaves = {"": [pair for pairs in leaves.values() for pair in pairs]}  # type: ignore[assignment]
     for pairs in leaves.values():
@@ -172,12 +171,12 @@ def _how(values: list[Any], truths: _Truths) -> str | None:
         how = _of_leaves(rows, [leaf for _, leaf in pairs], truths)
         if how is not None:
             return how
-    whole = {
-        row: value if isinstance(value, (str, int, float, bytes)) else repr(value)
-        for row, value in enumerate(values)
-        if value is not None and value != ""
-    }
-    return _goes_with_place(whole, truths)
+    there = [row for row, value in enumerate(values) if value is not None and value != ""]
+    whole = [
+        value if isinstance(value, (str, int, float, bytes)) else repr(value)
+        for value in map(values.__getitem__, there)
+    ]
+    return _goes_with_place(np.array(there, dtype=int), whole, truths)
 
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -210,9 +209,7 @@ def _of_leaves(rows: np.ndarray, leaves: list[Any], truths: _Truths) -> str | No
     numeric = np.array([number is not None for number in numbers])
     if numeric.mean() >= 0.8:
         values = np.array([number for number in numbers if number is not None], dtype=object)
-        how = _of_numbers(rows[numeric], values.astype(float), truths)
-        how = how or _of_remainders(rows[numeric], values, truths)
-        if how is not None:
+        if (how := _of_numbers(rows[numeric], values, truths)) is not None:
             return how
     texts = [
         (row, leaf if isinstance(leaf, str) else str(leaf))
@@ -230,8 +227,7 @@ def _of_leaves(rows: np.ndarray, leaves: list[Any], truths: _Truths) -> str | No
 
 def _of_whole(rows: np.ndarray, values: np.ndarray, truths: _Truths) -> str | None:
     """The same for whole numbers, all at once: what their texts would be."""
-    how = _of_numbers(rows, values.astype(float), truths) or _of_remainders(rows, values, truths)
-    if how is not None:
+    if (how := _of_numbers(rows, values, truths)) is not None:
         return how
     whole, count = codes.Whole(values), len(values)
     if truths.degrees:
@@ -305,21 +301,19 @@ _METRE_FORMS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-def _of_remainders(rows: np.ndarray, values: np.ndarray, truths: _Truths) -> str | None:
-    """How numbers tell the place in what they have within a period: a time below its second."""
-    some = slice(None, None, -(-len(rows) // _REMAINDERS))
-    rows, values = rows[some], values[some]
-    periods = _PERIODS[: int(np.searchsorted(_PERIODS, np.abs(values).max(), "right"))]
-    if not periods:
-        return None
-    rests = np.stack([(values % period).astype(float) for period in periods])
-    how = _first_how(rows, rests, truths, periods)
-    return None if how is None else f"{how} in its last digits"
-
-
 def _of_numbers(rows: np.ndarray, values: np.ndarray, truths: _Truths) -> str | None:
-    """How numbers tell the place."""
-    return _first_how(rows, values[None], truths, [None])
+    """How numbers tell the place: as they are, or in what they have within a period, as a time
+    does below its second."""
+    some = slice(None, None, -(-len(rows) // _REMAINDERS))
+    plain, chosen = values.astype(float), values[some]
+    periods = _PERIODS[: int(np.searchsorted(_PERIODS, np.abs(chosen).max(), "right"))]
+    rests = [(chosen % period).astype(float) for period in periods]
+    if len(chosen) == len(values):
+        return _first_how(rows, np.stack([plain, *rests]), truths, [None, *periods])
+    how = _first_how(rows, plain[None], truths, [None])
+    if how is None and rests:
+        how = _first_how(rows[some], np.stack(rests), truths, periods)
+    return how
 
 
 def _first_how(
@@ -338,15 +332,15 @@ def _first_how(
         asked = np.flatnonzero(free).tolist()
         close[asked] = _linear(rows, several[asked], near, [periods[at] for at in asked])
     for at, values in enumerate(several):
-        for how, count in zip(forms, copies[:, at], strict=True):
-            if count >= least[at]:
-                return how
-        if _of_other_rows(values, truths):
-            return "coordinates of other rows"
+        found = [how for how, count in zip(forms, copies[:, at], strict=True) if count >= least[at]]
+        if not found and _of_other_rows(values, truths):
+            found.append("coordinates of other rows")
         if linear[at]:
-            return "a linear function of the coordinates"
+            found.append("a linear function of the coordinates")
         if close[at]:
-            return "differences of coordinates from row to row"
+            found.append("differences of coordinates from row to row")
+        if found:
+            return found[0] if periods[at] is None else f"{found[0]} in its last digits"
     return None
 
 
@@ -371,11 +365,16 @@ def _linear(
 ) -> np.ndarray:
     """Which columns of numbers, a row of `several` each, are nearly a + b first + c second, for
     most rows; also if they are rounded, as the numbers of the cells of a grid are."""
-    found = np.zeros(len(several), dtype=bool)
     known = np.isfinite(several).all(axis=0)
     rows, several = rows[known], several[:, known]
-    count = len(rows)
-    if count < _LINEAR_ROWS or not len(several):
+    count, found = len(rows), np.zeros(len(several), dtype=bool)
+    if count < _LINEAR_ROWS:
+        return found
+    varied = np.flatnonzero((several != several[:, :1]).any(axis=1))
+    if len(varied) < len(several):
+        if len(varied):
+            some_periods = [periods[at] for at in varied.tolist()]
+            found[varied] = _linear(rows, several[varied], along, some_periods)
         return found
     axes = [axis[rows] for axis in along]
     axes = [(axis - axis.mean()) / (axis.std() or 1.0) for axis in axes]
@@ -588,19 +587,19 @@ def _binary(data: bytes, degrees: bool) -> Iterator[np.ndarray]:
 # Names of places -------------------------------------------------------------------------------
 
 
-def _goes_with_place(values: dict[int, Any], truths: _Truths) -> str | None:
+def _goes_with_place(rows: np.ndarray, values: list[Any], truths: _Truths) -> str | None:
     """Whether values that repeat go each with one place."""
-    if len(truths.number) == 0 or not truths.number.any():  # one place
+    if len({*values}) == len(values):
         return None
     known: dict[Any, int] = {}
-    which = np.array([known.setdefault(value, len(known)) for value in values.values()], dtype=int)
+    which = np.array([known.setdefault(value, len(known)) for value in values], dtype=int)
     times = np.bincount(which)
     repeated = times > 1
     count = int(times[repeated].sum())
-    if count < _FEW or repeated.sum() < 2:
+    if count < _FEW or repeated.sum() < 2 or not truths.number.any():  # or all at one place
         return None
     places = int(truths.number.max()) + 1
-    pairs, together = np.unique(which * places + truths.number[list(values)], return_counts=True)
+    pairs, together = np.unique(which * places + truths.number[rows], return_counts=True)
     most = np.zeros(len(times), dtype=int)
     np.maximum.at(most, pairs // places, together)
     agreeing = most[repeated].sum()
