@@ -65,12 +65,12 @@ class Searched:
         """All true coordinates of a block, also of rows that do not go out."""
         self._block = (_Truths(first), _Truths(second))
         for values in (first, second):
-            self._true |= self._marked(values, _long)
+            self._true |= self._marked(values, self._true | self._out, _long)
 
     def released(self, column: Any) -> None:
         """A column in which a truth may go out: a footer may say its smallest and largest
         values."""
-        if not len(self._named):
+        if self._out.all():
             return
         values = _plain(column)
         if values is None:
@@ -83,18 +83,21 @@ class Searched:
                 ],
                 dtype=float,
             )
-        self._out |= self._marked(values)
+        self._out |= self._marked(values, self._out)
 
     def _marked(
-        self, values: np.ndarray, only: Callable[[np.ndarray], np.ndarray] | None = None
+        self,
+        values: np.ndarray,
+        known: np.ndarray,
+        only: Callable[[np.ndarray], np.ndarray] | None = None,
     ) -> np.ndarray:
-        """Which numbers of the header or footer are among some values, or those of them that `only`
-        gives back."""
+        """Which numbers of the header or footer, but for those that are `known`, are among some
+        values, or those of them that `only` gives back."""
         found = np.zeros(len(self._named), dtype=bool)
-        if not len(self._named):
+        if known.all():
             return found
         low, high = _range(values)
-        some = np.flatnonzero((self._named >= low) & (self._named <= high))
+        some = np.flatnonzero((self._named >= low) & (self._named <= high) & ~known)
         if len(some) > _FEW and np.array_equal(values, np.floor(values)):
             some = some[self._named[some] == np.floor(self._named[some])]  # no other is among them
         if len(some):

@@ -27,16 +27,19 @@ _UP_TO = np.tril(np.ones((_BLOCK, _BLOCK), dtype=np.float32))  # times weights: 
 _ERROR = 2.0**-22  # of the sum of weights: four times what an addition in float32 errs by at most
 _SEARCHED = 8192  # rows that are looked up at a time
 _MOST_HELD = 1 << 22  # entries of a table of laws that are looked up
+_STEPS = 1 << 16  # in which running sums are kept
 
 Scores = list[tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True, eq=False)
 class _Kept:
-    """Truths, and a table with the running sums of their laws."""
+    """Truths, a table with the running sums of their laws in `_STEPS` steps, and which of them have
+    no law."""
 
     truths: np.ndarray
     table: np.ndarray
+    alone: np.ndarray
 
     @cached_property
     def _sorted(self) -> tuple[np.ndarray, np.ndarray]:
@@ -261,47 +264,63 @@ class CodebookNet(Mechanism):
         self, truths: np.ndarray, number: np.ndarray, drawn: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """The same where truths repeat: a law is worked out once, summed up, and looked up for
-        every row of its truth."""
+        every row of its truth.  Sums are rounded to few bits, so that many stay in cache; where
+        that leaves open on which side of one a number is, the law is worked out again."""
         column, alone = np.empty(len(number), dtype=np.int64), np.empty(len(number), dtype=bool)
-        held = max(1, _MOST_HELD // len(self.places))
+        held = max(1, _MOST_HELD // self._width)
         for first in range(0, len(truths), held):
-            table, row = self._sums(truths[first : first + held])
+            kept, row = self._sums(truths[first : first + held])
             whole = held >= len(truths)
             mine = slice(None) if whole else (number >= first) & (number < first + held)
             own = row[number[mine] - first]
-            column[mine] = _looked_up(table, own, drawn[mine])
-            empty = table[:, -1] == 0
-            alone[mine] = empty[own] if empty.any() else False
+            column[mine] = _looked_up(kept.table, own, drawn[mine])
+            alone[mine] = kept.alone[own] if kept.alone.any() else False
+        column[alone] = 0
+        open_ = np.flatnonzero(column < 0)
+        if len(open_):
+            column[open_] = self._drawn(truths[number[open_]], drawn[open_])[0]
         return column, alone
+
+    @property
+    def _width(self) -> int:
+        """Of a table of sums: a power of two."""
+        return 1 << (len(self.places) - 1).bit_length()
 
     def share_room(self, nets: int) -> None:
         """Keep laws in an n-th of the usual room: this is one of n nets that answer together."""
         self.__dict__["_room"] = _MOST_HELD // nets
 
-    def _sums(self, truths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _sums(self, truths: np.ndarray) -> tuple[_Kept, np.ndarray]:
         """A table whose rows are running sums of laws, and each truth's row in it.  The laws of
         earlier calls are kept while there is room: a log comes in blocks that repeat its places.
         What is kept is replaced whole, so that threads may call this at once."""
-        none = _Kept(np.empty((0, 2)), np.empty((0, len(self.places))))
+        width = self._width
+        none = _Kept(np.empty((0, 2)), np.empty((0, width), np.uint16), np.empty(0, bool))
         kept = self.__dict__.get("_kept", none)
         row = kept.find(truths)
         new = np.flatnonzero(row < 0)
         room = self.__dict__.get("_room", _MOST_HELD)
-        if (len(kept.truths) + len(new)) * len(self.places) > room:
+        if (len(kept.truths) + len(new)) * width > room:
             kept, new = none, np.arange(len(truths))
         if len(new):
-            made = np.empty((len(new), len(self.places)))
+            made, alone = np.empty((len(new), width), np.uint16), np.empty(len(new), bool)
             work = _Work(self, min(_PART, len(new)))
             for start in range(0, len(new), _PART):
                 rows = slice(start, start + _PART)
                 weights = np.ascontiguousarray(self._weights(truths[new[rows]], work).T)
-                np.cumsum(weights, axis=1, dtype=float, out=made[rows])
+                sums = np.cumsum(weights, axis=1, dtype=float)
+                alone[rows] = sums[:, -1] == 0
+                sums *= (_STEPS / np.where(alone[rows], 1.0, sums[:, -1]))[:, None]
+                made[rows, : len(self.places)] = np.minimum(sums, _STEPS - 1)
+                made[rows, len(self.places) :] = _STEPS - 1
             row[new] = len(kept.truths) + np.arange(len(new))
             kept = _Kept(
-                np.concatenate([kept.truths, truths[new]]), np.concatenate([kept.table, made])
+                np.concatenate([kept.truths, truths[new]]),
+                np.concatenate([kept.table, made]),
+                np.concatenate([kept.alone, alone]),
             )
             self.__dict__["_kept"] = kept if kept.table.size <= room else none
-        return kept.table, row
+        return kept, row
 
     def _middle(self, truth: np.ndarray) -> np.ndarray:
         """What is reported where no place has a chance."""
@@ -403,20 +422,22 @@ def _count(below: np.ndarray) -> np.ndarray:
 
 def _looked_up(table: np.ndarray, number: np.ndarray, drawn: np.ndarray) -> np.ndarray:
     """The column that each number between 0 and 1 falls in, by halving; each has a row of running
-    sums in the table."""
-    columns = table.shape[1]
+    sums in the table, whose width is a power of two.  -1 where the table is too coarse to say."""
+    width = table.shape[1]
     flat, column = table.ravel(), np.empty(len(number), dtype=np.int64)
     for start in range(0, len(number), _SEARCHED):
         rows = slice(start, start + _SEARCHED)
-        row = number[rows].astype(np.int64) * columns
-        last = row + (columns - 1)
-        target = drawn[rows] * flat[last]
-        low, step = row.copy(), 1 << (columns - 1).bit_length()
+        row = number[rows].astype(np.int64) * width
+        target = (drawn[rows] * _STEPS).astype(np.uint16)
+        low, step = row - 1, width
         middle, value, up = np.empty_like(row), np.empty_like(target), np.empty(len(row), bool)
-        while step := step // 2:
-            np.minimum(np.add(low, step - 1, out=middle), last, out=middle)
+        while step := step // 2:  # what is at `low` and before is below the target
+            np.add(low, step, out=middle)
             flat.take(middle, out=value, mode="clip")  # clip: without a copy; all are within
-            np.less_equal(value, target, out=up)
+            np.less(value, target, out=up)
             low += np.multiply(up, step, out=middle)
-        np.subtract(np.minimum(low, last, out=low), row, out=column[rows])
+        low += 1
+        flat.take(low, out=value, mode="clip")
+        np.subtract(low, row, out=column[rows])
+        column[rows][value == target] = -1
     return column
