@@ -322,6 +322,64 @@ def test_whole_numbers_tell_the_place_as_their_texts_do(hidden):
     assert (expected is None) == (hidden in (None, "minus"))
 
 
+def _texts() -> list[str]:
+    """Codes of all kinds, cut, joined and with other letters in some."""
+    random = np.random.default_rng(7)
+    letters = list("0123abcdefghxyzABCDEFRXZ?@[~_/,: -+.=\n\u212a\u00b2")
+    made = ["".join(random.choice(letters, size)) for size in range(1, 26) for _ in range(60)]
+    known = [
+        "u09tvw0",
+        "JN18eu",
+        "JN18eu37ab",
+        "12022001101",
+        "47e66e1c",
+        "12/2074/1409",
+        "a 12-3 4",
+    ]
+    known += [
+        str(0x47E66E1C << 32),
+        "-5170012345678901234",
+        "_p~iF~ps|U",
+        "U09TVW0\u212a",
+        "a\n11 2 3",
+    ]
+    known += [str(_geohash_52(*place)) for place in PLACES[:20]]
+    known += [base64.b64encode(struct.pack("<dd", *place)).decode() for place in PLACES[:5]]
+    known += [struct.pack(">dd", *place).hex() for place in PLACES[:5]] + ["0x" + "ab" * 8]
+    known += ["\\x" + "0F" * 9, "\n482312", " 1,5e3 ", "2010-10-19T23:55:27Z", "1e5", "٤٨"]
+    return [*made, *known, *(one[1:] for one in known), *(one + one for one in known)]
+
+
+def test_texts_are_sorted_out_by_their_looks_and_none_is_lost():
+    texts = _texts()
+    looks = codes.Looks(texts)
+    for how, decode in codes.DECODERS.items():
+        (rows, box), (others, other) = decode(texts), looks.decoded(decode)
+        assert rows.tolist() == others.tolist(), how
+        assert all(np.array_equal(one, two) for one, two in zip(box, other, strict=True)), how
+        assert len(rows), how
+    for pattern, found in (
+        (recognise._LIKE_NUMBERS, lambda text: recognise._as_number(text) is not None),
+        (recognise._LIKE_BYTES, lambda text: any(True for _ in recognise._packed(text))),
+        (recognise._LIKE_HALVES, recognise._halves),
+    ):
+        told = {at for at, text in enumerate(texts) if found(text)}
+        assert told and told <= {*looks.like(pattern)}, pattern
+        assert len(looks.like(pattern)) < len(texts), pattern
+
+
+@pytest.mark.parametrize(
+    "form", ["{:04d}-{:02d} {:05d}Z", "{:012d}", "a{:03d}", "no digit", "{:020d}"]
+)
+def test_numbers_of_texts_that_look_alike_are_read_at_once(form):
+    values = np.random.default_rng(8).integers(0, 90, (50, 3)).tolist()
+    texts = [form.format(*row) for row in values]
+    alike = recognise._numbers_alike(codes.Looks(texts))
+    each = [recognise._numbers(text) for text in texts]
+    assert alike == (None if form == "{:020d}" else each)
+    assert recognise._numbers_alike(codes.Looks([*texts, "7.5"])) is None
+
+
 def _geohash_52(latitude: float, longitude: float) -> int:
     sides, number = [[-180.0, 180.0], [-90.0, 90.0]], 0
     for bit in range(52):

@@ -156,7 +156,7 @@ def _tile(zoom: Any, across: Any, down: Any) -> Box:
 
 
 _QUADKEY = re.compile(r"[0-3]{11,23}")
-_TILE = re.compile(r".*?(?<![0-9])([0-9]{1,2})[/_,: -]([0-9]{1,7})[/_,: -]([0-9]{1,7})(?![0-9]).*")
+_TILE = re.compile(r"(?<![0-9])([0-9]{1,2})[/_,: -]([0-9]{1,7})[/_,: -]([0-9]{1,7})(?![0-9])")
 
 
 def quadkey(texts: list[str] | Whole) -> Boxes:
@@ -180,11 +180,11 @@ def _quadkey(text: str) -> Box | None:
 
 def tile(text: str) -> Box | None:
     """A map's tile as zoom/x/y, of at least zoom 11."""
-    found = _TILE.fullmatch(text[:300])
-    if not found:
+    found = _TILE.search(text[:300])
+    if not found or not 11 <= (zoom := int(found[1])) <= 23:
         return None
-    zoom, across, down = (int(part) for part in found.groups())
-    if not 11 <= zoom <= 23 or across >= 2**zoom or down >= 2**zoom:
+    across, down = int(found[2]), int(found[3])
+    if across >= 2**zoom or down >= 2**zoom:
         return None
     return _tile(zoom, across, down)
 
@@ -298,6 +298,49 @@ DECODERS: dict[str, Callable[[list[str] | Whole], Boxes]] = {
     "the id of an S2 cell": s2,
     "the place as a polyline": _each(polyline),
 }
+
+
+# What a text looks like: digits as 0, letters of hexadecimal numbers as a, other letters as z.
+_LOOKS = str.maketrans(
+    "0123456789abcdefABCDEFghijklmnopqrstuvwxyzGHIJKLMNOPQRSTUVWXYZ",
+    "0" * 10 + "a" * 12 + "z" * 40,
+)
+_LIKE = {
+    geohash: re.compile(r"[0az]{5,12}"),
+    whole_geohash: re.compile(r"0{10,16}"),
+    redis_geohash: re.compile(r"0{10,16}"),
+    quadkey: re.compile(r"0{11,23}"),
+    s2: re.compile(r"-?0{17,20}|[0a]{5,16}"),
+    DECODERS["the place as a Maidenhead locator"]: re.compile(
+        r"[az]{2}00[az]{2}(?:00(?:[az]{2})?)?"
+    ),
+    DECODERS["the place as a map's tile"]: re.compile(
+        r".*(?<!0)0{1,2}[/_,: -]0{1,7}[/_,: -]0{1,7}(?!0).*", re.DOTALL
+    ),
+    DECODERS["the place as a polyline"]: re.compile(r"[az?@\[\\\]^_`{|}~]{6,}"),
+}
+
+
+class Looks:
+    """Texts by what they look like: a column has few kinds of them, and of a kind that cannot be
+    some code none is taken apart."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self.texts, self.looks = texts, [text.translate(_LOOKS) for text in texts]
+        self.kinds = {*self.looks}
+
+    def like(self, pattern: re.Pattern[str]) -> list[int]:
+        """Which texts look like a pattern; any may that has letters beyond ASCII."""
+        kinds = {kind for kind in self.kinds if not kind.isascii() or pattern.fullmatch(kind)}
+        if len(kinds) == len(self.kinds):
+            return list(range(len(self.texts)))
+        return [at for at, kind in enumerate(self.looks) if kind in kinds] if kinds else []
+
+    def decoded(self, decode: Callable[[list[str] | Whole], Boxes]) -> Boxes:
+        """What a decoder makes of them."""
+        some = self.like(_LIKE[decode])
+        rows, box = decode([self.texts[at] for at in some])
+        return np.array(some, dtype=int)[rows], box
 
 
 _PLUS = re.compile(

@@ -44,6 +44,7 @@ _LEAST_HALVES, _MOST_HALVES = 6, 14  # digits of a reference to a grid
 _LONGEST = 2_000  # letters or bytes of a value that are looked at
 _LONG = 32  # bytes of a value beyond which it is hardly a packed number or two
 _LARGEST = 1e18  # beyond it a number in a text is no coordinate, in whatever unit
+_FEW_DIGITS = 16  # of a whole number: below, a double has it exactly
 _MOST_NUMBERS = 16  # numbers of a text that are looked at
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _COMMA = re.compile(r"[0-9]+,[0-9]+")
@@ -61,6 +62,9 @@ _BINARY = {  # kinds of binary numbers, with their units in metres and in degree
     }.items()
 }
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{11,}={0,2}")
+_LIKE_NUMBERS = re.compile(r"\s*[+-]?0+(?:[.,]0+)?(?:a[+-]?0+)?\s*")  # as `codes.Looks` has them
+_LIKE_BYTES = re.compile(r"\s*(?:\\z)?[0az+/_-]{11,}={0,2}\s*")
+_LIKE_HALVES = re.compile(rf".*0{{{_LEAST_HALVES}}}\s*", re.DOTALL)
 _AN_H3_CELL = "the id of an H3 cell"
 _IN_TEXT = "a coordinate in its text"
 _IN_HALVES = "a linear function of the coordinates in half of its digits"
@@ -161,9 +165,15 @@ def _how(values: list[Any], truths: _Truths) -> str | None:
     if {*map(type, values)} == {int}:
         rows = np.arange(len(values))
         return _of_leaves(rows, values, truths) or _goes_with_place(rows, values, truths)
-    for row, value in enumerate(values):
-        for path, leaf in _leaves(value):
-            leaves[path].append((row, leaf))
+    if {*map(type, values)} == {str}:
+        full = [(row, value) for row, value in enumerate(values) if value and not value.isspace()]
+        leaves |= (
+            {"": [(row, _plain_digits(text[:_LONGEST])) for row, text in full]} if full else {}
+        )
+    else:
+        for row, value in enumerate(values):
+            for path, leaf in _leaves(value):
+                leaves[path].append((row, leaf))
     if len(leaves) > _MOST_NUMBERS:  # lists without end: taken as one
         leaves = {"": [pair for pairs in leaves.values() for pair in pairs]}  # type: ignore[assignment]
     for pairs in leaves.values():
@@ -205,7 +215,12 @@ def _of_leaves(rows: np.ndarray, leaves: list[Any], truths: _Truths) -> str | No
     kinds = {*map(type, leaves)}
     if kinds == {int} and -_MOST_WHOLE <= min(leaves) <= max(leaves) <= _MOST_WHOLE:
         return _of_whole(rows, np.array(leaves, dtype=np.int64), truths)
-    numbers = [_as_number(leaf) for leaf in leaves]
+    looks = codes.Looks(leaves) if kinds == {str} else None
+    numbers = (
+        [None]
+        if looks is not None and not looks.like(_LIKE_NUMBERS)
+        else [_as_number(leaf) for leaf in leaves]
+    )
     numeric = np.array([number is not None for number in numbers])
     if numeric.mean() >= 0.8:
         values = np.array([number for number in numbers if number is not None], dtype=object)
@@ -217,12 +232,20 @@ def _of_leaves(rows: np.ndarray, leaves: list[Any], truths: _Truths) -> str | No
         if isinstance(leaf, (str, int)) and not isinstance(leaf, bool)
     ]
     packed = [
-        (row, data)
-        for row, leaf in zip(rows.tolist(), [] if kinds == {int} else leaves, strict=False)
-        for data in _packed(leaf)
+        (row, data) for row, leaf in _to_unpack(rows, leaves, looks) for data in _packed(leaf)
     ]
     texts += [(row, data.decode("latin-1")) for row, data in packed if isinstance(data, bytes)]
     return _of_codes(texts, len(leaves), truths) or _of_bytes(packed, len(leaves), truths)
+
+
+def _to_unpack(
+    rows: np.ndarray, leaves: list[Any], looks: codes.Looks | None
+) -> Iterator[tuple[int, Any]]:
+    """Rows with leaves that may be packed bytes."""
+    if looks is None:
+        yield from zip(rows.tolist(), leaves, strict=True)
+    else:
+        yield from ((int(rows[at]), leaves[at]) for at in looks.like(_LIKE_BYTES))
 
 
 def _of_whole(rows: np.ndarray, values: np.ndarray, truths: _Truths) -> str | None:
@@ -424,7 +447,7 @@ def _of_codes(texts: list[tuple[int, str]], count: int, truths: _Truths) -> str 
         first, second = truths.first.tolist(), truths.second.tolist()
         bare = [text.strip() for _, text in texts]
         rows = np.array([row for row, _ in texts], dtype=int)
-        if (how := _decoded(rows, bare, count, truths)) is not None:
+        if (how := _decoded(rows, codes.Looks(bare), count, truths)) is not None:
             return how
         if sum(codes.is_h3(text) for text in bare if len(text) in (15, 18)) >= max(1, 0.5 * count):
             return _AN_H3_CELL
@@ -435,11 +458,11 @@ def _of_codes(texts: list[tuple[int, str]], count: int, truths: _Truths) -> str 
 
 
 def _decoded(
-    rows: np.ndarray, texts: list[str] | codes.Whole, count: int, truths: _Truths
+    rows: np.ndarray, texts: codes.Looks | codes.Whole, count: int, truths: _Truths
 ) -> str | None:
     """How some texts name a box that their row's place lies in."""
     for how, decode in codes.DECODERS.items():
-        some, box = decode(texts)
+        some, box = decode(texts) if isinstance(texts, codes.Whole) else texts.decoded(decode)
         at = rows[some]
         if len(at) and box.holds(truths.first[at], truths.second[at]).sum() >= max(
             1, _CODES * count
@@ -464,7 +487,11 @@ def _copies_within(rows: np.ndarray, values: np.ndarray, count: int, truths: _Tr
 
 def _numbers_within(texts: list[tuple[int, str]], count: int, truths: _Truths) -> str | None:
     """Coordinates among the numbers of texts: one in many rows, or both in some."""
-    per_row = [(row, _numbers(text)) for row, text in texts]
+    looks = codes.Looks([text for _, text in texts])
+    listed = _numbers_alike(looks)
+    if listed is None:
+        listed = [_numbers(text) for _, text in texts]
+    per_row = [(row, numbers) for (row, _), numbers in zip(texts, listed, strict=True)]
     lengths = [len(numbers) for _, numbers in per_row]
     values = np.array([number for _, numbers in per_row for number in numbers])
     if not len(values):
@@ -480,8 +507,8 @@ def _numbers_within(texts: list[tuple[int, str]], count: int, truths: _Truths) -
         alike = [(row, numbers) for row, numbers in per_row if len(numbers) == usual]
         if _any_linear(alike, truths):
             return "a linear function of the coordinates in its text"
-    halves = [(row, _halves(text)) for row, text in texts]
-    halves = [(row, numbers) for row, numbers in halves if numbers]
+    ending = [texts[at] for at in looks.like(_LIKE_HALVES)]
+    halves = [(row, numbers) for row, text in ending if (numbers := _halves(text))]
     if len(halves) >= 0.8 * count and _any_linear(halves, truths):
         return _IN_HALVES
     return None
@@ -514,6 +541,25 @@ def _numbers(text: str) -> list[float]:
         found += [float(part.replace(",", ".")) for part in _COMMA.findall(text)[:_MOST_NUMBERS]]
     found = [number for number in found if number < _LARGEST]
     return found + [number % 1 * 100 for number in found if number % 1]
+
+
+def _numbers_alike(looks: codes.Looks) -> list[list[float]] | None:
+    """The same of all texts at once, where all look alike and have whole numbers of few digits;
+    None for others."""
+    if len(looks.kinds) != 1:
+        return None
+    (kind,) = looks.kinds
+    spans = [found.span() for found in _NUMBER.finditer(kind)][:_MOST_NUMBERS]
+    if not spans:
+        return [[] for _ in looks.texts]
+    few = all(end - start < _FEW_DIGITS for start, end in spans)
+    if not few or not kind.isascii() or "." in kind or "," in kind:
+        return None
+    letters = np.frombuffer("".join(looks.texts).encode(), dtype=np.uint8)
+    digits = (letters.reshape(-1, len(kind)) - ord("0")).astype(float)
+    columns = [digits[:, start:end] @ 10.0 ** np.arange(end - start)[::-1] for start, end in spans]
+    lists: list[list[float]] = np.stack(columns, axis=1).tolist()
+    return lists
 
 
 def _sexagesimal(
