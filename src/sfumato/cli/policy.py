@@ -9,6 +9,7 @@ from sfumato.cli.options import (
     PATH,
     as_json,
     columns,
+    option,
     print_json,
     seed_option,
     sticky_cell,
@@ -21,45 +22,32 @@ _EXAMPLE = "\b\nExample: sfumato policy runs/learned checkins.csv --trace week -
 @click.command("policy", epilog=_EXAMPLE)
 @click.argument("run", metavar="RUN", type=PATH)
 @click.argument("traces", metavar="TRACES", type=PATH)
-@click.option("--trace", required=True, metavar="COLUMN", help="Column of the trace.")
-@click.option(
-    "--time", metavar="COLUMN", help="Column of the time, in ISO 8601 or seconds.  [required]"
-)
-@click.option(
-    "--split",
-    metavar="COLUMN",
-    help="Column with the words train (known by name) and test (to be found) [default: the last"
+@option("--trace COLUMN", "Column of the trace.", required=True)
+@option("--time COLUMN", "Column of the time, in ISO 8601 or seconds since 1970.  [required]")
+@option(
+    "--split COLUMN",
+    "Column with the words train (known by name) and test (to be found) [default: the last"
     " third of each user's traces is to be found].",
 )
 @columns(secret="the user", lat="the latitude", lon="the longitude")
 @sticky_cell
-@click.option(
-    "--lattice-m",
-    type=float,
-    metavar="METRES",
-    help="Side of the lattice that reports are moved to, if they can lie anywhere [default: a"
+@option(
+    "--lattice-m METRES",
+    "Side of the lattice that reports are moved to, if they can lie anywhere [default: a"
     " quarter of the budget].",
 )
-@click.option(
-    "--one-place",
-    type=click.Choice(["before", "after"]),
-    help="Also measure sending some weeks from one place, chosen before a week or after it.",
+@option(
+    "--one-place before|after",
+    "Also measure sending some weeks from one place, chosen before a week or after it.",
 )
-@click.option(
-    "--max-loss",
-    type=float,
-    metavar="METRES",
-    help="The budget of --one-place [default: the run's].",
-)
-@click.option(
-    "--least-hidden",
-    type=float,
+@option("--max-loss METRES", "The budget of --one-place [default: the run's].")
+@option(
+    "--least-hidden SHARE",
+    "The least share, 0 to 1, of each user's weeks that --one-place sends from one place.",
     default=0.0,
-    metavar="SHARE",
-    help="The least share of each user's weeks that --one-place sends from one place.",
 )
 @seed_option("the reports that are measured")
-@click.option("--no-write", is_flag=True, help="Print the table and leave the run as it is.")
+@option("--no-write", "Print the table and leave the run as it is.")
 @as_json
 def command(
     run: Path,
@@ -77,11 +65,11 @@ def command(
     """Choose how long a run's reports are kept, by how often whole traces are found.
 
     TRACES is a table of check-ins with times and a column that says which rows belong together.
-    Each way of keeping reports is measured against an adversary who knows the law, one who holds
-    named reports of other traces, one who sees one period linked, and one who sees all.  The one of
-    which the best of these finds fewest traces is recommended and written into the run, so that
-    sanitize, serve, export and the page follow it.  One place for a week hides a week whole, and
-    all others not at all; sanitize alone can follow it.
+    Each way of keeping reports is measured against four adversaries: one knows the law, one holds
+    named reports of other traces, one sees one period linked, and one sees all.  A way is judged by
+    the adversary who finds most traces; the way with the lowest such share is written into the run,
+    so that sanitize, serve, export and the page follow it.  With --one-place some weeks are sent
+    whole from one place and the others as usual; serve and export refuse that.
     """
     from sfumato.data.traces import read_traces
     from sfumato.study.folder import keep_reports, load_run

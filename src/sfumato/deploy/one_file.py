@@ -126,19 +126,15 @@ class Block(Protocol):
 
     def numbers(self, name: str) -> np.ndarray:
         """A column as numbers, NaN where it is empty."""
-        ...
 
     def text(self, name: str) -> np.ndarray:
         """A column as text, a value in each row."""
-        ...
 
     def seconds(self, name: str) -> np.ndarray:
         """A column of times as whole seconds since 1970."""
-        ...
 
     def values(self, name: str, rows: np.ndarray) -> list[Any]:
         """The values of a column in some rows, as they are."""
-        ...
 
 
 _Block = TypeVar("_Block", bound=Block)
@@ -160,7 +156,6 @@ class Sink(Protocol[_Written]):
     ) -> None:
         """One block with its new coordinates; `keep` says which rows go out, None for all; `users`
         are new names of users."""
-        ...
 
 
 class Table(Protocol[_Block]):
@@ -172,23 +167,19 @@ class Table(Protocol[_Block]):
 
     def close(self) -> None:
         """Let go of the file."""
-        ...
 
     def blocks(self, *, without: tuple[str, ...] = ()) -> Iterator[_Block]:
         """All rows, in order; the columns `without` need not be read."""
-        ...
 
     def sink(
         self, target: IO[bytes], written: Written, *, packed: bool
     ) -> AbstractContextManager[Sink[_Block]]:
         """Write a file of the same kind to `target`; `packed` by gzip, where the kind has that."""
-        ...
 
     def read_back(
         self, draft: Path, noted: Noted, written: Written, *, packed: bool, shown: str
     ) -> None:
         """Compare what was written with this file; raises where they differ."""
-        ...
 
 
 def is_table(path: Path) -> bool:

@@ -127,7 +127,7 @@ def read_back_csv(
         fault,
         source=source.path,
         written=written,
-        columns=[(name, place, place) for place, name in enumerate(kept)],
+        columns=kept,
         digest=lambda column: streams(column.combine_chunks()),
     )
 
@@ -163,7 +163,7 @@ def read_back_parquet(
             fault,
             source=source,
             written=written,
-            columns=[(name, place, place) for place, name in enumerate(kept)],
+            columns=kept,
             digest=digest_of,
         )
     finally:
@@ -215,34 +215,31 @@ def _compare(
     *,
     source: Path,
     written: Written,
-    columns: list[tuple[str, int, int]],
+    columns: list[str],
     digest: Callable[[Any], Iterable[Any]],
 ) -> None:
-    """Row by row; `columns` are names with their places in the input and in the output."""
-
+    """Row by row; `columns` are the names of both in their order."""
     again = Noted()
     again.columns([b""] for _ in noted.digests())
-    where = {name: (before, after) for name, before, after in columns}
     for count, keep in noted.masks():
         for start in range(0, count, _ROWS):
             with readable(source):
                 block = given.take(min(_ROWS, count - start))
             fault.unless(block.num_rows == min(_ROWS, count - start), "how many rows there are")
-            places = _coordinates(block, where, written)
+            places = _coordinates(block, columns, written)
             searched.truths(places)
             if keep is not None:
                 block = block.filter(to_arrow(keep[start : start + _ROWS]))
-                places = _coordinates(block, where, written)
+                places = _coordinates(block, columns, written)
             if not block.num_rows:
                 continue
             with readable(source):
                 out = found.take(block.num_rows)
             fault.unless(out.num_rows == block.num_rows, "how many rows there are")
-            again.columns(digest(out.column(where[name][1])) for name in written.changed)
-            for name, before, after in columns:
-                column = out.column(after)
+            again.columns(digest(out.column(columns.index(name))) for name in written.changed)
+            for name, before, column in zip(columns, block.columns, out.columns, strict=True):
                 if name not in written.changed:
-                    fault.unless(_equal(block.column(before), column), f"the column '{name}'")
+                    fault.unless(_equal(before, column), f"the column '{name}'")
                     if name not in written.passing:
                         searched.column(name, column, places)
                 if name in (*written.changed, *written.passing):
@@ -255,11 +252,11 @@ def _compare(
 
 
 def _coordinates(
-    block: Any, where: dict[str, tuple[int, int]], written: Written
+    block: Any, columns: list[str], written: Written
 ) -> Callable[[], list[np.ndarray]]:
     """The true coordinates of a block's rows, read once if at all."""
-    names = (written.first, written.second)
-    return cache(lambda: [floats(block.column(where[name][0])) for name in names])
+    places = [columns.index(name) for name in (written.first, written.second)]
+    return cache(lambda: [floats(block.column(place)) for place in places])
 
 
 class _Fault:
