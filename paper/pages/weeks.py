@@ -61,7 +61,7 @@ def _one_place(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _plain(row: dict[str, Any]) -> bool:
-    return bool(row["reported"].startswith(("truth", "snapped", "one place")))
+    return bool(row["reported"].startswith(("truth", "snapped", *ONE_PLACE)))
 
 
 def _line(row: dict[str, Any]) -> list[str]:

@@ -4,9 +4,9 @@ reports are kept.
 The data of Rao, Gao, Kang and Huang (LSTM-TrajGAN, GIScience 2021): 193 users, 2,052 training weeks
 that adversaries know by name and 1,027 test weeks that are to be found.  For the truth, snapping,
 planar Laplace noise and our learned codebooks, made for one report and for twenty, at three losses;
-then every way of keeping the reports of each, as `sfumato policy` measures it; one place for whole
-weeks, chosen before a week or when it is over; and what is proved of any release.  A week has no
-date in the file: weeks are numbered, and a kept week is one of them.
+then every way of keeping the reports of each, as `sfumato policy` measures it; one place or a
+common week for whole weeks, chosen before a week or when it is over; and what is proved of any
+release.  A week has no date in the file: weeks are numbered, and a kept week is one of them.
 
 Codebooks are learned once and lie in runs/weeks; their figures are measured as they are.
 
@@ -52,10 +52,12 @@ CELL_M, SEED = 25.0, 0
 _MIDDLE = 0.3825978  # mean distance to the middle of a square of side 1
 _WEEK = 7 * 86_400
 ANY = "any release"
-ONE_PLACE = {  # is it chosen before a week, and the least share of each user's weeks from one place
-    "one place, chosen after a week": (False, 0.0),
-    "one place, chosen before a week": (True, 0.0),
-    "one place, a fifth of each user's weeks": (False, 0.2),
+ONE_PLACE = {  # chosen before a week?  the least share of each user's weeks, and parts of the week
+    "one place, chosen after a week": (False, 0.0, 1),
+    "one place, chosen before a week": (True, 0.0, 1),
+    "common week, chosen after a week": (False, 0.0, 14),
+    "common week, chosen before a week": (True, 0.0, 14),
+    "common week, a fifth of each user's weeks": (False, 0.2, 14),
 }
 _SPREADS_M = (400.0, 600.0, 800.0, 1200.0, 1600.0)  # of a guess, for the proof
 _APART_M = np.concatenate([np.arange(0, 4000, 25), np.arange(4000, 20_001, 250)])
@@ -139,13 +141,15 @@ def measured(name: str, loss_m: float, period: str) -> dict[str, Any]:
 
 
 def one_place(name: str, loss_m: float) -> dict[str, Any]:
-    """Whole weeks from one place, the others as the truth; the rule is made of training weeks."""
-    began, traces, (before, least) = time.process_time(), weeks(), ONE_PLACE[name]
+    """Whole weeks from one place, or as a common week, the others as the truth; the rule is made of
+    training weeks."""
+    began, traces = time.process_time(), weeks()
+    before, least, parts = ONE_PLACE[name]
     truth = Snapped(Identity(), Grid(cell_m=CELL_M))
     rows = rows_of(traces)
     off = euclidean(traces.samples.truth, truth.sample(traces.samples.truth, seed=SEED))
     left = loss_m - float(off[traces.named].mean())
-    best = best_one_place(traces, left, before=before, least_hidden=least, seed=SEED)
+    best = best_one_place(traces, left, before=before, parts=parts, least_hidden=least, seed=SEED)
     keeping = Keeping("week", one_place=best.rule, max_loss=loss_m)
     chance = chance_of(keeping, seeded_key(SEED), "", seed=SEED)
     released = released_reports(traces, truth, chance, region())
@@ -253,9 +257,7 @@ def wanted() -> list[dict[str, Any]]:
         for period in ("never", "week")
         if period == "never" or _drawn(name)
     ]
-    places = [
-        _asked(name, loss_m) | {"kept": "week"} for name in ONE_PLACE for loss_m in LOSSES[:2]
-    ]
+    places = [_asked(name, loss_m) | {"kept": "week"} for name in ONE_PLACE for loss_m in LOSSES]
     return rows + places + [_asked(ANY, loss_m) | {"kept": "never"} for loss_m in LOSSES]
 
 

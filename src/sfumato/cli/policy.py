@@ -46,6 +46,13 @@ _EXAMPLE = "\b\nExample: sfumato policy runs/learned checkins.csv --trace week -
     help="Also measure sending some weeks from one place, chosen before a week or after it.",
 )
 @click.option(
+    "--parts",
+    type=click.Choice(["1", "14"]),
+    default="1",
+    help="In how many parts of the week --one-place has a place of its own: 14 are the middle (7 to"
+    " 18 h) and the rest of each day.",
+)
+@click.option(
     "--max-loss",
     type=float,
     metavar="METRES",
@@ -67,6 +74,7 @@ def command(
     sticky_cell_m: float | None,
     lattice_m: float | None,
     one_place: Literal["before", "after"] | None,
+    parts: str,
     max_loss: float | None,
     least_hidden: float,
     seed: int,
@@ -96,6 +104,7 @@ def command(
             cell_m=sticky_cell_m,
             lattice_m=lattice_m,
             one_place=one_place,
+            parts=int(parts),
             max_loss=max_loss,
             least_hidden=least_hidden,
             seed=seed,
