@@ -136,7 +136,7 @@ def test_a_common_week_hides_more_where_the_time_tells_the_town() -> None:
     """One place is 4.5 km off for all, a common week hardly more than the homes differ."""
     told = [best_one_place(_commuters(), 700.0, parts=parts).found for parts in (1, 14)]
     assert told[1] < told[0] - 0.3
-    assert told[1] < 0.35
+    assert told[1] < 0.5
 
 
 def test_classes_of_numbers_of_checkins_are_what_the_law_knows(found: OnePlaceFound) -> None:

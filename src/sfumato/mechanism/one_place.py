@@ -154,10 +154,10 @@ class OnePlace:
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> "OnePlace":
         """From JSON; what is none raises ValueError, TypeError or KeyError."""
-        tables = {name: np.array(document[name], dtype=float) for name in _TABLES}
+        places, cost, usual, edges = (np.array(document[name], dtype=float) for name in _TABLES)
         users = tuple(map(str, document["users"]))
-        numbers = {name: float(document[name]) for name in ("price", "spread")}
-        return cls(**tables, users=users, **numbers)
+        price, spread = float(document["price"]), float(document["spread"])
+        return cls(places, users, cost, usual, edges, price, spread)
 
 
 def mean_distances(

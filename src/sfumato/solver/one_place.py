@@ -22,6 +22,7 @@ in each part of the week.
 """
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,17 +32,17 @@ from sfumato.mechanism.one_place import PARTS, OnePlace, mean_distances, parts_o
 from sfumato.randomness import generator
 
 SPREAD = 0.02  # of the softened minimum; in shares of periods found
-CLASSES = 5  # of numbers of check-ins, with as many periods each
+CLASSES = 3  # of numbers of check-ins, with as many periods each
 _EVERYBODY = 0.5  # how much of a user's law of classes is everybody's
-_STEPS, _FEW_STEPS = 1200, 200  # the latter while places are moved
-_RATE, _PRICE_RATE, _FLOOR_RATE = 0.15, 0.25, 0.1  # of the ascent, falling as one over root steps
+_FIRST, _MOVING, _STEPS = 150, 60, 500  # of the ascent: for candidates, after each move, at last
+_FOLD_STEPS = 200  # at last, where a rule only says what periods to come cost
+_RATE, _PRICE_RATE, _FLOOR_RATE = 1.6, 0.25, 0.1  # of the ascent, falling as one over root steps
 _SETTLED = 50  # steps after which the rates fall
 _HALVINGS = 40
 _PRICES = 1e-6, 1e6  # of the whole budget, in shares of periods found
 _ACROSS = 24  # cells of candidates along the longer side of where check-ins are
-_MOST, _SEEDS = 160, 40  # places; those around which finer ones are tried
-_NEAREST = 40  # places of a period that the program looks at
-_MOVES, _TOWARDS = 5, 4  # times that places are moved, and steps towards the median each time
+_MOST, _SEEDS = 128, 32  # places; those around which finer ones are tried
+_MOVES, _TOWARDS = 4, 4  # times that places are moved, and steps towards the median each time
 _NEAR_M = 20.0  # nearer check-ins pull at a median no more than from here
 _HARDLY = 0.02  # a period that is sent from a place more rarely does not move it
 _FOLDS = 3
@@ -134,6 +135,15 @@ class OnePlaceFound:
     found_at_least: float
 
 
+class _Ascent(NamedTuple):
+    """How far the ascent is: it goes on from here when places have moved a little."""
+
+    logs: np.ndarray
+    price: float
+    floor: np.ndarray
+    steps: int
+
+
 @dataclass(frozen=True, eq=False)
 class _Asked:
     """What a rule is made for."""
@@ -147,11 +157,16 @@ class _Asked:
     parts: int
 
     def rule(
-        self, periods: _Periods, places: np.ndarray, max_loss: float, steps: int = _STEPS
-    ) -> OnePlace:
+        self,
+        periods: _Periods,
+        places: np.ndarray,
+        max_loss: float,
+        steps: int,
+        since: _Ascent | None = None,
+    ) -> tuple[OnePlace, _Ascent]:
         """The rule for periods, within a mean loss of these very periods."""
         distances = periods.distances(places)
-        guesses, usual = self._ascent(periods, distances, max_loss, steps)
+        guesses, usual, ascent = self._ascent(periods, distances, max_loss, steps, since)
         low, high = np.array(_PRICES) / (max_loss * periods.checkins)
         made = OnePlace(places, self.users, guesses, usual, self.edges, high, self.spread)
         for _ in range(_HALVINGS):
@@ -159,45 +174,50 @@ class _Asked:
             made = replace(made, price=middle)
             over = _loss(periods, distances, _chances(made, periods, distances)) > max_loss
             low, high = (middle, high) if over else (low, middle)
-        return replace(made, price=float(high))
+        return replace(made, price=float(high)), ascent
 
     def _ascent(
-        self, periods: _Periods, distances: np.ndarray, max_loss: float, steps: int
-    ) -> tuple[np.ndarray, np.ndarray]:
+        self,
+        periods: _Periods,
+        distances: np.ndarray,
+        max_loss: float,
+        steps: int,
+        since: _Ascent | None,
+    ) -> tuple[np.ndarray, np.ndarray, _Ascent]:
         """The guesses b (classes, users, places) and what usual reports tell, by user."""
         program = _Program.of(periods, self.edges, len(self.users))
         users, kinds, size = len(self.users), len(self.edges) + 1, distances.shape[1]
-        near = np.argsort(distances, axis=1, kind="stable")[:, :_NEAREST]
         present, first = np.unique(program.kind * users + program.user, return_index=True)
         kind, who = present // users, present % users
-        group = np.searchsorted(present, program.kind * users + program.user)
-        at = (group[:, None] * size + near[program.period]).ravel()
+        at = np.searchsorted(present, program.kind * users + program.user)
         blocks = np.searchsorted(kind, np.arange(kinds))
         of_kind = np.maximum(np.bincount(program.kind, program.share, kinds), 1e-9)
-        each = (len(periods.user) / of_kind[kind])[:, None]
+        each = (len(np.unique(who)) / of_kind[kind]).astype(np.float32)[:, None]
         shares = np.bincount(who, np.add.reduceat(program.share, first), users)
         weight = program.share.astype(np.float32)[:, None]
-        far = np.take_along_axis(distances, near, axis=1)[program.period]
-        metres = (program.count / program.checkins / max_loss)[:, None] * far
+        metres = (program.count / program.checkins / max_loss)[:, None] * distances[program.period]
         metres = metres.astype(np.float32)
-        logs = np.zeros((len(present), size), dtype=np.float32)
-        price, floor = 0.3, np.zeros(users)
+        if since is None:
+            flat = np.zeros((len(present), size), dtype=np.float32)
+            since = _Ascent(flat, 0.3, np.zeros(users), 0)
+        logs, price, floor, done = since
+        logs = logs.copy()
         total_guesses, total_floor = np.zeros((len(present), size)), np.zeros(users)
         gain, off = np.empty_like(metres), np.empty_like(metres)  # kept: new ones cost more
         for step in range(steps):
             guesses = np.exp(logs - np.maximum.reduceat(logs, blocks)[kind])
             guesses /= np.add.reduceat(guesses, blocks)[kind]
             worth = ((self.as_usual + floor[who])[:, None] - guesses).astype(np.float32)
-            np.take(worth.ravel(), at, out=gain.ravel(), mode="clip")
-            gain -= np.multiply(metres, np.float32(price), out=off)
-            gain /= np.float32(self.spread)
+            worth /= np.float32(self.spread)
+            np.take(worth, at, axis=0, out=gain, mode="clip")
+            gain -= np.multiply(metres, np.float32(price / self.spread), out=off)
             top = np.maximum(gain.max(axis=1, keepdims=True), 0.0)
             gain -= top
             np.exp(gain, out=gain)
             gain *= weight / (gain.sum(axis=1, keepdims=True) + np.exp(-top))
-            sent = np.bincount(at, gain.ravel(), len(present) * size).reshape(-1, size)
-            rate = 1 / np.sqrt(1 + step / _SETTLED)
-            logs += (_RATE * rate * each * sent).astype(np.float32)
+            sent = np.add.reduceat(gain, first)
+            rate = 1 / np.sqrt(1 + (done + step) / _SETTLED)
+            logs += np.float32(_RATE * rate) * each * sent
             used = float(np.einsum("ij,ij->", gain, metres))
             price = float(np.clip(price * np.exp(_PRICE_RATE * rate * (used - 1)), *_PRICES))
             hidden = np.bincount(who, sent.sum(axis=1), users)
@@ -210,7 +230,7 @@ class _Asked:
         every = np.zeros((kinds, users, size))
         every[kind, who] = total_guesses / half
         usual = self.as_usual + np.where(shares > 0, total_floor / half, 0.0)
-        return every, usual
+        return every, usual, _Ascent(logs, price, floor, done + steps)
 
 
 def best_one_place(
@@ -264,7 +284,7 @@ def best_one_place(
     )
     periods = every.of_users() if before else every
     aimed = max_loss / _dearer(asked, traces, numbers, max_loss, seed)
-    rule = _made(asked, periods, max_loss, aimed)
+    rule = _made(asked, periods, max_loss, aimed, _STEPS)
     distances = periods.distances(rule.places)
     return OnePlaceFound(
         _fixed(rule, periods, distances) if before else rule,
@@ -273,10 +293,10 @@ def best_one_place(
     )
 
 
-def _made(asked: _Asked, periods: _Periods, max_loss: float, aimed: float) -> OnePlace:
+def _made(asked: _Asked, periods: _Periods, max_loss: float, aimed: float, steps: int) -> OnePlace:
     """The rule of these periods, from places of their own."""
-    places = _moved(asked, periods, _places(asked, periods, max_loss), max_loss)
-    return asked.rule(periods, places, aimed)
+    places, ascent = _moved(asked, periods, _places(asked, periods, max_loss), max_loss)
+    return asked.rule(periods, places, aimed, steps, ascent)[0]
 
 
 def _edges(counts: np.ndarray) -> np.ndarray:
@@ -333,7 +353,7 @@ def _places(asked: _Asked, periods: _Periods, max_loss: float) -> np.ndarray:
     places = low + (most + 0.5) * side
     around = np.array([(0, 0), (-1, -1), (-1, 1), (1, -1), (1, 1)]) * side / 4
     for seeds in (_SEEDS, None):
-        rule = asked.rule(whole, places[:, None], max_loss, _FEW_STEPS)
+        rule, _ = asked.rule(whole, places[:, None], max_loss, _FIRST)
         chances = _chances(rule, whole, whole.distances(rule.places))
         used = np.argsort(-(periods.share @ chances), kind="stable")
         if seeds is None:
@@ -344,13 +364,17 @@ def _places(asked: _Asked, periods: _Periods, max_loss: float) -> np.ndarray:
     return np.repeat(places[:, None], asked.parts, axis=1)
 
 
-def _moved(asked: _Asked, periods: _Periods, places: np.ndarray, max_loss: float) -> np.ndarray:
+def _moved(
+    asked: _Asked, periods: _Periods, places: np.ndarray, max_loss: float
+) -> tuple[np.ndarray, _Ascent | None]:
     """Places that cost less: each at the median, in each part of the week, of the check-ins that
     are sent from it (Weiszfeld's iteration), with the rule for the places before.  Where nothing is
     sent in a part, the place stays."""
     size, parts, _ = places.shape
+    ascent: _Ascent | None = None
     for _ in range(_MOVES):
-        rule = asked.rule(periods, places, max_loss, _FEW_STEPS)
+        steps = _FIRST if ascent is None else _MOVING
+        rule, ascent = asked.rule(periods, places, max_loss, steps, ascent)
         chances = _chances(rule, periods, periods.distances(places))
         period, place = np.nonzero(chances > _HARDLY)
         ends = np.append(periods.starts[1:], len(periods.points))
@@ -369,7 +393,7 @@ def _moved(asked: _Asked, periods: _Periods, places: np.ndarray, max_loss: float
             flat = np.where((total > 0)[:, None], median, flat)
         places = flat.reshape(places.shape)
     within = np.clip(places, periods.points.min(axis=0), periods.points.max(axis=0))
-    return np.floor(within) + _OFF_GRID_M / 2
+    return np.floor(within) + _OFF_GRID_M / 2, ascent
 
 
 def _dearer(
@@ -388,7 +412,7 @@ def _dearer(
             _Periods.of(traces, numbers[some], asked.parts) for some in (part != fold, part == fold)
         )
         made_of = known.of_users() if asked.before else known
-        rule = _made(asked, made_of, max_loss, max_loss)
+        rule = _made(asked, made_of, max_loss, max_loss, _FOLD_STEPS)
         if asked.before:
             rule = _fixed(rule, made_of, made_of.distances(rule.places))
         off = others.distances(rule.places)
