@@ -153,7 +153,7 @@ def one_place(name: str, loss_m: float) -> dict[str, Any]:
     keeping = Keeping("week", one_place=best.rule, max_loss=loss_m)
     chance = chance_of(keeping, seeded_key(SEED), "", seed=SEED)
     released = released_reports(traces, truth, chance, region())
-    who: tuple[Who, ...] = (*(WHO if not least else FOUR), "counts")
+    who: tuple[Who, ...] = (*(WHO if parts == 1 else FOUR), "counts")
     found = find_traces(traces, released, who)
     shares: dict[str, Any] = dict(found.shares) | {"truths": by_truths(traces, released)}
     assert released.sent_from is not None and rows.seconds is not None
