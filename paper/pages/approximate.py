@@ -84,10 +84,15 @@ def _weeks(rows: Rows) -> list[str]:
     lines = []
     for name in ("Android", DRIFTING, "WebKit"):
         row = rows["weeks", name, 0]
-        shares = (tuple(100 * part for part in row["found"][who]) for who in _WHO)
-        cells = [f"{value:.1f} ({low:.0f} to {high:.0f})" for value, low, high in shares]
-        lines.append([name, f"{row['loss_m']:,.0f}", *cells])
+        shares = (f"{100 * row['found'][who][0]:.1f}" for who in _WHO)
+        lines.append([name, f"{row['loss_m']:,.0f}", *shares])
     return table(["reported", "loss, m", *_WHO.values()], lines)
+
+
+def _width(rows: Rows) -> str:
+    """How far the intervals of weeks found reach, in points."""
+    found = [row["found"][who] for key, row in rows.items() if key[0] == "weeks" for who in _WHO]
+    return f"{100 * max(max(high - value, value - low) for value, low, high in found):.1f}"
 
 
 def _range(values: list[float]) -> str:
@@ -126,6 +131,7 @@ def page(folder: Path = RESULTS) -> str:
         moving=_moving(rows),
         counts=", ".join(map(str, COUNTS)),
         weeks=_weeks(rows),
+        width=_width(rows),
     )
 
 

@@ -196,18 +196,10 @@ def _ten_users(folder: Path) -> dict[str, str] | None:
     if not (folder / "ten_users.json").exists():
         return None
     document = read_json(folder / "ten_users.json", what="the game of ten users")
-    rows = [
-        [
-            row["name"],
-            f"{row['seconds']:.0f}",
-            f"{row['loss_m']:.1f}",
-            f"{row['bayes_error']:.3f}",
-            f"{row['information_bits']:.3f}",
-        ]
-        for row in document["rows"]
+    parts = [
+        f"{row['name']} {row['loss_m']:.1f} m, {row['bayes_error']:.3f}" for row in document["rows"]
     ]
-    heads = ["mechanism", "seconds", "loss test, m", "B(X\\|Z) ↑", "information, bits ↓"]
-    return {"budget": f"{document['max_loss_m']:g}", "rows": "\n".join(table(heads, rows))}
+    return {"budget": f"{document['max_loss_m']:g}", "rows": "; ".join(parts)}
 
 
 def page(folder: Path = RESULTS) -> str:

@@ -56,11 +56,7 @@ def _bayes(group: list[dict[str, Any]], bounds: dict[tuple[int, str, int], float
         f"{100 * median(share):.1f}" if len(share) == len(group) else "",
         spread([row["test"]["bayes_error"] for row in group]),
         _spent(group),
-        f"{median(row['coin_test']['bayes_error'] for row in group):.3f}",
-        ", ".join(
-            f"{100 * median(row[part]['exposed'] for row in group):.1f}"
-            for part in ("test", "coin_test")
-        ),
+        f"{100 * median(row['test']['exposed'] for row in group):.1f}",
     ]
 
 
@@ -79,7 +75,6 @@ def _information(
         f"{median(row['train']['information_bits'] for row in group):.3f}",
         f"{100 * median(over):.0f}",
         spread([row["test"]["information_bits"] for row in group]),
-        f"{median(row['coin_test']['information_bits'] for row in group):.3f}",
         _spent(group),
     ]
 
@@ -131,8 +126,7 @@ def page(folder: Path = RESULTS) -> str:
                 "% of the bound ↑",
                 "B held-out ↑",
                 "loss, m",
-                "B, coin",
-                "exposed, coin's, % ↓",
+                "exposed, % ↓",
             ],
             bayes,
         ),
@@ -144,7 +138,6 @@ def page(folder: Path = RESULTS) -> str:
                 "bits train ↓",
                 "% above the bound",
                 "bits held-out ↓",
-                "bits, coin",
                 "loss, m",
             ],
             bits,

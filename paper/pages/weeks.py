@@ -21,7 +21,7 @@ _WHO = {
     "all": "sees all",
     "truths": "learnt from truths",
 }
-_COLUMNS = [who for who in _WHO if who != "chain"]
+_COLUMNS = [who for who in _WHO if who not in ("chain", "period")]
 _KEPT = {"never": "no", "week": "week"}
 _PRINTED = ((818, 0.693), (1994, 0.333))  # LSTM-TrajGAN's published outputs
 
@@ -68,7 +68,6 @@ def _line(row: dict[str, Any]) -> list[str]:
     found = row["found"]
     return [
         row["reported"],
-        "-" if _plain(row) else _KEPT[row["kept"]],
         f"{row['loss_m']:,.0f}",
         *(_share(found.get(who)) for who in _COLUMNS),
     ]
@@ -103,8 +102,9 @@ def _order(row: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _table(rows: list[dict[str, Any]]) -> list[str]:
-    heads = ["reported", "kept", "loss, m", *(_WHO[who] for who in _COLUMNS)]
-    return table(heads, [_line(row) for row in rows])
+    """Where reports are drawn, those kept for a week."""
+    heads = ["reported", "loss, m", *(_WHO[who] for who in _COLUMNS)]
+    return table(heads, [_line(row) for row in rows if _plain(row) or row["kept"] == "week"])
 
 
 def _beside(rows: list[dict[str, Any]]) -> list[str]:

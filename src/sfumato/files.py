@@ -75,7 +75,7 @@ class _Draft:
             handle = os.open(self.hidden, os.O_CREAT | os.O_EXCL | os.O_RDWR | _BINARY, 0o600)
         self.handle = handle
         self.path = self.hidden or _HANDLES / str(handle)
-        _flock(handle)
+        flock(handle)
 
     def publish(self, *, replaces: bool) -> None:
         """Give the draft its final name."""
@@ -321,7 +321,7 @@ def locked(lock: Path, *, busy: str, again: bool = True) -> Iterator[None]:
             _make_folder(lock.parent)
             handle = os.open(lock, os.O_CREAT | os.O_WRONLY, 0o666)
         try:
-            if not _flock(handle):
+            if not flock(handle):
                 raise FileError(busy)
             # else its last holder removed it as we opened it
             held = os.fstat(handle).st_nlink > 0
@@ -348,24 +348,25 @@ def _locked_if_free(path: Path) -> Iterator[bool]:
     mode = os.O_RDONLY if path.is_dir() else os.O_RDWR
     handle = os.open(path, mode | os.O_NONBLOCK | os.O_NOFOLLOW)
     try:
-        yield _flock(handle)
+        yield flock(handle)
     finally:
         with suppress(OSError):
             os.close(handle)
 
 
-def _flock(handle: int) -> bool:
-    """Whether no other process holds the file."""
+def flock(handle: int, *, without: bool = True) -> bool:
+    """Lock a file: whether no other process holds it; `without` where the system has no locks.  It
+    lets go of one however the process ends."""
     if sys.platform == "win32":
-        return True
+        return without
     import fcntl
 
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except OSError:  # a file system without locks
-        return True
+    except OSError:
+        return without
     return True
 
 

@@ -21,7 +21,8 @@ stopping.watch()
 gc.callbacks.append(within_the_collector)
 try:
     gc.collect()
-    time.sleep(20)
+    for _ in range(200):  # the signal is sent again within Python, which a long sleep does not hear
+        time.sleep(0.1)
     sys.exit(1)
 except KeyboardInterrupt:
     sys.exit(stopping.exit_code())

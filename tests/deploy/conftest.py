@@ -17,6 +17,7 @@ from sfumato.mechanism.atlas import Atlas
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.channel import Average
 from sfumato.mechanism.codebook import CodebookNet
+from tests.shared import made_once
 
 CELL_M = 50.0
 
@@ -90,7 +91,10 @@ def typed(
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Run folders by kind, all for four-corners on 50 m cells: those of solvers within 173 m, the
     others within what they cost."""
-    folder = tmp_path_factory.mktemp("deploy-runs")
+    return made_once(tmp_path_factory, "deploy-runs", _write_runs)
+
+
+def _write_runs(folder: Path) -> None:
     problem = sf.Problem(sf.four_corners(seed=0).train, max_loss=173, cell_m=CELL_M)
     places = problem.places[:40]
     even = sf.mechanism.Channel(places, places, np.full((40, 40), 1 / 40))
@@ -113,4 +117,3 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         measured = judge(mechanism, problem.samples, region=problem.region, sampled_on=problem.grid)
         own = replace(problem, max_loss=max(173.0, float(np.ceil(measured.loss.value))))
         replace(coin, problem=own, mechanism=mechanism, measured=measured).save(folder / name)
-    return folder

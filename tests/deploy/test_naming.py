@@ -7,7 +7,7 @@ import pytest
 from sfumato.deploy.any_table import report
 from sfumato.deploy.naming import OneToOne
 from sfumato.deploy.one_file import Policy
-from sfumato.deploy.sanitize import sanitize
+from sfumato.deploy.sanitize import one_by_one, sanitize
 from sfumato.errors import DataError
 from tests.deploy.tables import write_parquet
 
@@ -94,6 +94,97 @@ def test_what_is_one_to_one_is_found_and_nothing_else(values, names, told):
         column = [values(numbers[start + at], start + at) for at in range(200)]
         found.note(some, {"column": column})
     assert found.naming() == ["column"] * names == found.naming(sure=True)
+
+
+@pytest.mark.parametrize(
+    ("filler", "rows"),
+    [
+        (lambda row: "unknown", 600),
+        (lambda row: f"filler {row}", 600),
+        (lambda row: f"{row * 7 % 30}@b", 600),  # of another user
+        (lambda row: "unknown", 90),
+        (lambda row: float("nan"), 600),
+    ],
+)
+def test_fillers_in_a_tenth_of_the_rows_do_not_hide_a_name(filler, rows):
+    found = OneToOne()
+    users = [row % 30 for row in range(rows)]
+    filled = np.random.default_rng(rows).random(rows) < 0.1
+    found.note(
+        users,
+        {"mail": [f"{u}@b" if not filled[row] else filler(row) for row, u in enumerate(users)]},
+    )
+    assert found.naming() == ["mail"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        lambda user, row: f"town {user % 24}" if row % 7 else "",  # six of 24 towns have two users
+        lambda user, row: "same" if row % 7 else f"filler {row}",
+        lambda user, row: f"{user}-{row // 30 % 2}",  # two devices, each half of the time
+        lambda user, row: f"trip {row // 3}",
+        lambda user, row: "same" if user == 0 else row,
+    ],
+)
+def test_with_fillers_in_mind_what_names_nobody_still_passes(values):
+    found = OneToOne()
+    for start in range(0, 600, 200):
+        rows = range(start, start + 200)
+        found.note([row % 30 for row in rows], {"c": [values(row % 30, row) for row in rows]})
+    assert found.naming() == [] == found.naming(sure=True)
+
+
+def _folder(path, *, users, files_of=lambda user: [user], fillers=False):
+    """CSV parts with twelve rows of each user; without more, one user in each part."""
+    parts = {}
+    for user in range(users):
+        for visit in range(12):
+            files = list(files_of(user))
+            mail = f"filler {user}" if fillers and visit == user % 12 else f"u{user}@b"
+            lat, lon = RANDOM.normal((48.857, 2.347), 0.004)
+            town = ("Paris", "Lyon")[user % 2]
+            lines = parts.setdefault(files[visit % len(files)], [])
+            lines.append(f"{user},{mail},{town},{visit},{lat:.6f},{lon:.6f}")
+    path.mkdir()
+    for file, lines in parts.items():
+        text = "\n".join(["user,mail,town,number,lat,lon", *lines])
+        (path / f"{file}.csv").write_text(text + "\n")
+    return path
+
+
+@pytest.mark.parametrize("fillers", [False, True])
+@pytest.mark.parametrize("users", [3, 40])
+@pytest.mark.parametrize(
+    "files_of",
+    [lambda user: [user], lambda user: range(12), lambda user: [user // 10, "rest"]],
+    ids=["one user in each", "each user once in each", "some users in each"],
+)
+def test_a_name_is_seen_over_all_parts_of_a_folder(runs, tmp_path, files_of, users, fillers):
+    source = _folder(tmp_path / "in", users=users, files_of=files_of, fillers=fillers)
+    with pytest.raises(DataError, match=r"column 'mail' \(one value for each user") as refused:
+        sanitize(runs / "laplace", source, tmp_path / "out", drop="user")
+    assert str(refused.value.hint).endswith("keep mail")
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+    record = sanitize(runs / "laplace", source, tmp_path / "out", drop="user", keep="mail")
+    assert record["rows_out"] == 12 * users
+
+
+def test_a_name_is_seen_with_the_parts_that_a_stopped_job_had_done(runs, tmp_path):
+    source = _folder(tmp_path / "in", users=6)
+
+    def stop_before_the_end(release, chance, policy, tasks, progress):
+        yield from one_by_one(release, chance, policy, tasks[:5], progress)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sanitize(
+            runs / "laplace", source, tmp_path / "out", drop="user", runner=stop_before_the_end
+        )
+    kept = b"".join(path.read_bytes() for path in tmp_path.rglob(".*/done/*"))
+    assert b"mail" in kept and b"u0@b" not in kept
+    with pytest.raises(DataError, match=r"column 'mail'"):
+        sanitize(runs / "laplace", source, tmp_path / "out", drop="user")
 
 
 def test_users_who_come_once_say_nothing_of_other_columns():

@@ -13,7 +13,7 @@ from sfumato.data.grid import Grid
 from sfumato.data.joint import Joint
 from sfumato.data.samples import EVERYBODY_ELSE, Samples
 from sfumato.errors import DataError, ProblemError
-from sfumato.measure import estimate, exact, outlook, worst
+from sfumato.measure import estimate, exact, worst
 from sfumato.measure.bound import Claim, bound_grid
 from sfumato.measure.certificate import known_leakages
 from sfumato.measure.judge import judge
@@ -65,8 +65,7 @@ def _both(request: pytest.FixtureRequest) -> tuple[Joint, Joint]:
         worst.exposed,
         worst.error_per_secret,
         worst.exposed_per_secret,
-        outlook._spread_of_information,
-        estimate._square_of_information,
+        estimate.square_of_information,
     ],
 )
 def test_a_measure_of_a_sparse_table_is_that_of_the_whole_one(

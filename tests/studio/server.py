@@ -88,9 +88,9 @@ def served(*options: str) -> Iterator[Served]:
 class Page:
     """A page without a browser: a session with its stream of events."""
 
-    def __init__(self, studio: Served) -> None:
+    def __init__(self, studio: Served, previous: str | None = None) -> None:
         self.studio = studio
-        self.id = studio.ask("api/session")["session"]
+        self.id = studio.ask("api/session", {"previous": previous})["session"]
         self.events: list[dict[str, Any]] = []
         self._connection = http.client.HTTPConnection(studio.host, timeout=60)
         self._connection.request("GET", f"/{studio.token}/api/{self.id}/events")

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sfumato.studio.session import GRACE_S
 from tests.studio.server import Page, Served
 
 
@@ -65,16 +66,43 @@ def _closing_one_leaves_the_other(studio: Served, one: Page, other: Page) -> Non
     assert _gone(theirs)
 
 
-def test_a_page_loaded_again_finds_its_work_and_a_copied_one_gets_its_own(studio: Served) -> None:
+def test_a_page_loaded_again_finds_its_work_and_a_copied_one_shows_the_same(studio: Served) -> None:
     with Page(studio) as page:
         page.ask("data", {"source": "given"})
-        assert (
-            studio.ask("api/session", {"previous": page.id})["session"] != page.id
-        )  # the first is still open: a copied tab
+        assert studio.ask("api/session", {"previous": page.id})["session"] == page.id
         page.close()
         time.sleep(0.5)
         assert studio.ask("api/session", {"previous": page.id})["session"] == page.id
         assert page.ask("state")["data"]["name"] == "small.csv"
+
+
+def test_two_pages_of_one_work_hear_the_same_and_closing_one_ends_nothing(studio: Served) -> None:
+    with Page(studio) as one, Page(studio, one.id) as other:
+        assert other.id == one.id
+        one.ask("data", {"source": "given"})
+        other.wait_for("changed")
+        one.ask("solve", {"solver": "exact", "max_loss": 150, "cell_m": 20})
+        other.wait_for("changed")
+        running = [run for run in other.ask("state")["runs"] if run["state"] == "running"]
+        assert len(running) == 1 and other.ask("state")["solving"]
+        other.ask("stop")
+        one.wait_for("solve-stopping")
+        ended = {page: _ending(page) for page in (one, other)}
+        assert ended[one] == ended[other]
+        other.ask("solve", {"solver": "exact", "max_loss": 150, "cell_m": 20})
+        other.close()
+        time.sleep(GRACE_S + 1)
+        assert one.ask("state")["solving"]
+
+
+def _ending(page: Page) -> dict:
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        for event in list(page.events):
+            if event["kind"] in ("solve-stopped", "solve-done"):
+                return event
+        time.sleep(0.05)
+    raise AssertionError("no ending in a minute")
 
 
 @pytest.mark.slow
@@ -103,6 +131,26 @@ def test_a_run_is_stopped_and_gone_on_with(studio: Served) -> None:
         ]
         assert rounds and rounds[0] > first["record"]["round"]  # it did not begin anew
         assert again["run"]["solution"]["loss"]["value"] <= 150 * (1 + 1e-9)
+
+
+def test_a_learner_stopped_before_it_has_a_mechanism_can_be_resumed(studio: Served) -> None:
+    with Page(studio) as page:
+        page.ask("data", {"source": "given"})
+        page.ask("solve", {"solver": "codebook", "max_loss": 150, "cell_m": 50})
+        assert "folds" in page.wait_for("solve-round", seconds=150)["record"]
+        page.ask("stop")
+        stopped = page.wait_for("solve-stopped", seconds=60)
+        run = stopped["run"]
+        assert run["state"] == "interrupted" and run["solution"] is None
+        assert "Resume continues" in stopped["error"]
+        assert [one["id"] for one in page.ask("state")["runs"]] == [run["id"]]
+        assert "no such run" in page.refused("attack", {"run": run["id"]})
+        page.events.clear()
+        page.ask("resume", {"run": run["id"], "time_limit": 1})
+        page.wait_for("solve-done", seconds=150)
+        page.ask("solve", {"solver": "exact", "max_loss": 150, "cell_m": 50})
+        page.ask("stop")
+        assert "keeps nothing" in page.wait_for("solve-stopped", seconds=60)["error"]
 
 
 def test_a_solver_stopped_at_once_says_so_and_another_can_start(studio: Served) -> None:

@@ -1,7 +1,9 @@
 """A stop is not lost, wherever the computation is when it comes."""
 
+import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -62,3 +64,46 @@ def test_a_stop_that_somebody_swallowed_ends_the_next_round(
 def _one_round(*args: object, progress, **options: object) -> None:
     progress({"round": 1, "loss": 200.0})
     raise AssertionError("the round was told as if nothing had happened")
+
+
+_SWALLOWED = """
+import sys, time
+from sfumato.studio import work
+work._AT_ONCE_S = 0.5
+def stuck(task, tell, inbox):
+    if {begun}: work.BEGUN.set()
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        try: time.sleep(0.1)
+        except KeyboardInterrupt: pass  # as an import does that is interrupted
+work._run = stuck
+work.main()
+"""
+
+
+@pytest.mark.parametrize(("begun", "stops"), [(False, 1), (True, 2)])
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_stop_that_is_swallowed_ends_the_process_where_nothing_is_lost(
+    begun: bool, stops: int, kept: bool, tmp_path: Path
+) -> None:
+    checkpoint = tmp_path / "checkpoint.npz"
+    if kept:
+        checkpoint.touch()
+    code = _SWALLOWED.format(begun=begun)
+    job = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert job.stdin is not None and job.stdout is not None
+    print(json.dumps({"kind": "solve", "checkpoint": str(checkpoint)}), file=job.stdin, flush=True)
+    for number in range(stops):
+        time.sleep(1 + number * work._TWICE_S)
+        assert job.poll() is None
+        print(json.dumps({"kind": "stop"}), file=job.stdin, flush=True)
+    begin = time.monotonic()
+    said = json.loads(job.stdout.readline())
+    assert time.monotonic() < begin + 10
+    assert said["kind"] == "stopped" and said["resumable"] is kept
+    assert ("Resume continues" in said["error"]) is kept
+    assert job.wait(10) == 0
+    job.stdin.close()
+    job.stdout.close()

@@ -11,6 +11,7 @@ from sfumato.deploy.release import NewPlaces
 from tests.cli.conftest import sfumato
 from tests.deploy.conftest import runs
 from tests.deploy.tables import DATA
+from tests.shared import made_once
 from tests.web.extension import Protected, protected
 
 __all__ = ["bundles", "runs", "sfumato"]
@@ -30,16 +31,18 @@ def rule_of(kind: str) -> NewPlaces:
 @pytest.fixture(scope="session")
 def bundles(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bundle of each kind, with the page beside it."""
-    folder = tmp_path_factory.mktemp("bundles")
-    for kind in KINDS:
-        export(
-            runs / kind,
-            folder / kind,
-            reveal_truths=kind.endswith("channel"),
-            new_places=rule_of(kind),
-            page=True,
-        )
-    return folder
+
+    def make(folder: Path) -> None:
+        for kind in KINDS:
+            export(
+                runs / kind,
+                folder / kind,
+                reveal_truths=kind.endswith("channel"),
+                new_places=rule_of(kind),
+                page=True,
+            )
+
+    return made_once(tmp_path_factory, "bundles", make)
 
 
 @pytest.fixture(scope="session")

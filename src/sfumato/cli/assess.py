@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from sfumato.cli.options import PATH, as_json, print_json, seed_option, working
+from sfumato.cli.options import PATH, as_json, option, print_json, seed_option, working
 
 _EXAMPLE = "\b\nExample: sfumato assess runs/coin --out assessment.html"
 _ENDINGS = (".html", ".md", ".json")
@@ -14,27 +14,13 @@ _ENDINGS = (".html", ".md", ".json")
 
 @click.command("assess", epilog=_EXAMPLE)
 @click.argument("run", metavar="RUN", type=PATH)
-@click.option(
-    "--out",
-    type=PATH,
-    metavar="FILE",
-    required=True,
-    help="Where to write it: a file that ends in .html, .md or .json.",
-)
-@click.option("--data", metavar="DATA", help="Assess on all of this data instead of the run's own.")
-@click.option(
-    "--sensitive",
-    type=PATH,
-    metavar="FILE",
-    help="A table of sensitive places, one latitude and longitude per row.",
-)
-@click.option(
-    "--sensitive-m",
-    type=float,
+@option("--out FILE", "Where to write it: a file that ends in .html, .md or .json.", required=True)
+@option("--data DATA", "Assess on all of this data instead of the run's own.")
+@option("--sensitive FILE", "A table of sensitive places, one latitude and longitude per row.")
+@option(
+    "--sensitive-m METRES",
+    "How near a true place must be to count as at a sensitive one.",
     default=100.0,
-    show_default=True,
-    metavar="METRES",
-    help="How near a true place must be to count as at a sensitive one.",
 )
 @seed_option("sampled reports")
 @as_json

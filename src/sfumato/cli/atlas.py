@@ -7,9 +7,8 @@ from typing import Any
 import click
 
 from sfumato.cli.options import (
-    COUNT,
-    PATH,
     as_json,
+    option,
     print_json,
     recipe_of,
     region,
@@ -33,66 +32,37 @@ _EXAMPLE = (
 @selection
 @test_file
 @region
-@click.option(
-    "--max-loss",
-    type=float,
-    metavar="METRES",
-    required=True,
-    help="The budget of every tile: metres off, on average.",
-)
-@click.option(
-    "--users-per-tile",
-    type=COUNT,
+@option("--max-loss METRES", "The budget of every tile: metres off, on average.", required=True)
+@option(
+    "--users-per-tile N",
+    "Quarter a square as long as more users than this were there.",
     default=USERS_PER_TILE,
-    show_default=True,
-    metavar="N",
-    help="Quarter a square as long as more users than this were there.",
 )
-@click.option(
-    "--overlap",
+@option(
+    "--overlap METRES",
+    "How far from an edge both tiles answer, by chance [default: four budgets].",
     "overlap_m",
-    type=float,
-    metavar="METRES",
-    help="How far from an edge both tiles answer, by chance [default: four budgets].",
 )
-@click.option(
-    "--fewest-checkins",
-    type=COUNT,
+@option(
+    "--fewest-checkins N",
+    "Give tiles with fewer, or with one user, planar Laplace noise of the budget.",
     default=FEWEST_CHECKINS,
-    show_default=True,
-    metavar="N",
-    help="Give tiles with fewer, or with one user, planar Laplace noise of the budget.",
 )
-@click.option(
+@option(
     "--solver",
+    "How the other tiles are solved.",
     type=click.Choice(TILE_SOLVERS),
     default=TILE_SOLVERS[0],
-    show_default=True,
-    help="How the other tiles are solved.",
 )
 @partial(solver_options, of=TILE_SOLVERS)
-@click.option(
-    "--cell-m",
-    type=float,
-    metavar="METRES",
-    default=25.0,
-    show_default=True,
-    help="Side of a cell.",
-)
+@option("--cell-m METRES", "Side of a cell.", default=25.0)
 @seed_option("the solver")
-@click.option(
-    "--cluster",
-    metavar="ADDRESS",
-    help="Solve the tiles on this dask cluster (pip install 'sfumato[cluster]').",
+@option(
+    "--cluster ADDRESS", "Solve the tiles on this dask cluster (pip install 'sfumato[cluster]')."
 )
-@click.option("--out", type=PATH, required=True, metavar="DIR", help="The run folder.")
-@click.option("--replace", is_flag=True, help="Replace the run that the folder holds already.")
-@click.option(
-    "--report",
-    type=PATH,
-    metavar="FILE",
-    help="Also write the map: one HTML file with a figure for each tile.",
-)
+@option("--out DIR", "The run folder.", required=True)
+@option("--replace", "Replace the run that the folder holds already.")
+@option("--report FILE", "Also write the map: one HTML file with a figure for each tile.")
 @as_json
 def command(
     source: str,

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sfumato.cli import stopping
-from sfumato.cli.options import EVERY_S, PATH, SEEDS, as_json, print_json, say_notes, working
+from sfumato.cli.options import (
+    EVERY_S,
+    PATH,
+    SEEDS,
+    as_json,
+    option,
+    print_json,
+    say_notes,
+    working,
+)
 
 if TYPE_CHECKING:
     from sfumato.study.certify import Certified
@@ -17,57 +26,32 @@ _EXAMPLE = "\b\nExample: sfumato certify runs/coin"
 
 @click.command("certify", epilog=_EXAMPLE)
 @click.argument("folder", metavar="RUN", type=PATH)
-@click.option(
-    "--with",
-    "other",
-    metavar="RUN2",
-    type=PATH,
-    help="Use the certificate of this run on the same data.",
-)
-@click.option(
-    "--data",
-    "held",
-    metavar="HELD-OUT",
-    help="Say what holds for check-ins to come, by these, which the run was made without; 'test' is"
+@option("--with RUN2", "Use the certificate of this run on the same data.", "other")
+@option(
+    "--data HELD-OUT",
+    "Say what holds for check-ins to come, by these, which the run was made without; 'test' is"
     " the test part of the run's data; 'train' proves from the training part, cross-fitted, how"
     " well any mechanism can do at most.",
+    "held",
 )
-@click.option(
-    "--confidence",
-    type=float,
-    metavar="C",
-    help="Confidence of what is said of check-ins to come [default: 0.95].",
+@option("--confidence C", "Confidence of what is said of check-ins to come [default: 0.95].")
+@option("--data-seed S", "Seed of --data, for four-corners [default: 0].", type=SEEDS)
+@option("--train DATA", "Where the run's own data is now, if it moved.", "train")
+@option(
+    "--gap GAP", "How far the leakage may stay above the bound of a new certificate.", default=1e-3
 )
-@click.option(
-    "--data-seed", type=SEEDS, metavar="S", help="Seed of --data, for four-corners [default: 0]."
-)
-@click.option(
-    "--train", "train", metavar="DATA", help="Where the run's own data is now, if it moved."
-)
-@click.option(
-    "--gap",
-    type=float,
-    default=1e-3,
-    show_default=True,
-    metavar="GAP",
-    help="How far the leakage may stay above the bound of a new certificate.",
-)
-@click.option(
-    "--again",
-    is_flag=True,
-    help="Check the certificate a second time, in rational arithmetic: slow, no rounding.",
+@option(
+    "--again", "Check the certificate a second time, in rational arithmetic: slow, no rounding."
 )
 @as_json
 def command(
     folder: Path,
-    other: Path | None,
     held: str | None,
     confidence: float | None,
     data_seed: int | None,
-    train: str | None,
-    gap: float,
     again: bool,
     as_json: bool,
+    **proof: Any,
 ) -> None:
     """Prove how far a run's mechanism is from the best that can exist.
 
@@ -81,18 +65,24 @@ def command(
     from sfumato.study.certify import certify_run
 
     if held is not None:
-        _to_come(folder, held, other, train, gap, confidence, data_seed, again, as_json)
+        if again:
+            raise click.UsageError(
+                "--again checks the certificate itself; it does not go with --data"
+            )
+        said = 0.95 if confidence is None else confidence
+        _to_come(folder, held, said, data_seed, as_json, proof)
         return
     if confidence is not None or data_seed is not None:
         given = "--confidence" if confidence is not None else "--data-seed"
         raise click.UsageError(f"{given} goes with --data, which names held-out check-ins")
     try:
         with working(f"certifying {folder}"):
-            found = certify_run(folder, other=other, source=train, gap=gap, progress=_heard)
+            source = proof.pop("train")
+            found = certify_run(folder, source=source, **proof, progress=_heard)
     except KeyboardInterrupt:  # with a bound, certify_run keeps it
         click.echo("stopped before a bound was found; the run is as it was", err=True)
         raise
-    second = _again(found, folder if other is None else other) if again else None
+    second = _again(found, proof["other"] or folder) if again else None
     if as_json:
         print_json(found.as_dict() | ({} if second is None else {"again": second}))
         return
@@ -119,24 +109,19 @@ def _heard(line: dict[str, Any]) -> None:
 def _to_come(
     folder: Path,
     held: str,
-    other: Path | None,
-    train: str | None,
-    gap: float,
-    confidence: float | None,
+    confidence: float,
     data_seed: int | None,
-    again: bool,
     as_json: bool,
+    proof: dict[str, Any],
 ) -> None:
     """What holds for check-ins to come."""
     from sfumato.study.population import TRAIN, certify_to_come, cross_fit_run
 
-    if again:
-        raise click.UsageError("--again checks the certificate itself; it does not go with --data")
-    confidence = 0.95 if confidence is None else confidence
     if held == TRAIN and not Path(TRAIN).exists():
-        if other is not None or data_seed is not None:
+        if proof["other"] is not None or data_seed is not None:
             raise click.UsageError("--data train goes with neither --with nor --data-seed")
         with working(f"cross-fitting certificates of {folder}") as tell:
+            train = proof["train"]
             bound = cross_fit_run(folder, train=train, confidence=confidence, progress=tell)
         if as_json:
             print_json(bound.as_dict())
@@ -146,15 +131,8 @@ def _to_come(
             click.echo(text(bound))
         return
     with working(f"certifying {folder} for check-ins to come"):
-        found = certify_to_come(
-            folder,
-            held,
-            confidence=confidence,
-            other=other,
-            train=train,
-            data_seed=data_seed or 0,
-            gap=gap,
-        )
+        seed = data_seed or 0
+        found = certify_to_come(folder, held, confidence=confidence, data_seed=seed, **proof)
     if found.left_out:
         say_notes([f"{found.left_out} check-ins of users that the run does not know are left out"])
     if as_json:

@@ -10,6 +10,7 @@ from sfumato.cli.options import (
     as_json,
     details,
     hits,
+    option,
     print_json,
     say_notes,
     seed_option,
@@ -21,24 +22,13 @@ _EXAMPLE = "\b\nExample: sfumato compare runs/laplace runs/coin --html report.ht
 
 @click.command("compare", epilog=_EXAMPLE)
 @click.argument("runs", metavar="RUN|PAIRS.csv...", nargs=-1, required=True, type=PATH)
-@click.option(
-    "--data",
-    "source",
-    metavar="DATA",
-    help="Judge on all of this data instead of the first run's test data.",
-)
+@option("--data DATA", "Judge on all of this data instead of the first run's test data.", "source")
 @hits
 @seed_option("sampled reports")
-@click.option(
-    "--html",
-    type=PATH,
-    metavar="FILE",
-    help="Also write the report; it contains true locations.",
-)
-@click.option(
+@option("--html FILE", "Also write the report; it contains true locations.")
+@option(
     "--leave-one-out",
-    is_flag=True,
-    help="Also solve again without each user and judge everybody: one solve per user and run.",
+    "Also solve again without each user and judge everybody: one solve per user and run.",
 )
 @details
 @as_json

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from sfumato.cli.options import PATH, as_json, print_json, recipe_of, say_notes, selection
+from sfumato.cli.options import as_json, option, print_json, recipe_of, say_notes, selection
 from sfumato.errors import FileError
 
 _EXAMPLE = "\b\nExample: sfumato data four-corners --out four-corners.csv"
@@ -14,13 +14,7 @@ _EXAMPLE = "\b\nExample: sfumato data four-corners --out four-corners.csv"
 @click.command("data", epilog=_EXAMPLE)
 @click.argument("source", metavar="DATA")
 @selection
-@click.option(
-    "--out",
-    type=PATH,
-    required=True,
-    metavar="FILE",
-    help="A .csv, .csv.gz or .parquet file.",
-)
+@option("--out FILE", "A .csv, .csv.gz or .parquet file.", required=True)
 @as_json
 def command(source: str, out: Path, as_json: bool, **options: Any) -> None:
     """Read check-ins, select, and write what was selected.

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from sfumato.cli import machine
-from sfumato.cli.options import PATH, as_json, print_json, rounds_to, working
+from sfumato.cli.options import as_json, option, print_json, rounds_to, working
 
 _EXAMPLE = "\b\nExample: sfumato demo --out demo"
 _MAX_LOSS = 173.0
@@ -14,14 +14,7 @@ _CONFIDENCE = 0.85
 
 
 @click.command("demo", epilog=_EXAMPLE)
-@click.option(
-    "--out",
-    type=PATH,
-    default=Path("demo"),
-    show_default=True,
-    metavar="DIR",
-    help="Folder to write.",
-)
+@option("--out DIR", "Folder to write.", default=Path("demo"))
 @as_json
 def command(out: Path, as_json: bool) -> None:
     """Hide four users in Paris within 173 m on average, compare the mechanisms, write a report.

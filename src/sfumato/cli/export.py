@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from sfumato.cli.options import PATH, as_json, new_places_option, print_json, working
+from sfumato.cli.options import PATH, as_json, new_places_option, option, print_json, working
 
 _EXAMPLE = "\b\nExample: sfumato export runs/laplace dist"
 
@@ -13,23 +13,14 @@ _EXAMPLE = "\b\nExample: sfumato export runs/laplace dist"
 @click.command("export", epilog=_EXAMPLE)
 @click.argument("run", metavar="RUN", type=PATH)
 @click.argument("target", metavar="DIST", type=PATH)
-@click.option("--page", is_flag=True, help="Put the page and its modules beside the bundle.")
-@click.option("--extension", is_flag=True, help="Write a browser extension with the bundle inside.")
-@click.option(
-    "--reveal-truths",
-    is_flag=True,
-    help="Export a mechanism whose file lists true locations of its data.",
+@option("--page", "Put the page and its modules beside the bundle.")
+@option("--extension", "Write a browser extension with the bundle inside.")
+@option("--reveal-truths", "Export a mechanism whose file lists true locations of its data.")
+@option(
+    "--with-certificate", "Put the run's certificate into the bundle; it tells places of the data."
 )
-@click.option(
-    "--with-certificate",
-    is_flag=True,
-    help="Put the run's certificate into the bundle; it tells places of the data.",
-)
-@click.option(
-    "--tile",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Of an atlas: one tile alone, by its number on the map.",
+@option(
+    "--tile N", "Of an atlas: one tile alone, by its number on the map.", type=click.IntRange(min=0)
 )
 @new_places_option
 @as_json

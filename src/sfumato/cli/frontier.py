@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sfumato.cli.options import (
-    PATH,
-    REPORT_COUNTS,
     as_json,
     grid_options,
     loss_option,
+    option,
     print_json,
     recipe_of,
     region,
@@ -33,55 +32,20 @@ _EXAMPLE = (
 @click.argument("source", metavar="DATA")
 @selection
 @region
-@click.option(
-    "--from", "first", type=float, required=True, metavar="LOSS", help="The smallest budget."
-)
-@click.option("--to", "last", type=float, required=True, metavar="LOSS", help="The largest budget.")
-@click.option(
-    "--points",
-    type=click.IntRange(min=2),
-    default=20,
-    show_default=True,
-    metavar="N",
-    help="How many budgets.",
-)
+@option("--from LOSS", "The smallest budget.", "first", required=True)
+@option("--to LOSS", "The largest budget.", "last", required=True)
+@option("--points N", "How many budgets.", type=click.IntRange(min=2), default=20)
 @loss_option
 @grid_options()
-@click.option(
-    "--gap",
-    type=float,
-    default=0.005,
-    show_default=True,
-    metavar="GAP",
-    help="How far apart the two sides of the proof may stay.",
-)
-@click.option(
-    "--reports",
+@option("--gap GAP", "How far apart the two sides of the proof may stay.", default=0.005)
+@option(
+    "--reports N,...,endless",
+    "Draw it for these numbers of reports of one user, as 1,5,10,50,endless.",
     "counts",
-    type=REPORT_COUNTS,
-    help="Draw it for these numbers of reports of one user, as 1,5,10,50,endless.",
 )
-@click.option(
-    "--run",
-    "runs",
-    multiple=True,
-    type=PATH,
-    metavar="RUN",
-    help="Place this run on it; may be repeated.",
-)
-@click.option(
-    "--time-limit",
-    type=float,
-    metavar="S",
-    help="Stop after S seconds with what is proved so far.",
-)
-@click.option(
-    "--figure",
-    "--out",
-    type=PATH,
-    metavar="FILE",
-    help="Also draw it: a .png or .svg file.",
-)
+@option("--run RUN", "Place this run on it; may be repeated.", "runs", multiple=True)
+@option("--time-limit S", "Stop after S seconds with what is proved so far.")
+@option("--figure FILE", "Also draw it: a .png or .svg file.", "--out")
 @as_json
 def command(
     source: str,
@@ -100,7 +64,7 @@ def command(
     together, how alike users can be made, and the loss from which on linking is useless.
     """
     from sfumato.mechanism.loss import LOSSES
-    from sfumato.render.figures import check_figure, draw_frontier, draw_linked
+    from sfumato.render.figures import check_figure, draw_frontier
     from sfumato.study.linked import linked_trade_off
     from sfumato.study.trade_off import trade_off
 
@@ -123,7 +87,6 @@ def command(
     else:
         click.echo(str(found))
     if figure is not None:
-        draw = draw_frontier if counts is None else draw_linked
-        draw(found, figure)
+        draw_frontier(found, figure)
         if not as_json:
             click.echo(f"figure: {figure}")

@@ -8,13 +8,13 @@ from typing import Any
 import click
 
 from sfumato.cli.options import (
-    COUNTS,
     PATH,
     as_json,
     columns,
     details,
     grid_options,
     hits,
+    option,
     print_json,
     say_notes,
     seed_option,
@@ -23,12 +23,11 @@ from sfumato.cli.options import (
 )
 
 _EXAMPLE = "\b\nExample: sfumato measure runs/coin --cell-m 100"
-_ATTACKS = ("cells", "neighbours", "neural")
 
 
 @click.command("measure", epilog=_EXAMPLE)
 @click.argument("target", metavar="RUN|REPORTS.csv", type=PATH)
-@click.option("--data", metavar="DATA", help="Judge on all of this data instead of the run's own.")
+@option("--data DATA", "Judge on all of this data instead of the run's own.")
 @columns(
     secret="the user (reports, --data, --traces)",
     lat="the latitude (reports, --data, --traces)",
@@ -36,50 +35,33 @@ _ATTACKS = ("cells", "neighbours", "neural")
 )
 @grid_options(default="as released; 25 for a file of reports")
 @hits
-@click.option(
-    "--attack",
+@option(
+    "--attack cells|neighbours|neural",
+    "Train this adversary on reports; may be repeated.",
     "attacks",
-    type=click.Choice(_ATTACKS),
     multiple=True,
-    help="Train this adversary on reports; may be repeated.",
 )
-@click.option(
-    "--gain",
-    metavar="GAIN",
-    help="Also the g-vulnerability: bayes, two-guesses, guess-or-pass or target:USER.",
+@option(
+    "--gain GAIN", "Also the g-vulnerability: bayes, two-guesses, guess-or-pass or target:USER."
 )
 @seed_option("sampled reports and adversaries")
-@click.option(
-    "--reports-per-user",
-    type=COUNTS,
+@option(
+    "--reports-per-user N,N,...",
+    "Also the Bayes error when n reports of one user are seen.",
     default=(),
-    help="Also the Bayes error when n reports of one user are seen.",
 )
 @sticky_cell
-@click.option(
-    "--traces",
-    type=PATH,
-    metavar="FILE",
-    help="Also how often whole traces in this table are found; rows in any order.",
-)
+@option("--traces FILE", "Also how often whole traces in this table are found; rows in any order.")
 @columns(trace="the trace, in --traces", time="the time, in --traces")
-@click.option(
-    "--split",
-    metavar="COLUMN",
-    help="Column with the words train (known by name) and test (to be found), in --traces"
+@option(
+    "--split COLUMN",
+    "Column with the words train (known by name) and test (to be found), in --traces"
     " [default: the last third of each user's traces is to be found].",
 )
-@click.option(
-    "--leave-one-out",
-    is_flag=True,
-    help="Also solve again without each user and judge everybody: one solve per user.",
+@option(
+    "--leave-one-out", "Also solve again without each user and judge everybody: one solve per user."
 )
-@click.option(
-    "--keep",
-    type=PATH,
-    metavar="DIR",
-    help="Keep the runs of --leave-one-out here, and resume from them.",
-)
+@option("--keep DIR", "Keep the runs of --leave-one-out here, and resume from them.")
 @details
 @as_json
 def command(target: Path, details: bool, as_json: bool, **options: Any) -> None:

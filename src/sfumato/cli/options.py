@@ -131,6 +131,7 @@ REPORT_COUNTS = Written(
     "N,...,endless", lambda text: tuple(_report_count(part) for part in text.split(","))
 )
 USER_BUDGETS = Written("METRES|NAME=METRES,...", _budgets)
+_WRITTEN = (PLACE, SHARE, NAMES, COUNTS, REPORT_COUNT, REPORT_COUNTS, USER_BUDGETS)
 
 
 def for_each(budgets: dict[str, float], secrets: tuple[str, ...]) -> dict[str, float]:
@@ -139,6 +140,30 @@ def for_each(budgets: dict[str, float], secrets: tuple[str, ...]) -> dict[str, f
 
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+# what an option takes, by the word behind it; texts have other words
+_TAKES: dict[str, Any] = {
+    **dict.fromkeys(("N", "K"), COUNT),
+    **dict.fromkeys(("METRES", "LOSS", "GAP", "SHARE", "B", "C", "S", "W"), float),
+    **dict.fromkeys(("FILE", "DIR", "RUN", "RUN2"), PATH),
+    **{kind.name: kind for kind in _WRITTEN},
+    "COLUMN,...": EXACT_NAMES,
+}
+
+
+def option(written: str, text: str, *names: str, **settings: Any) -> Decorator:
+    """An option as its help writes it: `--port N`, `--keep day|week` for one of these words,
+    `--fresh` alone for a flag.  `text` is what the help says of it; a default is shown behind it.
+    """
+    flag, _, word = written.partition(" ")
+    if word in _TAKES:
+        settings = {"type": _TAKES[word], **settings}
+    elif "|" in word:
+        settings["type"], word = click.Choice(word.split("|")), ""
+    elif not word and "type" not in settings:
+        settings["is_flag"] = True
+    shown = {"metavar": word or None, "show_default": True, **settings}
+    return click.option(flag, *names, help=text, **shown)
 
 
 def together(*options: Decorator) -> Decorator:
@@ -155,10 +180,7 @@ def together(*options: Decorator) -> Decorator:
 def columns(**helps: str) -> Decorator:
     """Options that name a column of a table, each with what is in it."""
     return together(
-        *(
-            click.option(f"--{name}", metavar="COLUMN", help=f"Column of {text}.")
-            for name, text in helps.items()
-        )
+        *(option(f"--{name} COLUMN", f"Column of {text}.") for name, text in helps.items())
     )
 
 
@@ -169,42 +191,23 @@ selection = together(
         lat="the latitude [default: lat or latitude]",
         lon="the longitude [default: lon, lng or longitude]",
     ),
-    click.option(
-        "--square",
-        type=PLACE,
-        help="Keep the check-ins in this square and centre the plane there.",
+    option(
+        "--square LAT,LON,METRES", "Keep the check-ins in this square and centre the plane there."
     ),
-    click.option("--users", type=NAMES, help="Keep these users."),
-    click.option(
-        "--top-users",
-        type=COUNT,
-        metavar="K",
-        help="Keep the K users with the most check-ins.",
-    ),
-    click.option(
-        "--pool-below",
-        type=COUNT,
-        metavar="N",
-        help="Make one secret, 'everybody else', of the users with fewer than N check-ins"
+    option("--users NAME,NAME,...", "Keep these users."),
+    option("--top-users K", "Keep the K users with the most check-ins."),
+    option(
+        "--pool-below N",
+        "Make one secret, 'everybody else', of the users with fewer than N check-ins"
         " [default of solve: 4, if there are more than 200 users].",
     ),
-    click.option(
-        "--per-user", type=SHARE, help="Draw N training and M test check-ins of each user."
-    ),
-    click.option(
-        "--overlap-weight",
-        type=float,
-        metavar="W",
-        help="With --per-user: draw check-ins in cells that another user visits more often with"
+    option("--per-user N+M", "Draw N training and M test check-ins of each user."),
+    option(
+        "--overlap-weight W",
+        "With --per-user: draw check-ins in cells that another user visits more often with"
         " this weight, 0 to 1 [default: 1].",
     ),
-    click.option(
-        "--data-seed",
-        type=SEEDS,
-        default=0,
-        metavar="S",
-        help="Seed of the draw (and of four-corners).",
-    ),
+    option("--data-seed S", "Seed of the draw (and of four-corners).", type=SEEDS, default=0),
 )
 
 
@@ -219,70 +222,51 @@ def recipe_of(source: str, options: dict[str, Any], **more: Any) -> "Recipe":
 def grid_options(default: str = "25") -> Decorator:
     """The side of a cell, or how many cells lie along a side of the region."""
     return together(
-        click.option(
-            "--cell-m", type=float, metavar="METRES", help=f"Side of a cell [default: {default}]."
-        ),
-        click.option(
-            "--cells",
-            type=COUNT,
-            metavar="N",
-            help="Cells along a side of the region, instead of --cell-m.",
-        ),
+        option("--cell-m METRES", f"Side of a cell [default: {default}]."),
+        option("--cells N", "Cells along a side of the region, instead of --cell-m."),
     )
 
 
 def seed_option(text: str) -> Decorator:
     """The seed of what a command draws."""
-    return click.option("--seed", type=SEEDS, default=0, metavar="N", help=f"Seed of {text}.")
+    return option("--seed N", f"Seed of {text}.", type=SEEDS, default=0)
 
 
 def loss_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """The loss, by its name."""
     from sfumato.mechanism.loss import LOSSES
 
-    return click.option(
+    return option(
         "--loss",
+        "What a report costs; budgets are in its unit [default: euclidean, in metres].",
         type=click.Choice(list(LOSSES)),
-        help="What a report costs; budgets are in its unit [default: euclidean, in metres].",
     )(command)
 
 
-test_file = click.option(
-    "--test",
-    metavar="FILE",
-    help="Held-out check-ins of the same users, in place of the M of --per-user.",
+test_file = option(
+    "--test FILE",
+    "Held-out check-ins of the same users, in place of the M of --per-user.",
+    type=str,
 )
-region = click.option(
-    "--region",
-    type=PLACE,
-    help="Square in which reports may lie [default: the data's, widened by the budget].",
+region = option(
+    "--region LAT,LON,METRES",
+    "Square in which reports may lie [default: the data's, widened by the budget].",
 )
-hits = click.option(
-    "--hits",
-    type=COUNT,
-    metavar="N",
-    help="Reports per truth, where the law is not known [default: 500, fewer of many check-ins].",
+hits = option(
+    "--hits N",
+    "Reports per truth, where the law is not known [default: 500, fewer of many check-ins].",
 )
-sticky_cell = click.option(
-    "--sticky-cell-m",
-    type=float,
-    metavar="METRES",
-    help="The cell within which a report is kept [default: 25].",
+sticky_cell = option(
+    "--sticky-cell-m METRES", "The cell within which a report is kept [default: 25]."
 )
-new_places_option = click.option(
-    "--new-places",
-    type=click.Choice(("average", "nearest", "refuse")),
-    default="average",
-    show_default=True,
-    help="For an exact run, places that it was not made for: answer them by an average over near"
+new_places_option = option(
+    "--new-places average|nearest|refuse",
+    "For an exact run, places that it was not made for: answer them by an average over near"
     " places (if the run has one), as the nearest place, or not at all.",
+    default="average",
 )
-details = click.option(
-    "--details", is_flag=True, help="Print every table, not the main figures alone."
-)
-as_json = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON document and nothing else."
-)
+details = option("--details", "Print every table, not the main figures alone.")
+as_json = option("--json", "Print one JSON document and nothing else.", "as_json")
 
 
 @contextmanager

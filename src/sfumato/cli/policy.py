@@ -9,6 +9,7 @@ from sfumato.cli.options import (
     PATH,
     as_json,
     columns,
+    option,
     print_json,
     seed_option,
     sticky_cell,
@@ -21,52 +22,38 @@ _EXAMPLE = "\b\nExample: sfumato policy runs/learned checkins.csv --trace week -
 @click.command("policy", epilog=_EXAMPLE)
 @click.argument("run", metavar="RUN", type=PATH)
 @click.argument("traces", metavar="TRACES", type=PATH)
-@click.option("--trace", required=True, metavar="COLUMN", help="Column of the trace.")
-@click.option(
-    "--time", metavar="COLUMN", help="Column of the time, in ISO 8601 or seconds.  [required]"
-)
-@click.option(
-    "--split",
-    metavar="COLUMN",
-    help="Column with the words train (known by name) and test (to be found) [default: the last"
+@option("--trace COLUMN", "Column of the trace.", required=True)
+@option("--time COLUMN", "Column of the time, in ISO 8601 or seconds.  [required]")
+@option(
+    "--split COLUMN",
+    "Column with the words train (known by name) and test (to be found) [default: the last"
     " third of each user's traces is to be found].",
 )
 @columns(secret="the user", lat="the latitude", lon="the longitude")
 @sticky_cell
-@click.option(
-    "--lattice-m",
-    type=float,
-    metavar="METRES",
-    help="Side of the lattice that reports are moved to, if they can lie anywhere [default: a"
+@option(
+    "--lattice-m METRES",
+    "Side of the lattice that reports are moved to, if they can lie anywhere [default: a"
     " quarter of the budget].",
 )
-@click.option(
-    "--one-place",
-    type=click.Choice(["before", "after"]),
-    help="Also measure sending some weeks from one place, chosen before a week or after it.",
+@option(
+    "--one-place before|after",
+    "Also measure sending some weeks from one place, chosen before a week or after it.",
 )
-@click.option(
-    "--parts",
-    type=click.Choice(["1", "14"]),
-    default="1",
-    help="In how many parts of the week --one-place has a place of its own: 14 are the middle (7 to"
+@option(
+    "--parts 1|14",
+    "In how many parts of the week --one-place has a place of its own: 14 are the middle (7 to"
     " 18 h) and the rest of each day.",
+    default="1",
 )
-@click.option(
-    "--max-loss",
-    type=float,
-    metavar="METRES",
-    help="The budget of --one-place [default: the run's].",
-)
-@click.option(
-    "--least-hidden",
-    type=float,
+@option("--max-loss METRES", "The budget of --one-place [default: the run's].")
+@option(
+    "--least-hidden SHARE",
+    "The least share of each user's weeks that --one-place sends from one place.",
     default=0.0,
-    metavar="SHARE",
-    help="The least share of each user's weeks that --one-place sends from one place.",
 )
 @seed_option("the reports that are measured")
-@click.option("--no-write", is_flag=True, help="Print the table and leave the run as it is.")
+@option("--no-write", "Print the table and leave the run as it is.")
 @as_json
 def command(
     run: Path,

@@ -12,19 +12,17 @@ import click
 
 from sfumato.cli import machine
 from sfumato.cli.options import (
-    EXACT_NAMES,
     PATH,
     as_json,
     columns,
     new_places_option,
+    option,
     print_json,
     say_notes,
     sticky_cell,
 )
 
 _EXAMPLE = "\b\nExample: sfumato sanitize runs/laplace checkins.csv sanitized.csv --drop user"
-_OUTSIDE = ("refuse", "drop", "laplace", "clamp")
-_STICKY = ("hour", "day", "week", "forever")
 _SHOWN = 5  # skipped files named in a note; the record names all
 
 
@@ -38,57 +36,36 @@ _SHOWN = 5  # skipped files named in a note; the record names all
     secret="the user [default: user, user_id or uid]",
     time="the time, for --sticky and --pseudonym [default: time or timestamp]",
 )
-@click.option(
-    "--drop",
-    type=EXACT_NAMES,
+@option("--drop COLUMN,...", "Leave these columns out; may be repeated.", multiple=True)
+@option(
+    "--keep COLUMN,...",
+    "Let these columns pass although they name the user or tell the place; may be repeated.",
     multiple=True,
-    metavar="COLUMN,...",
-    help="Leave these columns out; may be repeated.",
 )
-@click.option(
-    "--keep",
-    type=EXACT_NAMES,
-    multiple=True,
-    metavar="COLUMN,...",
-    help="Let these columns pass although they name the user or tell the place; may be repeated.",
+@option(
+    "--pseudonym hour|day|week|forever",
+    "Replace users by pseudonyms made with --key, new ones in each such period.",
 )
-@click.option(
-    "--pseudonym",
-    type=click.Choice(_STICKY),
-    help="Replace users by pseudonyms made with --key, new ones in each such period.",
-)
-@click.option(
-    "--outside",
-    type=click.Choice(_OUTSIDE),
+@option(
+    "--outside refuse|drop|laplace|clamp",
+    "What to do with rows outside the mechanism's region, as explained above.",
     default="refuse",
-    show_default=True,
-    help="What to do with rows outside the mechanism's region, as explained above.",
 )
-@click.option(
-    "--sticky",
-    type=click.Choice(_STICKY),
-    help="Give the same user, cell and period the same report [default: as sfumato policy chose].",
+@option(
+    "--sticky hour|day|week|forever",
+    "Give the same user, cell and period the same report [default: as sfumato policy chose].",
 )
-@click.option(
-    "--fresh", is_flag=True, help="A new draw for each row, whatever sfumato policy chose."
-)
+@option("--fresh", "A new draw for each row, whatever sfumato policy chose.")
 @sticky_cell
-@click.option(
-    "--key",
-    type=PATH,
-    metavar="FILE",
-    help="File of the key for --sticky and --pseudonym; made, readable by you alone, if missing.",
+@option(
+    "--key FILE",
+    "File of the key for --sticky and --pseudonym; made, readable by you alone, if missing.",
 )
 @new_places_option
-@click.option(
-    "--over-budget",
-    is_flag=True,
-    help="Write the table although its reports cost more than the run's budget.",
-)
-@click.option(
-    "--cluster",
-    metavar="ADDRESS",
-    help="Sanitize the parts of a folder on this dask cluster (pip install 'sfumato[cluster]').",
+@option("--over-budget", "Write the table although its reports cost more than the run's budget.")
+@option(
+    "--cluster ADDRESS",
+    "Sanitize the parts of a folder on this dask cluster (pip install 'sfumato[cluster]').",
 )
 @as_json
 def command(

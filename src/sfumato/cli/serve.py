@@ -6,81 +6,59 @@ from pathlib import Path
 import click
 
 from sfumato.cli import machine
-from sfumato.cli.options import PATH, new_places_option, say_notes
+from sfumato.cli.options import PATH, new_places_option, option, say_notes
 
 _EXAMPLE = "\b\nExample: sfumato serve runs/laplace --token-file clients.json --client phone"
-_KEEP = ("hour", "day", "week", "forever")
 
 
 @click.command("serve", epilog=_EXAMPLE)
 @click.argument("run", metavar="RUN", type=PATH)
-@click.option(
-    "--port",
+@option(
+    "--port N",
+    "Port to listen on; 0 takes any free one.",
     type=click.IntRange(0, 65535),
     default=8765,
-    show_default=True,
-    metavar="N",
-    help="Port to listen on; 0 takes any free one.",
 )
-@click.option(
-    "--host",
+@option(
+    "--host ADDRESS",
+    "Address to listen on; another than loopback needs --open-to-network.",
     default="127.0.0.1",
-    show_default=True,
-    metavar="ADDRESS",
-    help="Address to listen on; another than loopback needs --open-to-network.",
 )
-@click.option(
-    "--open-to-network", is_flag=True, help="Listen on an address that other machines can reach."
-)
-@click.option(
-    "--at",
-    type=PATH,
-    metavar="FILE",
-    help='Where this machine is: {"lat": …, "lng": …}.  Every request is answered for it, and none'
+@option("--open-to-network", "Listen on an address that other machines can reach.")
+@option(
+    "--at FILE",
+    'Where this machine is: {"lat": …, "lng": …}.  Every request is answered for it, and none'
     " may name another place.",
 )
-@click.option(
-    "--token-file",
-    type=PATH,
-    metavar="FILE",
-    help="File of clients and their tokens; made, readable by you alone, if missing.",
+@option(
+    "--token-file FILE",
+    "File of clients and their tokens; made, readable by you alone, if missing.",
 )
-@click.option(
-    "--client",
+@option(
+    "--client NAME",
+    "Add a client to the token file, if it is not in it; may be repeated.",
     "add",
     multiple=True,
-    metavar="NAME",
-    help="Add a client to the token file, if it is not in it; may be repeated.",
 )
-@click.option(
-    "--places",
+@option(
+    "--places N",
+    "Most cells that one client may ask for while reports are kept.",
     type=click.IntRange(1, 1000),
     default=50,
-    show_default=True,
-    metavar="N",
-    help="Most cells that one client may ask for while reports are kept.",
 )
-@click.option(
-    "--keep",
-    type=click.Choice(_KEEP),
-    help="How long a cell gets the same report [default: as sfumato policy chose, else day].",
+@option(
+    "--keep hour|day|week|forever",
+    "How long a cell gets the same report [default: as sfumato policy chose, else day].",
 )
-@click.option(
-    "--outside",
-    type=click.Choice(("refuse", "laplace", "clamp")),
-    default="refuse",
-    show_default=True,
-    help="What to do with places outside the region: refuse them, add planar Laplace noise of the"
+@option(
+    "--outside refuse|laplace|clamp",
+    "What to do with places outside the region: refuse them, add planar Laplace noise of the"
     " same budget, or move them to its edge first.",
+    default="refuse",
 )
 @new_places_option
-@click.option(
-    "--rate",
-    type=click.FloatRange(min=0.1),
-    default=50.0,
-    show_default=True,
-    metavar="N",
-    help="Most requests per second and client.",
+@option(
+    "--rate N", "Most requests per second and client.", type=click.FloatRange(min=0.1), default=50.0
 )
 def command(
     run: Path,

@@ -8,13 +8,11 @@ import click
 
 from sfumato.cli import machine, stopping
 from sfumato.cli.options import (
-    PATH,
-    REPORT_COUNT,
-    USER_BUDGETS,
     as_json,
     details,
     grid_options,
     loss_option,
+    option,
     print_json,
     recipe_of,
     region,
@@ -31,8 +29,6 @@ from sfumato.mechanism.loss import LOSSES, traits_of
 from sfumato.solver import DEFAULT, SOLVERS, Problem
 from sfumato.solver.outcome import FULL, NONE, QUICK, Effort
 
-_PROOFS = (NONE, QUICK, FULL)
-
 _EXAMPLE = (
     "\b\nFor ten reports of one user: sfumato solve four-corners --max-loss 173 --reports 10"
     " --out runs/ten\nFrom which loss on linking is useless: sfumato solve four-corners"
@@ -46,94 +42,62 @@ _EXAMPLE = (
 @selection
 @test_file
 @region
-@click.option(
-    "--losses",
-    metavar="FILE",
-    help=(
-        "For categories instead of places: a CSV file with columns truth, report, loss; DATA then"
-        " has columns secret, truth, probability."
-    ),
+@option(
+    "--losses FILE",
+    "For categories instead of places: a CSV file with columns truth, report, loss; DATA then"
+    " has columns secret, truth, probability.",
+    type=str,
 )
 @loss_option
-@click.option(
-    "--max-loss", type=float, metavar="METRES", help="The budget: metres off, on average."
+@option("--max-loss METRES", "The budget: metres off, on average.")
+@option(
+    "--user-max-loss METRES|NAME=METRES,...",
+    "A budget for each user, on average (codebook, exact).",
 )
-@click.option(
-    "--user-max-loss",
-    type=USER_BUDGETS,
-    help="A budget for each user, on average (codebook, exact).",
+@option("--max-distance METRES", "A hard cap: no report further off than this (codebook, exact).")
+@option(
+    "--min-bayes-error B",
+    "Instead of a budget: the smallest loss for this Bayes error (exact solver).",
 )
-@click.option(
-    "--max-distance",
-    type=float,
-    metavar="METRES",
-    help="A hard cap: no report further off than this (codebook, exact).",
-)
-@click.option(
-    "--min-bayes-error",
-    type=float,
-    metavar="B",
-    help="Instead of a budget: the smallest loss for this Bayes error (exact solver).",
-)
-@click.option(
-    "--reports",
-    type=REPORT_COUNT,
+@option(
+    "--reports N|endless",
+    "How many reports of one user are seen together (codebook, exact); endless, without a"
+    " budget, finds the smallest loss at which any number of reports reveals nothing (exact).",
     default="1",
-    show_default=True,
-    metavar="N|endless",
-    help=(
-        "How many reports of one user are seen together (codebook, exact); endless, without a"
-        " budget, finds the smallest loss at which any number of reports reveals nothing (exact)."
-    ),
 )
-@click.option(
-    "--objective",
-    default="bayes",
-    show_default=True,
-    metavar="GOAL",
-    help="What is minimised: bayes (right guesses of the user), information, overlap (how surely"
+@option(
+    "--objective GOAL",
+    "What is minimised: bayes (right guesses of the user), information, overlap (how surely"
     " two users are told apart), two-guesses, guess-or-pass or target:USER.",
+    default="bayes",
 )
-@click.option(
+@option(
     "--solver",
+    "Which solver [default: codebook; exact for categories and for --min-bayes-error].",
     type=click.Choice(list(SOLVERS)),
-    help="Which solver [default: codebook; exact for categories and for --min-bayes-error].",
 )
 @solver_options
 @grid_options()
-@click.option(
+@option(
     "--bound-to-come",
-    is_flag=True,
-    help="Also prove, from the training data alone, what no mechanism within the budget can exceed"
+    "Also prove, from the training data alone, what no mechanism within the budget can exceed"
     " on check-ins to come (certify RUN --data train does it later).",
 )
-@click.option(
-    "--proof",
-    type=click.Choice(_PROOFS),
-    help=(
-        "After the mechanism is written, prove how little any mechanism can leak: no proof, one to"
-        " within 0.01, or one to within 0.002 that also holds anywhere on the plane [default: full"
-        " for the codebook, none for others; exact proves as it solves]."
-    ),
+@option(
+    f"--proof {NONE}|{QUICK}|{FULL}",
+    "After the mechanism is written, prove how little any mechanism can leak: no proof, one to"
+    " within 0.01, or one to within 0.002 that also holds anywhere on the plane [default: full"
+    " for the codebook, none for others; exact proves as it solves].",
 )
 @seed_option("the solver")
-@click.option(
-    "--time-limit",
-    type=float,
-    metavar="S",
-    help=(
-        "Stop learning, solving and proving after S seconds and keep the best so far; compiling and"
-        " measuring take some seconds more."
-    ),
+@option(
+    "--time-limit S",
+    "Stop learning, solving and proving after S seconds and keep the best so far; compiling and"
+    " measuring take some seconds more.",
 )
-@click.option("--out", type=PATH, metavar="RUN", help="The run folder to write.")
-@click.option("--replace", is_flag=True, help="Replace the run that RUN holds already.")
-@click.option(
-    "--resume",
-    type=PATH,
-    metavar="RUN",
-    help="Resume learning that was stopped; give all other options as before.",
-)
+@option("--out RUN", "The run folder to write.")
+@option("--replace", "Replace the run that RUN holds already.")
+@option("--resume RUN", "Resume learning that was stopped; give all other options as before.")
 @details
 @as_json
 def command(

@@ -6,32 +6,26 @@ from pathlib import Path
 import click
 
 from sfumato.cli import machine
-from sfumato.cli.options import PATH
+from sfumato.cli.options import option
 
 _EXAMPLE = "\b\nExample: sfumato studio checkins.csv"
 
 
 @click.command("studio", epilog=_EXAMPLE)
 @click.argument("source", metavar="[DATA|RUN]", required=False)
-@click.option(
-    "--port",
+@option(
+    "--port N",
+    "Port on this machine [default: a free one].",
     type=click.IntRange(0, 65535),
     default=0,
-    metavar="N",
-    help="Port on this machine [default: a free one].",
+    show_default=False,
 )
-@click.option(
-    "--tiles",
-    metavar="ADDRESS",
-    help="Street tiles, as https://host/{z}/{x}/{y}.png; the host then learns where you look.",
+@option(
+    "--tiles ADDRESS",
+    "Street tiles, as https://host/{z}/{x}/{y}.png; the host then learns where you look.",
 )
-@click.option(
-    "--streets",
-    type=PATH,
-    metavar="FILE",
-    help="GeoJSON lines to draw below the map; nothing is fetched from elsewhere.",
-)
-@click.option("--no-open", is_flag=True, help="Print the address and do not open a browser.")
+@option("--streets FILE", "GeoJSON lines to draw below the map; nothing is fetched from elsewhere.")
+@option("--no-open", "Print the address and do not open a browser.")
 def command(
     source: str | None, port: int, tiles: str | None, streets: Path | None, no_open: bool
 ) -> None:

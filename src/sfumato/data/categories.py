@@ -147,12 +147,10 @@ def read_categories(probabilities: str | Path, losses: str | Path) -> Categorica
     `probabilities` has columns secret, truth, probability (or count); `losses` has columns truth,
     report, loss, one row for every pair.
 
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "p.csv").write_text("secret,truth,count\\nann,tea,3\\nbob,coffee,1\\n")
-    ...     rows = "tea,tea,0\\ntea,coffee,1\\ncoffee,tea,1\\ncoffee,coffee,0\\n"
-    ...     _ = Path(folder, "l.csv").write_text("truth,report,loss\\n" + rows)
-    ...     read_categories(Path(folder, "p.csv"), Path(folder, "l.csv"))
+    >>> _ = Path("p.csv").write_text("secret,truth,count\\nann,tea,3\\nbob,coffee,1\\n")
+    >>> rows = "tea,tea,0\\ntea,coffee,1\\ncoffee,tea,1\\ncoffee,coffee,0\\n"
+    >>> _ = Path("l.csv").write_text("truth,report,loss\\n" + rows)
+    >>> read_categories("p.csv", "l.csv")
     <CategoricalData 'p.csv': 2 truths and 2 secrets>
     """
     first, second = Path(probabilities), Path(losses)

@@ -1,6 +1,6 @@
 """The plane as cells."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
@@ -165,11 +165,7 @@ class Grid:
         return {
             "cell_m": self.cell_m,
             "origin": list(self.origin),
-            "region": (
-                None
-                if self.region is None
-                else {"centre": list(self.region.centre), "side_m": self.region.side_m}
-            ),
+            "region": None if self.region is None else asdict(self.region),
         }
 
     @classmethod

@@ -233,15 +233,11 @@ def _columns(
         if given is not None:
             if given not in present:
                 raise DataError(f"{source} has no column '{given}'; it has {_listed(present)}")
-            if present.count(given) > 1:
-                raise DataError(
-                    f"{source} has the column '{given}' twice; expected it once: rename or"
-                    " remove one"
-                )
-            found[part] = given
-            continue
-        matches = [name for name in present if name.lower() in USUAL[part]]
-        doubled = [name for name in matches if name.lower() in twice]
+            matches = [given]
+            doubled = matches if present.count(given) > 1 else []
+        else:
+            matches = [name for name in present if name.lower() in USUAL[part]]
+            doubled = [name for name in matches if name.lower() in twice]
         if doubled:
             raise DataError(
                 f"{source} has the column '{doubled[0]}' twice; expected it once: rename or"

@@ -61,20 +61,7 @@ class Recipe:
         if self.losses is None:
             split = self.load()
             return split.train, split.test
-        steps = (
-            self.secret,
-            self.lat,
-            self.lon,
-            self.square,
-            self.users,
-            self.top_users,
-            self.per_user,
-            self.overlap_weight,
-            self.region,
-            self.test,
-            self.pool_below,
-        )
-        if any(step is not None for step in steps):
+        if self.as_dict().keys() - {"source", "losses", "data_seed", "wide"}:
             raise DataError(
                 f"a table of categories takes no selection; {arg('losses')} goes with the table"
                 " alone"
@@ -93,11 +80,8 @@ class Recipe:
                 f"test data come from {arg('test')} or from {arg('per_user')}, not from both; leave"
                 " one out"
             )
-        steps = (
-            *(self.secret, self.lat, self.lon, self.square, self.top_users, self.per_user),
-            *(self.test, self.pool_below),
-        )
-        if self.source == "four-corners" and all(step is None for step in steps):
+        kept = {"source", "users", "overlap_weight", "data_seed", "region", "losses", "wide"}
+        if self.source == "four-corners" and self.as_dict().keys() <= kept:
             split = four_corners(seed=self.data_seed)
             if self.users is not None and split.test is not None:
                 split = Split(split.train.of_users(self.users), split.test.of_users(self.users))

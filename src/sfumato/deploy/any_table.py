@@ -38,13 +38,11 @@ def report(
     the table's own unit; the loss is in metres.
 
     >>> import pyarrow as pa, sfumato as sf
-    >>> from tempfile import TemporaryDirectory
-    >>> solution = sf.solve(sf.Problem(sf.four_corners(seed=0).train, max_loss=173), sf.Coin())
+    >>> problem = sf.Problem(sf.four_corners(seed=0).train, max_loss=173)
+    >>> sf.solve(problem, sf.Coin()).save("run")
     >>> table = pa.table({"id": [1, 2], "lat": [48.86, 48.86], "lon": [2.35, 2.35]})
-    >>> with TemporaryDirectory() as folder:
-    ...     solution.save(f"{folder}/run")
-    ...     first = report(table, f"{folder}/run", key=bytes(32), row="id")
-    ...     first.equals(report(table, f"{folder}/run", key=bytes(32), row="id"))
+    >>> first = report(table, "run", key=bytes(32), row="id")
+    >>> first.equals(report(table, "run", key=bytes(32), row="id"))
     True
     """
     reporter = Reporter.of(run, key=key, row=row, **options)

@@ -67,12 +67,9 @@ def export(
     Lengths in the manifest are in metres, leakage as in run.json.
 
     >>> import sfumato as sf
-    >>> from tempfile import TemporaryDirectory
-    >>> data = sf.four_corners(seed=0)
-    >>> solution = sf.solve(sf.Problem(data.train, max_loss=173), sf.Coin())
-    >>> with TemporaryDirectory() as folder:
-    ...     solution.save(f"{folder}/run")
-    ...     export(f"{folder}/run", f"{folder}/bundle")["accuracy_m"]
+    >>> problem = sf.Problem(sf.four_corners(seed=0).train, max_loss=173)
+    >>> sf.solve(problem, sf.Coin()).save("run")
+    >>> export("run", "bundle")["accuracy_m"]
     3860.0
     """
     if page and extension:
@@ -156,13 +153,10 @@ def load_bundle(folder: str | Path) -> dict[str, Any]:
     """Read a bundle's manifest, checking every byte of every file.
 
     >>> import sfumato as sf
-    >>> from tempfile import TemporaryDirectory
-    >>> data = sf.four_corners(seed=0)
-    >>> solution = sf.solve(sf.Problem(data.train, max_loss=173), sf.Coin())
-    >>> with TemporaryDirectory() as folder:
-    ...     solution.save(f"{folder}/run")
-    ...     _ = sf.export(f"{folder}/run", f"{folder}/bundle")
-    ...     load_bundle(f"{folder}/bundle")["kind"]
+    >>> problem = sf.Problem(sf.four_corners(seed=0).train, max_loss=173)
+    >>> sf.solve(problem, sf.Coin()).save("run")
+    >>> _ = sf.export("run", "bundle")
+    >>> load_bundle("bundle")["kind"]
     'coin'
     """
     source = Path(folder)

@@ -1,59 +1,166 @@
 """Columns that name the user one to one beside the column that does: e-mail addresses, numbers of
 devices, names."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from operator import itemgetter
 from typing import Any
 
 _SURE = 20  # users, and repeated rows, from which on a column is refused before the last row
 _REPEATS = 8  # repeated rows below which nothing is said
-_OTHERS = 0.05  # of the pairs, may be a second value of a user, or a second user of a value
+_OTHERS = 0.05  # of the users, may have the commonest value of another
+_AGREE = 0.64  # chance that two rows of a user agree, if a fifth of the rows hold fillers
+_AGREE_SURELY = 0.9
+_HOPELESS = 0.3
+_USERS, _VALUES = 500, 3  # of a part, and of each of its users, that count for the whole folder
+_OTHER = ""  # for the rows of a user with other values; an empty value is none
+
+_Counts = dict[Any, Counter[Any]]
 
 
 class OneToOne:
     """Which columns go one to one with the users, over the blocks of a table.
 
-    Of each column the distinct pairs of user and value are kept, until they are too many for one
-    value per user: for most columns that is within the first block.
+    Of each column the values of each user are counted, until it is clear that two rows of a user
+    seldom agree: for most columns that is within the first block.  A value that names its user may
+    be missing in some rows, or be replaced there by something else.
     """
 
     def __init__(self) -> None:
-        self._pairs: dict[str, set[tuple[Any, Any]]] = {}
-        self._rows: dict[str, int] = {}
-        self._others: set[str] = set()
+        self._counts: dict[str, _Counts] = {}
+        self._rows: Counter[str] = Counter()
+        self._due: Counter[str] = Counter()  # rows at which a column is judged before the last row
+        self._sure: set[str] = set()
+        self._hopeless: set[str] = set()
 
     def note(self, users: Sequence[Any], columns: Mapping[str, Sequence[Any]]) -> None:
         """Take in some rows: whose they are, and what stands in other columns."""
         for name, values in columns.items():
-            if name in self._others:
+            if name in self._hopeless:
                 continue
-            found = [
-                (_hashable(user), _hashable(value))
-                for user, value in zip(users, values, strict=True)
-                if not (user is None or value is None or user == "" or value == "")
-            ]
-            pairs = self._pairs.setdefault(name, set())
-            pairs.update(found)
-            self._rows[name] = self._rows.get(name, 0) + len(found)
-            if len(pairs) > 2 * min(self._counts(name)) + _REPEATS:
-                self._others.add(name)
-                del self._pairs[name]
+            counts = self._counts.setdefault(name, {})
+            for (user, value), count in _pairs(users, values).items():
+                if not (_empty(user) or _empty(value)):
+                    counts.setdefault(user, Counter())[value] += count
+            self._judge(name, rows=len(users))
+
+    def _judge(self, name: str, *, rows: int) -> None:
+        """What is certain of a column; whenever its rows have doubled, as it takes time."""
+        self._rows[name] += rows
+        if self._rows[name] < self._due[name]:
+            return
+        self._due[name] = 2 * self._rows[name]
+        again = _again(self._counts[name])
+        if len(again) >= _SURE and _agreement(again) < _HOPELESS:
+            self._hopeless.add(name)
+        elif _names(self._counts[name], sure=True):
+            self._sure.add(name)
 
     def naming(self, *, sure: bool = False) -> list[str]:
         """The columns that do by the rows so far; `sure`: those of which later rows change
         nothing."""
-        least, repeats = (_SURE, _SURE) if sure else (2, _REPEATS)
         return [
             name
-            for name, pairs in self._pairs.items()
-            if min(self._counts(name)) >= least
-            and len(pairs) * (1 - _OTHERS) <= min(self._counts(name))
-            and self._rows[name] - len(pairs) >= repeats
+            for name, counts in self._counts.items()
+            if name in self._sure
+            or (not sure and name not in self._hopeless and _names(counts, sure=False))
         ]
 
-    def _counts(self, name: str) -> tuple[int, int]:
-        pairs = self._pairs[name]
-        return len({user for user, _ in pairs}), len({value for _, value in pairs})
+    def digested(self) -> "OneToOne":
+        """What can be kept and added to that of other parts: the commonest values of some users,
+        the same in every part, and all of it as digests."""
+        users = {user for counts in self._counts.values() for user in counts}
+        chosen = sorted(((_digest(user), user) for user in users), key=itemgetter(0))[:_USERS]
+        made = OneToOne()
+        for name, counts in self._counts.items():
+            made._counts[name] = {
+                digest: _few(counts[user]) for digest, user in chosen if user in counts
+            }
+        return made
+
+    def add(self, other: "OneToOne") -> None:
+        """Take in what was counted in other rows."""
+        for name, counts in other._counts.items():
+            if name in self._hopeless:
+                continue
+            into = self._counts.setdefault(name, {})
+            for user, values in counts.items():
+                into.setdefault(user, Counter()).update(values)
+            self._judge(name, rows=sum(values.total() for values in counts.values()))
+
+    def as_dict(self) -> dict[str, _Counts]:
+        """For JSON, when it is digested."""
+        return self._counts
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, dict[str, dict[str, int]]]) -> "OneToOne":
+        """Build what `as_dict` took apart."""
+        made = cls()
+        for name, counts in stored.items():
+            made._counts[name] = {user: Counter(values) for user, values in counts.items()}
+        return made
+
+
+def _names(counts: _Counts, *, sure: bool) -> bool:
+    """Whether a user's rows agree, mostly, on a value on which no other's do."""
+    again = _again(counts)
+    among = again if len(again) > 1 else counts
+    least, repeats, agree = (_SURE, _SURE, _AGREE_SURELY) if sure else (2, _REPEATS, _AGREE)
+    if len(among) < least or _agreement(again) < agree:
+        return False
+    owners = Counter(value for values in counts.values() for value in values)
+    owners[_OTHER] = len(counts) + 1
+    commonest = {
+        max(values, key=lambda value: (value != _OTHER, values[value], -owners[value]))
+        for values in among.values()
+    }
+    seen_again = sum(
+        count - 1
+        for values in counts.values()
+        for value, count in values.items()
+        if value != _OTHER
+    )
+    return seen_again >= repeats and len(commonest) >= (1 - _OTHERS) * len(among)
+
+
+def _again(counts: _Counts) -> _Counts:
+    """Users of more than one row."""
+    return {user: values for user, values in counts.items() if values.total() > 1}
+
+
+def _agreement(again: _Counts) -> float:
+    """The chance that two rows of a user hold the same value, on average over users."""
+    found = 0.0
+    for values in again.values():
+        rows = values.total()
+        same = sum(count * (count - 1) for value, count in values.items() if value != _OTHER)
+        found += same / (rows * (rows - 1))
+    return found / max(1, len(again))
+
+
+def _few(values: Counter[Any]) -> Counter[Any]:
+    few = Counter({_digest(value): count for value, count in values.most_common(_VALUES)})
+    if others := values.total() - few.total():
+        few[_OTHER] = others
+    return few
+
+
+def _digest(value: Any) -> str:
+    return blake2b(str(value).encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
+
+
+def _empty(value: Any) -> bool:
+    return value is None or value == "" or value != value  # NaN
+
+
+def _pairs(users: Sequence[Any], values: Sequence[Any]) -> Counter[tuple[Any, Any]]:
+    """How often each user has each value."""
+    try:
+        return Counter(zip(users, values, strict=True))
+    except TypeError:  # lists and the like
+        return Counter(zip(map(_hashable, users), map(_hashable, values), strict=True))
 
 
 def _hashable(value: Any) -> Any:
-    return value if isinstance(value, (str, int, float, bytes)) else repr(value)
+    return value if isinstance(value, (str, int, float, bytes)) or value is None else repr(value)

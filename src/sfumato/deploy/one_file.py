@@ -86,7 +86,8 @@ class Policy:
 
 @dataclass
 class Tally:
-    """Counts of a file, or of several; no place and no value of any row."""
+    """Counts of a file, or of several; no place, and values of rows only to compare `users`, which
+    are digests where they are kept."""
 
     rows_in: int = 0
     rows_out: int = 0
@@ -94,6 +95,7 @@ class Tally:
     outside: int = 0
     losses: Ledger = field(default_factory=Ledger)
     betraying: list[str] = field(default_factory=list)
+    users: OneToOne = field(default_factory=OneToOne)
     source_hash: str = ""  # of the part that was read
     target_hash: str = ""  # of what was written
 
@@ -103,15 +105,18 @@ class Tally:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.losses.join(other.losses)
         self.betraying = sorted({*self.betraying, *other.betraying})
+        self.users.add(other.users)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {**vars(self), "losses": self.losses.as_dict()}
+        counted = {"losses": self.losses.as_dict(), "users": self.users.as_dict()}
+        return {**vars(self), **counted}
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> "Tally":
         """Build what `as_dict` took apart."""
-        return cls(**{**stored, "losses": Ledger.from_dict(stored["losses"])})
+        losses, users = Ledger.from_dict(stored["losses"]), OneToOne.from_dict(stored["users"])
+        return cls(**{**stored, "losses": losses, "users": users})
 
 
 class Block(Protocol):
@@ -121,19 +126,15 @@ class Block(Protocol):
 
     def numbers(self, name: str) -> np.ndarray:
         """A column as numbers, NaN where it is empty."""
-        ...
 
     def text(self, name: str) -> np.ndarray:
         """A column as text, a value in each row."""
-        ...
 
     def seconds(self, name: str) -> np.ndarray:
         """A column of times as whole seconds since 1970."""
-        ...
 
     def values(self, name: str, rows: np.ndarray) -> list[Any]:
         """The values of a column in some rows, as they are."""
-        ...
 
 
 _Block = TypeVar("_Block", bound=Block)
@@ -155,7 +156,6 @@ class Sink(Protocol[_Written]):
     ) -> None:
         """One block with its new coordinates; `keep` says which rows go out, None for all; `users`
         are new names of users."""
-        ...
 
 
 class Table(Protocol[_Block]):
@@ -167,23 +167,19 @@ class Table(Protocol[_Block]):
 
     def close(self) -> None:
         """Let go of the file."""
-        ...
 
     def blocks(self, *, without: tuple[str, ...] = ()) -> Iterator[_Block]:
         """All rows, in order; the columns `without` need not be read."""
-        ...
 
     def sink(
         self, target: IO[bytes], written: Written, *, packed: bool
     ) -> AbstractContextManager[Sink[_Block]]:
         """Write a file of the same kind to `target`; `packed` by gzip, where the kind has that."""
-        ...
 
     def read_back(
         self, draft: Path, noted: Noted, written: Written, *, packed: bool, shown: str
     ) -> None:
         """Compare what was written with this file; raises where they differ."""
-        ...
 
 
 def is_table(path: Path) -> bool:
@@ -343,7 +339,7 @@ def sanitize_part(
     tally = sanitize_file(release, chance, policy, source, target, progress=progress)
     if _stamp(source) != before:
         raise DataError(f"{source.name} changed while it was read; sanitize it when it is whole")
-    tally.source_hash = content
+    tally.source_hash, tally.users = content, tally.users.digested()
     return tally
 
 
@@ -405,7 +401,6 @@ class Answers:
         self._replaced = replaced
         self._known = _users_with_budgets(release, policy, names)
         self._user = columns.user or next(iter(users(names, policy.user)), None)
-        self._one_to_one = OneToOne()
         self.tally = Tally()
         self._outside = Refused("places outside the mechanism's region")
         self._impossible = Refused("no possible coordinates")
@@ -424,7 +419,7 @@ class Answers:
         columns, policy, tally = self._columns, self._policy, self.tally
         first, second = block.numbers(columns.first), block.numbers(columns.second)
         telling = self.telling(block, first, second)
-        _refuse(self._source, [], self._one_to_one.naming(sure=True), telling)
+        refuse_columns(self._source, [], self.tally.users.naming(sure=True), telling)
         rows = Rows(
             users=block.text(columns.user) if columns.user is not None else None,
             seconds=block.seconds(columns.time) if columns.time is not None else None,
@@ -461,7 +456,7 @@ class Answers:
         """Raise for the rows that were refused, if any, and where this is the `whole` table for
         columns that are seen to name the user only by all of it."""
         if whole:
-            _refuse(self._source, [], self.naming, {})
+            refuse_columns(self._source, [], self.naming, {})
         self._impossible.raise_for(
             self._source,
             self.tally.rows_in,
@@ -485,7 +480,7 @@ class Answers:
     @property
     def naming(self) -> list[str]:
         """Columns that name the user one to one, by the rows so far."""
-        return self._one_to_one.naming()
+        return self.tally.users.naming()
 
     def telling(self, block: Block, first: np.ndarray, second: np.ndarray) -> dict[str, str]:
         """Columns of a block that tell the place, each with how, unless somebody said to keep
@@ -518,7 +513,7 @@ class Answers:
         if self._user is not None and looked:
             said = (*users(self._names, policy.user), *policy.keep)
             others = {name: values for name, values in looked.items() if name not in said}
-            self._one_to_one.note(block.values(self._user, rows), others)
+            self.tally.users.note(block.values(self._user, rows), others)
         kept = (name for name in found if name in policy.keep)
         self.tally.betraying = sorted({*self.tally.betraying, *kept})
         return {name: how for name, how in found.items() if name not in policy.keep}
@@ -535,7 +530,9 @@ def _first_refused(
     return [], {}
 
 
-def _refuse(source: str, naming: list[str], one_to_one: list[str], telling: dict[str, str]) -> None:
+def refuse_columns(
+    source: str, naming: list[str], one_to_one: list[str], telling: dict[str, str]
+) -> None:
     """Stop at columns that name the user, by their own name or `one_to_one`, or tell the place, all
     of them in one sentence."""
     if not (naming or one_to_one or telling):
@@ -646,7 +643,7 @@ def check_names(
     naming = [name for name in users(names, policy.user) if name not in said]
     if naming:
         others, telling = refused()
-        _refuse(source, naming, others, telling)
+        refuse_columns(source, naming, others, telling)
 
 
 def refuse_over_budget(budget: Budget, policy: Policy, whole: Tally, *, source: str) -> None:

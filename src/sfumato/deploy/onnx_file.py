@@ -5,6 +5,8 @@ Tests read what this writes with the `onnx` package and run it with ONNX Runtime
 to export.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -54,6 +56,12 @@ class Graph:
         self._nodes.append(node)
         self.operators.add(operator)
         return output
+
+    def __getattr__(self, operator: str) -> Callable[..., str]:
+        """`graph.Mul(one, other)` adds an operator of ONNX, which all begin with a capital."""
+        if not operator[:1].isupper():
+            raise AttributeError(operator)
+        return partial(self.add, operator)
 
     def column(self, value: str, number: int) -> str:
         """One column of a matrix, as a matrix of one column."""

@@ -35,12 +35,9 @@ class Release:
     the release must see to.
 
     >>> import sfumato as sf
-    >>> from tempfile import TemporaryDirectory
-    >>> data = sf.four_corners(seed=0)
-    >>> solution = sf.solve(sf.Problem(data.train, max_loss=173), sf.Coin())
-    >>> with TemporaryDirectory() as folder:
-    ...     solution.save(f"{folder}/run")
-    ...     release(sf.load_run(f"{folder}/run")).decimals  # of a written coordinate
+    >>> problem = sf.Problem(sf.four_corners(seed=0).train, max_loss=173)
+    >>> sf.solve(problem, sf.Coin()).save("run")
+    >>> release(sf.load_run("run")).decimals  # of a written coordinate
     6
     """
 

@@ -20,6 +20,7 @@ from sfumato.deploy.one_file import (
     Tally,
     is_table,
     open_table,
+    refuse_columns,
     refuse_over_budget,
     rows_of_file,
     sanitize_file,
@@ -225,9 +226,11 @@ def _exists(target: Path, what: str) -> FileError:
 
 
 def _refuse_whole(job: _Job, tally: Tally) -> None:
-    """What can be said only of all rows: that there are none, or that they lose too much."""
+    """What can be said only of all rows: that there are none, that a column names the user who is
+    alone in a part, or that they lose too much."""
     if not tally.rows_in:
         raise DataError(f"{job.source.name} has 0 rows; expected at least one")
+    refuse_columns(job.source.name, [], tally.users.naming(), {})
     refuse_over_budget(job.released.budget, job.policy, tally, source=job.source.name)
 
 
@@ -364,6 +367,7 @@ def _sanitize_folder(
         for folder in (parts, notes):
             make_folder(folder)
         write_json(work / "job.json", {"job": settings})
+        users = _together(tallies).users
         for tally in tallies.values():
             if job.progress is not None:
                 job.progress(tally.rows_in)
@@ -373,6 +377,8 @@ def _sanitize_folder(
         for task, tally in runner(job.released, job.chance, job.policy, tasks, job.progress):
             write_json(notes / _note(task.name), {"part": task.name, "tally": tally.as_dict()})
             tallies[task.name] = tally
+            users.add(tally.users)
+            refuse_columns(job.source.name, [], users.naming(sure=True), {})
         _clear_leftovers(parts)
         ordered = {name: tallies[name] for name in names}
         _refuse_whole(job, _together(ordered))
@@ -455,7 +461,7 @@ def _resumed(job: _Job, names: list[str], settings: str, work: Path) -> dict[str
 def _tally(note: Path) -> Tally:
     try:
         return Tally.from_dict(read_json(note, what="note of a finished part")["tally"])
-    except (KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, TypeError, ValueError):
         raise FileError(
             f"{note.parent.parent} holds a stopped job of another version; remove the folder"
         ) from None

@@ -126,7 +126,7 @@ def read_back_csv(
         fault,
         source=source.path,
         written=written,
-        columns=[(name, place, place) for place, name in enumerate(kept)],
+        columns=kept,
         digest=lambda column: streams(column.combine_chunks()),
     )
 
@@ -162,7 +162,7 @@ def read_back_parquet(
             fault,
             source=source,
             written=written,
-            columns=[(name, place, place) for place, name in enumerate(kept)],
+            columns=kept,
             digest=digest_of,
         )
     finally:
@@ -214,22 +214,19 @@ def _compare(
     *,
     source: Path,
     written: Written,
-    columns: list[tuple[str, int, int]],
+    columns: list[str],
     digest: Callable[[Any], Iterable[Any]],
 ) -> None:
-    """Row by row; `columns` are names with their places in the input and in the output."""
-
+    """Row by row; `columns` are the names of both in their order."""
     again = Noted()
     again.columns([b""] for _ in noted.digests())
-    where = {name: (before, after) for name, before, after in columns}
     for count, keep in noted.masks():
         for start in range(0, count, _ROWS):
             with readable(source):
                 block = given.take(min(_ROWS, count - start))
             fault.unless(block.num_rows == min(_ROWS, count - start), "how many rows there are")
-            truth = [
-                floats(block.column(where[name][0])) for name in (written.first, written.second)
-            ]
+            places = (columns.index(name) for name in (written.first, written.second))
+            truth = [floats(block.column(place)) for place in places]
             searched.truths(*truth)
             if keep is not None:
                 chosen = keep[start : start + _ROWS]
@@ -239,11 +236,10 @@ def _compare(
             with readable(source):
                 out = found.take(block.num_rows)
             fault.unless(out.num_rows == block.num_rows, "how many rows there are")
-            again.columns(digest(out.column(where[name][1])) for name in written.changed)
-            for name, before, after in columns:
-                column = out.column(after)
+            again.columns(digest(out.column(columns.index(name))) for name in written.changed)
+            for name, before, column in zip(columns, block.columns, out.columns, strict=True):
                 if name not in written.changed:
-                    fault.unless(_equal(block.column(before), column), f"the column '{name}'")
+                    fault.unless(_equal(before, column), f"the column '{name}'")
                     if name not in written.passing:
                         searched.column(name, column, *truth)
                 if name in (*written.changed, *written.passing):

@@ -284,11 +284,8 @@ def load_certificate(path: str | Path) -> Certificate:
     >>> import sfumato as sf
     >>> places = [[0, 0], [100, 0], [100, 0], [200, 0]]
     >>> data = sf.Samples(secret=[0, 0, 1, 1], truth=places, secrets=("ann", "bob"))
-    >>> problem = sf.Problem(data, max_loss=45, cell_m=20)
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     sf.solve(problem, sf.Exact()).save(f"{folder}/run")
-    ...     load_certificate(f"{folder}/run/certificate.npz")
+    >>> sf.solve(sf.Problem(data, max_loss=45, cell_m=20), sf.Exact()).save("run")
+    >>> load_certificate("run/certificate.npz")
     <Certificate for bayes within 45: reports on its grid and anywhere on the plane>
     """
     arrays = read_arrays(path, what="certificate", names={**_ARRAYS, **_FORMER_ARRAYS})
@@ -473,12 +470,9 @@ def known_leakages(problem: Claimed) -> tuple[float, float]:
         chance = _chance(claim, charges, limits, near, place_for_all)
         if chance is None:
             return np.inf
-        if sparse.issparse(table):
-            other = sparse.csr_matrix(chance * joint.prior[:, None])
-            both = sparse.hstack([(1 - chance) * table, other], format="csr")
-            return problem.objective.leakage(Joint(both / both.sum(), secrets=joint.secrets))
-        parts = np.column_stack([(1 - chance) * table, chance * joint.prior])
-        return problem.objective.leakage(Joint(parts / parts.sum(), secrets=joint.secrets))
+        stack: Any = sparse.hstack if sparse.issparse(table) else np.hstack
+        both = stack([(1 - chance) * table, chance * joint.prior[:, None]])
+        return problem.objective.leakage(Joint(both / both.sum(), secrets=joint.secrets))
 
     on_grid = leakage(problem.loss(truths, reports[nearest]), moved)
     if not traits_of(problem.loss).is_distance:

@@ -91,6 +91,19 @@ class Estimate:
             value=value, low=low, high=value + within, kind="exact", cell_m=cell_m, errs=errs
         )
 
+    @classmethod
+    def share(
+        cls,
+        value: float,
+        count: int,
+        *,
+        cell_m: float | None = None,
+        hits: int | None = None,
+        errs: str = "",
+    ) -> "Estimate":
+        """A share of `count` tries, with Wilson's interval."""
+        return cls(value, *wilson(value, count), "estimate", cell_m, hits, errs)
+
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return asdict(self)
@@ -113,13 +126,18 @@ class Counts:
 def count_hits(secret: np.ndarray, reports: np.ndarray, grid: Grid, *, secrets: int) -> Counts:
     """Count hits by cell and secret.  Memory grows with the hits, never with the empty cells."""
     column, places = _occupied(reports, grid)
-    if secrets * len(places) > MOST_DENSE:
-        shape = (secrets, len(places))
+    return Counts(_counted(secret, column, (secrets, len(places))), places, grid)
+
+
+def _counted(secret: np.ndarray, column: np.ndarray, shape: tuple[int, int]) -> Any:
+    """How often each secret and column occur together."""
+    secrets, columns = shape
+    if secrets * columns > MOST_DENSE:
         hits = sparse.csr_matrix((np.ones(len(secret)), (secret, column)), shape=shape)
         hits.sum_duplicates()
-        return Counts(table=hits, places=places, grid=grid)
-    flat = np.bincount(column * secrets + secret, minlength=len(places) * secrets)
-    return Counts(table=flat.reshape(len(places), secrets).T, places=places, grid=grid)
+        return hits
+    flat = np.bincount(column * secrets + secret, minlength=columns * secrets)
+    return flat.reshape(columns, secrets).T
 
 
 def _occupied(reports: np.ndarray, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
@@ -202,7 +220,7 @@ def estimate_information(
     joint = Joint(counts.table / len(secret))
     value = mutual_information(joint)
     prior = joint.prior[:, None]
-    square_bits = _square_of_information(joint)
+    square_bits = square_of_information(joint)
     deviation = float(np.sqrt(max(0.0, square_bits - value**2) / len(secret)))
     stable = (np.sqrt(value) + _DEVIATIONS / np.sqrt(2 * np.log(2) * len(secret))) ** 2
     score, square, worst = 0.0, 0.0, 0.0
@@ -235,7 +253,7 @@ def estimate_information(
     )
 
 
-def _square_of_information(joint: Joint) -> float:
+def square_of_information(joint: Joint) -> float:
     """E[ (log2 P(x|z) / P(x))^2 ]."""
     if joint.sparse is not None:
         secret, place, weight = joint.pairs
@@ -312,20 +330,9 @@ def _halves(
     """Counts of all hits and of two random halves of them, over the same cells."""
     column, places = _occupied(reports, grid)
     half = generator(_HALVES_SEED).random(len(column)) < 0.5
-    size = len(places) * secrets
-    if size > MOST_DENSE:
-        parts = []
-        for chosen in (half, ~half):
-            at = (secret[chosen], column[chosen])
-            shape = (secrets, len(places))
-            hits = sparse.csr_matrix((np.ones(len(at[0])), at), shape=shape)
-            hits.sum_duplicates()
-            parts.append(hits)
-        return Counts(table=parts[0] + parts[1], places=places, grid=grid), parts[0], parts[1]
-    code = column * secrets + secret
-    first = np.bincount(code[half], minlength=size).reshape(len(places), secrets).T
-    second = np.bincount(code[~half], minlength=size).reshape(len(places), secrets).T
-    return Counts(table=first + second, places=places, grid=grid), first, second
+    shape = (secrets, len(places))
+    first, second = (_counted(secret[part], column[part], shape) for part in (half, ~half))
+    return Counts(first + second, places, grid), first, second
 
 
 def wilson(share: float, count: int) -> tuple[float, float]:

@@ -20,7 +20,6 @@ from sfumato.measure.estimate import (
     estimate_exposed,
     estimate_information,
     estimate_mean,
-    wilson,
 )
 from sfumato.measure.exact import bayes_error, error_of_guess, mutual_information
 from sfumato.measure.tables import TABLE_MEASURES
@@ -137,7 +136,6 @@ class Judging(Protocol):
 
     def judge(self, samples: Samples | CategoricalData, **options: Any) -> Judgement:
         """Its judgement on some data."""
-        ...
 
 
 def judge(
@@ -279,8 +277,8 @@ def check_secrets(samples: Samples | CategoricalData) -> None:
     """Refuse data of one user."""
     if (samples.joint().prior > 0).sum() < 2:
         raise ProblemError(
-            f"{samples.name} holds one user; expected at least two: there is nobody to be confused"
-            " with"
+            f"{samples.name} holds one user ({samples.secrets[0]}); expected at least two: there is"
+            " nobody to be confused with"
         )
 
 
@@ -420,13 +418,7 @@ def judge_reports(
         )
     counts = count_hits(secret, reports, grid, secrets=count)
     joint = counts.joint(names)
-    nothing = Estimate(
-        value=float("nan"),
-        low=float("nan"),
-        high=float("nan"),
-        kind="estimate",
-        errs="the truth is not in the file",
-    )
+    nothing = Estimate(np.nan, np.nan, np.nan, "estimate", errs="the truth is not in the file")
     loss_of = np.full(count, np.nan)
     if cost is not None:
         loss_of = np.bincount(secret, weights=cost, minlength=count) / np.maximum(
@@ -436,17 +428,10 @@ def judge_reports(
     if learnt_on is not None:
         known = learnt_names or names
         fitted = count_hits(learnt_on[1], learnt_on[0], grid, secrets=len(known)).joint(known)
+        told: dict[str, Any] = {"cell_m": grid.cell_m, "hits": hits}
+        errs = "high with few training hits: a weak adversary"
         value = error_of_guess(*_aligned(joint, fitted))
-        low, high = wilson(value, len(secret))
-        learnt = Estimate(
-            value,
-            low,
-            high,
-            "estimate",
-            grid.cell_m,
-            hits,
-            "high with few training hits: a weak adversary",
-        )
+        learnt = Estimate.share(value, len(secret), **told, errs=errs)
     return Judgement(
         loss=nothing if cost is None else estimate_mean(cost, hits=hits),
         bayes_error=estimate_bayes_error(secret, reports, grid, secrets=count, hits=hits),

@@ -5,10 +5,8 @@ from dataclasses import asdict, dataclass, field, fields
 from math import ceil, floor, isfinite, log10
 from typing import Any, Literal
 
-import numpy as np
-
-from sfumato.data.joint import Joint
-from sfumato.measure.estimate import Estimate, wilson
+from sfumato.measure.estimate import Estimate, square_of_information, wilson
+from sfumato.measure.exact import mutual_information
 from sfumato.measure.judge import Judgement
 from sfumato.measure.objective import Objective
 
@@ -62,7 +60,8 @@ class Outlook:
             return None
         error, bits = judged.bayes_error.value, judged.information_bits.value
         guessed = error if judged.learnt_error is None else judged.learnt_error.value
-        off = _DEVIATIONS * _spread_of_information(judged.joint) / count**0.5
+        spread = square_of_information(judged.joint) - mutual_information(judged.joint) ** 2
+        off = _DEVIATIONS * (max(0.0, spread) / count) ** 0.5
         exposed, blind = judged.exposed.value, 1 - float(judged.joint.prior.max())
         few = "with few check-ins"
         return cls(
@@ -126,19 +125,3 @@ class Outlook:
         figures = ("loss", "bayes_error", "information_bits", "exposed")
         stored = {part.name: document[part.name] for part in fields(cls)}
         return cls(**stored | {name: Estimate(**document[name]) for name in figures})
-
-
-def _spread_of_information(joint: Joint) -> float:
-    """The standard deviation of log2 P(x|z) / P(x)."""
-    if joint.sparse is not None:
-        secret, place, weight = joint.pairs
-        told = np.log2(weight / joint.place_probability[place] / joint.prior[secret])
-        middle = float(np.sum(weight * told))
-        return float(np.sqrt(max(0.0, np.sum(weight * told**2) - middle**2)))
-    seen = joint.table > 0
-    ratio = np.divide(
-        joint.posterior, joint.prior[:, None], out=np.ones_like(joint.table), where=seen
-    )
-    bits = np.log2(ratio)
-    mean = float(np.sum(joint.table * bits))
-    return float(np.sqrt(max(0.0, np.sum(joint.table * bits**2) - mean**2)))

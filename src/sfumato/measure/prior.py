@@ -157,21 +157,15 @@ def under_priors(found: Judgement) -> Priors | None:
 
 def _under(found: Judgement, name: str, shares: np.ndarray, loss_of: np.ndarray) -> UnderPrior:
     joint = reweighted(found.joint, shares / shares.sum())
-    error, bits = found.bayes_error, found.information_bits
+
+    def off_as(one: Estimate, value: float) -> Estimate:
+        room = one.high - one.value
+        return Estimate.exact(value, within=room, cell_m=one.cell_m, errs=one.errs)
+
     return UnderPrior(
         name=name,
         loss=float(shares[shares > 0] @ loss_of[shares > 0]),
-        bayes_error=Estimate.exact(
-            bayes_error(joint),
-            within=error.high - error.value,
-            cell_m=error.cell_m,
-            errs=error.errs,
-        ),
-        information_bits=Estimate.exact(
-            mutual_information(joint),
-            within=bits.high - bits.value,
-            cell_m=bits.cell_m,
-            errs=bits.errs,
-        ),
+        bayes_error=off_as(found.bayes_error, bayes_error(joint)),
+        information_bits=off_as(found.information_bits, mutual_information(joint)),
         blind=1 - float(shares.max()),
     )

@@ -264,7 +264,10 @@ def figures_to_come(
     table = judged.table()
     joint = Joint(table / table.sum(), secrets=held.secrets)
     ends = {}
-    for objective, of in ((Bayes(), _guesses), (Information(), _log_scores)):
+    for objective, of in (
+        (Bayes(), lambda table, _: best_guess_shares(table)),
+        (Information(), _log_scores),
+    ):
         low, high = score_range(objective, held.secrets, shares)
         got = judged.scores_of(of(known, shares))
         spread = spread_within(learned.scores_of(of(learned.table(), shares)), train.secret)
@@ -307,11 +310,6 @@ def figures_to_come(
         checkins=len(held),
         confidence=confidence,
     )
-
-
-def _guesses(known: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """1 where the best guess of a table is right."""
-    return best_guess_shares(known)
 
 
 def _log_scores(known: np.ndarray, shares: np.ndarray) -> np.ndarray:

@@ -21,7 +21,7 @@ from scipy import sparse
 from sfumato.data.grid import Grid
 from sfumato.data.traces import Traces
 from sfumato.errors import ProblemError
-from sfumato.measure.estimate import Estimate, wilson
+from sfumato.measure.estimate import Estimate
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import ReportChances, millimetres
 from sfumato.mechanism.one_place import OnePlace, mean_distances, parts_of
@@ -311,11 +311,8 @@ def _hit(scores: np.ndarray, user: int) -> float:
 
 
 def _share(hits: np.ndarray) -> Estimate:
-    value = float(hits.mean())
-    low, high = wilson(value, len(hits))
-    return Estimate(
-        value, low, high, kind="estimate", hits=len(hits), errs="low: others may guess better"
-    )
+    errs = "low: others may guess better"
+    return Estimate.share(float(hits.mean()), len(hits), hits=len(hits), errs=errs)
 
 
 class _View(NamedTuple):

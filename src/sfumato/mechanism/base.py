@@ -201,23 +201,17 @@ class Mechanism(ABC):
                 allow_pickle=False,
                 format=np.array(FORMAT),
                 kind=np.array(self.kind),
-                **_plane_array(self.plane),
+                **({} if self.plane is None else {"plane": np.array(self.plane.numbers)}),
                 **self.arrays(),
             )
-
-
-def _plane_array(plane: Plane | None) -> dict[str, np.ndarray]:
-    return {} if plane is None else {"plane": np.array(plane.numbers)}
 
 
 def load_mechanism(path: str | Path) -> Mechanism:
     """Read a mechanism that `save` wrote.
 
-    >>> from tempfile import TemporaryDirectory
     >>> from sfumato.mechanism.laplace import PlanarLaplace
-    >>> with TemporaryDirectory() as folder:
-    ...     PlanarLaplace(epsilon=0.01).save(Path(folder, "mechanism.npz"))
-    ...     load_mechanism(Path(folder, "mechanism.npz"))
+    >>> PlanarLaplace(epsilon=0.01).save("mechanism.npz")
+    >>> load_mechanism("mechanism.npz")
     PlanarLaplace(epsilon=0.01)
     """
     return mechanism_from_arrays(read_arrays(path, what="mechanism"), source=str(path))

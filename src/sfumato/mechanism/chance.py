@@ -50,20 +50,16 @@ class Chance(Protocol):
     @property
     def asks_user(self) -> bool:
         """Whether rows must say who."""
-        ...
 
     @property
     def asks_time(self) -> bool:
         """Whether rows must say when."""
-        ...
 
     def of(self, truth: np.ndarray, rows: Rows, draws: int) -> tuple[np.ndarray, np.ndarray]:
         """Truths as they are to be answered, and numbers of shape (n, draws)."""
-        ...
 
     def words(self) -> dict[str, object]:
         """For a record."""
-        ...
 
 
 @dataclass(frozen=True)

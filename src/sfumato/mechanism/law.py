@@ -44,15 +44,12 @@ class ReportChances(Protocol):
 
     def of(self, reports: np.ndarray) -> np.ndarray:
         """The chance of each report at each truth, shape (truths, reports)."""
-        ...
 
     def after(self, table: np.ndarray, reports: np.ndarray) -> np.ndarray:
         """P(report | user) from P(truth | user): `table @ of(reports)`, shape (users, reports)."""
-        ...
 
     def possible(self, reports: np.ndarray) -> np.ndarray:
         """Which reports at least one of the truths can send."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,10 +132,7 @@ class ChancesByDistance:
 def merged_places(places: np.ndarray) -> tuple[np.ndarray, sparse.csr_matrix]:
     """Each place once, and the 0-1 matrix that adds columns at the same place together."""
     once, column = np.unique(places, axis=0, return_inverse=True)
-    rows = np.arange(len(places))
-    return once, sparse.csr_matrix(
-        (np.ones(len(places)), (rows, column.ravel())), shape=(len(places), len(once))
-    )
+    return once, _onto(column.ravel(), len(once))
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,19 +166,14 @@ class Law:
     def of_rows(cls, joint: Joint, rows: ReportRows, *, loss: Loss) -> "Law":
         """Push P(secret, truth) through finitely many reports, listing each report place once."""
         assert joint.places is not None
-        flat = rows.matrix.tocoo()
-        each = loss(joint.places[flat.row], rows.places[flat.col])
-        occurs = (flat.data > 0) & (joint.place_probability[flat.row] > 0)
-        cost_of_truth = np.bincount(
-            flat.row, weights=each * flat.data, minlength=rows.matrix.shape[0]
-        )
+        cost_of_truth, most_loss = _costs(rows, joint.places, joint.place_probability, loss)
         merged = rows.distinct()
         return cls(
             joint=Joint(joint.times(merged.matrix), places=merged.places, secrets=joint.secrets),
             loss=float(joint.place_probability @ cost_of_truth),
             loss_of=_per_secret(joint, cost_of_truth),
             loss_deviation=deviation(cost_of_truth, joint.place_probability),
-            most_loss=float(np.max(each, initial=0.0, where=occurs)),
+            most_loss=most_loss,
         )
 
     @classmethod
@@ -204,14 +193,8 @@ class Law:
             rows = rows_of(truths[part])
             if rows is None:
                 return None
-            flat = rows.matrix.tocoo()
-            each = loss(truths[part][flat.row], rows.places[flat.col])
-            occurs = (flat.data > 0) & (mass[part][flat.row] > 0)
-            cost_of_truth[part] = np.bincount(
-                flat.row, weights=each * flat.data, minlength=rows.matrix.shape[0]
-            )
-            most_loss = max(most_loss, float(np.max(each, initial=0.0, where=occurs)))
-            del flat, each, occurs
+            cost_of_truth[part], most = _costs(rows, truths[part], mass[part], loss)
+            most_loss = max(most_loss, most)
             full = rows.matrix.nnz > _DENSE_SHARE * rows.matrix.shape[0] * rows.matrix.shape[1]
             made = by_truth[:, part] @ (rows.matrix.toarray() if full else rows.matrix)
             table, places = _joined(table, places, made, rows.places)
@@ -228,6 +211,17 @@ class Law:
         if region is None or self.joint.places is None:
             return 0.0
         return float(self.joint.place_probability[~region.contains(self.joint.places)].sum())
+
+
+def _costs(
+    rows: ReportRows, truths: np.ndarray, mass: np.ndarray, loss: Loss
+) -> tuple[np.ndarray, float]:
+    """The expected loss at each truth, and the largest that can occur at one that does."""
+    flat = rows.matrix.tocoo()
+    each = loss(truths[flat.row], rows.places[flat.col])
+    occurs = (flat.data > 0) & (mass[flat.row] > 0)
+    most = float(np.max(each, initial=0.0, where=occurs))
+    return np.bincount(flat.row, weights=each * flat.data, minlength=len(truths)), most
 
 
 def blended(parts: Sequence[tuple[float, Law]]) -> Law:

@@ -16,11 +16,14 @@ from sfumato.render.names import printable
 from sfumato.render.text import (
     NOTHING_PROVED,
     asked_text,
+    common_unit,
+    counted_on,
     figures_to_come,
     gap_missing,
     gap_text,
     in_unit,
     left_out_parts,
+    loss_form,
     mark,
     over_mark,
     posterior,
@@ -232,22 +235,12 @@ def measured_text(measured: Measured) -> str:
 
 def compared_text(comparison: Comparison) -> str:
     """What `compare` prints: one row per mechanism, and what the marks mean."""
-    rows, on = comparison.rows, comparison.on
+    rows, unit = comparison.rows, common_unit(comparison.rows)
     held_out = all(row.held_out for row in rows)
     to_come = not held_out and any(row.to_come is not None for row in rows)
-    units = {row.loss_unit for row in rows}
-    unit = units.pop() if len(units) == 1 else None
-    form = "{:.1f}" if isinstance(on, Samples) else "{:.3f}"
     heads = ["mechanism", *to_come_heads(unit) * to_come, *_heads(unit), "gap ↓"]
-    lines = [
-        _compared(row, form if unit is not None else f"{form} {row.loss_unit}", to_come=to_come)
-        for row in rows
-    ]
-    counted = f"truths and {len(on.secrets):,} secrets"
-    if isinstance(on, Samples):
-        counted = "held-out " * held_out + f"check-ins of {len(on.secrets):,} users"
-    blind = f"a blind guess errs {comparison.blind_error:.3f}"
-    notes = [f"on {on.name}: {len(on):,} {counted}; {blind}"]
+    lines = [_compared(row, loss_form(row, comparison), to_come=to_come) for row in rows]
+    notes = [counted_on(comparison)]
     if any(row.gap is not None and row.gap.proved_anything for row in rows):
         notes.append("gap: leakage on training check-ins above the least possible (proved)")
     if missing := gaps_missing(rows):

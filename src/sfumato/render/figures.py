@@ -377,11 +377,11 @@ def _bare_frontier(found: Frontier) -> Figure:
     return frontier_figure(TradeOff(found, ()))
 
 
-def draw_frontier(trade_off: TradeOff, path: Path) -> None:
-    """The proven frontier as a PNG or SVG file."""
+def draw_frontier(trade_off: TradeOff | LinkedTradeOff, path: Path) -> None:
+    """The proven frontier, or the trade-off for linked reports, as a PNG or SVG file."""
     check_figure(path)
     with rc_context(_STYLE), written_beside(path) as beside:
-        figure = frontier_figure(trade_off)
+        figure = show.figure(trade_off)
         figure.savefig(beside, format=path.suffix.lower().removeprefix("."), dpi=150)
 
 
@@ -448,10 +448,10 @@ def frontier_figure(trade_off: TradeOff) -> Figure:
     return figure
 
 
-def draw_linked(trade_off: LinkedTradeOff, path: Path) -> None:
-    """The trade-off for linked reports as a PNG or SVG file: Bayes error for each number of reports
-    and the least overlap of two users against the loss, with the endless budget marked."""
-    check_figure(path)
+@show.figure.register
+def linked_figure(trade_off: LinkedTradeOff) -> Figure:
+    """Bayes error for each number of linked reports and the least overlap of two users against the
+    loss, with the endless budget marked."""
     unit, budgets = trade_off.loss_unit, [point.max_loss for point in trade_off.points]
     with rc_context(_STYLE):
         figure = Figure(figsize=(10, 4.8), layout="constrained")
@@ -488,8 +488,7 @@ def draw_linked(trade_off: LinkedTradeOff, path: Path) -> None:
             axes.set(xlabel=f"budget, {'metres' if unit == 'm' else unit}", ylabel=label)
             axes.legend(frameon=False)
             _plain(axes)
-        with written_beside(path) as beside:
-            figure.savefig(beside, format=path.suffix.lower().removeprefix("."), dpi=150)
+    return figure
 
 
 def _place(axes: Axes, placed: Sequence[Placed], key: str, number: int) -> None:

@@ -103,15 +103,10 @@ def judged_text(
     """A table of figures, one column per data set, and one of figures per user for the first."""
     columns = list(judged.values())
     first, label = columns[0], next(iter(judged))
-    budget = "" if max_loss is None else f" (budget {max_loss:g})"
-    long_unit = "metres" if unit == "m" else unit
     cell_m = first.bayes_error.cell_m
     cells = "own reports" if cell_m is None else f"{cell_m:g} m cells"
     lines = [
-        [
-            f"loss{unit and f', {long_unit}'}{budget}",
-            *[shown(j.loss, "{:.1f}", interval=True) for j in columns],
-        ],
+        [_loss_head(unit, max_loss), *[shown(j.loss, "{:.1f}", interval=True) for j in columns]],
         [f"Bayes error ↑ ({cells})", *[shown(j.bayes_error, interval=True) for j in columns]],
         ["information, bits ↓", *[shown(j.information_bits, interval=True) for j in columns]],
         ["exposed reports ↓", *[shown(j.exposed, "{:.1%}") for j in columns]],
@@ -139,6 +134,12 @@ def judged_text(
     )
     more = f"\n… and {hidden} users who are easier to hide" if hidden else ""
     return f"{text_table([name, *judged], lines)}\n\n{per_user}{more}"
+
+
+def _loss_head(unit: str, max_loss: float | None) -> str:
+    """The head of a row of losses: their unit, and the budget where there is one."""
+    budget = "" if max_loss is None else f" (budget {max_loss:g})"
+    return f"loss{unit and ', '}{'metres' if unit == 'm' else unit}{budget}"
 
 
 _USER_FORMS = {"loss": "{:.1f}", "error": "{:.3f}", "exposed": "{:.1%}"}
@@ -244,7 +245,7 @@ def atlas_lines(made: AtlasRun) -> list[list[str]]:
         Estimate(**record.train[name]) for name in ("loss", "bayes_error", "information_bits")
     )
     return [
-        [f"loss, metres (budget {record.max_loss:g})", shown(loss, "{:.1f}")],
+        [_loss_head("m", record.max_loss), shown(loss, "{:.1f}")],
         ["Bayes error, at least ↑", f"{error.low:.3f}"],
         ["Bayes error of a blind guess, tile known", f"{made.blind:.3f}"],
         ["information, bits, at most ↓", f"{bits.high:.3f}"],
@@ -255,14 +256,9 @@ def atlas_lines(made: AtlasRun) -> list[list[str]]:
 def outlook_text(outlook: Outlook, *, max_loss: float | None = None, unit: str = "m") -> str:
     """What to expect of check-ins to come: figures with their intervals, and what simple mechanisms
     have there; how many check-ins would do, where these are too few for the loss."""
-    long_unit = "metres" if unit == "m" else unit
-    budget = "" if max_loss is None else f" (budget {max_loss:g})"
     over = "!" if max_loss is not None and outlook.over(max_loss) else ""
     rows = [
-        [
-            f"loss{unit and f', {long_unit}'}{budget}",
-            shown(outlook.loss, "{:.1f}", interval=True) + over,
-        ],
+        [_loss_head(unit, max_loss), shown(outlook.loss, "{:.1f}", interval=True) + over],
         ["Bayes error ↑", shown(outlook.bayes_error, interval=True)],
         ["information, bits ↓", shown(outlook.information_bits, interval=True)],
         ["exposed reports ↓", shown(outlook.exposed, "{:.1%}", interval=True)],
@@ -618,28 +614,14 @@ def file_tells(found: Membership | None) -> str:
 def comparison_text(comparison: Comparison) -> str:
     """Three tables, one row per mechanism, and one more per mechanism whose users were left
     out."""
-    on, rows = comparison.on, comparison.rows
-    categories = isinstance(on, CategoricalData)
-    units = {row.loss_unit for row in rows}
-    unit = units.pop() if len(units) == 1 else None  # else each row says its own
+    rows, unit = comparison.rows, common_unit(comparison.rows)
     to_come = any(row.to_come is not None and row.to_come.folds for row in rows)
     header = [
         *("mechanism", *to_come_heads(unit) * to_come),
         *(in_unit("loss", unit or ""), "Bayes error ↑", "info bits ↓"),
         *("exposed ↓", "worst report ↓", "learnt error ↑", "gap ↓", "cell m"),
     ]
-    form = "{:.3f}" if categories else "{:.1f}"
-    lines = [
-        _compared_line(
-            row, form if unit is not None else f"{form} {row.loss_unit}", to_come=to_come
-        )
-        for row in rows
-    ]
-    counted = f"truths and {len(on.secrets)} secrets"
-    if not categories:
-        held_out = "held-out " if all(row.held_out for row in rows) else ""
-        counted = f"{held_out}check-ins of {len(on.secrets)} users"
-    notes = f"on {on.name}: {len(on)} {counted}; a blind guess errs {comparison.blind_error:.3f}"
+    lines = [_compared_line(row, loss_form(row, comparison), to_come=to_come) for row in rows]
     marks = "≈ estimated from samples, otherwise computed from the mechanism's law"
     gaps = [row.gap for row in rows if row.gap is not None]
     if any(gap.proved_anything for gap in gaps):
@@ -666,12 +648,36 @@ def comparison_text(comparison: Comparison) -> str:
     others = text_table(heads, [_other_users_line(row) for row in rows])
     warned = [f"{row.name}: {one}" for row in rows for one in warnings_in(row.contender.status)]
     parts = [
-        "\n".join([text_table(header, lines), printable(notes), marks, *map(printable, warned)]),
+        "\n".join(
+            [text_table(header, lines), *map(printable, [counted_on(comparison), marks, *warned])]
+        ),
         tables,
         f"{others}\none user twice: the user whose doubling is worst; its file tells: how well"
         " anyone with the file tells training points from held-out ones (AUC, 0.5 is a toss)",
     ]
     return "\n\n".join([*parts, *left_out_parts(rows)])
+
+
+def common_unit(rows: Sequence[Compared]) -> str | None:
+    """The unit of all losses; None where they differ, and each row says its own."""
+    units = {row.loss_unit for row in rows}
+    return units.pop() if len(units) == 1 else None
+
+
+def loss_form(row: Compared, comparison: Comparison) -> str:
+    """How a loss is written in a comparison."""
+    form = "{:.3f}" if isinstance(comparison.on, CategoricalData) else "{:.1f}"
+    return form if common_unit(comparison.rows) is not None else f"{form} {row.loss_unit}"
+
+
+def counted_on(comparison: Comparison) -> str:
+    """What the figures are measured on, and how often a blind guess errs there."""
+    on = comparison.on
+    counted = f"truths and {len(on.secrets):,} secrets"
+    if not isinstance(on, CategoricalData):
+        held_out = "held-out " * all(row.held_out for row in comparison.rows)
+        counted = f"{held_out}check-ins of {len(on.secrets):,} users"
+    return f"on {on.name}: {len(on):,} {counted}; a blind guess errs {comparison.blind_error:.3f}"
 
 
 def left_out_parts(rows: Sequence[Compared]) -> list[str]:
@@ -880,10 +886,7 @@ def _linked_population_text(proved: PopulationCertificate) -> str:
         text += f"under this mechanism any two users overlap by at least {1 - proved.most:.4f}, "
     loss = in_unit(f"{proved.loss.low:.1f} to {proved.loss.high:.1f}", unit)
     text += f"{'its' if proved.most is None else 'and its'} loss is {loss}; "
-    kinds = [(f"on this {proved.cell_m:g} m grid", proved.least_grid)]
-    if proved.least_plane is not None:
-        kinds.append(("anywhere on the plane", proved.least_plane))
-    kinds = [(where, least) for where, least in kinds if least > proved.blind + 1e-9]
+    kinds = _proved_there(proved)
     if proved.objective == "endless":
         every = "of every mechanism that gives all users one law, even one that knows its user,"
         said = [f"with reports {where} a loss of at least {least:.1f}" for where, least in kinds]
@@ -898,6 +901,14 @@ def _linked_population_text(proved: PopulationCertificate) -> str:
         ]
     text += f"{every} {'; '.join(said)}." if said else f"{NOTHING_PROVED} {every[:-1]}."
     return text + _cut(proved)
+
+
+def _proved_there(proved: PopulationCertificate) -> list[tuple[str, float]]:
+    """Where reports lie and the bound there, where that says more than a blind guess."""
+    kinds = [(f"on this {proved.cell_m:g} m grid", proved.least_grid)]
+    if proved.least_plane is not None:
+        kinds.append(("anywhere on the plane", proved.least_plane))
+    return [(where, least) for where, least in kinds if least > proved.blind + 1e-9]
 
 
 def _held_out(proved: PopulationCertificate) -> str:
@@ -941,20 +952,13 @@ def population_text(proved: PopulationCertificate) -> str:
         f"{loss.low:.1f} to {loss.high:.1f} {unit}".rstrip()
         + ";"
     )
-    kinds = [(f"reports on this {proved.cell_m:g} m grid", proved.least_grid)]
-    if proved.least_plane is not None:
-        kinds.append(("reports anywhere on the plane", proved.least_plane))
     said = [
-        f"{where}: {'at most' if bayes else 'at least'}"
+        f"reports {where}: {'at most' if bayes else 'at least'}"
         f" {1 - bound if bayes else max(bound, 0.0):.4f}{bits}"
-        for where, bound in kinds
-        if bound > proved.blind + 1e-9
+        for where, bound in _proved_there(proved)
     ]
     every = f"of every mechanism within {' and '.join(budget)}, even one that knows its user,"
-    if said:
-        parts.append(f"{every} {'; '.join(said)}.")
-    else:
-        parts.append(f"{NOTHING_PROVED} {every[:-1]}.")
+    parts.append(f"{every} {'; '.join(said)}." if said else f"{NOTHING_PROVED} {every[:-1]}.")
     text = " ".join(parts)
     if proved.bracket is not None and least is not None and possible is not None and said:
         low, high = proved.bracket

@@ -44,15 +44,12 @@ class Training(Protocol[State]):
 
     def identity(self) -> str:
         """What a checkpoint must agree with to be resumed."""
-        ...
 
     def first(self) -> State:
         """The state before the first round."""
-        ...
 
     def next_round(self, state: State, history: History, clock: Clock) -> Round[State] | Ended:
         """The next round, or why there is none."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -236,7 +236,6 @@ class Foretelling(Protocol):
 
     def expected(self, problem: Problem) -> Expected:
         """What it will take."""
-        ...
 
 
 class Solver(Protocol):
@@ -245,13 +244,10 @@ class Solver(Protocol):
     @property
     def name(self) -> str:
         """The word for it on the command line and in tables."""
-        ...
 
     @property
     def resumable(self) -> bool:
         """Whether it keeps a checkpoint, from which a stopped solve is resumed."""
-        ...
 
     def solve(self, problem: Problem, how: Conditions) -> Outcome:
         """Find a mechanism; never look at anything but the problem."""
-        ...

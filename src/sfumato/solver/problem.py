@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError, cKDTree
@@ -12,9 +13,11 @@ from sfumato.data.grid import Grid, Region
 from sfumato.data.joint import Joint
 from sfumato.data.samples import Samples, Split
 from sfumato.errors import ProblemError, arg
+from sfumato.measure.judge import Judgement, check_secrets, judge
 from sfumato.measure.linked import ENDLESS, Reports, linked_leakage
 from sfumato.measure.objective import Bayes, Endless, Objective, Overlap
 from sfumato.measure.repeated import MOST_COUNT
+from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.loss import Loss, euclidean, traits_of
 from sfumato.solver.feasible import check_feasible
 
@@ -73,12 +76,7 @@ class Problem:
             object.__setattr__(self, "loss", self.samples.loss)  # not set: a table has its own
         self._check_reports()
         self._check_budgets()
-        present = int((self.joint.prior > 0).sum())
-        if present < 2:
-            raise ProblemError(
-                f"{self.samples.name} holds one user ({self.samples.secrets[0]}); expected at least"
-                " two: there is nobody to be confused with"
-            )
+        check_secrets(self.samples)
         if self.cell_m is not None and self.cells is not None:
             raise ProblemError(
                 f"name the grid by {arg('cell_m')} or by {arg('cells')}, not by both"
@@ -222,6 +220,14 @@ class Problem:
     def released_on(self) -> Grid | None:
         """The grid, or None for words."""
         return None if self.region is None else self.grid
+
+    def judge(
+        self, mechanism: Mechanism, samples: Samples | CategoricalData | None = None, **options: Any
+    ) -> Judgement:
+        """Judge a mechanism by the problem's loss, region and grid, on its own data or on other;
+        `options` are those of `sfumato.judge`."""
+        known = {"loss": self.loss, "region": self.region, "sampled_on": self.released_on}
+        return judge(mechanism, self.samples if samples is None else samples, **known | options)
 
     def names_cells(self, joint: Joint) -> bool:
         """Whether the reports of P(secret, report) lie at the middles of the grid's cells; words

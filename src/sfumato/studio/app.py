@@ -28,6 +28,7 @@ from sfumato.version import __version__
 
 STATIC = Path(__file__).parent / "static"
 _HEARTBEAT_S = 1.0
+_CHANGING = ("choose_data", "solve", "resume", "keep", "prove")  # what other pages must see
 
 
 class Studio:
@@ -104,8 +105,11 @@ class Studio:
 
     def _asked(self, answer: Handler) -> Callable[[Request], Awaitable[Response]]:
         async def answered(request: Request) -> Response:
-            document = parse.document(await request.body())
-            return JSONResponse(plain(await answer(self._session(request), document)))
+            session, document = self._session(request), parse.document(await request.body())
+            found = await answer(session, document)
+            if answer.__name__ in _CHANGING:  # that a comparison is done is an event
+                session.tell_others()
+            return JSONResponse(plain({} if found is None else found))
 
         return answered
 

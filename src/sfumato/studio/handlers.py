@@ -1,4 +1,5 @@
-"""What a session answers, by the word that the page asks with.  Every mistake is one sentence."""
+"""What a session answers, by the word that the page asks with: a JSON object, empty where there is
+nothing to say.  Every mistake is one sentence."""
 
 import shlex
 from collections.abc import Awaitable, Callable
@@ -22,7 +23,7 @@ async def state(session: Session, asked: dict[str, Any]) -> Any:
         "runs": [
             run.as_dict()
             for run in session.runs.values()
-            if run.found is not None or run.state == "running"
+            if run.found is not None or run.state in ("running", "interrupted")
         ],
         "curves": session.curves,
         "comparison": session.comparison,
@@ -35,24 +36,23 @@ async def state(session: Session, asked: dict[str, Any]) -> Any:
 # Solving ---------------------------------------------------------------------------------------
 
 
-async def prove(session: Session, asked: dict[str, Any]) -> Any:
+async def prove(session: Session, asked: dict[str, Any]) -> None:
     cell_m = parse.cell_m(asked)
     if session.data.description["provable"]:
         await session.prove(cell_m)
-    return {}
 
 
-async def refine(session: Session, asked: dict[str, Any]) -> Any:
+async def refine(session: Session, asked: dict[str, Any]) -> None:
     session.refine(parse.budget(asked, missing=""), parse.cell_m(asked))
-    return {}
 
 
-async def link(session: Session, asked: dict[str, Any]) -> Any:
+async def link(session: Session, asked: dict[str, Any]) -> None:
     session.link()
-    return {}
 
 
 async def solve(session: Session, asked: dict[str, Any]) -> Any:
+    from sfumato.measure.objective import objective_named
+
     found = {solver["name"]: solver for solver in await run_in_threadpool(_solvers)}
     solver = parse.words(asked, "solver") or ""
     if solver not in found:
@@ -60,9 +60,8 @@ async def solve(session: Session, asked: dict[str, Any]) -> Any:
             f"there is no solver '{solver[:40]}'; expected one of {', '.join(found)}"
         )
     max_loss = parse.budget(asked, missing="; set the slider or fill in the number")
-    data = session.data
     objective = parse.words(asked, "objective") or "bayes"
-    await run_in_threadpool(_check_objective, objective, data.split.train.secrets)
+    await run_in_threadpool(objective_named, objective, session.data.split.train.secrets)
     cell_m = parse.cell_m(asked)
     task = {
         "solver": solver,
@@ -77,31 +76,25 @@ async def solve(session: Session, asked: dict[str, Any]) -> Any:
     return (await session.solve(task)).as_dict()
 
 
-async def stop(session: Session, asked: dict[str, Any]) -> Any:
+async def stop(session: Session, asked: dict[str, Any]) -> None:
     session.stop()
-    return {}
 
 
 async def resume(session: Session, asked: dict[str, Any]) -> Any:
-    run = session.run(asked.get("run"))
-    run.task["time_limit"] = parse.time_limit(asked)
-    await session.resume(run)
-    return run.as_dict()
+    return (await session.resume(asked.get("run"), parse.time_limit(asked))).as_dict()
 
 
-async def keep(session: Session, asked: dict[str, Any]) -> Any:
+async def keep(session: Session, asked: dict[str, Any]) -> None:
     session.run(asked.get("run")).kept = asked.get("kept") is not False
-    return {}
 
 
 # Looking ---------------------------------------------------------------------------------------
 
 
-async def compare(session: Session, asked: dict[str, Any]) -> Any:
+async def compare(session: Session, asked: dict[str, Any]) -> None:
     if not session.kept:
         raise ProblemError("nothing is kept yet; solve and keep a run first")
     await session.compare(session.kept)
-    return {}
 
 
 async def preview(session: Session, asked: dict[str, Any]) -> Any:
@@ -183,12 +176,6 @@ def _solvers() -> list[dict[str, Any]]:
         }
         for name, solver in SOLVERS.items()
     ]
-
-
-def _check_objective(name: str, secrets: tuple[str, ...]) -> None:
-    from sfumato.measure.objective import objective_named
-
-    objective_named(name, secrets)
 
 
 _ALL = (state, prove, refine, link, solve, stop, resume, keep, compare, preview, attack, guess)

@@ -8,10 +8,10 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from sfumato.studio.work import LAST_WORDS
+
 _LONGEST_LINE = 64 * 2**20
 _PATIENCE_S = 3.0  # between asking a process to end and ending it
-
-_LAST_WORDS = ("done", "stopped", "failed")
 
 Tell = Callable[[dict[str, Any]], None]
 
@@ -60,10 +60,6 @@ class Job:
         with contextlib.suppress(ConnectionError, RuntimeError):
             self._process.stdin.write(json.dumps(message).encode() + b"\n")
 
-    def ask_to_stop(self) -> None:
-        """As Ctrl-C does: a learner then keeps its best round."""
-        self.say({"kind": "stop"})
-
     async def end(self) -> None:
         """End the process, whatever it is doing."""
         self._tell = lambda message: None
@@ -85,7 +81,7 @@ class Job:
         with contextlib.suppress(ValueError):  # a line cut short, or too long
             while line := await self._process.stdout.readline():
                 message = json.loads(line)
-                self._said_last = message["kind"] in _LAST_WORDS
+                self._said_last = message["kind"] in LAST_WORDS
                 self._tell(message)
         code = await self._process.wait()
         if not self._said_last:

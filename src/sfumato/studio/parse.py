@@ -10,10 +10,7 @@ from sfumato.errors import ProblemError, SfumatoError
 if TYPE_CHECKING:
     from sfumato.data.recipe import Recipe
 
-
 _LARGEST = 2**53  # beyond it a page cannot tell two whole numbers apart
-
-
 _FIELDS = {
     "square": "Region",
     "top_users": "Users",
@@ -54,17 +51,12 @@ def document(body: bytes) -> dict[str, Any]:
 
 
 def number(
-    asked: dict[str, Any],
-    name: str,
-    *,
-    what: str,
-    above: float | None = None,
-    default: float | None = None,
+    asked: dict[str, Any], name: str, *, what: str, above: float | None = None
 ) -> float | None:
-    """A finite number, or the default where nothing was said."""
+    """A finite number, or None where nothing was said."""
     value = asked.get(name)
     if value is None or value == "":
-        return default
+        return None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ProblemError(f"{what} is a number; got '{str(value)[:40]}'")
     if not (abs(value) <= _LARGEST and isfinite(value)):
@@ -139,25 +131,16 @@ def recipe_of(asked: dict[str, Any], source: str) -> "Recipe":
     """The selection that the Data panel describes."""
     from sfumato.data.recipe import Recipe
 
-    square = None
-    if asked.get("square") is not None:
-        parts = (
-            dict(zip(("lat", "lon", "side"), asked["square"], strict=False))
-            if isinstance(asked["square"], list)
-            else {}
-        )
-        names = {
-            "lat": "the region's latitude",
-            "lon": "the region's longitude",
-            "side": "the region's side",
-        }
-        values = [number(parts, name, what=what) for name, what in names.items()]
-        if None in values:
+    square = asked.get("square")
+    if square is not None:
+        names = ("the region's latitude", "the region's longitude", "the region's side")
+        given = dict(zip(names, square if isinstance(square, list) else (), strict=False))
+        square = tuple(number(given, name, what=name) for name in names)
+        if None in square:
             raise ProblemError(
                 "a region is a latitude, a longitude and a side in metres; fill in all three, or"
                 " none"
             )
-        square = (values[0] or 0.0, values[1] or 0.0, values[2] or 0.0)
     users = None if asked.get("users") is None else texts(asked, "users")
     train = whole(asked, "train", what="training check-ins per user", least=1)
     test = whole(asked, "test", what="test check-ins per user", default=0)

@@ -45,14 +45,8 @@ def prove_task(task: dict[str, Any], tell: Tell, inbox: "queue.Queue[dict[str, A
     budgets = budgets_of(coarse)
 
     def on_curve(curve: Curve) -> None:
-        tell(
-            {
-                "kind": "curve",
-                "cell_m": coarse.grid.cell_m,
-                "objective": curve.objective.name,
-                **curve_as_dict(curve),
-            }
-        )
+        about = {"cell_m": coarse.grid.cell_m, "objective": curve.objective.name}
+        tell({"kind": "curve", **about, **curve_as_dict(curve)})
 
     frontier(coarse, budgets, gap=_GAP, time_limit=task["time_limit"], watch=on_curve)
     tell({"kind": "proved", "cell_m": coarse.grid.cell_m})
@@ -140,13 +134,8 @@ def farthest_budget(data: Samples) -> float:
     if len(data) > MOST_PLACES:
         return float(euclidean(data.truth, data.truth.mean(axis=0)).mean()) or 1.0
     wide = Problem(data, max_loss=1.0)
-    return (
-        float(
-            wide.joint.place_probability
-            @ wide.loss(wide.places, np.array(cheapest_place(wide))[None, :])
-        )
-        or 1.0
-    )
+    losses = wide.loss(wide.places, np.array(cheapest_place(wide))[None, :])
+    return float(wide.joint.place_probability @ losses) or 1.0
 
 
 def budgets_of(problem: Problem) -> np.ndarray:
@@ -171,19 +160,11 @@ def refined(
     """Both figures at one budget on the cells that will be released, started from what was found
     nearby."""
     problem = Problem(data, max_loss=asked["max_loss"], cell_m=asked["cell_m"])
-    answer: dict[str, Any] = {
-        "kind": "refined",
-        "max_loss": asked["max_loss"],
-        "cell_m": problem.grid.cell_m,
-    }
-    if not problem.smallest_loss <= asked["max_loss"]:
-        return {
-            **answer,
-            "error": (
-                f"on {problem.grid.cell_m:g} m cells no mechanism stays below"
-                f" {problem.smallest_loss:.4g} m"
-            ),
-        }
+    cell_m, least = problem.grid.cell_m, problem.smallest_loss
+    answer: dict[str, Any] = {"kind": "refined", "max_loss": asked["max_loss"], "cell_m": cell_m}
+    if not least <= asked["max_loss"]:
+        said = f"on {cell_m:g} m cells no mechanism stays below {least:.4g} m"
+        return {**answer, "error": said}
     for objective in (Bayes(), Information()):
         asked_problem = replace(problem, objective=objective)
         key = (objective.name, problem.grid.cell_m)

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError
-from sfumato.measure.judge import judge
 from sfumato.render.endings import warnings_in
 from sfumato.render.text import outlook_note
 from sfumato.studio.dataset import Loaded, load
@@ -26,13 +25,7 @@ def reopened(path: Path, folder: Path) -> tuple[Loaded, PageRun]:
         )
     loaded = load(run.recipe, run.recipe.source)
     problem = problem_of(run, loaded.split.train)
-    judged = judge(
-        run.mechanism,
-        loaded.split.train,
-        loss=problem.loss,
-        region=problem.region,
-        sampled_on=problem.released_on,
-    )
+    judged = problem.judge(run.mechanism)
     name = f"{record.solver}-{record.max_loss:g}m-{path.resolve().name}"
     kept = folder / "runs" / name
     kept.parent.mkdir(exist_ok=True)

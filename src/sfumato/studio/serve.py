@@ -23,6 +23,7 @@ import uvicorn
 
 from sfumato.deploy.server import Announced
 from sfumato.errors import DataError, ProblemError
+from sfumato.files import flock
 from sfumato.studio.app import Studio
 from sfumato.studio.guard import Guard, policy
 from sfumato.studio.streets import read_streets
@@ -139,7 +140,7 @@ def work_folder() -> Iterator[Path]:
     draft = Path(tempfile.mkdtemp(prefix=f".{_PREFIX}"))
     handle = os.open(draft / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        _lock(handle)
+        flock(handle)
         folder = draft.rename(draft.with_name(draft.name[1:]))
         try:
             yield folder
@@ -160,20 +161,7 @@ def remove_leftovers() -> None:
                 continue
             handle = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
             try:
-                if _lock(handle):
+                if flock(handle, without=False):
                     shutil.rmtree(folder)
             finally:
                 os.close(handle)
-
-
-def _lock(handle: int) -> bool:
-    """Take the lock if nobody holds it; the system lets go of it however the process ends."""
-    if sys.platform == "win32":
-        return False
-    import fcntl
-
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True

@@ -1,4 +1,4 @@
-"""One page: its folder, its data, its runs and its jobs.  Two pages share nothing."""
+"""One piece of work: its folder, its data, its runs and its jobs, and the pages that show it."""
 
 import asyncio
 import secrets
@@ -52,7 +52,7 @@ class PageRun:
 
 @dataclass
 class Session:
-    """Everything of one page."""
+    """Everything of one page, and of others that show the same."""
 
     id: str
     folder: Path
@@ -62,20 +62,26 @@ class Session:
     curves: dict[str, dict[str, Any]] = field(default_factory=dict)
     comparison: dict[str, Any] | None = None
     game: "AttackGame | None" = None
-    stream: "asyncio.Queue[dict[str, Any] | None] | None" = None
+    streams: "set[asyncio.Queue[dict[str, Any] | None]]" = field(default_factory=set)
     closed: bool = False
     resting: bool = False
     _jobs: dict[str, Job] = field(default_factory=dict)
     _count: int = 0
+    _choices: int = 0
     _beginning: bool = False
     _turn: asyncio.Lock = field(
         default_factory=asyncio.Lock
     )  # one job is started or ended at a time: none is lost sight of
 
     def tell(self, event: dict[str, Any]) -> None:
-        """Send an event to the page, if it is there."""
-        if self.stream is not None:
-            self.stream.put_nowait(event)
+        """Send an event to every page that shows this."""
+        for stream in self.streams:
+            stream.put_nowait(event)
+
+    def tell_others(self) -> None:
+        """One page has changed something: where there are others, they ask for all of it."""
+        if len(self.streams) > 1:
+            self.tell({"kind": "changed"})
 
     @property
     def data(self) -> "Loaded":
@@ -109,6 +115,8 @@ class Session:
         anew."""
         for name in _JOBS:
             await self._end(name)
+        self._choices += 1
+        loaded.description["choice"] = self._choices  # by which a page sees that it has others
         self.loaded, self.game, self.comparison = loaded, None, None
         self.runs.clear()
         self.curves.clear()
@@ -150,7 +158,9 @@ class Session:
         if self.solving:
             raise ProblemError("a solver is at work on this page; stop it first")
         self.runs = {
-            name: run for name, run in self.runs.items() if run.kept or run.state == "interrupted"
+            name: run
+            for name, run in self.runs.items()
+            if run.kept or (run.state == "interrupted" and run.found is not None)
         }
         self._count += 1
         several = "" if task["reports"] == 1 else f"-{task['reports']}-reports"
@@ -160,20 +170,27 @@ class Session:
         await self._begin(run)
         return run
 
-    async def resume(self, run: PageRun) -> None:
+    async def resume(self, name: Any, time_limit: float | None) -> PageRun:
         """Go on with a run that was stopped."""
+        run = self.runs.get(name) if isinstance(name, str) else None
+        if run is None or (run.found is None and run.state != "interrupted"):
+            raise ProblemError("there is no such run on this page; solve first")
         if self.solving:
             raise ProblemError("a solver is at work on this page; stop it first")
         if not run.task["resumable"]:
             raise ProblemError(
                 f"the solver '{run.task['solver']}' has no rounds to resume; start it again"
             )
-        run.task = {**run.task, "resume": True}
+        run.task = {**run.task, "resume": True, "time_limit": time_limit}
         await self._begin(run)
+        return run
 
     async def _begin(self, run: PageRun) -> None:
+        from sfumato.study.folder import CHECKPOINT
+
         run.state = "running"
         run.folder.parent.mkdir(exist_ok=True)
+        checkpoint = str(run.folder / CHECKPOINT) if run.task["resumable"] else None
 
         def on_message(message: dict[str, Any]) -> None:
             kind = message["kind"]
@@ -182,12 +199,15 @@ class Session:
                 run.said = run.found["status"]
                 run.state = "interrupted" if message["resumable"] else "done"
             elif kind in ("failed", "stopped"):
-                run.said, run.state = message["error"], kind
+                run.said = message["error"]
+                run.state = "interrupted" if message.get("resumable") else kind
             self.tell({**message, "kind": f"solve-{kind}", "run": run.as_dict()})
 
         self._beginning = True  # before the first wait: a second request finds a solver at work
         try:
-            await self._start("solve", {**run.task, "out": str(run.folder)}, on_message)
+            await self._start(
+                "solve", {**run.task, "out": str(run.folder), "checkpoint": checkpoint}, on_message
+            )
         finally:
             self._beginning = False
 
@@ -197,9 +217,10 @@ class Session:
         return self._beginning or ("solve" in self._jobs and self._jobs["solve"].running)
 
     def stop(self) -> None:
-        """Ask the solver to stop as Ctrl-C does."""
+        """Ask the solver to stop as Ctrl-C does: a learner then keeps its best round."""
         if "solve" in self._jobs and self._jobs["solve"].running:
-            self._jobs["solve"].ask_to_stop()
+            self._jobs["solve"].say({"kind": "stop"})
+            self.tell({"kind": "solve-stopping"})
 
     # Comparing ------------------------------------------------------------------------------------
 
@@ -247,12 +268,18 @@ class Session:
 
     async def rest(self) -> None:
         """End all jobs; runs and data stay."""
+        from sfumato.study.folder import CHECKPOINT
+
         for name in _JOBS:
             await self._end(name)
         self.resting = True
-        self.runs = {name: run for name, run in self.runs.items() if run.found is not None}
         for run in self.runs.values():
             run.state = "interrupted" if run.state == "running" else run.state
+        self.runs = {
+            name: run
+            for name, run in self.runs.items()
+            if run.found is not None or (run.folder / CHECKPOINT).exists()
+        }
 
     async def wake(self) -> None:
         """Prove again, if the page was at rest."""
@@ -287,10 +314,10 @@ class Sessions:
         return session
 
     async def enter(self, previous: Any) -> Session:
-        """The session of a page: its previous one if the page was loaded again or takes up the work
-        of a closed one, else a new one."""
+        """The session of a page: its previous one if the page was loaded again, was copied, or
+        takes up the work of another one, else a new one."""
         old = self._open.get(previous) if isinstance(previous, str) else None
-        if old is not None and old.stream is None and not old.closed:
+        if old is not None and not old.closed:
             self._close_later(old.id, _UNSEEN_S)
             await old.wake()
             return old
@@ -300,44 +327,46 @@ class Sessions:
         return self._open[name]
 
     def left(self) -> list[dict[str, Any]]:
-        """Pages that went away and hold runs worth keeping, for the page that comes next."""
+        """For the page that comes next: pages that went away and hold runs worth keeping, and those
+        that are open."""
         return [
             {
                 "session": session.id,
                 "data": "" if session.loaded is None else session.loaded.description["name"],
                 "runs": len(session.runs),
                 "folder": str(session.folder),
+                "open": bool(session.streams),
             }
             for session in self._open.values()
-            if session.stream is None and not session.closed and session.worth_keeping
+            if not session.closed
+            and (session.loaded is not None if session.streams else session.worth_keeping)
         ]
 
     async def discard(self, name: Any) -> None:
         """Drop what a page that went away has left."""
         session = self._open.get(name) if isinstance(name, str) else None
-        if session is None or session.stream is not None:
+        if session is None or session.streams:
             raise ProblemError("there is no page of this name that was closed")
         del self._open[session.id]
         await session.close()
 
     def attach(self, session: Session) -> "asyncio.Queue[dict[str, Any] | None]":
-        """Begin a stream of events; an older one of the same page ends."""
-        if session.stream is not None:
-            session.stream.put_nowait(None)
-        session.stream = asyncio.Queue()
-        return session.stream
+        """Begin a stream of events."""
+        stream: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+        session.streams.add(stream)
+        return stream
 
     def detach(self, session: Session, stream: "asyncio.Queue[dict[str, Any] | None]") -> None:
-        """The page is gone, perhaps only for a moment."""
-        if session.stream is stream:
-            session.stream = None
+        """A page is gone, perhaps only for a moment."""
+        session.streams.discard(stream)
+        if not session.streams:
             self._close_later(session.id, GRACE_S)
 
     def _close_later(self, name: str, after_s: float) -> None:
         async def close() -> None:
             await asyncio.sleep(after_s)
             session = self._open.get(name)
-            if session is None or session.stream is not None:
+            if session is None or session.streams:
                 return
             if session.worth_keeping:
                 await session.rest()
@@ -354,7 +383,7 @@ class Sessions:
         for task in self._waiting:
             task.cancel()
         for session in self._open.values():
-            if session.stream is not None:
-                session.stream.put_nowait(None)
+            for stream in session.streams:
+                stream.put_nowait(None)
             await session.close()
         self._open.clear()

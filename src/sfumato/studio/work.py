@@ -16,15 +16,19 @@ from pathlib import Path
 from typing import Any
 
 _CLOUD_EVERY_S = 0.4
+LAST_WORDS = ("done", "stopped", "failed")
 _SIMPLE = (int, float, str)
 _STOPPED = (
     "Stopped. This solver keeps nothing when it is stopped so early; with a time limit it gives its"
     " best so far."
 )
+_RESUMABLE = "Stopped before there was a mechanism; Resume continues after the last whole round."
 _AGAIN_S = 0.02
-# the first stop ends the learning, a second one after this time the proof that follows
+# the first stop ends the learning, a second one after this time what is made of it
 _TWICE_S = 2.0
+_AT_ONCE_S = 3.0  # after which a process that has nothing to keep is ended, whatever it is doing
 STOPPING = threading.Event()
+BEGUN = threading.Event()  # there is a round to keep
 CLOUD = 1200  # reports of a cloud, the same check-ins each time
 
 Tell = Callable[[dict[str, Any]], None]
@@ -37,19 +41,36 @@ def main() -> None:
     said = os.fdopen(os.dup(1), "w", encoding="utf-8")
     sys.stdout = sys.stderr  # nothing but our lines goes down the pipe
 
+    turn, ended = threading.Lock(), threading.Event()
+
+    def write(message: dict[str, Any]) -> None:
+        line = json.dumps(message, allow_nan=False) + "\n"
+        with turn:
+            if not ended.is_set():
+                said.write(line)
+                said.flush()
+            if message["kind"] in LAST_WORDS:
+                ended.set()
+
     def tell(message: dict[str, Any]) -> None:
         from sfumato.files import plain
 
-        said.write(json.dumps(plain(message), allow_nan=False) + "\n")
-        said.flush()
+        write(plain(message))
+
+    def give_up() -> None:  # imports nothing: an import may be what does not end
+        if not ended.is_set():
+            write(_stopped(task))
+            os._exit(0)
 
     inbox: queue.Queue[dict[str, Any]] = queue.Queue()
     sys.unraisablehook = not_lost
+    task: dict[str, Any] = {}
     try:
-        threading.Thread(target=_listen, args=(inbox,), daemon=True).start()
-        _run(inbox.get(), tell, inbox)
+        threading.Thread(target=_listen, args=(inbox, give_up), daemon=True).start()
+        task.update(inbox.get())
+        _run(task, tell, inbox)
     except KeyboardInterrupt:
-        tell({"kind": "stopped", "error": _STOPPED})
+        write(_stopped(task))
     except MemoryError:
         tell({"kind": "failed", "error": "out of memory; use larger cells or less data"})
     except Exception as error:
@@ -59,7 +80,7 @@ def main() -> None:
         if isinstance(error, ImportError):
             error = missing_extra(error) or error
         if STOPPING.is_set():  # an import that is interrupted may say anything
-            tell({"kind": "stopped", "error": _STOPPED})
+            write(_stopped(task))
         elif isinstance(error, (SfumatoError, OSError)):
             tell({"kind": "failed", "error": in_page(error)})
         else:
@@ -68,7 +89,13 @@ def main() -> None:
             tell({"kind": "failed", "error": said_of})
 
 
-def _listen(inbox: "queue.Queue[dict[str, Any]]") -> None:
+def _stopped(task: dict[str, Any]) -> dict[str, Any]:
+    """What is said when a task was stopped, and whether the rounds that it has done are kept."""
+    kept = task.get("checkpoint") is not None and Path(task["checkpoint"]).exists()
+    return {"kind": "stopped", "error": _RESUMABLE if kept else _STOPPED, "resumable": kept}
+
+
+def _listen(inbox: "queue.Queue[dict[str, Any]]", give_up: Callable[[], None]) -> None:
     stopped_at: list[float] = []
     for line in sys.stdin:
         message, now = json.loads(line), time.monotonic()
@@ -78,6 +105,10 @@ def _listen(inbox: "queue.Queue[dict[str, Any]]") -> None:
             stopped_at.append(now)
             STOPPING.set()
             _thread.interrupt_main()
+            if len(stopped_at) == 2 or not BEGUN.is_set():  # an import may swallow the exception
+                soon = threading.Timer(_AT_ONCE_S, give_up)
+                soon.daemon = True
+                soon.start()
     os._exit(3)  # the server is gone
 
 
@@ -133,6 +164,8 @@ def solve_task(task: dict[str, Any], tell: Tell) -> None:
             return
         if STOPPING.is_set():  # the stop itself was lost in somebody's code
             raise KeyboardInterrupt
+        if "round" in record:
+            BEGUN.set()
         if not {"round", "proof_bound"} & set(record):  # the exact solver's progress is text
             return
         mechanism = record.get("mechanism")

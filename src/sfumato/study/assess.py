@@ -2,7 +2,7 @@
 user."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from sfumato.data.read import numbers, read_table
 from sfumato.data.samples import Samples
 from sfumato.errors import DataError, ProblemError, arg
 from sfumato.files import plain, write_text
-from sfumato.measure.estimate import Estimate, wilson
+from sfumato.measure.estimate import Estimate
 from sfumato.measure.exact import bayes_vulnerability, mutual_information
 from sfumato.measure.repeated import linked_bayes_error
 from sfumato.measure.where import Where, where
@@ -102,23 +102,11 @@ class Assessment(Tabular):
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {"format": FORMAT, "sfumato": __version__, **plain(_fields(self))}
+        return {"format": FORMAT, "sfumato": __version__, **plain(asdict(self))}
 
 
 def _value(figure: float | Estimate | None) -> float | None:
     return None if figure is None else float(figure)
-
-
-def _fields(assessment: Assessment) -> dict[str, Any]:
-    told = {**vars(assessment), "loss": assessment.loss.as_dict()}
-    told["risks"] = [
-        {
-            name: value.as_dict() if isinstance(value, Estimate) else value
-            for name, value in vars(one).items()
-        }
-        for one in assessment.risks
-    ]
-    return told
 
 
 def assess(
@@ -137,12 +125,10 @@ def assess(
     with all that lies within `sensitive_m` metres.
 
     >>> import sfumato as sf
-    >>> from tempfile import TemporaryDirectory
     >>> samples = sf.four_corners(seed=0).test
-    >>> with TemporaryDirectory() as folder:
-    ...     samples.to_pandas().to_csv(f"{folder}/data.csv", index=False)
-    ...     sf.solve(sf.Problem(samples, max_loss=173), sf.Coin()).save(f"{folder}/run")
-    ...     found = sf.assess(f"{folder}/run", data=f"{folder}/data.csv")
+    >>> samples.to_pandas().to_csv("data.csv", index=False)
+    >>> sf.solve(sf.Problem(samples, max_loss=173), sf.Coin()).save("run")
+    >>> found = sf.assess("run", data="data.csv")
     >>> found.risk("one report").blind, found.risk("two tables joined").figure is None
     (0.25, True)
     """
@@ -238,7 +224,7 @@ def _assembled(
         ("validation", int(VALIDATION * len(first))) if test is None else ("test", len(on))
     )
     score = None if attack is None else attack.scores.get(part)
-    right = None if score is None else _of_tries(score.accuracy, tried)
+    right = None if score is None else Estimate.share(score.accuracy, max(1, tried), hits=tried)
     risks.append(Risk("a trained intruder", "share", right, blind, truth))
     risks.append(Risk("people who are not in the data", "share", None))
     place = None if found is None else Estimate.exact(found.error_m)
@@ -268,20 +254,8 @@ def _assembled(
 
 def _right(error: Estimate) -> Estimate:
     """How often a guess is right, where the estimate says how often it is wrong."""
-    return Estimate(
-        1 - error.value,
-        1 - error.high,
-        1 - error.low,
-        error.kind,
-        cell_m=error.cell_m,
-        hits=error.hits,
-    )
-
-
-def _of_tries(share: float, count: int) -> Estimate:
-    """A share of check-ins that were tried, with Wilson's interval."""
-    low, high = wilson(share, max(1, count))
-    return Estimate(share, low, high, kind="estimate", hits=count)
+    value, low, high = 1 - error.value, 1 - error.high, 1 - error.low
+    return replace(error, value=value, low=low, high=high, errs="")
 
 
 def _exactly(value: float | None) -> Estimate | None:

@@ -36,7 +36,7 @@ from sfumato.files import (
 )
 from sfumato.measure.estimate import Estimate, estimate_mean
 from sfumato.measure.exact import mutual_information
-from sfumato.measure.judge import Judgement, judge, judge_law
+from sfumato.measure.judge import Judgement, check_secrets, judge, judge_law
 from sfumato.measure.outlook import Outlook
 from sfumato.mechanism.atlas import Atlas, on_sheet, plane_of, weighted
 from sfumato.mechanism.base import Mechanism, load_mechanism
@@ -215,11 +215,8 @@ def solve_atlas(
     Each check-in is given to one of its tiles, by the same chance as a truth there would be.
 
     >>> import sfumato as sf
-    >>> from tempfile import TemporaryDirectory
     >>> plan = AtlasPlan(sf.Coin(), users_per_tile=3, fewest_checkins=10)
-    >>> with TemporaryDirectory() as place:
-    ...     made = solve_atlas(sf.four_corners(0).train, f"{place}/run", max_loss=100, plan=plan)
-    >>> made.answered
+    >>> solve_atlas(sf.four_corners(0).train, "run", max_loss=100, plan=plan).answered
     {'coin': 4}
     """
     target, plan = Path(folder), plan or AtlasPlan()
@@ -260,10 +257,9 @@ def solve_atlas(
         if test is not None:
             loss = on_earth(euclidean, atlas.plane)
             judged = judge(atlas, test, loss=loss, region=job.tiling.region, sampled_on=job.grid)
-        data = (samples.name, samples.hash, len(samples), tuple(samples.secrets), samples.plane)
         record = replace(
             job.record(lines, samples),
-            data=DataRecord(*data, recipe),
+            data=DataRecord.of(samples, recipe),
             seconds=seconds,
             test=None if judged is None else judged.as_dict(),
         )
@@ -313,11 +309,7 @@ class _Job:
                 f"{outside} of {len(samples)} truths lie outside the region of {region.side_m:g} m;"
                 " widen the region or select fewer check-ins"
             )
-        if len(np.unique(samples.secret)) < 2:
-            raise ProblemError(
-                f"{samples.name} holds one user ({samples.secrets[0]}); expected at least two:"
-                " there is nobody to be confused with"
-            )
+        check_secrets(samples)
         wide = samples.plane is not None and samples.plane.wide
         tiling = Tiling.of(
             region,
@@ -397,23 +389,17 @@ class _Job:
                 "job": self.mark,
             },
             seed=self.seed,
-            objective="bayes",
             max_loss=self.max_loss,
-            user_max_loss=None,
-            max_distance=None,
-            min_bayes_error=None,
             loss_function=euclidean.__name__,
             region=self.tiling.region,
             grid=self.grid,
-            data=DataRecord("", "", None, (), None, None),
+            data=DataRecord.of(samples, None),
             status=(
                 f"{_count(len(self.tiling))}: "
                 + f"{solved} by the {self.plan.solver.name}, " * (solved > 0)
                 + f"{noise} with planar Laplace noise of the budget."
             ),
-            seconds=None,
             train=train,
-            test=None,
             to_come=to_come,
         )
 

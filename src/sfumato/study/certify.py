@@ -210,13 +210,9 @@ def certify_run(
     >>> import sfumato as sf
     >>> places = [[0, 0], [100, 0], [100, 0], [200, 0]]
     >>> data = sf.Samples(secret=[0, 0, 1, 1], truth=places, secrets=("ann", "bob"))
-    >>> problem = sf.Problem(data, max_loss=45, cell_m=20)
-    >>> from tempfile import TemporaryDirectory
-    >>> from sfumato.data.read import write_split
-    >>> with TemporaryDirectory() as folder:
-    ...     write_split(sf.Split(data), Path(folder, "data.csv"))
-    ...     sf.solve(problem, sf.Coin()).save(Path(folder, "run"))
-    ...     found = certify_run(Path(folder, "run"), source=f"{folder}/data.csv")
+    >>> data.to_pandas().to_csv("data.csv", index=False)
+    >>> sf.solve(sf.Problem(data, max_loss=45, cell_m=20), sf.Coin()).save("run")
+    >>> found = certify_run("run", source="data.csv")
     >>> round(found.gap.leakage, 3), round(found.gap.value, 3)
     (0.525, 0.0)
     """

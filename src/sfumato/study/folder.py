@@ -100,15 +100,10 @@ class Run:
 def load_run(folder: str | Path) -> Run:
     """Read a run folder, checking that it is whole.
 
-    >>> from sfumato.data.synthetic import four_corners
-    >>> from sfumato.solver.problem import Problem
-    >>> problem = Problem(four_corners(seed=0).train, max_loss=173)
-    >>> from sfumato.solver.baselines import Coin
-    >>> from sfumato.study.solve import solve
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as place:
-    ...     solve(problem, Coin()).save(Path(place, "run"))
-    ...     load_run(Path(place, "run")).mechanism.kind
+    >>> import sfumato as sf
+    >>> problem = sf.Problem(sf.four_corners(seed=0).train, max_loss=173)
+    >>> sf.solve(problem, sf.Coin()).save("run")
+    >>> load_run("run").mechanism.kind
     'coin'
     """
     if not isinstance(folder, str | Path):

@@ -11,7 +11,7 @@ from sfumato.data.categories import CategoricalData
 from sfumato.data.grid import Grid
 from sfumato.data.samples import Samples
 from sfumato.errors import FileError, ProblemError
-from sfumato.measure.judge import Judgement, PerUser, judge
+from sfumato.measure.judge import Judgement, PerUser
 from sfumato.mechanism.base import Mechanism
 from sfumato.solver.outcome import Solver
 from sfumato.solver.problem import Problem
@@ -100,7 +100,7 @@ def leave_one_out(
         place = None if keep is None else Path(keep) / f"without-{number + 1}"
         mechanism, status, fresh = _solved(smaller, solver, seed, time_limit, place)
         judged = {
-            label: _judged(mechanism, problem, data, grid, hits)
+            label: problem.judge(mechanism, data, grid=grid, hits=hits)
             for label, data in (on or {"training data": samples}).items()
         }
         found.append(LeftOutUser(user, mechanism, judged, status))
@@ -132,20 +132,6 @@ def without(problem: Problem, user: str) -> Problem:
         else {name: budget for name, budget in budgets.items() if name in rest.secrets}
     )
     return replace(problem, samples=rest, user_max_loss=kept)
-
-
-def _judged(
-    mechanism: Mechanism, problem: Problem, data: Samples, grid: Grid | None, hits: int | None
-) -> Judgement:
-    return judge(
-        mechanism,
-        data,
-        grid=grid,
-        loss=problem.loss,
-        region=problem.region,
-        sampled_on=problem.released_on,
-        hits=hits,
-    )
 
 
 def _solved(

@@ -163,7 +163,7 @@ class Measured(InNotebooks):
         """For JSON: the first data set's figures at the top, the test data's under "test"."""
         label = next(iter(self.judged))
         test = None if label == TEST else self.judged.get(TEST)
-        document: dict[str, Any] = {
+        found = {
             "name": self.name,
             "on": label,
             "max_loss": self.max_loss,
@@ -175,26 +175,18 @@ class Measured(InNotebooks):
             "kind_of_these": self.first.bayes_error.kind,
             **self.first.tables,
         }
-        if self.gain is not None:
-            document["g_vulnerability"] = {"gain": self.gain[0], "value": self.gain[1]}
-        if self.attacks:
-            document["adversaries"] = [attack.as_dict() for attack in self.attacks]
-        if self.priors is not None:
-            document["other_shares"] = {
-                name: None if priors is None else priors.as_dict()
-                for name, priors in self.priors.items()
-            }
-        if self.membership is not None:
-            document["membership"] = self.membership.as_dict()
-        if self.membership_of_certificate is not None:
-            document["membership_of_certificate"] = self.membership_of_certificate.as_dict()
-        if self.repeated:
-            document["repeated"] = {name: many.as_dict() for name, many in self.repeated.items()}
-        if self.traces is not None:
-            document["traces"] = self.traces.as_dict()
-        if self.left_out:
-            document["left_out"] = [user.as_dict() for user in self.left_out]
-        return document
+        priors, certificate = self.priors or {}, self.membership_of_certificate
+        asked = {
+            "g_vulnerability": self.gain and {"gain": self.gain[0], "value": self.gain[1]},
+            "adversaries": [attack.as_dict() for attack in self.attacks],
+            "other_shares": {name: one and one.as_dict() for name, one in priors.items()},
+            "membership": self.membership and self.membership.as_dict(),
+            "membership_of_certificate": certificate and certificate.as_dict(),
+            "repeated": {name: many.as_dict() for name, many in self.repeated.items()},
+            "traces": self.traces and self.traces.as_dict(),
+            "left_out": [user.as_dict() for user in self.left_out],
+        }
+        return found | {name: value for name, value in asked.items() if value}
 
 
 def measure(

@@ -83,13 +83,11 @@ def certify_to_come(
     now; `data_seed`, for data made by a formula; `gap`, of a certificate that has to be made.
 
     >>> import sfumato as sf
-    >>> from tempfile import TemporaryDirectory
     >>> data = sf.four_corners(seed=0)
     >>> few = data.train.take(np.arange(0, 1920, 48))
     >>> problem = sf.Problem(few, max_loss=173, cell_m=250)
-    >>> with TemporaryDirectory() as place:
-    ...     sf.solve(problem, sf.Exact(gap=0.05, plane=False)).save(Path(place, "run"))
-    ...     certify_to_come(Path(place, "run"), data.test, train=few).proved
+    >>> sf.solve(problem, sf.Exact(gap=0.05, plane=False)).save("run")
+    >>> certify_to_come("run", data.test, train=few).proved
     <PopulationCertificate: Bayes error at least 0.477, 0.629 possible, 95 %, 480 check-ins>
     """
     check_confidence(confidence)
@@ -143,15 +141,6 @@ def certify_to_come(
     if made_now:
         certificate.save(path)
     return CertifiedToCome(run, problem, proved, len(asked) - len(known), made_now)
-
-
-def _refuse_linked(problem: Problem) -> None:
-    """What training data alone proves of check-ins to come is for one report."""
-    if problem.objective.scores in LINKED:
-        raise ProblemError(
-            "from training data alone what holds for check-ins to come is proved for one report,"
-            " and this is for linked ones; name held-out check-ins"
-        )
 
 
 def _refuse_useless(proved: PopulationCertificate, held: Samples) -> None:
@@ -328,7 +317,11 @@ def cross_fitted_bound(
     e-values has the width of one fold's samples only.
     """
     delta = check_confidence(confidence)
-    _refuse_linked(problem)
+    if problem.objective.scores in LINKED:
+        raise ProblemError(
+            "from training data alone what holds for check-ins to come is proved for one report,"
+            " and this is for linked ones; name held-out check-ins"
+        )
     samples = check_folds(problem.samples, folds)
     blocks = blocks_of(samples, folds, seed=seed)
     shares, unit = problem.joint.prior, problem.objective.nats

@@ -15,9 +15,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from sfumato.data.categories import CategoricalData
 from sfumato.data.grid import STICKY_CELL_M, Grid, Region
 from sfumato.data.plane import Plane
 from sfumato.data.recipe import Recipe
+from sfumato.data.samples import Samples
 from sfumato.errors import FileError
 from sfumato.files import plain, read_json, write_json
 from sfumato.measure.linked import ENDLESS, Reports
@@ -51,6 +53,11 @@ class DataRecord:
     users: tuple[str, ...]
     plane: Plane | None
     recipe: Recipe | None
+
+    @classmethod
+    def of(cls, data: Samples | CategoricalData, recipe: Recipe | None) -> "DataRecord":
+        """What is written of the data."""
+        return cls(data.name, data.hash, len(data), tuple(data.secrets), data.plane, recipe)
 
 
 NEVER = "never"
@@ -127,12 +134,12 @@ class RunRecord:
 
     solver: str
     settings: Mapping[str, Any]
-    seed: int | None
-    objective: str
+    seed: int | None = None
+    objective: str = "bayes"
     max_loss: float | None
-    user_max_loss: Mapping[str, float] | None
-    max_distance: float | None
-    min_bayes_error: float | None
+    user_max_loss: Mapping[str, float] | None = None
+    max_distance: float | None = None
+    min_bayes_error: float | None = None
     reports: Reports = 1
     loss_function: str
     region: Region | None
@@ -142,9 +149,9 @@ class RunRecord:
     status: str
     ended: str = "finished"
     proof: str | None = None
-    seconds: float | None
+    seconds: float | None = None
     train: Mapping[str, Any]
-    test: Mapping[str, Any] | None
+    test: Mapping[str, Any] | None = None
     to_come: Outlook | None = None
     keeping: Keeping | None = None
     versions: Mapping[str, str] = field(default_factory=versions)
@@ -214,7 +221,6 @@ class RunRecord:
         tables = {name: document.get(name) or {} for name in ("settings", "train", "versions")}
         record = cls(
             **{
-                **_FORMER,
                 **{name: document[name] for name in _NAMES & document.keys()},
                 **tables,
                 "region": (
@@ -247,13 +253,6 @@ class RunRecord:
 
 _PLANE = ("latitude", "longitude", "reach_m")
 _NAMES = {part.name for part in fields(RunRecord)}
-# what older runs did not write
-_FORMER: dict[str, Any] = {
-    **dict.fromkeys(
-        ("seed", "user_max_loss", "max_distance", "min_bayes_error", "seconds", "test")
-    ),
-    "objective": "bayes",
-}
 _NEEDED = {"solver", "max_loss", "region", "grid", "data", "mechanism_hash", "status"}
 
 

@@ -9,7 +9,7 @@ from sfumato.data.recipe import Recipe
 from sfumato.data.samples import Samples
 from sfumato.measure.certificate import Certificate
 from sfumato.measure.estimate import Estimate
-from sfumato.measure.judge import Judgement, judge
+from sfumato.measure.judge import Judgement
 from sfumato.measure.outlook import Outlook
 from sfumato.mechanism.base import Mechanism
 from sfumato.show import InNotebooks, text
@@ -95,14 +95,9 @@ class Solution(InNotebooks):
     def judge(self, samples: Samples | CategoricalData, **options: Any) -> Judgement:
         """Judge its mechanism on other data, by the problem's own loss; the adversary of the learnt
         error learns on the training data.  `options` are those of `sfumato.judge`."""
-        problem = self.problem
-        known: dict[str, Any] = {
-            "loss": problem.loss,
-            "region": problem.region,
-            "fitted_on": None if samples.hash == problem.samples.hash else problem.samples,
-            "sampled_on": problem.released_on,
-        }
-        return judge(self.mechanism, samples, **known | options)
+        train = self.problem.samples
+        fitted_on = None if samples.hash == train.hash else train
+        return self.problem.judge(self.mechanism, samples, **{"fitted_on": fitted_on} | options)
 
     def save(
         self, folder: str | Path, *, recipe: Recipe | None = None, test: Judgement | None = None
@@ -114,20 +109,12 @@ class Solution(InNotebooks):
         measured on held-out check-ins, and says what to expect of check-ins to come where the
         solver does not.
         """
-        samples = self.problem.samples
         to_come = self.outlook
         if to_come is None and test is not None:
             to_come = Outlook.held_out(test, self.problem.objective)
         record = RunRecord(
             **question(self.problem, self.solver, self.seed),
-            data=DataRecord(
-                samples.name,
-                samples.hash,
-                len(samples),
-                tuple(samples.secrets),
-                samples.plane,
-                recipe,
-            ),
+            data=DataRecord.of(self.problem.samples, recipe),
             status=self.status,
             ended=self.ending.ended.value,
             proof=None if self.ending.proof is None else self.ending.proof.value,

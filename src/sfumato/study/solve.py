@@ -12,7 +12,7 @@ from sfumato.data.recipe import Recipe
 from sfumato.data.samples import Samples
 from sfumato.errors import MechanismError, ProblemError, arg
 from sfumato.measure.certificate import Certificate
-from sfumato.measure.judge import Judgement, judge
+from sfumato.measure.judge import Judgement
 from sfumato.measure.linked import Linked
 from sfumato.measure.outlook import Outlook
 from sfumato.measure.repeated import linked_figures
@@ -110,13 +110,7 @@ class _Task:
         outcome = solver.solve(problem, how)
         seconds = time.perf_counter() - start
         mechanism = outcome.mechanism.on_plane(problem.samples.plane)
-        measured = judge(
-            mechanism,
-            problem.samples,
-            loss=problem.loss,
-            region=problem.region,
-            sampled_on=problem.released_on,
-        )
+        measured = problem.judge(mechanism)
         ending = changed(outcome.ending, loss_unit=traits_of(problem.loss).unit)
         if problem.max_loss is not None and measured.loss.low > problem.max_loss * (1 + 1e-9):
             ending = changed(ending, exceeded=(measured.loss.value, problem.max_loss))
@@ -231,7 +225,6 @@ def solve_and_save(
     progress: Progress | None = None,
     resume: bool = False,
     replace: bool = False,
-    certificate: Certificate | None = None,
     proof: Effort | None = None,
     written: Callable[[Kept], None] | None = None,
 ) -> Kept:
@@ -239,9 +232,8 @@ def solve_and_save(
 
     Main arguments: `recipe`, how the data was got; `test`, the held-out check-ins; `proof`, as for
     `solve`.  Other arguments: `resume` goes on from the folder's checkpoint; `replace` lets an
-    older run be written over; `certificate`, one that is known already for this very problem, is
-    kept where the solver makes none; `written` is called once the run folder can be used, before
-    the proof.  The folder always holds the best certificate so far.
+    older run be written over; `written` is called once the run folder can be used, before the
+    proof.  The folder always holds the best certificate so far.
     """
     check_target(folder, replace=replace or resume)
     with claimed(folder):
@@ -249,9 +241,6 @@ def solve_and_save(
         task = _Task(problem, solver, seed, Deadline.after(time_limit), progress, proof)
         with checkpoint_in(folder, resume=resume) if learned else nullcontext() as checkpoint:
             solution = task.found(checkpoint)
-        if solution.certificate is None and certificate is not None:
-            known = changed(solution.ending, proof=None)
-            solution = changed(solution, certificate=certificate, ending=known)
         judged, refused, linked = None, None, None
         if test is not None:
             try:

@@ -19,12 +19,10 @@ def reported(relation: "duckdb.DuckDBPyRelation", reporter: Reporter) -> pa.Tabl
     held in memory, as a connection cannot read one result while it writes another.
 
     >>> import sfumato as sf
-    >>> from tempfile import TemporaryDirectory
-    >>> solution = sf.solve(sf.Problem(sf.four_corners(seed=0).train, max_loss=173), sf.Coin())
+    >>> problem = sf.Problem(sf.four_corners(seed=0).train, max_loss=173)
+    >>> sf.solve(problem, sf.Coin()).save("run")
     >>> rows = duckdb.sql("select 1 as id, 48.86::double as lat, 2.35::double as lon")
-    >>> with TemporaryDirectory() as folder:
-    ...     solution.save(f"{folder}/run")
-    ...     made = sf.deploy.report(rows, f"{folder}/run", key=bytes(32), row="id")
+    >>> made = sf.deploy.report(rows, "run", key=bytes(32), row="id")
     >>> duckdb.sql("select count(*) from made").fetchall()
     [(1,)]
     """
@@ -45,12 +43,10 @@ def register(
     arguments and no other column, so what else is selected is not looked at.
 
     >>> import sfumato as sf
-    >>> from tempfile import TemporaryDirectory
-    >>> solution = sf.solve(sf.Problem(sf.four_corners(seed=0).train, max_loss=173), sf.Coin())
+    >>> problem = sf.Problem(sf.four_corners(seed=0).train, max_loss=173)
+    >>> sf.solve(problem, sf.Coin()).save("run")
     >>> con = duckdb.connect()
-    >>> with TemporaryDirectory() as folder:
-    ...     solution.save(f"{folder}/run")
-    ...     register(con, f"{folder}/run", key=bytes(32))
+    >>> register(con, "run", key=bytes(32))
     >>> con.sql("select typeof(sfumato_report('a', 48.86, 2.35))").fetchall()
     [('STRUCT(lat DOUBLE, lon DOUBLE)',)]
     """

@@ -20,14 +20,12 @@ def reported(frame: "gpd.GeoDataFrame", reporter: Reporter) -> "gpd.GeoDataFrame
     """A new GeoDataFrame whose points are reports, in the coordinate reference system of `frame`.
 
     >>> import sfumato as sf
-    >>> from tempfile import TemporaryDirectory
-    >>> solution = sf.solve(sf.Problem(sf.four_corners(seed=0).train, max_loss=173), sf.Coin())
+    >>> problem = sf.Problem(sf.four_corners(seed=0).train, max_loss=173)
+    >>> sf.solve(problem, sf.Coin()).save("run")
     >>> frame = gpd.GeoDataFrame(
     ...     {"id": [1, 2]}, geometry=gpd.points_from_xy([2.35, 2.34], [48.86, 48.85]), crs=4326
     ... ).to_crs(2154)  # metres in France
-    >>> with TemporaryDirectory() as folder:
-    ...     solution.save(f"{folder}/run")
-    ...     made = sf.deploy.report(frame, f"{folder}/run", key=bytes(32), row="id")
+    >>> made = sf.deploy.report(frame, "run", key=bytes(32), row="id")
     >>> made.crs.to_epsg(), list(made.columns)
     (2154, ['id', 'geometry'])
     """

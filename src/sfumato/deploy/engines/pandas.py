@@ -16,12 +16,10 @@ def reported(frame: pd.DataFrame, reporter: Reporter) -> pd.DataFrame:
     and so is the index, whose levels are answered, dropped and refused as columns are.
 
     >>> import sfumato as sf
-    >>> from tempfile import TemporaryDirectory
-    >>> solution = sf.solve(sf.Problem(sf.four_corners(seed=0).train, max_loss=173), sf.Coin())
+    >>> problem = sf.Problem(sf.four_corners(seed=0).train, max_loss=173)
+    >>> sf.solve(problem, sf.Coin()).save("run")
     >>> frame = pd.DataFrame({"id": [1, 2], "lat": [48.86, 48.85], "lon": [2.35, 2.34]})
-    >>> with TemporaryDirectory() as folder:
-    ...     solution.save(f"{folder}/run")
-    ...     made = sf.deploy.report(frame, f"{folder}/run", key=bytes(32), row="id")
+    >>> made = sf.deploy.report(frame, "run", key=bytes(32), row="id")
     >>> list(made.columns), len(made), bool(made["id"].equals(frame["id"]))
     (['id', 'lat', 'lon'], 2, True)
     """

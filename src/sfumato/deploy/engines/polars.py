@@ -14,12 +14,10 @@ def reported(
     A lazy frame is answered when it is collected, all rows at once.
 
     >>> import sfumato as sf
-    >>> from tempfile import TemporaryDirectory
-    >>> solution = sf.solve(sf.Problem(sf.four_corners(seed=0).train, max_loss=173), sf.Coin())
+    >>> problem = sf.Problem(sf.four_corners(seed=0).train, max_loss=173)
+    >>> sf.solve(problem, sf.Coin()).save("run")
     >>> frame = pl.DataFrame({"id": [1, 2], "lat": [48.86, 48.85], "lon": [2.35, 2.34]})
-    >>> with TemporaryDirectory() as folder:
-    ...     solution.save(f"{folder}/run")
-    ...     sf.deploy.report(frame, f"{folder}/run", key=bytes(32), row="id").shape
+    >>> sf.deploy.report(frame, "run", key=bytes(32), row="id").shape
     (2, 3)
     """
     if isinstance(frame, pl.LazyFrame):

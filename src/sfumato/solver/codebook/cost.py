@@ -8,10 +8,11 @@ from sfumato.solver.exact.first_order import STEPS
 from sfumato.solver.outcome import Expected
 from sfumato.solver.problem import Problem
 
-# Fitted to runs on one core (`python -m benchmarks crowd`): seconds of the start and of compiling,
-# per step and place, per truth and place of a sum, per pair and place of a sum, per user and place.
-_START_S = 20.0
-_STEP_S, _TRUTH_S, _PAIR_S, _USER_S = 3.2e-5, 1.6e-8, 1.2e-9, 6e-8
+# Fitted to runs on one core (`python -m benchmarks crowd`, `python -m benchmarks.city learn`):
+# seconds of the start and of compiling, per step and place, per truth and place of a sum, per pair
+# and place of a sum, per user and place.
+_START_S = 8.0
+_STEP_S, _TRUTH_S, _PAIR_S, _USER_S = 2e-5, 1.6e-8, 1.2e-9, 4.5e-8
 _SUMS = 60  # over all truths, in 1500 steps
 _LAWS = 40  # laws that are worked out while the budget is met
 # The same for few users (`python -m benchmarks folds`): the start, and per step, row and place.
@@ -19,9 +20,9 @@ _FEW_START_S, _ROW_S = 12.0, 2.6e-8
 _TIMES_OF_FOLDS = 3  # four nets of half the steps, and one that is released
 _LAW_BYTES = 32.0  # per truth and place
 # A step of the game that finds a teacher's law, per place and pair, truth and user; and its law.
-_GAME_PAIR_S, _GAME_TRUTH_S, _GAME_USER_S = 4e-10, 1e-8, 6e-9
+_GAME_PAIR_S, _GAME_TRUTH_S, _GAME_USER_S = 1e-10, 2.5e-9, 1.5e-9
 _TEACHER_BYTES = 12.0  # per truth and place
-_START_BYTES, _BYTES_PER_CHECKIN, _BYTES_PER_ENTRY = 450e6, 60.0, 110.0
+_START_BYTES, _BYTES_PER_CHECKIN, _BYTES_PER_ENTRY = 450e6, 60.0, 80.0
 
 
 def few_cost(problem: Problem, settings: CodebookSettings) -> Expected:

@@ -83,23 +83,18 @@ class Iterate(Protocol):
     @property
     def curved(self) -> bool:
         """Whether the scores are the gradient of the leakage at the law."""
-        ...
 
     def measure(self) -> tuple[float, float]:
         """Leakage and bound."""
-        ...
 
     def point(self, leakage: float, bound: float, steps: int) -> Point:
         """What is kept of it."""
-        ...
 
     def complementarity(self) -> float:
         """The sum of the products."""
-        ...
 
     def advance(self, target: float) -> float:
         """Move towards products equal to `target`; returns how long the step was."""
-        ...
 
 
 def follow(state: Iterate, *, gap: float, max_steps: int, deadline: Deadline) -> Point:

@@ -131,5 +131,5 @@ def longest_step(value: np.ndarray, change: np.ndarray) -> float:
     """Largest step in [0, 1] that keeps value + step * change at or above 0."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         # 0/0, a barred pair, is skipped
-        worst = np.fmax.reduce(np.ravel(-change / value), initial=0.0)
+        worst = -np.fmin.reduce(change / value, axis=None, initial=0.0)
     return min(1.0, _TO_BOUNDARY / worst) if worst > 0 else 1.0

@@ -69,7 +69,7 @@ _PLANE_SLACK_OF_LOSS = 0.004  # the same for endless reports, as a share of the 
 # and plane lie far apart anyway
 _FINE = 8
 _MOST_OFF_GRID = 20_000_000  # pairs of truths and places up to which the plane gets its own solve
-_FIRST_REPORTS = 600  # reports that a solve over many begins with
+_FIRST_REPORTS = 400  # reports that a solve over many begins with
 _FIRST_OF_LAWS = 60  # the same for endless reports, whose program is slower
 _MOST_LINKED = 24  # users: 276 pairs
 # of a proof for another solver's mechanism: to the end, and one that is soon there

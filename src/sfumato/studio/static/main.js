@@ -49,6 +49,15 @@ function App() {
     update({ ...NOTHING, data, points, cloud, budget });
   };
 
+  /** Show what the server has: after the page was loaded again, or another page has changed it. */
+  const take = async (found) => {
+    if (found.data && found.data.choice !== now.current.data?.choice) await useData(found.data);
+    const old = now.current.live;
+    const run = found.runs.find((one) => one.state === "running") ?? found.runs.find((one) => one.id === old?.run.id) ?? found.runs.findLast((one) => one.state === "interrupted");
+    const live = run ? { ...(old?.run.id === run.id ? old : { records: [], cloud: null }), run } : null;
+    update({ runs: found.runs, curves: found.curves, comparison: found.comparison, live });
+  };
+
   useEffect(() => {
     addEventListener("themechange", () => redraw((count) => count + 1));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => dispatchEvent(new Event("themechange")));
@@ -61,8 +70,8 @@ function App() {
       const solver = found.solvers.find((one) => one.default) ?? found.solvers[0];
       update((old) => ({ solvers: found.solvers, form: { ...old.form, solver: solver.name } }));
       if (found.data && !now.current.data) { // unless other data was chosen meanwhile
-        await useData(found.data);
-        update({ runs: found.runs, curves: found.curves, comparison: found.comparison, said: "Your work on this page was found again." });
+        await take(found);
+        update({ said: "Your work on this page was found again." });
       } else if (entered.given && !now.current.chosen) update({ opening: true });
     });
   }, []);
@@ -71,10 +80,11 @@ function App() {
     update,
     attempt,
     useData,
+    take,
     now,
     async solve(asked) {
       const run = await attempt(() => ask("solve", asked));
-      if (run) update((old) => ({ live: { run, records: [], cloud: null }, runs: [...old.runs.filter((one) => one.kept || one.state === "interrupted"), run], said: `${nameOf(run)}: at work.` }));
+      if (run) update((old) => ({ live: { run, records: [], cloud: null }, runs: [...old.runs.filter((one) => one.kept || (one.state === "interrupted" && one.solution)), run], said: `${nameOf(run)}: at work.` }));
       return run;
     },
     async keep(id, kept = true) {
@@ -117,7 +127,7 @@ function App() {
     </header>
     <div role="alert" class="error" hidden=${!state.error}>${state.error}${state.error && html` <button type="button" class="plain" aria-label="Close this message" onClick=${() => update({ error: "" })}>✕</button>`}</div>
     ${state.lost && html`<div class="error" role="alert">The studio does not answer. If <code>sfumato studio</code> is still running, load this page again.</div>`}
-    ${(state.entered?.left ?? []).map((left) => html`<div class="left" key=${left.session}>A page that was closed holds ${left.runs} run(s) on ${left.data}, in ${left.folder}. <button type="button" onClick=${() => takeUp(left.session)}>Take up again</button> <button type="button" onClick=${() => actions.discard(left)}>Discard</button></div>`)}
+    ${(state.entered?.left ?? []).map((left) => html`<div class="left" key=${left.session}>${left.open ? `Another page works on ${left.data}.` : `A page that was closed holds ${left.runs} run(s) on ${left.data}, in ${left.folder}.`} <button type="button" onClick=${() => takeUp(left.session)}>${left.open ? "Show it here too" : "Take up again"}</button> ${!left.open && html`<button type="button" onClick=${() => actions.discard(left)}>Discard</button>`}</div>`)}
     <div class="said" role="status" aria-live="polite">${state.said}</div>
     <main><div id="panel" role="tabpanel" aria-labelledby="tab-${state.panel}"><${Panel} state=${state} actions=${actions} /></div></main>
     <${Glossary} terms=${state.entered?.terms} />
@@ -132,6 +142,8 @@ function hear(event, now, update, actions) {
   else if (event.kind === "prove-proved") update({ proved: event.cell_m });
   else if (event.kind === "prove-refined") update({ refined: event, refining: false });
   else if (event.kind === "prove-linked") update((old) => ({ curves: { ...old.curves, linked: event }, linking: !event.done }));
+  else if (event.kind === "changed") actions.attempt(async () => actions.take(await ask("state")));
+  else if (event.kind === "solve-stopping") update({ said: "Stopping … To stop at once, press Stop again." });
   else if (event.kind === "prove-failed") update({ refining: false, linking: false, curves: {}, error: sentence(`The frontier was not proved: ${event.error}`) });
   else if (event.kind === "solve-round" && live) {
     update({ live: { ...live, records: [...live.records, event.record], cloud: event.cloud ? unpack(event.cloud) : live.cloud } });
@@ -140,7 +152,8 @@ function hear(event, now, update, actions) {
     if (now.current.keeping) next(event.run, now, update, actions);
   } else if (event.kind === "solve-failed" || event.kind === "solve-stopped") {
     const stopped = event.kind === "solve-stopped";
-    update({ live: null, queue: [], keeping: false, runs: now.current.runs.filter((one) => one.id !== event.run.id), error: stopped ? "" : sentence(event.error), said: stopped ? event.error : "" });
+    const resumable = event.run.state === "interrupted";
+    update({ live: resumable ? { ...(live ?? { records: [], cloud: null }), run: event.run } : null, queue: [], keeping: false, runs: resumable ? withRun(event.run) : now.current.runs.filter((one) => one.id !== event.run.id), error: stopped ? "" : sentence(event.error), said: stopped ? event.error : "" });
   } else if (event.kind === "compare-done") update({ comparison: event, comparing: false, said: "Compared." });
   else if (event.kind === "compare-failed") update({ comparing: false, error: sentence(event.error) });
 }

@@ -55,10 +55,7 @@ export function SolvePanel({ state, actions }) {
   const solver = state.solvers.find((one) => one.name === form.solver);
   const several = form.reports !== 1;
   const start = () => actions.solve({ solver: form.solver, objective: several ? "bayes" : form.objective, reports: form.reports, max_loss: metresNow, cell_m: cellM, seed: numberIn(form.seed), time_limit: numberIn(form.time_limit) });
-  const stop = () => {
-    actions.attempt(() => ask("stop"));
-    actions.update({ said: "Stopping … To skip the proof that follows, press Stop again." });
-  };
+  const stop = () => actions.attempt(() => ask("stop"));
   const resume = async () => {
     const run = await actions.attempt(() => ask("resume", { run: live.run.id, time_limit: numberIn(form.time_limit) }));
     if (run) actions.update({ live: { ...live, run }, said: `${run.solver} resumes.` });
@@ -134,7 +131,8 @@ function Live({ live, running, kept, go }) {
   const { share, words } = progressOf(records);
   const found = run.solution;
   return html`<div class="live">
-    <h2>${running ? "At work" : "Result"}</h2>
+    <h2>${running ? "At work" : found ? "Result" : "Stopped"}</h2>
+    ${!running && !found && html`<p class="quiet">${run.said}</p>`}
     ${running && html`<p><progress aria-label="The solver is at work" value=${share}></progress> ${nameOf(run)}${words && `, ${words}`}, ${seconds} s</p>`}
     ${found?.to_come && !running && html`<${ToCome} outlook=${found.to_come} note=${found.to_come_note} budget=${run.max_loss} />`}
     ${found && !running && (found.warnings ?? []).map((sentence) => html`<p class="over" role="alert" key=${sentence}>${sentence}</p>`)}

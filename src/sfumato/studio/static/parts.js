@@ -48,7 +48,7 @@ export function Legend({ users, most = 24 }) {
   const shown = users.length > most ? drawn.sort((a, b) => b.count - a.count).slice(0, most) : drawn;
   return html`<ul class="legend" aria-label="Users">
     ${shown.map((user) => html`<li key=${user.name}><${Swatch} user=${user.at} />${user.name}</li>`)}
-    ${users.length > most && html`<li>the ${most} most frequent; ${(users.length - most).toLocaleString("en")} more in the same colours and shapes</li>`}
+    ${users.length > most && html`<li class="rest">the ${most} most frequent; ${(users.length - most).toLocaleString("en")} more in the same colours and shapes</li>`}
   </ul>`;
 }
 
