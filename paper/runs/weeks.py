@@ -55,6 +55,7 @@ ANY = "any release"
 ONE_PLACE = {  # chosen before a week?  the least share of each user's weeks, and parts of the week
     "one place, chosen after a week": (False, 0.0, 1),
     "one place, chosen before a week": (True, 0.0, 1),
+    "one place, a fifth of each user's weeks": (False, 0.2, 1),
     "common week, chosen after a week": (False, 0.0, 14),
     "common week, chosen before a week": (True, 0.0, 14),
     "common week, a fifth of each user's weeks": (False, 0.2, 14),
@@ -167,6 +168,7 @@ def one_place(name: str, loss_m: float) -> dict[str, Any]:
     row = _asked(name, loss_m) | {"kept": "week", "loss_m": found.loss_m, "traces": found.traces}
     row["found"] = {who: [one.value, one.low, one.high] for who, one in shares.items()}
     row |= {"loss_error_m": found.loss_error_m, "places": len(best.rule.places)}
+    row["classes"] = len(best.rule.cost)
     row |= {"of_training_weeks": best.found, "at_least_of_this_kind": best.found_at_least}
     row |= {"training_loss_m": best.loss_m, "hidden": float(hidden[tested].mean())}
     row["users_never_hidden"] = int((by_user == 0).sum())
