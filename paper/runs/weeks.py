@@ -57,7 +57,6 @@ ONE_PLACE = {  # chosen before a week?  the least share of each user's weeks, an
     "one place, chosen before a week": (True, 0.0, 1),
     "one place, a fifth of each user's weeks": (False, 0.2, 1),
     "common week, chosen after a week": (False, 0.0, 14),
-    "common week, chosen before a week": (True, 0.0, 14),
     "common week, a fifth of each user's weeks": (False, 0.2, 14),
 }
 _SPREADS_M = (400.0, 600.0, 800.0, 1200.0, 1600.0)  # of a guess, for the proof

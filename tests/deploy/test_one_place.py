@@ -90,7 +90,9 @@ def test_it_is_measured_and_recommended(choice):
     assert best.shown["law"].value > 0.2
     place = "one place" if best.keeping.one_place.parts == 1 else "one common week"
     assert f"{place} for a whole week" in str(choice)
-    assert best.shown.loss_m == pytest.approx(BUDGET, rel=0.25)
+    # the places of a common week fit few weeks closely, and folds have fewer: it costs less
+    least = 0.75 if best.keeping.one_place.parts == 1 else 0.6
+    assert least * BUDGET < best.shown.loss_m < 1.25 * BUDGET
 
 
 def test_a_record_keeps_it(choice, kept):
