@@ -46,15 +46,15 @@ def _verdict(rows: dict[str, Any]) -> str:
         for name, row in rows.items()
         if name.startswith("laplace")
     )
-    parts = []
+    more: dict[str, list[float]] = {}
     for name, row in rows.items():
         if name.startswith("codebook"):
             beside = float(np.interp(fmean(row["utility"]), *zip(*noise, strict=True)))
-            parts.append(f"{_name(name)} {fmean(row['law_known']) - beside:+.3f}")
+            more.setdefault(name.split("-")[1], []).append(fmean(row["law_known"]) - beside)
+    parts = [f"{min(each):+.3f} to {max(each):+.3f} at {m} m" for m, each in more.items()]
     return (
-        "*Law known*, less that of planar Laplace noise of the same utility (interpolated): "
-        + "; ".join(parts)
-        + "."
+        "*Law known* of the codebooks, less that of planar Laplace noise of the same utility"
+        f" (interpolated): {', '.join(parts)}."
     )
 
 

@@ -18,9 +18,7 @@ def page(folder: Path = RESULTS) -> str:
         [
             name,
             *(
-                "{mean:.3f}, {largest:.3f}; {moved:.3f}".format(**found[number])
-                if number in found
-                else "-"
+                "{largest:.3f}; {moved:.3f}".format(**found[number]) if number in found else "-"
                 for number in "1234"
             ),
         ]
