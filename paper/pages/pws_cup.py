@@ -16,6 +16,7 @@ from paper.tables import table
 from sfumato.files import read_json, write_text
 
 _SCORES = ("I2", "I3", "T2", "T3")
+_FAR = ("laplace-1", "laplace-6", "laplace-7")  # from the utility of every codebook
 _CHECKED = {"none": "A1"} | {f"laplace-{each:g}": f"A4-{each:g}-1" for each in LAPLACE}
 
 
@@ -75,6 +76,7 @@ def page(folder: Path = RESULTS) -> str:
             *(_mean(row[score]) for score in ("utility", *_SCORES, "law_known")),
         ]
         for name, row in sorted(rows.items(), key=lambda one: -fmean(one[1]["utility"]))
+        if name not in _FAR
     ]
     heads = ["utility ↑", *(f"{score} ↑" for score in _SCORES)]
     return filled(

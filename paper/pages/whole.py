@@ -11,7 +11,7 @@ from paper.experiments import CELLS, EXPERIMENTS, HITS, NUMBERS, RESULTS, SPLITS
 from paper.pages.results_by_column import FINEST, LEARNED, SOLVED, ceilings, columns, said
 from paper.pages.template import filled
 from paper.printed import Target, figures, printed_loss, targets
-from paper.tables import finished, spread, table
+from paper.tables import finished, table
 from sfumato.files import read_json, write_text
 
 _TITLES = (
@@ -77,7 +77,7 @@ def introduction(
                 f"{experiment.number}: {title}",
                 f"{experiment.max_loss_m:g}",
                 _told(noise[key]),
-                spread(measured[key]["by_seed"]),
+                f"{median(measured[key]['by_seed']):.3f}",
                 _told(learned[key]),
                 *(
                     said(found[name].errors("test", *FINEST))
@@ -85,7 +85,7 @@ def introduction(
                     for name in LEARNED
                 ),
                 optimal.get(str(experiment.number), "?"),
-                *(said(top[split], mark="≤ ") for split in SPLITS),
+                *(f"≤ {max(top[split]):.3f}" if top[split] else "" for split in SPLITS),
             ]
         )
     heads = [

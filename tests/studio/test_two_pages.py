@@ -57,3 +57,12 @@ def test_a_second_page_shows_the_job_and_a_stop_in_one_is_seen_in_the_other(
     second.get_by_role("tab", name="Data").click()
     second.get_by_text("check-ins of 4 users").first.wait_for()
     second.close()
+
+
+def test_from_the_keyboard_solve_leads_to_stop_and_stop_to_solve(page: Any) -> None:
+    page.get_by_role("tab", name="Solve").click()
+    page.locator("#solver").select_option("codebook")
+    page.locator("#solve").press("Enter")
+    page.locator("#stop:focus").wait_for()
+    page.keyboard.press("Enter")
+    page.locator("#solve:focus").wait_for()

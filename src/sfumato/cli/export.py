@@ -57,7 +57,10 @@ def command(
         f" wrong {to_come['bayes_error']['value']:.0%} of the time, by {to_come['from']}"
     )
     if page:
-        click.echo(f"open it: python -m http.server --directory {target}, http://localhost:8000")
+        click.echo(
+            f"open it: python -m http.server --bind localhost --directory {target},"
+            " http://localhost:8000"
+        )
     if extension:
         click.echo(
             f"load it: chrome://extensions, developer mode, Load unpacked, {target.resolve()}"

@@ -40,6 +40,14 @@ export function SolvePanel({ state, actions }) {
     if (data && state.proved && !state.refined) refine();
     return () => clearTimeout(rest.current);
   }, [state.proved]);
+  const working = live?.run.state === "running";
+  const before = useRef(working);
+  useEffect(() => { // the button that was pressed is disabled now: the keyboard goes on at the other
+    if (before.current === working) return;
+    before.current = working;
+    const at = document.activeElement;
+    if (at === document.body || at.disabled) document.getElementById(working ? "stop" : "solve")?.focus();
+  }, [working]);
 
   const frame = data && widened(data.bounds, usable ? metresNow : 0);
   const reports = useMemo(() => (live?.cloud ? fanOut({ ...live.cloud, user: state.cloud.user }, stepOfFrame(frame)) : null), [live?.cloud, frame?.join()]);
@@ -50,7 +58,7 @@ export function SolvePanel({ state, actions }) {
   const curve = curves.bayes;
   const bayes = usable ? bestKnown(state, "bayes", metresNow) : null;
   const information = usable ? bestKnown(state, "information", metresNow) : null;
-  const running = live && live.run.state === "running";
+  const running = working;
   const learned = released(live?.records ?? []);
   const solver = state.solvers.find((one) => one.name === form.solver);
   const several = form.reports !== 1;
@@ -97,8 +105,8 @@ export function SolvePanel({ state, actions }) {
         <${NumberField} id="limit" label="Time limit, s" value=${form.time_limit} placeholder="none" onChange=${(text) => setForm({ time_limit: text })} disabled=${running} />
       </div>
       <div class="row">
-        <button type="button" class="main" disabled=${running} onClick=${start}>Solve</button>
-        <button type="button" disabled=${!running} onClick=${stop}>Stop</button>
+        <button type="button" id="solve" class="main" disabled=${running} onClick=${start}>Solve</button>
+        <button type="button" id="stop" disabled=${!running} onClick=${stop}>Stop</button>
         <button type="button" disabled=${!live || live.run.state !== "interrupted"} onClick=${resume}>Resume</button>
         <button type="button" disabled=${!live?.run.solution || running || state.runs.find((one) => one.id === live.run.id)?.kept} onClick=${() => actions.keep(live.run.id)}>Keep</button>
       </div>
