@@ -40,13 +40,24 @@ def _width(rows: list[dict[str, Any]]) -> str:
     return f"{100 * max(far):.1f}"
 
 
+_OLDER = (
+    "† By the program of [decision 0035](../decisions/0035-one-place.md), without classes and with"
+    " places that do not move; not measured again. "
+)
+
+
+def _older(row: dict[str, Any]) -> bool:
+    """Whether a row of one place was measured before the program had classes."""
+    return row["reported"].startswith("one place") and "classes" not in row
+
+
 def _one_place(rows: list[dict[str, Any]]) -> list[str]:
     who = {**_WHO, "counts": "law and counts"}
     del who["period"]  # a week is the period
     heads = ["weeks from", "budget, m", "loss, m", *who.values(), "hidden", "users never, always"]
     lines = [
         [
-            row["reported"],
+            row["reported"] + (" †" if _older(row) else ""),
             f"{row['budget']:,}",
             f"{row['loss_m']:,.0f} ± {1.96 * row['loss_error_m']:,.0f}",
             *(_share(row["found"].get(one)) for one in who),
@@ -61,7 +72,7 @@ def _one_place(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _plain(row: dict[str, Any]) -> bool:
-    return bool(row["reported"].startswith(("truth", "snapped", "one place")))
+    return bool(row["reported"].startswith(("truth", "snapped", *ONE_PLACE)))
 
 
 def _line(row: dict[str, Any]) -> list[str]:
@@ -92,8 +103,10 @@ def _verdict(rows: list[dict[str, Any]]) -> str:
             key=lambda row: row["found"]["law"][0],
         )
         share = best["found"]["law"]
-        word = "fewer" if share[2] < printed else "more" if share[1] > printed else "as many"
-        parts.append(f"at {loss:,} m {word} ({_share(share)}) than the {100 * printed:.1f} printed")
+        word = "fewer" if share[0] < printed else "more"
+        near = "; the interval holds both" if share[1] <= printed <= share[2] else ""
+        says = f"{word} ({_share(share)}{near}) than the {100 * printed:.1f} printed"
+        parts.append(f"at {loss:,} m {says}")
     return f"Who knows the law finds, of the best row here, {', and '.join(parts)}."
 
 
@@ -183,6 +196,7 @@ def page(folder: Path = RESULTS) -> str:
         width=_width(rows),
         rows=_table(sorted(others, key=_order)),
         one_place=_one_place(sorted(places, key=lambda row: (row["budget"], row["reported"]))),
+        older=_OLDER if any(map(_older, places)) else "",
         beside=_beside(rows),
         verdict=_verdict(rows),
         chains=_chains(others),
