@@ -42,7 +42,7 @@ def _width(rows: list[dict[str, Any]]) -> str:
 
 _OLDER = (
     "† By the program of [decision 0035](../decisions/0035-one-place.md), without classes and with"
-    " places that do not move; not measured again. "
+    " places that do not move; not measured again, and left out where a common week was. "
 )
 
 
@@ -178,7 +178,16 @@ def page(folder: Path = RESULTS) -> str:
     every = read_json(folder / "weeks.json", what="weeks")["rows"]
     ways = read_json(folder / "weeks_ways.json", what="ways of keeping")["rows"]
     rows = [row for row in every if row["reported"] != ANY]
-    places = [row for row in rows if row["reported"] in ONE_PLACE]
+    known = {(row["reported"], row["budget"]) for row in rows}
+    places = [
+        row
+        for row in rows
+        if row["reported"] in ONE_PLACE
+        and not (
+            _older(row)
+            and (row["reported"].replace("one place", "common week"), row["budget"]) in known
+        )
+    ]
     others = [row for row in rows if row["reported"] not in ONE_PLACE]
     (noise,) = (
         one for one in ways if (one["reported"], one["budget"]) == ("planar laplace", LOSSES[0])
