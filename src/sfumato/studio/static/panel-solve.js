@@ -40,14 +40,14 @@ export function SolvePanel({ state, actions }) {
     if (data && state.proved && !state.refined) refine();
     return () => clearTimeout(rest.current);
   }, [state.proved]);
-  const working = live?.run.state === "running";
-  const before = useRef(working);
+  const running = live?.run.state === "running";
+  const before = useRef(running);
   useEffect(() => { // the button that was pressed is disabled now: the keyboard goes on at the other
-    if (before.current === working) return;
-    before.current = working;
+    if (before.current === running) return;
+    before.current = running;
     const at = document.activeElement;
-    if (at === document.body || at.disabled) document.getElementById(working ? "stop" : "solve")?.focus();
-  }, [working]);
+    if (at === document.body || at.disabled) document.getElementById(running ? "stop" : "solve")?.focus();
+  }, [running]);
 
   const frame = data && widened(data.bounds, usable ? metresNow : 0);
   const reports = useMemo(() => (live?.cloud ? fanOut({ ...live.cloud, user: state.cloud.user }, stepOfFrame(frame)) : null), [live?.cloud, frame?.join()]);
@@ -58,7 +58,6 @@ export function SolvePanel({ state, actions }) {
   const curve = curves.bayes;
   const bayes = usable ? bestKnown(state, "bayes", metresNow) : null;
   const information = usable ? bestKnown(state, "information", metresNow) : null;
-  const running = working;
   const learned = released(live?.records ?? []);
   const solver = state.solvers.find((one) => one.name === form.solver);
   const several = form.reports !== 1;
