@@ -150,7 +150,12 @@ def spaces() -> dict[str, list[str]]:
 
 def reference() -> Iterator[tuple[str, str]]:
     """The pages of the reference: one per package, one per command, and an overview."""
-    overview = ["# Reference", "", "Every public name and every command, made from the code.", ""]
+    overview = [
+        "# Reference",
+        "",
+        "Here you find every public name and every command, made from the code.",
+        "",
+    ]
     for space, names in spaces().items():
         package = import_module(space)
         overview += [f"## [{space}]({space}.md)", "", "| name | |", "|---|---|"]
@@ -197,6 +202,6 @@ def _command(command: click.Command, parent: click.Context) -> str:
     ]
     text += ["| option | |", "|---|---|"]
     for option, words in rows:
-        cells = (f"`{option}`", html.escape(words, quote=False))
-        text.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        said = html.escape(words, quote=False).replace("|", "\\|")
+        text.append(f"| `{option}` | {said} |")  # a bar in code separates no cells
     return "\n".join(text) + "\n"

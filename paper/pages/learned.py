@@ -88,7 +88,6 @@ def _drawn(rows: list[dict[str, Any]], recipe: str) -> list[str]:
         f"{fmean(row['train']['bayes_error'] for row in mine):.3f}",
         f"{fmean(row['few_mean'] for row in mine):.3f}",
         f"{fmean(test):.3f} ± {stdev(test) / len(test) ** 0.5:.3f}",
-        f"{min(test):.3f} to {max(test):.3f}",
         f"{fmean(row['test']['loss_m'] for row in mine):.0f}",
     ]
 
@@ -148,13 +147,11 @@ def page(folder: Path = RESULTS) -> str:
                 "B train ↑",
                 "20 of training ↑",
                 "B held-out ↑",
-                "range",
                 "loss, m",
             ],
             [_drawn(draws, recipe) for recipe in KINDS],
         ),
         told=_of_seeds(draws, TOLD),
-        untold=_of_seeds(draws, "resampled"),
     )
 
 

@@ -16,6 +16,7 @@ from paper.tables import table
 from sfumato.files import read_json, write_text
 
 _SCORES = ("I2", "I3", "T2", "T3")
+_FAR = ("laplace-1", "laplace-6", "laplace-7")  # from the utility of every codebook
 _CHECKED = {"none": "A1"} | {f"laplace-{each:g}": f"A4-{each:g}-1" for each in LAPLACE}
 
 
@@ -46,15 +47,15 @@ def _verdict(rows: dict[str, Any]) -> str:
         for name, row in rows.items()
         if name.startswith("laplace")
     )
-    parts = []
+    more: dict[str, list[float]] = {}
     for name, row in rows.items():
         if name.startswith("codebook"):
             beside = float(np.interp(fmean(row["utility"]), *zip(*noise, strict=True)))
-            parts.append(f"{_name(name)} {fmean(row['law_known']) - beside:+.3f}")
+            more.setdefault(name.split("-")[1], []).append(fmean(row["law_known"]) - beside)
+    parts = [f"{min(each):+.3f} to {max(each):+.3f} at {m} m" for m, each in more.items()]
     return (
-        "*Law known*, less that of planar Laplace noise of the same utility (interpolated): "
-        + "; ".join(parts)
-        + "."
+        "*Law known* of the codebooks, less that of planar Laplace noise of the same utility"
+        f" (interpolated): {', '.join(parts)}."
     )
 
 
@@ -75,6 +76,7 @@ def page(folder: Path = RESULTS) -> str:
             *(_mean(row[score]) for score in ("utility", *_SCORES, "law_known")),
         ]
         for name, row in sorted(rows.items(), key=lambda one: -fmean(one[1]["utility"]))
+        if name not in _FAR
     ]
     heads = ["utility ↑", *(f"{score} ↑" for score in _SCORES)]
     return filled(

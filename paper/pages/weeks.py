@@ -108,17 +108,15 @@ def _table(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _beside(rows: list[dict[str, Any]]) -> list[str]:
-    """Ours at no more than a published loss, the one of which the law finds fewest, and the one of
-    which fewest are found by who learnt from truths; and the same within a fifth above it."""
+    """Ours at no more than a published loss: the one of which the law finds fewest, and the one of
+    which fewest are found by who learnt from truths."""
     lines = []
     for loss, printed in _PRINTED:
         within = [row for row in rows if row["loss_m"] <= 1.01 * loss]
-        above = [row for row in rows if 1.01 * loss < row["loss_m"] <= 1.2 * loss]
         best: list[dict[str, Any]] = []
-        for some in filter(None, (within, above)):
-            for who in ("law", "truths"):
-                one = min(some, key=lambda row: row["found"][who][0])
-                best += [one] if one not in best else []
+        for who in ("law", "truths"):
+            one = min(within, key=lambda row: row["found"][who][0])
+            best += [one] if one not in best else []
         for row in best:
             cells = [row["reported"], "-" if _plain(row) else _KEPT[row["kept"]]]
             shares = [_share(row["found"][who]) for who in ("truths", "law", "all")]

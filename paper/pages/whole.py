@@ -11,7 +11,7 @@ from paper.experiments import CELLS, EXPERIMENTS, HITS, NUMBERS, RESULTS, SPLITS
 from paper.pages.results_by_column import FINEST, LEARNED, SOLVED, ceilings, columns, said
 from paper.pages.template import filled
 from paper.printed import Target, figures, printed_loss, targets
-from paper.tables import finished, spread, table
+from paper.tables import finished, table
 from sfumato.files import read_json, write_text
 
 _TITLES = (
@@ -77,7 +77,7 @@ def introduction(
                 f"{experiment.number}: {title}",
                 f"{experiment.max_loss_m:g}",
                 _told(noise[key]),
-                spread(measured[key]["by_seed"]),
+                f"{median(measured[key]['by_seed']):.3f}",
                 _told(learned[key]),
                 *(
                     said(found[name].errors("test", *FINEST))
@@ -85,7 +85,7 @@ def introduction(
                     for name in LEARNED
                 ),
                 optimal.get(str(experiment.number), "?"),
-                *(said(top[split], mark="≤ ") for split in SPLITS),
+                *(f"≤ {max(top[split]):.3f}" if top[split] else "" for split in SPLITS),
             ]
         )
     heads = [
@@ -193,30 +193,28 @@ def _reached(folder: Path) -> list[dict[str, Any]]:
     return lines
 
 
-def _coverage(folder: Path) -> list[str]:
-    """Of the learned mechanism's 32 printed figures an experiment: how many of ours lie below, near
-    and above them."""
-    rows = []
+def _agreement(folder: Path) -> str:
+    """Of the learned mechanism's printed figures: how many of the paper's recipe are near, and how
+    many hide more."""
+    parts = []
     for experiment in EXPERIMENTS:
-        wanted = [one for one in targets("learned") if one.experiment == str(experiment.number)]
-        row = [str(experiment.number)]
-        for column in columns(folder, experiment.number).values():
-            if not column.runs:
-                row.append("not run")
-                continue
-            off = [
-                (
-                    sorted(column.errors(one.split, one.cells, one.hits))[len(column.runs) // 2]
-                    - one.bayes_error,
-                    one,
-                )
-                for one in wanted
-            ]
-            near = [abs(difference) <= one.tolerance for difference, one in off]
-            above = [difference > one.tolerance for difference, one in off]
-            row.append(f"{len(off) - sum(near) - sum(above)}, {sum(near)}, {sum(above)}")
-        rows.append(row)
-    return table(["experiment", "`Game.paper(n)`", *_names(0)[1:]], rows)
+        column = columns(folder, experiment.number)[LEARNED[0]]
+        if not column.runs:
+            continue
+        off = [
+            (
+                sorted(column.errors(one.split, one.cells, one.hits))[len(column.runs) // 2]
+                - one.bayes_error,
+                one.tolerance,
+            )
+            for one in targets("learned")
+            if one.experiment == str(experiment.number)
+        ]
+        near = sum(abs(difference) <= tolerance for difference, tolerance in off)
+        more = sum(difference > tolerance for difference, tolerance in off)
+        told = f" ({more} hide more)" if more else ""
+        parts.append(f"{near} of {len(off)} in experiment {experiment.number}{told}")
+    return f"{', '.join(parts)}; the others hide less" if parts else "not run"
 
 
 def _sources(folder: Path) -> str:
@@ -258,7 +256,7 @@ def page(folder: Path = RESULTS) -> str:
         scatter=_scatter(laplace["losses"]),
         finished_laplace=finished("Planar Laplace", laplace["rows"]),
         finished_bare=finished("No noise", bare["rows"]),
-        coverage=_coverage(folder),
+        agreement=_agreement(folder),
         experiments=tuple(experiments),
         no_noise=_no_noise(bare),
         sources=_sources(folder),

@@ -271,6 +271,125 @@ def test_codes_are_decoded_as_their_makers_say():
     assert not codes.is_h3("8928308280ffff0") and not codes.is_h3("123456789012345678")
 
 
+def _whole_numbers() -> np.ndarray:
+    """Of every length, with and without a sign; with quadkeys, geohashes, cells of S2 and of H3
+    among them."""
+    random = np.random.default_rng(5)
+    size = [int(random.integers(10**length)) for length in range(1, 19) for _ in range(40)]
+    keys = [int("".join(map(str, random.integers(0, 4, length)))) for length in range(9, 19)]
+    cells = [(number >> 1 << 1 | 1) << 40 for number in random.integers(2**22, size=40).tolist()]
+    named = [int(_h3(*place), 16) for place in PLACES[:9]] + [0x8928308280FFFFF, 892830828044444]
+    edges = [0, 9, 10, 2**52 - 1, 2**52, 10**16, 10**18, 2**63 - 1]
+    found = [*size, *keys, *cells, *named, *edges]
+    return np.array([*found, *(-one for one in found)], dtype=np.int64)
+
+
+def test_whole_numbers_are_decoded_as_their_texts():
+    values = _whole_numbers()
+    texts, whole = [str(value) for value in values.tolist()], codes.Whole(values)
+    for how, decode in codes.DECODERS.items():
+        (rows, box), (others, other) = decode(texts), decode(whole)
+        order = np.argsort(others)
+        assert rows.tolist() == others[order].tolist(), how
+        for one, two in zip(box, other, strict=True):
+            one, two = (np.broadcast_to(part, len(rows)) for part in (one, two))
+            assert np.allclose(one, two[order], rtol=0, atol=1e-12), how
+    cells = codes.are_h3(whole)
+    assert cells.tolist() == [codes.is_h3(text) for text in texts] and cells.sum() >= 10
+    assert (whole.length == [len(text.lstrip("-")) for text in texts]).all()
+
+
+@pytest.mark.parametrize("hidden", [None, "halves", "text", "geohash", "minus"])
+def test_whole_numbers_tell_the_place_as_their_texts_do(hidden):
+    """The two ways through, beside each other, with the numbers themselves set aside."""
+    random = np.random.default_rng(6)
+    first, second = 48.857 + random.uniform(-0.02, 0.02, (2, 400))
+    values = random.integers(10**11, 10**12, 400)
+    if hidden == "halves":
+        values = np.round(first * 1e5).astype(int) * 10**7 + np.round(second * 1e5).astype(int)
+    if hidden == "text":
+        values[::3] = np.round(first[::3] * 1e7)
+    if hidden in ("geohash", "minus"):
+        values = np.array([*map(_geohash_52, first.tolist(), second.tolist())])
+    if hidden == "minus":
+        values = -values
+    truths = recognise._Truths(first, second, 1e-4, True)
+    rows, texts = np.arange(400), list(enumerate(map(str, values.tolist())))
+    expected = recognise._of_numbers(rows, values.astype(object), truths) or recognise._of_codes(
+        texts, 400, truths
+    )
+    assert recognise._of_whole(rows, values, truths) == expected
+    assert (expected is None) == (hidden in (None, "minus"))
+
+
+def _texts() -> list[str]:
+    """Codes of all kinds, cut, joined and with other letters in some."""
+    random = np.random.default_rng(7)
+    letters = list("0123abcdefghxyzABCDEFRXZ?@[~_/,: -+.=\n\u212a\u00b2")
+    made = ["".join(random.choice(letters, size)) for size in range(1, 26) for _ in range(60)]
+    known = [
+        "u09tvw0",
+        "JN18eu",
+        "JN18eu37ab",
+        "12022001101",
+        "47e66e1c",
+        "12/2074/1409",
+        "a 12-3 4",
+    ]
+    known += [
+        str(0x47E66E1C << 32),
+        "-5170012345678901234",
+        "_p~iF~ps|U",
+        "U09TVW0\u212a",
+        "a\n11 2 3",
+    ]
+    known += [str(_geohash_52(*place)) for place in PLACES[:20]]
+    known += [base64.b64encode(struct.pack("<dd", *place)).decode() for place in PLACES[:5]]
+    known += [struct.pack(">dd", *place).hex() for place in PLACES[:5]] + ["0x" + "ab" * 8]
+    known += ["\\x" + "0F" * 9, "\n482312", " 1,5e3 ", "2010-10-19T23:55:27Z", "1e5", "٤٨"]
+    return [*made, *known, *(one[1:] for one in known), *(one + one for one in known)]
+
+
+def test_texts_are_sorted_out_by_their_looks_and_none_is_lost():
+    texts = _texts()
+    looks = codes.Looks(texts)
+    for how, decode in codes.DECODERS.items():
+        (rows, box), (others, other) = decode(texts), looks.decoded(decode)
+        assert rows.tolist() == others.tolist(), how
+        assert all(np.array_equal(one, two) for one, two in zip(box, other, strict=True)), how
+        assert len(rows), how
+    for pattern, found in (
+        (recognise._LIKE_NUMBERS, lambda text: recognise._as_number(text) is not None),
+        (recognise._LIKE_BYTES, lambda text: any(True for _ in recognise._packed(text))),
+        (recognise._LIKE_HALVES, recognise._halves),
+    ):
+        told = {at for at, text in enumerate(texts) if found(text)}
+        assert told and told <= {*looks.like(pattern)}, pattern
+        assert len(looks.like(pattern)) < len(texts), pattern
+
+
+@pytest.mark.parametrize(
+    "form", ["{:04d}-{:02d} {:05d}Z", "{:012d}", "a{:03d}", "no digit", "{:020d}"]
+)
+def test_numbers_of_texts_that_look_alike_are_read_at_once(form):
+    values = np.random.default_rng(8).integers(0, 90, (50, 3)).tolist()
+    texts = [form.format(*row) for row in values]
+    alike = recognise._numbers_alike(codes.Looks(texts))
+    each = [recognise._numbers(text) for text in texts]
+    assert alike == (None if form == "{:020d}" else each)
+    assert recognise._numbers_alike(codes.Looks([*texts, "7.5"])) is None
+
+
+def _geohash_52(latitude: float, longitude: float) -> int:
+    sides, number = [[-180.0, 180.0], [-90.0, 90.0]], 0
+    for bit in range(52):
+        side, value = sides[bit % 2], (longitude, latitude)[bit % 2]
+        middle = sum(side) / 2
+        number = number * 2 + int(value >= middle)
+        side[value < middle] = middle
+    return number
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_times_and_counters_on_a_nearly_straight_way_pass(runs, tmp_path, seed):
     random = np.random.default_rng(seed)

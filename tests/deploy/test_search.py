@@ -19,8 +19,8 @@ LONGITUDE = 2.347 + _RANDOM.uniform(-0.02, 0.02, ROWS)
 def _search(column: pa.Array, *, names: tuple[str, ...] = (), footer: bytes = b"") -> None:
     searched = Searched(degrees=True, packed=True)
     searched.names(list(names), footer)
-    searched.truths(LATITUDE, LONGITUDE)
-    searched.column("beside", column, LATITUDE, LONGITUDE)
+    searched.truths(lambda: (LATITUDE, LONGITUDE))
+    searched.column("beside", column, lambda: (LATITUDE, LONGITUDE))
     searched.raise_for("log.parquet", ROWS)
 
 
@@ -71,7 +71,7 @@ def test_a_coordinate_in_a_name_or_a_footer_is_found_unless_it_goes_out_in_a_row
         _search(honest, footer=b"min" + struct.pack("<d", LATITUDE[5]))
     searched = Searched(degrees=True, packed=True)
     searched.names([], struct.pack("<d", LATITUDE[5]))
-    searched.truths(LATITUDE, LONGITUDE)
+    searched.truths(lambda: (LATITUDE, LONGITUDE))
     searched.released(pa.array([LATITUDE[5]]))  # a column that may pass: its footer may say so
     searched.raise_for("log.parquet", ROWS)
 

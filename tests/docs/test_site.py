@@ -40,6 +40,7 @@ def test_every_public_name_and_every_command_is_in_the_reference(built: Path) ->
     assert pages == set(_COMMANDS)
     solve = (built / "reference/commands/solve.html").read_text("utf-8")
     assert "--max-loss" in solve and "sfumato solve four-corners" in solve
+    assert "[euclidean|squared]" in solve
 
 
 def test_examples_in_docstrings_are_code(built: Path) -> None:

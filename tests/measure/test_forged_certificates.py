@@ -323,8 +323,8 @@ def test_no_forged_certificate_is_accepted_above_the_optimum(
     """5,000 by default; SFUMATO_FORGERIES asks for more."""
     rng = np.random.default_rng(16)
     accepted = refused = 0
-    path = tmp_path / "forged.npz"
     for number in range(CASES):
+        path = tmp_path / f"{number}.npz"  # a new name: to write over a file waits for the disk
         case = cases[number % len(cases)]
         arrays = dict(case.arrays)
         forge(rng, arrays, cases[(number + 1) % len(cases)].arrays)
@@ -334,6 +334,8 @@ def test_no_forged_certificate_is_accepted_above_the_optimum(
         except SfumatoError:
             refused += 1
             continue
+        finally:
+            path.unlink()
         accepted += 1
         assert np.isfinite(bounds.grid) and bounds.grid <= case.on_grid + 1e-9
         assert bounds.plane is None or bounds.plane <= case.on_plane + 1e-9

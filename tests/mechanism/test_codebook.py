@@ -202,9 +202,22 @@ def test_a_column_is_drawn_by_its_weight_and_never_one_of_weight_zero() -> None:
         )
         weights[np.arange(4000), random.integers(columns, size=4000)] += np.float32(1e-6)
         for drawn in (random.random(4000), np.zeros(4000), np.full(4000, 1 - 2.0**-52)):
-            column, total = _columns(weights, drawn)
+            column, alone = _columns(np.ascontiguousarray(weights.T), drawn)
             assert (weights[np.arange(4000), column] > 0).all()
-            assert np.allclose(total, weights.sum(axis=1, dtype=float), rtol=1e-12)
+            assert not alone.any()
             height = np.cumsum(weights, axis=1, dtype=float)
             plain = (height <= (drawn * height[:, -1])[:, None]).sum(axis=1)
-            assert (column == plain).mean() > 0.999
+            assert np.array_equal(column, plain)
+    assert _columns(np.zeros((40, 3), np.float32), np.full(3, 0.5))[1].all()
+
+
+@pytest.mark.parametrize("off", [-(2.0**-30), 0.0, 2.0**-30])
+def test_a_number_beside_a_bound_is_decided_by_exact_sums(off: float) -> None:
+    """Nearer to the bound between two places than float32 can tell."""
+    random = np.random.default_rng(1)
+    weights = random.exponential(size=(2000, 128)).astype(np.float32)
+    height = np.cumsum(weights, axis=1, dtype=float)
+    bound = height[np.arange(2000), random.integers(127, size=2000)]
+    drawn = np.clip(bound / height[:, -1] + off, 0, 1 - 2.0**-52)
+    plain = (height <= (drawn * height[:, -1])[:, None]).sum(axis=1)
+    assert np.array_equal(_columns(np.ascontiguousarray(weights.T), drawn)[0], plain)

@@ -241,7 +241,7 @@ def test_the_page_speaks_of_what_was_run_only(tmp_path: Path) -> None:
         shutil.copy(RESULTS / name, tmp_path)
     page = whole.page(tmp_path)
     assert (
-        "| 1 | not run | 0, 32, 0 | not run | not run |" in page
+        "The learned mechanism, by `Game.paper(n)`: not run." in page
         and "`columns.json`" not in page
         and "`game_1.json`" in page
     )

@@ -40,7 +40,7 @@ _EXAMPLE = (
 )
 @option(
     "--overlap METRES",
-    "How far from an edge both tiles answer, by chance [default: four budgets].",
+    "Up to this far from an edge both tiles answer, by chance [default: four budgets].",
     "overlap_m",
 )
 @option(

@@ -29,16 +29,18 @@ _EXAMPLE = "\b\nExample: sfumato certify runs/coin"
 @option("--with RUN2", "Use the certificate of this run on the same data.", "other")
 @option(
     "--data HELD-OUT",
-    "Say what holds for check-ins to come, by these, which the run was made without; 'test' is"
-    " the test part of the run's data; 'train' proves from the training part, cross-fitted, how"
-    " well any mechanism can do at most.",
+    "Say what these held-out check-ins prove of check-ins to come; 'test': the test part of the"
+    " run's data; 'train': a bound for every mechanism from the training part, cross-fitted.",
     "held",
 )
 @option("--confidence C", "Confidence of what is said of check-ins to come [default: 0.95].")
 @option("--data-seed S", "Seed of --data, for four-corners [default: 0].", type=SEEDS)
 @option("--train DATA", "Where the run's own data is now, if it moved.", "train")
 @option(
-    "--gap GAP", "How far the leakage may stay above the bound of a new certificate.", default=1e-3
+    "--gap GAP",
+    "How far the leakage may stay above the bound of a new certificate, as a probability or in"
+    " bits.",
+    default=1e-3,
 )
 @option(
     "--again", "Check the certificate a second time, in rational arithmetic: slow, no rounding."

@@ -17,7 +17,8 @@ _EXAMPLE = "\b\nExample: sfumato export runs/laplace dist"
 @option("--extension", "Write a browser extension with the bundle inside.")
 @option("--reveal-truths", "Export a mechanism whose file lists true locations of its data.")
 @option(
-    "--with-certificate", "Put the run's certificate into the bundle; it tells places of the data."
+    "--with-certificate",
+    "Put the run's certificate into the bundle; it can reveal places of the data.",
 )
 @option(
     "--tile N", "Of an atlas: one tile alone, by its number on the map.", type=click.IntRange(min=0)

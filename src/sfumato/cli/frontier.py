@@ -32,12 +32,16 @@ _EXAMPLE = (
 @click.argument("source", metavar="DATA")
 @selection
 @region
-@option("--from LOSS", "The smallest budget.", "first", required=True)
-@option("--to LOSS", "The largest budget.", "last", required=True)
+@option("--from LOSS", "The smallest budget, in the unit of --loss.", "first", required=True)
+@option("--to LOSS", "The largest budget, in the unit of --loss.", "last", required=True)
 @option("--points N", "How many budgets.", type=click.IntRange(min=2), default=20)
 @loss_option
 @grid_options()
-@option("--gap GAP", "How far apart the two sides of the proof may stay.", default=0.005)
+@option(
+    "--gap GAP",
+    "How far apart the two sides of the proof may stay, as a probability and in bits.",
+    default=0.005,
+)
 @option(
     "--reports N,...,endless",
     "Draw it for these numbers of reports of one user, as 1,5,10,50,endless.",

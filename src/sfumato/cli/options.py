@@ -192,7 +192,8 @@ selection = together(
         lon="the longitude [default: lon, lng or longitude]",
     ),
     option(
-        "--square LAT,LON,METRES", "Keep the check-ins in this square and centre the plane there."
+        "--square LAT,LON,METRES",
+        "Keep the check-ins in this square (middle and side) and centre the plane there.",
     ),
     option("--users NAME,NAME,...", "Keep these users."),
     option("--top-users K", "Keep the K users with the most check-ins."),
@@ -204,8 +205,8 @@ selection = together(
     option("--per-user N+M", "Draw N training and M test check-ins of each user."),
     option(
         "--overlap-weight W",
-        "With --per-user: draw check-ins in cells that another user visits more often with"
-        " this weight, 0 to 1 [default: 1].",
+        "With --per-user: weight of check-ins in cells that another user visits more often, 0 to 1"
+        " [default: 1].",
     ),
     option("--data-seed S", "Seed of the draw (and of four-corners).", type=SEEDS, default=0),
 )
@@ -250,7 +251,8 @@ test_file = option(
 )
 region = option(
     "--region LAT,LON,METRES",
-    "Square in which reports may lie [default: the data's, widened by the budget].",
+    "Square (middle and side) in which reports may lie [default: the data's, widened by the"
+    " budget].",
 )
 hits = option(
     "--hits N",

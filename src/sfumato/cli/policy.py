@@ -23,7 +23,7 @@ _EXAMPLE = "\b\nExample: sfumato policy runs/learned checkins.csv --trace week -
 @click.argument("run", metavar="RUN", type=PATH)
 @click.argument("traces", metavar="TRACES", type=PATH)
 @option("--trace COLUMN", "Column of the trace.", required=True)
-@option("--time COLUMN", "Column of the time, in ISO 8601 or seconds.  [required]")
+@option("--time COLUMN", "Column of the time, in ISO 8601 or seconds since 1970.  [required]")
 @option(
     "--split COLUMN",
     "Column with the words train (known by name) and test (to be found) [default: the last"
@@ -43,7 +43,7 @@ _EXAMPLE = "\b\nExample: sfumato policy runs/learned checkins.csv --trace week -
 @option("--max-loss METRES", "The budget of --one-place [default: the run's].")
 @option(
     "--least-hidden SHARE",
-    "The least share of each user's weeks that --one-place sends from one place.",
+    "The least share, 0 to 1, of each user's weeks that --one-place sends from one place.",
     default=0.0,
 )
 @seed_option("the reports that are measured")
@@ -65,11 +65,11 @@ def command(
     """Choose how long a run's reports are kept, by how often whole traces are found.
 
     TRACES is a table of check-ins with times and a column that says which rows belong together.
-    Each way of keeping reports is measured against an adversary who knows the law, one who holds
-    named reports of other traces, one who sees one period linked, and one who sees all.  The one of
-    which the best of these finds fewest traces is recommended and written into the run, so that
-    sanitize, serve, export and the page follow it.  One place for a week hides a week whole, and
-    all others not at all; sanitize alone can follow it.
+    Each way of keeping reports is measured against four adversaries: one knows the law, one holds
+    named reports of other traces, one sees one period linked, and one sees all.  A way is judged by
+    the adversary who finds most traces; the way with the lowest such share is written into the run,
+    so that sanitize, serve, export and the page follow it.  With --one-place some weeks are sent
+    whole from one place and the others as usual; serve and export refuse that.
     """
     from sfumato.data.traces import read_traces
     from sfumato.study.folder import keep_reports, load_run

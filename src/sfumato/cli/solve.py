@@ -57,7 +57,7 @@ _EXAMPLE = (
 @option("--max-distance METRES", "A hard cap: no report further off than this (codebook, exact).")
 @option(
     "--min-bayes-error B",
-    "Instead of a budget: the smallest loss for this Bayes error (exact solver).",
+    "Instead of a budget: the smallest loss for this Bayes error, a chance (exact solver).",
 )
 @option(
     "--reports N|endless",

@@ -30,21 +30,19 @@ def distinct(points: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     from pyarrow import compute
 
     for known, places, number in _noted:
-        if known() is points and _made_of(points, places, number):
+        if known() is points and (_fixed(points) or _made_of(points, places, number)):
             return places, number
-    key = keys(points)
-    step = len(key) // _SAMPLE
+    step = len(points) // _SAMPLE
     if step > 1:
-        sample = to_arrow(key[::step])
+        sample = to_arrow(keys(points[::step]))
         if compute.count_distinct(sample).as_py() > 0.9 * len(sample):
             return None
-    number = to_numpy(to_arrow(key).dictionary_encode().indices)
+    number = to_numpy(to_arrow(keys(points)).dictionary_encode().indices)
     count = int(number.max()) + 1
     if count > len(points) / 2:
         return None
-    first = np.empty(count, dtype=np.int64)
-    first[number[::-1]] = np.arange(len(number) - 1, -1, -1)
-    places = points[first]
+    places = np.empty((count, points.shape[1]), dtype=points.dtype)
+    places[number] = points  # rows of one key are equal, or it is seen below
     return (places, number) if _made_of(points, places, number) else None  # two rows of one key
 
 
@@ -70,7 +68,8 @@ def unique_points(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def note(points: np.ndarray, places: np.ndarray, number: np.ndarray) -> None:
-    """Remember of which rows an array was put together: `distinct` checks it, and need not search.
+    """Remember of which rows an array was put together: `distinct` checks it, unless the array is
+    not to be written to, and need not search.
 
     >>> places, number = np.eye(2), np.tile([0, 1], 200)
     >>> points = places[number]
@@ -92,6 +91,10 @@ def keys(points: np.ndarray) -> np.ndarray:
         key *= np.uint64(factor)
         key ^= key >> np.uint64(29)
     return key
+
+
+def _fixed(points: np.ndarray) -> bool:
+    return points.base is None and not points.flags.writeable
 
 
 def _made_of(points: np.ndarray, places: np.ndarray, number: np.ndarray) -> bool:

@@ -16,6 +16,7 @@ METRES_A_DEGREE = 111_320.0  # of latitude, about
 WIDEST_M = 200_000.0  # half width beyond which a flat plane is no longer an honest picture
 COUNTRY_M = 1_000_000.0  # of an atlas, whose tiles have planes of their own
 _POLE_LATITUDE = 89.0
+_AT_ONCE = 1 << 14  # points
 _NEAR_DEGREES = 2.0  # a plane's points lie no further than this from its centre
 _CITY_DEGREES = 5.0
 # A country: only where this many different places have more than so many decimals each.
@@ -108,6 +109,13 @@ class Plane:
         self, latitude: np.ndarray, longitude: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Metres east and north, and which of the points the plane reaches."""
+        if len(latitude) > _AT_ONCE:  # in parts that stay in cache
+            cuts = range(_AT_ONCE, len(latitude), _AT_ONCE)
+            axes = (np.split(axis, cuts) for axis in (latitude, longitude))
+            parts = [self.flattened(*part) for part in zip(*axes, strict=True)]
+            return np.concatenate([one for one, _ in parts]), np.concatenate(
+                [two for _, two in parts]
+            )
         sin_lat, cos_lat, sin_lon, cos_lon = self._centre
         x, y, z = (
             there - here

@@ -5,7 +5,8 @@ Those that whole numbers fit are taken apart for all texts at once: a column of 
 
 import re
 from collections.abc import Callable
-from math import atan, degrees, floor, pi, sinh
+from functools import cached_property
+from math import floor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,10 +36,12 @@ Boxes = tuple[np.ndarray, Box]  # which texts are such codes, and their boxes
 
 def _each(
     decode: Callable[[str], Box | None], *, digits: bool = False
-) -> Callable[[list[str]], Boxes]:
+) -> Callable[["list[str] | Whole"], Boxes]:
     """A code that is taken apart text by text; `digits` says that it may have digits alone."""
 
-    def boxes(texts: list[str]) -> Boxes:
+    def boxes(texts: "list[str] | Whole") -> Boxes:
+        if isinstance(texts, Whole):
+            texts = []
         whole = "".join(texts)
         if not digits and whole.isascii() and whole.isdigit():
             texts = []
@@ -58,6 +61,32 @@ def _parsed(
         np.array([at for at, _ in found], dtype=int),
         np.array([value for _, value in found], dtype=np.uint64),
     )
+
+
+class Whole:
+    """Whole numbers of 63 bits and a sign, as the texts that they are written as."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values, self.size = values, np.abs(values)
+        self.length = np.searchsorted(_TENS, self.size, "right") + (self.size == 0)
+
+    @cached_property
+    def digits(self) -> np.ndarray:
+        """Shape (19, n), from the last one on."""
+        return np.stack([self.size // ten % 10 for ten in _TENS])
+
+    def read(self, least: int, most: int, base: int) -> tuple[np.ndarray, np.ndarray]:
+        """Which of them have so many digits and no sign, and what these are in another base."""
+        rows = np.flatnonzero((self.values >= 0) & (self.length >= least) & (self.length <= most))
+        if base == 10:
+            return rows, self.size[rows].astype(np.uint64)
+        number = np.zeros(len(rows), dtype=np.uint64)
+        for digit in self.digits[most - 1 :: -1, rows] if len(rows) else ():
+            number = number * np.uint64(base) + digit.astype(np.uint64)
+        return rows, number
+
+
+_TENS = 10 ** np.arange(19)
 
 
 def _even_bits(number: np.ndarray) -> np.ndarray:
@@ -88,8 +117,11 @@ _GEOHASH_DIGITS = str.maketrans(
 )
 
 
-def geohash(texts: list[str]) -> Boxes:
+def geohash(texts: list[str] | Whole) -> Boxes:
     """Geohashes of at least five letters (5 km)."""
+    if isinstance(texts, Whole):
+        rows, number = texts.read(5, 12, 32)
+        return rows, _unwoven(number, 5 * texts.length[rows], 90.0)
     texts = [text.lower() for text in texts]
     rows, number = _parsed(  # Python has letters of its own for the digits of base 32
         texts, _GEOHASH, lambda text: int(text.translate(_GEOHASH_DIGITS), 32)
@@ -114,21 +146,31 @@ def maidenhead(text: str) -> Box | None:
     return Box(place[1] + size[1] / 2, place[0] + size[0] / 2, size[1] / 2, size[0] / 2)
 
 
-def _tile(zoom: int, across: int, down: int) -> Box:
-    def latitude(row: float) -> float:
-        return degrees(atan(sinh(pi * (1 - 2 * row / 2**zoom))))
+def _tile(zoom: Any, across: Any, down: Any) -> Box:
+    def latitude(row: Any) -> Any:
+        return np.degrees(np.arctan(np.sinh(np.pi * (1 - 2 * row / 2.0**zoom))))
 
     north, south = latitude(down), latitude(down + 1)
-    width = 360 / 2**zoom
+    width = 360 / 2.0**zoom
     return Box((north + south) / 2, (across + 0.5) * width - 180, (north - south) / 2, width / 2)
 
 
 _QUADKEY = re.compile(r"[0-3]{11,23}")
-_TILE = re.compile(r".*?(?<![0-9])([0-9]{1,2})[/_,: -]([0-9]{1,7})[/_,: -]([0-9]{1,7})(?![0-9]).*")
+_TILE = re.compile(r"(?<![0-9])([0-9]{1,2})[/_,: -]([0-9]{1,7})[/_,: -]([0-9]{1,7})(?![0-9])")
 
 
-def quadkey(text: str) -> Box | None:
-    """A quadkey of a map's tile, of at least zoom 11 (20 km)."""
+def quadkey(texts: list[str] | Whole) -> Boxes:
+    """Quadkeys of a map's tiles, of at least zoom 11 (20 km)."""
+    if not isinstance(texts, Whole):
+        return _each(_quadkey, digits=True)(texts)
+    rows, _ = texts.read(11, 23, 10)
+    rows = rows[(texts.digits[:, rows] <= 3).all(axis=0)]
+    bits = 2 ** np.arange(len(_TENS))
+    digits = texts.digits[:, rows]
+    return rows, _tile(texts.length[rows], bits @ (digits & 1), bits @ (digits >> 1))
+
+
+def _quadkey(text: str) -> Box | None:
     if not _QUADKEY.fullmatch(text):
         return None
     across = int("".join(str(int(digit) & 1) for digit in text), 2)
@@ -138,11 +180,11 @@ def quadkey(text: str) -> Box | None:
 
 def tile(text: str) -> Box | None:
     """A map's tile as zoom/x/y, of at least zoom 11."""
-    found = _TILE.fullmatch(text[:300])
-    if not found:
+    found = _TILE.search(text[:300])
+    if not found or not 11 <= (zoom := int(found[1])) <= 23:
         return None
-    zoom, across, down = (int(part) for part in found.groups())
-    if not 11 <= zoom <= 23 or across >= 2**zoom or down >= 2**zoom:
+    across, down = int(found[2]), int(found[3])
+    if across >= 2**zoom or down >= 2**zoom:
         return None
     return _tile(zoom, across, down)
 
@@ -161,9 +203,16 @@ _S2_NUMBER = re.compile(r"-?[0-9]{17,20}")
 _S2 = re.compile(rf"{_S2_NUMBER.pattern}|[0-9a-fA-F]{{5,16}}")
 
 
-def s2(texts: list[str]) -> Boxes:
+def s2(texts: list[str] | Whole) -> Boxes:
     """S2 cells of at least level 8 (40 km), as tokens or whole numbers."""
-    rows, number = _parsed(texts, _S2, _s2_number)
+    if isinstance(texts, Whole):
+        rows, number = texts.read(5, 16, 16)
+        number <<= (4 * (16 - texts.length[rows])).astype(np.uint64)
+        long = np.flatnonzero(texts.length >= 17)
+        rows = np.concatenate([rows, long])
+        number = np.concatenate([number, texts.values[long].astype(np.uint64)])
+    else:
+        rows, number = _parsed(texts, _S2, _s2_number)
     face = (number >> np.uint64(61)).astype(int)
     lowest = np.maximum(number & ~number + np.uint64(1), np.uint64(1))  # the last bit that is set
     last = np.round(np.log2(lowest)).astype(int)
@@ -223,29 +272,75 @@ _WHOLE = re.compile(r"[0-9]{10,16}")
 _MERCATOR_POLE = 85.05112878  # where Web Mercator ends, and with it the numbers of Redis
 
 
-def whole_geohash(texts: list[str], pole: float = 90.0) -> Boxes:
+def whole_geohash(texts: list[str] | Whole, pole: float = 90.0) -> Boxes:
     """Geohashes as whole numbers of 52 bits."""
-    rows, number = _parsed(texts, _WHOLE, int)
+    if isinstance(texts, Whole):
+        rows, number = texts.read(10, 16, 10)
+    else:
+        rows, number = _parsed(texts, _WHOLE, int)
     some = number >> np.uint64(52) == 0
     latitude, longitude, half_height, half_width = _unwoven(number[some], 52, pole)
     return rows[some], Box(latitude, longitude, half_height + 1e-6, half_width + 1e-6)
 
 
-def redis_geohash(texts: list[str]) -> Boxes:
+def redis_geohash(texts: list[str] | Whole) -> Boxes:
     """The same as Redis has them: latitudes end where Web Mercator does."""
     return whole_geohash(texts, _MERCATOR_POLE)
 
 
-DECODERS: dict[str, Callable[[list[str]], Boxes]] = {
+DECODERS: dict[str, Callable[[list[str] | Whole], Boxes]] = {
     "the place as a geohash": geohash,
     "the place as a geohash in a whole number": whole_geohash,
     "the place as a geohash of Redis": redis_geohash,
     "the place as a Maidenhead locator": _each(maidenhead),
-    "the place as a quadkey": _each(quadkey, digits=True),
+    "the place as a quadkey": quadkey,
     "the place as a map's tile": _each(tile),
     "the id of an S2 cell": s2,
     "the place as a polyline": _each(polyline),
 }
+
+
+# What a text looks like: digits as 0, letters of hexadecimal numbers as a, other letters as z.
+_LOOKS = str.maketrans(
+    "0123456789abcdefABCDEFghijklmnopqrstuvwxyzGHIJKLMNOPQRSTUVWXYZ",
+    "0" * 10 + "a" * 12 + "z" * 40,
+)
+_LIKE = {
+    geohash: re.compile(r"[0az]{5,12}"),
+    whole_geohash: re.compile(r"0{10,16}"),
+    redis_geohash: re.compile(r"0{10,16}"),
+    quadkey: re.compile(r"0{11,23}"),
+    s2: re.compile(r"-?0{17,20}|[0a]{5,16}"),
+    DECODERS["the place as a Maidenhead locator"]: re.compile(
+        r"[az]{2}00[az]{2}(?:00(?:[az]{2})?)?"
+    ),
+    DECODERS["the place as a map's tile"]: re.compile(
+        r".*(?<!0)0{1,2}[/_,: -]0{1,7}[/_,: -]0{1,7}(?!0).*", re.DOTALL
+    ),
+    DECODERS["the place as a polyline"]: re.compile(r"[az?@\[\\\]^_`{|}~]{6,}"),
+}
+
+
+class Looks:
+    """Texts by what they look like: a column has few kinds of them, and of a kind that cannot be
+    some code none is taken apart."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self.texts, self.looks = texts, [text.translate(_LOOKS) for text in texts]
+        self.kinds = {*self.looks}
+
+    def like(self, pattern: re.Pattern[str]) -> list[int]:
+        """Which texts look like a pattern; any may that has letters beyond ASCII."""
+        kinds = {kind for kind in self.kinds if not kind.isascii() or pattern.fullmatch(kind)}
+        if len(kinds) == len(self.kinds):
+            return list(range(len(self.texts)))
+        return [at for at, kind in enumerate(self.looks) if kind in kinds] if kinds else []
+
+    def decoded(self, decode: Callable[[list[str] | Whole], Boxes]) -> Boxes:
+        """What a decoder makes of them."""
+        some = self.like(_LIKE[decode])
+        rows, box = decode([self.texts[at] for at in some])
+        return np.array(some, dtype=int)[rows], box
 
 
 _PLUS = re.compile(
@@ -282,16 +377,23 @@ def is_h3(text: str) -> bool:
     """Whether a text is the id of an H3 cell of at least resolution 4 (25 km); its bits fit hardly
     any other id."""
     text = text.strip()
-    if not _H3.fullmatch(text):
-        return False
-    number = int(text, 16 if len(text) == 15 else 10)
-    resolution = number >> 52 & 15
-    digits = [number >> (45 - 3 * step) & 7 for step in range(1, 16)]
-    return (
-        number >> 59 == 1
-        and number >> 56 & 7 == 0
-        and resolution >= 4
-        and (number >> 45 & 127) < 122
-        and all(digit != 7 for digit in digits[:resolution])
-        and all(digit == 7 for digit in digits[resolution:])
+    return bool(_H3.fullmatch(text)) and bool(
+        _has_h3_bits(int(text, 16 if len(text) == 15 else 10))
     )
+
+
+def are_h3(whole: Whole) -> np.ndarray:
+    """The same of whole numbers."""
+    found = np.zeros(len(whole.values), dtype=bool)
+    for rows, number in (whole.read(15, 15, 16), whole.read(18, 18, 10)):
+        found[rows] = _has_h3_bits(number.astype(np.int64))
+    return found
+
+
+def _has_h3_bits(number: Any) -> Any:
+    resolution = number >> 52 & 15
+    fits = (number >> 59 == 1) & (number >> 56 & 7 == 0) & (resolution >= 4)
+    fits &= (number >> 45 & 127) < 122
+    for step in range(1, 16):
+        fits &= (number >> (45 - 3 * step) & 7 == 7) == (step > resolution)
+    return fits

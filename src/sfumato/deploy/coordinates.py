@@ -35,6 +35,7 @@ def truths(release: Release, first: np.ndarray, second: np.ndarray) -> Truths:
         once = truths(release, found[0][:, 0], found[0][:, 1])
         masks = (once.missing, once.impossible, once.outside)
         points = once.points.take(found[1], axis=0)
+        points.flags.writeable = False
         note(points, once.points, found[1])
         return Truths(
             points,

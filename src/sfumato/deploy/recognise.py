@@ -39,14 +39,17 @@ _PERIODS = sorted(  # a second, a minute and an hour, in units from seconds to n
     period * unit for unit in (1, 10**3, 10**6, 10**9) for period in (1, 60, 3600)
 )
 _REMAINDERS = 1_000  # rows whose last digits are looked at
+_MOST_WHOLE = 2**63 - 1
+_LEAST_HALVES, _MOST_HALVES = 6, 14  # digits of a reference to a grid
 _LONGEST = 2_000  # letters or bytes of a value that are looked at
 _LONG = 32  # bytes of a value beyond which it is hardly a packed number or two
 _LARGEST = 1e18  # beyond it a number in a text is no coordinate, in whatever unit
+_FEW_DIGITS = 16  # of a whole number: below, a double has it exactly
 _MOST_NUMBERS = 16  # numbers of a text that are looked at
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _COMMA = re.compile(r"[0-9]+,[0-9]+")
 _WHOLE = re.compile(r"\s*[+-]?[0-9]+(?:[.,][0-9]+)?(?:[eE][+-]?[0-9]+)?\s*")
-_HALVES = re.compile(r".*?((?:[0-9]{2}){3,7})")
+_HALVES = re.compile(rf".*?((?:[0-9]{{2}}){{{_LEAST_HALVES // 2},{_MOST_HALVES // 2}}})")
 _HEX = re.compile(r"(?:0x|\\x)?((?:[0-9a-fA-F]{2}){8,})")
 _BINARY = {  # kinds of binary numbers, with their units in metres and in degrees
     f"{order}{kind}": units
@@ -59,6 +62,12 @@ _BINARY = {  # kinds of binary numbers, with their units in metres and in degree
     }.items()
 }
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{11,}={0,2}")
+_LIKE_NUMBERS = re.compile(r"\s*[+-]?0+(?:[.,]0+)?(?:a[+-]?0+)?\s*")  # as `codes.Looks` has them
+_LIKE_BYTES = re.compile(r"\s*(?:\\z)?[0az+/_-]{11,}={0,2}\s*")
+_LIKE_HALVES = re.compile(rf".*0{{{_LEAST_HALVES}}}\s*", re.DOTALL)
+_AN_H3_CELL = "the id of an H3 cell"
+_IN_TEXT = "a coordinate in its text"
+_IN_HALVES = "a linear function of the coordinates in half of its digits"
 
 
 @dataclass(frozen=True)
@@ -92,6 +101,17 @@ class _Truths:
             return one
         first, second = self._odd
         return (one & first[rows]) | (two & second[rows])
+
+    @property
+    def own(self) -> tuple[np.ndarray, np.ndarray]:
+        """Both coordinates of each row."""
+        return self.first, self.second
+
+    @cached_property
+    def number(self) -> np.ndarray:
+        """A number for each row that rows of the same place share."""
+        pairs = np.stack([np.round(axis / self.same) for axis in self.own], axis=1)
+        return np.unique(pairs, axis=0, return_inverse=True)[1].ravel()
 
     @cached_property
     def _size(self) -> tuple[np.ndarray, np.ndarray]:
@@ -143,7 +163,13 @@ def _how(values: list[Any], truths: _Truths) -> str | None:
     """How a column tells the place, None where it does not."""
     leaves: dict[str, list[tuple[int, Any]]] = defaultdict(list)
     if {*map(type, values)} == {int}:
-        leaves[""] = list(enumerate(values))
+        rows = np.arange(len(values))
+        return _of_leaves(rows, values, truths) or _goes_with_place(rows, values, truths)
+    if {*map(type, values)} == {str}:
+        full = [(row, value) for row, value in enumerate(values) if value and not value.isspace()]
+        leaves |= (
+            {"": [(row, _plain_digits(text[:_LONGEST])) for row, text in full]} if full else {}
+        )
     else:
         for row, value in enumerate(values):
             for path, leaf in _leaves(value):
@@ -155,12 +181,12 @@ def _how(values: list[Any], truths: _Truths) -> str | None:
         how = _of_leaves(rows, [leaf for _, leaf in pairs], truths)
         if how is not None:
             return how
-    whole = {
-        row: value if isinstance(value, (str, int, float, bytes)) else repr(value)
-        for row, value in enumerate(values)
-        if value is not None and value != ""
-    }
-    return _goes_with_place(whole, truths)
+    there = [row for row, value in enumerate(values) if value is not None and value != ""]
+    whole = [
+        value if isinstance(value, (str, int, float, bytes)) else repr(value)
+        for value in map(values.__getitem__, there)
+    ]
+    return _goes_with_place(np.array(there, dtype=int), whole, truths)
 
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -187,13 +213,18 @@ def _plain_digits(text: str) -> str:
 
 def _of_leaves(rows: np.ndarray, leaves: list[Any], truths: _Truths) -> str | None:
     kinds = {*map(type, leaves)}
-    numbers = [_as_number(leaf) for leaf in leaves]
+    if kinds == {int} and -_MOST_WHOLE <= min(leaves) <= max(leaves) <= _MOST_WHOLE:
+        return _of_whole(rows, np.array(leaves, dtype=np.int64), truths)
+    looks = codes.Looks(leaves) if kinds == {str} else None
+    numbers = (
+        [None]
+        if looks is not None and not looks.like(_LIKE_NUMBERS)
+        else [_as_number(leaf) for leaf in leaves]
+    )
     numeric = np.array([number is not None for number in numbers])
     if numeric.mean() >= 0.8:
         values = np.array([number for number in numbers if number is not None], dtype=object)
-        how = _of_numbers(rows[numeric], values.astype(float), truths)
-        how = how or _of_remainders(rows[numeric], values, truths)
-        if how is not None:
+        if (how := _of_numbers(rows[numeric], values, truths)) is not None:
             return how
     texts = [
         (row, leaf if isinstance(leaf, str) else str(leaf))
@@ -201,12 +232,41 @@ def _of_leaves(rows: np.ndarray, leaves: list[Any], truths: _Truths) -> str | No
         if isinstance(leaf, (str, int)) and not isinstance(leaf, bool)
     ]
     packed = [
-        (row, data)
-        for row, leaf in zip(rows.tolist(), [] if kinds == {int} else leaves, strict=False)
-        for data in _packed(leaf)
+        (row, data) for row, leaf in _to_unpack(rows, leaves, looks) for data in _packed(leaf)
     ]
     texts += [(row, data.decode("latin-1")) for row, data in packed if isinstance(data, bytes)]
     return _of_codes(texts, len(leaves), truths) or _of_bytes(packed, len(leaves), truths)
+
+
+def _to_unpack(
+    rows: np.ndarray, leaves: list[Any], looks: codes.Looks | None
+) -> Iterator[tuple[int, Any]]:
+    """Rows with leaves that may be packed bytes."""
+    if looks is None:
+        yield from zip(rows.tolist(), leaves, strict=True)
+    else:
+        yield from ((int(rows[at]), leaves[at]) for at in looks.like(_LIKE_BYTES))
+
+
+def _of_whole(rows: np.ndarray, values: np.ndarray, truths: _Truths) -> str | None:
+    """The same for whole numbers, all at once: what their texts would be."""
+    if (how := _of_numbers(rows, values, truths)) is not None:
+        return how
+    whole, count = codes.Whole(values), len(values)
+    if truths.degrees:
+        if (how := _decoded(rows, whole, count, truths)) is not None:
+            return how
+        if codes.are_h3(whole).sum() >= max(1, 0.5 * count):
+            return _AN_H3_CELL
+    some = np.flatnonzero(whole.size < _LARGEST)
+    if len(some) and _copies_within(rows[some], whole.size[some].astype(float), count, truths):
+        return _IN_TEXT
+    some = np.flatnonzero(whole.length >= _LEAST_HALVES)
+    half = 10 ** (np.minimum(whole.length[some], _MOST_HALVES) // 2)
+    halves = np.stack([whole.size[some] // half % half, whole.size[some] % half]).astype(float)
+    if len(some) >= 0.8 * count and _linear(rows[some], halves, truths.own, [None, None]).any():
+        return _IN_HALVES
+    return None
 
 
 def _as_number(leaf: Any) -> float | None:
@@ -264,21 +324,19 @@ _METRE_FORMS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-def _of_remainders(rows: np.ndarray, values: np.ndarray, truths: _Truths) -> str | None:
-    """How numbers tell the place in what they have within a period: a time below its second."""
-    some = slice(None, None, -(-len(rows) // _REMAINDERS))
-    rows, values = rows[some], values[some]
-    periods = _PERIODS[: int(np.searchsorted(_PERIODS, np.abs(values).max(), "right"))]
-    if not periods:
-        return None
-    rests = np.stack([(values % period).astype(float) for period in periods])
-    how = _first_how(rows, rests, truths, periods)
-    return None if how is None else f"{how} in its last digits"
-
-
 def _of_numbers(rows: np.ndarray, values: np.ndarray, truths: _Truths) -> str | None:
-    """How numbers tell the place."""
-    return _first_how(rows, values[None], truths, [None])
+    """How numbers tell the place: as they are, or in what they have within a period, as a time
+    does below its second."""
+    some = slice(None, None, -(-len(rows) // _REMAINDERS))
+    plain, chosen = values.astype(float), values[some]
+    periods = _PERIODS[: int(np.searchsorted(_PERIODS, np.abs(chosen).max(), "right"))]
+    rests = [(chosen % period).astype(float) for period in periods]
+    if len(chosen) == len(values):
+        return _first_how(rows, np.stack([plain, *rests]), truths, [None, *periods])
+    how = _first_how(rows, plain[None], truths, [None])
+    if how is None and rests:
+        how = _first_how(rows[some], np.stack(rests), truths, periods)
+    return how
 
 
 def _first_how(
@@ -290,22 +348,22 @@ def _first_how(
     alone = [1 if period is None else 3 for period in periods]  # of many, one agrees by chance
     least = np.maximum(alone, _COPIES * len(rows))
     copies = np.array([truths.copied(rows, form(several)).sum(axis=1) for form in forms.values()])
-    linear = _linear(rows, several, (truths.first, truths.second), periods)
-    near, close = (truths.first, truths.second, *truths.around), np.zeros(len(several), dtype=bool)
+    linear = _linear(rows, several, truths.own, periods)
+    near, close = (*truths.own, *truths.around), np.zeros(len(several), dtype=bool)
     if truths.around and len(rows) >= _ROUNDED_ROWS:
         free = [not _in_order(*column) for column in zip(several, periods, strict=True)]
         asked = np.flatnonzero(free).tolist()
         close[asked] = _linear(rows, several[asked], near, [periods[at] for at in asked])
     for at, values in enumerate(several):
-        for how, count in zip(forms, copies[:, at], strict=True):
-            if count >= least[at]:
-                return how
-        if _of_other_rows(values, truths):
-            return "coordinates of other rows"
+        found = [how for how, count in zip(forms, copies[:, at], strict=True) if count >= least[at]]
+        if not found and _of_other_rows(values, truths):
+            found.append("coordinates of other rows")
         if linear[at]:
-            return "a linear function of the coordinates"
+            found.append("a linear function of the coordinates")
         if close[at]:
-            return "differences of coordinates from row to row"
+            found.append("differences of coordinates from row to row")
+        if found:
+            return found[0] if periods[at] is None else f"{found[0]} in its last digits"
     return None
 
 
@@ -330,11 +388,16 @@ def _linear(
 ) -> np.ndarray:
     """Which columns of numbers, a row of `several` each, are nearly a + b first + c second, for
     most rows; also if they are rounded, as the numbers of the cells of a grid are."""
-    found = np.zeros(len(several), dtype=bool)
     known = np.isfinite(several).all(axis=0)
     rows, several = rows[known], several[:, known]
-    count = len(rows)
-    if count < _LINEAR_ROWS or not len(several):
+    count, found = len(rows), np.zeros(len(several), dtype=bool)
+    if count < _LINEAR_ROWS:
+        return found
+    varied = np.flatnonzero((several != several[:, :1]).any(axis=1))
+    if len(varied) < len(several):
+        if len(varied):
+            some_periods = [periods[at] for at in varied.tolist()]
+            found[varied] = _linear(rows, several[varied], along, some_periods)
         return found
     axes = [axis[rows] for axis in along]
     axes = [(axis - axis.mean()) / (axis.std() or 1.0) for axis in axes]
@@ -384,27 +447,32 @@ def _of_codes(texts: list[tuple[int, str]], count: int, truths: _Truths) -> str 
         first, second = truths.first.tolist(), truths.second.tolist()
         bare = [text.strip() for _, text in texts]
         rows = np.array([row for row, _ in texts], dtype=int)
-        for how, decode in codes.DECODERS.items():
-            some, box = decode(bare)
-            if box.holds(truths.first[rows[some]], truths.second[rows[some]]).sum() >= enough:
-                return how
+        if (how := _decoded(rows, codes.Looks(bare), count, truths)) is not None:
+            return how
         if sum(codes.is_h3(text) for text in bare if len(text) in (15, 18)) >= max(1, 0.5 * count):
-            return "the id of an H3 cell"
+            return _AN_H3_CELL
         plus = [(row, text) for (row, _), text in zip(texts, bare, strict=True) if "+" in text]
         if sum(codes.is_plus_code(text, first[row], second[row]) for row, text in plus) >= enough:
             return "the place as a plus code"
     return _numbers_within(texts, count, truths)
 
 
-def _numbers_within(texts: list[tuple[int, str]], count: int, truths: _Truths) -> str | None:
-    """Coordinates among the numbers of texts: one in many rows, or both in some."""
-    per_row = [(row, _numbers(text)) for row, text in texts]
-    lengths = [len(numbers) for _, numbers in per_row]
-    values = np.array([number for _, numbers in per_row for number in numbers])
-    if not len(values):
-        return None
-    text_of = np.repeat(np.arange(len(texts)), lengths)
-    rows = np.array([row for row, _ in texts])[text_of]
+def _decoded(
+    rows: np.ndarray, texts: codes.Looks | codes.Whole, count: int, truths: _Truths
+) -> str | None:
+    """How some texts name a box that their row's place lies in."""
+    for how, decode in codes.DECODERS.items():
+        some, box = decode(texts) if isinstance(texts, codes.Whole) else texts.decoded(decode)
+        at = rows[some]
+        if len(at) and box.holds(truths.first[at], truths.second[at]).sum() >= max(
+            1, _CODES * count
+        ):
+            return how
+    return None
+
+
+def _copies_within(rows: np.ndarray, values: np.ndarray, count: int, truths: _Truths) -> bool:
+    """Whether numbers of texts are coordinates: one in many rows, or both in some."""
     for form in (_FORMS if truths.degrees else _METRE_FORMS).values():
         one, two = truths.copies(rows, form(values))
         odd = truths.odd(rows, one, two)
@@ -413,7 +481,25 @@ def _numbers_within(texts: list[tuple[int, str]], count: int, truths: _Truths) -
         either = len(np.unique(rows[odd]))
         both = len(np.intersect1d(np.intersect1d(rows[one], rows[two]), rows[odd]))
         if either >= max(1, _COPIES * count) or both >= max(1, _CODES * count):
-            return "a coordinate in its text"
+            return True
+    return False
+
+
+def _numbers_within(texts: list[tuple[int, str]], count: int, truths: _Truths) -> str | None:
+    """Coordinates among the numbers of texts: one in many rows, or both in some."""
+    looks = codes.Looks([text for _, text in texts])
+    listed = _numbers_alike(looks)
+    if listed is None:
+        listed = [_numbers(text) for _, text in texts]
+    per_row = [(row, numbers) for (row, _), numbers in zip(texts, listed, strict=True)]
+    lengths = [len(numbers) for _, numbers in per_row]
+    values = np.array([number for _, numbers in per_row for number in numbers])
+    if not len(values):
+        return None
+    text_of = np.repeat(np.arange(len(texts)), lengths)
+    rows = np.array([row for row, _ in texts])[text_of]
+    if _copies_within(rows, values, count, truths):
+        return _IN_TEXT
     if truths.degrees and _sexagesimal(text_of, rows, values, count, truths):
         return "a coordinate in degrees, minutes and seconds"
     usual = Counter(lengths).most_common(1)[0][0]
@@ -421,10 +507,10 @@ def _numbers_within(texts: list[tuple[int, str]], count: int, truths: _Truths) -
         alike = [(row, numbers) for row, numbers in per_row if len(numbers) == usual]
         if _any_linear(alike, truths):
             return "a linear function of the coordinates in its text"
-    halves = [(row, _halves(text)) for row, text in texts]
-    halves = [(row, numbers) for row, numbers in halves if numbers]
+    ending = [texts[at] for at in looks.like(_LIKE_HALVES)]
+    halves = [(row, numbers) for row, text in ending if (numbers := _halves(text))]
     if len(halves) >= 0.8 * count and _any_linear(halves, truths):
-        return "a linear function of the coordinates in half of its digits"
+        return _IN_HALVES
     return None
 
 
@@ -432,8 +518,7 @@ def _any_linear(alike: list[tuple[int, list[float]]], truths: _Truths) -> bool:
     """Whether the first numbers of all rows, or the second, and so on, are on a line."""
     rows = np.array([row for row, _ in alike])
     several = np.array([numbers for _, numbers in alike]).T
-    along = (truths.first, truths.second)
-    return bool(_linear(rows, several, along, [None] * len(several)).any())
+    return bool(_linear(rows, several, truths.own, [None] * len(several)).any())
 
 
 def _halves(text: str) -> list[float]:
@@ -456,6 +541,25 @@ def _numbers(text: str) -> list[float]:
         found += [float(part.replace(",", ".")) for part in _COMMA.findall(text)[:_MOST_NUMBERS]]
     found = [number for number in found if number < _LARGEST]
     return found + [number % 1 * 100 for number in found if number % 1]
+
+
+def _numbers_alike(looks: codes.Looks) -> list[list[float]] | None:
+    """The same of all texts at once, where all look alike and have whole numbers of few digits;
+    None for others."""
+    if len(looks.kinds) != 1:
+        return None
+    (kind,) = looks.kinds
+    spans = [found.span() for found in _NUMBER.finditer(kind)][:_MOST_NUMBERS]
+    if not spans:
+        return [[] for _ in looks.texts]
+    few = all(end - start < _FEW_DIGITS for start, end in spans)
+    if not few or not kind.isascii() or "." in kind or "," in kind:
+        return None
+    letters = np.frombuffer("".join(looks.texts).encode(), dtype=np.uint8)
+    digits = (letters.reshape(-1, len(kind)) - ord("0")).astype(float)
+    columns = [digits[:, start:end] @ 10.0 ** np.arange(end - start)[::-1] for start, end in spans]
+    lists: list[list[float]] = np.stack(columns, axis=1).tolist()
+    return lists
 
 
 def _sexagesimal(
@@ -529,18 +633,20 @@ def _binary(data: bytes, degrees: bool) -> Iterator[np.ndarray]:
 # Names of places -------------------------------------------------------------------------------
 
 
-def _goes_with_place(values: dict[int, Any], truths: _Truths) -> str | None:
+def _goes_with_place(rows: np.ndarray, values: list[Any], truths: _Truths) -> str | None:
     """Whether values that repeat go each with one place."""
-    axes = (np.round(axis / truths.same).tolist() for axis in (truths.first, truths.second))
-    where = list(zip(*axes, strict=True))
-    if len(set(where)) < 2:
+    if len({*values}) == len(values):
         return None
-    groups: dict[Any, list[tuple[float, ...]]] = defaultdict(list)
-    for row, value in values.items():
-        groups[value].append(where[row])
-    repeated = [places for places in groups.values() if len(places) > 1]
-    count = sum(len(places) for places in repeated)
-    if count < _FEW or len(repeated) < 2:
+    known: dict[Any, int] = {}
+    which = np.array([known.setdefault(value, len(known)) for value in values], dtype=int)
+    times = np.bincount(which)
+    repeated = times > 1
+    count = int(times[repeated].sum())
+    if count < _FEW or repeated.sum() < 2 or not truths.number.any():  # or all at one place
         return None
-    agreeing = sum(Counter(places).most_common(1)[0][1] for places in repeated)
+    places = int(truths.number.max()) + 1
+    pairs, together = np.unique(which * places + truths.number[rows], return_counts=True)
+    most = np.zeros(len(times), dtype=int)
+    np.maximum.at(most, pairs // places, together)
+    agreeing = most[repeated].sum()
     return "values that go with one place each" if agreeing / count >= _AGREE else None

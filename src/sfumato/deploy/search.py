@@ -3,7 +3,7 @@
 import re
 import struct
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from math import isfinite, lgamma, log
 from typing import Any
@@ -26,6 +26,9 @@ _FEW = 16  # values that are looked for one by one, without sorting the truths
 _SCALES = (1.0, 1e6, 1e7)  # degrees, and whole numbers of microdegrees and of tenths of them
 
 
+Coordinates = Callable[[], Sequence[np.ndarray]]  # both of some rows, read when they are asked for
+
+
 class Searched:
     """Counts by column of rows that hold a true coordinate.
 
@@ -44,7 +47,8 @@ class Searched:
         self._named = np.empty(0)  # numbers in the header or footer
         self._true = np.empty(0, dtype=bool)  # which of them are truths
         self._out = np.empty(0, dtype=bool)  # which of them are in rows that go out
-        self._block: tuple[_Truths, _Truths] = (_Truths(np.empty(0)), _Truths(np.empty(0)))
+        self._every: Coordinates = tuple
+        self._block: tuple[_Truths, ...] = ()
         self._others: defaultdict[str, int] = defaultdict(int)
         self._expected: defaultdict[str, float] = defaultdict(float)
 
@@ -61,16 +65,17 @@ class Searched:
         self._true = np.zeros(len(self._named), dtype=bool)
         self._out = np.zeros(len(self._named), dtype=bool)
 
-    def truths(self, first: np.ndarray, second: np.ndarray) -> None:
+    def truths(self, coordinates: Coordinates) -> None:
         """All true coordinates of a block, also of rows that do not go out."""
-        self._block = (_Truths(first), _Truths(second))
-        for values in (first, second):
-            self._true |= self._marked(values, _long)
+        self._every, self._block = coordinates, ()
+        if not (self._true | self._out).all():
+            for values in coordinates():
+                self._true |= self._marked(values, self._true | self._out, _long)
 
     def released(self, column: Any) -> None:
         """A column in which a truth may go out: a footer may say its smallest and largest
         values."""
-        if not len(self._named):
+        if self._out.all():
             return
         values = _plain(column)
         if values is None:
@@ -83,18 +88,21 @@ class Searched:
                 ],
                 dtype=float,
             )
-        self._out |= self._marked(values)
+        self._out |= self._marked(values, self._out)
 
     def _marked(
-        self, values: np.ndarray, only: Callable[[np.ndarray], np.ndarray] | None = None
+        self,
+        values: np.ndarray,
+        known: np.ndarray,
+        only: Callable[[np.ndarray], np.ndarray] | None = None,
     ) -> np.ndarray:
-        """Which numbers of the header or footer are among some values, or those of them that `only`
-        gives back."""
+        """Which numbers of the header or footer, but for those that are `known`, are among some
+        values, or those of them that `only` gives back."""
         found = np.zeros(len(self._named), dtype=bool)
-        if not len(self._named):
+        if known.all():
             return found
         low, high = _range(values)
-        some = np.flatnonzero((self._named >= low) & (self._named <= high))
+        some = np.flatnonzero((self._named >= low) & (self._named <= high) & ~known)
         if len(some) > _FEW and np.array_equal(values, np.floor(values)):
             some = some[self._named[some] == np.floor(self._named[some])]  # no other is among them
         if len(some):
@@ -102,11 +110,11 @@ class Searched:
             found[some] = np.isin(self._named[some], hits if only is None else only(hits))
         return found
 
-    def column(self, name: str, column: Any, first: np.ndarray, second: np.ndarray) -> None:
+    def column(self, name: str, column: Any, coordinates: Coordinates) -> None:
         """A column that stays as it was, with the truths of its rows."""
         values = _plain(column)
         if values is not None:
-            self._numbers(name, np.arange(len(values)), values, first, second)
+            self._numbers(name, np.arange(len(values)), values, *coordinates())
             return
         found: list[int] = []
         numbers: list[float] = []
@@ -114,7 +122,7 @@ class Searched:
         for row, value in _values(column, packed=self._packed):
             for part in _leaves(value):
                 if isinstance(part, bytes):
-                    if self._packed and _packs(part, first[row], second[row]):
+                    if self._packed and _packs(part, *(truth[row] for truth in coordinates())):
                         self._hit(self._sure, name, np.array([row]))
                     part = part.decode("latin-1")
                 for number in _numbers(part) if isinstance(part, str) else (part,):
@@ -123,6 +131,7 @@ class Searched:
                     in_text.append(isinstance(part, str))
         if found:
             rows, values = np.array(found), np.array(numbers)
+            first, second = coordinates()
             self._numbers(name, rows, values, first, second)
             self._pairs(name, rows[in_text], values[in_text], first, second)
 
@@ -152,6 +161,7 @@ class Searched:
         second: np.ndarray,
     ) -> None:
         values = np.abs(values)
+        self._block = self._block or tuple(map(_Truths, self._every()))
         for truth, block in zip((first, second), self._block, strict=True):
             own = np.abs(truth)
             self._other_rows(name, values, block)

@@ -7,6 +7,7 @@ exactly what was drawn, and no true coordinate of the input in any other place.
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -225,12 +226,11 @@ def _compare(
             with readable(source):
                 block = given.take(min(_ROWS, count - start))
             fault.unless(block.num_rows == min(_ROWS, count - start), "how many rows there are")
-            places = (columns.index(name) for name in (written.first, written.second))
-            truth = [floats(block.column(place)) for place in places]
-            searched.truths(*truth)
+            places = _coordinates(block, columns, written)
+            searched.truths(places)
             if keep is not None:
-                chosen = keep[start : start + _ROWS]
-                block, truth = block.filter(to_arrow(chosen)), [one[chosen] for one in truth]
+                block = block.filter(to_arrow(keep[start : start + _ROWS]))
+                places = _coordinates(block, columns, written)
             if not block.num_rows:
                 continue
             with readable(source):
@@ -241,7 +241,7 @@ def _compare(
                 if name not in written.changed:
                     fault.unless(_equal(before, column), f"the column '{name}'")
                     if name not in written.passing:
-                        searched.column(name, column, *truth)
+                        searched.column(name, column, places)
                 if name in (*written.changed, *written.passing):
                     searched.released(column)
     with readable(source):
@@ -249,6 +249,14 @@ def _compare(
         fault.unless(not found.take(1).num_rows, "how many rows there are")
     fault.unless(again.digests() == noted.digests(), "the places that were drawn")
     searched.raise_for(source.name, noted.rows_in)
+
+
+def _coordinates(
+    block: Any, columns: list[str], written: Written
+) -> Callable[[], list[np.ndarray]]:
+    """The true coordinates of a block's rows, read once if at all."""
+    places = [columns.index(name) for name in (written.first, written.second)]
+    return cache(lambda: [floats(block.column(place)) for place in places])
 
 
 class _Fault:

@@ -3,6 +3,7 @@ truth."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
@@ -16,26 +17,29 @@ from sfumato.mechanism.layers import (
     Layers,
     check_frame,
     checked_layers,
-    forward,
     layer_arrays,
     layers_from,
 )
 
-_BLOCK = 16  # columns that are summed together when one is drawn
-_PART = 512  # truths at a time, so that the working arrays stay in cache
-_UP_TO = np.tril(np.ones((_BLOCK, _BLOCK)))  # times weights: their running sums
+_BLOCK = 16  # places that are summed together when one is drawn
+_PART = 768  # truths at a time, so that the working arrays stay in cache
+_UP_TO = np.tril(np.ones((_BLOCK, _BLOCK), dtype=np.float32))  # times weights: their running sums
+_ERROR = 2.0**-22  # of the sum of weights: four times what an addition in float32 errs by at most
 _SEARCHED = 8192  # rows that are looked up at a time
 _MOST_HELD = 1 << 22  # entries of a table of laws that are looked up
+_STEPS = 1 << 16  # in which running sums are kept
 
 Scores = list[tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True, eq=False)
 class _Kept:
-    """Truths, and a table with the running sums of their laws."""
+    """Truths, a table with the running sums of their laws in `_STEPS` steps, and which of them have
+    no law."""
 
     truths: np.ndarray
     table: np.ndarray
+    alone: np.ndarray
 
     @cached_property
     def _sorted(self) -> tuple[np.ndarray, np.ndarray]:
@@ -53,19 +57,24 @@ class _Kept:
 
 
 class _Work:
-    """Arrays that a net works in, part after part."""
+    """Arrays that a net works in, part after part; a truth is a column in each, so that what is
+    done to all truths alike runs over whole rows."""
 
     def __init__(self, net: "CodebookNet", rows: int) -> None:
-        def room(columns: int) -> np.ndarray:
-            return np.empty((rows, columns), dtype=np.float32)
+        waves, places = net.waves.shape[1], len(net.places)
+        ends = [2 + 2 * waves, *(len(bias) for _, bias in net.layers[:-1])]
+        shapes = [3, waves, places, places, places, *(end + 1 for end in ends)]
+        # Ones stay in the last row of what goes into a layer: they are multiplied by its bias.
+        self._arrays = [np.ones((shape, rows), dtype=np.float32) for shape in shapes]
+        self._zeros = np.zeros(rows, dtype=np.float32)
 
-        waves = net.waves.shape[1]
-        self._arrays = [room(waves), room(2 + 2 * waves), room(len(net.places))]
-        self._arrays += [room(len(net.places)), *(room(len(bias)) for _, bias in net.layers)]
-
-    def of(self, rows: int) -> list[np.ndarray]:
-        """As many rows of each: angles, inputs, two for distances, and one for each layer."""
-        return [array[:rows] for array in self._arrays]
+    def of(self, rows: int) -> tuple[list[np.ndarray], np.ndarray]:
+        """For as many truths: their places, angles, outputs, two for distances, and what goes into
+        each layer; and zeros."""
+        if rows < len(self._zeros):
+            self._arrays = [np.ascontiguousarray(array[:, :rows]) for array in self._arrays]
+            self._zeros = self._zeros[:rows]
+        return self._arrays, self._zeros
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +160,21 @@ class CodebookNet(Mechanism):
         return np.ascontiguousarray((self.places - np.array(self.centre_m)).astype(np.float32).T)
 
     @cached_property
+    def _to_places(self) -> list[np.ndarray]:
+        """Times (across, up, 1) of truths: how far these are from each place, across and up, as
+        exact as a subtraction."""
+        made = np.zeros((2, len(self.places), 3), dtype=np.float32)
+        made[0, :, 0] = made[1, :, 1] = 1
+        made[:, :, 2] = -self._places_from_centre
+        return list(made)
+
+    @cached_property
+    def _turned(self) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Waves and layers for truths that are columns, each bias as a last column of weights."""
+        layers = [np.vstack([weights, bias]).T for weights, bias in self.layers]
+        return np.ascontiguousarray(self.waves.T), [np.ascontiguousarray(one) for one in layers]
+
+    @cached_property
     def surely_within_m(self) -> float:
         """The distance up to which a place is allowed by the cap: below it by what float32 may err
         in distances between points so far from the centre."""
@@ -159,7 +183,8 @@ class CodebookNet(Mechanism):
         return max(0.0, self.max_distance * (1 - 1e-6) - extent * 2.0**-21)
 
     def scores(self, truth: np.ndarray) -> Scores:
-        """What does not depend on the slope: the net's outputs and the distances, part by part."""
+        """What does not depend on the slope: the net's outputs and the distances, part by part, a
+        column per truth."""
         parts = (truth[start : start + _PART] for start in range(0, max(1, len(truth)), _PART))
         return [self._outputs(part, _Work(self, len(part))) for part in parts]
 
@@ -168,41 +193,45 @@ class CodebookNet(Mechanism):
         place.  With `scores` of the same truths the net is not asked again."""
         parts = self.scores(truth) if scores is None else scores
         weights = np.vstack(
-            [self._softmax(values.copy(), distance.copy()) for values, distance in parts]
+            [self._softmax(values.copy(), distance.copy()).T for values, distance in parts]
         ).astype(float)
         total = weights.sum(axis=1, keepdims=True)
         return np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
 
     def _weights(self, truth: np.ndarray, work: _Work) -> np.ndarray:
-        """Chances up to a factor per row; in float32, which the law and the sampler share."""
+        """Chances up to a factor per truth, a column each; in float32, which the law and the
+        sampler share."""
         return self._softmax(*self._outputs(truth, work))
 
     def _outputs(self, truth: np.ndarray, work: _Work) -> tuple[np.ndarray, np.ndarray]:
-        angle, inputs, across, up, *outs = work.of(len(truth))
-        off = truth - np.array(self.centre_m)
-        inputs[:, :2] = off / self.unit_m
-        waves = self.waves.shape[1]
-        np.matmul(np.ascontiguousarray(inputs[:, :2]), self.waves, out=angle)
-        np.sin(angle, out=inputs[:, 2 : 2 + waves])
-        np.cos(angle, out=inputs[:, 2 + waves :])
-        values = forward(self.layers, inputs, outs)
-        for axis, apart in enumerate((across, up)):
-            here = off[:, axis].astype(np.float32)[:, None]
-            np.subtract(here, self._places_from_centre[axis], out=apart)
-        across *= across
-        up *= up
+        (off, angle, values, across, up, *layers), zeros = work.of(len(truth))
+        waves, weights = self._turned
+        apart = (truth - np.array(self.centre_m)).T
+        off[:2] = apart
+        inputs = layers[0]
+        inputs[:2] = apart / self.unit_m
+        np.matmul(waves, inputs[:2], out=angle)
+        np.sin(angle, out=inputs[2 : 2 + len(angle)])
+        np.cos(angle, out=inputs[2 + len(angle) : -1])
+        for weight, before, after in zip(weights, layers, layers[1:], strict=False):
+            hidden = np.matmul(weight, before, out=after[:-1])
+            np.maximum(hidden, zeros, out=hidden)
+        np.matmul(weights[-1], layers[-1], out=values)
+        for to_place, far in zip(self._to_places, (across, up), strict=True):
+            np.matmul(to_place, off, out=far)
+            far *= far
         across += up
         if self.max_distance is not None:
             values[across > np.float32(self.surely_within_m**2)] = -np.inf
         if self.far is not None:
-            values[across.min(axis=1) > np.float32(self.far.cell_m**2)] = -np.inf
+            values[:, across.min(axis=0) > np.float32(self.far.cell_m**2)] = -np.inf
         return values, np.sqrt(across, out=across)
 
     def _softmax(self, values: np.ndarray, distance: np.ndarray) -> np.ndarray:
         """Works in place."""
         distance *= np.float32(self.slope)
         values -= distance
-        highest = values.max(axis=1, keepdims=True)
+        highest = values.max(axis=0)
         values -= np.where(np.isfinite(highest), highest, np.float32(0))
         return np.exp(values, out=values)
 
@@ -228,55 +257,70 @@ class CodebookNet(Mechanism):
         work = _Work(self, min(_PART, len(truth)))
         for start in range(0, len(truth), _PART):
             rows = slice(start, start + _PART)
-            column[rows], total = _columns(self._weights(truth[rows], work), drawn[rows])
-            alone[rows] = total == 0
+            column[rows], alone[rows] = _columns(self._weights(truth[rows], work), drawn[rows])
         return column, alone
 
     def _looked_up(
         self, truths: np.ndarray, number: np.ndarray, drawn: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """The same where truths repeat: a law is worked out once, summed up, and looked up for
-        every row of its truth."""
+        every row of its truth.  Sums are rounded to few bits, so that many stay in cache; where
+        that leaves open on which side of one a number is, the law is worked out again."""
         column, alone = np.empty(len(number), dtype=np.int64), np.empty(len(number), dtype=bool)
-        held = max(1, _MOST_HELD // len(self.places))
+        held = max(1, _MOST_HELD // self._width)
         for first in range(0, len(truths), held):
-            table, row = self._sums(truths[first : first + held])
+            kept, row = self._sums(truths[first : first + held])
             whole = held >= len(truths)
             mine = slice(None) if whole else (number >= first) & (number < first + held)
             own = row[number[mine] - first]
-            column[mine] = _looked_up(table, own, drawn[mine])
-            empty = table[:, -1] == 0
-            alone[mine] = empty[own] if empty.any() else False
+            column[mine] = _looked_up(kept.table, own, drawn[mine])
+            alone[mine] = kept.alone[own] if kept.alone.any() else False
+        column[alone] = 0
+        open_ = np.flatnonzero(column < 0)
+        if len(open_):
+            column[open_] = self._drawn(truths[number[open_]], drawn[open_])[0]
         return column, alone
+
+    @property
+    def _width(self) -> int:
+        """Of a table of sums: a power of two."""
+        return 1 << (len(self.places) - 1).bit_length()
 
     def share_room(self, nets: int) -> None:
         """Keep laws in an n-th of the usual room: this is one of n nets that answer together."""
         self.__dict__["_room"] = _MOST_HELD // nets
 
-    def _sums(self, truths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _sums(self, truths: np.ndarray) -> tuple[_Kept, np.ndarray]:
         """A table whose rows are running sums of laws, and each truth's row in it.  The laws of
         earlier calls are kept while there is room: a log comes in blocks that repeat its places.
         What is kept is replaced whole, so that threads may call this at once."""
-        none = _Kept(np.empty((0, 2)), np.empty((0, len(self.places))))
+        width = self._width
+        none = _Kept(np.empty((0, 2)), np.empty((0, width), np.uint16), np.empty(0, bool))
         kept = self.__dict__.get("_kept", none)
         row = kept.find(truths)
         new = np.flatnonzero(row < 0)
         room = self.__dict__.get("_room", _MOST_HELD)
-        if (len(kept.truths) + len(new)) * len(self.places) > room:
+        if (len(kept.truths) + len(new)) * width > room:
             kept, new = none, np.arange(len(truths))
         if len(new):
-            made = np.empty((len(new), len(self.places)))
+            made, alone = np.empty((len(new), width), np.uint16), np.empty(len(new), bool)
             work = _Work(self, min(_PART, len(new)))
             for start in range(0, len(new), _PART):
                 rows = slice(start, start + _PART)
-                weights = self._weights(truths[new[rows]], work)
-                np.cumsum(weights, axis=1, dtype=float, out=made[rows])
+                weights = np.ascontiguousarray(self._weights(truths[new[rows]], work).T)
+                sums = np.cumsum(weights, axis=1, dtype=float)
+                alone[rows] = sums[:, -1] == 0
+                sums *= (_STEPS / np.where(alone[rows], 1.0, sums[:, -1]))[:, None]
+                made[rows, : len(self.places)] = np.minimum(sums, _STEPS - 1)
+                made[rows, len(self.places) :] = _STEPS - 1
             row[new] = len(kept.truths) + np.arange(len(new))
             kept = _Kept(
-                np.concatenate([kept.truths, truths[new]]), np.concatenate([kept.table, made])
+                np.concatenate([kept.truths, truths[new]]),
+                np.concatenate([kept.table, made]),
+                np.concatenate([kept.alone, alone]),
             )
             self.__dict__["_kept"] = kept if kept.table.size <= room else none
-        return kept.table, row
+        return kept, row
 
     def _middle(self, truth: np.ndarray) -> np.ndarray:
         """What is reported where no place has a chance."""
@@ -332,57 +376,68 @@ class CodebookNet(Mechanism):
 
 
 def _columns(weights: np.ndarray, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The column that each row's number between 0 and 1 falls in, and the rows' sums: first the
-    block, then the column within it."""
-    count, columns = weights.shape
-    blocks = -(-columns // _BLOCK)
-    if columns % _BLOCK:
-        weights = np.concatenate(
-            [weights, np.zeros((count, blocks * _BLOCK - columns), weights.dtype)], axis=1
-        )
-    weights = weights.reshape(count * blocks, _BLOCK)
-    height = _summed((weights.astype(float) @ np.ones(_BLOCK)).reshape(count, blocks))
-    target = drawn * height[-1]
-    block = _count(height[:-1] <= target)
-    every = np.arange(count)
-    before = np.where(block > 0, height[block - 1, every], 0.0)
-    within = _UP_TO @ weights.take(every * blocks + block, axis=0).T.astype(float)
-    target = np.minimum(
-        target - before, within[-1] * (1 - 2.0**-52)
-    )  # rounding must not lead to a column of weight 0
-    return np.minimum(block * _BLOCK + _count(within <= target), columns - 1), height[-1]
+    """The place that each truth's number between 0 and 1 falls on, and which truths have no place
+    of a weight above 0; `weights` have a row per place.
 
-
-def _summed(weights: np.ndarray) -> np.ndarray:
-    """Running sums of each row, one column per row."""
-    sums = np.empty(weights.shape[::-1])
-    sums[0] = weights[:, 0]
-    for place in range(1, len(sums)):
-        np.add(sums[place - 1], weights[:, place], out=sums[place])
-    return sums
+    Sums in float32 find the block and the place within it; where the number is so near to a
+    bound of that place that these sums may err, sums in float64 decide.
+    """
+    places, count = weights.shape
+    if places % _BLOCK:
+        weights = np.concatenate([weights, np.zeros((-places % _BLOCK, count), weights.dtype)])
+    blocks, every = len(weights) // _BLOCK, np.arange(count)
+    height = np.zeros((blocks + 1, count), dtype=weights.dtype)
+    np.add.reduce(weights.reshape(blocks, _BLOCK, count), axis=1, out=height[1:])
+    for low, high in pairwise(height[1:]):
+        high += low
+    total = height[-1]
+    target = drawn.astype(weights.dtype) * total
+    block = _count(height[1:-1] <= target) * count + every
+    within = np.empty((_BLOCK + 1, count), dtype=weights.dtype)
+    within[0] = height.ravel().take(block)
+    steps = np.arange(_BLOCK)[:, None] * count
+    np.add(
+        _UP_TO @ weights.ravel().take(block * _BLOCK - every * (_BLOCK - 1) + steps),
+        within[0],
+        out=within[1:],
+    )
+    column = _count(within[1:] <= target)
+    at = np.minimum(column, _BLOCK - 1) * count + every
+    off = total * np.float32(_ERROR * (blocks + 2 * _BLOCK))
+    near = (target - within.ravel().take(at) <= off) | (within[1:].ravel().take(at) - target <= off)
+    column += block // count * _BLOCK
+    if near.any():
+        rows = np.flatnonzero(near)
+        sums = np.cumsum(weights[:, rows].T, axis=1, dtype=float)
+        exact = (sums <= (drawn[rows] * sums[:, -1])[:, None]).sum(axis=1)
+        column[rows] = np.minimum(exact, places - 1)
+    return column, total == 0
 
 
 def _count(below: np.ndarray) -> np.ndarray:
     """How many of each column hold."""
-    return np.add.reduce(below, axis=0, dtype=np.int16).astype(np.int64)
+    small = len(below) < 256
+    return np.add.reduce(below.view(np.uint8), axis=0, dtype=np.uint8 if small else int).astype(int)
 
 
 def _looked_up(table: np.ndarray, number: np.ndarray, drawn: np.ndarray) -> np.ndarray:
     """The column that each number between 0 and 1 falls in, by halving; each has a row of running
-    sums in the table."""
-    columns = table.shape[1]
+    sums in the table, whose width is a power of two.  -1 where the table is too coarse to say."""
+    width = table.shape[1]
     flat, column = table.ravel(), np.empty(len(number), dtype=np.int64)
     for start in range(0, len(number), _SEARCHED):
         rows = slice(start, start + _SEARCHED)
-        row = number[rows].astype(np.int64) * columns
-        last = row + (columns - 1)
-        target = drawn[rows] * flat[last]
-        low, step = row.copy(), 1 << (columns - 1).bit_length()
+        row = number[rows].astype(np.int64) * width
+        target = (drawn[rows] * _STEPS).astype(np.uint16)
+        low, step = row - 1, width
         middle, value, up = np.empty_like(row), np.empty_like(target), np.empty(len(row), bool)
-        while step := step // 2:
-            np.minimum(np.add(low, step - 1, out=middle), last, out=middle)
+        while step := step // 2:  # what is at `low` and before is below the target
+            np.add(low, step, out=middle)
             flat.take(middle, out=value, mode="clip")  # clip: without a copy; all are within
-            np.less_equal(value, target, out=up)
+            np.less(value, target, out=up)
             low += np.multiply(up, step, out=middle)
-        np.subtract(np.minimum(low, last, out=low), row, out=column[rows])
+        low += 1
+        flat.take(low, out=value, mode="clip")
+        np.subtract(low, row, out=column[rows])
+        column[rows][value == target] = -1
     return column

@@ -43,15 +43,11 @@ def check_frame(centre_m: tuple[float, float], unit_m: float) -> None:
 
 
 def forward(
-    layers: Sequence[tuple[np.ndarray, np.ndarray]],
-    values: Annotated[np.ndarray, "rows inputs"],
-    outs: Sequence[np.ndarray | None] | None = None,
+    layers: Sequence[tuple[np.ndarray, np.ndarray]], values: Annotated[np.ndarray, "rows inputs"]
 ) -> Annotated[np.ndarray, "rows outputs"]:
-    """ReLU between layers, nothing after the last; as precise as what is given.  `outs` are arrays
-    for what comes out of each layer: asking the system for new ones takes as long as a layer."""
+    """ReLU between layers, nothing after the last; as precise as what is given."""
     for number, (weights, bias) in enumerate(layers):
-        values = np.matmul(values, weights, out=None if outs is None else outs[number])
-        values += bias
+        values = values @ weights + bias
         if number < len(layers) - 1:
             np.maximum(values, 0.0, out=values)
     return values

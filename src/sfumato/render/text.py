@@ -481,10 +481,10 @@ def policy_text(choice: PolicyChoice) -> str:
         " of named traces. One period: law, where names change with the period, so that one period"
         " (one report, where none is kept) is all that is linked. Sees all: law and named history,"
         " whole traces.",
-        f"Recommended (→): {choice.best.keeping.words}. Of the ways within the budget it is the one"
-        " of which the adversary who finds most finds fewest, chosen on"
-        f" {choice.best.chosen_by.traces} other traces; one report for all users is measured and"
-        " not recommended: whoever knows one user's place then knows everybody's.",
+        f"Recommended (→): {choice.best.keeping.words}. Of the ways within the budget, each judged"
+        " by the adversary who finds most, it has the fewest traces found, on"
+        f" {choice.best.chosen_by.traces} other traces. One report for all users is measured and"
+        " not recommended: anyone who knows one user's place then knows everybody's.",
     ]
     if any(not way.within_budget for way in choice.ways):
         notes.append(f"! over the budget of {choice.budget:g} m, by more than chance explains.")

@@ -44,8 +44,9 @@ class CodebookSettings:
     )
     confidence: float | None = setting(
         None,
-        "Keep the budgets with this confidence, such as 0.95, in a later period with a quarter of"
-        " the data's check-ins or more; unless set they are kept in expectation.",
+        "Keep the budgets with this confidence, such as 0.95, in a later period with at least a"
+        " quarter as many check-ins as the data; with more than 200 users, the mean loss of all"
+        " check-ins to come, not that of a period. Unless set: in expectation.",
         option="P",
     )
     places: int | None = setting(
@@ -75,7 +76,7 @@ class CodebookSettings:
         option="SHARE",
     )
     geo_epsilon: float | None = setting(
-        None, "Geo-indistinguishability per metre, at most, at the data's points.", option="E"
+        None, "Largest geo-indistinguishability, per metre, at the data's points.", option="E"
     )
     hidden: tuple[int, ...] = setting((64, 64), "Units of the net's hidden layers.")
     waves: int = setting(64, "Sines and cosines of the truth that the net sees.")

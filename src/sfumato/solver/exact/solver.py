@@ -107,8 +107,8 @@ class Exact:
 
     gap: float = setting(
         1e-3,
-        "How far the leakage may stay above the bound: a probability for the Bayes objective; for"
-        " information also at most 0.8 % of the leakage.",
+        "How far the leakage may stay above the bound, in the objective's unit: a probability, or"
+        " bits of information, there also at most 0.8 % of the leakage.",
         option="GAP",
     )
     plane: bool = setting(True, "Prove a bound over the whole plane as well.", option="flag")

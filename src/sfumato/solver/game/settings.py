@@ -28,7 +28,7 @@ class ClassifierConfig:
         (60, 100, 51), "Units of the classifier's hidden layers.", option="N,N,..."
     )
     reports: int = setting(
-        13_824, "Reports that the classifier learns from in a turn, at least.", option="N"
+        13_824, "Least number of reports that the classifier learns from per turn.", option="N"
     )
     epochs: int = setting(1, "Passes of the classifier over these reports per turn.", option="N")
     batch: int = setting(512, "Reports per step of the classifier.", option="N")
@@ -88,8 +88,8 @@ class GameSettings:
     )
     lattices: tuple[float, ...] = setting(
         (0.0, 0.43, 1.0),
-        "Shares of the budget: for each, a game is played whose reports lie on a lattice of that"
-        " width (0 is the problem's grid), and the validation data chooses between them.",
+        "Widths of lattices that reports lie on while learning, as shares of the budget (0: the"
+        " problem's grid); a game is played for each, and validation data choose one.",
         option="SHARE,SHARE,...",
     )
     validation: float = setting(

@@ -43,6 +43,13 @@ function label(pen, ink, text, x, y) {
   pen.restore();
 }
 
+/** Those labels that the edge does not cut and the scale bar does not cover. */
+function write(pen, map, ink, labels) {
+  for (const [text, x, y] of labels) {
+    if (x + pen.measureText(text).width <= map.width && y < map.height - 40) label(pen, ink, text, x, y);
+  }
+}
+
 function line(pen, ends) {
   pen.beginPath();
   pen.moveTo(...ends[0].map((value) => Math.round(value) + 0.5));
@@ -76,7 +83,7 @@ function degrees(pen, map, plane, ink) {
     line(pen, ends);
     labels.push([`${Math.abs(at).toFixed(digits(wide))}° ${at < 0 ? "W" : "E"}`, ends[0][0] + 4, 14]);
   }
-  for (const written of labels) label(pen, ink, ...written);
+  write(pen, map, ink, labels);
 }
 
 function metres(pen, map, ink) {
@@ -94,7 +101,7 @@ function metres(pen, map, ink) {
     line(pen, [[px, 0], [px, map.height]]);
     labels.push([`${+at.toPrecision(6)} m`, px + 4, 14]);
   }
-  for (const written of labels) label(pen, ink, ...written);
+  write(pen, map, ink, labels);
 }
 
 export function drawScaleBar(pen, map, ink) {

@@ -17,6 +17,7 @@ const PANELS = [
   ["attack", "Attack", AttackPanel],
   ["download", "Take away", DownloadPanel],
 ];
+const counted = (runs) => (runs === 1 ? "a run" : `${runs} runs`);
 const NOTHING = { data: null, points: null, curves: {}, proved: null, refined: null, refining: false, linking: false, runs: [], live: null, comparison: null, comparing: false, look: null, looking: null, game: null, queue: [], keeping: false };
 
 function App() {
@@ -97,7 +98,7 @@ function App() {
       return !count || confirm(`Other data drops ${count === 1 ? "the run that is kept or unfinished" : `the ${count} runs that are kept or unfinished`} on this page. Drop, and go on?`);
     },
     async discard(left) {
-      if (!confirm(`Remove the ${left.runs} run(s) on ${left.data} for good?`)) return;
+      if (!confirm(`Remove ${counted(left.runs)} on ${left.data} for good?`)) return;
       if (await attempt(() => discard(left.session))) update((old) => ({ entered: { ...old.entered, left: old.entered.left.filter((one) => one !== left) }, said: "Removed." }));
     },
     /** Solve several one after the other and keep each. */
@@ -127,7 +128,7 @@ function App() {
     </header>
     <div role="alert" class="error" hidden=${!state.error}>${state.error}${state.error && html` <button type="button" class="plain" aria-label="Close this message" onClick=${() => update({ error: "" })}>✕</button>`}</div>
     ${state.lost && html`<div class="error" role="alert">The studio does not answer. If <code>sfumato studio</code> is still running, load this page again.</div>`}
-    ${(state.entered?.left ?? []).map((left) => html`<div class="left" key=${left.session}>${left.open ? `Another page works on ${left.data}.` : `A page that was closed holds ${left.runs} run(s) on ${left.data}, in ${left.folder}.`} <button type="button" onClick=${() => takeUp(left.session)}>${left.open ? "Show it here too" : "Take up again"}</button> ${!left.open && html`<button type="button" onClick=${() => actions.discard(left)}>Discard</button>`}</div>`)}
+    ${(state.entered?.left ?? []).map((left) => html`<div class="left" key=${left.session}>${left.open ? `Another page works on ${left.data}.` : `A page that was closed holds ${counted(left.runs)} on ${left.data}, in ${left.folder}.`} <button type="button" onClick=${() => takeUp(left.session)}>${left.open ? "Show it here too" : "Take up again"}</button> ${!left.open && html`<button type="button" onClick=${() => actions.discard(left)}>Discard</button>`}</div>`)}
     <div class="said" role="status" aria-live="polite">${state.said}</div>
     <main><div id="panel" role="tabpanel" aria-labelledby="tab-${state.panel}"><${Panel} state=${state} actions=${actions} /></div></main>
     <${Glossary} terms=${state.entered?.terms} />
