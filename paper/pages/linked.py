@@ -91,8 +91,9 @@ def page(folder: Path = RESULTS) -> str:
         if (name, budget) not in alike
     ]
     equal = [
-        f"{_NAMES[name][0]} at {budget:g} m: all users have one law, whatever it is made for."
-        for name, budget in alike
+        f"With {' or '.join(f'{budget:g}' for one, budget in alike if one == name)} m all users of"
+        f" {_NAMES[name][0]} have one law, whatever it is made for."
+        for name in dict.fromkeys(name for name, _ in alike)
     ]
     endless = {
         _NAMES[name][0]: [

@@ -13,7 +13,7 @@ from scipy import stats
 from paper.experiments import RESULTS
 from paper.pages.template import filled
 from paper.runs.bracket import DRAWS
-from paper.runs.to_come import PROMISE, SETTINGS
+from paper.runs.to_come import SETTINGS
 from paper.tables import table
 from sfumato.files import read_json, write_text
 
@@ -117,26 +117,10 @@ def _best(rows: list[dict[str, Any]]) -> str:
     )
 
 
-def _promised(row: dict[str, Any]) -> bool:
-    return bool(row["confident"].get("promise") == PROMISE)
-
-
-def _above_by_period(rows: list[dict[str, Any]]) -> str:
-    """Draws above the budget, counted apart by what the confidence was for."""
-    quarter = [row for row in rows if _promised(row)]
-    others = [row for row in rows if not _promised(row)]
-    counts = [f"{_above(quarter, 'confident')} of {len(quarter)} draws for a quarter"]
-    if others:
-        counts.append(f"{_above(others, 'confident')} of {len(others)} for as many")
-    return ", ".join(counts)
-
-
 def _confident(setting: str, rows: list[dict[str, Any]]) -> list[str]:
-    promised = all(_promised(row) for row in rows)
     return [
         _name(setting),
         f"{rows[0]['budget_m']:g}",
-        "a quarter" if promised else "as many",
         _spent(rows, "confident"),
         f"{_above(rows, 'confident')} of {len(rows)}",
         _mean(rows, "confident", "test", "bayes_error"),
@@ -194,7 +178,7 @@ def page(folder: Path = RESULTS) -> str:
         "planar Laplace",
         "coin",
     ]
-    sure = ["data", "budget, m", "period", "held-out loss / budget", "above", "held-out B ↑"]
+    sure = ["data", "budget, m", "held-out loss / budget", "above", "held-out B ↑"]
     fourth = groups.get("experiment-4", [])
     reached = _error(fourth, "expected", "test", "bayes_error") if fourth else "not run"
     spent = _spent(fourth, "expected") if fourth else "not run"
@@ -214,7 +198,7 @@ def page(folder: Path = RESULTS) -> str:
         best=_best(rows),
         noise=_noise(rows),
         confident=table(sure, [_confident(*group) for group in groups.items()]),
-        above=_above_by_period(rows),
+        above=f"{_above(rows, 'confident')} of {len(rows)} draws",
         brackets=_brackets(proved),
         goal=goal,
     )

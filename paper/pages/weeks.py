@@ -61,7 +61,7 @@ def _one_place(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _plain(row: dict[str, Any]) -> bool:
-    return bool(row["reported"].startswith(("truth", "snapped", "one place")))
+    return bool(row["reported"].startswith(("truth", "snapped", *ONE_PLACE)))
 
 
 def _line(row: dict[str, Any]) -> list[str]:
@@ -92,8 +92,10 @@ def _verdict(rows: list[dict[str, Any]]) -> str:
             key=lambda row: row["found"]["law"][0],
         )
         share = best["found"]["law"]
-        word = "fewer" if share[2] < printed else "more" if share[1] > printed else "as many"
-        parts.append(f"at {loss:,} m {word} ({_share(share)}) than the {100 * printed:.1f} printed")
+        word = "fewer" if share[0] < printed else "more"
+        near = "; the interval holds both" if share[1] <= printed <= share[2] else ""
+        says = f"{word} ({_share(share)}{near}) than the {100 * printed:.1f} printed"
+        parts.append(f"at {loss:,} m {says}")
     return f"Who knows the law finds, of the best row here, {', and '.join(parts)}."
 
 

@@ -4,9 +4,9 @@ reports are kept.
 The data of Rao, Gao, Kang and Huang (LSTM-TrajGAN, GIScience 2021): 193 users, 2,052 training weeks
 that adversaries know by name and 1,027 test weeks that are to be found.  For the truth, snapping,
 planar Laplace noise and our learned codebooks, made for one report and for twenty, at three losses;
-then every way of keeping the reports of each, as `sfumato policy` measures it; one place for whole
-weeks, chosen before a week or when it is over; and what is proved of any release.  A week has no
-date in the file: weeks are numbered, and a kept week is one of them.
+then every way of keeping the reports of each, as `sfumato policy` measures it; one place or a
+common week for whole weeks, chosen before a week or when it is over; and what is proved of any
+release.  A week has no date in the file: weeks are numbered, and a kept week is one of them.
 
 Codebooks are learned once and lie in runs/weeks; their figures are measured as they are.
 
@@ -52,10 +52,12 @@ CELL_M, SEED = 25.0, 0
 _MIDDLE = 0.3825978  # mean distance to the middle of a square of side 1
 _WEEK = 7 * 86_400
 ANY = "any release"
-ONE_PLACE = {  # is it chosen before a week, and the least share of each user's weeks from one place
-    "one place, chosen after a week": (False, 0.0),
-    "one place, chosen before a week": (True, 0.0),
-    "one place, a fifth of each user's weeks": (False, 0.2),
+ONE_PLACE = {  # chosen before a week?  the least share of each user's weeks, and parts of the week
+    "one place, chosen after a week": (False, 0.0, 1),
+    "one place, chosen before a week": (True, 0.0, 1),
+    "one place, a fifth of each user's weeks": (False, 0.2, 1),
+    "common week, chosen after a week": (False, 0.0, 14),
+    "common week, a fifth of each user's weeks": (False, 0.2, 14),
 }
 _SPREADS_M = (400.0, 600.0, 800.0, 1200.0, 1600.0)  # of a guess, for the proof
 _APART_M = np.concatenate([np.arange(0, 4000, 25), np.arange(4000, 20_001, 250)])
@@ -139,17 +141,19 @@ def measured(name: str, loss_m: float, period: str) -> dict[str, Any]:
 
 
 def one_place(name: str, loss_m: float) -> dict[str, Any]:
-    """Whole weeks from one place, the others as the truth; the rule is made of training weeks."""
-    began, traces, (before, least) = time.process_time(), weeks(), ONE_PLACE[name]
+    """Whole weeks from one place, or as a common week, the others as the truth; the rule is made of
+    training weeks."""
+    began, traces = time.process_time(), weeks()
+    before, least, parts = ONE_PLACE[name]
     truth = Snapped(Identity(), Grid(cell_m=CELL_M))
     rows = rows_of(traces)
     off = euclidean(traces.samples.truth, truth.sample(traces.samples.truth, seed=SEED))
     left = loss_m - float(off[traces.named].mean())
-    best = best_one_place(traces, left, before=before, least_hidden=least, seed=SEED)
+    best = best_one_place(traces, left, before=before, parts=parts, least_hidden=least, seed=SEED)
     keeping = Keeping("week", one_place=best.rule, max_loss=loss_m)
     chance = chance_of(keeping, seeded_key(SEED), "", seed=SEED)
     released = released_reports(traces, truth, chance, region())
-    who: tuple[Who, ...] = (*(WHO if not least else FOUR), "counts")
+    who: tuple[Who, ...] = (*(WHO if parts == 1 else FOUR), "counts")
     found = find_traces(traces, released, who)
     shares: dict[str, Any] = dict(found.shares) | {"truths": by_truths(traces, released)}
     assert released.sent_from is not None and rows.seconds is not None
@@ -163,6 +167,7 @@ def one_place(name: str, loss_m: float) -> dict[str, Any]:
     row = _asked(name, loss_m) | {"kept": "week", "loss_m": found.loss_m, "traces": found.traces}
     row["found"] = {who: [one.value, one.low, one.high] for who, one in shares.items()}
     row |= {"loss_error_m": found.loss_error_m, "places": len(best.rule.places)}
+    row["classes"] = len(best.rule.cost)
     row |= {"of_training_weeks": best.found, "at_least_of_this_kind": best.found_at_least}
     row |= {"training_loss_m": best.loss_m, "hidden": float(hidden[tested].mean())}
     row["users_never_hidden"] = int((by_user == 0).sum())

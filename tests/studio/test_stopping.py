@@ -37,22 +37,37 @@ def test_a_stop_in_a_finaliser_is_sent_again(hook: str, ends: str) -> None:
     assert done.stdout.strip() == ends
 
 
+_TASK = {
+    "recipe": {"source": "four-corners", "per_user": [5, 5]},
+    "source": "four-corners",
+    "max_loss": 173.0,
+    "cell_m": 100.0,
+    "objective": "bayes",
+    "reports": 1,
+    "seed": 0,
+}
+
+
+def test_a_proof_that_is_stopped_leaves_the_run_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def stopped(*args: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    told: list[dict] = []
+    monkeypatch.setattr("sfumato.study.solve.certificate_for", stopped)
+    solver = {"solver": "codebook", "time_limit": 0.1, "out": str(tmp_path / "run")}
+    work.solve_task({**_TASK, **solver}, told.append)
+    assert told[-1]["kind"] == "done" and (tmp_path / "run" / "run.json").exists()
+    assert "The proof was stopped" in told[-1]["solution"]["proved"]
+
+
 def test_a_stop_that_somebody_swallowed_ends_the_next_round(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     told: list[dict] = []
-    task = {
-        "recipe": {"source": "four-corners", "per_user": [5, 5]},
-        "source": "four-corners",
-        "max_loss": 173.0,
-        "cell_m": 100.0,
-        "objective": "bayes",
-        "reports": 1,
-        "solver": "exact",
-        "seed": 0,
-        "time_limit": None,
-        "out": str(tmp_path / "run"),
-    }
+    solver = {"solver": "exact", "time_limit": None, "out": str(tmp_path / "run")}
+    task = {**_TASK, **solver}
     monkeypatch.setattr(work, "STOPPING", work.threading.Event())
     monkeypatch.setattr("sfumato.study.solve.solve_and_save", _one_round)
     work.STOPPING.set()

@@ -40,6 +40,12 @@ _EXAMPLE = "\b\nExample: sfumato policy runs/learned checkins.csv --trace week -
     "--one-place before|after",
     "Also measure sending some weeks from one place, chosen before a week or after it.",
 )
+@option(
+    "--parts 1|14",
+    "In how many parts of the week --one-place has a place of its own: 14 are the middle (7 to"
+    " 18 h) and the rest of each day.",
+    default="1",
+)
 @option("--max-loss METRES", "The budget of --one-place [default: the run's].")
 @option(
     "--least-hidden SHARE",
@@ -55,6 +61,7 @@ def command(
     sticky_cell_m: float | None,
     lattice_m: float | None,
     one_place: Literal["before", "after"] | None,
+    parts: str,
     max_loss: float | None,
     least_hidden: float,
     seed: int,
@@ -84,6 +91,7 @@ def command(
             cell_m=sticky_cell_m,
             lattice_m=lattice_m,
             one_place=one_place,
+            parts=int(parts),
             max_loss=max_loss,
             least_hidden=least_hidden,
             seed=seed,

@@ -24,7 +24,7 @@ from sfumato.errors import ProblemError
 from sfumato.measure.estimate import Estimate
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import ReportChances, millimetres
-from sfumato.mechanism.one_place import OnePlace, mean_distances
+from sfumato.mechanism.one_place import OnePlace, mean_distances, parts_of
 from sfumato.mechanism.rows import MOST_ENTRIES
 from sfumato.randomness import generator
 
@@ -377,7 +377,8 @@ class _Places:
         first = np.flatnonzero(np.any(np.diff(keys[order], axis=0, prepend=-1), axis=1))
         rows = named[order]
         user = traces.samples.secret[rows[first]]
-        distances = mean_distances(traces.samples.truth[rows], first, rule.places)
+        part = parts_of(traces.seconds, rule.parts, len(traces.trace))[rows]
+        distances = mean_distances(traces.samples.truth[rows], first, rule.places, part)
         counts = np.diff(first, append=len(rows))
         blank = cls(rule, user, distances, np.array([1.0, 0.0]))
         if rule.before:

@@ -19,7 +19,7 @@ from sfumato.data.grid import STICKY_CELL_M, Grid, Region, check_sticky_cell
 from sfumato.errors import DataError, FileError, arg
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.channel import Channel
-from sfumato.mechanism.one_place import OnePlace, drawn_places, mean_distances
+from sfumato.mechanism.one_place import OnePlace, drawn_places, mean_distances, parts_of
 from sfumato.randomness import uniforms
 
 PERIODS = {"hour": 3600, "day": 86_400, "week": 7 * 86_400, "forever": None}
@@ -175,7 +175,8 @@ class Sticky:
         order = np.argsort(at, kind="stable")
         starts = np.searchsorted(at[order], np.arange(len(pairs)))
         counts = np.diff(starts, append=len(at))
-        far = mean_distances(truth[order], starts, self.one_place.places)
+        part = parts_of(rows.seconds, self.one_place.parts, len(truth))[order]
+        far = mean_distances(truth[order], starts, self.one_place.places, part)
         who = self.one_place.numbers(np.array([user for user, _ in pairs]))
         places = drawn_places(self.one_place.chances(who, far, counts), self._choices(pairs))
         return replace(self, sent_from=dict(zip(pairs, places.tolist(), strict=True)))
@@ -355,7 +356,8 @@ def draw(
     reports = within_cap(mechanism, chance).report(answered, numbers)
     if isinstance(chance, Sticky) and chance.one_place is not None:
         at, chosen = chance.sent_from_of(rows, len(truth))
-        reports = np.where(at[:, None] < 0, reports, chance.one_place.places[at])
+        part = parts_of(rows.seconds, chance.one_place.parts, len(truth))
+        reports = np.where(at[:, None] < 0, reports, chance.one_place.places[at, part])
         numbers = np.where(at[:, None] < 0, numbers, chosen[:, None])
     _check_cap(mechanism, chance, truth, reports)
     return Drawn(reports, numbers, new)

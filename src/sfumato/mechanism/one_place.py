@@ -1,8 +1,8 @@
-"""One place for a whole period: all reports of a user's period come from one common place, or they
-are reported as usual.
+"""One common place for a whole period: all reports of a user's period come from one common place,
+or from one in each part of the week, or they are reported as usual.
 
-Reports that all come from one place tell nothing of each other, however many they are: what is left
-is the place, and which users send from it.
+Reports from places that the time alone decides tell nothing of each other, however many they are:
+what is left is which of the common places it is, and which users send from it.
 """
 
 import hashlib
@@ -16,26 +16,46 @@ import numpy as np
 from sfumato.errors import DataError
 
 _AT_ONCE = 2_000_000  # distances
-_TABLES = ("places", "cost", "usual")
+_TABLES = ("places", "cost", "usual", "edges")
+_DAY, _HOUR = 86_400, 3600
+_FROM, _TO = 7, 18  # hours of the middle of a day
+PARTS = (1, 14)  # of a week: the whole, or the middle and the rest of each day
+_FAR = 1e6  # what a table of costs may hold at most: shares of periods found, and some spreads
+
+
+def parts_of(seconds: np.ndarray | None, parts: int, count: int) -> np.ndarray:
+    """The part of the week of each of `count` times, by the clock of the data.
+
+    >>> parts_of(np.array([0, 12 * 3600, 86_400, 7 * 86_400]), 14, 4).tolist()
+    [0, 1, 2, 0]
+    """
+    if parts == 1:
+        return np.zeros(count, dtype=np.int64)
+    assert seconds is not None
+    day, hour = np.floor_divide(seconds, _DAY) % 7, np.floor_divide(seconds, _HOUR) % 24
+    return np.asarray(2 * day + ((hour >= _FROM) & (hour < _TO)), dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class OnePlace:
     """Which place a period is sent from: P(place | user, period), the rest being sent as usual.
 
-    P(z) is proportional to exp(-(cost_xz + price n d_z) / spread) and the chance of the usual
-    reports to exp(-usual_x / spread), where n is the number of check-ins of the period and d_z
-    their mean distance to z in metres.  Cost is what sending from z tells about user x, usual what
-    the usual reports tell.
+    P(z) is proportional to exp(-(cost_cxz + price n d_z) / spread) and the chance of the usual
+    reports to exp(-usual_x / spread), where n is the number of check-ins of the period, c its class
+    (`edges` are the least numbers of the second class and on) and d_z their mean distance to z in
+    metres.  Cost is what sending from z tells about user x, usual what the usual reports tell.
+
+    `places` has shape (places, parts, 2): where z is in each part of the week (`parts_of`).
 
     Where `price` is 0 the choice hangs on the user alone and is made when the period begins; else
     the period must be over.
 
     >>> rule = OnePlace(
-    ...     places=np.array([[0.0, 0.0]]),
+    ...     places=np.array([[[0.0, 0.0]]]),
     ...     users=("ann", "bob"),
-    ...     cost=np.array([[0.5], [0.5]]),
+    ...     cost=np.array([[[0.5], [0.5]]]),
     ...     usual=np.ones(2),
+    ...     edges=np.empty(0),
     ...     price=1e-5,
     ...     spread=0.1,
     ... )
@@ -48,18 +68,34 @@ class OnePlace:
     users: tuple[str, ...] = field(repr=False)
     cost: np.ndarray = field(repr=False)
     usual: np.ndarray = field(repr=False)
+    edges: np.ndarray = field(repr=False)
     price: float
     spread: float
 
     def __post_init__(self) -> None:
-        users, places = len(self.users), len(self.places)
-        shapes = ((places, 2), (users, places), (users,))
+        users, places, classes = len(self.users), len(self.places), len(self.cost)
+        parts = self.places.shape[1] if self.places.ndim == 3 else 0
+        shapes = ((places, parts, 2), (classes, users, places), (users,), (classes - 1,))
         sound = all(
             getattr(self, name).shape == shape and np.isfinite(getattr(self, name)).all()
             for name, shape in zip(_TABLES, shapes, strict=True)
         )
         if not (sound and users and places and 0 <= self.price < np.inf and self.spread > 0):
             raise ValueError("a rule for one place needs finite tables of users by places")
+        if not (
+            parts in PARTS
+            and self.spread < np.inf
+            and max(np.abs(self.cost).max(), np.abs(self.usual).max()) < _FAR
+            and (np.diff(self.edges) > 0).all()
+            and len(set(self.users)) == users
+            and (classes == 1 or self.price > 0)
+        ):
+            raise ValueError("a rule for one place has impossible costs, classes, users or parts")
+
+    @property
+    def parts(self) -> int:
+        """How many parts of the week have a place of their own."""
+        return int(self.places.shape[1])
 
     @property
     def before(self) -> bool:
@@ -75,10 +111,12 @@ class OnePlace:
         """P(place | period) of periods, shape (periods, places): of these users (numbers), of mean
         distances (periods, places) in metres, and numbers of check-ins; the latter two are not
         needed where the choice is made before."""
-        cost = self.cost[user]
-        if not self.before:
+        if self.before:
+            cost = self.cost[0, user]
+        else:
             assert distances is not None and counts is not None
-            cost = cost + self.price * counts[:, None] * distances
+            kind = np.searchsorted(self.edges, counts, side="right")
+            cost = self.cost[kind, user] + self.price * counts[:, None] * distances
         logs = (self.usual[user][:, None] - cost) / self.spread
         top = np.maximum(logs.max(axis=1, keepdims=True), 0.0)
         weights = np.exp(logs - top)
@@ -116,23 +154,27 @@ class OnePlace:
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> "OnePlace":
         """From JSON; what is none raises ValueError, TypeError or KeyError."""
-        places, cost, usual = (np.array(document[name], dtype=float) for name in _TABLES)
+        places, cost, usual, edges = (np.array(document[name], dtype=float) for name in _TABLES)
         users = tuple(map(str, document["users"]))
-        return cls(places, users, cost, usual, float(document["price"]), float(document["spread"]))
+        price, spread = float(document["price"]), float(document["spread"])
+        return cls(places, users, cost, usual, edges, price, spread)
 
 
-def mean_distances(points: np.ndarray, starts: np.ndarray, places: np.ndarray) -> np.ndarray:
+def mean_distances(
+    points: np.ndarray, starts: np.ndarray, places: np.ndarray, part: np.ndarray
+) -> np.ndarray:
     """Mean distances of runs of points to places, in metres, shape (runs, places); a run begins at
-    each of `starts`.
+    each of `starts`, `part` is that of the week of each point.
 
-    >>> mean_distances(np.array([[0.0, 0.0], [0.0, 6.0]]), np.array([0]), np.zeros((1, 2)))
+    >>> points, places = np.array([[0.0, 0.0], [0.0, 6.0]]), np.zeros((1, 1, 2))
+    >>> mean_distances(points, np.array([0]), places, np.zeros(2, dtype=int))
     array([[3.]])
     """
     found = np.empty((len(starts), len(places)))
     lengths = np.diff(starts, append=len(points))
     step = max(1, _AT_ONCE // max(1, len(points)))
     for at in range(0, len(places), step):
-        off = points[:, None] - places[None, at : at + step]
+        off = points[:, None] - places[at : at + step].transpose(1, 0, 2)[part]
         found[:, at : at + step] = np.add.reduceat(np.hypot(off[..., 0], off[..., 1]), starts)
     return found / lengths[:, None]
 

@@ -12,25 +12,39 @@ b_xz >= 0 of who sees z, sum_x b_xz = 1, and a price of a metre:
 
 The minimum is softened, so that the choice is a smooth function of the period and holds for those
 to come.  Then the dual is smooth, mirror ascent raises it, and its slope is the choice.
+
+Who sees the reports also sees how many they are.  Where the choice is made after a period, the
+guesses therefore hang on the class of its number of check-ins, and each period stands in the
+program once in every class, by its user's law of classes, half of which is everybody's.
+
+Places are moved to where they cost least: to the median of the check-ins that are sent from them,
+in each part of the week.
 """
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from sfumato.data.traces import Traces
 from sfumato.errors import DataError, ProblemError, arg
-from sfumato.mechanism.one_place import OnePlace, mean_distances
+from sfumato.mechanism.one_place import PARTS, OnePlace, mean_distances, parts_of
 from sfumato.randomness import generator
 
 SPREAD = 0.02  # of the softened minimum; in shares of periods found
-_STEPS = 1000
-_RATE, _PRICE_RATE, _FLOOR_RATE = 0.5, 0.25, 0.1  # of the ascent, falling as one over root steps
+CLASSES = 3  # of numbers of check-ins, with as many periods each
+_EVERYBODY = 0.5  # how much of a user's law of classes is everybody's
+_FIRST, _MOVING, _STEPS = 150, 60, 500  # of the ascent: for candidates, after each move, at last
+_FOLD_STEPS = 200  # at last, where a rule only says what periods to come cost
+_RATE, _PRICE_RATE, _FLOOR_RATE = 1.6, 0.25, 0.1  # of the ascent, falling as one over root steps
 _SETTLED = 50  # steps after which the rates fall
 _HALVINGS = 40
 _PRICES = 1e-6, 1e6  # of the whole budget, in shares of periods found
 _ACROSS = 24  # cells of candidates along the longer side of where check-ins are
-_MOST, _SEEDS = 160, 40  # places; those around which finer ones are tried
+_MOST, _SEEDS = 128, 32  # places; those around which finer ones are tried
+_MOVES, _TOWARDS = 4, 4  # times that places are moved, and steps towards the median each time
+_NEAR_M = 20.0  # nearer check-ins pull at a median no more than from here
+_HARDLY = 0.02  # a period that is sent from a place more rarely does not move it
 _FOLDS = 3
 _NEVER = 50.0  # spreads
 _OFF_GRID_M = 0.5  # of the corner of a metre: usual reports are never there
@@ -38,23 +52,26 @@ _OFF_GRID_M = 0.5  # of the corner of a metre: usual reports are never there
 
 @dataclass(frozen=True, eq=False)
 class _Periods:
-    """Periods: the user of each, its share, its check-ins, and all points one after another."""
+    """Periods: the user of each, its share, its check-ins, and all points one after another, each
+    with its part of the week."""
 
     user: np.ndarray
     share: np.ndarray
     count: np.ndarray
     points: np.ndarray
+    part: np.ndarray
     starts: np.ndarray
 
     @classmethod
-    def of(cls, traces: Traces, numbers: np.ndarray) -> "_Periods":
+    def of(cls, traces: Traces, numbers: np.ndarray, parts: int) -> "_Periods":
         rows = [traces.rows_of(number) for number in numbers.tolist()]
         every = np.concatenate([np.arange(one.start, one.stop) for one in rows])
         count = np.array([one.stop - one.start for one in rows])
         user = np.array([traces.samples.secret[one.start] for one in rows])
+        part = parts_of(traces.seconds, parts, len(traces.trace))[every]
         starts = np.cumsum(count) - count
         share = np.full(len(rows), 1 / len(rows))
-        return cls(user, share, count.astype(float), traces.samples.truth[every], starts)
+        return cls(user, share, count.astype(float), traces.samples.truth[every], part, starts)
 
     @property
     def checkins(self) -> float:
@@ -66,16 +83,51 @@ class _Periods:
         each, first = np.unique(self.user, return_index=True)  # traces are user by user
         share = np.add.reduceat(self.share, first)
         count = np.add.reduceat(self.share * self.count, first) / share
-        return _Periods(each, share, count, self.points, self.starts[first])
+        return _Periods(each, share, count, self.points, self.part, self.starts[first])
 
     def distances(self, places: np.ndarray) -> np.ndarray:
-        return mean_distances(self.points, self.starts, places)
+        return mean_distances(self.points, self.starts, places, self.part)
+
+
+@dataclass(frozen=True, eq=False)
+class _Program:
+    """The rows of the program: periods, each in every class of numbers of check-ins, class by class
+    and user by user."""
+
+    period: np.ndarray
+    user: np.ndarray
+    kind: np.ndarray
+    share: np.ndarray
+    count: np.ndarray
+
+    @classmethod
+    def of(cls, periods: _Periods, edges: np.ndarray, users: int) -> "_Program":
+        kind, kinds = np.searchsorted(edges, periods.count, side="right"), len(edges) + 1
+        total = np.bincount(kind, weights=periods.share, minlength=kinds)
+        count = np.bincount(kind, weights=periods.share * periods.count, minlength=kinds)
+        own = np.zeros((users, kinds))
+        np.add.at(own, (periods.user, kind), periods.share)
+        own /= np.maximum(own.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+        law = (1 - _EVERYBODY) * own + _EVERYBODY * total
+        number = np.arange(len(kind))  # periods are user by user
+        user = np.tile(periods.user, kinds)
+        each = np.repeat(np.arange(kinds), len(number))
+        share = law[user, each] * np.tile(periods.share, kinds)
+        if kinds == 1:
+            return cls(number, user, each, share, periods.count)
+        mean = count / np.maximum(total, np.finfo(float).tiny)
+        return cls(np.tile(number, kinds), user, each, share, mean[each])
+
+    @property
+    def checkins(self) -> float:
+        return float(self.share @ self.count)
 
 
 @dataclass(frozen=True, eq=False)
 class OnePlaceFound:
     """A rule, and of the named periods: what one place costs them in metres, what who knows the law
-    finds, and what is found at least by any choice among the rule's places of that loss."""
+    finds, and what is found at least by any choice among the rule's places of that loss; the last
+    two of the periods as they stand in the program."""
 
     rule: OnePlace
     loss_m: float
@@ -83,7 +135,16 @@ class OnePlaceFound:
     found_at_least: float
 
 
-@dataclass(frozen=True)
+class _Ascent(NamedTuple):
+    """How far the ascent is: it goes on from here when places have moved a little."""
+
+    logs: np.ndarray
+    price: float
+    floor: np.ndarray
+    steps: int
+
+
+@dataclass(frozen=True, eq=False)
 class _Asked:
     """What a rule is made for."""
 
@@ -92,62 +153,84 @@ class _Asked:
     spread: float
     least_hidden: float
     as_usual: float
+    edges: np.ndarray
+    parts: int
 
     def rule(
-        self, periods: _Periods, distances: np.ndarray, places: np.ndarray, max_loss: float
-    ) -> OnePlace:
+        self,
+        periods: _Periods,
+        places: np.ndarray,
+        max_loss: float,
+        steps: int,
+        since: _Ascent | None = None,
+    ) -> tuple[OnePlace, _Ascent]:
         """The rule for periods, within a mean loss of these very periods."""
-        guesses, usual = self._ascent(periods, distances, max_loss)
+        distances = periods.distances(places)
+        guesses, usual, ascent = self._ascent(periods, distances, max_loss, steps, since)
         low, high = np.array(_PRICES) / (max_loss * periods.checkins)
-        made = OnePlace(places, self.users, guesses, usual, high, self.spread)
+        made = OnePlace(places, self.users, guesses, usual, self.edges, high, self.spread)
         for _ in range(_HALVINGS):
             middle = float(np.sqrt(low * high))
             made = replace(made, price=middle)
             over = _loss(periods, distances, _chances(made, periods, distances)) > max_loss
             low, high = (middle, high) if over else (low, middle)
-        return replace(made, price=float(high))
+        return replace(made, price=float(high)), ascent
 
     def _ascent(
-        self, periods: _Periods, distances: np.ndarray, max_loss: float
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The guesses b (users, places) and what usual reports tell, by user."""
-        users, (count, size) = len(self.users), distances.shape
-        present, first = np.unique(periods.user, return_index=True)  # periods are user by user
-        shares = np.add.reduceat(periods.share, first)
-        at = np.searchsorted(present, periods.user)
-        weight = (periods.share * count).astype(np.float32)[:, None]
-        metres = (periods.count / periods.checkins)[:, None] * distances / max_loss
+        self,
+        periods: _Periods,
+        distances: np.ndarray,
+        max_loss: float,
+        steps: int,
+        since: _Ascent | None,
+    ) -> tuple[np.ndarray, np.ndarray, _Ascent]:
+        """The guesses b (classes, users, places) and what usual reports tell, by user."""
+        program = _Program.of(periods, self.edges, len(self.users))
+        users, kinds, size = len(self.users), len(self.edges) + 1, distances.shape[1]
+        present, first = np.unique(program.kind * users + program.user, return_index=True)
+        kind, who = present // users, present % users
+        at = np.searchsorted(present, program.kind * users + program.user)
+        blocks = np.searchsorted(kind, np.arange(kinds))
+        of_kind = np.maximum(np.bincount(program.kind, program.share, kinds), 1e-9)
+        each = (len(np.unique(who)) / of_kind[kind]).astype(np.float32)[:, None]
+        shares = np.bincount(who, np.add.reduceat(program.share, first), users)
+        weight = program.share.astype(np.float32)[:, None]
+        metres = (program.count / program.checkins / max_loss)[:, None] * distances[program.period]
         metres = metres.astype(np.float32)
-        logs = np.zeros((len(present), size), dtype=np.float32)
-        price, floor = 0.3, np.zeros(len(present))
-        total_guesses, total_floor = np.zeros((len(present), size)), np.zeros(len(present))
+        if since is None:
+            flat = np.zeros((len(present), size), dtype=np.float32)
+            since = _Ascent(flat, 0.3, np.zeros(users), 0)
+        logs, price, floor, done = since
+        logs = logs.copy()
+        total_guesses, total_floor = np.zeros((len(present), size)), np.zeros(users)
         gain, off = np.empty_like(metres), np.empty_like(metres)  # kept: new ones cost more
-        for step in range(_STEPS):
-            guesses = np.exp(logs - logs.max(axis=0))
-            guesses /= guesses.sum(axis=0)
-            worth = ((self.as_usual + floor)[:, None] - guesses).astype(np.float32)
+        for step in range(steps):
+            guesses = np.exp(logs - np.maximum.reduceat(logs, blocks)[kind])
+            guesses /= np.add.reduceat(guesses, blocks)[kind]
+            worth = ((self.as_usual + floor[who])[:, None] - guesses).astype(np.float32)
+            worth /= np.float32(self.spread)
             np.take(worth, at, axis=0, out=gain, mode="clip")
-            gain -= np.multiply(metres, np.float32(price), out=off)
-            gain /= np.float32(self.spread)
+            gain -= np.multiply(metres, np.float32(price / self.spread), out=off)
             top = np.maximum(gain.max(axis=1, keepdims=True), 0.0)
             gain -= top
             np.exp(gain, out=gain)
             gain *= weight / (gain.sum(axis=1, keepdims=True) + np.exp(-top))
             sent = np.add.reduceat(gain, first)
-            rate = 1 / np.sqrt(1 + step / _SETTLED)
-            logs += np.float32(_RATE * rate) * sent
-            used = float(np.einsum("ij,ij->", gain, metres)) / count
+            rate = 1 / np.sqrt(1 + (done + step) / _SETTLED)
+            logs += np.float32(_RATE * rate) * each * sent
+            used = float(np.einsum("ij,ij->", gain, metres))
             price = float(np.clip(price * np.exp(_PRICE_RATE * rate * (used - 1)), *_PRICES))
-            missed = self.least_hidden - sent.sum(axis=1) / count / shares
+            hidden = np.bincount(who, sent.sum(axis=1), users)
+            missed = self.least_hidden - hidden / np.maximum(shares, 1e-12)
             floor = np.maximum(0.0, floor + _FLOOR_RATE * rate * missed)
-            if 2 * step >= _STEPS:
+            if 2 * step >= steps:
                 total_guesses += guesses
                 total_floor += floor
-        half = _STEPS - _STEPS // 2
-        every, usual = np.zeros((users, size)), np.full(users, self.as_usual)
-        every[present] = total_guesses / half
-        usual[present] += total_floor / half
-        return every, usual
+        half = steps - steps // 2
+        every = np.zeros((kinds, users, size))
+        every[kind, who] = total_guesses / half
+        usual = self.as_usual + np.where(shares > 0, total_floor / half, 0.0)
+        return every, usual, _Ascent(logs, price, floor, done + steps)
 
 
 def best_one_place(
@@ -155,6 +238,7 @@ def best_one_place(
     max_loss: float,
     *,
     before: bool = False,
+    parts: int = 1,
     least_hidden: float = 0.0,
     found_as_usual: float = 1.0,
     spread: float = SPREAD,
@@ -163,7 +247,8 @@ def best_one_place(
     """The choice of one place for traces, each of which is a period, from the named ones.
 
     Main arguments: `traces`; `max_loss`, the mean distance in metres that one place may cost, over
-    all check-ins, in periods to come; `before`, whether the choice is made when a period begins.
+    all check-ins, in periods to come; `before`, whether the choice is made when a period begins;
+    `parts`, how many parts of the week have a place of their own (`PARTS`).
     Other arguments: `least_hidden`, the least share of each user's periods that are sent from one
     place; `found_as_usual`, the share of the periods that are found when sent as usual; `spread`,
     how soft the choice is; `seed`, of the thirds.
@@ -172,11 +257,18 @@ def best_one_place(
     the periods say how much more, and the budget is kept for periods to come.
     """
     if not 0 < max_loss < np.inf:
-        raise ProblemError(f"{arg('max_loss')} must be above 0 metres; got {max_loss}")
+        raise ProblemError(
+            f"{arg('max_loss')} must be a finite number above 0 metres; got {max_loss}"
+        )
     if not 0 <= least_hidden < 1:
         raise ProblemError(
             f"the least share of periods from one place must be from 0 to below 1; got"
             f" {least_hidden}"
+        )
+    if parts not in PARTS or (parts > 1 and traces.seconds is None):
+        raise ProblemError(
+            f"a week has {' or '.join(map(str, PARTS))} parts, and more than one where traces have"
+            f" times; got {parts}"
         )
     numbers = np.unique(traces.trace[traces.named])
     if len(numbers) < 2 * len(traces.samples.secrets):
@@ -185,20 +277,32 @@ def best_one_place(
             f" {len(traces.samples.secrets)} users; expected two of each user on average, to choose"
             " one place for periods to come: bring more traces"
         )
-    asked = _Asked(traces.samples.secrets, before, spread, least_hidden, found_as_usual)
-    every = _Periods.of(traces, numbers)
-    places = _places(asked, every.of_users() if before else every, max_loss)
-    aimed = max_loss / _dearer(asked, traces, numbers, places, max_loss, seed)
+    every = _Periods.of(traces, numbers, parts)
+    edges = np.empty(0) if before else _edges(every.count)
+    asked = _Asked(
+        traces.samples.secrets, before, spread, least_hidden, found_as_usual, edges, parts
+    )
     periods = every.of_users() if before else every
-    distances = periods.distances(places)
-    rule = asked.rule(periods, distances, places, aimed)
-    chances = _chances(rule, periods, distances)
+    aimed = max_loss / _dearer(asked, traces, numbers, max_loss, seed)
+    rule = _made(asked, periods, max_loss, aimed, _STEPS)
+    distances = periods.distances(rule.places)
     return OnePlaceFound(
         _fixed(rule, periods, distances) if before else rule,
-        _loss(periods, distances, chances),
-        _told(periods, chances, len(asked.users), found_as_usual),
-        _at_least(asked, rule, periods, aimed),
+        _loss(periods, distances, _chances(rule, periods, distances)),
+        *_told(asked, rule, periods, distances),
     )
+
+
+def _made(asked: _Asked, periods: _Periods, max_loss: float, aimed: float, steps: int) -> OnePlace:
+    """The rule of these periods, from places of their own."""
+    places, ascent = _moved(asked, periods, _places(asked, periods, max_loss), max_loss)
+    return asked.rule(periods, places, aimed, steps, ascent)[0]
+
+
+def _edges(counts: np.ndarray) -> np.ndarray:
+    """Between classes of about as many periods."""
+    edges = np.unique(np.ceil(np.quantile(counts, np.arange(1, CLASSES) / CLASSES)))
+    return edges[edges > counts.min()]
 
 
 def _chances(rule: OnePlace, periods: _Periods, distances: np.ndarray) -> np.ndarray:
@@ -211,23 +315,35 @@ def _loss(periods: _Periods, distances: np.ndarray, chances: np.ndarray) -> floa
     return float(lost.sum() / periods.checkins)
 
 
-def _told(periods: _Periods, chances: np.ndarray, users: int, as_usual: float) -> float:
-    """V."""
-    sent = np.zeros((users, chances.shape[1]))
-    np.add.at(sent, periods.user, periods.share[:, None] * chances)
-    return float(sent.max(axis=0).sum() + as_usual * (1 - sent.sum()))
+def _told(
+    asked: _Asked, rule: OnePlace, periods: _Periods, distances: np.ndarray
+) -> tuple[float, float]:
+    """V of the rule, and D of its guesses for what the rule costs in the program."""
+    program = _Program.of(periods, rule.edges, len(asked.users))
+    far = distances[program.period]
+    chances = rule.chances(program.user, far, program.count)
+    sent = np.zeros(rule.cost.shape)
+    np.add.at(sent, (program.kind, program.user), program.share[:, None] * chances)
+    told = float(sent.max(axis=1).sum() + asked.as_usual * (1 - sent.sum()))
+    costs = rule.cost[program.kind, program.user] + rule.price * program.count[:, None] * far
+    values = np.minimum(asked.as_usual, costs.min(axis=1))
+    spent = rule.price * (program.share * program.count) @ (chances * far).sum(axis=1)
+    return told, max(0.0, float(program.share @ values - spent))
 
 
 def _fixed(rule: OnePlace, periods: _Periods, distances: np.ndarray) -> OnePlace:
     """The rule with the users' own distances put into its cost; who was not seen is never sent from
     one place."""
     cost = np.full(rule.cost.shape, rule.usual.max() + _NEVER * rule.spread)
-    cost[periods.user] = rule.cost[periods.user] + (rule.price * periods.count[:, None] * distances)
+    own = rule.cost[0, periods.user] + rule.price * periods.count[:, None] * distances
+    cost[0, periods.user] = np.minimum(own, cost[0, periods.user])
     return replace(rule, cost=cost, price=0.0)
 
 
 def _places(asked: _Asked, periods: _Periods, max_loss: float) -> np.ndarray:
-    """Candidates: cells with check-ins, then finer ones around those that are used most."""
+    """Candidates: cells with check-ins, then finer ones around those that are used most; each the
+    same in all parts of the week."""
+    whole = replace(periods, part=np.zeros_like(periods.part))
     low, high = periods.points.min(axis=0), periods.points.max(axis=0)
     side = max(float((high - low).max()) / _ACROSS, 1.0)
     cells, visits = np.unique(
@@ -237,24 +353,51 @@ def _places(asked: _Asked, periods: _Periods, max_loss: float) -> np.ndarray:
     places = low + (most + 0.5) * side
     around = np.array([(0, 0), (-1, -1), (-1, 1), (1, -1), (1, 1)]) * side / 4
     for seeds in (_SEEDS, None):
-        distances = periods.distances(places)
-        rule = asked.rule(periods, distances, places, max_loss)
-        used = np.argsort(-(periods.share @ _chances(rule, periods, distances)), kind="stable")
+        rule, _ = asked.rule(whole, places[:, None], max_loss, _FIRST)
+        chances = _chances(rule, whole, whole.distances(rule.places))
+        used = np.argsort(-(periods.share @ chances), kind="stable")
         if seeds is None:
             places = places[used[:_MOST]]
         else:
             finer = (places[used[:seeds], None] + around).reshape(-1, 2)
             places = np.unique(np.vstack([finer, places[used[seeds:]]]), axis=0)
-    return np.floor(places) + _OFF_GRID_M / 2
+    return np.repeat(places[:, None], asked.parts, axis=1)
+
+
+def _moved(
+    asked: _Asked, periods: _Periods, places: np.ndarray, max_loss: float
+) -> tuple[np.ndarray, _Ascent | None]:
+    """Places that cost less: each at the median, in each part of the week, of the check-ins that
+    are sent from it (Weiszfeld's iteration), with the rule for the places before.  Where nothing is
+    sent in a part, the place stays."""
+    size, parts, _ = places.shape
+    ascent: _Ascent | None = None
+    for _ in range(_MOVES):
+        steps = _FIRST if ascent is None else _MOVING
+        rule, ascent = asked.rule(periods, places, max_loss, steps, ascent)
+        chances = _chances(rule, periods, periods.distances(places))
+        period, place = np.nonzero(chances > _HARDLY)
+        ends = np.append(periods.starts[1:], len(periods.points))
+        count = (ends - periods.starts)[period]
+        each = np.repeat(np.arange(len(period)), count)
+        row = np.arange(len(each)) - np.repeat(np.cumsum(count) - count, count)
+        row += periods.starts[period][each]
+        weight = periods.share[period] * periods.count[period] * chances[period, place] / count
+        at, points = place[each] * parts + periods.part[row], periods.points[row]
+        flat = places.reshape(-1, 2)
+        for _ in range(_TOWARDS):
+            pull = weight[each] / np.maximum(np.hypot(*(points - flat[at]).T), _NEAR_M)
+            total = np.bincount(at, pull, size * parts)
+            means = [np.bincount(at, pull * axis, size * parts) for axis in points.T]
+            median = np.column_stack(means) / np.maximum(total, 1e-300)[:, None]
+            flat = np.where((total > 0)[:, None], median, flat)
+        places = flat.reshape(places.shape)
+    within = np.clip(places, periods.points.min(axis=0), periods.points.max(axis=0))
+    return np.floor(within) + _OFF_GRID_M / 2, ascent
 
 
 def _dearer(
-    asked: _Asked,
-    traces: Traces,
-    numbers: np.ndarray,
-    places: np.ndarray,
-    max_loss: float,
-    seed: int,
+    asked: _Asked, traces: Traces, numbers: np.ndarray, max_loss: float, seed: int
 ) -> float:
     """How many times the budget periods cost that a rule was made without."""
     users = traces.users[numbers]
@@ -266,23 +409,13 @@ def _dearer(
     lost = sent = 0.0
     for fold in range(_FOLDS):
         known, others = (
-            _Periods.of(traces, numbers[some]) for some in (part != fold, part == fold)
+            _Periods.of(traces, numbers[some], asked.parts) for some in (part != fold, part == fold)
         )
         made_of = known.of_users() if asked.before else known
-        distances = made_of.distances(places)
-        rule = asked.rule(made_of, distances, places, max_loss)
-        off = others.distances(places)
+        rule = _made(asked, made_of, max_loss, max_loss, _FOLD_STEPS)
         if asked.before:
-            chances = _fixed(rule, made_of, distances).chances(others.user)
-        else:
-            chances = _chances(rule, others, off)
-        lost += _loss(others, off, chances) * others.count.sum()
+            rule = _fixed(rule, made_of, made_of.distances(rule.places))
+        off = others.distances(rule.places)
+        lost += _loss(others, off, _chances(rule, others, off)) * others.count.sum()
         sent += others.count.sum()
     return max(lost / sent / max_loss, 1e-3)
-
-
-def _at_least(asked: _Asked, rule: OnePlace, periods: _Periods, max_loss: float) -> float:
-    """D for the rule's places."""
-    costs = rule.price * periods.count[:, None] * periods.distances(rule.places)
-    values = np.minimum(asked.as_usual, (rule.cost[periods.user] + costs).min(axis=1))
-    return max(0.0, float(periods.share @ values - rule.price * max_loss * periods.checkins))

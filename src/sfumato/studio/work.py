@@ -138,9 +138,10 @@ def solve_task(task: dict[str, Any], tell: Tell) -> None:
     from sfumato.data.samples import Samples
     from sfumato.measure.objective import objective_named
     from sfumato.render.endings import warnings_in
-    from sfumato.render.text import outlook_note
+    from sfumato.render.text import outlook_note, proof_text
     from sfumato.solver import SOLVERS, Problem
     from sfumato.studio.preview import save_table
+    from sfumato.study.certify import gaps_of
     from sfumato.study.solve import solve_and_save
 
     asked = Recipe.from_dict(task["recipe"])
@@ -188,6 +189,9 @@ def solve_task(task: dict[str, Any], tell: Tell) -> None:
         resume=task.get("resume", False),
     )
     save_table(out, kept.solution.measured.joint)
+    proved = ""
+    if kept.solution.ending.proof is not None:
+        proved = proof_text(kept.solution, gaps_of([kept.solution], None)[0])
     tell(
         {
             "kind": "done",
@@ -195,6 +199,7 @@ def solve_task(task: dict[str, Any], tell: Tell) -> None:
                 **kept.as_dict(),
                 "warnings": warnings_in(kept.solution.status),
                 "to_come_note": outlook_note(kept.to_come, task["max_loss"]),
+                "proved": proved,
             },
             "resumable": kept.solution.ending.resumable,
             "cell_m": problem.grid.cell_m,

@@ -116,6 +116,7 @@ def choose_policy(
     cell_m: float | None = None,
     lattice_m: float | None = None,
     one_place: When | None = None,
+    parts: int = 1,
     max_loss: float | None = None,
     least_hidden: float = 0.0,
     seed: int = 0,
@@ -126,16 +127,21 @@ def choose_policy(
     Main arguments: `run`; `traces`, with times.  Other arguments: `cell_m`, the cell within which a
     report is kept, 25 m unless given; `lattice_m`, the lattice for mechanisms that do not list
     their reports, a quarter of the budget unless given; `one_place`, whether some weeks may be sent
-    from one place, chosen before a week or after it; `max_loss` in metres, the budget of that, the
-    run's unless given; `least_hidden`, the least share of each user's weeks from one place; `seed`,
-    of the reports that are drawn for measuring.  Nothing is written; `study.folder.keep_reports`
-    does.
+    from one place, chosen before a week or after it, or from one in each of `parts` parts of the
+    week (1, or 14 for the middle and the rest of each day); `max_loss` in metres, the budget of
+    that, the run's unless given; `least_hidden`, the least share of each user's weeks from one
+    place; `seed`, of the reports that are drawn for measuring.  Nothing is written;
+    `study.folder.keep_reports` does.
     """
     check_traces(run, traces)
-    if one_place is None and (max_loss is not None or least_hidden):
+    if one_place is None and (max_loss is not None or least_hidden or parts > 1):
         raise ProblemError(
-            f"{arg('max_loss')} and {arg('least_hidden')} are those of one place; give"
-            f" {arg('one_place')} as well"
+            f"{arg('max_loss')}, {arg('least_hidden')} and {arg('parts')} are those of one place;"
+            f" give {arg('one_place')} as well"
+        )
+    if max_loss is not None and not 0 < max_loss < np.inf:
+        raise ProblemError(
+            f"{arg('max_loss')} must be a finite number above 0 metres; got {max_loss}"
         )
     if one_place is not None and (run.record.max_distance or run.record.user_max_loss):
         raise ProblemError(
@@ -161,6 +167,7 @@ def choose_policy(
                 budget,
                 traces,
                 before=one_place == "before",
+                parts=parts,
                 least_hidden=least_hidden,
                 seed=seed,
             )
@@ -185,6 +192,7 @@ def with_one_place(
     traces: Traces,
     *,
     before: bool,
+    parts: int = 1,
     least_hidden: float = 0.0,
     seed: int = 0,
 ) -> Keeping:
@@ -202,7 +210,12 @@ def with_one_place(
         )
     assert released.period is not None
     found = best_one_place(
-        traces.cut(released.period), left, before=before, least_hidden=least_hidden, seed=seed
+        traces.cut(released.period),
+        left,
+        before=before,
+        parts=parts,
+        least_hidden=least_hidden,
+        seed=seed,
     )
     return replace(usual, one_place=found.rule, max_loss=budget)
 

@@ -30,6 +30,7 @@ from sfumato.version import __version__
 
 FORMAT = "sfumato run 1"
 _WHAT = "run record"
+_CORNER_M = 1.0  # places of a rule lie off the corner of a metre, so perhaps that far outside
 
 
 def versions() -> dict[str, str]:
@@ -92,6 +93,7 @@ class Keeping:
         if self.one_place is not None and (
             self.period == NEVER
             or not self.by_user
+            or (PERIODS[self.period] is None and self.one_place.parts > 1)
             or self.max_loss is None
             or not 0 < self.max_loss < 1e9
         ):
@@ -118,7 +120,8 @@ class Keeping:
             kept += "" if self.by_user else ", one for all users"
             if self.one_place is not None:
                 when = "before it" if self.one_place.before else "when it is over"
-                kept = f"one place for a whole {self.period} or {kept}, chosen {when}"
+                place = "one place" if self.one_place.parts == 1 else "one common week"
+                kept = f"{place} for a whole {self.period} or {kept}, chosen {when}"
         return kept + ("" if self.lattice_m is None else f", on a lattice of {self.lattice_m:g} m")
 
 
@@ -184,9 +187,13 @@ class RunRecord:
         if missing:
             raise FileError(f"{path} lacks '{missing[0]}'; make the run again")
         try:
-            return cls._of(document)
+            record = cls._of(document)
         except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError):
             raise FileError(f"{path} is damaged; make the run again") from None
+        kept = record.keeping
+        if kept is not None and kept.one_place is not None:
+            _check_rule(path, kept.one_place, record.region)
+        return record
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -247,6 +254,17 @@ class RunRecord:
 _PLANE = ("latitude", "longitude", "reach_m")
 _NAMES = {part.name for part in fields(RunRecord)}
 _NEEDED = {"solver", "max_loss", "region", "grid", "data", "mechanism_hash", "status"}
+
+
+def _check_rule(path: Path, rule: OnePlace, region: Region | None) -> None:
+    """A record without its checksum is taken; a rule that no policy can have written is not."""
+    places = rule.places.reshape(-1, 2)
+    wider = None if region is None else replace(region, side_m=region.side_m + 2 * _CORNER_M)
+    if wider is None or not wider.contains(places).all():
+        raise FileError(
+            f"{path} has a rule for one place with places outside the run's region; expected one"
+            " that sfumato policy wrote: choose again with it"
+        )
 
 
 def _checksum(document: Mapping[str, Any]) -> str:

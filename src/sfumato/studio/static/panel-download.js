@@ -7,12 +7,12 @@ import { Select, firstChoice, nameOf } from "./parts.js";
 export function DownloadPanel({ state, actions }) {
   const runs = state.runs.filter((run) => run.solution);
   const [chosen, choose] = useState(firstChoice(runs));
-  const [offer, setOffer] = useState(null);
+  const [offer, setOffer] = useState(undefined); // null once refused
   const [copied, setCopied] = useState(false);
   useEffect(() => {
     let stale = false; // an answer about another run that comes late is not shown
     setCopied(false);
-    setOffer(null);
+    setOffer(undefined);
     if (chosen) actions.attempt(() => ask("download", { run: chosen })).then((found) => stale || setOffer(found));
     return () => {
       stale = true;
@@ -35,6 +35,7 @@ export function DownloadPanel({ state, actions }) {
   return html`<section class="wide take" aria-label="Take it away">
     <h2>Take it away</h2>
     <${Select} id="which" label="Run" value=${chosen} options=${runs.map((one) => [one.id, `${nameOf(one)}${one.kept ? "" : " (not kept)"}`])} onChange=${choose} />
+    ${chosen && offer === undefined && html`<p class="quiet" role="status">Preparing the files …</p>`}
     ${offer && html`<ul class="cards">
       <li><h3>Report</h3><p>What was compared, figures and pictures, in one HTML file for people. It contains true locations.</p>
         ${offer.report ? html`<a class="button" href=${fileAddress(chosen, "report.html")} download="report.html">Download report.html</a>` : html`<button type="button" onClick=${report}>Compare it first</button>`}</li>

@@ -40,14 +40,14 @@ export function SolvePanel({ state, actions }) {
     if (data && state.proved && !state.refined) refine();
     return () => clearTimeout(rest.current);
   }, [state.proved]);
-  const working = live?.run.state === "running";
-  const before = useRef(working);
+  const running = live?.run.state === "running";
+  const before = useRef(running);
   useEffect(() => { // the button that was pressed is disabled now: the keyboard goes on at the other
-    if (before.current === working) return;
-    before.current = working;
+    if (before.current === running) return;
+    before.current = running;
     const at = document.activeElement;
-    if (at === document.body || at.disabled) document.getElementById(working ? "stop" : "solve")?.focus();
-  }, [working]);
+    if (at === document.body || at.disabled) document.getElementById(running ? "stop" : "solve")?.focus();
+  }, [running]);
 
   const frame = data && widened(data.bounds, usable ? metresNow : 0);
   const reports = useMemo(() => (live?.cloud ? fanOut({ ...live.cloud, user: state.cloud.user }, stepOfFrame(frame)) : null), [live?.cloud, frame?.join()]);
@@ -58,7 +58,6 @@ export function SolvePanel({ state, actions }) {
   const curve = curves.bayes;
   const bayes = usable ? bestKnown(state, "bayes", metresNow) : null;
   const information = usable ? bestKnown(state, "information", metresNow) : null;
-  const running = working;
   const learned = released(live?.records ?? []);
   const solver = state.solvers.find((one) => one.name === form.solver);
   const several = form.reports !== 1;
@@ -144,7 +143,7 @@ function Live({ live, running, kept, go }) {
     ${running && html`<p><progress aria-label="The solver is at work" value=${share}></progress> ${nameOf(run)}${words && `, ${words}`}, ${seconds} s</p>`}
     ${found?.to_come && !running && html`<${ToCome} outlook=${found.to_come} note=${found.to_come_note} budget=${run.max_loss} />`}
     ${found && !running && (found.warnings ?? []).map((sentence) => html`<p class="over" role="alert" key=${sentence}>${sentence}</p>`)}
-    ${found && !running && html`<p id="result">On training data: <${Term} term="loss">loss<//> ${metres(found.loss.value)} of ${metres(run.max_loss)}; <${Term} term="error">Bayes error<//> <strong>${found.bayes_error.value.toFixed(3)}</strong>${found.bayes_error.kind === "exact" ? "" : " (estimated)"}; <${Term} term="information">information<//> ${found.information_bits.value.toFixed(3)} bits; ${found.seconds.toFixed(1)} s.</p>${found.linked && html`<p id="result-linked">${reportsInWords(found.linked.reports)} seen together: Bayes error <strong>${found.linked.bayes_error.kind === "exact" ? "" : "≈"}${found.linked.bayes_error.value.toFixed(3)}</strong>; least overlap of two users ${found.linked.overlap.toFixed(3)}.</p>`}<p class="quiet">${(found.warnings ?? []).reduce((said, sentence) => said.replace(sentence, ""), run.said)}</p>`}
+    ${found && !running && html`<p id="result">On training data: <${Term} term="loss">loss<//> ${metres(found.loss.value)} of ${metres(run.max_loss)}; <${Term} term="error">Bayes error<//> <strong>${found.bayes_error.value.toFixed(3)}</strong>${found.bayes_error.kind === "exact" ? "" : " (estimated)"}; <${Term} term="information">information<//> ${found.information_bits.value.toFixed(3)} bits; ${found.seconds.toFixed(1)} s.</p>${found.linked && html`<p id="result-linked">${reportsInWords(found.linked.reports)} seen together: Bayes error <strong>${found.linked.bayes_error.kind === "exact" ? "" : "≈"}${found.linked.bayes_error.value.toFixed(3)}</strong>; least overlap of two users ${found.linked.overlap.toFixed(3)}.</p>`}${found.proved && html`<p id="result-proved">${found.proved}</p>`}<p class="quiet">${(found.warnings ?? []).reduce((said, sentence) => said.replace(sentence, ""), run.said)}</p>`}
     ${kept && html`<button type="button" class="go" onClick=${go}>Next: compare →</button>`}
   </div>`;
 }
