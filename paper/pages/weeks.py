@@ -40,24 +40,13 @@ def _width(rows: list[dict[str, Any]]) -> str:
     return f"{100 * max(far):.1f}"
 
 
-_OLDER = (
-    "† By the program of [decision 0035](../decisions/0035-one-place.md), without classes and with"
-    " places that do not move; not measured again, and left out where a common week was. "
-)
-
-
-def _older(row: dict[str, Any]) -> bool:
-    """Whether a row of one place was measured before the program had classes."""
-    return row["reported"].startswith("one place") and "classes" not in row
-
-
 def _one_place(rows: list[dict[str, Any]]) -> list[str]:
     who = {**_WHO, "counts": "law and counts"}
     del who["period"]  # a week is the period
     heads = ["weeks from", "budget, m", "loss, m", *who.values(), "hidden", "users never, always"]
     lines = [
         [
-            row["reported"] + (" †" if _older(row) else ""),
+            row["reported"],
             f"{row['budget']:,}",
             f"{row['loss_m']:,.0f} ± {1.96 * row['loss_error_m']:,.0f}",
             *(_share(row["found"].get(one)) for one in who),
@@ -178,16 +167,7 @@ def page(folder: Path = RESULTS) -> str:
     every = read_json(folder / "weeks.json", what="weeks")["rows"]
     ways = read_json(folder / "weeks_ways.json", what="ways of keeping")["rows"]
     rows = [row for row in every if row["reported"] != ANY]
-    known = {(row["reported"], row["budget"]) for row in rows}
-    places = [
-        row
-        for row in rows
-        if row["reported"] in ONE_PLACE
-        and not (
-            _older(row)
-            and (row["reported"].replace("one place", "common week"), row["budget"]) in known
-        )
-    ]
+    places = [row for row in rows if row["reported"] in ONE_PLACE]
     others = [row for row in rows if row["reported"] not in ONE_PLACE]
     (noise,) = (
         one for one in ways if (one["reported"], one["budget"]) == ("planar laplace", LOSSES[0])
@@ -205,7 +185,6 @@ def page(folder: Path = RESULTS) -> str:
         width=_width(rows),
         rows=_table(sorted(others, key=_order)),
         one_place=_one_place(sorted(places, key=lambda row: (row["budget"], row["reported"]))),
-        older=_OLDER if any(map(_older, places)) else "",
         beside=_beside(rows),
         verdict=_verdict(rows),
         chains=_chains(others),

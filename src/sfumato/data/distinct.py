@@ -41,8 +41,9 @@ def distinct(points: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     count = int(number.max()) + 1
     if count > len(points) / 2:
         return None
-    places = np.empty((count, points.shape[1]), dtype=points.dtype)
-    places[number] = points  # rows of one key are equal, or it is seen below
+    row = np.empty(count, dtype=np.int64)
+    row[number] = np.arange(len(number))
+    places = points[row]
     return (places, number) if _made_of(points, places, number) else None  # two rows of one key
 
 

@@ -47,7 +47,8 @@ class Region:
 
     def contains(self, points: np.ndarray) -> np.ndarray:
         """Which points lie in the square, edges included."""
-        return np.all(np.abs(points - np.array(self.centre)) <= self.side_m / 2, axis=-1)
+        x, y = (np.abs(points[..., axis] - self.centre[axis]) <= self.side_m / 2 for axis in (0, 1))
+        return np.asarray(x & y)
 
     def clamp(self, points: np.ndarray) -> np.ndarray:
         """The nearest point of the square."""

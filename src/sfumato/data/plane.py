@@ -89,7 +89,9 @@ class Plane:
     def to_metres(self, latitude: np.ndarray, longitude: np.ndarray) -> np.ndarray:
         """Metres east and north of the centre, shape (n, 2)."""
         latitude, longitude = np.asarray(latitude, dtype=float), np.asarray(longitude, dtype=float)
-        if longitude.size and np.ptp(np.append(longitude, self.longitude)) > 180:
+        if longitude.size and (
+            max(longitude.max(), self.longitude) - min(longitude.min(), self.longitude) > 180
+        ):
             raise DataError(
                 "the points lie on both sides of the antimeridian (longitude 180); sfumato does not"
                 " cross it: select one side, or bring plane metres as columns x and y"

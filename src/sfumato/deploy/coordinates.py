@@ -31,16 +31,17 @@ class Truths:
 def truths(release: Release, first: np.ndarray, second: np.ndarray) -> Truths:
     """Latitudes and longitudes (or x and y) as truths; a place that repeats is worked out once."""
     found = distinct(np.stack([first, second], axis=1))
-    if found is not None:
-        once = truths(release, found[0][:, 0], found[0][:, 1])
-        masks = (once.missing, once.impossible, once.outside)
-        points = once.points.take(found[1], axis=0)
-        points.flags.writeable = False
-        note(points, once.points, found[1])
-        return Truths(
-            points,
-            *(None if mask is None else mask[found[1]] for mask in masks),
-        )
+    if found is None:
+        return _each(release, first, second)
+    once = _each(release, *np.ascontiguousarray(found[0].T))
+    masks = (once.missing, once.impossible, once.outside)
+    points = once.points.take(found[1], axis=0)
+    points.flags.writeable = False
+    note(points, once.points, found[1])
+    return Truths(points, *(None if mask is None else mask[found[1]] for mask in masks))
+
+
+def _each(release: Release, first: np.ndarray, second: np.ndarray) -> Truths:
     missing = np.isnan(first) | np.isnan(second)
     if release.plane is None:
         impossible = np.isinf(first) | np.isinf(second)

@@ -245,12 +245,13 @@ class ParquetSink:
 
 def _repeats(column: Any) -> bool:
     """Whether a dictionary of a column's values may stay below the size at which Arrow gives it
-    up; told by its first block, which then has fewer different values than if they were drawn
+    up; told by its first rows, which then have fewer different values than if they were drawn
     evenly from as many as fit."""
     from pyarrow import compute
 
     if not _is_fixed(column.type) or len(column) < _TELLING_ROWS:
         return True
+    column = column.slice(0, _TELLING_ROWS)
     fits = _DICTIONARY_BYTES / max(1, column.type.bit_width / 8)
     expected = fits * (1 - exp(-len(column) / fits))
     return int(compute.count_distinct(column).as_py()) <= expected

@@ -80,8 +80,7 @@ class Release:
         if self.plane is not None and self.plane.wide:
             return self.plane.distance(truth, reports)
         off = reports - truth
-        off *= off
-        return np.asarray(np.sqrt(off[:, 0] + off[:, 1]))
+        return np.asarray(np.sqrt(np.einsum("ij,ij->i", off, off)))
 
     # For sending to another process ---------------------------------------------------------------
 
