@@ -9,7 +9,6 @@ import pytest
 from sfumato.data.grid import Grid
 from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError
-from sfumato.mechanism import codebook
 from sfumato.mechanism.codebook import CodebookNet
 from sfumato.solver import Codebook, Problem
 from sfumato.solver.codebook.calibrate import Candidate, _without, calibrated, within_budgets
@@ -59,16 +58,16 @@ def test_a_candidate_of_another_slope_has_the_law_of_the_mechanism_itself(
 def test_the_net_is_evaluated_once_for_all_slopes(
     problem: Problem, net: CodebookNet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calls: list[int] = []
+    evaluated: list[int] = []
 
-    def counted(*arguments: Any) -> Any:
-        calls.append(1)
-        return forward(*arguments)
+    def counted(self: CodebookNet, truth: np.ndarray, work: Any) -> Any:
+        evaluated.append(len(truth))
+        return outputs(self, truth, work)
 
-    forward = codebook.forward
-    monkeypatch.setattr(codebook, "forward", counted)
+    outputs = CodebookNet._outputs
+    monkeypatch.setattr(CodebookNet, "_outputs", counted)
     calibrated(net, problem, Codebook())
-    assert len(calls) == 1
+    assert sum(evaluated) == len(problem.places)
 
 
 def test_where_no_slope_is_steep_enough_the_own_cell_is_reported(
