@@ -60,19 +60,14 @@ class Candidate:
 
     @property
     def keeps_budgets(self) -> bool:
-        return self.excess <= 0
-
-    @cached_property
-    def excess(self) -> float:
-        """How far the loss is above its budget, the largest over the budgets; negative where all
-        are kept."""
         problem, limits = self.problem, self.problem.user_limits
-        over = -np.inf if limits is None else float(np.max(self.law.loss_of - limits))
+        if limits is not None and not np.all(self.law.loss_of <= limits):
+            return False
         if problem.max_loss is None:
-            return over
-        # as the law has it, without the law's table: many candidates are tried for each budget
+            return True
+        # as the law has it, without the law's table: forty candidates are tried for each budget
         each = self._rows.losses(problem.places, problem.loss)
-        return max(over, float(problem.joint.place_probability @ each) - problem.max_loss)
+        return float(problem.joint.place_probability @ each) <= problem.max_loss
 
     @cached_property
     def geo_epsilon(self) -> float:
@@ -143,23 +138,11 @@ def _spending(learned: Candidate) -> Candidate:
 
 
 def _least(candidate: Callable[[float], Candidate], low: float, high: float) -> Candidate:
-    """The candidate of the least number that keeps the budgets, as near as forty halvings come;
-    that of `high` does.  By false position (the Illinois way): the excess falls smoothly."""
-    over, under = candidate(low).excess, candidate(high).excess
-    near, last = (high - low) / 2**_HALVINGS, 0
-    while high - low > near:
-        # a little beyond, so that the end that stays comes near too
-        middle = low + (high - low) * over / (over - under) + last * near / 2
-        if not low < middle < high:  # also where one of them is infinite
-            middle = (low + high) / 2
-            if not low < middle < high:
-                break  # no number is between them
-        found = candidate(middle).excess
-        if found <= 0:
-            high, under, over = middle, found, over / 2 if last < 0 else over
-        else:
-            low, over, under = middle, found, under / 2 if last > 0 else under
-        last = -1 if found <= 0 else 1
+    """The candidate of the least number that keeps the budgets, by bisection; that of `high`
+    does."""
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if candidate(middle).keeps_budgets else (middle, high)
     return candidate(high)
 
 
