@@ -385,10 +385,11 @@ def write_text(path: str | os.PathLike[str], text: str, *, private: bool = False
         beside.write_text(text, encoding="utf-8")
 
 
-def write_json(path: str | os.PathLike[str], document: Any) -> None:
+def write_json(path: str | os.PathLike[str], document: Any, *, private: bool = False) -> None:
     """Write a JSON document, readable by people and by a strict parser (no NaN, infinity as the
     word)."""
-    write_text(path, json.dumps(plain(document), indent=2, allow_nan=False) + "\n")
+    text = json.dumps(plain(document), indent=2, allow_nan=False) + "\n"
+    write_text(path, text, private=private)
 
 
 @contextmanager

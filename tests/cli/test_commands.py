@@ -263,7 +263,7 @@ def test_a_worst_report_that_is_not_certain_does_not_read_as_certain():
 
 def test_export_says_how_to_open_the_page(sfumato, runs, tmp_path):
     ended = sfumato("export", runs / "laplace", tmp_path / "dist", "--page")
-    assert f"python -m http.server --directory {tmp_path / 'dist'}" in ended.out
+    assert f"python -m http.server --bind localhost --directory {tmp_path / 'dist'}" in ended.out
 
 
 def test_a_refused_table_leaves_no_new_key_and_spares_an_old_one(sfumato, runs, tmp_path):

@@ -191,3 +191,23 @@ def test_users_who_come_once_say_nothing_of_other_columns():
     found = OneToOne()
     found.note(list(range(500)), {"time": list(range(500))})
     assert found.naming() == []
+
+
+def test_a_column_that_names_users_after_noisy_rows_is_found() -> None:
+    users = [f"u{number % 30}" for number in range(3000)]
+    found = OneToOne()
+    for block in range(8):
+        noise = [f"{block}-{row}" for row in range(len(users))]
+        found.note(users, {"mail": [f"{user}@x.org" for user in users] if block else noise})
+    assert found.naming() == ["mail"]
+
+
+def test_parts_of_noise_before_parts_that_name_users_do_not_hide_them() -> None:
+    users = [f"u{number}" for number in range(30)]
+    whole = OneToOne()
+    for part in range(200):
+        noise = [f"{part}-{row}" for row in range(len(users))]
+        one = OneToOne()
+        one.note(users, {"mail": noise if part < 10 else [f"{user}@x.org" for user in users]})
+        whole.add(one.digested())
+    assert whole.naming() == ["mail"]

@@ -20,7 +20,7 @@ def test_the_panel_of_the_guide_is_one_file_and_one_line(browser: Any, studio: S
     brought, entry = line.strip().splitlines()
     main = _MAIN.read_text("utf-8")
     changed = (
-        brought + "\n" + main.replace("\n];\nconst NOTHING", f"\n  {entry}\n];\nconst NOTHING")
+        brought + "\n" + main.replace("\n];\nconst counted", f"\n  {entry}\n];\nconst counted")
     )
     assert entry in changed
     context = browser.new_context()

@@ -59,14 +59,15 @@ def _at_work() -> int:
 def test_of_two_solvers_asked_for_at_once_one_starts(page: Session) -> None:
     async def both() -> None:
         page.folder.mkdir()
-        stopped = PageRun("old", page.folder / "runs" / "old", dict(TASK))
+        folder = page.folder / "runs" / "old"
+        page.runs["old"] = PageRun("old", folder, dict(TASK), kept=True, state="interrupted")
         answers = await asyncio.gather(
             page.solve(dict(TASK)),
             page.solve(dict(TASK)),
-            page.resume(stopped),
+            page.resume("old", None),
             return_exceptions=True,
         )
-        assert isinstance(answers[0], PageRun) and list(page.runs) == [answers[0].id]
+        assert isinstance(answers[0], PageRun) and list(page.runs) == ["old", answers[0].id]
         assert all(
             isinstance(one, ProblemError) and "a solver is at work" in str(one)
             for one in answers[1:]

@@ -92,7 +92,7 @@ def test_two_pages_of_one_work_hear_the_same_and_closing_one_ends_nothing(studio
         other.ask("solve", {"solver": "exact", "max_loss": 150, "cell_m": 20})
         other.close()
         time.sleep(GRACE_S + 1)
-        assert one.ask("state")["solving"]
+        assert one.ask("state")["runs"][-1]["state"] in ("running", "done")  # not stopped
 
 
 def _ending(page: Page) -> dict:

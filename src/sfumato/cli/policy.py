@@ -104,4 +104,7 @@ def command(
         return
     click.echo(str(choice))
     if not no_write:
-        click.echo(f"Written into {run}: sanitize, serve and export follow it.")
+        follow = "sanitize follows it, serve and export refuse it"
+        if choice.keeping.one_place is None:
+            follow = "sanitize, serve and export follow it"
+        click.echo(f"Written into {run}: {follow}.")

@@ -204,7 +204,7 @@ def _cost(record: dict[str, Any]) -> str:
         return ""
     budget = record["mechanism"]["max_loss"]
     beside = "" if budget is None else f" (budget {budget:g} {unit}".rstrip()
-    if budget is not None and loss > budget:
+    if budget is not None and loss >= 1.001 * budget:
         beside += f", {loss / budget - 1:.1%} over it"
         beside += "" if record["loss_over_budget"] else ", which chance explains"
     return f", {loss:g} {unit}".rstrip() + f" off on average{beside}{')' * bool(beside)}"

@@ -14,6 +14,7 @@ _AGREE = 0.64  # chance that two rows of a user agree, if a fifth of the rows ho
 _AGREE_SURELY = 0.9
 _HOPELESS = 0.3
 _USERS, _VALUES = 500, 3  # of a part, and of each of its users, that count for the whole folder
+_STAY = 64  # values of a user that stay where parts are added
 _OTHER = ""  # for the rows of a user with other values; an empty value is none
 
 _Counts = dict[Any, Counter[Any]]
@@ -22,9 +23,10 @@ _Counts = dict[Any, Counter[Any]]
 class OneToOne:
     """Which columns go one to one with the users, over the blocks of a table.
 
-    Of each column the values of each user are counted, until it is clear that two rows of a user
-    seldom agree: for most columns that is within the first block.  A value that names its user may
-    be missing in some rows, or be replaced there by something else.
+    Of each column the values of each user are counted.  Where two rows of a user seldom agree, as
+    in most columns, the counts are forgotten, and it is counted anew when the rows have doubled: a
+    column may begin to name users later.  A value that names its user may be missing in some rows,
+    or be replaced there by something else.
     """
 
     def __init__(self) -> None:
@@ -32,28 +34,31 @@ class OneToOne:
         self._rows: Counter[str] = Counter()
         self._due: Counter[str] = Counter()  # rows at which a column is judged before the last row
         self._sure: set[str] = set()
-        self._hopeless: set[str] = set()
+        self._asleep: set[str] = set()  # not counted until it is due
 
     def note(self, users: Sequence[Any], columns: Mapping[str, Sequence[Any]]) -> None:
         """Take in some rows: whose they are, and what stands in other columns."""
         for name, values in columns.items():
-            if name in self._hopeless:
+            if name in self._asleep and self._rows[name] < self._due[name]:
+                self._rows[name] += len(users)
                 continue
+            self._asleep.discard(name)
             counts = self._counts.setdefault(name, {})
             for (user, value), count in _pairs(users, values).items():
                 if not (_empty(user) or _empty(value)):
                     counts.setdefault(user, Counter())[value] += count
-            self._judge(name, rows=len(users))
+            self._judge(name, rows=len(users), forget=True)
 
-    def _judge(self, name: str, *, rows: int) -> None:
+    def _judge(self, name: str, *, rows: int, forget: bool) -> None:
         """What is certain of a column; whenever its rows have doubled, as it takes time."""
         self._rows[name] += rows
         if self._rows[name] < self._due[name]:
             return
         self._due[name] = 2 * self._rows[name]
         again = _again(self._counts[name])
-        if len(again) >= _SURE and _agreement(again) < _HOPELESS:
-            self._hopeless.add(name)
+        if forget and len(again) >= _SURE and _agreement(again) < _HOPELESS:
+            self._asleep.add(name)
+            self._counts[name] = {}
         elif _names(self._counts[name], sure=True):
             self._sure.add(name)
 
@@ -63,8 +68,7 @@ class OneToOne:
         return [
             name
             for name, counts in self._counts.items()
-            if name in self._sure
-            or (not sure and name not in self._hopeless and _names(counts, sure=False))
+            if name in self._sure or (not sure and _names(counts, sure=False))
         ]
 
     def digested(self) -> "OneToOne":
@@ -80,14 +84,19 @@ class OneToOne:
         return made
 
     def add(self, other: "OneToOne") -> None:
-        """Take in what was counted in other rows."""
+        """Take in what was counted in other rows; of each user some values stay, of equally common
+        ones the newest."""
         for name, counts in other._counts.items():
-            if name in self._hopeless:
-                continue
             into = self._counts.setdefault(name, {})
             for user, values in counts.items():
-                into.setdefault(user, Counter()).update(values)
-            self._judge(name, rows=sum(values.total() for values in counts.values()))
+                known = into.setdefault(user, Counter())
+                known.update(values)
+                for value, count in sorted(known.items(), key=itemgetter(1))[:-_STAY]:
+                    if value != _OTHER:
+                        known[_OTHER] += count
+                        del known[value]
+            rows = sum(values.total() for values in counts.values())
+            self._judge(name, rows=rows, forget=False)
 
     def as_dict(self) -> dict[str, _Counts]:
         """For JSON, when it is digested."""

@@ -517,7 +517,11 @@ def _record(
     return {
         "format": FORMAT,
         "sfumato": __version__,
-        "mechanism": {**released.figures, "hash": released.figures["mechanism_hash"]},
+        "mechanism": {
+            **released.figures,
+            "hash": released.figures["mechanism_hash"],
+            "max_loss": released.budget.max_loss or released.figures["max_loss"],
+        },
         "rows_in": whole.rows_in,
         "rows_out": whole.rows_out,
         "rows_without_place": whole.without_place,

@@ -37,7 +37,8 @@ GRIDS_M = (25.0, 50.0, 100.0, 500.0)
 
 @dataclass(frozen=True, eq=False)
 class Contender:
-    """A mechanism of your own to compare: its name, where it came from, what to judge it on.
+    """A mechanism of your own, or a function, to compare: its name, where it came from, what to
+    judge it on.
 
     `max_loss` is in the unit of `loss`.
 
@@ -55,6 +56,9 @@ class Contender:
     seed: int | None = None
     status: str = ""
     history: tuple[dict[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mechanism", as_mechanism(self.mechanism))
 
 
 Comparable = Solution | Run | Contender | Mechanism | Rule

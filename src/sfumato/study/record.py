@@ -157,9 +157,10 @@ class RunRecord:
     versions: Mapping[str, str] = field(default_factory=versions)
 
     def write(self, path: Path) -> None:
-        """Write run.json with its checksum."""
+        """Write run.json with its checksum; for its owner only where it has users beside places."""
         document = plain(self.as_dict())
-        write_json(path, {**document, "checksum": _checksum(document)})
+        private = self.keeping is not None and self.keeping.one_place is not None
+        write_json(path, {**document, "checksum": _checksum(document)}, private=private)
 
     @classmethod
     def read(cls, path: Path) -> "RunRecord":
