@@ -90,7 +90,7 @@ def _chains(rows: list[dict[str, Any]]) -> str:
 
 def _verdict(rows: list[dict[str, Any]]) -> str:
     """By who knows the law, beside what is printed, at no more than the printed loss."""
-    parts = []
+    parts: list[str] = []
     for loss, printed in _PRINTED:
         best = min(
             (row for row in rows if row["loss_m"] <= 1.01 * loss),
