@@ -73,10 +73,15 @@ def _line(row: dict[str, Any]) -> list[str]:
     ]
 
 
+def _fresh(row: dict[str, Any]) -> str:
+    return "" if _plain(row) or row["kept"] != "never" else " with a fresh draw for each report"
+
+
 def _chains(rows: list[dict[str, Any]]) -> str:
     """Where the chain was measured beside the law."""
     parts = [
         f"{_share(row['found']['chain'])} of {row['reported']} at {row['loss_m']:,.0f} m"
+        f"{_fresh(row)}"
         for row in rows
         if "chain" in row["found"]
     ]
@@ -85,18 +90,20 @@ def _chains(rows: list[dict[str, Any]]) -> str:
 
 def _verdict(rows: list[dict[str, Any]]) -> str:
     """By who knows the law, beside what is printed, at no more than the printed loss."""
-    parts = []
+    parts: list[str] = []
     for loss, printed in _PRINTED:
         best = min(
             (row for row in rows if row["loss_m"] <= 1.01 * loss),
             key=lambda row: row["found"]["law"][0],
         )
         share = best["found"]["law"]
-        word = "fewer" if share[0] < printed else "more"
-        near = "; the interval holds both" if share[1] <= printed <= share[2] else ""
-        says = f"{word} ({_share(share)}{near}) than the {100 * printed:.1f} printed"
-        parts.append(f"at {loss:,} m {says}")
-    return f"Who knows the law finds, of the best row here, {', and '.join(parts)}."
+        near = ", within the interval" if share[1] <= printed <= share[2] else ""
+        finds = "*law* finds " if not parts else ""
+        of = " of our best row" if not parts else ""
+        parts.append(
+            f"at {loss:,} m {finds}{_share(share)}{of} ({100 * printed:.1f} printed{near})"
+        )
+    return f"A{'; '.join(parts)[1:]}."
 
 
 def _order(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -159,7 +166,7 @@ def _missing(todo: list[dict[str, Any]], rows: list[dict[str, Any]]) -> str:
     """A sentence on what was not run yet, empty if all was."""
     left = [one for one in todo if not any(row.items() >= one.items() for row in rows)]
     names = dict.fromkeys(f"{one['reported']} at {one['budget']:,} m" for one in left)
-    return f"Not run yet: {', '.join(names)}." if left else ""
+    return f" Not run yet: {', '.join(names)}." if left else ""
 
 
 def page(folder: Path = RESULTS) -> str:
