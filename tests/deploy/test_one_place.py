@@ -100,6 +100,7 @@ def test_a_record_keeps_it(choice, kept):
     assert told is not None and told.one_place is not None
     assert told.one_place.fingerprint == choice.keeping.one_place.fingerprint
     assert told.words == choice.keeping.words and release(load_run(kept)).budget.max_loss == BUDGET
+    assert (kept / "run.json").stat().st_mode & 0o077 == 0  # it has users beside places
 
 
 def test_a_file_follows_it_in_any_order(choice, kept, traces, tmp_path):
@@ -123,6 +124,7 @@ def test_a_file_follows_it_in_any_order(choice, kept, traces, tmp_path):
     assert len(seen) == parts
     assert 0.2 < np.mean(hidden) < 0.9
     assert record["chance"]["one_place"] == choice.keeping.one_place.fingerprint
+    assert record["mechanism"]["max_loss"] == BUDGET
 
 
 def test_what_knows_no_users_refuses(kept):
@@ -218,6 +220,7 @@ def test_a_resumed_folder_has_the_same_bytes(kept, traces, tmp_path):
         ("cost", lambda old: (np.array(old) - 1e9).tolist(), "is damaged"),
         ("usual", lambda old: [1e300 for _ in old], "is damaged"),
         ("spread", lambda old: -old, "is damaged"),
+        ("spread", lambda old: 1e-320, "is damaged"),
         ("price", lambda old: "cheap", "is damaged"),
     ],
 )

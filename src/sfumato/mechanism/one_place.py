@@ -20,6 +20,7 @@ _TABLES = ("places", "cost", "usual", "edges")
 _DAY, _HOUR = 86_400, 3600
 _FROM, _TO = 7, 18  # hours of the middle of a day
 PARTS = (1, 14)  # of a week: the whole, or the middle and the rest of each day
+_NARROW = 1e-6  # what a spread is at least: chances of a smaller one overflow
 _FAR = 1e6  # what a table of costs may hold at most: shares of periods found, and some spreads
 
 
@@ -84,7 +85,7 @@ class OnePlace:
             raise ValueError("a rule for one place needs finite tables of users by places")
         if not (
             parts in PARTS
-            and self.spread < np.inf
+            and _NARROW < self.spread < np.inf
             and max(np.abs(self.cost).max(), np.abs(self.usual).max()) < _FAR
             and (np.diff(self.edges) > 0).all()
             and len(set(self.users)) == users

@@ -45,6 +45,8 @@ class Contender:
     >>> from sfumato.mechanism.simple import Identity
     >>> Contender("the truth", Identity(), max_loss=100.0).name
     'the truth'
+    >>> type(Contender("mine", lambda truth, random: truth).mechanism).__name__
+    'Function'
     """
 
     name: str
