@@ -76,7 +76,7 @@ class Whole:
         return np.stack([self.size // ten % 10 for ten in _TENS])
 
     def read(self, least: int, most: int, base: int) -> tuple[np.ndarray, np.ndarray]:
-        """Which of them have so many digits and no sign, and what these are in another base."""
+        """Which of them have n digits and no sign, and what these are in another base."""
         rows = np.flatnonzero((self.values >= 0) & (self.length >= least) & (self.length <= most))
         if base == 10:
             return rows, self.size[rows].astype(np.uint64)
