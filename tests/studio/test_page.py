@@ -101,6 +101,7 @@ def test_every_control_has_a_name_and_the_panels_work_from_the_keyboard(page: An
     assert page.get_by_role("tab", name="Data").get_attribute("aria-selected") == "true"
     # The map moves by keys.
     page.get_by_role("application").focus()
+    wait_until(page, "document.querySelector('.map').map !== undefined")
     before = page.evaluate("({...document.querySelector('.map').map.view})")
     for key in ("ArrowRight", "ArrowUp", "+"):
         page.keyboard.press(key)

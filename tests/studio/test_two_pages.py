@@ -9,7 +9,7 @@ from tests.studio.server import Served
 
 def _solve_slowly(page: Any) -> None:
     page.get_by_role("tab", name="Solve").click()
-    page.locator("#solver").select_option("codebook")
+    page.locator("#solver").select_option("game")  # a codebook may be learned before the Stop
     page.get_by_role("button", name="Solve", exact=True).click()
     page.get_by_role("heading", name="At work").wait_for()
 
@@ -61,7 +61,7 @@ def test_a_second_page_shows_the_job_and_a_stop_in_one_is_seen_in_the_other(
 
 def test_from_the_keyboard_solve_leads_to_stop_and_stop_to_solve(page: Any) -> None:
     page.get_by_role("tab", name="Solve").click()
-    page.locator("#solver").select_option("codebook")
+    page.locator("#solver").select_option("game")
     page.locator("#solve").press("Enter")
     page.locator("#stop:focus").wait_for()
     page.keyboard.press("Enter")

@@ -149,7 +149,7 @@ function hear(event, now, update, actions) {
   else if (event.kind === "solve-round" && live) {
     update({ live: { ...live, records: [...live.records, event.record], cloud: event.cloud ? unpack(event.cloud) : live.cloud } });
   } else if (event.kind === "solve-done") {
-    update({ runs: withRun(event.run), live: { ...(live ?? { records: [] }), run: event.run, cloud: unpack(event.cloud) }, said: `${event.run.solver} has ended. ${event.run.said}` });
+    update({ runs: withRun(event.run), live: { ...(live ?? { records: [] }), run: event.run, cloud: unpack(event.cloud) }, said: `${event.run.solver} has ended. ${event.run.said} ${event.run.solution.proved ?? ""}` });
     if (now.current.keeping) next(event.run, now, update, actions);
   } else if (event.kind === "solve-failed" || event.kind === "solve-stopped") {
     const stopped = event.kind === "solve-stopped";
