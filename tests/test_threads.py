@@ -1,5 +1,7 @@
 """While a problem is solved, matrix products take one thread; afterwards as many as before."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from threading import Barrier, Thread
 
@@ -81,3 +83,22 @@ def test_solve_takes_one_thread(two: list[int], monkeypatch: pytest.MonkeyPatch)
     sf.solve(sf.Problem(data, max_loss=45, cell_m=20), sf.Coin())
     assert seen == [ONE]
     assert _counts() == two
+
+
+@pytest.mark.parametrize(("said", "used"), [(None, 1), ("2", 2)])
+def test_nets_compute_on_one_thread_unless_the_environment_says_otherwise(
+    said: str | None, used: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PJRT_NPROC", raising=False)
+    monkeypatch.delenv("NPROC", raising=False)
+    if said is not None:
+        monkeypatch.setenv("PJRT_NPROC", said)
+    code = """
+from pathlib import Path
+import jax, sfumato.nets
+jax.numpy.ones((300, 300)).sum().block_until_ready()
+names = [path.read_text() for path in Path("/proc/self/task").glob("*/comm")]
+print(sum("XLAEigen" in name for name in names))
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(ended.stdout) == used

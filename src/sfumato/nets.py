@@ -1,5 +1,6 @@
 """Small fully connected nets as Equinox modules, and how they learn."""
 
+import os
 from collections.abc import Callable
 from functools import cache, partial, wraps
 from itertools import pairwise
@@ -10,6 +11,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
+
+# Read when JAX first computes.  Our products are small: threads that share them wait for each other
+# (twice the processor time on two cores, and longer by the clock), and the order of sums, so the
+# last digits, would follow from the number of cores.
+os.environ.setdefault("PJRT_NPROC", "1")
 
 
 class Layer(eqx.Module):

@@ -149,8 +149,11 @@ def test_the_report_leads_with_check_ins_to_come_and_warns(
 def test_few_check_ins_say_how_many_would_do(kept: Kept) -> None:
     wide = _with_loss(132.0, 172.0, 212.0)
     text = kept_text(replace(kept, to_come=wide), seconds=1.0)
-    assert "only to ±23% of the budget; about 1,100 check-ins would tell it to ±5%." in text
-    assert "would tell it" not in kept_text(replace(kept, to_come=NARROW), seconds=1.0)
+    wanted = (
+        "to within 23% of the budget either way; about 1,100 check-ins would narrow that to 5%."
+    )
+    assert wanted in text
+    assert "would narrow" not in kept_text(replace(kept, to_come=NARROW), seconds=1.0)
 
 
 def test_the_frontier_places_runs_on_check_ins_to_come(

@@ -25,7 +25,7 @@ _BLOCK = 16  # places that are summed together when one is drawn
 _PART = 768  # truths at a time, so that the working arrays stay in cache
 _UP_TO = np.tril(np.ones((_BLOCK, _BLOCK), dtype=np.float32))  # times weights: their running sums
 _ERROR = 2.0**-22  # of the sum of weights: four times what an addition in float32 errs by at most
-_SEARCHED = 8192  # rows that are looked up at a time
+_SEARCHED = 32_768  # rows that are looked up at a time
 _MOST_HELD = 1 << 22  # entries of a table of laws that are looked up
 _STEPS = 1 << 16  # in which running sums are kept
 
@@ -269,8 +269,8 @@ class CodebookNet(Mechanism):
         column, alone = np.empty(len(number), dtype=np.int64), np.empty(len(number), dtype=bool)
         held = max(1, _MOST_HELD // self._width)
         for first in range(0, len(truths), held):
-            kept, row = self._sums(truths[first : first + held])
             whole = held >= len(truths)
+            kept, row = self._sums(truths if whole else truths[first : first + held])
             mine = slice(None) if whole else (number >= first) & (number < first + held)
             own = row[number[mine] - first]
             column[mine] = _looked_up(kept.table, own, drawn[mine])
@@ -294,6 +294,9 @@ class CodebookNet(Mechanism):
         """A table whose rows are running sums of laws, and each truth's row in it.  The laws of
         earlier calls are kept while there is room: a log comes in blocks that repeat its places.
         What is kept is replaced whole, so that threads may call this at once."""
+        last: tuple[np.ndarray, _Kept, np.ndarray] | None = self.__dict__.get("_last")
+        if last is not None and last[0] is truths and not truths.flags.writeable:
+            return last[1:]
         width = self._width
         none = _Kept(np.empty((0, 2)), np.empty((0, width), np.uint16), np.empty(0, bool))
         kept = self.__dict__.get("_kept", none)
@@ -320,6 +323,8 @@ class CodebookNet(Mechanism):
                 np.concatenate([kept.alone, alone]),
             )
             self.__dict__["_kept"] = kept if kept.table.size <= room else none
+        if kept.table.size <= room:
+            self.__dict__["_last"] = truths, kept, row
         return kept, row
 
     def _middle(self, truth: np.ndarray) -> np.ndarray:

@@ -125,7 +125,14 @@ def test_exposed_reports_to_come_are_those_of_what_is_released(problem: Problem)
     fitted = training.fitted(training.first(), confidence=None)
     nets = OnFolds((constant((0.0, 0.0)),) * FOLDS)
     for released, low, high in ((constant((0.0, 0.0)), 0.0, 0.0), (Identity(), 0.9, 1.0)):
-        assert low <= fitted.outlook(nets, released, confidence=0.9).exposed.value <= high
+        share = fitted.outlook(nets, released, confidence=0.9).exposed
+        assert low <= share.value <= high and 0 <= share.low <= share.value <= share.high <= 1
+
+
+def test_no_share_of_exposed_reports_is_above_all_of_them(problem: Problem) -> None:
+    training = FoldsTraining(SMALL, problem, 0, capacity=SMALL.capacity(problem))
+    fitted = training.fitted(training.first(), confidence=None)
+    assert fitted._exposed(0.9, 0.3).high == 1.0
 
 
 def test_budgets_per_user_hold_on_the_folds(samples: Samples) -> None:

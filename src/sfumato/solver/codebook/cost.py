@@ -16,7 +16,7 @@ _STEP_S, _TRUTH_S, _PAIR_S, _USER_S = 2e-5, 1.6e-8, 1.2e-9, 4.5e-8
 _SUMS = 60  # over all truths, in 1500 steps
 _LAWS = 40  # laws that are worked out while the budget is met
 # The same for few users (`python -m benchmarks folds`): the start, and per step, row and place.
-_FEW_START_S, _ROW_S = 12.0, 2.6e-8
+_FEW_START_S, _ROW_S = 8.0, 1.6e-8
 _TIMES_OF_FOLDS = 3  # four nets of half the steps, and one that is released
 _LAW_BYTES = 32.0  # per truth and place
 # A step of the game that finds a teacher's law, per place and pair, truth and user; and its law.

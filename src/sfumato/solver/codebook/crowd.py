@@ -62,6 +62,9 @@ _MOST_GAPS = 200_000
 _HALVINGS = 24
 _STEEPEST = 200.0  # slope times the budget beyond which only the nearest place is left
 _LEAST = 1e-12
+_RARE = 1e-2  # of an even share of the reports: rarer ones have the slope of this
+_OTHERS = 1000  # users with whom every user is compared, drawn anew for each sum
+MOST_LINKED = 5000  # users of linked reports, as all pairs are measured
 _FOR_THE_TEACHER = 0.5  # of the time that is left
 _TIMES_THE_RATE = 3.0  # of learning, for imitating: its gradients are exact
 _MOST_OF_LAW = 25_000_000  # truths times places of a law that is taught: 100 MB
@@ -220,6 +223,41 @@ def scores_of(
     return np.asarray(scores, np.float32)
 
 
+def linked_scores(
+    table: Annotated[np.ndarray, "users places"], count: float, others: np.ndarray
+) -> Annotated[np.ndarray, "users places"]:
+    """The slope, at each user and report, of what `count` linked reports tell, in units of its
+    mean: of the sum over users x of p_x / (1 + s_x), where s_x sums sqrt(p_k / p_x) rho_xk^n over
+    other users k.
+
+    That is the chance that the reports are attributed to the right user wherever the laws of any
+    two users of one share are the same or have no report in common.  s is estimated from `others`,
+    the numbers of some users.
+    """
+    prior = np.maximum(table.sum(axis=1), _LEAST)
+    roots = np.sqrt(np.maximum(table / prior[:, None], _RARE / table.shape[1]))
+    size = np.sqrt(prior)
+    more = (len(prior) - 1) / max(1, len(others) - 1)
+
+    def alike(users: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """rho^(n-1) with the others, and 1 / (1 + s)^2."""
+        overlap = np.minimum(roots[users] @ roots[others].T, 1.0)
+        power = overlap ** np.float32(count - 1)
+        power[users[:, None] == others] = 0.0
+        total = more * ((power * overlap) @ size[others]) / size[users]
+        return power, 1 / (1 + total) ** 2
+
+    told = alike(others)[1]
+    scores = np.empty_like(roots)
+    for start in range(0, len(prior), _AT_ONCE):
+        users = np.arange(start, min(start + _AT_ONCE, len(prior)))
+        power, own = alike(users)
+        power *= size[others] * (own[:, None] + told)
+        scores[users] = -(power @ roots[others]) / (size[users, None] * roots[users])
+    scores /= max(-float(np.sum(table * scores)), _LEAST)
+    return np.asarray(scores, np.float32)
+
+
 class CrowdTraining:
     """One codebook on one problem of many users: a `Training` of the learner's loop."""
 
@@ -365,6 +403,12 @@ class CrowdTraining:
 
     def _scores(self, state: State, done: float) -> np.ndarray:
         rise = min(1.0, done / _SHARP_BY)
+        several = self.problem.several
+        if several is not None:
+            table = self._table(state)
+            random = np.random.default_rng((self.seed, 5, round(done * 1e6)))
+            some = random.permutation(len(table))[:_OTHERS]
+            return linked_scores(table, several**rise, np.sort(some))
         low, high = _SHARPNESS
         early = max(0.0, 1 - done / _INFORMATION_UNTIL)
         wanted = self.problem.objective.scores == "information"
@@ -537,10 +581,16 @@ def check_crowd(settings: CodebookSettings, problem: Problem) -> None:
             f"with {users:,} users (more than {MANY}) a codebook keeps one average budget; set"
             f" {arg('max_loss')} and leave {arg('user_max_loss')} out"
         )
-    if problem.objective.scores not in ("bayes", "information"):
+    if problem.several is None and problem.objective.scores not in ("bayes", "information"):
         raise ProblemError(
-            f"with {users:,} users (more than {MANY}) a codebook lowers the Bayes vulnerability or"
-            f" the information; got {problem.objective.name}"
+            f"with {users:,} users (more than {MANY}) a codebook lowers the Bayes vulnerability,"
+            f" what a number of linked reports tell, or the information; got"
+            f" {problem.objective.name}"
+        )
+    if problem.several is not None and users > MOST_LINKED:
+        raise ProblemError(
+            f"a codebook for linked reports is learned from up to {MOST_LINKED:,} users; got"
+            f" {users:,}: keep fewer with {arg('top_users')}, or leave {arg('reports')} out"
         )
     if settings.limited:
         raise ProblemError(

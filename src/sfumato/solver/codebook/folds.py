@@ -343,7 +343,7 @@ class CrossFitted:
         where = [np.column_stack([part.secret, part.truth]) for part in self._held]
         low, high = wilson(value, len(np.unique(np.vstack(where), axis=0)))
         spread = _around(value, off)
-        return replace(spread, low=min(low, spread.low), high=max(high, spread.high))
+        return replace(spread, low=min(low, spread.low), high=min(1.0, max(high, spread.high)))
 
     @property
     def _blind(self) -> float:

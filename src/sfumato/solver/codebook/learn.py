@@ -272,10 +272,10 @@ def _learn(
 def _learn_folds(
     states: State, data: TrainingData, draws: dict, share: tuple[Any, Any], *, config: StaticConfig
 ) -> State:
-    def one(state: State, fold: TrainingData, drawn: dict) -> State:
-        return _learn(state, fold, drawn, share, config=config)[0]
+    def one(fold: tuple[State, TrainingData, dict]) -> State:
+        return _learn(*fold, share, config=config)[0]
 
-    return jax.vmap(one)(states, data, draws)
+    return jax.lax.map(one, (states, data, draws))
 
 
 def _draws(

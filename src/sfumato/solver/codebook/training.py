@@ -41,6 +41,7 @@ from sfumato.solver.problem import Problem
 PARTS = 20  # of the learning: a line of history and a checkpoint after each
 _TRUTHS_AT_ONCE = 64
 _REDRAWN, _REDRAWN_OF_FEW = 1 / 5, 1 / 16  # share of a user's check-ins in a redraw
+_REDRAWN_LINKED = 0.3  # of few, where several reports are seen together: fewer look too unlike
 _FEWEST, _MOST = 4, 64
 _STRAYS = 64
 _UNCOMPILED = 0.2  # guess of the first part's time that was not compiling
@@ -233,7 +234,9 @@ class CodebookTraining:
         settings, problem = self.settings, self.problem
         distance = traits_of(problem.loss).is_distance
         most = int(self.samples.counts.max())
-        share = _REDRAWN_OF_FEW if few(self.samples) else _REDRAWN
+        share = _REDRAWN
+        if few(self.samples):
+            share = _REDRAWN_OF_FEW if problem.several is None else _REDRAWN_LINKED
         rows = rows_in_a_step(settings, self.capacity)
         redraws = settings.redraws
         per_user = int(np.clip(round(share * most), _FEWEST, _MOST))
