@@ -63,7 +63,7 @@ def test_the_record_does_not_let_a_guess_of_the_places_be_tried_cheaply(runs, tm
 def test_a_resumed_folder_says_how_many_parts_are_done_and_looks_at_them(runs, tmp_path):
     for part in range(3):
         write_parquet(tmp_path / "in" / f"{part}.parquet", checkins(100, seed=part))
-    words, said = (runs / "laplace", tmp_path / "in", tmp_path / "out"), []
+    words, said, rows = (runs / "laplace", tmp_path / "in", tmp_path / "out"), [], []
     with pytest.raises(FileError, match="full"):
         sanitize(*words, runner=_after_one_part)
     done = tmp_path / ".out.sfumato-job" / "parts" / "0.parquet"
@@ -72,7 +72,8 @@ def test_a_resumed_folder_says_how_many_parts_are_done_and_looks_at_them(runs, t
     with pytest.raises(FileError, match="stopped job with other"):
         sanitize(*words)
     done.write_bytes(whole)
-    sanitize(*words, resumed=lambda *counts: said.append(counts))
+    sanitize(*words, resumed=lambda *counts: said.append(counts), progress=rows.append)
+    assert sum(rows) == 200  # those of this time: their speed is shown
     assert said == [(1, 3)] and (tmp_path / "out" / "0.parquet").read_bytes() == whole
 
 

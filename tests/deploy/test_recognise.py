@@ -133,6 +133,19 @@ HIDDEN = {
     "s2 number": lambda a, b: str(_s2(a, b, 18)),
     "h3": _h3,
     "h3 number": lambda a, b: str(int(_h3(a, b), 16)),
+    "hexadecimal millionths": lambda a, b: hex(int(a * 1e6)),
+    "hexadecimal, moved": lambda a, b: f"{int((a - 40) * 2e5):x}",
+    "a float of four bytes": lambda a, b: struct.pack(">f", b).hex(),
+    "base 36": lambda a, b: np.base_repr(int(a * 3e6) + 7, 36).lower(),
+    "a number behind a prefix": lambda a, b: f"id{int((a - 48) * 31_415):05d}",
+    "base 64 of base 64": lambda a, b: base64.b64encode(
+        base64.b64encode(struct.pack("<dd", a, b))
+    ).decode(),
+    "base 32": lambda a, b: base64.b32encode(struct.pack("<dd", a, b)).decode(),
+    "a text in base 32": lambda a, b: base64.b32encode(f"{a:.5f} {b:.5f}".encode()).decode(),
+    "a hexadecimal text in base 64": lambda a, b: base64.b64encode(
+        struct.pack(">dd", a, b).hex().encode()
+    ).decode(),
 }
 
 
@@ -171,6 +184,30 @@ NESTED = {
     "map": pa.array([[("p", str(a))] for a, _ in PLACES], pa.map_(pa.string(), pa.string())),
     "coded": pa.array([_geohash(a, b, 7) for a, b in PLACES]).dictionary_encode(),
     "of the row before": pa.array(np.roll(LATITUDE, 1)),
+    "behind zeros": pa.array(
+        [[0.0] * (row * 7 % 20) + [a + 7, b - 3] for row, (a, b) in enumerate(PLACES)]
+    ),
+    "between zeros": pa.array(
+        [
+            [0.0] * (row * 7 % 20) + [3 * a, 0.0, 1 - b] + [0.0] * (row * 5 % 17)
+            for row, (a, b) in enumerate(PLACES)
+        ]
+    ),
+    "between values that are none": pa.array(
+        [
+            [np.nan] * (row * 7 % 20) + [3 * a] + [np.nan] * (18 + row % 5)
+            for row, (a, _) in enumerate(PLACES)
+        ]
+    ),
+    "none in two thirds of the rows": pa.array(
+        [3 * a if row % 3 == 0 else np.nan for row, (a, _) in enumerate(PLACES)]
+    ),
+    "infinite in two thirds of the rows": pa.array(
+        [3 * a if row % 3 == 0 else np.inf for row, (a, _) in enumerate(PLACES)]
+    ),
+    "a word for none in two thirds of the rows": pa.array(
+        [f"{3 * a:.6f}" if row % 3 == 0 else "NULL" for row, (a, _) in enumerate(PLACES)]
+    ),
     "in a third of the rows": pa.array(
         [_geohash(a, b, 7) if row % 3 == 0 else "unknown" for row, (a, b) in enumerate(PLACES)]
     ),
@@ -186,6 +223,20 @@ def test_a_copy_that_begins_in_a_later_block_is_refused(runs, tmp_path, monkeypa
     monkeypatch.setattr("sfumato.deploy.parquet_table.BLOCK_ROWS", 20)
     hidden = [_geohash(a, b, 8) if row > 30 else "" for row, (a, b) in enumerate(PLACES)]
     _refused(runs, tmp_path, pa.table({"lat": LATITUDE, "lon": LONGITUDE, "a": hidden}))
+
+
+@pytest.mark.parametrize("filler", [-1, "unknown"])
+def test_names_of_places_are_refused_also_where_some_are_not_known(filler):
+    random = np.random.default_rng(5)
+    names = np.arange(400) % 40
+    first, second = 48.8 + names * 0.001, 2.3 + names * 0.001
+    values = [filler if random.random() < 0.2 else f"venue {name * 7919 % 1009}" for name in names]
+    looked = recognise.Looked({"venue": values}, first, second)
+    found = recognise.telling([looked], degrees=True, cell_m=25.0)
+    assert found == {"venue": "values that go with one place each"}
+    random.shuffle(values)
+    looked = recognise.Looked({"venue": values}, first, second)
+    assert not recognise.telling([looked], degrees=True, cell_m=25.0)
 
 
 INNOCENT = {
@@ -204,6 +255,13 @@ INNOCENT = {
     "flags": RANDOM.random(ROWS) < 0.5,
     "hashes": [f"{number:032x}" for number in RANDOM.integers(2**60, 2**62, ROWS)],
     "tokens": [base64.b64encode(RANDOM.bytes(18)).decode() for _ in range(ROWS)],
+    "hexadecimal ids": [f"{number:x}" for number in RANDOM.integers(2**20, 2**32, ROWS)],
+    "short codes": [np.base_repr(number, 36) for number in RANDOM.integers(36**4, 36**6, ROWS)],
+    "tokens in base 32": [base64.b32encode(RANDOM.bytes(15)).decode() for _ in range(ROWS)],
+    "ids in order": [f"id{row:05d}" for row in range(ROWS)],
+    "lists behind zeros": [
+        [0.0] * (row % 20) + [RANDOM.uniform(40, 60), RANDOM.uniform(0, 9)] for row in range(ROWS)
+    ],
     "versions": [f"1.{row % 9}.{row}" for row in range(ROWS)],
     "scores": RANDOM.random(ROWS),
     "words": [["gbsuv", "coffee", "dusk", "u0000"][row % 4] for row in range(ROWS)],
@@ -437,7 +495,7 @@ def test_lines_are_found_as_by_least_squares_one_column_at_a_time():
     found = recognise._linear(
         np.arange(300), np.stack(list(columns.values())), (first, second), [None] * len(columns)
     )
-    assert dict(zip(columns, found.tolist(), strict=True)) == {
+    assert dict(zip(columns, found[:, 0].tolist(), strict=True)) == {
         "exact": True,
         "rounded": True,
         "mostly": True,
@@ -447,3 +505,46 @@ def test_lines_are_found_as_by_least_squares_one_column_at_a_time():
     }
     alone = 2.0 * second[None] + 7
     assert recognise._linear(np.arange(300), alone, (level, second), [None]).all()
+
+
+def _looked(random, values):
+    """Rows at 60 places about Paris with a column of whole numbers that `values` makes of them."""
+    places = random.normal((48.857, 2.347), 0.01, (60, 2))
+    latitude, longitude = places[random.integers(0, 60, 400)].T
+    column = np.asarray(values(latitude, longitude)).astype(np.int64).tolist()
+    around = tuple(np.roll(axis, -step) for step in (-1, 1) for axis in (latitude, longitude))
+    return recognise.Looked({"id": column}, latitude, longitude, around)
+
+
+WHOLE = {
+    "a copy": lambda first, second: np.round(first * 1e6),
+    "a line": lambda first, second: first * 3e6 - second * 1e6,
+    "halves": lambda first, second: np.floor((first - 48) * 1e4) * 10**5 + np.floor(second * 1e4),
+    "steps": lambda first, second: np.diff(first, prepend=first[0]) * 1e7,
+    "last digits": lambda first, second: (
+        np.arange(400) * 97 % 1000 * 10**6 + np.round((first - 48.8) * 3e6)
+    ),
+    "a name": lambda first, second: (
+        np.round(first * 1e7) * 7919 % 1009 * 1000 + np.round(second * 1e7) * 104729 % 997
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+def test_a_column_that_tells_in_one_of_several_blocks_is_found_as_in_that_block_alone(kind):
+    random = np.random.default_rng(13)
+
+    def noise(first, second):
+        return random.integers(0, 10**9, len(first))
+
+    telling = _looked(random, WHOLE[kind])
+    blocks = [_looked(random, noise) for _ in range(7)]
+    alone = recognise.telling([telling], degrees=True, cell_m=25.0)
+    assert alone["id"]
+    together = [*blocks[:4], telling, *blocks[4:]]
+    assert recognise.telling(together, degrees=True, cell_m=25.0) == alone
+    assert not recognise.telling(blocks, degrees=True, cell_m=25.0)
+    fewer = recognise.Looked(  # a block with fewer rows is looked at by itself
+        {"id": telling.columns["id"][:300]}, telling.first[:300], telling.second[:300]
+    )
+    assert recognise.telling([*blocks, fewer], degrees=True, cell_m=25.0) or kind == "steps"

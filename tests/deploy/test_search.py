@@ -21,7 +21,14 @@ def _search(column: pa.Array, *, names: tuple[str, ...] = (), footer: bytes = b"
     searched.names(list(names), footer)
     searched.truths(lambda: (LATITUDE, LONGITUDE))
     searched.column("beside", column, lambda: (LATITUDE, LONGITUDE))
+    _set_beside_all(searched)
     searched.raise_for("log.parquet", ROWS)
+
+
+def _set_beside_all(searched: Searched) -> None:
+    ranges = [(axis.min(), axis.max()) for axis in (LATITUDE, -LONGITUDE)]
+    for axis in (LATITUDE, -LONGITUDE) if searched.asks(ranges) else ():
+        searched.true(axis)
 
 
 _HIDDEN = {
@@ -63,16 +70,54 @@ def test_a_column_that_tells_no_place_passes(form: str) -> None:
     _search(_HONEST[form]())
 
 
+_MANY = 20_000
+_UNLIKE = {
+    "hashes": lambda random: [random.bytes(32).hex() for _ in range(_MANY)],
+    "prices": lambda random: random.lognormal(3, 1, _MANY).round(2),
+    "numbers of all sizes": lambda random: 10.0 ** random.uniform(0, 15, _MANY),
+}
+
+
+@pytest.mark.parametrize("wide", [0.0015, 0.15])
+@pytest.mark.parametrize("form", _UNLIKE)
+def test_many_rows_of_a_column_that_tells_no_place_pass(form: str, wide: float) -> None:
+    """Blocks of 20,000 true places each: of hashes and of prices some agree with one of them."""
+    random = np.random.default_rng(2)
+    searched = Searched(degrees=True, packed=True)
+    for _ in range(4):
+        axes = np.array([[48.86], [2.35]]) + random.uniform(-wide, wide, (2, _MANY))
+        searched.truths(lambda axes=axes: axes)
+        searched.column("beside", pa.array(_UNLIKE[form](random)), lambda axes=axes: axes)
+    searched.raise_for("log.parquet", 4 * _MANY)
+
+
+@pytest.mark.parametrize("wide", [0.0015, 0.15])
+def test_some_places_of_other_rows_among_hashes_are_found(wide: float) -> None:
+    random = np.random.default_rng(2)
+    axes = np.array([[48.86], [2.35]]) + random.uniform(-wide, wide, (2, _MANY))
+    texts = _UNLIKE["hashes"](random)
+    for row in range(20):
+        texts[row] = f"{axes[0, -1 - row]:.7f}"
+    searched = Searched(degrees=True, packed=True)
+    searched.truths(lambda: axes)
+    searched.column("beside", pa.array(texts), lambda: axes)
+    with pytest.raises(DataError, match="true coordinates stand in other columns"):
+        searched.raise_for("log.parquet", _MANY)
+
+
 def test_a_coordinate_in_a_name_or_a_footer_is_found_unless_it_goes_out_in_a_row() -> None:
     honest = _HONEST["counts"]()
     with pytest.raises(DataError, match="names or notes of its columns"):
         _search(honest, names=(f"extent {LATITUDE[5]!r}",))
     with pytest.raises(DataError, match="names or notes of its columns"):
         _search(honest, footer=b"min" + struct.pack("<d", LATITUDE[5]))
+    with pytest.raises(DataError, match="names or notes of its columns"):
+        _search(honest, names=(f"west {-LONGITUDE[5]!r}",))
     searched = Searched(degrees=True, packed=True)
     searched.names([], struct.pack("<d", LATITUDE[5]))
-    searched.truths(lambda: (LATITUDE, LONGITUDE))
     searched.released(pa.array([LATITUDE[5]]))  # a column that may pass: its footer may say so
+    assert not searched.asks([(-180.0, 180.0)])
+    _set_beside_all(searched)
     searched.raise_for("log.parquet", ROWS)
 
 

@@ -6,7 +6,7 @@ import pytest
 from pyarrow import parquet
 
 from sfumato.deploy.one_file import Policy
-from sfumato.deploy.recognise import telling
+from sfumato.deploy.recognise import Looked, telling
 from sfumato.deploy.sanitize import sanitize
 from sfumato.errors import DataError
 from sfumato.mechanism.chance import Sticky
@@ -114,4 +114,4 @@ def test_honest_times_of_any_fineness_tell_nothing():
     columns["floats"] = (times[10**6] / 1e6).tolist()
     columns["texts"] = [f"{np.datetime64(int(time), 'us')}Z" for time in times[10**6]]
     columns["drifting"] = (1_287_532_527_000 + np.arange(count) * 1001).tolist()
-    assert not telling(columns, latitude, longitude, degrees=True, cell_m=25.0)
+    assert not telling([Looked(columns, latitude, longitude)], degrees=True, cell_m=25.0)

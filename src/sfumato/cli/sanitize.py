@@ -155,6 +155,11 @@ def command(
         f"the column '{name}' tells the place; leave it out with --drop {name}"
         for name in record["columns_that_tell_the_place"]
     ]
+    if record.get("rows_of_one_user_together"):
+        notes.append(
+            "rows of one user stand together, so that their order still tells which belong"
+            " together; shuffle the rows of the table first, if that is to be hidden"
+        )
     say_notes(_skipped(record.get("skipped_files", [])) + notes)
     if as_json:
         print_json(record)

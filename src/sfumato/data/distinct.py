@@ -14,6 +14,7 @@ _FACTORS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)
 _MOST_NOTED = 2
 _AT_ONCE = 1 << 18  # points that are sorted together
 _MOST_MERGED = 1 << 20  # different points beyond which all are sorted at once
+_MOST_KNOWN = 1 << 15  # places of earlier calls beyond which no others are kept with them
 _noted: tuple[tuple["ref[np.ndarray]", np.ndarray, np.ndarray], ...] = ()
 
 
@@ -45,6 +46,48 @@ def distinct(points: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     row[number] = np.arange(len(number))
     places = points[row]
     return (places, number) if _made_of(points, places, number) else None  # two rows of one key
+
+
+class Numbered:
+    """Different rows of numbers, by which others are found again: what was worked out for them
+    stays with their numbers.
+
+    >>> places, number = Numbered(np.eye(2)).numbers(np.array([[0.0, 1.0]] * 300))
+    >>> len(places), number[:2].tolist()
+    (0, [1, 1])
+    """
+
+    def __init__(self, places: np.ndarray) -> None:
+        self._places, self._keys = places, keys(places)
+
+    def with_more(self, places: np.ndarray) -> "Numbered":
+        """With others behind them."""
+        return Numbered(np.concatenate([self._places, places]))
+
+    def numbers(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """The places among some points that are not here yet, and which place each point is, these
+        behind those that are here; None where many are new, few of the known ones are there, or
+        the points are too few to gain by it."""
+        from pyarrow import compute
+
+        if len(points) < _FEW or len(self._places) > len(points) / 2:
+            return None
+        key = keys(points)
+        found = compute.index_in(to_arrow(key), value_set=to_arrow(self._keys))
+        number, places = np.frombuffer(found.buffers()[1], np.int32, len(points)), points[:0]
+        if found.null_count:
+            if found.null_count > len(points) / 4 or len(self._places) > _MOST_KNOWN:
+                return None
+            there = np.frombuffer(found.buffers()[0], np.uint8)
+            new = np.flatnonzero(np.unpackbits(there, bitorder="little", count=len(points)) == 0)
+            row, which = np.unique(key[new], return_index=True, return_inverse=True)[1:]
+            places, number = points[new[row]], number.copy()
+            number[new] = len(self._places) + which
+        every = np.concatenate([self._places, places]) if len(places) else self._places
+        used = np.count_nonzero(np.bincount(number, minlength=len(every)))
+        if 4 * used < len(every) or not _made_of(points, every, number):
+            return None
+        return places, number
 
 
 def unique_points(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

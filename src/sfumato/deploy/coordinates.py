@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.data.distinct import distinct, note
+from sfumato.data.distinct import Numbered, distinct, note
 from sfumato.data.plane import METRES_A_DEGREE, WIDEST_M
 from sfumato.deploy.release import Release
 from sfumato.mechanism.laplace import PlanarLaplace
@@ -28,17 +28,66 @@ class Truths:
     outside: np.ndarray | None
 
 
+@dataclass(frozen=True)
+class _Known:
+    """Different places of earlier blocks, in the table's coordinates, and what was worked out for
+    them: a log comes in blocks that repeat its places."""
+
+    places: Numbered
+    found: Truths
+
+    def of(self, number: np.ndarray) -> Truths:
+        """The truths of rows, by the number of the place that each has."""
+        points = self.found.points.take(number, axis=0)
+        points.flags.writeable = False
+        note(points, self.found.points, number)
+        masks = (self.found.missing, self.found.impossible, self.found.outside)
+        some = (None if mask is None else mask[number] for mask in masks)
+        return Truths(points, *(None if mask is None or not mask.any() else mask for mask in some))
+
+
 def truths(release: Release, first: np.ndarray, second: np.ndarray) -> Truths:
-    """Latitudes and longitudes (or x and y) as truths; a place that repeats is worked out once."""
-    found = distinct(np.stack([first, second], axis=1))
-    if found is None:
-        return _each(release, first, second)
-    once = _each(release, *np.ascontiguousarray(found[0].T))
-    masks = (once.missing, once.impossible, once.outside)
-    points = once.points.take(found[1], axis=0)
-    points.flags.writeable = False
-    note(points, once.points, found[1])
-    return Truths(points, *(None if mask is None else mask[found[1]] for mask in masks))
+    """Latitudes and longitudes (or x and y) as truths; a place that repeats is worked out once.
+    What is kept of earlier calls is replaced whole, so that threads may call this at once."""
+    rows = np.stack([first, second], axis=1)
+    known: _Known | None = release.__dict__.get("_known")
+    again = None if known is None else known.places.numbers(rows)
+    if known is None or again is None:
+        found = distinct(rows)
+        if found is None:
+            return _each(release, first, second)
+        places, number = found
+        known = _Known(Numbered(places), _fixed(_each(release, *np.ascontiguousarray(places.T))))
+    else:
+        more, number = again
+        if len(more):
+            new = _each(release, *np.ascontiguousarray(more.T))
+            known = _Known(known.places.with_more(more), _fixed(_joined(known.found, new)))
+    release.__dict__["_known"] = known
+    return known.of(number)
+
+
+def _joined(one: Truths, two: Truths) -> Truths:
+    points = np.concatenate([one.points, two.points])
+    masks = [
+        np.concatenate(
+            [
+                np.zeros(len(part.points), dtype=bool) if mask is None else mask
+                for part, mask in zip((one, two), pair, strict=True)
+            ]
+        )
+        for pair in (
+            (one.missing, two.missing),
+            (one.impossible, two.impossible),
+            (one.outside, two.outside),
+        )
+    ]
+    return Truths(points, *(mask if mask.any() else None for mask in masks))
+
+
+def _fixed(found: Truths) -> Truths:
+    found.points.flags.writeable = False
+    return found
 
 
 def _each(release: Release, first: np.ndarray, second: np.ndarray) -> Truths:

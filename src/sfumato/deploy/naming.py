@@ -4,6 +4,7 @@ devices, names."""
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
+from itertools import pairwise
 from operator import itemgetter
 from typing import Any
 
@@ -15,6 +16,7 @@ _AGREE_SURELY = 0.9
 _HOPELESS = 0.3
 _USERS, _VALUES = 500, 3  # of a part, and of each of its users, that count for the whole folder
 _STAY = 64  # values of a user that stay where parts are added
+_BEYOND, _ALWAYS = 0.1, 0.9  # of neighbouring rows, more than by chance; of few users
 _OTHER = ""  # for the rows of a user with other values; an empty value is none
 
 _Counts = dict[Any, Counter[Any]]
@@ -109,6 +111,20 @@ class OneToOne:
         for name, counts in stored.items():
             made._counts[name] = {user: Counter(values) for user, values in counts.items()}
         return made
+
+
+def together(users: Sequence[Any]) -> bool:
+    """Whether rows of one user stand together, far more often than in any order.
+
+    >>> together(["ann"] * 8 + ["bob"] * 8), together(["ann", "bob"] * 8)
+    (True, False)
+    """
+    pairs = len(users) - 1
+    if pairs < _REPEATS:
+        return False
+    same = sum(one == other for one, other in pairwise(users)) / pairs
+    by_chance = sum((count / len(users)) ** 2 for count in Counter(users).values())
+    return same > min(2 * by_chance + _BEYOND, _ALWAYS)
 
 
 def _names(counts: _Counts, *, sure: bool) -> bool:

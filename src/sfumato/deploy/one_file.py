@@ -13,11 +13,11 @@ from sfumato.deploy.columns import Columns, find_columns, has_place, users
 from sfumato.deploy.coordinates import clamped, truths
 from sfumato.deploy.csv_table import CsvTable
 from sfumato.deploy.geometry import find_geometry
-from sfumato.deploy.naming import OneToOne
+from sfumato.deploy.naming import OneToOne, together
 from sfumato.deploy.parquet_table import ParquetTable
 from sfumato.deploy.protect import POLICIES, Outside, protect
 from sfumato.deploy.pseudonym import Pseudonym
-from sfumato.deploy.recognise import telling
+from sfumato.deploy.recognise import Looked, telling
 from sfumato.deploy.release import NEW_PLACES, NewPlaces, Release
 from sfumato.deploy.spent import Budget, Ledger
 from sfumato.deploy.verify import Noted, Written
@@ -28,6 +28,8 @@ from sfumato.mechanism.chance import Chance, Rows
 _SHOWN = 5  # rows named in a refusal
 _LOOKED_AT = 5_000  # rows of the first block in which columns that tell the place are looked for
 _LATER = 400  # rows of every later block
+_AT_ONCE = 8  # later blocks that are looked at together
+_STAYS = 31 << 20  # bytes; the C library lets at most 32 MB stay
 ENOUGH_ROWS = 1000  # with fewer, a table's loss is not said: it would tell about single rows
 ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz", ".parquet", ".pq")
 
@@ -96,6 +98,7 @@ class Tally:
     losses: Ledger = field(default_factory=Ledger)
     betraying: list[str] = field(default_factory=list)
     users: OneToOne = field(default_factory=OneToOne)
+    together: bool = False  # the order of the rows tells which are of one user
     source_hash: str = ""  # of the part that was read
     target_hash: str = ""  # of what was written
 
@@ -106,6 +109,7 @@ class Tally:
         self.losses.join(other.losses)
         self.betraying = sorted({*self.betraying, *other.betraying})
         self.users.add(other.users)
+        self.together |= other.together
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -357,6 +361,9 @@ def _all_blocks(
     sink: Sink[Any],
     progress: Callable[[int], None] | None,
 ) -> Tally:
+    # Once an array of this size was freed, memory of smaller ones stays with the process (glibc);
+    # else each array of each block is got from the system anew, page by page.
+    np.empty(_STAYS, dtype=np.uint8)
     answers = Answers(release, chance, policy, columns, table.names, source=table.path.name)
     for block in table.blocks(without=answers.unread):
         answer = answers.of(block)
@@ -405,6 +412,7 @@ class Answers:
         self._outside = Refused("places outside the mechanism's region")
         self._impossible = Refused("no possible coordinates")
         self._new = Refused("places that the mechanism was not made for")
+        self._looked: list[Looked] = []  # rows of later blocks, not looked at yet
 
     @property
     def unread(self) -> tuple[str, ...]:
@@ -418,8 +426,12 @@ class Answers:
         """The answer to a block; None once a row was refused, as nothing goes out then."""
         columns, policy, tally = self._columns, self._policy, self.tally
         first, second = block.numbers(columns.first), block.numbers(columns.second)
-        telling = self.telling(block, first, second)
-        refuse_columns(self._source, [], self.tally.users.naming(sure=True), telling)
+        self._look_at(block, first, second)
+        if not tally.rows_in or len(self._looked) == _AT_ONCE:
+            refuse_columns(self._source, [], tally.users.naming(sure=True), self._telling())
+        if not tally.rows_in and self._user in policy.drop:
+            few = np.arange(min(len(block), _LOOKED_AT))
+            tally.together = together(block.values(self._user, few))
         rows = Rows(
             users=block.text(columns.user) if columns.user is not None else None,
             seconds=block.seconds(columns.time) if columns.time is not None else None,
@@ -455,8 +467,8 @@ class Answers:
     def stop_at_refused(self, *, whole: bool = True) -> None:
         """Raise for the rows that were refused, if any, and where this is the `whole` table for
         columns that are seen to name the user only by all of it."""
-        if whole:
-            refuse_columns(self._source, [], self.naming, {})
+        naming = self.naming if whole else self.tally.users.naming(sure=True)
+        refuse_columns(self._source, [], naming, self._telling())
         self._impossible.raise_for(
             self._source,
             self.tally.rows_in,
@@ -485,6 +497,12 @@ class Answers:
     def telling(self, block: Block, first: np.ndarray, second: np.ndarray) -> dict[str, str]:
         """Columns of a block that tell the place, each with how, unless somebody said to keep
         them."""
+        self._look_at(block, first, second)
+        return self._telling()
+
+    def _look_at(self, block: Block, first: np.ndarray, second: np.ndarray) -> None:
+        """Take some rows of a block, in which columns that tell the place or name the user are
+        looked for."""
         columns, policy = self._columns, self._policy
         apart = {
             columns.first,
@@ -498,25 +516,25 @@ class Answers:
         count = min(len(block), _LATER if self.tally.rows_in else _LOOKED_AT)
         rows = np.unique(np.linspace(0, len(block) - 1, count).astype(int))
         looked = {name: block.values(name, rows) for name in self._names if name not in apart}
-        found = telling(
-            looked,
-            first[rows],
-            second[rows],
-            degrees=self._release.plane is not None,
-            cell_m=self._release.grid.cell_m,
-            around=tuple(
-                axis[np.clip(rows + step, 0, len(block) - 1)]
-                for step in (-1, 1)
-                for axis in (first, second)
-            ),
+        around = tuple(
+            axis[np.clip(rows + step, 0, len(block) - 1)]
+            for step in (-1, 1)
+            for axis in (first, second)
         )
+        self._looked.append(Looked(looked, first[rows], second[rows], around))
         if self._user is not None and looked:
             said = (*users(self._names, policy.user), *policy.keep)
             others = {name: values for name, values in looked.items() if name not in said}
             self.tally.users.note(block.values(self._user, rows), others)
-        kept = (name for name in found if name in policy.keep)
+
+    def _telling(self) -> dict[str, str]:
+        """The same of all blocks of which rows were taken and not looked at yet."""
+        looked, self._looked = self._looked, []
+        release, keep = self._release, self._policy.keep
+        found = telling(looked, degrees=release.plane is not None, cell_m=release.grid.cell_m)
+        kept = (name for name in found if name in keep)
         self.tally.betraying = sorted({*self.tally.betraying, *kept})
-        return {name: how for name, how in found.items() if name not in policy.keep}
+        return {name: how for name, how in found.items() if name not in keep}
 
 
 def _first_refused(

@@ -198,6 +198,7 @@ class ParquetSink:
         self._opened, self._schema, self._group_rows = opened, schema, group_rows
         self._writer: Any = None
         self._places = [(schema.get_field_index(name), name) for name in written.changed]
+        self._coordinates = (written.first, written.second)
         self._coded = any(field.type != _decoded(field.type) for field in schema)
         self.noted = Noted()
 
@@ -233,6 +234,7 @@ class ParquetSink:
             batch = pa.record_batch(
                 [compact(column) for column in batch.columns], schema=self._schema
             )
+        self.noted.truths(*(block.numbers(name) for name in self._coordinates))
         self.noted.rows(len(block), keep)
         self.noted.columns(
             digest_of(pa.chunked_array([batch.column(place)])) for place, _ in self._places

@@ -1,10 +1,10 @@
 """Columns that tell the place in another form: copies, codes, texts, packed bytes, ids of places.
 
-Each column is looked at in some rows of each block.  A value is decoded in every way that fits its
-shape, and what comes out is set beside the truth of its row; numbers are also tried as a linear
-function of the coordinates, rounded or not, and of those of the rows before and after, and values
-that repeat as names of places.  The last digits of numbers are tried likewise: what a time has
-within its second, minute or hour.
+Each column is looked at in some rows of each block, in several blocks at once.  A value is decoded
+in every way that fits its shape, and what comes out is set beside the truth of its row; numbers are
+also tried as a linear function of the coordinates, rounded or not, and of those of the rows before
+and after, and values that repeat as names of places.  The last digits of numbers are tried
+likewise: what a time has within its second, minute or hour.
 """
 
 import base64
@@ -13,9 +13,11 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
+from itertools import chain
 from math import isfinite
 from typing import Any
 
@@ -42,6 +44,7 @@ _REMAINDERS = 1_000  # rows whose last digits are looked at
 _MOST_WHOLE = 2**63 - 1
 _LEAST_HALVES, _MOST_HALVES = 6, 14  # digits of a reference to a grid
 _LONGEST = 2_000  # letters or bytes of a value that are looked at
+_AT_ONCE = 1 << 19  # bytes of values that are looked at together
 _LONG = 32  # bytes of a value beyond which it is hardly a packed number or two
 _LARGEST = 1e18  # beyond it a number in a text is no coordinate, in whatever unit
 _FEW_DIGITS = 16  # of a whole number: below, a double has it exactly
@@ -50,7 +53,7 @@ _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _COMMA = re.compile(r"[0-9]+,[0-9]+")
 _WHOLE = re.compile(r"\s*[+-]?[0-9]+(?:[.,][0-9]+)?(?:[eE][+-]?[0-9]+)?\s*")
 _HALVES = re.compile(rf".*?((?:[0-9]{{2}}){{{_LEAST_HALVES // 2},{_MOST_HALVES // 2}}})")
-_HEX = re.compile(r"(?:0x|\\x)?((?:[0-9a-fA-F]{2}){8,})")
+_HEX = re.compile(r"(?:0x|\\x)?((?:[0-9a-fA-F]{2}){4,})")
 _BINARY = {  # kinds of binary numbers, with their units in metres and in degrees
     f"{order}{kind}": units
     for order in "<>"
@@ -61,24 +64,90 @@ _BINARY = {  # kinds of binary numbers, with their units in metres and in degree
         "i8": ((1e3, 1.0, 1e2), (1e7, 1e6, 1e9)),
     }.items()
 }
-_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{11,}={0,2}")
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{6,}={0,2}")
+_BASE32 = re.compile(r"(?:[A-Z2-7]{7,}|[a-z2-7]{7,})={0,6}")
+_DEEPEST = 3  # bytes within bytes that are unpacked
+_SHORT_DIGITS = 11  # below which a text of digits alone is a number and no packed bytes
 _LIKE_NUMBERS = re.compile(r"\s*[+-]?0+(?:[.,]0+)?(?:a[+-]?0+)?\s*")  # as `codes.Looks` has them
-_LIKE_BYTES = re.compile(r"\s*(?:\\z)?[0az+/_-]{11,}={0,2}\s*")
+_LIKE_BYTES = re.compile(r"\s*(?!0{,10}\s*$)(?:\\z)?[0az+/_-]{6,}={0,6}\s*")
+_BASES = {  # what texts of numbers in other bases look like, and are
+    16: (
+        re.compile(r"\s*[+-]?(?:0z)?[0a]{1,15}\s*"),
+        re.compile(r"\s*[+-]?(?:0[xX])?[0-9a-fA-F]{1,15}\s*"),
+    ),
+    36: (re.compile(r"\s*[+-]?[0az]{1,12}\s*"), re.compile(r"\s*[+-]?[0-9a-zA-Z]{1,12}\s*")),
+}
 _LIKE_HALVES = re.compile(rf".*0{{{_LEAST_HALVES}}}\s*", re.DOTALL)
+_NONE = {"-", "?", "n/a", "na", "nan", "none", "null", "nil", "inf", "+inf", "-inf", "\\n", "#n/a"}
 _AN_H3_CELL = "the id of an H3 cell"
 _IN_TEXT = "a coordinate in its text"
 _IN_HALVES = "a linear function of the coordinates in half of its digits"
 
 
 @dataclass(frozen=True)
+class Looked:
+    """Some rows of a block that are looked at: their values by column, their true coordinates, and
+    those of the rows before and after, if known."""
+
+    columns: dict[str, list[Any]]
+    first: np.ndarray
+    second: np.ndarray
+    around: tuple[np.ndarray, ...] = ()
+
+    @cached_property
+    def known(self) -> list[int]:
+        """The rows that have a place."""
+        return np.flatnonzero(np.isfinite(self.first) & np.isfinite(self.second)).tolist()
+
+    def values(self, name: str) -> list[Any]:
+        """Those of a column in these rows."""
+        values = self.columns[name]
+        return values if len(self.known) == len(values) else [values[row] for row in self.known]
+
+    def truths(self, same: float, degrees: bool) -> "_Truths":
+        """Their coordinates; those of a row before or after that has none are the row's own."""
+        near = tuple(
+            np.where(np.isfinite(axis), axis, own)[self.known]
+            for axis, own in zip(self.around, (self.first, self.second) * 2, strict=False)
+        )
+        return _Truths(self.first[self.known], self.second[self.known], same, degrees, near)
+
+
+@dataclass(frozen=True)
 class _Truths:
-    """The true coordinates of the rows that are looked at."""
+    """The true coordinates of the rows that are looked at, of one block or of several that have the
+    same number of them."""
 
     first: np.ndarray
     second: np.ndarray
     same: float
     degrees: bool
     around: tuple[np.ndarray, ...] = ()  # coordinates of the rows before and after, if known
+    blocks: int = 1
+
+    @classmethod
+    def joined(cls, several: "list[_Truths]") -> "_Truths":
+        """Those of several blocks, one behind the other."""
+        one = several[0]
+        around = (part.around for part in several)
+        return cls(
+            np.concatenate([part.first for part in several]),
+            np.concatenate([part.second for part in several]),
+            one.same,
+            one.degrees,
+            tuple(np.concatenate(axes) for axes in zip(*around, strict=True)),
+            len(several),
+        )
+
+    def by_block(self, values: np.ndarray) -> np.ndarray:
+        """An array whose last axis has the rows of all blocks, with an axis of blocks before it."""
+        return values.reshape(*values.shape[:-1], self.blocks, -1)
+
+    def most(self, rows: np.ndarray) -> int:
+        """The largest number of these rows that one block has."""
+        if self.blocks == 1 or not len(rows):
+            return len(rows)
+        return int(np.bincount(rows // (len(self.first) // self.blocks)).max())
 
     def copies(self, rows: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Which values equal the first and which the second coordinate of their row, but for the
@@ -129,34 +198,42 @@ class _Truths:
         return odd(self.first), odd(self.second)
 
 
-def telling(
-    columns: dict[str, list[Any]],
-    first: np.ndarray,
-    second: np.ndarray,
-    *,
-    degrees: bool,
-    cell_m: float,
-    around: tuple[np.ndarray, ...] = (),
-) -> dict[str, str]:
-    """Columns whose values tell the place, each with how.
+def telling(looked: list[Looked], *, degrees: bool, cell_m: float) -> dict[str, str]:
+    """Columns whose values tell the place in some of the blocks that are looked at, each with how.
 
-    `degrees` says in which unit the coordinates are, `cell_m` how fine the run is; `around` are the
-    coordinates of the rows before and after.
+    `degrees` says in which unit the coordinates are, `cell_m` how fine the run is.
     """
-    known = np.flatnonzero(np.isfinite(first) & np.isfinite(second))
     same = _SAME_PLACE_DEGREES if degrees else min(_SAME_PLACE_M, cell_m)
-    near = tuple(
-        np.where(np.isfinite(axis), axis, own)[known]
-        for axis, own in zip(around, (first, second) * 2, strict=False)
-    )
-    truths = _Truths(first[known], second[known], same, degrees, near)
-    found = {}
-    for name, values in columns.items():
-        chosen = [values[row] for row in known.tolist()]
-        how = _how(chosen, truths) if chosen else None
-        if how is not None:
-            found[name] = how
+    alike: defaultdict[int, list[Looked]] = defaultdict(list)
+    for block in looked:
+        alike[len(block.known)].append(block)
+    found: dict[str, str] = {}
+    for count, blocks in alike.items():
+        if not count:
+            continue
+        truths = [block.truths(same, degrees) for block in blocks]
+        joined = _Truths.joined(truths) if len(blocks) > 1 and count <= _REMAINDERS else None
+        for name in (name for name in blocks[0].columns if name not in found):
+            parts = [block.values(name) for block in blocks]
+            values = [value for part in parts for value in part]
+            hows: Iterator[str | None] = map(_how, parts, truths)
+            if joined is not None and _are_whole(values):
+                rows = np.arange(len(values))
+                hows = chain(
+                    [_of_whole(rows, np.array(values, dtype=np.int64), joined)],
+                    map(_goes_with_place, [rows[:count]] * len(parts), parts, truths),
+                )
+            how = next(filter(None, hows), None)
+            if how is not None:
+                found[name] = how
     return found
+
+
+def _are_whole(values: list[Any]) -> bool:
+    """Whether all are whole numbers of 63 bits and a sign."""
+    return {*map(type, values)} == {int} and -_MOST_WHOLE <= min(values) <= max(
+        values
+    ) <= _MOST_WHOLE
 
 
 def _how(values: list[Any], truths: _Truths) -> str | None:
@@ -166,7 +243,7 @@ def _how(values: list[Any], truths: _Truths) -> str | None:
         rows = np.arange(len(values))
         return _of_leaves(rows, values, truths) or _goes_with_place(rows, values, truths)
     if {*map(type, values)} == {str}:
-        full = [(row, value) for row, value in enumerate(values) if value and not value.isspace()]
+        full = [(row, value) for row, value in enumerate(values) if not _is_none(value)]
         leaves |= (
             {"": [(row, _plain_digits(text[:_LONGEST])) for row, text in full]} if full else {}
         )
@@ -174,8 +251,8 @@ def _how(values: list[Any], truths: _Truths) -> str | None:
         for row, value in enumerate(values):
             for path, leaf in _leaves(value):
                 leaves[path].append((row, leaf))
-    if len(leaves) > _MOST_NUMBERS:  # lists without end: taken as one
-        leaves = {"": [pair for pairs in leaves.values() for pair in pairs]}  # type: ignore[assignment]
+    if len(leaves) > _MOST_NUMBERS:  # lists without end
+        leaves = _of_lists(values)
     for pairs in leaves.values():
         rows = np.array([row for row, _ in pairs])
         how = _of_leaves(rows, [leaf for _, leaf in pairs], truths)
@@ -197,10 +274,33 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         for place, item in enumerate(value):
             yield from _leaves(item, f"{path}.{place}")
     elif isinstance(value, str):
-        if value.strip():
+        if not _is_none(value):
             yield path, _plain_digits(value[:_LONGEST])
-    elif isinstance(value, (bytes, int, float, Decimal)) and not isinstance(value, bool):
+    elif isinstance(value, float):
+        if isfinite(value):
+            yield path, value
+    elif isinstance(value, (bytes, int, Decimal)) and not isinstance(value, bool):
         yield path, value
+
+
+def _is_none(text: str) -> bool:
+    """Whether a text is empty, or a word for no value."""
+    return not text or text.isspace() or (len(text) < 10 and text.strip().lower() in _NONE)
+
+
+def _of_lists(values: list[Any]) -> dict[str, list[tuple[int, Any]]]:
+    """Items of long lists: all as one, by their place from the end, and by their place from the
+    start without the commonest one, which fills lists up."""
+    items = [[leaf for _, leaf in _leaves(value)] for value in values]
+    filler = Counter(chain.from_iterable(items)).most_common(1)[0][0]
+    found: dict[str, list[tuple[int, Any]]] = defaultdict(list)
+    for row, own in enumerate(items):
+        found[""] += [(row, item) for item in own]
+        for place, item in enumerate(own[: -_MOST_NUMBERS - 1 : -1]):
+            found[f"{place} from the end"].append((row, item))
+        for place, item in enumerate([item for item in own if item != filler][:_MOST_NUMBERS]):
+            found[f"{place} of the others"].append((row, item))
+    return found
 
 
 def _plain_digits(text: str) -> str:
@@ -213,7 +313,7 @@ def _plain_digits(text: str) -> str:
 
 def _of_leaves(rows: np.ndarray, leaves: list[Any], truths: _Truths) -> str | None:
     kinds = {*map(type, leaves)}
-    if kinds == {int} and -_MOST_WHOLE <= min(leaves) <= max(leaves) <= _MOST_WHOLE:
+    if _are_whole(leaves):
         return _of_whole(rows, np.array(leaves, dtype=np.int64), truths)
     looks = codes.Looks(leaves) if kinds == {str} else None
     numbers = (
@@ -234,8 +334,25 @@ def _of_leaves(rows: np.ndarray, leaves: list[Any], truths: _Truths) -> str | No
     packed = [
         (row, data) for row, leaf in _to_unpack(rows, leaves, looks) for data in _packed(leaf)
     ]
-    texts += [(row, data.decode("latin-1")) for row, data in packed if isinstance(data, bytes)]
-    return _of_codes(texts, len(leaves), truths) or _of_bytes(packed, len(leaves), truths)
+    inner = [(row, data.decode("latin-1")) for row, data in packed]
+    return (
+        _of_codes(texts, len(leaves), truths)
+        or (_of_codes(inner, len(leaves), truths) if inner else None)
+        or _of_bytes(packed, len(leaves), truths)
+        or (_in_other_bases(rows, looks, truths) if looks and numeric.mean() < 0.8 else None)
+    )
+
+
+def _in_other_bases(rows: np.ndarray, looks: codes.Looks, truths: _Truths) -> str | None:
+    """How texts that are whole numbers in base 16 or 36, and do not count the rows, tell the place
+    as numbers do."""
+    for base, (like, digits) in _BASES.items():
+        some = [at for at in looks.like(like) if digits.fullmatch(looks.texts[at])]
+        if len(some) >= 0.8 * len(rows):
+            values = np.array([int(looks.texts[at], base) for at in some], dtype=np.int64)
+            if not _in_order(values) and (how := _of_numbers(rows[some], values, truths)):
+                return f"{how} in base {base}"
+    return None
 
 
 def _to_unpack(
@@ -252,20 +369,26 @@ def _of_whole(rows: np.ndarray, values: np.ndarray, truths: _Truths) -> str | No
     """The same for whole numbers, all at once: what their texts would be."""
     if (how := _of_numbers(rows, values, truths)) is not None:
         return how
-    whole, count = codes.Whole(values), len(values)
+    whole, count = codes.Whole(values), len(values) // truths.blocks
     if truths.degrees:
         if (how := _decoded(rows, whole, count, truths)) is not None:
             return how
-        if codes.are_h3(whole).sum() >= max(1, 0.5 * count):
+        if truths.most(rows[codes.are_h3(whole)]) >= max(1, 0.5 * count):
             return _AN_H3_CELL
     some = np.flatnonzero(whole.size < _LARGEST)
     if len(some) and _copies_within(rows[some], whole.size[some].astype(float), count, truths):
         return _IN_TEXT
-    some = np.flatnonzero(whole.length >= _LEAST_HALVES)
-    half = 10 ** (np.minimum(whole.length[some], _MOST_HALVES) // 2)
-    halves = np.stack([whole.size[some] // half % half, whole.size[some] % half]).astype(float)
-    if len(some) >= 0.8 * count and _linear(rows[some], halves, truths.own, [None, None]).any():
-        return _IN_HALVES
+    long, half = whole.length >= _LEAST_HALVES, 10 ** (np.minimum(whole.length, _MOST_HALVES) // 2)
+    halves = np.stack([whole.size // half % half, whole.size % half]).astype(float)
+    if long.all():
+        parts, blocks = [np.arange(len(rows))], truths.blocks
+    else:
+        every = truths.by_block(np.arange(len(rows)))
+        parts = [block[long[block]] for block in every if long[block].sum() >= 0.8 * count]
+        blocks = 1
+    for part in parts:
+        if _linear(rows[part], halves[:, part], truths.own, [None, None], blocks).any():
+            return _IN_HALVES
     return None
 
 
@@ -327,7 +450,7 @@ _METRE_FORMS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 def _of_numbers(rows: np.ndarray, values: np.ndarray, truths: _Truths) -> str | None:
     """How numbers tell the place: as they are, or in what they have within a period, as a time
     does below its second."""
-    some = slice(None, None, -(-len(rows) // _REMAINDERS))
+    some = slice(None, None, -(-len(rows) // (_REMAINDERS * truths.blocks)))
     plain, chosen = values.astype(float), values[some]
     periods = _PERIODS[: int(np.searchsorted(_PERIODS, np.abs(chosen).max(), "right"))]
     rests = [(chosen % period).astype(float) for period in periods]
@@ -344,18 +467,25 @@ def _first_how(
 ) -> str | None:
     """How the first of several columns of numbers that tell the place does so; a period says that
     a column's are remainders."""
-    forms = _FORMS if truths.degrees else _METRE_FORMS
+    forms, count = _FORMS if truths.degrees else _METRE_FORMS, len(rows) // truths.blocks
     alone = [1 if period is None else 3 for period in periods]  # of many, one agrees by chance
-    least = np.maximum(alone, _COPIES * len(rows))
-    copies = np.array([truths.copied(rows, form(several)).sum(axis=1) for form in forms.values()])
-    linear = _linear(rows, several, truths.own, periods)
+    least = np.maximum(alone, _COPIES * count)
+    copies = np.array(
+        [
+            truths.by_block(truths.copied(rows, form(several))).sum(axis=2).max(axis=1)
+            for form in forms.values()
+        ]
+    )
+    linear = np.any(_linear(rows, several, truths.own, periods, truths.blocks), axis=1)
     near, close = (*truths.own, *truths.around), np.zeros(len(several), dtype=bool)
-    if truths.around and len(rows) >= _ROUNDED_ROWS:
-        free = [not _in_order(*column) for column in zip(several, periods, strict=True)]
-        asked = np.flatnonzero(free).tolist()
-        close[asked] = _linear(rows, several[asked], near, [periods[at] for at in asked])
+    if truths.around and count >= _ROUNDED_ROWS:
+        pairs = zip(several, periods, strict=True)
+        free = ~np.array([_in_order(truths.by_block(column), period) for column, period in pairs])
+        asked = np.flatnonzero(free.any(axis=1)).tolist()
+        on_line = _linear(rows, several[asked], near, [periods[at] for at in asked], truths.blocks)
+        close[asked] = (on_line & free[asked]).any(axis=1)
     for at, values in enumerate(several):
-        found = [how for how, count in zip(forms, copies[:, at], strict=True) if count >= least[at]]
+        found = [how for how, most in zip(forms, copies[:, at], strict=True) if most >= least[at]]
         if not found and _of_other_rows(values, truths):
             found.append("coordinates of other rows")
         if linear[at]:
@@ -368,15 +498,16 @@ def _first_how(
 
 
 def _of_other_rows(values: np.ndarray, truths: _Truths) -> bool:
-    """Whether most values are coordinates of some row (of the one before, say)."""
+    """Whether most values of a block are coordinates of some row (of the one before, say)."""
     unit = 1e-6 if truths.degrees else 1e-3
-    odd = np.abs(values / unit / 100 - np.round(values / unit / 100)) > 1e-4  # many decimals
-    if not odd.any() or odd.mean() < 0.5:
+    every = np.abs(values / unit / 100 - np.round(values / unit / 100)) > 1e-4  # many decimals
+    if not every.any():
         return False
-    for truth in (truths.first, truths.second):
-        there = np.isin(np.round(values[odd] / unit), np.round(truth / unit))
-        if there.mean() >= 0.5 and len(np.unique(values[odd][there])) >= 3:
-            return True
+    for odd, part in zip(truths.by_block(every), truths.by_block(values), strict=True):
+        for truth in (truths.first, truths.second) if odd.mean() >= 0.5 else ():
+            there = np.isin(np.round(part[odd] / unit), np.round(truth / unit))
+            if there.mean() >= 0.5 and len(np.unique(part[odd][there])) >= 3:
+                return True
     return False
 
 
@@ -385,57 +516,62 @@ def _linear(
     several: np.ndarray,
     along: tuple[np.ndarray, ...],
     periods: Sequence[float | None],
+    blocks: int = 1,
 ) -> np.ndarray:
     """Which columns of numbers, a row of `several` each, are nearly a + b first + c second, for
-    most rows; also if they are rounded, as the numbers of the cells of a grid are."""
+    most rows of a block; also if they are rounded, as the numbers of the cells of a grid are.
+    Shape (columns, blocks); of several blocks all numbers are finite."""
     known = np.isfinite(several).all(axis=0)
-    rows, several = rows[known], several[:, known]
-    count, found = len(rows), np.zeros(len(several), dtype=bool)
-    if count < _LINEAR_ROWS:
-        return found
+    if not known.all():
+        rows, several = rows[known], several[:, known]
+    count, found = len(rows) // blocks, np.zeros((len(several), blocks), dtype=bool)
     varied = np.flatnonzero((several != several[:, :1]).any(axis=1))
-    if len(varied) < len(several):
-        if len(varied):
-            some_periods = [periods[at] for at in varied.tolist()]
-            found[varied] = _linear(rows, several[varied], along, some_periods)
+    if count < _LINEAR_ROWS or not len(varied):
         return found
-    axes = [axis[rows] for axis in along]
-    axes = [(axis - axis.mean()) / (axis.std() or 1.0) for axis in axes]
-    design = np.stack([np.ones(count), *axes], axis=1)
-    middle = np.median(several, axis=1, keepdims=True)  # one huge value moves a mean beyond all
-    apart = several - middle
-    fitted, some = np.broadcast_to(design, (len(several), *design.shape)), apart
-    most = max(_LINEAR_ROWS, count * 3 // 4)
-    for _ in range(4):  # the half that fits best decides, so that some other values do not hide it
-        across = fitted.transpose(0, 2, 1)
-        square = across @ fitted + np.eye(design.shape[1]) * (_RIDGE * count)
-        line = np.linalg.solve(square, across @ some[:, :, None])
-        rest = np.abs(apart - (design @ line)[:, :, 0])
-        order = np.argpartition(rest, most - 1, axis=1)[:, :most]
-        fitted, some = design[order], np.take_along_axis(apart, order, axis=1)
-    spread = (fitted @ line)[:, :, 0].std(axis=1)
-    off = np.sqrt(np.mean(np.take_along_axis(rest, order, axis=1) ** 2, axis=1))
-    step = np.ptp(some, axis=1) / (_ROUNDED_VALUES - 1)  # the smallest is at most this
+    # From here on blocks first, then columns, then rows.
+    values = several[varied].reshape(len(varied), blocks, count).transpose(1, 0, 2)
+    axes = np.stack([axis[rows] for axis in along], axis=1).reshape(blocks, count, len(along))
+    spread = axes.std(axis=1, keepdims=True)
+    axes = (axes - axes.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1.0)
+    design = np.concatenate([np.ones((blocks, count, 1)), axes], axis=2)
+    size = design.shape[2]
+    products = (design[..., None] * design[..., None, :]).reshape(blocks, count, size * size)
+    # Around the middle value: one huge value moves a mean beyond all.
+    apart = values - np.partition(values, count // 2, axis=2)[:, :, count // 2, None]
+    chosen, most = np.ones(apart.shape), max(_LINEAR_ROWS, count * 3 // 4)
+    for _ in range(4):  # the part that fits best decides, so that some other values do not hide it
+        square = (chosen @ products).reshape(*apart.shape[:2], size, size)
+        square += np.eye(size) * (_RIDGE * count)
+        line = np.linalg.solve(square, ((chosen * apart) @ design)[..., None])[..., 0]
+        fitted = line @ design.transpose(0, 2, 1)
+        rest = np.abs(apart - fitted)
+        order = np.argpartition(rest, most - 1, axis=2)[:, :, :most]
+        chosen = np.zeros(apart.shape)
+        np.put_along_axis(chosen, order, 1.0, axis=2)
+    fitted, rest, some = (np.take_along_axis(part, order, axis=2) for part in (fitted, rest, apart))
+    spread, off = fitted.std(axis=2), np.sqrt(np.mean(rest**2, axis=2))
+    step = np.ptp(some, axis=2) / (_ROUNDED_VALUES - 1)  # the smallest is at most this
     near = (off <= _ROUNDED_REST * step) | (off <= _LINEAR_REST * spread)
-    for at in np.flatnonzero((spread > 0) & near).tolist():
-        distinct = np.unique(several[at][order[at]])
+    for block, at in np.argwhere((spread > 0) & near).tolist():
+        column = values[block, at]
+        distinct = np.unique(column[order[block, at]])
         if len(distinct) < _ROUNDED_VALUES:
             continue
-        rounded = off[at] <= _ROUNDED_REST * float(np.diff(distinct).min())
-        in_order = rounded and _in_order(several[at], periods[at])
-        found[at] = (rounded and count >= _ROUNDED_ROWS and not in_order) or (
-            len(distinct) >= _LINEAR_ROWS and off[at] <= _LINEAR_REST * spread[at]
+        rounded = off[block, at] <= _ROUNDED_REST * float(np.diff(distinct).min())
+        in_order = rounded and _in_order(column, periods[varied[at]])
+        found[varied[at], block] = (rounded and count >= _ROUNDED_ROWS and not in_order) or (
+            len(distinct) >= _LINEAR_ROWS and off[block, at] <= _LINEAR_REST * spread[block, at]
         )
     return found
 
 
-def _in_order(values: np.ndarray, period: float | None = None) -> bool:
-    """Whether values only rise or only fall, as times do: on a straight way they look like
-    places.  Remainders may begin anew."""
+def _in_order(values: np.ndarray, period: float | None = None) -> np.ndarray:
+    """Whether values along the last axis only rise or only fall, as times do: on a straight way
+    they look like places.  Remainders may begin anew."""
     steps = np.diff(values)
     if period is not None:
         steps = (steps + period / 2) % period - period / 2
-    return bool(np.all(steps >= 0) or np.all(steps <= 0))
+    return np.asarray(np.all(steps >= 0, axis=-1) | np.all(steps <= 0, axis=-1))
 
 
 # Texts and codes ---------------------------------------------------------------------------------
@@ -464,7 +600,9 @@ def _decoded(
     for how, decode in codes.DECODERS.items():
         some, box = decode(texts) if isinstance(texts, codes.Whole) else texts.decoded(decode)
         at = rows[some]
-        if len(at) and box.holds(truths.first[at], truths.second[at]).sum() >= max(
+        if not len(at):
+            continue
+        if truths.most(at[box.holds(truths.first[at], truths.second[at])]) >= max(
             1, _CODES * count
         ):
             return how
@@ -478,8 +616,8 @@ def _copies_within(rows: np.ndarray, values: np.ndarray, count: int, truths: _Tr
         odd = truths.odd(rows, one, two)
         if not odd.any():
             continue
-        either = len(np.unique(rows[odd]))
-        both = len(np.intersect1d(np.intersect1d(rows[one], rows[two]), rows[odd]))
+        either = truths.most(np.unique(rows[odd]))
+        both = truths.most(np.intersect1d(np.intersect1d(rows[one], rows[two]), rows[odd]))
         if either >= max(1, _COPIES * count) or both >= max(1, _CODES * count):
             return True
     return False
@@ -503,9 +641,10 @@ def _numbers_within(texts: list[tuple[int, str]], count: int, truths: _Truths) -
     if truths.degrees and _sexagesimal(text_of, rows, values, count, truths):
         return "a coordinate in degrees, minutes and seconds"
     usual = Counter(lengths).most_common(1)[0][0]
-    if 1 < usual <= _MOST_NUMBERS:
+    if 1 <= usual <= _MOST_NUMBERS:
         alike = [(row, numbers) for row, numbers in per_row if len(numbers) == usual]
-        if _any_linear(alike, truths):
+        counter = usual == 1 and _in_order(np.array([number for _, [number] in alike]))
+        if not counter and _any_linear(alike, truths):
             return "a linear function of the coordinates in its text"
     ending = [texts[at] for at in looks.like(_LIKE_HALVES)]
     halves = [(row, numbers) for row, text in ending if (numbers := _halves(text))]
@@ -582,52 +721,72 @@ def _sexagesimal(
 # Bytes -------------------------------------------------------------------------------------------
 
 
-def _packed(leaf: Any) -> Iterator[bytes]:
-    """Bytes, also as hexadecimal digits or in base 64."""
+def _packed(leaf: Any, depth: int = 0) -> Iterator[bytes]:
+    """Bytes, also as hexadecimal digits, in base 64 or in base 32; and what these hold in turn."""
     if isinstance(leaf, bytes):
         yield leaf[:_LONGEST]
         leaf = leaf[:_LONGEST].decode("latin-1")
-    if not isinstance(leaf, str):
+    if isinstance(leaf, str) and depth < _DEEPEST:
+        for inner in _unpacked(leaf.strip()):
+            yield from _packed(inner, depth + 1)
+
+
+def _unpacked(text: str) -> Iterator[bytes]:
+    if len(text) < _SHORT_DIGITS and text.isdigit():
         return
-    if found := _HEX.fullmatch(leaf.strip()):
+    if found := _HEX.fullmatch(text):
         yield bytes.fromhex(found[1])
-    if _BASE64.fullmatch(leaf.strip()):
-        text = leaf.strip().rstrip("=").replace("-", "+").replace("_", "/")
-        try:
-            yield base64.b64decode(text + "=" * (-len(text) % 4))
-        except (binascii.Error, ValueError):
-            return
+    bare = text.rstrip("=")
+    if _BASE64.fullmatch(text):
+        plain = bare.replace("-", "+").replace("_", "/")
+        with suppress(binascii.Error, ValueError):
+            yield base64.b64decode(plain + "=" * (-len(plain) % 4))
+    if _BASE32.fullmatch(text):
+        with suppress(binascii.Error, ValueError):
+            yield base64.b32decode(bare.upper() + "=" * (-len(bare) % 8))
 
 
 def _of_bytes(packed: list[tuple[int, bytes]], count: int, truths: _Truths) -> str | None:
     """Coordinates as binary numbers, at any place and of any byte order: one in many rows, or both
     in some."""
-    either = both = 0
+    alike: defaultdict[int, list[tuple[int, bytes]]] = defaultdict(list)
     for row, data in packed:
-        values = np.concatenate([np.empty(0), *_binary(data, truths.degrees)])
-        where = np.full(len(values), row)
-        with np.errstate(invalid="ignore", over="ignore"):
-            one, two = truths.copies(where, values)
-            either += bool(truths.copied(where, values).any())
-        both += bool(one.any() and two.any())
-    if both >= max(1, _CODES * count):
+        alike[len(data)].append((row, data))
+    either: set[int] = set()
+    both: set[int] = set()
+    for size, pairs in alike.items():
+        step = max(1, _AT_ONCE // max(1, size))
+        for start in range(0, len(pairs), step):
+            some = pairs[start : start + step]
+            rows = np.array([row for row, _ in some])
+            joined = np.frombuffer(b"".join(data for _, data in some), np.uint8)
+            odd, one, two = np.zeros((3, len(some)), dtype=bool)
+            for values in _binary(joined.reshape(len(some), size), truths.degrees):
+                with np.errstate(invalid="ignore", over="ignore"):
+                    first, second = truths.copies(rows[:, None], values)
+                odd |= truths.odd(rows[:, None], first, second).any(axis=1)
+                one |= first.any(axis=1)
+                two |= second.any(axis=1)
+            either |= {*rows[odd].tolist()}
+            both |= {*rows[one & two].tolist()}
+    if len(both) >= max(1, _CODES * count):
         return "the place in packed bytes"
-    return "a coordinate in packed bytes" if either >= max(1, _COPIES * count) else None
+    return "a coordinate in packed bytes" if len(either) >= max(1, _COPIES * count) else None
 
 
-def _binary(data: bytes, degrees: bool) -> Iterator[np.ndarray]:
-    """The numbers that begin at any byte; whole ones in the units of coordinates, of long values in
-    the first alone."""
+def _binary(data: np.ndarray, degrees: bool) -> Iterator[np.ndarray]:
+    """The numbers that begin at any byte of values of one size, a row each; whole ones in the units
+    of coordinates, of long values in the first alone."""
+    length = data.shape[1]
     for kind, units in _BINARY.items():
-        size, long = int(kind[-1]), len(data) > _LONG
-        if long and kind.endswith("i8"):
+        size, long = int(kind[-1]), length > _LONG
+        if length < size or (long and kind.endswith("i8")):
             continue
-        for start in range(min(size, max(0, len(data) - size + 1))):
-            number = (len(data) - start) // size
-            values = np.frombuffer(data, kind, count=number, offset=start)
-            with np.errstate(invalid="ignore", over="ignore"):
-                for unit in units[degrees][: 1 if long else None]:
-                    yield values.astype(float) / unit
+        windows = np.lib.stride_tricks.sliding_window_view(data, size, axis=1)
+        with np.errstate(invalid="ignore", over="ignore"):
+            values = np.ascontiguousarray(windows).view(kind)[:, :, 0].astype(float)
+            several = [values / unit for unit in units[degrees][: 1 if long else None]]
+        yield from several
 
 
 # Names of places -------------------------------------------------------------------------------
@@ -641,12 +800,16 @@ def _goes_with_place(rows: np.ndarray, values: list[Any], truths: _Truths) -> st
     which = np.array([known.setdefault(value, len(known)) for value in values], dtype=int)
     times = np.bincount(which)
     repeated = times > 1
-    count = int(times[repeated].sum())
-    if count < _FEW or repeated.sum() < 2 or not truths.number.any():  # or all at one place
+    if not truths.number.any():  # all at one place
         return None
     places = int(truths.number.max()) + 1
     pairs, together = np.unique(which * places + truths.number[rows], return_counts=True)
     most = np.zeros(len(times), dtype=int)
     np.maximum.at(most, pairs // places, together)
-    agreeing = most[repeated].sum()
-    return "values that go with one place each" if agreeing / count >= _AGREE else None
+    others = repeated.copy()
+    others[times.argmax()] = False  # the commonest may stand for no value
+    for some in (repeated, others):
+        count = int(times[some].sum())
+        if count >= _FEW and some.sum() > 1 and most[some].sum() / count >= _AGREE:
+            return "values that go with one place each"
+    return None

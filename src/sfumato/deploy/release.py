@@ -69,7 +69,7 @@ class Release:
         found = distinct(reports)
         if found is not None:
             first, second = self.written(found[0])
-            return first[found[1]], second[found[1]]
+            return first.take(found[1]), second.take(found[1])
         if self.plane is None:
             return np.round(reports[:, 0], self.decimals), np.round(reports[:, 1], self.decimals)
         latitude, longitude = self.plane.to_degrees(reports)
@@ -80,7 +80,8 @@ class Release:
         if self.plane is not None and self.plane.wide:
             return self.plane.distance(truth, reports)
         off = reports - truth
-        return np.asarray(np.sqrt(np.einsum("ij,ij->i", off, off)))
+        off *= off
+        return np.asarray(np.sqrt(off[:, 0] + off[:, 1]))
 
     # For sending to another process ---------------------------------------------------------------
 

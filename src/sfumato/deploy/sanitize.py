@@ -368,9 +368,6 @@ def _sanitize_folder(
             make_folder(folder)
         write_json(work / "job.json", {"job": settings})
         users = _together(tallies).users
-        for tally in tallies.values():
-            if job.progress is not None:
-                job.progress(tally.rows_in)
         tasks = [
             Task(name, job.source / name, parts / name) for name in names if name not in tallies
         ]
@@ -519,7 +516,6 @@ def _record(
         "sfumato": __version__,
         "mechanism": {
             **released.figures,
-            "hash": released.figures["mechanism_hash"],
             "max_loss": released.budget.max_loss or released.figures["max_loss"],
         },
         "rows_in": whole.rows_in,
@@ -530,6 +526,7 @@ def _record(
         "kept_columns": list(policy.keep),
         "pseudonym": policy.words()["pseudonym"],
         "columns_that_tell_the_place": whole.betraying,
+        "rows_of_one_user_together": whole.together,
         "chance": chance.words(),
         "decimals": released.decimals,
         "loss_of_this_table": round(spent.mean, 1) if enough else None,

@@ -3,7 +3,7 @@
 import re
 import struct
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from math import isfinite, lgamma, log
 from typing import Any
@@ -20,6 +20,7 @@ _DIGITS = 7  # significant digits that must agree: a random number of such a col
 _BY_CHANCE = 2e-6  # per row, of such numbers
 _SURE_DIGITS = 10  # with this number of digits it is no chance
 _UNLIKELY = 1e-3  # a number of agreements with truths of other rows that chance seldom reaches
+_MOST_OTHERS = 10_000  # different agreements with truths of other rows that are noted
 _PAIR_DEGREES = 1e-4  # to which both coordinates in one text must agree: chance does not do that
 _FINE = 1e7  # to which these must agree: a centimetre
 _FEW = 16  # values that are looked for one by one, without sorting the truths
@@ -49,13 +50,14 @@ class Searched:
         self._out = np.empty(0, dtype=bool)  # which of them are in rows that go out
         self._every: Coordinates = tuple
         self._block: tuple[_Truths, ...] = ()
-        self._others: defaultdict[str, int] = defaultdict(int)
+        self._others: defaultdict[str, set[float]] = defaultdict(set)
         self._expected: defaultdict[str, float] = defaultdict(float)
+        self._filled: defaultdict[str, float] = defaultdict(float)
 
     def names(self, texts: list[str], footer: bytes = b"") -> None:
         """Names of columns and notes on them, which may hold no true coordinate; with the footer of
         a Parquet file, in which doubles may stand at any place."""
-        values = [value for text in texts for value in _numbers(text)]
+        values = [sign * value for text in texts for value in _numbers(text) for sign in (1, -1)]
         self._watch(np.array([*values, *_doubles(footer)], dtype=float))
 
     def _watch(self, values: np.ndarray) -> None:
@@ -66,11 +68,20 @@ class Searched:
         self._out = np.zeros(len(self._named), dtype=bool)
 
     def truths(self, coordinates: Coordinates) -> None:
-        """All true coordinates of a block, also of rows that do not go out."""
+        """All true coordinates of a block, also of rows that do not go out: numbers of its columns
+        are set beside them."""
         self._every, self._block = coordinates, ()
-        if not (self._true | self._out).all():
-            for values in coordinates():
-                self._true |= self._marked(values, self._true | self._out, _long)
+
+    def asks(self, ranges: Iterable[tuple[float, float]]) -> bool:
+        """Whether a number of the header or footer, which no row that went out had, lies in a range
+        that true coordinates lie in."""
+        left = self._named[~self._out]
+        return any(((left >= low) & (left <= high)).any() for low, high in ranges)
+
+    def true(self, values: np.ndarray) -> None:
+        """True coordinates, also of rows that do not go out, of which the header and the footer may
+        hold none."""
+        self._true |= self._marked(values, self._true | self._out, _long)
 
     def released(self, column: Any) -> None:
         """A column in which a truth may go out: a footer may say its smallest and largest
@@ -101,7 +112,7 @@ class Searched:
         found = np.zeros(len(self._named), dtype=bool)
         if known.all():
             return found
-        low, high = _range(values)
+        low, high = extent(values)
         some = np.flatnonzero((self._named >= low) & (self._named <= high) & ~known)
         if len(some) > _FEW and np.array_equal(values, np.floor(values)):
             some = some[self._named[some] == np.floor(self._named[some])]  # no other is among them
@@ -165,7 +176,7 @@ class Searched:
         for truth, block in zip((first, second), self._block, strict=True):
             own = np.abs(truth)
             self._other_rows(name, values, block)
-            low, high = _range(own)
+            low, high = extent(own)
             for scale in self._scales:
                 near = np.flatnonzero((values >= low * scale - 1) & (values <= high * scale + 1))
                 if not len(near):
@@ -187,8 +198,11 @@ class Searched:
                 self._hit(self._likely, name, rows[near[likely]])
 
     def _other_rows(self, name: str, values: np.ndarray, truths: "_Truths") -> None:
-        """Count values that agree with the truth of any row, and how many would by chance if they
-        were spread evenly over their range."""
+        """Note different values that agree with the truth of any row, and how many would by chance
+        if they were spread evenly over their range, or as they are beside the truths': the digits
+        of hashes are of all lengths, and prices repeat."""
+        if len(self._others[name]) >= _MOST_OTHERS:
+            return
         lowest, highest = (np.floor(edge * _FINE) - 2 for edge in truths.range)
         for scale in (_FINE, 1.0) if self._scales[-1] == _FINE else (_FINE,):
             with np.errstate(over="ignore"):  # a number of 1e308 is no coordinate
@@ -196,15 +210,20 @@ class Searched:
             some = scaled[(scaled >= lowest) & (scaled <= highest + 4)]
             if not len(some):
                 continue
-            low, high = _range(truths.fine)
+            low, high = extent(truths.fine)
             some = some[(some >= low - 1) & (some <= high + 1)]
             if not len(some):
                 continue
-            start, end = _range(scaled)
-            self._others[name] += int(_among(np.round(some), truths.fine).sum())
-            self._expected[name] += (
-                len(values) * len(truths.fine) / max(end - start, high - low, 1e4)
+            start, end = extent(scaled)
+            wide, count = max(high - low, 1e4), len(truths.fine)
+            some = np.unique(np.round(some))
+            self._others[name].update(some[_among(some, truths.fine)].tolist())
+            near = scaled[(scaled >= low - wide) & (scaled <= high + wide)]
+            beside = len(np.unique(near[(near < low - 1) | (near > high + 1)]))
+            self._expected[name] += max(
+                len(values) * count / max(end - start, wide), beside * count / (2 * wide)
             )
+            self._filled[name] = max(self._filled[name], count / (2 * wide))
 
     def _hit(self, counts: defaultdict[str, int], name: str, rows: np.ndarray) -> None:
         if len(rows):
@@ -221,8 +240,8 @@ class Searched:
         told |= {name for name, count in self._sure.items() if count}
         told |= {
             name
-            for name, count in self._others.items()
-            if count and _unlikely(count, self._expected[name])
+            for name, found in self._others.items()
+            if found and _unlikely(len(found), self._expected[name] + self._filled[name])
         }
         if told:
             columns = ", ".join(f"'{name}'" for name in sorted(told))
@@ -248,7 +267,7 @@ class _Truths:
     @cached_property
     def range(self) -> tuple[float, float]:
         """The smallest and the largest."""
-        return _range(self.size)
+        return extent(self.size)
 
     @cached_property
     def fine(self) -> np.ndarray:
@@ -487,7 +506,8 @@ def _unlikely(count: int, expected: float) -> bool:
     return count * log(expected) - lgamma(count + 1) < log(_UNLIKELY)
 
 
-def _range(values: np.ndarray) -> tuple[float, float]:
+def extent(values: np.ndarray) -> tuple[float, float]:
+    """The smallest and the largest finite value."""
     if len(values):
         low, high = float(values.min()), float(values.max())  # NaN where one is among them
         if isfinite(low) and isfinite(high):

@@ -68,7 +68,7 @@ class Spent:
 
     def add(self, draw: np.ndarray, cost: np.ndarray) -> None:
         """Take rows in; `draw` is a whole number that rows of the same draw share."""
-        group = draw % len(self.rows)
+        group = draw & (len(self.rows) - 1)  # the groups are a power of two
         self.rows += np.bincount(group, minlength=len(self.rows))
         self.losses += np.bincount(group, weights=cost, minlength=len(self.rows))
 

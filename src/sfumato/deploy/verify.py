@@ -7,7 +7,7 @@ exactly what was drawn, and no true coordinate of the input in any other place.
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from sfumato.data.arrow import to_arrow
 from sfumato.deploy.damaged import readable
-from sfumato.deploy.search import Searched, floats, plain_values
+from sfumato.deploy.search import Coordinates, Searched, extent, floats, plain_values
 from sfumato.errors import DataError
 
 _ROWS = 65_536
@@ -48,9 +48,10 @@ class Written:
 @dataclass
 class Noted:
     """What was written, noted as it was: how many rows, which, and a digest of each changed
-    column."""
+    column; and between which numbers the true coordinates lie, where that is known."""
 
     rows_in: int = 0
+    ranges: list[tuple[float, float]] | None = None
     _kept: list[tuple[int, np.ndarray | None]] = field(default_factory=list)
     _digests: list[Any] = field(default_factory=list)
 
@@ -58,6 +59,11 @@ class Noted:
         """Take in a block; `keep` says which of its rows went out, None for all."""
         self.rows_in += count
         self._kept.append((count, None if keep is None or keep.all() else np.packbits(keep)))
+
+    def truths(self, *coordinates: np.ndarray) -> None:
+        """Take in the true coordinates of a block."""
+        pairs = zip(self.ranges or [(np.inf, -np.inf)] * 2, map(extent, coordinates), strict=True)
+        self.ranges = [(min(one[0], two[0]), max(one[1], two[1])) for one, two in pairs]
 
     def columns(self, written: Iterable[Iterable[Any]]) -> None:
         """Take in what went out of each changed column, in one stream of bytes or several."""
@@ -111,6 +117,13 @@ def read_back_csv(
     fault = _Fault(shown)
     places = [names.index(name) for name in kept]
     given = _Rows(_csv_batches(source, len(names), places))
+    own = [names.index(name) for name in (written.first, written.second)]
+
+    def coordinates() -> _Rows:
+        rows = _Rows(_csv_batches(source, len(names), own))
+        rows.take(int(header))
+        return rows
+
     found = _Rows(_csv_batches(draft, len(kept), list(range(len(kept)))))
     searched = Searched(degrees=written.degrees, packed=False)
     if header:
@@ -127,7 +140,9 @@ def read_back_csv(
         fault,
         source=source.path,
         written=written,
+        read=kept,
         columns=kept,
+        places=_Places(coordinates, source.path),
         digest=lambda column: streams(column.combine_chunks()),
     )
 
@@ -154,7 +169,12 @@ def read_back_parquet(
         schema = files[1].schema_arrow
         fault.unless(schema.names == kept, "the names of its columns")
         searched.names([schema.to_string(truncate_metadata=False)], _footer(draft))
-        given, found = (_Rows(_parquet_batches(file, kept)) for file in files)
+        read = [name for name in kept if name not in written.changed] or [written.first]
+        given, found = (
+            _Rows(_parquet_batches(files[0], read)),
+            _Rows(_parquet_batches(files[1], kept)),
+        )
+        own = [written.first, written.second]
         _compare(
             given,
             found,
@@ -163,7 +183,9 @@ def read_back_parquet(
             fault,
             source=source,
             written=written,
+            read=read,
             columns=kept,
+            places=_Places(lambda: _Rows(_parquet_batches(files[0], own)), source),
             digest=digest_of,
         )
     finally:
@@ -215,48 +237,92 @@ def _compare(
     *,
     source: Path,
     written: Written,
+    read: list[str],
     columns: list[str],
+    places: "_Places",
     digest: Callable[[Any], Iterable[Any]],
 ) -> None:
-    """Row by row; `columns` are the names of both in their order."""
-    again = Noted()
+    """Row by row; `read` are the names of what is given in their order, `columns` those of what is
+    found."""
+    again, done = Noted(), 0
     again.columns([b""] for _ in noted.digests())
     for count, keep in noted.masks():
         for start in range(0, count, _ROWS):
             with readable(source):
                 block = given.take(min(_ROWS, count - start))
             fault.unless(block.num_rows == min(_ROWS, count - start), "how many rows there are")
-            places = _coordinates(block, columns, written)
-            searched.truths(places)
+            truths = cache(partial(_coordinates, block, read, written, places, done))
+            done, mine = done + block.num_rows, truths
+            searched.truths(truths)
             if keep is not None:
-                block = block.filter(to_arrow(keep[start : start + _ROWS]))
-                places = _coordinates(block, columns, written)
+                kept = keep[start : start + _ROWS]
+                block = block.filter(to_arrow(kept))
+                mine = cache(partial(_some, truths, kept))
             if not block.num_rows:
                 continue
             with readable(source):
                 out = found.take(block.num_rows)
             fault.unless(out.num_rows == block.num_rows, "how many rows there are")
             again.columns(digest(out.column(columns.index(name))) for name in written.changed)
-            for name, before, column in zip(columns, block.columns, out.columns, strict=True):
+            for name, column in zip(columns, out.columns, strict=True):
                 if name not in written.changed:
+                    before = block.column(read.index(name))
                     fault.unless(_equal(before, column), f"the column '{name}'")
                     if name not in written.passing:
-                        searched.column(name, column, places)
+                        searched.column(name, column, mine)
                 if name in (*written.changed, *written.passing):
                     searched.released(column)
     with readable(source):
         fault.unless(not given.take(1).num_rows, "how many rows there are")
         fault.unless(not found.take(1).num_rows, "how many rows there are")
     fault.unless(again.digests() == noted.digests(), "the places that were drawn")
+    if searched.asks(noted.ranges or [(-np.inf, np.inf)]):
+        for values in places.all():
+            searched.true(values)
     searched.raise_for(source.name, noted.rows_in)
 
 
 def _coordinates(
-    block: Any, columns: list[str], written: Written
-) -> Callable[[], list[np.ndarray]]:
-    """The true coordinates of a block's rows, read once if at all."""
-    places = [columns.index(name) for name in (written.first, written.second)]
-    return cache(lambda: [floats(block.column(place)) for place in places])
+    block: Any, read: list[str], written: Written, places: "_Places", start: int
+) -> list[np.ndarray]:
+    """The true coordinates of a block's rows: its own, or if it has none, read now."""
+    own = [written.first, written.second]
+    if all(name in read for name in own):
+        return [floats(block.column(read.index(name))) for name in own]
+    return places.of(start, block.num_rows)
+
+
+def _some(coordinates: Coordinates, keep: np.ndarray) -> list[np.ndarray]:
+    return [values[keep] for values in coordinates()]
+
+
+class _Places:
+    """The true coordinates of the input, read when they are asked for."""
+
+    def __init__(self, opened: "Callable[[], _Rows]", source: Path) -> None:
+        self._opened, self._source = opened, source
+        self._rows: _Rows | None = None
+        self._next = 0
+
+    def of(self, start: int, count: int) -> list[np.ndarray]:
+        """Those of some rows; none before those of an earlier call."""
+        self._rows = self._rows or self._opened()
+        with readable(self._source):
+            while self._next < start and self._rows.take(min(_ROWS, start - self._next)).num_rows:
+                self._next = min(self._next + _ROWS, start)
+            found = self._rows.take(count)
+        self._next = start + count
+        return [floats(column) for column in found.columns]
+
+    def all(self) -> Iterator[np.ndarray]:
+        """Those of all rows, by blocks."""
+        rows = self._opened()
+        while True:
+            with readable(self._source):
+                found = rows.take(_ROWS)
+            if not found.num_rows:
+                return
+            yield from map(floats, found.columns)
 
 
 class _Fault:

@@ -21,6 +21,7 @@ _DAY, _HOUR = 86_400, 3600
 _FROM, _TO = 7, 18  # hours of the middle of a day
 PARTS = (1, 14)  # of a week: the whole, or the middle and the rest of each day
 _NARROW = 1e-6  # what a spread is at least: chances of a smaller one overflow
+_EARTH_M = 1e8  # beyond which nothing is: twice around
 _FAR = 1e6  # what a table of costs may hold at most: shares of periods found, and some spreads
 
 
@@ -87,7 +88,8 @@ class OnePlace:
             parts in PARTS
             and _NARROW < self.spread < np.inf
             and max(np.abs(self.cost).max(), np.abs(self.usual).max()) < _FAR
-            and (np.diff(self.edges) > 0).all()
+            and np.abs(self.places).max() < _EARTH_M
+            and (np.diff(self.edges, prepend=0.0) > 0).all()
             and len(set(self.users)) == users
             and (classes == 1 or self.price > 0)
         ):
@@ -155,10 +157,24 @@ class OnePlace:
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> "OnePlace":
         """From JSON; what is none raises ValueError, TypeError or KeyError."""
-        places, cost, usual, edges = (np.array(document[name], dtype=float) for name in _TABLES)
-        users = tuple(map(str, document["users"]))
-        price, spread = float(document["price"]), float(document["spread"])
-        return cls(places, users, cost, usual, edges, price, spread)
+        numbers = {name: document[name] for name in (*_TABLES, "price", "spread")}
+        users = document["users"]
+        named = isinstance(users, list) and all(isinstance(user, str) for user in users)
+        if not (named and all(map(_is_numeric, numbers.values()))):
+            raise TypeError("a rule for one place has texts as users and numbers in its tables")
+        try:
+            tables = {name: np.array(value, dtype=float) for name, value in numbers.items()}
+        except OverflowError:
+            raise ValueError("a rule for one place has a number beyond all bounds") from None
+        price, spread = float(tables.pop("price")), float(tables.pop("spread"))
+        return cls(**tables, users=tuple(users), price=price, spread=spread)
+
+
+def _is_numeric(value: Any) -> bool:
+    """Whether a value of JSON is a number, or lists of numbers."""
+    if isinstance(value, list):
+        return all(map(_is_numeric, value))
+    return type(value) in (int, float)
 
 
 def mean_distances(
