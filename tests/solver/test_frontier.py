@@ -20,7 +20,11 @@ from tests.solver.three_users import on_square
 def test_the_frontier_brackets_direct_solves_and_is_monotone_and_convex() -> None:
     problem = on_square(max_loss=150.0)
     budgets = np.linspace(40.0, 160.0, 9)
-    found = frontier(problem, budgets, gap=0.004)
+    said: list[str] = []
+    found = frontier(problem, budgets, gap=0.004, progress=said.append)
+    errors = [line.split(": ")[1].split(", at most ") for line in said if "Bayes" in line]
+    assert errors and all(0 <= float(low) <= float(high) + 1e-4 for low, high in errors)
+    assert not any("-0.0" in line for line in said)
     for curve in (found.bayes, found.information):
         assert 0 <= curve.gap <= 0.004 + 1e-9
         assert np.all(np.diff(curve.reached) <= 1e-12) and np.all(np.diff(curve.bound) <= 1e-12)

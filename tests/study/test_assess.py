@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +15,13 @@ from sfumato.cli.assess import command
 from sfumato.cli.solve import command as solve
 from sfumato.data.read import write_split
 from sfumato.errors import DataError, ProblemError
+from sfumato.measure.outlook import Outlook
 from sfumato.measure.where import where
 from sfumato.mechanism.simple import Coin, Identity
 from sfumato.render.assessment import NOT, assessment_html, assessment_markdown
 from sfumato.study.assess import assess
 from sfumato.study.atlas import AtlasPlan, solve_atlas
+from sfumato.study.folder import RECORD, load_run
 
 PLANE = sf.Plane(48.8584, 2.3482)
 HEADINGS = (
@@ -57,6 +61,35 @@ def small(tmp_path_factory) -> tuple[Path, Path, sf.Samples]:
 @pytest.fixture(scope="module")
 def found(small):
     return assess(small[0])
+
+
+def test_a_proof_that_was_stopped_is_read_and_not_taken_up(small, tmp_path):
+    shutil.copytree(small[0], tmp_path / "run")
+    run = load_run(tmp_path / "run")
+    replace(run.record, proof="stopped").write(run.folder / RECORD)
+    best = assess(run.folder).risk("one report").best
+    assert best is not None and load_run(run.folder).record.proof == "stopped"
+
+
+def test_check_ins_held_out_of_the_training_data_are_counted(small, tmp_path):
+    shutil.copytree(small[0], tmp_path / "run")
+    run = load_run(tmp_path / "run")
+    share = sf.Estimate(0.5, 0.4, 0.6, "estimate")
+    told = Outlook(sf.Estimate(99, 90, 110, "estimate"), share, share, share, 0.5, checkins=2306)
+    replace(run.record, to_come=told).write(run.folder / RECORD)
+    found = assess(run.folder)
+    assert found.held_out == 2306
+    assert "measured on 2,306 check-ins that were held out" in assessment_markdown(found)
+
+
+def test_what_is_not_certain_does_not_read_100_percent(found):
+    def row(chance: float) -> str:
+        worst = replace(found.risk("the worst report"), figure=sf.Estimate.exact(chance))
+        risks = (*found.risks[:2], worst, *found.risks[3:])
+        text = assessment_markdown(replace(found, risks=risks))
+        return next(line for line in text.splitlines() if "The maximum risk" in line)
+
+    assert ">99.9%" in row(0.9998) and ">99.9%" not in row(1.0) and "100.0%" in row(1.0)
 
 
 def test_the_figures_are_those_of_the_measures(small, found):

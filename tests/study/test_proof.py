@@ -7,7 +7,7 @@ import pytest
 
 from sfumato.data.recipe import Recipe
 from sfumato.errors import ProblemError
-from sfumato.solver import Coin, Problem
+from sfumato.solver import Codebook, Coin, Problem
 from sfumato.solver.outcome import Proving
 from sfumato.study import solve as study
 from sfumato.study.certify import certify_run
@@ -95,3 +95,15 @@ def test_a_time_limit_limits_the_proof_too(tmp_path: Path, monkeypatch: pytest.M
     assert kept.solution.ending.proof is Proving.TIME_LIMIT
     assert kept.solution.certificate is None
     assert load_run(tmp_path / "run").record.proof == "time limit"
+
+
+def test_a_proof_that_nobody_asked_for_ends_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(study, "_LEAST_PROOF_S", 0.0)
+    monkeypatch.setattr(study, "PROOF_S", 1e-9)
+    net = Codebook(places=4, steps=20)
+    found = solve(PROBLEM, net)
+    assert found.ending.proof is Proving.TIME_LIMIT and found.certificate is None
+    asked = solve(PROBLEM, net, proof="full")
+    assert asked.ending.proof is Proving.FULL and asked.certificate is not None

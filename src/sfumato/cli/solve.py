@@ -30,8 +30,9 @@ from sfumato.solver import DEFAULT, SOLVERS, Problem
 from sfumato.solver.outcome import FULL, NONE, QUICK, Effort
 
 _EXAMPLE = (
-    "\b\nFor ten reports of one user: sfumato solve four-corners --max-loss 173 --reports 10"
-    " --out runs/ten\nFrom which loss on linking is useless: sfumato solve four-corners"
+    "\b\nFor ten reports of one user (some 3 minutes): sfumato solve four-corners"
+    " --max-loss 173 --reports 10 --out runs/ten\n"
+    "From which loss on linking is useless: sfumato solve four-corners"
     " --reports endless --out runs/endless\n"
     "Example: sfumato solve four-corners --max-loss 173 --out runs/learned"
 )
@@ -87,7 +88,8 @@ _EXAMPLE = (
     f"--proof {NONE}|{QUICK}|{FULL}",
     "After the mechanism is written, prove how little any mechanism can leak: no proof, one to"
     " within 0.01, or one to within 0.002 that also holds anywhere on the plane [default: full"
-    " for the codebook, none for others; exact proves as it solves].",
+    " for the codebook, for two minutes at most without --time-limit; none for others; exact"
+    " proves as it solves].",
 )
 @seed_option("the solver")
 @option(
@@ -141,7 +143,7 @@ def command(
     from sfumato.study.certify import gaps_of
     from sfumato.study.folder import check_target
     from sfumato.study.population import check_folds, check_test_file, cross_fit_run
-    from sfumato.study.solve import Kept, solve_and_save
+    from sfumato.study.solve import PROOF_S, Kept, solve_and_save
 
     budgets = (max_loss, user_max_loss, max_distance)
     seeks_loss = min_bayes_error is not None or (reports == "endless" and not any(budgets))
@@ -180,7 +182,9 @@ def command(
     )
     expected = chosen.expected(problem) if isinstance(chosen, Foretelling) else None
     effort = proof or (FULL if solver == DEFAULT else NONE)
-    plan = brief.plan_text(problem, solver, expected, effort, limited=time_limit is not None)
+    limited = time_limit is not None
+    proof_s = PROOF_S if proof is None and not limited else None
+    plan = brief.plan_text(problem, solver, expected, effort, limited=limited, proof_s=proof_s)
     begun = printed = False
 
     def figures(kept: Kept) -> None:

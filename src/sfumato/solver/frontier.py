@@ -220,10 +220,12 @@ def _curve(
         price = float(optimum.multipliers[0]) / unit
         tangents.append((proven / unit + price * budget, -price))
         points.append((optimum.loss, optimum.leakage / unit))
-        progress(
-            f"{objective.name} at {budget:g} {traits_of(problem.loss).unit}:"
-            f" {optimum.leakage / unit:.4f}, at least {proven / unit:.4f}"
-        )
+        where = f"at {budget:g} {traits_of(problem.loss).unit}"
+        leaked, least = (max(0.0, one / unit) for one in (optimum.leakage, proven))
+        if objective.name == "bayes":
+            progress(f"Bayes error {where}: {1 - leaked:.4f}, at most {1 - least:.4f}")
+        else:
+            progress(f"{objective.name} {where}: {leaked:.4f}, at least {least:.4f}")
     return curve
 
 

@@ -146,7 +146,7 @@ def assess(
     extras = Extras(attacks=("cells",), reports_per_user=_COUNTS)
     measured = measure(folder, data=source, seed=seed, extras=extras, progress=progress)
     own = first.hash == loaded.record.data.hash and (folder / CERTIFICATE).exists()
-    gap = certify_run(folder, source=source).gap if own else None
+    gap = certify_run(folder, source=source, finish=False).gap if own else None
     on = first if test is None else test
     joint = on.joint()
     assert joint.places is not None
@@ -234,13 +234,16 @@ def _assembled(
         blindly = found.sensitive_blind
         sensitive = Risk("a sensitive place", "share", _exactly(found.sensitive), blindly, 1.0)
     risks.append(sensitive)
+    held_out = 0 if test is None else len(test)
+    if outlook is not None and outlook.how == "held-out":
+        held_out = outlook.checkins
     return Assessment(
         solver=run.record.solver,
         mechanism_hash=run.record.mechanism_hash,
         data_hash=run.record.data.hash,
         users=len(first.secrets),
         checkins=len(first),
-        held_out=0 if test is None else len(test),
+        held_out=held_out,
         max_loss=run.max_loss,
         loss=judged.loss if outlook is None else outlook.loss,
         loss_unit=measured.loss_unit,

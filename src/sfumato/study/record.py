@@ -121,7 +121,7 @@ class Keeping:
             if self.one_place is not None:
                 when = "before it" if self.one_place.before else "when it is over"
                 place = "one place" if self.one_place.parts == 1 else "one common week"
-                kept = f"{place} for a whole {self.period} or {kept}, chosen {when}"
+                kept = f"{place} for some {self.period}s, the others {kept}, chosen {when}"
         return kept + ("" if self.lattice_m is None else f", on a lattice of {self.lattice_m:g} m")
 
 

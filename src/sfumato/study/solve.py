@@ -40,6 +40,7 @@ from sfumato.study.solution import Solution
 from sfumato.threads import one_thread
 
 _LEAST_PROOF_S = 1.0
+PROOF_S = 120.0  # of a proof that nobody asked for
 
 
 @one_thread()
@@ -62,8 +63,9 @@ def solve(
     then, under "mechanism"), and with `checkpoint` (a file) can be stopped and resumed.
 
     `proof` is "none", "quick" (a bound within some 0.01 of the best one) or "full"; unless set it
-    is full after a codebook and none after the other solvers.  The exact solver proves as it
-    solves.  Ctrl-C during the proof ends it with the best bound so far.
+    is full after a codebook, for two minutes at most where there is no time limit, and none after
+    the other solvers.  The exact solver proves as it solves.  Ctrl-C during the proof ends it with
+    the best bound so far.
 
     >>> import sfumato as sf
     >>> solution = sf.solve(sf.Problem(sf.four_corners(0).train, max_loss=173), sf.Coin())
@@ -154,7 +156,9 @@ class _Task:
                 self.progress(proof_line(certificate, bound, least, gap))
 
         gap = QUICK_GAP if quick else FULL_GAP
-        deadline = self.deadline.no_sooner_than(_LEAST_PROOF_S)
+        asked = self.proof is not None or self.deadline.limited
+        deadline = self.deadline if asked else Deadline.after(PROOF_S)
+        deadline = deadline.no_sooner_than(_LEAST_PROOF_S)
         try:
             best = certificate_for(
                 self.problem,

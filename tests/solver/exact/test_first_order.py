@@ -13,7 +13,8 @@ from sfumato.measure.bound import CertificateError
 from sfumato.measure.cells import covers_hull
 from sfumato.measure.certificate import Certificate, load_certificate, question_of
 from sfumato.solver import Exact, Problem
-from sfumato.solver.exact import first_order
+from sfumato.solver.deadline import Deadline
+from sfumato.solver.exact import certificate_for, first_order
 from sfumato.solver.exact.first_order import (
     Game,
     coarse_cells,
@@ -164,3 +165,60 @@ def test_rational_arithmetic_refuses_a_sparse_table(monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(f"sfumato.data.{room}.MOST_DENSE", 100)
     with pytest.raises(CertificateError, match="24 users with 30 places are too many"):
         question_of(replace(PROBLEM, samples=town(24)))
+
+
+def test_it_goes_before_the_interior_point_where_that_is_slow(
+    proved: Certificate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bounds that are heard only rise, and the last proof is the interior point's."""
+    heard: list[float] = []
+    monkeypatch.setattr("sfumato.solver.exact.solver._SLOW", 0)
+    last = certificate_for(
+        PROBLEM, seed=0, plane=False, found=lambda _, bound, __: heard.append(bound)
+    )
+    assert last is not None
+    assert heard == sorted(heard)
+    assert (
+        heard[0]
+        < proved.bound(PROBLEM).grid
+        < heard[-1]
+        == pytest.approx(last.bound(PROBLEM).grid, abs=1e-6)
+    )
+
+
+def test_its_bound_stays_where_the_interior_point_finds_none_in_the_time(
+    proved: Certificate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sfumato.solver.exact.solver._SLOW", 0)
+    weak = first_order_certificate(PROBLEM, steps=1)
+    assert weak is not None
+    monkeypatch.setattr("sfumato.solver.exact.solver._proved", lambda *_, **__: (None, weak))
+    found = certificate_for(PROBLEM, seed=0)
+    assert found is not None
+    assert found.bound(PROBLEM).grid == proved.bound(PROBLEM).grid > weak.bound(PROBLEM).grid
+
+
+class _Ticking(Deadline):
+    """A clock that is a second further whenever it is read."""
+
+    reads = 0
+
+    @property
+    def left(self) -> float:
+        object.__setattr__(self, "reads", self.reads + 1)
+        return self.moment - self.reads
+
+
+def test_steps_that_do_not_fit_into_the_time_are_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three steps in a second, half of the 30 that are left: all of the way in 3 + 45 steps."""
+    done: list[float] = []
+    step = Game.step
+
+    def noted(game: Game, at: first_order.Position, share: float) -> first_order.Position:
+        done.append(share)
+        return step(game, at, share)
+
+    monkeypatch.setattr(Game, "step", noted)
+    monkeypatch.setattr(_Ticking, "passed", False)
+    assert first_order_certificate(PROBLEM, deadline=_Ticking(33.0)) is not None
+    assert 40 <= len(done) <= 50 and done[2] == 3 / first_order.STEPS and done[-1] == 1

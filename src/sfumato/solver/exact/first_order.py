@@ -48,10 +48,12 @@ _STEEPER, _STEEPEST = 0.002, 100.0  # of the slope, until the budget is kept; ti
 _DAMPING = 0.1, 0.012  # of a step's logarithms, from first to last
 _DAMPED_BY = 0.8  # share of the steps
 _EVERY = 20  # steps between two trials of a bound
+_TIMED = 3  # steps that tell how many fit into the time
+_TIME_FOR_STEPS = 0.5  # of the time left; later steps are on more cells, and bounds take time too
 _PRICES = 0.9, 1.0, 1.1  # tried with the scores
 _AT_ONCE = 2_000_000  # truths times reports
 _MOST_KEPT = 50_000_000  # truths times reports whose losses are kept: 200 MB
-_MOST_PAIRS = 200_000_000  # truths times reports, for a proof on the grid
+_MOST_PAIRS = 50_000_000  # truths times reports, for a proof on the grid
 _LEAST = 1e-12
 
 
@@ -267,9 +269,13 @@ def first_order_certificate(
         table = _started(table, on, known)
     least = float(table.max(axis=0).sum()) if known is None else problem.objective.leakage(known)
     at = game.start(table)
-    best, proved = None, -np.inf
-    for number in range(1, steps + 1):
+    best, proved, number, left = None, -np.inf, 0, deadline.left
+    while number < steps:
+        number += 1
         at = game.step(at, number / steps)
+        if number == _TIMED and deadline.limited:  # the steps grow sharper: the last must be taken
+            one = (left - deadline.left) / number
+            steps = min(steps, number + int(_TIME_FOR_STEPS * max(0.0, deadline.left) / one))
         last = number == steps or deadline.passed
         if last or number % _EVERY == 0:
             prices = at.price * np.array(_PRICES)

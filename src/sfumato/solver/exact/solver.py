@@ -71,10 +71,12 @@ _FINE = 8
 _MOST_OFF_GRID = 20_000_000  # pairs of truths and places up to which the plane gets its own solve
 _FIRST_REPORTS = 400  # reports that a solve over many begins with
 _FIRST_OF_LAWS = 60  # the same for endless reports, whose program is slower
-_MOST_LINKED = 24  # users: 276 pairs
+MOST_LINKED = 24  # users: 276 pairs
 # of a proof for another solver's mechanism: to the end, and one that is soon there
 FULL_GAP, QUICK_GAP = 2e-3, 1e-2
 _PROOF_TRUTHS = 2500  # up to this number the program of such a proof has all of them
+_SLOW = 5_000  # users times truths beyond which the interior point takes long to its first bound
+_FIRST_ORDER_SHARE = 0.7  # of the time, before the interior point
 
 
 Heard = Callable[[Certificate, float, float], None]
@@ -276,9 +278,9 @@ def program_of(problem: Problem, reports: np.ndarray | None = None) -> Task:
     if problem.objective.scores != "overlap":
         return task
     users = len(task.joint)
-    if users > _MOST_LINKED:
+    if users > MOST_LINKED:
         raise ProblemError(
-            f"for linked reports the exact solver takes at most {_MOST_LINKED} users; got {users}:"
+            f"for linked reports the exact solver takes at most {MOST_LINKED} users; got {users}:"
             " select fewer, or use the codebook without a proof"
         )
     return replace(task, linked=np.eye(users * (users - 1) // 2))
@@ -352,12 +354,13 @@ def certificate_for(
     None where there is no time at all, or too many users for linked reports.
 
     With more than 200 users a first-order method proves it, for the Bayes objective and reports
-    anywhere on the plane (`first_order`), from `known`, P(secret, report) of what was found.
+    anywhere on the plane (`first_order`), from `known`, P(secret, report) of what was found.  With
+    fewer, where the interior point takes long to its first bound, that method goes before it.
 
     `found` is called with each better certificate on the way, its bound and the least leakage that
     the proof has reached, both in the objective's unit.
     """
-    too_many = isinstance(problem.objective, Overlap) and len(problem.joint.secrets) > _MOST_LINKED
+    too_many = isinstance(problem.objective, Overlap) and len(problem.joint.secrets) > MOST_LINKED
     if deadline.passed or too_many:
         return None
     if len(problem.joint.secrets) > MANY_USERS:
@@ -367,8 +370,22 @@ def certificate_for(
         )
     if len(problem.places) > _PROOF_TRUTHS:
         return _from_a_draw(problem, seed=seed, deadline=deadline)
-    heard = certified(problem, found)
-    return _proved(problem, gap=gap, plane=plane, deadline=deadline, found=heard)[1]
+    best: tuple[float, Certificate | None] = -np.inf, None
+
+    def better(certificate: Certificate, bound: float, least: float) -> None:
+        nonlocal best
+        if bound > best[0]:
+            best = bound, certificate
+            found(certificate, bound, least)
+
+    if len(problem.joint.secrets) * len(problem.places) > _SLOW:
+        share = deadline.share(_FIRST_ORDER_SHARE)
+        first_order_certificate(problem, known=known, deadline=share, found=better)
+        if deadline.passed:
+            return best[1]
+    early, heard = best[0], certified(problem, better)
+    last = _proved(problem, gap=gap, plane=plane, deadline=deadline, found=heard)[1]
+    return best[1] if best[1] is not None and last.bound(problem).grid < early else last
 
 
 def certified(problem: Problem, found: Heard) -> Found:
