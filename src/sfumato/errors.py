@@ -52,6 +52,29 @@ class SfumatoError(ValueError):
         return None if self._marked_hint is None else _worded(self._marked_hint, word_for)
 
 
+def raise_all(*checks: Callable[[], object]) -> None:
+    """Make all checks, and refuse in one sentence what any of them refuses.
+
+    >>> def odd(number):
+    ...     if number % 2:
+    ...         raise SfumatoError(f"{number} is odd")
+    >>> raise_all(lambda: odd(1), lambda: odd(2), lambda: odd(3))
+    Traceback (most recent call last):
+    sfumato.errors.SfumatoError: 1 is odd; and 3 is odd
+    """
+    refused = []
+    for check in checks:
+        try:
+            check()
+        except SfumatoError as error:
+            refused.append(error)
+    if refused:
+        first = refused[0]
+        hints = [one._marked_hint for one in refused if one._marked_hint is not None]
+        sentence = "; and ".join(one._marked for one in refused)
+        raise type(first)(sentence, hint=next(iter(hints), None)) from None
+
+
 def _worded(marked: str, word_for: Callable[[str], str]) -> str:
     first, *rest = marked.split(_OPEN)
     return first + "".join(
