@@ -120,6 +120,13 @@ def test_a_policy_is_chosen_written_and_followed(sfumato, place, tmp_path, monke
     [
         (rows_of_traces(), ("--time", "time"), "8 traces to be found; expected at least 200"),
         (rows_of_traces(153), (), "without times"),
+        (
+            rows_of_traces(),
+            ("--one-place", "after"),
+            "name the column of the time with --time; and traces.csv has 8 traces to be found;"
+            " expected at least 200, to tell ways of keeping apart: bring more traces, or cut them"
+            " shorter; and one place needs a budget of its own; expected --max-loss",
+        ),
         (rows_of_traces(1), ("--time", "time"), "at least two traces"),
         (rows_of_traces(153), ("--time", "time", "--lattice-m", "0"), "above 0 metres"),
         (rows_of_traces(), ("--time", "time", "--max-loss", "9"), "give --one-place as well"),

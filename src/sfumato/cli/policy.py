@@ -46,7 +46,10 @@ _EXAMPLE = "\b\nExample: sfumato policy runs/learned checkins.csv --trace week -
     " 18 h) and the rest of each day.",
     default="1",
 )
-@option("--max-loss METRES", "The budget of --one-place [default: the run's].")
+@option(
+    "--max-loss METRES",
+    "The budget of --one-place, above what the run's reports cost; needed with it.",
+)
 @option(
     "--least-hidden SHARE",
     "The least share, 0 to 1, of each user's weeks that --one-place sends from one place.",

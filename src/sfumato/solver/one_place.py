@@ -233,6 +233,17 @@ class _Asked:
         return every, usual, _Ascent(logs, price, floor, done + steps)
 
 
+def check_named(traces: Traces) -> None:
+    """Refuse too few traces to make a rule of."""
+    named = len(np.unique(traces.trace[traces.named]))
+    if named < 2 * len(traces.samples.secrets):
+        raise DataError(
+            f"{traces.samples.name} has {named} named traces of"
+            f" {len(traces.samples.secrets)} users; expected two of each user on average, to choose"
+            " one place for periods to come: bring more traces"
+        )
+
+
 def best_one_place(
     traces: Traces,
     max_loss: float,
@@ -270,13 +281,8 @@ def best_one_place(
             f"a week has {' or '.join(map(str, PARTS))} parts, and more than one where traces have"
             f" times; got {parts}"
         )
+    check_named(traces)
     numbers = np.unique(traces.trace[traces.named])
-    if len(numbers) < 2 * len(traces.samples.secrets):
-        raise DataError(
-            f"{traces.samples.name} has {len(numbers)} named traces of"
-            f" {len(traces.samples.secrets)} users; expected two of each user on average, to choose"
-            " one place for periods to come: bring more traces"
-        )
     every = _Periods.of(traces, numbers, parts)
     edges = np.empty(0) if before else _edges(every.count)
     asked = _Asked(

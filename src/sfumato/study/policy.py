@@ -16,12 +16,12 @@ import numpy as np
 from sfumato import show
 from sfumato.data.grid import Region, check_sticky_cell
 from sfumato.data.traces import Traces
-from sfumato.errors import DataError, ProblemError, arg
+from sfumato.errors import DataError, ProblemError, arg, raise_all
 from sfumato.measure.traces import Found, Who, find_in_parts
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.chance import PERIODS, Secure
 from sfumato.mechanism.loss import euclidean
-from sfumato.solver.one_place import best_one_place
+from sfumato.solver.one_place import best_one_place, check_named
 from sfumato.study.folder import Run
 from sfumato.study.record import NEVER, Keeping
 from sfumato.study.traces import (
@@ -129,25 +129,16 @@ def choose_policy(
     their reports, a quarter of the budget unless given; `one_place`, whether some weeks may be sent
     from one place, chosen before a week or after it, or from one in each of `parts` parts of the
     week (1, or 14 for the middle and the rest of each day); `max_loss` in metres, the budget of
-    that, the run's unless given; `least_hidden`, the least share of each user's weeks from one
-    place; `seed`, of the reports that are drawn for measuring.  Nothing is written;
-    `study.folder.keep_reports` does.
+    that, which must exceed what the run's reports cost; `least_hidden`, the least share of each
+    user's weeks from one place; `seed`, of the reports that are drawn for measuring.  Nothing is
+    written; `study.folder.keep_reports` does.
     """
-    check_traces(run, traces)
-    if one_place is None and (max_loss is not None or least_hidden or parts > 1):
-        raise ProblemError(
-            f"{arg('max_loss')}, {arg('least_hidden')} and {arg('parts')} are those of one place;"
-            f" give {arg('one_place')} as well"
-        )
-    if max_loss is not None and not 0 < max_loss < np.inf:
-        raise ProblemError(
-            f"{arg('max_loss')} must be a finite number above 0 metres; got {max_loss}"
-        )
-    if one_place is not None and (run.record.max_distance or run.record.user_max_loss):
-        raise ProblemError(
-            f"{run.folder} keeps a cap or budgets per user, and one place for a week keeps an"
-            f" average budget alone; leave {arg('one_place')} out"
-        )
+    raise_all(
+        lambda: check_traces(run, traces),
+        lambda: _check_times(traces),
+        lambda: _check_count(traces),
+        lambda: _check_one_place(run, traces, one_place, parts, max_loss, least_hidden),
+    )
     assert run.region is not None
     budget = run.max_loss
     if budget is None or run.record.loss_function != euclidean.__name__:
@@ -156,7 +147,8 @@ def choose_policy(
         budget = float(euclidean(traces.samples.truth, drawn.reports).mean())
     ways = ways_of(run.mechanism, run.region, budget, cell_m=cell_m, lattice_m=lattice_m)
     if one_place is not None:
-        budget = budget if max_loss is None else max_loss
+        assert max_loss is not None
+        budget = max_loss
         usual = next(way for way in ways if way.period == WEEK)
         progress("one place for a week")
         ways.append(
@@ -182,6 +174,38 @@ def choose_policy(
         seed=seed,
         progress=progress,
     )
+
+
+def _check_one_place(
+    run: Run,
+    traces: Traces,
+    one_place: When | None,
+    parts: int,
+    max_loss: float | None,
+    least_hidden: float,
+) -> None:
+    if one_place is None and (max_loss is not None or least_hidden or parts > 1):
+        raise ProblemError(
+            f"{arg('max_loss')}, {arg('least_hidden')} and {arg('parts')} are those of one place;"
+            f" give {arg('one_place')} as well"
+        )
+    if max_loss is not None and not 0 < max_loss < np.inf:
+        raise ProblemError(
+            f"{arg('max_loss')} must be a finite number above 0 metres; got {max_loss}"
+        )
+    if one_place is not None and (run.record.max_distance or run.record.user_max_loss):
+        raise ProblemError(
+            f"{run.folder} keeps a cap or budgets per user, and one place for a week keeps an"
+            f" average budget alone; leave {arg('one_place')} out"
+        )
+    if one_place is not None and max_loss is None:
+        spent = "" if run.max_loss is None else f", whose budget is {run.max_loss:g} m"
+        raise ProblemError(
+            f"one place needs a budget of its own; expected {arg('max_loss')}, the mean loss of all"
+            f" weeks in metres, above that of the run's reports{spent}"
+        )
+    if one_place is not None:
+        check_named(traces)
 
 
 def with_one_place(
@@ -233,25 +257,8 @@ def choose(
 ) -> PolicyChoice:
     """Measure ways of keeping the reports of a mechanism that is on a grid, and choose one; the
     budget is in metres."""
-    source = traces.samples.name
-    if traces.seconds is None:
-        raise DataError(
-            f"{source} was read without times, and reports are kept for periods; name the column of"
-            f" the time with {arg('time')}"
-        )
-    span = float(np.ptp(traces.seconds))
-    if not span >= _SHORTEST:
-        raise DataError(
-            f"the times of {source} lie within {span:,.0f} s, and reports are kept for hours, days"
-            f" and weeks; expected times over at least a day, in ISO 8601 or in seconds since 1970:"
-            f" name their column with {arg('time')}"
-        )
+    raise_all(lambda: _check_times(traces), lambda: _check_count(traces))
     attacked = traces.attacked
-    if len(attacked) < FEWEST_TRACES:
-        raise DataError(
-            f"{source} has {len(attacked)} traces to be found; expected at least {FEWEST_TRACES},"
-            " to tell ways of keeping apart: bring more traces, or cut them shorter"
-        )
     measured = []
     for keeping in ways:
         progress(keeping.words)
@@ -267,6 +274,31 @@ def choose(
         key=lambda way: (way.chosen_by.worst.value, _PREFERRED.index(way.keeping.period)),
     )
     return PolicyChoice(name, tuple(measured), best, len(traces.samples.secrets), budget)
+
+
+def _check_times(traces: Traces) -> None:
+    source = traces.samples.name
+    if traces.seconds is None:
+        raise DataError(
+            f"{source} was read without times, and reports are kept for periods; name the column of"
+            f" the time with {arg('time')}"
+        )
+    span = float(np.ptp(traces.seconds))
+    if not span >= _SHORTEST:
+        raise DataError(
+            f"the times of {source} lie within {span:,.0f} s, and reports are kept for hours, days"
+            f" and weeks; expected times over at least a day, in ISO 8601 or in seconds since 1970:"
+            f" name their column with {arg('time')}"
+        )
+
+
+def _check_count(traces: Traces) -> None:
+    source, attacked = traces.samples.name, traces.attacked
+    if len(attacked) < FEWEST_TRACES:
+        raise DataError(
+            f"{source} has {len(attacked)} traces to be found; expected at least {FEWEST_TRACES},"
+            " to tell ways of keeping apart: bring more traces, or cut them shorter"
+        )
 
 
 def ways_of(
