@@ -22,7 +22,6 @@ _WHO = {
     "truths": "learnt from truths",
 }
 _COLUMNS = [who for who in _WHO if who not in ("chain", "period")]
-_KEPT = {"never": "no", "week": "week"}
 _PRINTED = ((818, 0.693), (1994, 0.333))  # LSTM-TrajGAN's published outputs
 
 
@@ -42,22 +41,27 @@ def _width(rows: list[dict[str, Any]]) -> str:
 
 def _one_place(rows: list[dict[str, Any]]) -> list[str]:
     who = {**_WHO, "counts": "law and counts"}
-    del who["period"]  # a week is the period
-    heads = ["weeks from", "budget, m", "loss, m", *who.values(), "hidden", "users never, always"]
+    del who["period"], who["chain"]  # a week is the period; a chain finds what the law does
+    heads = ["weeks from", "budget, m", "loss, m", *who.values()]
+    heads += ["hidden", "users never, always", "at least"]
     lines = [
         [
-            row["reported"],
+            _short(row["reported"]),
             f"{row['budget']:,}",
             f"{row['loss_m']:,.0f} ± {1.96 * row['loss_error_m']:,.0f}",
             *(_share(row["found"].get(one)) for one in who),
             f"{100 * row['hidden']:.0f}",
             f"{row['users_never_hidden']}, {row['users_always_hidden']}",
-            f"{100 * row['of_training_weeks']:.1f}",
             f"{100 * row['at_least_of_this_kind']:.1f}",
         ]
         for row in rows
     ]
-    return table([*heads, "program", "at least"], lines)
+    return table(heads, lines)
+
+
+def _short(name: str) -> str:
+    """The way of choosing in one or two words, as the page explains them."""
+    return name.replace("chosen ", "").replace(" a week", "").replace(" of each user's weeks", "")
 
 
 def _plain(row: dict[str, Any]) -> bool:
@@ -127,12 +131,12 @@ def _beside(rows: list[dict[str, Any]]) -> list[str]:
             one = min(within, key=lambda row: row["found"][who][0])
             best += [one] if one not in best else []
         for row in best:
-            cells = [row["reported"], "-" if _plain(row) else _KEPT[row["kept"]]]
+            cells = [_short(row["reported"]) + _fresh(row)]
             shares = [_share(row["found"][who]) for who in ("truths", "law", "all")]
             lines.append(
                 [f"{loss:,}", f"{100 * printed:.1f}", *cells, f"{row['loss_m']:,.0f}", *shares]
             )
-    heads = ["LSTM-TrajGAN, loss m", "found, % (printed)", "here", "kept", "loss, m"]
+    heads = ["LSTM-TrajGAN, loss m", "found, % (printed)", "here", "loss, m"]
     return table([*heads, *(_WHO[who] for who in ("truths", "law", "all"))], lines)
 
 

@@ -1,9 +1,8 @@
 """Planar Laplace and the codebook in the PWS Cup of 2019 (`paper.pws_cup` has its scores).
 
-Codebooks for one report are learned from the reference traces of all users, for the Bayes error or
-for the information; those for a whole trace from some users, drawn by seed, as more than a few
-hundred users are learned from for one report alone.  All protect the original traces of all users;
-reports are brought to the nearest region.
+Codebooks are learned from the reference traces of all users: for one report, for the Bayes error or
+for the information, and for a whole trace.  They protect the original traces; reports are brought
+to the nearest region.
 
 python -m paper.runs.pws_cup
 """
@@ -29,16 +28,13 @@ from sfumato.solver import Codebook, Problem
 from sfumato.study.solve import solve
 
 SEEDS = (0, 1, 2)  # of draws and of the order of traces
-LEARNED_FROM, DRAWS = {1: USERS, EVENTS: 40}, 2000  # users, by reports
+DRAWS = 2000
 LAPLACE = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0)  # per kilometre, as in the printed rows A4
 BUDGETS = (500.0, 1000.0)
 OBJECTIVES = ((1, "bayes"), (1, "information"), (EVENTS, "overlap"))
-SOLVERS = {
-    1: Codebook(made_for="these", places=SIDE * SIDE, steps=1500, distillation=0.0),
-    EVENTS: Codebook(steps=300),
-}
+SOLVER = Codebook(made_for="these", places=SIDE * SIDE, steps=1500, distillation=0.0)
 JUDGED = repr((SEEDS, MIX, DRAWS))
-SETTINGS = repr((SOLVERS, LEARNED_FROM, SEEDS, MIX, DRAWS))
+SETTINGS = repr((SOLVER, SEEDS, MIX, DRAWS))
 
 
 def judged(mechanism: Mechanism | None) -> dict[str, Any]:
@@ -63,13 +59,11 @@ def judged(mechanism: Mechanism | None) -> dict[str, Any]:
 
 def learned(budget: float, made_for: int, objective: str) -> Mechanism:
     """The codebook for an objective, made for this number of reports."""
-    count = LEARNED_FROM[made_for]
-    users = np.sort(np.random.default_rng(0).choice(USERS, count, replace=False))
     places = contest().places
     samples = Samples(
-        secret=np.repeat(np.arange(count), EVENTS),
-        truth=places[contest().reference[users].ravel()],
-        secrets=tuple(f"user {user + 1}" for user in users),
+        secret=np.repeat(np.arange(USERS), EVENTS),
+        truth=places[contest().reference.ravel()],
+        secrets=tuple(f"user {user + 1}" for user in range(USERS)),
     )
     middle = tuple(places.mean(axis=0).tolist())
     region = Region(side_m=float(np.ptp(places, axis=0).max() + STEP_M.max()), centre=middle)
@@ -81,7 +75,7 @@ def learned(budget: float, made_for: int, objective: str) -> Mechanism:
         reports=made_for,
         objective=Information() if objective == "information" else Bayes(),
     )
-    return solve(problem, SOLVERS[made_for], seed=0, proof="none").mechanism
+    return solve(problem, SOLVER, seed=0, proof="none").mechanism
 
 
 def row(name: str) -> dict[str, Any]:

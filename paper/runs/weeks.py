@@ -258,11 +258,7 @@ def wanted() -> list[dict[str, Any]]:
         for period in ("never", "week")
         if period == "never" or _drawn(name)
     ]
-    places = [
-        _asked(name, loss_m) | {"kept": "week"}
-        for name in ONE_PLACE
-        for loss_m in (LOSSES if name == "common week, chosen after a week" else LOSSES[:2])
-    ]
+    places = [_asked(name, loss_m) | {"kept": "week"} for name in ONE_PLACE for loss_m in LOSSES]
     return rows + places + [_asked(ANY, loss_m) | {"kept": "never"} for loss_m in LOSSES]
 
 
