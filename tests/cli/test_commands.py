@@ -279,6 +279,18 @@ def test_a_refused_table_leaves_no_new_key_and_spares_an_old_one(sfumato, runs, 
     assert key.read_text() == "00" * 32 + "\n"
 
 
+@pytest.mark.parametrize(("order", "told"), [("users", True), ("mixed", False)])
+def test_rows_that_stay_together_by_user_are_named(sfumato, runs, tmp_path, order, told):
+    rows = [f"{user},48.85{k}7,2.34{k}7\n" for user in ("ann", "bob", "cy") for k in range(9)]
+    rows = rows if order == "users" else [row for k in range(9) for row in rows[k::9]]
+    (tmp_path / "in.csv").write_text("user,lat,lon\n" + "".join(rows))
+    words = ("sanitize", runs / "laplace", tmp_path / "in.csv", tmp_path / "out.csv")
+    ended = sfumato(*words, "--drop", "user", "--outside", "laplace")
+    assert ended.code == 0 and ("rows of one user stand together" in ended.err) is told
+    record = json.loads((tmp_path / "out.csv.record.json").read_text())
+    assert record["rows_of_one_user_together"] is told
+
+
 def test_a_table_a_little_over_its_budget_says_by_how_much():
     record = {"loss_unit": "m", "mechanism": {"max_loss": 200.0}, "loss_over_budget": False}
     said = [

@@ -88,9 +88,20 @@ def test_a_bound_that_says_nothing_is_not_printed_as_one() -> None:
     assert brief.best_text(None).startswith("Nothing proved yet")
     assert "certify runs/a proves" in brief.best_text(None, "runs/a")
     nothing = replace(GAP, bounds=Bounds(0.25, None, 9))
-    assert "that of a blind guess, and nothing less is proved" in brief.best_text(nothing)
+    assert "nothing below the 0.750 of a blind guess is proved" in brief.best_text(nothing)
     off_grid = brief.best_text(replace(GAP, on_grid=False))
     assert "at most 0.650" in off_grid and "on the grid" in off_grid
+
+
+def test_linked_reports_of_many_users_are_not_said_to_be_provable(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    linked = replace(kept.solution, problem=replace(kept.solution.problem, reports=10))
+    of_few = brief.proof_text(replace(kept, solution=linked), None)
+    monkeypatch.setattr(brief, "MOST_LINKED", 3)
+    of_many = brief.proof_text(replace(kept, solution=linked), None)
+    assert "certify" in of_few and "certify" not in of_many
+    assert of_many == "Best possible: not proved for linked reports of more than 3 users."
 
 
 def test_a_plan_says_how_much_it_is_and_what_would_make_it_less(kept: Kept) -> None:
@@ -112,7 +123,11 @@ def test_a_plan_says_how_much_it_is_and_what_would_make_it_less(kept: Kept) -> N
     assert "less: --square" in plan(far, FULL) and "90.0 × 90.0 km" in plan(far, FULL)
     assert "less" not in plan(problem, QUICK) and "less" not in plan(problem, FULL, limited=True)
     assert "proof" not in plan(problem, NONE)
-    assert "without the proof that follows" in text and "(Ctrl-C ends" in text
+    assert "; the proof that follows may take longer" in text and "(Ctrl-C ends" in text
+    limited = brief.plan_text(
+        problem, "codebook", Expected(9, 7e8), FULL, limited=False, proof_s=90
+    )
+    assert "takes at most 1.5 minutes more (Ctrl-C" in limited
     assert "(--time-limit ends" in plan(problem, FULL, limited=True)
     assert brief.plan_text(problem, "coin", None, NONE, limited=False).endswith(" km")
 
@@ -138,6 +153,7 @@ def test_held_out_rows_of_a_selection_do_not_become_training_rows() -> None:
     assert said.startswith("Next: sfumato solve chosen.csv --max-loss")
     said = selected_text(Path("chosen.csv"), Recipe("log.csv", per_user=(8, 2)))
     assert said.startswith("Next: sfumato solve log.csv --per-user 8+2 --max-loss")
+    assert said.endswith("(not chosen.csv, whose held-out rows would be training rows)")
 
 
 def test_a_missing_gap_has_its_reason_beside_it(kept: Kept) -> None:

@@ -75,7 +75,7 @@ PLAYED = Played(
         (
             Ending(facts=replace(LEARNED, keep=0.05, loss=12.0)),
             "Learned in 1500 steps.  The truth's cell is reported 5.00% of the time to keep the"
-            " budget.  It spends 12.0 m of the 173 m.",
+            " budget.  On the training check-ins it spends 12.0 m of the 173 m.",
         ),
         (
             Ending(facts=replace(LEARNED, keep=0.25)),

@@ -12,8 +12,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from jinja2 import UndefinedError
+from scipy import sparse
 
 import sfumato as sf
+from sfumato.data.joint import Joint
 from sfumato.data.recipe import Recipe
 from sfumato.errors import ProblemError
 from sfumato.measure.estimate import Estimate
@@ -419,6 +421,24 @@ def test_of_very_many_users_those_who_are_easiest_to_guess_are_listed(
     assert "and 2 more users; colours and markers repeat" in checker.text
     table = checker.text.partition("For each user:")[2].partition("Worst cases")[0]
     assert "eve" in table and "anna" not in table
+
+
+def test_a_table_that_is_held_sparse_has_the_same_worst_cases(
+    monkeypatch: pytest.MonkeyPatch, undrawn: None
+) -> None:
+    on = sf.four_corners(seed=0).test.split(12, 0, seed=0).train
+    whole = compare([Contender("noise", sf.mechanism.PlanarLaplace.for_loss(173))], on=on)
+    row = whole.rows[0]
+    joint = row.measured.joint
+    monkeypatch.setattr("sfumato.data.joint.MOST_DENSE", 10)
+    held = Joint(sparse.csr_matrix(joint.table), joint.places, joint.secrets)
+    assert held.sparse is not None
+    other = replace(whole, rows=(replace(row, measured=replace(row.measured, joint=held)),))
+
+    def worst(comparison: Comparison) -> str:
+        return _checked(report_html(comparison)).text.rpartition("Worst cases")[2]
+
+    assert worst(other) == worst(whole)
 
 
 def test_users_left_out_are_shown_or_said_to_be_missing(undrawn: None) -> None:

@@ -15,7 +15,7 @@ from sfumato.render.names import printable
 from sfumato.version import __version__
 
 _COMMANDS = {
-    "demo": "Hide four users in Paris, compare the mechanisms and write a report.",
+    "demo": "Hide four synthetic users, compare the mechanisms and write a report.",
     "data": "Read check-ins, select, and write what was selected.",
     "solve": "Find a mechanism for data and a loss budget; write a run folder.",
     "atlas": "Cover a country: a mechanism for each tile of a map, in one run folder.",

@@ -17,7 +17,7 @@ _CONFIDENCE = 0.85
 @option("--out DIR", "Folder to write.", default=Path("demo"))
 @as_json
 def command(out: Path, as_json: bool) -> None:
-    """Hide four users in Paris within 173 m on average, compare the mechanisms, write a report.
+    """Hide four synthetic users within 173 m on average, compare the mechanisms, write a report.
 
     Takes about a minute.  Writes a run folder for each mechanism and report.html.
     """

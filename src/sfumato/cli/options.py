@@ -202,7 +202,10 @@ selection = together(
         "Make one secret, 'everybody else', of the users with fewer than N check-ins"
         " [default of solve: 4, if there are more than 200 users].",
     ),
-    option("--per-user N+M", "Draw N training and M test check-ins of each user."),
+    option(
+        "--per-user N+M",
+        "Draw N training and M test check-ins of each user; N alone: no test check-ins.",
+    ),
     option(
         "--overlap-weight W",
         "With --per-user: weight of check-ins in cells that another user visits more often, 0 to 1"

@@ -34,6 +34,6 @@ def _number(found: Estimate | float | None, unit: str) -> str:
         return value if low == high else f"{value} ({low} to {high})"
     if found is None:
         return NOT
-    if unit == "share":
-        return f"{found:.1%}"
+    if unit == "share":  # what is not certain does not read 100 %
+        return ">99.9%" if 0.9995 <= found < 1 - 1e-12 else f"{found:.1%}"
     return f"{found:,.0f} m" if unit == "m" else f"{found:.2f} {unit}".rstrip()

@@ -33,6 +33,7 @@ from sfumato.render.text import (
     to_come_heads,
     too_few,
 )
+from sfumato.solver.exact.solver import MOST_LINKED
 from sfumato.solver.outcome import NONE, QUICK, Effort, Expected
 from sfumato.solver.problem import Problem
 from sfumato.study.certify import Gap
@@ -45,9 +46,16 @@ _WIDE = 40  # budgets along a side: much of such an area is far from any one use
 
 
 def plan_text(
-    problem: Problem, solver: str, expected: Expected | None, proof: Effort, *, limited: bool
+    problem: Problem,
+    solver: str,
+    expected: Expected | None,
+    proof: Effort,
+    *,
+    limited: bool,
+    proof_s: float | None = None,
 ) -> str:
-    """What is about to be done, how much that is, and the one option that would make it less."""
+    """What is about to be done, how much that is (the proof at most `proof_s` seconds), and the one
+    option that would make it less."""
     samples = problem.samples
     if not isinstance(samples, Samples):
         return f"plan: {solver} for {printable(samples.described)}"
@@ -64,8 +72,11 @@ def plan_text(
         f" {expected.bytes / 1e9:.1f} GB of memory"
     )
     if proof != NONE:
+        longest = (
+            "may take longer" if proof_s is None else f"takes at most {proof_s / 60:g} minutes more"
+        )
         text += (
-            ", without the proof that follows, which may take longer"
+            f"; the proof that follows {longest}"
             f" ({'--time-limit ends' if limited else 'Ctrl-C ends'} it and keeps its best bound)"
         )
     return f"{text}\n{_less(problem, proof, limited)}".rstrip()
@@ -182,9 +193,8 @@ def best_text(gap: Gap | None, run: str | Path = "RUN") -> str:
     """What is proved of the best possible, beside what was reached."""
     if gap is not None and gap.objective == "bayes" and not gap.proved_anything:
         return (
-            f"A Bayes error of at most {1 - gap.blind:.3f} on the training check-ins, that of a"
-            f" blind guess, and nothing less is proved; this mechanism has {1 - gap.leakage:.3f}"
-            " there."
+            f"Not known: on the training check-ins nothing below the {1 - gap.blind:.3f} of a blind"
+            f" guess is proved; this mechanism has a Bayes error of {1 - gap.leakage:.3f} there."
         )
     if gap is None or not gap.proved_anything:
         return f"{NOTHING_PROVED.capitalize()}; sfumato certify {run} proves it."
@@ -209,7 +219,10 @@ def best_text(gap: Gap | None, run: str | Path = "RUN") -> str:
 def proof_text(kept: Kept, gap: Gap | None) -> str:
     """What the proof that followed a solve came to."""
     solution = kept.solution
-    return f"Best possible: {best_text(gap, kept.folder)} {proof_sentence(solution.ending)}".strip()
+    users, best = len(solution.problem.samples.secrets), best_text(gap, kept.folder)
+    if gap is None and solution.problem.reports != 1 and users > MOST_LINKED:
+        return f"Best possible: not proved for linked reports of more than {MOST_LINKED} users."
+    return f"Best possible: {best} {proof_sentence(solution.ending)}".strip()
 
 
 def measured_text(measured: Measured) -> str:

@@ -43,11 +43,12 @@ def _use(run: Path, recipe: Recipe, tile: int | None) -> str:
 def selected_text(out: Path, recipe: Recipe) -> str:
     """What to do with a selection that was just written.  A file with held-out rows is not solved
     itself: they would be training rows."""
-    words, source = "", shlex.quote(str(out))
+    words, source, why = "", shlex.quote(str(out)), ""
     if recipe.per_user is not None or recipe.source == "four-corners":
         words = " ".join(["", *map(shlex.quote, selection_words(recipe))])
         source = shlex.quote(recipe.source)
-    return f"Next: sfumato solve {source}{words} --max-loss 200 --out runs/mine"
+        why = f" (not {out}, whose held-out rows would be training rows)"
+    return f"Next: sfumato solve {source}{words} --max-loss 200 --out runs/mine{why}"
 
 
 def selection_words(recipe: Recipe) -> list[str]:

@@ -94,7 +94,7 @@ def _said(ending: Ending, unit: str) -> str:
             return (
                 f"{'Time limit: proved only to within' if late else 'Optimal within'}"
                 f" {facts.gap:.2g} ({facts.unit}): leaks {facts.leakage:.4f}, no mechanism on these"
-                f" {facts.reports} reports leaks less than {facts.bound:.4f}."
+                f" {facts.reports:,} reports leaks less than {facts.bound:.4f}."
             )
         case LossProved() as facts:
             return (
@@ -105,7 +105,7 @@ def _said(ending: Ending, unit: str) -> str:
         case OverlapProved() as facts:
             return (
                 f"{'Time limit: any' if late else 'Any'} two users overlap by at least"
-                f" {facts.overlap:.4f} per report; no mechanism on these {facts.reports} reports"
+                f" {facts.overlap:.4f} per report; no mechanism on these {facts.reports:,} reports"
                 f" keeps every two above {facts.bound:.4f}."
             )
         case EndlessProved() as facts:
@@ -149,7 +149,10 @@ def _learned(ended: Ended, facts: Learned, unit: str) -> str:
     if facts.keep > 0:
         parts.append(_kept(facts.keep))
     if facts.loss is not None:
-        parts.append(f"It spends {facts.loss:.1f}{unit} of the {facts.budget:g}{unit}.")
+        parts.append(
+            f"On the training check-ins it spends {facts.loss:.1f}{unit} of the"
+            f" {facts.budget:g}{unit}."
+        )
     if facts.limits is not None:
         parts += _limits(facts.limits, unit)
     return _BETWEEN.join(parts)

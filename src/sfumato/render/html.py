@@ -375,11 +375,12 @@ class Worst:
 
 def _worst(row: Compared) -> Worst:
     joint, worst = row.measured.joint, row.measured.worst_report
-    top = joint.posterior >= worst - 1e-9
+    pairs, total = joint.pairs, joint.place_probability
+    top = pairs.weight >= (worst - 1e-9) * total[pairs.place]
     return Worst(
         posterior=worst,
-        of=tuple(joint.secrets[user] for user in np.flatnonzero(top.any(axis=1))),
-        share=float(joint.place_probability[top.any(axis=0)].sum()),
+        of=tuple(joint.secrets[user] for user in np.unique(pairs.secret[top])),
+        share=float(total[np.unique(pairs.place[top])].sum()),
         easiest=_extreme(row, lambda user: user.error, sign=-1),
         exposed=_extreme(row, lambda user: user.exposed),
         dearest=_extreme(row, lambda user: user.loss),

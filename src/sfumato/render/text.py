@@ -296,8 +296,8 @@ def too_few(outlook: Outlook, max_loss: float) -> str:
     if needed is None:
         return "One check-in does not tell the loss on those to come."
     return (
-        f"These tell the loss only to ±{half / max_loss:.0%} of the budget; about {needed:,}"
-        " check-ins would tell it to ±5%."
+        f"The loss on check-ins to come is known only to within {half / max_loss:.0%} of the"
+        f" budget either way; about {needed:,} check-ins would narrow that to 5%."
     )
 
 
@@ -363,14 +363,16 @@ def relative_text(found: Relative | None) -> str:
 
     >>> relative_text(Relative(4.0, 2.0))
     ' The best guess is right 4.0 times as often as a blind one (2.00 bits); with any mechanism\
- within the budgets at least 2.0 times: 2.00 times the proven least.'
+ within the budgets it is at least 2.0 times as often (proved), so this is 2.00 times the least\
+ proved.'
     """
     if found is None:
         return ""
     return (
         f" The best guess is right {found.times:.1f} times as often as a blind one"
-        f" ({found.bits:.2f} bits); with any mechanism within the budgets at least"
-        f" {found.least_times:.1f} times: {found.of_least:.2f} times the proven least."
+        f" ({found.bits:.2f} bits); with any mechanism within the budgets it is at least"
+        f" {found.least_times:.1f} times as often (proved), so this is {found.of_least:.2f} times"
+        " the least proved."
     )
 
 
@@ -441,7 +443,7 @@ def traces_text(traces: TracesFound) -> str:
         "Each adversary guesses the user of a whole trace, and knows the user's other traces"
         f" ({traces.named} in all): their true places and the law of the reports (law), how the"
         " user goes from place to place besides (chain), or their reports with the name, and"
-        " nothing else (history)."
+        " nothing else (named history)."
         f" A blind guess finds about {traces.blind:.1%}. 95 % intervals over traces; cleverer"
         " adversaries may find more."
     )
@@ -464,7 +466,8 @@ def policy_text(choice: PolicyChoice) -> str:
     """One row per way of keeping, one column per adversary, and what the rule says."""
     shown = choice.best.shown
     head = [
-        f"traces found ↓, {shown.traces} traces of {choice.users} users",
+        f"traces found ↓, {shown.traces} traces of {choice.users} users, budget"
+        f" {choice.budget:,.0f} m",
         "loss m",
         *(_ADVERSARIES[who] for who in shown.shares),
     ]
