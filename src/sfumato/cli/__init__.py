@@ -86,12 +86,7 @@ def main() -> None:
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         hint = None if context is None else f"{context.command_path} -h lists what it takes"
-        _stop(
-            error.format_message().replace(
-                "is not a valid float", "is not a number; leave units out"
-            ),
-            hint=hint,
-        )
+        _stop(error.format_message(), hint=hint)
     except SfumatoError as error:
         _stop(printable(error.sentence(_option)), hint=error.hint_in(_option))
     except ImportError as error:

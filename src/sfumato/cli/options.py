@@ -47,6 +47,17 @@ class Written(click.ParamType):
             self.fail(str(error), param, ctx)
 
 
+def number(text: str, *, least: float | None = None) -> float:
+    """A number, no smaller than `least`."""
+    try:
+        found = float(text)
+    except ValueError:
+        raise ValueError(f"'{text}' is not a number; leave units out") from None
+    if not (least is None or found >= least):
+        raise ValueError(f"{text} is not at least {least:g}")
+    return found
+
+
 def _place(text: str) -> tuple[float, float, float]:
     """A square of the map."""
     try:
@@ -121,6 +132,7 @@ def _budgets(text: str) -> dict[str, float]:
     return budgets
 
 
+NUMBER = Written("number", number)
 PLACE = Written("LAT,LON,METRES", _place)
 SHARE = Written("N+M", _share)
 NAMES = Written("NAME,NAME,...", partial(_names, exact=False))
@@ -144,7 +156,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 # what an option takes, by the word behind it; texts have other words
 _TAKES: dict[str, Any] = {
     **dict.fromkeys(("N", "K"), COUNT),
-    **dict.fromkeys(("METRES", "LOSS", "GAP", "SHARE", "B", "C", "S", "W"), float),
+    **dict.fromkeys(("METRES", "LOSS", "GAP", "SHARE", "B", "C", "S", "W"), NUMBER),
     **dict.fromkeys(("FILE", "DIR", "RUN", "RUN2"), PATH),
     **{kind.name: kind for kind in _WRITTEN},
     "COLUMN,...": EXACT_NAMES,

@@ -1,13 +1,15 @@
 """sfumato serve"""
 
 import shlex
+from functools import partial
 from pathlib import Path
 
 import click
 
 from sfumato.cli import machine
-from sfumato.cli.options import PATH, new_places_option, option, say_notes
+from sfumato.cli.options import PATH, Written, new_places_option, number, option, say_notes
 
+_RATE = Written("rate", partial(number, least=0.1))
 _EXAMPLE = "\b\nExample: sfumato serve runs/laplace --token-file clients.json --client phone"
 
 
@@ -57,9 +59,7 @@ _EXAMPLE = "\b\nExample: sfumato serve runs/laplace --token-file clients.json --
     default="refuse",
 )
 @new_places_option
-@option(
-    "--rate N", "Most requests per second and client.", type=click.FloatRange(min=0.1), default=50.0
-)
+@option("--rate N", "Most requests per second and client, at least 0.1.", type=_RATE, default=50.0)
 def command(
     run: Path,
     port: int,

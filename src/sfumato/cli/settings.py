@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import click
 
-from sfumato.cli.options import COUNT, Written
+from sfumato.cli.options import COUNT, NUMBER, Written
 from sfumato.solver import SOLVERS
 
 
@@ -59,7 +59,7 @@ def _type(kind: Any) -> Any:
     if get_origin(kind) is tuple:
         return Written("N,N,...", partial(_numbers, kind=get_args(kind)[0]))
     kind = next(one for one in get_args(kind) or (kind,) if one is not NoneType)
-    return COUNT if kind is int else kind
+    return {int: COUNT, float: NUMBER}.get(kind, kind)
 
 
 def _shown(default: Any) -> str:

@@ -5,7 +5,7 @@ import re
 import zlib
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 import numpy as np
 
@@ -25,6 +25,7 @@ USUAL = {
     "x": ("x", "x_m"),
     "y": ("y", "y_m"),
 }
+_PARQUET = (".parquet", ".pq")
 SNAP_COLUMNS = ["user", "time", "latitude", "longitude", "location"]
 
 
@@ -135,8 +136,14 @@ def read_table(path: Path, *, words: tuple[str | None, ...] = ()) -> Any:
         raise DataError(f"{path} is a folder; expected one SNAP, CSV or Parquet file")
     if not path.stat().st_size:
         raise DataError(f"{path.name} is empty; expected a SNAP, CSV or Parquet file of check-ins")
+    odd: list[Any] = []  # rows with another number of fields than the first line
+
+    def noted(row: Any) -> str:
+        odd.append(row)
+        return "error"
+
     try:
-        if path.suffix in (".parquet", ".pq"):
+        if path.suffix in _PARQUET:
             footer = parquet.read_metadata(path)
             _check_fits(path, 8.0 * footer.num_rows * footer.num_columns)
             return parquet.read_table(path)
@@ -146,7 +153,7 @@ def read_table(path: Path, *, words: tuple[str | None, ...] = ()) -> Any:
             return csv.read_csv(
                 path,
                 read_options=csv.ReadOptions(column_names=SNAP_COLUMNS),
-                parse_options=csv.ParseOptions(delimiter="\t"),
+                parse_options=csv.ParseOptions(delimiter="\t", invalid_row_handler=noted),
                 convert_options=csv.ConvertOptions(
                     column_types={"user": pa.string(), "location": pa.string(), "time": pa.string()}
                 ),
@@ -158,7 +165,7 @@ def read_table(path: Path, *, words: tuple[str | None, ...] = ()) -> Any:
         delimiter = max(",;\t", key=first.count)
         header = [name.strip().strip('"') for name in first.rstrip("\r\n").split(delimiter)]
         options: dict[str, Any] = {
-            "parse_options": csv.ParseOptions(delimiter=delimiter),
+            "parse_options": csv.ParseOptions(delimiter=delimiter, invalid_row_handler=noted),
             "convert_options": csv.ConvertOptions(
                 column_types={
                     name: pa.string()
@@ -179,30 +186,47 @@ def read_table(path: Path, *, words: tuple[str | None, ...] = ()) -> Any:
         ) from None
     except (pa.ArrowException, OSError, UnicodeDecodeError, EOFError, zlib.error) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        reason = re.sub(
-            r"(?:Row #(\d+): )?(Expected \d+ columns, got \d+):.*",
-            lambda found: found[2] + (f" in line {found[1]}" if found[1] else ""),
-            reason,
-        )  # what follows is the row itself: a true place
         advice = "repair it or write it again"
-        if isinstance(error, UnicodeDecodeError) or "invalid UTF8" in reason:
+        if odd:  # the library's own words have the row itself: a true place
+            row = odd[-1]
+            reason = f"CSV parse error: Expected {row.expected_columns} columns, got"
+            reason += f" {row.actual_columns}"
+            reason += "" if row.number is None else f" in line {row.number}"
+        elif isinstance(error, UnicodeDecodeError) or _is_not_text(path):
             reason, advice = "it is not text in UTF-8", "save it in UTF-8"
         raise DataError(
             f"{path.name} cannot be read as a SNAP, CSV or Parquet file: {reason}; {advice}"
         ) from None
 
 
+def _opened(path: Path) -> IO[str]:
+    opened = gzip.open if path.suffix == ".gz" else open
+    return cast(IO[str], opened(path, "rt", encoding="utf-8-sig"))
+
+
 def _first_line(path: Path) -> str:
-    if path.suffix == ".gz":
-        with gzip.open(path, "rt", encoding="utf-8-sig") as packed:
-            return packed.readline(1 << 16)
-    with path.open(encoding="utf-8-sig") as source:
+    with _opened(path) as source:
         return source.readline(1 << 16)
+
+
+def _is_not_text(path: Path) -> bool:
+    """Whether a file of text has a byte that is none in UTF-8."""
+    if path.suffix in _PARQUET:
+        return False
+    try:
+        with _opened(path) as source:
+            while source.read(1 << 20):
+                pass
+    except UnicodeDecodeError:
+        return True
+    except (OSError, EOFError, zlib.error):  # damaged in another way
+        pass
+    return False
 
 
 def user_column(path: Path) -> str:
     """The column of the user in a table that was read by its usual names; `user` for SNAP."""
-    if path.suffix.lower() in (".parquet", ".pq"):
+    if path.suffix.lower() in _PARQUET:
         from pyarrow import parquet
 
         names = [str(name) for name in parquet.read_schema(path).names]
@@ -337,7 +361,7 @@ def write_split(split: Split, path: Path) -> None:
     table = split.to_arrow()
     name = path.name.lower()
     with written_beside(path) as beside:
-        if name.endswith((".parquet", ".pq")):
+        if name.endswith(_PARQUET):
             parquet.write_table(table, beside)
         elif name.endswith(".csv.gz"):
             with gzip.open(beside, "wb") as packed:
