@@ -88,13 +88,13 @@ def export(
     if released.mechanism.lists_truths and not reveal_truths:
         raise FileError(
             f"the mechanism of {loaded.folder} lists true locations of its data, and a bundle is"
-            " handed out; nothing was written",
+            " handed out; expected one that lists none",
             hint=f"{arg('reveal_truths')} exports it all the same",
         )
     if isinstance(released.mechanism, Channel) and not released.mechanism.answers_new:
         raise FileError(
             f"the mechanism of {loaded.folder} has no answer for places that it was not made for,"
-            " and a device goes to others; nothing was written: solve it again",
+            " and a device goes to others; solve it again",
             hint=f"{arg('new_places')} nearest answers them as the nearest known place, which hides"
             " less than planar Laplace noise",
         )

@@ -31,8 +31,7 @@ def bundle_of(run: Path, target: Path) -> str | None:
     try:
         export(run, target, page=True)
     except SfumatoError as error:
-        # what a command line says besides (an option, that nothing was written) is not for a page
-        return str(error).replace(str(run), "this run").partition("; nothing was written")[0]
+        return str(error).replace(str(run), "this run")
     return None
 
 

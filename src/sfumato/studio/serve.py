@@ -16,10 +16,10 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 
 import uvicorn
+from jinja2 import Template
 
 from sfumato.deploy.server import Announced
 from sfumato.errors import DataError, ProblemError
@@ -29,6 +29,7 @@ from sfumato.studio.guard import Guard, policy
 from sfumato.studio.streets import read_streets
 
 LOOPBACK = "127.0.0.1"
+_DOOR = Path(__file__).with_name("open.html.j2")
 
 
 @dataclass(frozen=True)
@@ -101,12 +102,7 @@ def _opening(address: str, folder: Path) -> Opening:
     door = folder / "open.html"
     handle = os.open(door, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "w", encoding="utf-8") as target:
-        target.write(
-            '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-            '<meta name="referrer" content="no-referrer"><title>sfumato studio</title>'
-            f'<meta http-equiv="refresh" content="0; url={escape(address)}"></head>'
-            f'<body><a href="{escape(address)}">Open the studio</a></body></html>\n'
-        )
+        target.write(Template(_DOOR.read_text("utf-8"), autoescape=True).render(address=address))
     return Opening(address, door, folder)
 
 
