@@ -10,6 +10,7 @@ import sfumato as sf
 from sfumato.data.recipe import Recipe
 from sfumato.measure.certificate import Bounds
 from sfumato.measure.estimate import Estimate
+from sfumato.measure.objective import Bayes
 from sfumato.measure.outlook import Outlook
 from sfumato.render import brief
 from sfumato.render.commands import next_text, selected_text
@@ -29,7 +30,7 @@ FITTED = Outlook(
     checkins=480,
     folds=4,
 )
-GAP = Gap("bayes", 0.4, Bounds(0.35, None, 9), True, 0.25, 170.0, True)
+GAP = Gap(Bayes(), 0.4, Bounds(0.35, None, 9), True, 0.25, 170.0, True)
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from sfumato.measure.certificate import Bounds
 from sfumato.measure.estimate import Estimate
 from sfumato.measure.judge import Judgement
 from sfumato.measure.membership import Membership
+from sfumato.measure.objective import Bayes
 from sfumato.measure.prior import under_priors
 from sfumato.measure.repeated import repeated_reports
 from sfumato.render.text import (
@@ -124,7 +125,7 @@ def test_a_round_says_what_it_has_reached() -> None:
 
 @pytest.mark.parametrize(("bound", "said"), [(0.6, "leaks less than 0.6000"), (0.5, "nothing")])
 def test_a_bound_that_is_only_the_blind_guess_proves_nothing(bound: float, said: str) -> None:
-    gap = Gap("bayes", 0.7, Bounds(bound, None, 9), True, 0.5, 45.0, True)
+    gap = Gap(Bayes(), 0.7, Bounds(bound, None, 9), True, 0.5, 45.0, True)
     assert said in proved_text(gap, PROBLEM)
 
 

@@ -129,6 +129,10 @@ class Endless(Overlap):
 
     name = scores = "endless"
 
+    def shown(self, leakage: Any) -> Any:
+        """As it is: a loss."""
+        return leakage
+
 
 def blind_leakage(objective: Objective, joint: Joint) -> float:
     """The leakage of reports that say nothing: no mechanism leaks less.

@@ -35,7 +35,7 @@ from sfumato.measure.certificate import Certificate, Claimed, claim_of, reports_
 from sfumato.measure.estimate import Estimate
 from sfumato.measure.interval import Evidence, check_confidence, evidence, needed
 from sfumato.measure.linked import overlap_at_least
-from sfumato.measure.objective import Objective, blind_leakage
+from sfumato.measure.objective import Bayes, Endless, Objective, Overlap, blind_leakage
 from sfumato.measure.to_come import (
     WITH_PRIOR,
     at_most,
@@ -51,7 +51,7 @@ from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.loss import traits_of
 
 USEFUL = 0.06  # a bracket of a Bayes error that is this narrow says something
-LINKED = ("overlap", "endless")
+_LINKED = ("overlap", "endless")  # claims
 _MIXES = (0.01, 0.05, 0.2)  # of equal likelihoods; which one, training data decides
 _PROJECTED_M = 1e-6  # more than rounding moves a point that is brought to the hull
 
@@ -69,7 +69,7 @@ class PopulationCertificate:
     losses: no mechanism gives all users one law for less.
 
     >>> proved = PopulationCertificate(
-    ...     "bayes", "probability", 0.95, 480, 4, 173.0, 0.36, 0.35, 0.40,
+    ...     Bayes(), 0.95, 480, 4, 173.0, 0.36, 0.35, 0.40,
     ...     Estimate(172.0, 170.0, 174.0, "estimate"), on_grid=True, price=0.001)
     >>> proved
     <PopulationCertificate: Bayes error at least 0.600, 0.640 possible, 95 %, 480 check-ins>
@@ -78,8 +78,7 @@ class PopulationCertificate:
     (0.6, 0.641)
     """
 
-    objective: str
-    unit: str
+    objective: Objective
     confidence: float
     checkins: int
     users: int
@@ -104,11 +103,11 @@ class PopulationCertificate:
 
     def __repr__(self) -> str:
         reached, possible = ("-" if one is None else f"{one:.3f}" for one in self.shown)
-        what, side = self.objective, "at most"
-        if self.objective in ("bayes", "overlap"):
-            what, side = "Bayes error" if self.objective == "bayes" else "overlap", "at least"
-        if self.objective == "endless":
+        what, side = self.objective.name, "at most"
+        if isinstance(self.objective, Endless):
             what = "one law for all, 1 - overlap"
+        elif isinstance(self.objective, Bayes | Overlap):
+            what, side = "Bayes error" if self._is_error else what, "at least"
         return (
             f"<PopulationCertificate: {what} {side} {reached}, {possible} possible,"
             f" {100 * self.confidence:g} %, {self.checkins:,} check-ins>"
@@ -125,23 +124,26 @@ class PopulationCertificate:
     @property
     def best_error(self) -> float | None:
         """For the Bayes objective: no mechanism within the budgets has a larger Bayes error."""
-        return 1 - self.least if self.objective == "bayes" and self.least is not None else None
+        return self._shown(self.least) if self._is_error else None
 
     @property
     def error(self) -> float | None:
         """For the Bayes objective: this mechanism's Bayes error is at least this."""
-        return 1 - self.most if self.objective == "bayes" and self.most is not None else None
+        return self._shown(self.most) if self._is_error else None
 
     @property
     def shown(self) -> tuple[float | None, float | None]:
         """What this mechanism reaches and what none goes beyond: Bayes errors, overlaps, or
         leakages."""
-        if self.objective == "bayes":
-            return self.error, self.best_error
-        if self.objective == "overlap":
-            most, least = (None if one is None else 1 - one for one in (self.most, self.least))
-            return most, least
-        return self.most, self.least
+        return self._shown(self.most), self._shown(self.least)
+
+    @property
+    def _is_error(self) -> bool:
+        """Whether the leakage is the chance that the best guess is right."""
+        return isinstance(self.objective, Bayes)
+
+    def _shown(self, leakage: float | None) -> float | None:
+        return None if leakage is None else self.objective.shown(leakage)
 
     @property
     def at_loss(self) -> float | None:
@@ -157,7 +159,7 @@ class PopulationCertificate:
             return None
         assert self.max_loss is not None
         least = self.least - self.price * (self.at_loss - self.max_loss)
-        return (1 - self.most, 1 - least) if self.objective == "bayes" else (least, self.most)
+        return (1 - self.most, 1 - least) if self._is_error else (least, self.most)
 
     @property
     def width(self) -> float | None:
@@ -175,8 +177,8 @@ class PopulationCertificate:
         bracket = self.bracket
         return {
             "kind": "population",
-            "objective": self.objective,
-            "unit": self.unit,
+            "objective": self.objective.name,
+            "unit": self.objective.unit,
             "confidence": self.confidence,
             "checkins": self.checkins,
             "users": self.users,
@@ -251,7 +253,7 @@ def least_scores(
             return problem.loss(held.truth[:, None, :], reports[None, chosen, :])
 
     least, paid, _ = least_costs(claim, guesses, proof.multipliers, losses)
-    if claim.objective in LINKED:
+    if claim.objective in _LINKED:
         low, high = _range_of(claim, guesses)
     else:
         low, high = score_range(problem.objective, problem.joint.secrets, shares_of_users)
@@ -389,7 +391,7 @@ def certify_population(
     loss, farthest, above = mean_loss(losses, users_of(held, shares), known, some, 2 * each)
     most, on_grid = None, True
     if judged is not None and learned is not None:
-        if objective.scores in LINKED:
+        if isinstance(objective, Overlap):
             table = judged.table()
             seen = Joint(table / table.sum(), secrets=held.secrets)
             most = 1 - overlap_at_least(seen, held.counts, delta=each, within=judged.within)
@@ -402,8 +404,7 @@ def certify_population(
     price = max(float(proof.multipliers[0]) for proof in proofs) if average else None
     count = problem.grid.cells_per_side if problem.loss_is_distance else None
     return PopulationCertificate(
-        objective=objective.name,
-        unit=objective.unit,
+        objective=objective,
         confidence=confidence,
         checkins=len(held),
         users=int((held.counts > 0).sum()),

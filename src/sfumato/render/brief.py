@@ -9,6 +9,7 @@ import numpy as np
 
 from sfumato.data.samples import MANY_USERS, Samples
 from sfumato.measure.judge import Judgement
+from sfumato.measure.objective import Bayes
 from sfumato.measure.outlook import Outlook
 from sfumato.mechanism.loss import traits_of
 from sfumato.render.endings import linked_sentence, proof_sentence, warnings_in
@@ -191,16 +192,16 @@ def _cells(found: Judgement) -> str:
 
 def best_text(gap: Gap | None, run: str | Path = "RUN") -> str:
     """What is proved of the best possible, beside what was reached."""
-    if gap is not None and gap.objective == "bayes" and not gap.proved_anything:
+    if gap is not None and isinstance(gap.objective, Bayes) and not gap.proved_anything:
         return (
             f"Not known: on the training check-ins nothing below the {1 - gap.blind:.3f} of a blind"
             f" guess is proved; this mechanism has a Bayes error of {1 - gap.leakage:.3f} there."
         )
     if gap is None or not gap.proved_anything:
         return f"{NOTHING_PROVED.capitalize()}; sfumato certify {run} proves it."
-    if gap.objective != "bayes":
+    if not isinstance(gap.objective, Bayes):
         what = {"information": "Information, in bits,", "endless": "A loss"}.get(
-            gap.objective, "Leakage"
+            gap.objective.name, "Leakage"
         )
         return (
             f"{what} of at least {max(gap.bounds.grid, 0.0):.4g} on the training check-ins"

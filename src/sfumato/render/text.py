@@ -13,9 +13,9 @@ from sfumato.data.categories import CategoricalData
 from sfumato.measure.estimate import Estimate
 from sfumato.measure.judge import Judgement, PerUser
 from sfumato.measure.membership import FEWEST, Membership
-from sfumato.measure.objective import Overlap
+from sfumato.measure.objective import Bayes, Endless, Overlap
 from sfumato.measure.outlook import Outlook
-from sfumato.measure.population import LINKED, USEFUL, PopulationCertificate
+from sfumato.measure.population import USEFUL, PopulationCertificate
 from sfumato.measure.prior import Priors, UnderPrior
 from sfumato.measure.repeated import Repeated
 from sfumato.measure.tables import TABLE_MEASURES
@@ -890,7 +890,7 @@ def _linked_population_text(proved: PopulationCertificate) -> str:
     loss = in_unit(f"{proved.loss.low:.1f} to {proved.loss.high:.1f}", unit)
     text += f"{'its' if proved.most is None else 'and its'} loss is {loss}; "
     kinds = _proved_there(proved)
-    if proved.objective == "endless":
+    if isinstance(proved.objective, Endless):
         every = "of every mechanism that gives all users one law, even one that knows its user,"
         said = [f"with reports {where} a loss of at least {least:.1f}" for where, least in kinds]
         said = [in_unit(one, unit) for one in said]
@@ -933,10 +933,10 @@ def _cut(proved: PopulationCertificate) -> str:
 @show.text.register
 def population_text(proved: PopulationCertificate) -> str:
     """What holds for check-ins to come: this mechanism, every other, and how narrow it is."""
-    if proved.objective in LINKED:
+    if isinstance(proved.objective, Overlap):
         return _linked_population_text(proved)
-    bayes, unit = proved.objective == "bayes", proved.loss_unit
-    bits = " bits" if proved.unit == "bits" else ""
+    bayes, unit = isinstance(proved.objective, Bayes), proved.loss_unit
+    bits = " bits" if proved.objective.unit == "bits" else ""
     reached, possible = proved.shown
     least, loss = proved.least, proved.loss
     budget = [] if proved.max_loss is None else [f"{proved.max_loss:g} {unit}".rstrip()]

@@ -222,7 +222,7 @@ def _curve(
         points.append((optimum.loss, optimum.leakage / unit))
         where = f"at {budget:g} {traits_of(problem.loss).unit}"
         leaked, least = (max(0.0, one / unit) for one in (optimum.leakage, proven))
-        if objective.name == "bayes":
+        if isinstance(objective, Bayes):
             progress(f"Bayes error {where}: {1 - leaked:.4f}, at most {1 - least:.4f}")
         else:
             progress(f"{objective.name} {where}: {leaked:.4f}, at least {least:.4f}")

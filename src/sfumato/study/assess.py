@@ -18,6 +18,7 @@ from sfumato.errors import DataError, ProblemError, arg
 from sfumato.files import plain, write_text
 from sfumato.measure.estimate import Estimate
 from sfumato.measure.exact import bayes_vulnerability, mutual_information
+from sfumato.measure.objective import Bayes
 from sfumato.measure.repeated import linked_bayes_error
 from sfumato.measure.where import Where, where
 from sfumato.measure.worst import exposed as exposed_share
@@ -194,7 +195,7 @@ def _assembled(
     information = judged.information_bits if outlook is None else outlook.information_bits
     exposed = judged.exposed if outlook is None else outlook.exposed
     proven = None
-    if gap is not None and gap.objective == "bayes" and gap.proved_anything:
+    if gap is not None and isinstance(gap.objective, Bayes) and gap.proved_anything:
         proven = gap.bound
     truth = bayes_vulnerability(joint)
     user = max((1 - one.error for one in judged.per_user), default=None)

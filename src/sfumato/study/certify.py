@@ -15,7 +15,7 @@ from sfumato.errors import DataError, ProblemError, arg
 from sfumato.measure.certificate import Bounds, Certificate, load_certificate, refuse_above
 from sfumato.measure.estimate import count_hits, estimate_mean
 from sfumato.measure.judge import draw_reports, hits_for
-from sfumato.measure.objective import blind_leakage
+from sfumato.measure.objective import Bayes, Objective, blind_leakage
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import Law
 from sfumato.mechanism.loss import Loss, traits_of
@@ -42,7 +42,7 @@ class Gap:
     leakage is that of sampled reports, counted on the problem's cells.
     """
 
-    objective: str
+    objective: Objective
     leakage: float
     bounds: Bounds
     on_grid: bool
@@ -61,7 +61,7 @@ class Gap:
         endless, over_cap = problem.seeks_endless_budget, _over_cap(problem, law)
         kept = leakage <= _SLACK if endless else not _over_budgets(problem, law)
         return cls(
-            problem.objective.name,
+            problem.objective,
             law.loss if endless else leakage,
             bounds,
             problem.names_cells(law.joint),
@@ -76,7 +76,7 @@ class Gap:
     def relative(self) -> "Relative | None":
         """The vulnerability beside the blind guess and the proven least, where there are more than
         20 users: a Bayes error near 1 says little.  None for fewer, and for other objectives."""
-        if self.objective != "bayes" or self.users <= _FEW_USERS or self.bound is None:
+        if not isinstance(self.objective, Bayes) or self.users <= _FEW_USERS or self.bound is None:
             return None
         return Relative(self.leakage / self.blind, self.bound / self.blind)
 
@@ -105,7 +105,7 @@ class Gap:
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {
-            "objective": self.objective,
+            "objective": self.objective.name,
             "leakage": self.leakage,
             "bound_grid": self.bounds.grid,
             "bound_plane": self.bounds.plane,
@@ -436,7 +436,7 @@ def _own_gap(
         return None
     table = count_hits(secret, reports, problem.grid, secrets=len(problem.samples.secrets))
     return Gap(
-        problem.objective.name,
+        problem.objective,
         problem.objective.leakage(table.joint(problem.samples.secrets)),
         bounds,
         on_grid=problem.on_cells(reports),

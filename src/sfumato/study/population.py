@@ -17,9 +17,8 @@ from sfumato.data.samples import Samples
 from sfumato.errors import DataError, ProblemError, arg
 from sfumato.measure.certificate import Certificate, Proof, load_certificate
 from sfumato.measure.interval import Evidence, check_confidence
-from sfumato.measure.objective import blind_leakage
+from sfumato.measure.objective import Bayes, Objective, Overlap, blind_leakage
 from sfumato.measure.population import (
-    LINKED,
     USEFUL,
     PopulationCertificate,
     certify_population,
@@ -145,7 +144,7 @@ def certify_to_come(
 
 def _refuse_useless(proved: PopulationCertificate, held: Samples) -> None:
     """Where nothing is proved beyond what needs no data, say how many check-ins would do."""
-    bounded = proved.objective in ("bayes", *LINKED)
+    bounded = isinstance(proved.objective, Bayes | Overlap)
     says_most = proved.most is not None and (proved.most < 1 or not bounded)
     if not says_most and (proved.least is None or proved.least <= proved.blind + 1e-9):
         enough = proved.needed() or 10 * len(held)
@@ -273,7 +272,7 @@ class CrossFitted:
     mean of what they give, without an interval.
     """
 
-    objective: str
+    objective: Objective
     least: float
     estimate: float
     confidence: float
@@ -283,13 +282,13 @@ class CrossFitted:
     @property
     def best_error(self) -> float | None:
         """For the Bayes objective: no mechanism has a larger Bayes error."""
-        return 1 - self.least if self.objective == "bayes" else None
+        return 1 - self.least if isinstance(self.objective, Bayes) else None
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON; leakages in the objective's unit."""
         return {
             "kind": "population, cross-fitted",
-            "objective": self.objective,
+            "objective": self.objective.name,
             "least_leakage": self.least,
             "best_bayes_error_at_most": self.best_error,
             "estimate": self.estimate,
@@ -317,7 +316,7 @@ def cross_fitted_bound(
     e-values has the width of one fold's samples only.
     """
     delta = check_confidence(confidence)
-    if problem.objective.scores in LINKED:
+    if isinstance(problem.objective, Overlap):
         raise ProblemError(
             "from training data alone what holds for check-ins to come is proved for one report,"
             " and this is for linked ones; name held-out check-ins"
@@ -350,7 +349,7 @@ def cross_fitted_bound(
         return None
     blind = blind_leakage(problem.objective, problem.joint)
     return CrossFitted(
-        problem.objective.name,
+        problem.objective,
         max(total.lower(delta) / unit, blind),
         max(estimate / weight / unit, blind),
         confidence,
