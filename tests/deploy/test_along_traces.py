@@ -51,8 +51,8 @@ def test_rows_in_any_order_have_the_same_reports(run, tmp_path):
     assert len({tuple(report) for report in reports}) > 3
 
 
-def _after_one_part(release, chance, policy, tasks, progress):
-    yield from one_by_one(release, chance, policy, tasks[:1], progress)
+def _after_one_part(protection, tasks, progress):
+    yield from one_by_one(protection, tasks[:1], progress)
     raise FileError("the disk is full")
 
 

@@ -187,8 +187,8 @@ class _Future:
         self.result = lambda: outcome
 
 
-def _as_on_workers(release, chance, policy, tasks, progress):
-    order = _order(release, chance, policy)
+def _as_on_workers(protection, tasks, progress):
+    order = _order(protection)
     for task in tasks:
         done = _Future(_work(order, str(task.source), str(task.target)))
         yield task, Tally.from_dict(_outcome(done, "a part"))
@@ -199,13 +199,13 @@ def test_a_worker_that_cannot_write_leaves_the_finished_parts(runs, tmp_path, mo
     for part in range(3):
         write_parquet(tmp_path / "in" / f"{part}.parquet", checkins(100, seed=part))
 
-    def full(release, chance, policy, source, target, **options):
+    def full(protection, source, target, **options):
         if source.name == "2.parquet":
             raise FileError(
                 "cannot write 2.parquet: No space left on device; name a file in a folder that can"
                 " be written"
             )
-        return sanitize_part(release, chance, policy, source, target, **options)
+        return sanitize_part(protection, source, target, **options)
 
     monkeypatch.setattr("sfumato.deploy.engines.dask.sanitize_part", full)
     with pytest.raises(FileError, match="No space left"):

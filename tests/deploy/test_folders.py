@@ -90,9 +90,9 @@ def _made_for(run: Path, change: str) -> None:
     (run / "run.json").write_text(json.dumps(record))
 
 
-def _after_one_part(release, chance, policy, tasks, progress):
+def _after_one_part(protection, tasks, progress):
     """A runner whose disk fills up after a part."""
-    yield from one_by_one(release, chance, policy, tasks[:1], progress)
+    yield from one_by_one(protection, tasks[:1], progress)
     raise FileError("the disk is full")
 
 

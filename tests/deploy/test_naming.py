@@ -173,8 +173,8 @@ def test_a_name_is_seen_over_all_parts_of_a_folder(runs, tmp_path, files_of, use
 def test_a_name_is_seen_with_the_parts_that_a_stopped_job_had_done(runs, tmp_path):
     source = _folder(tmp_path / "in", users=6)
 
-    def stop_before_the_end(release, chance, policy, tasks, progress):
-        yield from one_by_one(release, chance, policy, tasks[:5], progress)
+    def stop_before_the_end(protection, tasks, progress):
+        yield from one_by_one(protection, tasks[:5], progress)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -181,8 +181,8 @@ def test_a_stopped_folder_goes_on_with_the_same_weeks_alone(choice, kept, traces
     _table(source / "a.csv", traces, range(0, 300, 2))
     _table(source / "b.csv", traces, range(1, 300, 2))
 
-    def stopping(release, chance, policy, tasks, progress):
-        yield from one_by_one(release, chance, policy, tasks[:1], progress)
+    def stopping(protection, tasks, progress):
+        yield from one_by_one(protection, tasks[:1], progress)
         raise KeyboardInterrupt
 
     told = {"chance": chance_for(load_run(kept), KEY), "policy": KEPT}
@@ -203,8 +203,8 @@ def test_a_resumed_folder_has_the_same_bytes(kept, traces, tmp_path):
     _table(source / "b.csv", traces, range(1, 300, 2))
     told = {"chance": chance_for(load_run(kept), KEY), "policy": KEPT}
 
-    def stopping(release, chance, policy, tasks, progress):
-        yield from one_by_one(release, chance, policy, tasks[:1], progress)
+    def stopping(protection, tasks, progress):
+        yield from one_by_one(protection, tasks[:1], progress)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -19,7 +19,7 @@ from sfumato.deploy.protect import POLICIES, Outside, protect
 from sfumato.deploy.pseudonym import Pseudonym
 from sfumato.deploy.recognise import Looked, telling
 from sfumato.deploy.release import NEW_PLACES, NewPlaces, Release
-from sfumato.deploy.spent import Budget, Ledger
+from sfumato.deploy.spent import Ledger
 from sfumato.deploy.verify import Noted, Written
 from sfumato.errors import DataError, arg
 from sfumato.files import file_hash, written_beside
@@ -84,6 +84,16 @@ class Policy:
         words = {**asdict(replace(self, pseudonym=None)), "pseudonym": named}
         del words["over_budget"]  # it decides whether the file gets its name, not what is in it
         return words
+
+
+@dataclass(frozen=True)
+class Protection:
+    """What tables are answered with: a release, where its chance comes from, and what else is asked
+    for."""
+
+    release: Release
+    chance: Chance
+    policy: Policy
 
 
 @dataclass
@@ -203,12 +213,12 @@ def open_table(path: Path) -> Table[Any]:
     return ParquetTable(path) if path.name.lower().endswith((".parquet", ".pq")) else CsvTable(path)
 
 
-def _columns_of(table: Table[Any], release: Release, chance: Chance, policy: Policy) -> Columns:
-    named = policy.pseudonym
+def _columns_of(table: Table[Any], protection: Protection) -> Columns:
+    chance, policy, named = protection.chance, protection.policy, protection.policy.pseudonym
     return find_columns(
         table.names,
         source=table.path.name,
-        degrees=release.plane is not None,
+        degrees=protection.release.plane is not None,
         lat=policy.lat,
         lon=policy.lon,
         user=policy.user,
@@ -219,19 +229,18 @@ def _columns_of(table: Table[Any], release: Release, chance: Chance, policy: Pol
 
 
 def rows_of_file(
-    release: Release, chance: Chance, policy: Policy, source: Path
+    protection: Protection, source: Path
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The truths in metres, the users and the seconds of all rows of a file, and which of them have
     a place that is answered."""
     table = open_table(source)
     try:
-        columns = _columns_of(table, release, chance, policy)
+        columns = _columns_of(table, protection)
         truth, users, seconds = [np.empty((0, 2))], [np.empty(0, dtype=object)], [np.empty(0)]
         known = [np.empty(0, dtype=bool)]
         for block in table.blocks():
-            points, apart = _answered(
-                release, policy, block.numbers(columns.first), block.numbers(columns.second)
-            )
+            first, second = block.numbers(columns.first), block.numbers(columns.second)
+            points, apart = _answered(protection, first, second)
             truth.append(points)
             known.append(~apart)
             if columns.user is not None:
@@ -249,22 +258,20 @@ def rows_of_file(
 
 
 def _answered(
-    release: Release, policy: Policy, first: np.ndarray, second: np.ndarray
+    protection: Protection, first: np.ndarray, second: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The truths that are answered, and which rows are set apart."""
-    found = truths(release, first, second)
+    found = truths(protection.release, first, second)
     points, outside = found.points.copy(), found.outside
-    if outside is not None and policy.outside == "clamp":
-        points[outside] = clamped(release, first[outside], second[outside])
+    if outside is not None and protection.policy.outside == "clamp":
+        points[outside] = clamped(protection.release, first[outside], second[outside])
         outside = None
     masks = [mask for mask in (found.missing, found.impossible, outside) if mask is not None]
     return points, np.logical_or.reduce([np.zeros(len(points), dtype=bool), *masks])
 
 
 def sanitize_file(
-    release: Release,
-    chance: Chance,
-    policy: Policy,
+    protection: Protection,
     source: Path,
     target: Path,
     *,
@@ -279,24 +286,21 @@ def sanitize_file(
     """
     table = open_table(source)
     try:
+        policy, columns = protection.policy, _columns_of(table, protection)
         _refuse_geometry(table, policy, source=source.name)
-        columns = _columns_of(table, release, chance, policy)
+        looked = Answers(protection, columns, table.names, source=source.name)
         check_names(
             table.names,
             policy,
             columns,
             source=source.name,
-            refused=lambda: _first_refused(
-                table,
-                columns,
-                Answers(release, chance, policy, columns, table.names, source=source.name),
-            ),
+            refused=lambda: _first_refused(table, columns, looked),
         )
         written = Written(
             columns.first,
             columns.second,
-            decimals=release.decimals,
-            degrees=release.plane is not None,
+            decimals=protection.release.decimals,
+            degrees=protection.release.plane is not None,
             without=policy.drop,
             passing=policy.keep,
             user=None if policy.pseudonym is None else columns.user,
@@ -304,7 +308,7 @@ def sanitize_file(
         packed = target.name.lower().endswith(".gz")
         with written_beside(target, replaces=replaces) as beside:
             with beside.open("wb") as raw, table.sink(raw, written, packed=packed) as sink:
-                tally = _all_blocks(release, chance, policy, table, columns, sink, progress)
+                tally = _all_blocks(protection, table, columns, sink, progress)
             # Here the file is whole and has no name yet: it is looked at once more.
             table.read_back(beside, sink.noted, written, packed=packed, shown=target.name)
             tally.target_hash = file_hash(beside)
@@ -329,9 +333,7 @@ def _refuse_geometry(table: Table[Any], policy: Policy, *, source: str) -> None:
 
 
 def sanitize_part(
-    release: Release,
-    chance: Chance,
-    policy: Policy,
+    protection: Protection,
     source: Path,
     target: Path,
     *,
@@ -340,7 +342,7 @@ def sanitize_part(
     """Sanitize a part of a folder; its counts hold the hash of what was read, by which a job that
     is resumed knows it again."""
     before, content = _stamp(source), file_hash(source)
-    tally = sanitize_file(release, chance, policy, source, target, progress=progress)
+    tally = sanitize_file(protection, source, target, progress=progress)
     if _stamp(source) != before:
         raise DataError(f"{source.name} changed while it was read; sanitize it when it is whole")
     tally.source_hash, tally.users = content, tally.users.digested()
@@ -353,9 +355,7 @@ def _stamp(path: Path) -> tuple[int, int, int]:
 
 
 def _all_blocks(
-    release: Release,
-    chance: Chance,
-    policy: Policy,
+    protection: Protection,
     table: Table[Any],
     columns: Columns,
     sink: Sink[Any],
@@ -364,7 +364,7 @@ def _all_blocks(
     # Once an array of this size was freed, memory of smaller ones stays with the process (glibc);
     # else each array of each block is got from the system anew, page by page.
     np.empty(_STAYS, dtype=np.uint8)
-    answers = Answers(release, chance, policy, columns, table.names, source=table.path.name)
+    answers = Answers(protection, columns, table.names, source=table.path.name)
     for block in table.blocks(without=answers.unread):
         answer = answers.of(block)
         if answer is not None:
@@ -394,20 +394,18 @@ class Answers:
 
     def __init__(
         self,
-        release: Release,
-        chance: Chance,
-        policy: Policy,
+        protection: Protection,
         columns: Columns,
         names: list[str],
         *,
         source: str,
         replaced: tuple[str, ...] = (),
     ) -> None:
-        self._release, self._chance, self._policy = release, chance, policy
+        self.protection, self._policy = protection, protection.policy
         self._columns, self._names, self._source = columns, names, source
         self._replaced = replaced
-        self._known = _users_with_budgets(release, policy, names)
-        self._user = columns.user or next(iter(users(names, policy.user)), None)
+        self._known = _users_with_budgets(protection, names)
+        self._user = columns.user or next(iter(users(names, protection.policy.user)), None)
         self.tally = Tally()
         self._outside = Refused("places outside the mechanism's region")
         self._impossible = Refused("no possible coordinates")
@@ -437,9 +435,8 @@ class Answers:
             seconds=block.seconds(columns.time) if columns.time is not None else None,
             names=block.text(columns.row) if columns.row is not None else None,
         )
-        found = protect(
-            self._release, first, second, chance=self._chance, rows=rows, outside=policy.outside
-        )
+        release, chance = self.protection.release, self.protection.chance
+        found = protect(release, first, second, chance=chance, rows=rows, outside=policy.outside)
         self._impossible.note(found.impossible, tally.rows_in)
         self._new.note(found.new, tally.rows_in)
         if policy.outside == "refuse":
@@ -530,7 +527,7 @@ class Answers:
     def _telling(self) -> dict[str, str]:
         """The same of all blocks of which rows were taken and not looked at yet."""
         looked, self._looked = self._looked, []
-        release, keep = self._release, self._policy.keep
+        release, keep = self.protection.release, self._policy.keep
         found = telling(looked, degrees=release.plane is not None, cell_m=release.grid.cell_m)
         kept = (name for name in found if name in keep)
         self.tally.betraying = sorted({*self.tally.betraying, *kept})
@@ -590,16 +587,14 @@ class _UsersWithBudgets:
         return np.array([self.numbers.get(str(name), -1) for name in names], dtype=np.int64)
 
 
-def _users_with_budgets(
-    release: Release, policy: Policy, names: list[str]
-) -> _UsersWithBudgets | None:
+def _users_with_budgets(protection: Protection, names: list[str]) -> _UsersWithBudgets | None:
     """None where nobody has a budget, or where the table does not say who its rows are of."""
-    column = next(iter(users(names, policy.user)), None) if policy.user is None else policy.user
-    if not release.budget.user_max_loss or column is None:
+    column, limits = protection.policy.user, protection.release.budget.user_max_loss
+    if column is None:
+        column = next(iter(users(names, None)), None)
+    if not limits or column is None:
         return None
-    return _UsersWithBudgets(
-        column, {user: number for number, user in enumerate(release.budget.user_max_loss)}
-    )
+    return _UsersWithBudgets(column, {user: number for number, user in enumerate(limits)})
 
 
 @dataclass
@@ -664,13 +659,13 @@ def check_names(
         refuse_columns(source, naming, others, telling)
 
 
-def refuse_over_budget(budget: Budget, policy: Policy, whole: Tally, *, source: str) -> None:
+def refuse_over_budget(protection: Protection, whole: Tally, *, source: str) -> None:
     """Refuse a table whose reports cost more than the run's budgets by more than chance explains,
     unless it is wanted all the same.  Of a short table no figure is said: it would tell about
     single rows."""
-    spent = whole.losses.whole
+    budget, spent = protection.release.budget, whole.losses.whole
     over = whole.losses.against(budget)
-    if policy.over_budget or not over:
+    if protection.policy.over_budget or not over:
         return
     what = []
     if over.whole:

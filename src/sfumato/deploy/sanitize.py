@@ -17,6 +17,7 @@ from sfumato.deploy.keeping import chance_for
 from sfumato.deploy.one_file import (
     ENOUGH_ROWS,
     Policy,
+    Protection,
     Tally,
     is_table,
     open_table,
@@ -26,7 +27,7 @@ from sfumato.deploy.one_file import (
     sanitize_file,
     sanitize_part,
 )
-from sfumato.deploy.release import Release, release
+from sfumato.deploy.release import release
 from sfumato.errors import DataError, FileError, arg
 from sfumato.files import (
     clear_drafts,
@@ -58,30 +59,18 @@ class Runner(Protocol):
     """Sanitizes parts in some order, here or elsewhere."""
 
     def __call__(
-        self,
-        release: Release,
-        chance: Chance,
-        policy: Policy,
-        tasks: list[Task],
-        progress: Callable[[int], None] | None,
+        self, protection: Protection, tasks: list[Task], progress: Callable[[int], None] | None
     ) -> Iterable[tuple[Task, Tally]]:
         """Each finished part with its counts."""
         ...
 
 
 def one_by_one(
-    release: Release,
-    chance: Chance,
-    policy: Policy,
-    tasks: list[Task],
-    progress: Callable[[int], None] | None,
+    protection: Protection, tasks: list[Task], progress: Callable[[int], None] | None
 ) -> Iterable[tuple[Task, Tally]]:
     """On this machine, part after part."""
     for task in tasks:
-        yield (
-            task,
-            sanitize_part(release, chance, policy, task.source, task.target, progress=progress),
-        )
+        yield task, sanitize_part(protection, task.source, task.target, progress=progress)
 
 
 def sanitize(
@@ -131,10 +120,9 @@ def sanitize(
     if policy is not None and options:
         raise TypeError(f"'{min(options)}' belongs into the policy that was given")
     asked, loaded = policy or Policy.of(**options), load_run(run)
+    released = release(loaded, new_places=asked.new_places)
     job = _Job(
-        released=release(loaded, new_places=asked.new_places),
-        chance=chance or chance_for(loaded, None),
-        policy=asked,
+        protection=Protection(released, chance or chance_for(loaded, None), asked),
         source=given,
         target=wanted,
         record=wanted.with_name(wanted.name + ".record.json"),
@@ -145,10 +133,11 @@ def sanitize(
         raise FileError(f"{target} is the file to be read; name another to be written")
     if given.is_dir():
         names, skipped = _parts_of(given)
-        job = replace(job, chance=_whole_periods(job, [given / name for name in names]))
+        paths = [given / name for name in names]
+        job = replace(job, protection=_whole_periods(job.protection, paths))
         if given.resolve() in wanted.resolve().parents:
             raise FileError(f"{target} lies in the folder to be read; name a folder elsewhere")
-        _refuse_copies(given, names, job.chance)
+        _refuse_copies(given, names, job.protection.chance)
         with _alone(job):
             return _sanitize_folder(job, names, skipped, runner)
     if runner is not one_by_one:
@@ -158,7 +147,7 @@ def sanitize(
         )
     open_table(given).close()
     _check_kind(given, wanted)
-    job = replace(job, chance=_whole_periods(job, [given]))
+    job = replace(job, protection=_whole_periods(job.protection, [given]))
     with _alone(job):
         return _sanitize_one(job)
 
@@ -167,9 +156,7 @@ def sanitize(
 class _Job:
     """What is asked for."""
 
-    released: Release
-    chance: Chance
-    policy: Policy
+    protection: Protection
     source: Path
     target: Path
     record: Path
@@ -177,22 +164,22 @@ class _Job:
     resumed: Callable[[int, int], None] | None
 
 
-def _whole_periods(job: _Job, paths: list[Path]) -> Chance:
-    """The chance of a job; where one place is chosen for periods that are over, it has seen all of
-    their rows."""
-    chance = job.chance
+def _whole_periods(protection: Protection, paths: list[Path]) -> Protection:
+    """With the chance of a job; where one place is chosen for periods that are over, it has seen
+    all of their rows."""
+    chance = protection.chance
     if not isinstance(chance, Sticky) or chance.one_place is None:
-        return chance
-    if job.policy.outside == "laplace":
+        return protection
+    if protection.policy.outside == "laplace":
         raise DataError(
             "the run sends whole periods from one place, and noise for places outside would tell"
             f" them apart; expected {arg('outside')} drop, clamp or refuse"
         )
     if chance.one_place.before:
-        return chance
-    found = [rows_of_file(job.released, chance, job.policy, path) for path in paths]
+        return protection
+    found = [rows_of_file(protection, path) for path in paths]
     truth, users, seconds, known = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return chance.with_periods(truth, Rows(users, seconds), known)
+    return replace(protection, chance=chance.with_periods(truth, Rows(users, seconds), known))
 
 
 @contextmanager
@@ -231,7 +218,7 @@ def _refuse_whole(job: _Job, tally: Tally) -> None:
     if not tally.rows_in:
         raise DataError(f"{job.source.name} has 0 rows; expected at least one")
     refuse_columns(job.source.name, [], tally.users.naming(), {})
-    refuse_over_budget(job.released.budget, job.policy, tally, source=job.source.name)
+    refuse_over_budget(job.protection, tally, source=job.source.name)
 
 
 def _sanitize_one(job: _Job) -> dict[str, Any]:
@@ -242,14 +229,12 @@ def _sanitize_one(job: _Job) -> dict[str, Any]:
 
     def write_record(tally: Tally) -> None:
         _refuse_whole(job, tally)
-        record.update(_record(job.released, job.chance, job.policy, {job.source.name: tally}, []))
+        record.update(_record(job.protection, {job.source.name: tally}, []))
         write_json(job.record, record)
 
     with _record_goes_with(job):
         sanitize_file(
-            job.released,
-            job.chance,
-            job.policy,
+            job.protection,
             job.source,
             job.target,
             replaces=False,
@@ -371,7 +356,7 @@ def _sanitize_folder(
         tasks = [
             Task(name, job.source / name, parts / name) for name in names if name not in tallies
         ]
-        for task, tally in runner(job.released, job.chance, job.policy, tasks, job.progress):
+        for task, tally in runner(job.protection, tasks, job.progress):
             write_json(notes / _note(task.name), {"part": task.name, "tally": tally.as_dict()})
             tallies[task.name] = tally
             users.add(tally.users)
@@ -379,7 +364,7 @@ def _sanitize_folder(
         _clear_leftovers(parts)
         ordered = {name: tallies[name] for name in names}
         _refuse_whole(job, _together(ordered))
-        record = _record(job.released, job.chance, job.policy, ordered, skipped) | {
+        record = _record(job.protection, ordered, skipped) | {
             "job": _mark(
                 settings,
                 {name: tally.source_hash for name, tally in ordered.items()},
@@ -477,10 +462,11 @@ def _note(part: str) -> str:
 
 def _settings(job: _Job, names: list[str]) -> str:
     """Tells one job from another: all that decides the reports, and the parts' names."""
-    _, rest = job.released.as_parts()  # the mechanism's own hash is among its figures
-    told = [rest, job.released.decimals, job.chance.words(), job.policy.words(), names]
-    if isinstance(job.chance, Sticky) and job.chance.sent_from is not None:
-        told.append(sorted(job.chance.sent_from.items()))  # a week is from one place in all parts
+    release, chance = job.protection.release, job.protection.chance
+    _, rest = release.as_parts()  # the mechanism's own hash is among its figures
+    told = [rest, release.decimals, chance.words(), job.protection.policy.words(), names]
+    if isinstance(chance, Sticky) and chance.sent_from is not None:
+        told.append(sorted(chance.sent_from.items()))  # a week is from one place in all parts
     return _hash_of(told)
 
 
@@ -503,10 +489,9 @@ def _hash_of(value: Any) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _record(
-    released: Release, chance: Chance, policy: Policy, parts: dict[str, Tally], skipped: list[str]
-) -> dict[str, Any]:
+def _record(protection: Protection, parts: dict[str, Tally], skipped: list[str]) -> dict[str, Any]:
     """What was done.  It holds no place: no region, no plane, no row."""
+    released, policy = protection.release, protection.policy
     whole = _together(parts)
     spent = whole.losses.whole
     enough = spent.count >= ENOUGH_ROWS
@@ -527,7 +512,7 @@ def _record(
         "pseudonym": policy.words()["pseudonym"],
         "columns_that_tell_the_place": whole.betraying,
         "rows_of_one_user_together": whole.together,
-        "chance": chance.words(),
+        "chance": protection.chance.words(),
         "decimals": released.decimals,
         "loss_of_this_table": round(spent.mean, 1) if enough else None,
         "loss_unit": released.budget.unit,

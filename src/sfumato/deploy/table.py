@@ -24,7 +24,14 @@ from sfumato.deploy.geometry import (
     written_notes,
 )
 from sfumato.deploy.keeping import chance_for
-from sfumato.deploy.one_file import Answer, Answers, Policy, check_names, refuse_over_budget
+from sfumato.deploy.one_file import (
+    Answer,
+    Answers,
+    Policy,
+    Protection,
+    check_names,
+    refuse_over_budget,
+)
 from sfumato.deploy.parquet_table import (
     BLOCK_ROWS,
     ParquetBlock,
@@ -211,7 +218,7 @@ class Reporter:
         answers.stop_at_refused()
         if self.kept is None:
             _refuse_repeats(blocks, plan.columns)
-        refuse_over_budget(self.release.budget, self.policy, answers.tally, source=_SOURCE)
+        refuse_over_budget(answers.protection, answers.tally, source=_SOURCE)
         out = pa.Table.from_batches(made, schema=plan.written)
         if not isinstance(table, pa.RecordBatch):
             return out
@@ -228,15 +235,9 @@ class Reporter:
             by_name=columns.row is not None,
         )
         also = () if plan.geometry is None else (plan.geometry.column, *plan.geometry.boxes)
-        return Answers(
-            self.release,
-            chance,
-            self.policy,
-            columns,
-            list(plan.schema.names),
-            source=_SOURCE,
-            replaced=also,
-        )
+        protection = Protection(self.release, chance, self.policy)
+        names = list(plan.schema.names)
+        return Answers(protection, columns, names, source=_SOURCE, replaced=also)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from sfumato.deploy.one_file import Policy, Tally, sanitize_part
+from sfumato.deploy.one_file import Policy, Protection, Tally, sanitize_part
 from sfumato.deploy.pseudonym import Pseudonym
 from sfumato.deploy.release import Release
 from sfumato.deploy.sanitize import Runner, Task
@@ -40,14 +40,10 @@ def on_cluster(address: str) -> Runner:
     distributed = _distributed()
 
     def run(
-        release: Release,
-        chance: Chance,
-        policy: Policy,
-        tasks: list[Task],
-        progress: Callable[[int], None] | None,
+        protection: Protection, tasks: list[Task], progress: Callable[[int], None] | None
     ) -> Iterable[tuple[Task, Tally]]:
         with _client(distributed, address) as client:
-            order = client.scatter(_order(release, chance, policy), broadcast=True, hash=False)
+            order = client.scatter(_order(protection), broadcast=True, hash=False)
             paths = [
                 (order, str(task.source.resolve()), str(task.target.absolute())) for task in tasks
             ]
@@ -136,9 +132,10 @@ def _outcome(future: Any, what: str) -> dict[str, Any]:
     return outcome
 
 
-def _order(release: Release, chance: Chance, policy: Policy) -> dict[str, Any]:
+def _order(protection: Protection) -> dict[str, Any]:
     """What a worker needs, as plain values."""
-    mechanism, rest = release.as_parts()
+    mechanism, rest = protection.release.as_parts()
+    chance = protection.chance
     key: dict[str, Any] | None = None
     if isinstance(chance, Sticky):
         if chance.one_place is not None:
@@ -155,7 +152,7 @@ def _order(release: Release, chance: Chance, policy: Policy) -> dict[str, Any]:
         "mechanism": mechanism,
         "rest": json.dumps(rest),
         "sticky": key,
-        "policy": asdict(policy),
+        "policy": asdict(protection.policy),
     }
 
 
@@ -169,7 +166,8 @@ def _work(order: dict[str, Any], source: str, target: str) -> dict[str, Any]:
     made = {"pseudonym": None if named is None else Pseudonym(**named)}
     policy = Policy(**{**order["policy"], **lists, **made})
     try:
-        return sanitize_part(release, chance, policy, Path(source), Path(target)).as_dict()
+        protection = Protection(release, chance, policy)
+        return sanitize_part(protection, Path(source), Path(target)).as_dict()
     except SfumatoError as error:
         return {"error": str(error), "hint": error.hint, "kind": type(error).__name__}
 
