@@ -473,9 +473,8 @@ def read_arrays(
         ) from None
     except FileError:
         raise
-    except (
-        Exception
-    ) as error:  # a damaged archive raises anything: zip, zlib, struct or value errors
+    except Exception as error:
+        # a damaged archive raises anything: zip, zlib, struct or value errors
         raise FileError(
             f"{path} is not a whole {what} file ({type(error).__name__}); make or copy it again"
         ) from None

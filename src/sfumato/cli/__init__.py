@@ -71,9 +71,8 @@ def main() -> None:
     machine.one_thread()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(
-                errors="replace"
-            )  # an arrow that a terminal cannot show is no reason to stop
+            # an arrow that a terminal cannot show is no reason to stop
+            stream.reconfigure(errors="replace")
     stopping.watch()
     try:
         code = cli.main(standalone_mode=False)
@@ -121,9 +120,8 @@ def _stop(sentence: str, *, hint: str | None = None, code: int = 2) -> None:
     click.echo(f"error: {sentence}", err=True)
     if hint:
         click.echo(f"hint: {hint}", err=True)
-    if (
-        code == stopping.exit_code() and "jax" in sys.modules
-    ):  # its threads may be compiling, and do not survive an orderly end
+    # its threads may be compiling, and do not survive an orderly end
+    if code == stopping.exit_code() and "jax" in sys.modules:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
         os._exit(code)

@@ -237,14 +237,12 @@ def inside_square(
 def _within(
     plane: Plane, latitude: np.ndarray, longitude: np.ndarray, side_m: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    reach = (
-        side_m / 100_000
-    )  # degrees: a generous first cut, so that far-away points are never projected
+    # degrees: a generous first cut, so that far-away points are never projected
+    reach = side_m / 100_000
     widen = 1 / max(np.cos(np.radians(min(89.0, abs(plane.latitude) + reach))), 0.02)
     offset = longitude - plane.longitude
-    longitude = np.where(
-        np.abs(offset) > 180, longitude - 360 * np.sign(offset), longitude
-    )  # the short way round the Earth
+    # the short way round the Earth
+    longitude = np.where(np.abs(offset) > 180, longitude - 360 * np.sign(offset), longitude)
     near = np.flatnonzero(
         (np.abs(latitude - plane.latitude) <= reach)
         & (np.abs(longitude - plane.longitude) <= reach * widen)

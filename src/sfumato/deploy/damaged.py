@@ -17,9 +17,8 @@ def readable(path: Path, kind: str | None = None) -> Iterator[None]:
         raise DataError(f"there is no file {path.name}; expected a CSV or Parquet file") from None
     except DataError:
         raise
-    except (
-        Exception
-    ) as error:  # a damaged file raises anything: zip, value, key, memory or Arrow's own errors
+    except Exception as error:
+        # a damaged file raises anything: zip, value, key, memory or Arrow's own errors
         words = "" if kind is None else f" as {kind}"
         raise DataError(
             f"{path.name} cannot be read{words} ({type(error).__name__}); make or copy it again"

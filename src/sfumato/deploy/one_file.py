@@ -442,9 +442,8 @@ class Answers:
         if policy.outside == "refuse":
             self._outside.note(found.outside, tally.rows_in)
         keep = None
-        if (
-            policy.outside == "drop"
-        ):  # also where a block loses no row: it may share a dictionary with one that does
+        # also where a block loses no row: it may share a dictionary with one that does
+        if policy.outside == "drop":
             keep = np.ones(len(block), dtype=bool) if found.outside is None else ~found.outside
         tally.rows_in += len(block)
         tally.rows_out += len(block) if keep is None else int(keep.sum())

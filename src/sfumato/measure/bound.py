@@ -189,9 +189,8 @@ def score_costs(claim: Claim, given: ArrayLike) -> tuple[np.ndarray, float]:
     if claim.objective == "overlap":
         return _overlap_costs(claim, shares)
     prior = claim.prior
-    ratio = np.where(
-        prior > 0, shares / np.where(prior > 0, prior, 1.0), 1.0
-    )  # a secret that never occurs weighs nothing
+    # a secret that never occurs weighs nothing
+    ratio = np.where(prior > 0, shares / np.where(prior > 0, prior, 1.0), 1.0)
     never = ratio == 0
     scores = np.log(np.where(never, 1.0, ratio))
     costs = claim.joint.T @ scores.T

@@ -264,9 +264,8 @@ def geo_epsilon_at(mechanism: Mechanism, samples: Samples | CategoricalData) -> 
         return None
     merged = rows.distinct()
     senders = merged.matrix.getnnz(axis=0)
-    if np.any(
-        (senders > 0) & (senders < len(places))
-    ):  # a report that some truths can send and others cannot
+    # a report that some truths can send and others cannot
+    if np.any((senders > 0) & (senders < len(places))):
         return float("inf")
     if len(places) ** 2 * len(merged.places) > _MOST_PAIRS:
         return None

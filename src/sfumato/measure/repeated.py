@@ -283,9 +283,8 @@ def _by_all_lists(before: Joint, law: RowsOnDemand, count: int) -> float | None:
         return None
     logs = np.stack([_logs(*law.row(truth), size=reports) for truth in range(law.count)])
     lists = np.array(list(combinations_with_replacement(range(reports), count)))
-    likelihood = np.full(
-        (law.count, len(lists)), gammaln(count + 1)
-    )  # ln of how many orders a list has, if all differ
+    # ln of how many orders a list has, if all differ
+    likelihood = np.full((law.count, len(lists)), gammaln(count + 1))
     times, last = np.zeros(len(lists)), np.full(len(lists), -1)
     for report in lists.T:  # equal reports stand together: the k-th of them divides the orders by k
         times = np.where(report == last, times + 1, 1)

@@ -53,9 +53,8 @@ class Wrapped(Mechanism):
 
     @property
     def geo_epsilon(self) -> float | None:
-        return (
-            self.inner.geo_epsilon
-        )  # what is done to a report afterwards cannot tell truths apart better
+        # what is done to a report afterwards cannot tell truths apart better
+        return self.inner.geo_epsilon
 
     def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
         return self._move(self.inner.report(truth, chance))

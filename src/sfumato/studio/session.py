@@ -69,9 +69,8 @@ class Session:
     _count: int = 0
     _choices: int = 0
     _beginning: bool = False
-    _turn: asyncio.Lock = field(
-        default_factory=asyncio.Lock
-    )  # one job is started or ended at a time: none is lost sight of
+    # one job is started or ended at a time: none is lost sight of
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def tell(self, event: dict[str, Any]) -> None:
         """Send an event to every page that shows this."""

@@ -118,9 +118,8 @@ def _wait_for_one(client: Any) -> None:
 def _outcome(future: Any, what: str) -> dict[str, Any]:
     try:
         outcome: dict[str, Any] = future.result()
-    except (
-        Exception
-    ) as error:  # workers that kept dying, a scheduler that went away: dask's own errors
+    except Exception as error:
+        # workers that kept dying, a scheduler that went away: dask's own errors
         raise ClusterError(
             f"the cluster gave {what} up ({type(error).__name__}); mend it and run the same command"
             " again to resume"
