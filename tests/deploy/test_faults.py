@@ -14,6 +14,7 @@ import pytest
 from pyarrow import parquet
 
 import sfumato as sf
+from sfumato.deploy import sanitize as sanitizing
 from sfumato.deploy.pseudonym import read_or_make_key
 from sfumato.deploy.sanitize import sanitize
 from sfumato.errors import FileError
@@ -187,6 +188,7 @@ def _key() -> Scenario:
 
 def _all(name: str, inputs: Path, runs: Path, hidden: bool) -> tuple[list[str], list[str]]:
     """In another process: every point of a scenario."""
+    sanitizing._SLOW = 2  # some thousand jobs, and no content to guess
     inputs.mkdir()
     kinds: dict[str, Callable[[], Scenario]] = {
         "folder": lambda: _folder(inputs, runs),

@@ -139,25 +139,24 @@ def _rows(folder: Path) -> list[int]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGTERM])
 @pytest.mark.parametrize("learner", ["codebook", "game"])
 def test_a_learner_resumed_gives_the_undisturbed_mechanism(
-    commands: Warm, tmp_path: Path, learner: str, stop: int
+    commands: Warm, tmp_path: Path, learner: str
 ) -> None:
     words = (*_SOLVE, "--solver", learner)
     commands.run(*words, "--out", tmp_path / "compiled")
     seconds = _seconds(commands, *words, "--out", tmp_path / "undisturbed")
     undisturbed = load_mechanism(tmp_path / "undisturbed" / "mechanism.npz")
-    for moment, _ in enumerate(
-        _stopped(commands, (*words, "--out", tmp_path / "run"), stop, seconds, learner)
-    ):
-        run = tmp_path / "run"
-        again = "--resume" if (run / "checkpoint.npz").exists() else "--out"
-        assert commands.run(*words, again, run) == 0, commands.log.read_text()[-2000:]
-        assert same(undisturbed, load_mechanism(run / "mechanism.npz"))
-        assert sorted(path.name for path in run.iterdir()) == _RUN
-        assert not _hidden(tmp_path)
-        run.rename(tmp_path / f"done-{moment}")
+    run = tmp_path / "run"
+    for stop in (signal.SIGKILL, signal.SIGTERM):
+        stopped = _stopped(commands, (*words, "--out", run), stop, seconds, learner)
+        for moment, _ in enumerate(stopped):
+            again = "--resume" if (run / "checkpoint.npz").exists() else "--out"
+            assert commands.run(*words, again, run) == 0, commands.log.read_text()[-2000:]
+            assert same(undisturbed, load_mechanism(run / "mechanism.npz"))
+            assert sorted(path.name for path in run.iterdir()) == _RUN
+            assert not _hidden(tmp_path)
+            run.rename(tmp_path / f"done-{stop}-{moment}")
 
 
 @pytest.mark.slow

@@ -162,6 +162,10 @@ def _page_of(*rows: Compared) -> _Checker:
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """For what the words of a page are: its pictures are not drawn."""
+    _leave_undrawn(monkeypatch)
+
+
+def _leave_undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "sfumato.render.figures._address", lambda *_, **__: "data:image/png;base64,"
     )
@@ -213,11 +217,14 @@ def _named(names: tuple[str, ...], *, data: str, mechanism: str) -> Comparison:
     return compare(entries, on=on, train=_samples(len(names), names=names), hits=20)
 
 
-def test_no_element_and_no_attribute_comes_of_a_name(tmp_path: Path) -> None:
+def test_no_element_and_no_attribute_comes_of_a_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     users, everywhere = (*_HOSTILE, "Anna"), " ".join(_HOSTILE)
     harmless = tuple(f"user {number}" for number in range(len(users)))
     hostile = _named(users, data=everywhere, mechanism=everywhere)
     page, checker = _written(hostile, tmp_path / "page.html")
+    _leave_undrawn(monkeypatch)
     usual = _checked(report_html(_named(harmless, data="data", mechanism="mechanism")))
     assert checker.elements == usual.elements
     assert checker.ids == usual.ids and checker.style == usual.style

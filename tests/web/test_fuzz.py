@@ -10,6 +10,7 @@ import gzip
 import io
 import json
 import os
+import re
 import signal
 import socket
 import warnings
@@ -229,7 +230,8 @@ def test_a_damaged_table_is_refused_or_sanitized_whole(runs, tmp_path, capfd):
                 assert sorted(os.listdir(tmp_path)) == [name]
             else:
                 answered += 1
-                assert not any(part in json.dumps(record) for part in TOLD)
+                told = re.sub("[0-9a-f]{64}", "", json.dumps(record))  # hashes hold any digits
+                assert not any(part in told for part in TOLD)
                 assert record["rows_out"] <= record["rows_in"]
                 target.unlink()
                 target.with_name(target.name + ".record.json").unlink()

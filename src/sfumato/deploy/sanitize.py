@@ -44,6 +44,7 @@ from sfumato.study.folder import load_run
 from sfumato.version import __version__
 
 FORMAT = "sfumato sanitize record 1"
+_SLOW = 2**14  # of scrypt: some 50 ms for each guess at a part's content
 
 
 @dataclass(frozen=True)
@@ -473,7 +474,7 @@ def _settings(job: _Job, names: list[str]) -> str:
 def _mark(settings: str, hashes: dict[str, str], *, salt: bytes) -> str:
     """A job with the content of its parts.  The record is published with the reports: who guesses
     the places of a short part must not find out cheaply whether the guess is right."""
-    slow = hashlib.scrypt(_hash_of([settings, hashes]).encode(), salt=salt, n=2**14, r=8, p=1)
+    slow = hashlib.scrypt(_hash_of([settings, hashes]).encode(), salt=salt, n=_SLOW, r=8, p=1)
     return f"{salt.hex()}:{slow.hex()}"
 
 
