@@ -106,7 +106,7 @@ def _ending(page: Page) -> dict:
 
 
 @pytest.mark.slow
-def test_a_run_is_stopped_and_gone_on_with(studio: Served) -> None:
+def test_a_learner_stopped_before_and_after_it_has_a_mechanism_is_resumed(studio: Served) -> None:
     with Page(studio) as page:
         page.ask("data", {"source": "given"})
         assert {"codebook", "game"} <= {
@@ -115,14 +115,26 @@ def test_a_run_is_stopped_and_gone_on_with(studio: Served) -> None:
         page.ask("solve", {"solver": "codebook", "max_loss": 150, "cell_m": 50})
         first = page.wait_for("solve-round", seconds=150)
         assert first["record"]["folds"] > 1 and "cloud" in first
-        while "folds" in first["record"]:  # no mechanism is kept before they are all learned
+        page.ask("stop")  # no mechanism is kept before all folds are learned
+        stopped = page.wait_for("solve-stopped", seconds=60)
+        run = stopped["run"]
+        assert run["state"] == "interrupted" and run["solution"] is None
+        assert "Resume continues" in stopped["error"]
+        assert [one["id"] for one in page.ask("state")["runs"]] == [run["id"]]
+        assert "no such run" in page.refused("attack", {"run": run["id"]})
+
+        page.events.clear()
+        page.ask("resume", {"run": run["id"]})
+        while "folds" in first["record"]:
             first = page.wait_for("solve-round", seconds=150)
         assert np.isfinite(first["record"]["loss"])
         page.ask("stop")
         ended = page.wait_for("solve-done", seconds=100)
+        assert ended["run"]["id"] == run["id"]
         assert ended["run"]["state"] == "interrupted" and "Stopped by hand" in ended["run"]["said"]
+
         page.events.clear()
-        page.ask("resume", {"run": ended["run"]["id"], "time_limit": 1})
+        page.ask("resume", {"run": run["id"], "time_limit": 1})
         again = page.wait_for("solve-done", seconds=150)
         rounds = [
             event["record"]["round"]
@@ -132,22 +144,6 @@ def test_a_run_is_stopped_and_gone_on_with(studio: Served) -> None:
         assert rounds and rounds[0] > first["record"]["round"]  # it did not begin anew
         assert again["run"]["solution"]["loss"]["value"] <= 150 * (1 + 1e-9)
 
-
-def test_a_learner_stopped_before_it_has_a_mechanism_can_be_resumed(studio: Served) -> None:
-    with Page(studio) as page:
-        page.ask("data", {"source": "given"})
-        page.ask("solve", {"solver": "codebook", "max_loss": 150, "cell_m": 50})
-        assert "folds" in page.wait_for("solve-round", seconds=150)["record"]
-        page.ask("stop")
-        stopped = page.wait_for("solve-stopped", seconds=60)
-        run = stopped["run"]
-        assert run["state"] == "interrupted" and run["solution"] is None
-        assert "Resume continues" in stopped["error"]
-        assert [one["id"] for one in page.ask("state")["runs"]] == [run["id"]]
-        assert "no such run" in page.refused("attack", {"run": run["id"]})
-        page.events.clear()
-        page.ask("resume", {"run": run["id"], "time_limit": 1})
-        page.wait_for("solve-done", seconds=150)
         page.ask("solve", {"solver": "exact", "max_loss": 150, "cell_m": 50})
         page.ask("stop")
         assert "keeps nothing" in page.wait_for("solve-stopped", seconds=60)["error"]
