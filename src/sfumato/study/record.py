@@ -11,6 +11,7 @@ import platform
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,12 @@ _CORNER_M = 1.0  # places of a rule lie off the corner of a metre, so perhaps th
 
 def versions() -> dict[str, str]:
     """What computed the figures."""
-    found = {"sfumato": __version__, "python": platform.python_version()}
+    return {"sfumato": __version__, "python": platform.python_version(), **_packages()}
+
+
+@cache
+def _packages() -> dict[str, str]:
+    found = {}
     for package in ("numpy", "scipy", "jax"):
         with suppress(metadata.PackageNotFoundError):  # what learns is not in the plain install
             found[package] = metadata.version(package)
