@@ -353,6 +353,16 @@ class _Pushed:
             self.done[new] = True
         return self.found[:, at]
 
+    def without(self, user: int, own: np.ndarray, rows: slice) -> np.ndarray:
+        """The same where one user's law of places is `own`: each chance is worked out once."""
+        at = self.number[rows]
+        found = self.chances.after(np.vstack([self.table, own]), self.reports[at])
+        law = found[:-1].copy()
+        if self.found is not None:
+            self.found[:, at], self.done[at] = law, True
+        law[user] = found[-1]
+        return law
+
 
 @dataclass(frozen=True, eq=False)
 class _Places:
@@ -555,11 +565,10 @@ class _Attack:
                 break
             if not several[user]:
                 continue
-            view = self.view(rows)
-            if laws is not None and place is not None and view.law is not None:
-                assert self.chances is not None
-                own = laws.without(user, place[rows])[None, :]
-                view.law[user] = self.chances.after(own, self.released.reports[rows])[0]
+            law = None
+            if laws is not None and place is not None and self.cache is not None:
+                law = self.cache.without(user, laws.without(user, place[rows]), rows)
+            view = self.view(rows, law)
             if history is not None and view.history is not None and view.exact is not None:
                 assert self.report_numbers is not None
                 at = self.report_numbers[rows]
@@ -570,10 +579,10 @@ class _Attack:
             found.append((user, rows, view))
         return found
 
-    def view(self, rows: slice) -> _View:
-        """The reports of a trace as this adversary sees them."""
-        law = history = exact = None
-        if self.cache is not None:
+    def view(self, rows: slice, law: np.ndarray | None = None) -> _View:
+        """The reports of a trace as this adversary sees them; `law` where that is known."""
+        history = exact = None
+        if law is None and self.cache is not None:
             law = self.cache.of(rows)
         if self.history is not None and self.exact is not None:
             assert self.report_numbers is not None
