@@ -117,3 +117,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         if _WANT in str(report.longrepr)
     ]
     terminalreporter.write_line(f"skipped for want of real data (SFUMATO_DATA): {len(skipped)}")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest test first: begun near the end, it keeps one core busy while the other waits."""
+    items.sort(key=lambda item: item.name != "test_the_readmes_table_is_what_the_demo_prints")

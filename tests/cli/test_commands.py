@@ -80,7 +80,7 @@ def test_the_examples_of_the_help_run(sfumato, name, runs, tmp_path, monkeypatch
     last = sfumato(name, "-h").out.strip().splitlines()[-1]
     example = shlex.split(last.strip().removeprefix("Example: "))
     # the demo runs it whole
-    quick = ("--steps", "100", "--proof", "none") if name == "solve" else ()
+    quick = ("--steps", "20", "--proof", "none") if name == "solve" else ()
     ended = sfumato(*example[1:], *quick)
     assert ended.code == 0, ended.err
 
