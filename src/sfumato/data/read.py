@@ -24,6 +24,7 @@ USUAL = {
     "lon": ("lon", "lng", "long", "longitude"),
     "x": ("x", "x_m"),
     "y": ("y", "y_m"),
+    "time": ("time", "timestamp", "datetime", "date", "created_at", "utc"),
 }
 _PARQUET = (".parquet", ".pq")
 SNAP_COLUMNS = ["user", "time", "latitude", "longitude", "location"]

@@ -18,7 +18,7 @@ from sfumato.files import array_hash
 from sfumato.randomness import generator
 from sfumato.show import InNotebooks
 
-OVERLAP_CELL_M = 500.0
+_OVERLAP_CELL_M = 500.0
 EVERYBODY_ELSE = "everybody else"
 MANY_USERS = 200  # beyond it users with few check-ins are pooled unless it is set otherwise
 POOL_BELOW = 4
@@ -409,9 +409,7 @@ class Split(Tabular, InNotebooks):
         )
 
 
-def overlap_weights(
-    samples: Samples, weight: float, *, cell_m: float = OVERLAP_CELL_M
-) -> np.ndarray:
+def overlap_weights(samples: Samples, weight: float) -> np.ndarray:
     """Weights for a draw that thins the overlap between secrets: `weight` or 1 for each check-in.
 
     A check-in weighs less where another secret has a larger share of its own check-ins in the same
@@ -420,7 +418,7 @@ def overlap_weights(
     """
     if not 0 <= weight <= 1:
         raise DataError(f"the overlap weight lies between 0 and 1; got {weight}")
-    grid = Grid.over(Region(centre=(0.0, 0.0), side_m=cell_m), cells=1)
+    grid = Grid.over(Region(centre=(0.0, 0.0), side_m=_OVERLAP_CELL_M), cells=1)
     _, column = np.unique(grid.index(samples.truth), axis=0, return_inverse=True)
     column = column.ravel()
     cells = int(column.max()) + 1

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from sfumato.data.read import USUAL
 from sfumato.errors import DataError, arg
 
-_TIMES = ("time", "timestamp", "datetime", "date", "created_at", "utc")
 _LIKE_A_PLACE = re.compile(r"[0-9][.,][0-9]{4}|[0-9]{9}")
 _USERS = tuple(name for name in USUAL["secret"] if name != "id")
 
@@ -65,7 +64,7 @@ def find_columns(
             else None
         ),
         time=(
-            _one(names, time, _TIMES, source=source, what="time", option="time")
+            _one(names, time, USUAL["time"], source=source, what="time", option="time")
             if asks_time
             else None
         ),
@@ -122,7 +121,7 @@ def find_optional(
     """The columns of user and time: those given, or the first with a usual name, if there is
     one."""
     found = []
-    for given, usual, what in ((user, _USERS, "user"), (time, _TIMES, "time")):
+    for given, usual, what in ((user, _USERS, "user"), (time, USUAL["time"], "time")):
         there = any(name.lower() in usual for name in names)
         found.append(
             _one(names, given, usual, source=source, what=what, option=what)

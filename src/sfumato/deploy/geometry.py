@@ -10,7 +10,7 @@ from sfumato.errors import DataError, arg
 
 _NAMES = ("geometry", "geom", "the_geom", "wkb_geometry", "wkb", "location", "point")
 _POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("x", "<f8"), ("y", "<f8")])
-_SRID, _Z, _M = 0x20000000, 0x80000000, 0x40000000
+_SRID = 0x20000000
 _KINDS = {1: "Point", 2: "LineString", 3: "Polygon", 4: "MultiPoint", 5: "MultiLineString"}
 _KINDS |= {6: "MultiPolygon", 7: "GeometryCollection"}
 _SIDES = ("xmin", "ymin", "xmax", "ymax")

@@ -60,12 +60,10 @@ def checkins_of(data: Samples | CategoricalData) -> Samples:
     return data
 
 
-def matched(
-    held: Samples | CategoricalData, train: Samples | CategoricalData, *, each: int = _LEAST_EACH
-) -> Samples:
+def matched(held: Samples | CategoricalData, train: Samples | CategoricalData) -> Samples:
     """Held-out check-ins on the plane of the training data, with its users in its order.
 
-    Check-ins of other users are left out; refused where a user has fewer than `each`.
+    Check-ins of other users are left out; refused where a user has fewer than two.
     """
     held, train = checkins_of(held), checkins_of(train)
     number = {name: at for at, name in enumerate(train.secrets)}
@@ -73,7 +71,7 @@ def matched(
     secret = own[held.secret]
     known = secret >= 0
     counts = np.bincount(secret[known], minlength=len(train.secrets))
-    few = [name for name, at in number.items() if counts[at] < each and train.counts[at]]
+    few = [name for name, at in number.items() if counts[at] < _LEAST_EACH and train.counts[at]]
     if not known.any():
         raise DataError(
             f"{held.name} holds none of the {len(number)} users that {train.name} has; expected"
@@ -82,7 +80,7 @@ def matched(
     if few:
         raise DataError(
             f"{held.name} has {counts[number[few[0]]]} check-in(s) of user {few[0]}; expected at"
-            f" least {each} of each of the {len(number)} users"
+            f" least {_LEAST_EACH} of each of the {len(number)} users"
         )
     moved = held.on_plane(train.plane)
     return replace(moved, secret=secret[known], truth=moved.truth[known], secrets=train.secrets)

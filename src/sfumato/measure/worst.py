@@ -59,13 +59,13 @@ def error_per_secret(joint: Joint) -> np.ndarray:
     return 1 - np.divide(caught, joint.prior, out=np.zeros_like(caught), where=joint.prior > 0)
 
 
-def exposed_per_secret(joint: Joint, *, above: float = EXPOSED) -> np.ndarray:
+def exposed_per_secret(joint: Joint) -> np.ndarray:
     """For each secret, the chance that its report leaves it above 90 % posterior."""
     if joint.sparse is None:
-        told = (joint.table * (joint.posterior > above)).sum(axis=1)
+        told = (joint.table * (joint.posterior > EXPOSED)).sum(axis=1)
     else:
         secret, place, weight = joint.pairs
-        sure = weight > above * joint.place_probability[place]
+        sure = weight > EXPOSED * joint.place_probability[place]
         told = np.bincount(secret, weight * sure, minlength=joint.shape[0])
     return np.divide(told, joint.prior, out=np.zeros_like(told), where=joint.prior > 0)
 

@@ -140,7 +140,7 @@ def points_figure(
     return _address(draw, (4.4, 4.4), dpi=dpi)
 
 
-def tiles_figure(tiling: Tiling, values: np.ndarray, hatched: np.ndarray, *, dpi: int = 110) -> str:
+def tiles_figure(tiling: Tiling, values: np.ndarray, hatched: np.ndarray) -> str:
     """A map of tiles coloured by a value of each, white where there is none.  Tiles with a value
     have their number, unless they are too small for it."""
 
@@ -177,7 +177,7 @@ def tiles_figure(tiling: Tiling, values: np.ndarray, hatched: np.ndarray, *, dpi
         if known.any():
             figure.colorbar(coloured, ax=axes, shrink=0.8)
 
-    return _address(draw, (6.4, 5.6), dpi=dpi)
+    return _address(draw, (6.4, 5.6), dpi=110)
 
 
 def _square(axes: Axes, window: Region) -> None:

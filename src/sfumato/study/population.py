@@ -37,7 +37,6 @@ TEST = "test"  # the held-out part of the run's own recipe
 TRAIN = "train"  # its training part, cross-fitted
 FOLDS = 4  # of a cross-fitted bound
 _SAME_M = 1e-3  # places this close are one place
-_TIMES = ("time", "timestamp", "datetime", "date", "created_at", "utc")
 _QUICK_TRUTHS = 240  # of a certificate for one block
 _QUICK_GAP = 8e-3
 _SURELY = 4.0  # standard deviations of the number of repeated visits
@@ -240,7 +239,7 @@ def _timed_rows(path: Path, train: Samples) -> dict[tuple[str, str, float, float
     def named(words: tuple[str, ...]) -> str | None:
         return next((columns[word] for word in words if word in columns), None)
 
-    when, who = named(_TIMES), named(USUAL["secret"])
+    when, who = named(USUAL["time"]), named(USUAL["secret"])
     axes = ("x", "y") if train.plane is None else ("lon", "lat")
     x, y = (named(USUAL[axis]) for axis in axes)
     if when is None or who is None or x is None or y is None:

@@ -16,9 +16,9 @@ import numpy as np
 from sfumato.errors import ProblemError
 from sfumato.solver.deadline import NEVER, Deadline
 from sfumato.solver.exact.column_generation import silent
-from sfumato.solver.exact.interior_point import Point, follow
+from sfumato.solver.exact.interior_point import Laws, Point, follow
 from sfumato.solver.exact.leakage_curves import longest_step, orthogonal_to
-from sfumato.solver.exact.newton_system import Pieces, smaller_side
+from sfumato.solver.exact.newton_system import Pieces, paired, smaller_side
 from sfumato.solver.exact.pricing import least_scores, spread_out
 from sfumato.solver.exact.task import PerPair, PerTruth, Shares, Task, Weights
 from sfumato.solver.feasible import InfeasibleBudget
@@ -106,7 +106,7 @@ def _one_place(task: Task) -> tuple[int, float]:
     return int(cost.argmin()), float(cost.min())
 
 
-class _State:
+class _State(Laws):
     """The iterate of the program over some reports: the law with its reduced costs, the values of
     the truths, and scores s_z with sum_x p(x) s_z(x) = 0.  An `Iterate` of the interior point."""
 
@@ -123,11 +123,6 @@ class _State:
         self.values = self.cost.min(axis=1) - spread - 1e-3 * (spread.mean() or 1.0)
         self.reduced = self._blank(self.cost - self.values[:, None], 1.0)
         self.pairs = loss.size - (0 if self.barred is None else int(self.barred.sum()))
-
-    def _blank(self, table: np.ndarray, value: float = 0.0) -> np.ndarray:
-        if self.barred is not None:
-            table[self.barred] = value
-        return table
 
     def measure(self) -> tuple[float, float]:
         """Loss, infinite while the laws of users differ, and bound."""
@@ -173,14 +168,8 @@ class _Tied:
 
     def __init__(self, masses: Weights, prior: np.ndarray, ratio: PerPair) -> None:
         self.masses, self.ratio = masses, ratio
-        users = len(prior)
-        first, second = np.triu_indices(users)
-        among = np.empty((ratio.shape[1], users, users))
-        among[:, first, second] = among[:, second, first] = (
-            (masses[:, first] * masses[:, second]).T @ ratio
-        ).T
         basis = orthogonal_to(prior[None, :])[0]
-        inner = np.linalg.cholesky(basis.T @ among @ basis)
+        inner = np.linalg.cholesky(basis.T @ paired(masses, ratio) @ basis)
         small = basis @ np.linalg.inv(inner).transpose(0, 2, 1)
         self.through = small @ small.transpose(0, 2, 1)
         nothing = np.zeros((len(masses), 0))

@@ -230,11 +230,11 @@ class Game:
         return Position(law, logs, scores, price, at.scores, at.price, table, leakage, spent)
 
 
-def least_leaking(game: Game, *, steps: int = STEPS, deadline: Deadline = NEVER) -> SoftLaw:
+def least_leaking(game: Game, *, deadline: Deadline = NEVER) -> SoftLaw:
     """The law that the game comes to, a little steeper where that is needed for the budget."""
     at = game.start(game.through(game.noise())[0])
-    for number in range(steps):
-        at = game.step(at, number / steps)
+    for number in range(STEPS):
+        at = game.step(at, number / STEPS)
         if deadline.passed:
             break
     law = at.law

@@ -25,6 +25,7 @@ from sfumato.solver.exact.task import Charges, Limits, PerPair, PerTruth, Shares
 # extra solves per factorisation that pull outliers back to the central path (Gondzio 1996)
 _CORRECTORS = 3
 _START_ROUNDS = 200
+_MAX_STEPS = 400
 _IN_CACHE = 16_384  # pairs worked on at a time, so that what a step makes stays in the cache
 
 Curve = Callable[[np.ndarray, float], Vulnerability | Information]  # of P(report, secret), barrier
@@ -64,7 +65,6 @@ def solve_restricted(
     *,
     curve: Curve = Vulnerability,
     gap: float = 1e-9,
-    max_steps: int = 400,
     deadline: Deadline = NEVER,
 ) -> Point:
     """Least leakage over the reports given, for one of the two leakage curves.
@@ -72,7 +72,7 @@ def solve_restricted(
     Stops once leakage - bound <= gap, when rounding stops progress, or at the deadline; the point
     says which gap was reached.
     """
-    return follow(_State(problem, curve), gap=gap, max_steps=max_steps, deadline=deadline)
+    return follow(_State(problem, curve), gap=gap, max_steps=_MAX_STEPS, deadline=deadline)
 
 
 class Iterate(Protocol):

@@ -16,8 +16,10 @@ from sfumato.measure.linked import pairs_of
 from sfumato.solver.deadline import NEVER, Deadline
 from sfumato.solver.exact.interior_point import Laws, Point, Restricted, central_start, follow
 from sfumato.solver.exact.leakage_curves import longest_step
-from sfumato.solver.exact.newton_system import Pieces, smaller_side
+from sfumato.solver.exact.newton_system import Pieces, paired, smaller_side
 from sfumato.solver.exact.task import PerPair, Weights
+
+_MAX_STEPS = 300
 
 
 def distances(joint_zx: np.ndarray) -> np.ndarray:
@@ -32,7 +34,6 @@ def solve_linked(
     rows: np.ndarray,
     *,
     gap: float,
-    max_steps: int = 300,
     deadline: Deadline = NEVER,
 ) -> Point:
     """Least largest distance over the reports given; `rows` is R, one weight per pair of users
@@ -40,7 +41,7 @@ def solve_linked(
 
     Stops once leakage - bound <= gap, when rounding stops progress, or at the deadline.
     """
-    return follow(_State(problem, rows), gap=gap, max_steps=max_steps, deadline=deadline)
+    return follow(_State(problem, rows), gap=gap, max_steps=_MAX_STEPS, deadline=deadline)
 
 
 def _inverse(numbers: np.ndarray) -> np.ndarray:
@@ -140,10 +141,7 @@ class _State(Laws):
         masses, law, reduced, loss = self.masses, self.law, self.reduced, self.loss
         truths, users = masses.shape
         ratio = law / reduced
-        upper = np.triu_indices(users)
-        among = np.empty((law.shape[1], users, users))  # C = masses' D masses at each report
-        products = ((masses[:, upper[0]] * masses[:, upper[1]]).T @ ratio).T
-        among[:, upper[0], upper[1]] = among[:, upper[1], upper[0]] = products
+        among = paired(masses, ratio)
         edge = self._curvature()
         inner = edge.transpose(0, 2, 1) @ among @ edge + np.eye(users - 1)
         small = edge @ np.linalg.inv(np.linalg.cholesky(inner)).transpose(0, 2, 1)

@@ -139,3 +139,12 @@ def _factor(matrix: np.ndarray) -> tuple[np.ndarray, bool]:
         except np.linalg.LinAlgError:
             continue
     raise np.linalg.LinAlgError("Newton's system is no longer positive definite")
+
+
+def paired(weights: Weights, ratio: PerPair) -> Annotated[np.ndarray, "reports guesses guesses"]:
+    """weights' D weights at each report, D the diagonal of its column of `ratio`."""
+    first, second = np.triu_indices(weights.shape[1])
+    found = np.empty((ratio.shape[1], weights.shape[1], weights.shape[1]))
+    products = ((weights[:, first] * weights[:, second]).T @ ratio).T
+    found[:, first, second] = found[:, second, first] = products
+    return found
