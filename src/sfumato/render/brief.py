@@ -191,6 +191,11 @@ def _cells(found: Judgement) -> str:
 
 def best_text(gap: Gap | None, run: str | Path = "RUN") -> str:
     """What is proved of the best possible, beside what was reached."""
+    if gap is not None and gap.nearly_blind:
+        return (
+            f"A Bayes error of {1 - gap.blind:.3f} on the training check-ins, that of a blind"
+            f" guess; this mechanism has {1 - gap.leakage:.3f} there."
+        )
     if gap is not None and gap.objective == "bayes" and not gap.proved_anything:
         return (
             f"Not known: on the training check-ins nothing below the {1 - gap.blind:.3f} of a blind"
@@ -198,6 +203,12 @@ def best_text(gap: Gap | None, run: str | Path = "RUN") -> str:
         )
     if gap is None or not gap.proved_anything:
         return f"{NOTHING_PROVED.capitalize()}; sfumato certify {run} proves it."
+    if gap.objective == "overlap":
+        return (
+            f"Whatever the mechanism, some two users overlap by at most"
+            f" {1 - max(gap.bounds.grid, 0.0):.4f} per report on the training check-ins (proved);"
+            f" with this mechanism the least overlap is {1 - gap.leakage:.4f} there."
+        )
     if gap.objective != "bayes":
         what = {"information": "Information, in bits,", "endless": "A loss"}.get(
             gap.objective, "Leakage"
