@@ -140,7 +140,9 @@ def test_the_next_command_is_for_the_file_that_was_given(tmp_path: Path) -> None
     listed = next_text(Path("a b"), Recipe("four-corners"), lists_truths=True)
     assert listed == "Next: sfumato measure 'a b' --details"
     said = next_text(Path("runs/a"), Recipe(str(file), secret="who"))
-    assert f"sanitize runs/a {file} reports.csv.gz --drop who" in said
+    assert f"sanitize runs/a {file} reports.csv.gz --secret who --drop who;" in said
+    several = next_text(Path("runs/a"), Recipe(str(file)), drop=("Uid", "a, b"))
+    assert """ reports.csv.gz --drop 'Uid,"a, b"';""" in several
     square = Recipe(str(file), square=(48.85, 2.35, 900.0), per_user=(8, 2))
     assert "reports.csv.gz --drop Uid --outside drop;" in next_text(Path("runs/a"), square)
     some = next_text(Path("runs/a"), replace(square, users=("ann b", "c"), secret="who"))

@@ -10,6 +10,7 @@ from sfumato.cli import machine, stopping
 from sfumato.cli.options import (
     as_json,
     details,
+    foreseen,
     grid_options,
     loss_option,
     option,
@@ -253,7 +254,8 @@ def command(
             click.echo(show.text(bound))
         if not details:
             listed = solution.mechanism.lists_truths
-            click.echo(next_text(out, recipe, lists_truths=listed))
+            drop = foreseen(out, recipe)
+            click.echo(next_text(out, recipe, drop=drop, lists_truths=listed))
         if solution.ending.ended is Ended.STOPPED and solution.ending.resumable:
             click.echo(hint, err=True)
     if solution.ending.proof in (Proving.STOPPED, Proving.TIME_LIMIT):
