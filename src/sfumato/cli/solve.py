@@ -96,7 +96,7 @@ _EXAMPLE = (
 @option(
     "--time-limit S",
     "Stop learning, solving and proving after S seconds and keep the best so far; compiling and"
-    " measuring take some seconds more.",
+    " measuring take some seconds more, up to a minute with thousands of places.",
 )
 @option("--out RUN", "The run folder to write.")
 @option("--replace", "Replace the run that RUN holds already.")
