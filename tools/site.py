@@ -38,6 +38,9 @@ ELSEWHERE = {
 SPACES = ("data", "mechanism", "adversary", "measure", "solver", "deploy")
 _LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 _FENCE = re.compile(r"^\s*```")
+_CODE = re.compile(r'<div class="highlight">(?=<pre>(.*?)</pre>)', re.DOTALL)
+_TAG = re.compile(r"<[^>]+>")
+_COLUMNS = re.compile(r"\S {2,}(?=\S)")  # what stands between two columns
 _ITEM = re.compile(r"^([-*]|\d+\.) ")
 
 
@@ -89,6 +92,17 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     uri = page.file.src_uri
     home = {there: here for here, there in ELSEWHERE.items()}.get(uri, f"docs/{uri}")
     return "\n".join(_lines(markdown.splitlines(), home, uri))
+
+
+def on_page_content(content: str, **_: Any) -> str:
+    """Mark blocks of code that hold a table: its lines stay whole, and it scrolls."""
+    return _CODE.sub(_marked, content)
+
+
+def _marked(found: re.Match[str]) -> str:
+    lines = html.unescape(_TAG.sub("", found[1])).splitlines()
+    table = sum(len(_COLUMNS.findall(line.strip())) > 1 for line in lines) > 1
+    return '<div class="highlight columns">' if table else found[0]
 
 
 def _lines(lines: list[str], home: str, uri: str) -> Iterator[str]:

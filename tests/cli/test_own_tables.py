@@ -1,5 +1,6 @@
 """Tables of one's own: held-out check-ins in a file, reports beside truths, pairs in degrees."""
 
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -117,3 +118,24 @@ def test_pairs_that_name_the_user_are_reports(sfumato, tmp_path):
     path = _write(tmp_path / "p.csv", header, list("abab"), _degrees(TRUTHS), _degrees(moved))
     found = sfumato("measure", path, "--json").document
     assert found["loss"]["value"] == pytest.approx(50, abs=0.1) and found["name"] == "p.csv"
+
+
+@pytest.mark.parametrize("renamed", [False, True])
+def test_the_next_command_after_a_solve_works_as_typed(sfumato, tmp_path, monkeypatch, renamed):
+    """Also where further columns name the users, or have other names than the usual ones."""
+    monkeypatch.chdir(tmp_path)
+    users = list("abc") * 12
+    random = np.random.default_rng(3)
+    places = random.normal(0, 300, (36, 2)).round(1)
+    header = "who,mail,tablet,y,x,note" if renamed else "user,mail,tablet,lat,lon,note"
+    named = [users, [f"{one}@example.org" for one in users], [str(ord(one)) for one in users]]
+    notes = random.choice(["in", "out"], 36).tolist()
+    _write(tmp_path / "own log.csv", header, *named, _degrees(places), notes)
+    words = ("--max-loss", 150, "--solver", "laplace", "--out", "run")
+    columns = ("--secret", "who", "--lat", "y", "--lon", "x") if renamed else ()
+    ended = sfumato("solve", "own log.csv", *columns, *words)
+    typed = shlex.split(ended.out.splitlines()[-1].removeprefix("Next: ").partition(";")[0])
+    assert typed[:2] == ["sfumato", "sanitize"] and typed[typed.index("--drop") + 1].count(",") == 2
+    assert sfumato(*typed[1:]).code == 0
+    written = (tmp_path / "reports.csv").read_text().splitlines()
+    assert written[0] == ("y,x,note" if renamed else "lat,lon,note") and len(written) == 37

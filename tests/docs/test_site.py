@@ -66,6 +66,16 @@ def test_a_page_loads_nothing_from_elsewhere(built: Path) -> None:
     assert "bayes_error" in (built / "search/search_index.js").read_text("utf-8")
 
 
+def test_a_printed_table_keeps_its_lines_whole(built: Path) -> None:
+    code = '<div class="highlight"><pre><span></span><code>{}</code></pre></div>'
+    table = "mechanism  loss m  Bayes error\nlaplace     173.0        0.240"
+    assert site.on_page_content(code.format(table)).startswith('<div class="highlight columns">')
+    command = "sfumato solve four-corners --max-loss 173\nsfumato data  x  y"
+    assert site.on_page_content(code.format(command)) == code.format(command)
+    for name in ("compare", "many-reports", "mechanisms-of-your-own", "not-only-places"):
+        assert "highlight columns" in (built / f"guides/{name}.html").read_text("utf-8")
+
+
 def test_a_link_to_nowhere_fails_the_build(caplog: pytest.LogCaptureFixture) -> None:
     lines = list(site._lines(["See [it](nowhere.md)."], "docs/guides/x.md", "guides/x.md"))
     assert lines == ["See [it](nowhere.md)."]

@@ -10,12 +10,13 @@ import sfumato as sf
 from sfumato.data.recipe import Recipe
 from sfumato.measure.certificate import Bounds
 from sfumato.measure.estimate import Estimate
-from sfumato.measure.objective import Bayes
+from sfumato.measure.objective import Bayes, Overlap
 from sfumato.measure.outlook import Outlook
 from sfumato.render import brief
 from sfumato.render.commands import next_text, selected_text
+from sfumato.render.text import gap_missing, gap_text, proved_text
 from sfumato.solver.outcome import FULL, NONE, QUICK, Expected
-from sfumato.study.certify import Gap
+from sfumato.study.certify import Certified, Gap
 from sfumato.study.measure import measure
 from sfumato.study.solve import Kept, solve_and_save
 
@@ -140,7 +141,9 @@ def test_the_next_command_is_for_the_file_that_was_given(tmp_path: Path) -> None
     listed = next_text(Path("a b"), Recipe("four-corners"), lists_truths=True)
     assert listed == "Next: sfumato measure 'a b' --details"
     said = next_text(Path("runs/a"), Recipe(str(file), secret="who"))
-    assert f"sanitize runs/a {file} reports.csv.gz --drop who" in said
+    assert f"sanitize runs/a {file} reports.csv.gz --secret who --drop who;" in said
+    several = next_text(Path("runs/a"), Recipe(str(file)), drop=("Uid", "a, b"))
+    assert """ reports.csv.gz --drop 'Uid,"a, b"';""" in several
     square = Recipe(str(file), square=(48.85, 2.35, 900.0), per_user=(8, 2))
     assert "reports.csv.gz --drop Uid --outside drop;" in next_text(Path("runs/a"), square)
     some = next_text(Path("runs/a"), replace(square, users=("ann b", "c"), secret="who"))
@@ -174,3 +177,30 @@ def test_a_short_measure_of_samples_has_intervals_and_cells(tmp_path: Path) -> N
     text = brief.measured_text(measure(tmp_path / "reports.csv"))
     row = next(line for line in text.splitlines() if line.startswith("on "))
     assert row.count("[") == 2 and "counted on cells of 25 m, with 95 % intervals" in text
+
+
+def test_a_mechanism_as_good_as_a_blind_guess_has_nothing_left_to_prove(kept: Kept) -> None:
+    unproved = Bounds(0.25, None, 9)
+    near, far = (replace(GAP, bounds=unproved, leakage=leakage) for leakage in (0.2509, 0.26))
+    assert brief.best_text(near) == (
+        "A Bayes error of 0.750 on the training check-ins, that of a blind guess; this mechanism"
+        " has 0.749 there."
+    )
+    assert brief.best_text(far).startswith("Not known: ")
+    assert "proved" in brief.best_text(replace(near, bounds=Bounds(0.2505, None, 9)))
+    problem = kept.solution.problem
+    said = [proved_text(near, problem), str(Certified(kept.solution, problem, near, False))]
+    assert all("no mechanism leaks less than the 0.2500 of a blind guess" in one for one in said)
+    row = sf.compare([kept.solution], on=RECIPE.load().test).rows[0]
+    assert gap_text(replace(near, on_grid=False)) == "0.001" == gap_text(near)
+    assert gap_missing(replace(row, gap=near)) == ""
+    crowd = replace(near, blind=0.001, leakage=0.004, bounds=Bounds(0.001, None, 9))
+    assert brief.best_text(crowd).startswith("Not known: ")  # four times as often as a blind one
+
+
+def test_what_is_proved_of_linked_reports_is_said_in_overlaps() -> None:
+    said = brief.best_text(replace(GAP, objective=Overlap(), blind=0.0))
+    assert said == (
+        "Whatever the mechanism, some two users overlap by at most 0.6500 per report on the"
+        " training check-ins (proved); with this mechanism the least overlap is 0.6000 there."
+    )

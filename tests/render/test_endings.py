@@ -69,6 +69,11 @@ PLAYED = Played(
             "Time limit: learned in 300 steps of 1500.",
         ),
         (
+            Ending(Ended.TIME_LIMIT, replace(LEARNED, steps=300, compared=False)),
+            "Time limit: learned in 300 steps of 1500.  There was no time to compare it with planar"
+            " Laplace.",
+        ),
+        (
             Ending(facts=replace(LEARNED, distillation=Distillation.TOO_MANY_PLACES)),
             "Learned in 1500 steps without distillation: there are more than 2500 places.",
         ),

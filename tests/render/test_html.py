@@ -298,7 +298,7 @@ def test_the_headline_leads_with_check_ins_to_come(undrawn: None) -> None:
     lead = _page_of(replace(row, to_come=outlook)).text
     first = lead.index("on check-ins to come the best guess of who sent a report is wrong")
     assert "≈0.350" in lead[first:] and "≈100.0 m" in lead[first:]
-    assert first < lead.index("On this data it is wrong with probability 0.400")
+    assert first < lead.index("On this data that guess is wrong with probability 0.400")
 
 
 def test_the_least_exposed_is_named_only_where_it_exposes_far_less() -> None:
@@ -320,8 +320,11 @@ def test_of_errors_that_cannot_be_told_apart_to_come_the_least_exposed_leads(und
     (group,) = best_within_budgets([coin, wary, noise])
     assert group.best is wary and group.close == (coin,)
     page = _page_of(coin, wary, noise).text
-    assert "wary hides the senders as well as any here, as far as can be told:" in page
-    assert "cannot be told apart from that of coin; it exposes least of them." in page
+    assert "wary hides the senders best, within chance:" in page
+    assert (
+        "The Bayes error of coin is the same within chance; wary exposes the fewest reports."
+        in page
+    )
 
 
 def test_errors_within_each_others_intervals_are_said_not_to_be_told_apart(undrawn: None) -> None:
@@ -330,7 +333,7 @@ def test_errors_within_each_others_intervals_are_said_not_to_be_told_apart(undra
     compared = compare(entries, on=_samples(3), hits=5)
     (group,) = best_within_budgets(compared.rows)
     assert {group.best, *group.close} == set(compared.rows)
-    assert "Its error cannot be told apart from that of" in _checked(report_html(compared)).text
+    assert "is the same within chance; " in _checked(report_html(compared)).text
 
 
 def test_each_budget_has_its_own_best(undrawn: None) -> None:

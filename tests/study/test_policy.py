@@ -12,11 +12,18 @@ from sfumato.deploy.keeping import chance_for, forever_warning, kept_by_service,
 from sfumato.deploy.protect import protect
 from sfumato.deploy.release import release
 from sfumato.errors import DataError, ProblemError
+from sfumato.measure.traces import find_traces
 from sfumato.mechanism.chance import Secure, Sticky
 from sfumato.study.folder import keep_reports, load_run
 from sfumato.study.policy import FEWEST_TRACES, choose_policy
 from sfumato.study.record import NEVER, Keeping, RunRecord
-from sfumato.study.traces import released_mechanism, released_reports, rows_of, seeded_key
+from sfumato.study.traces import (
+    chance_of,
+    released_mechanism,
+    released_reports,
+    rows_of,
+    seeded_key,
+)
 
 USERS, TRACES, LENGTH, PLACES = 10, 63, 4, 5
 
@@ -71,6 +78,23 @@ def test_a_rotating_period_is_chosen_where_kept_reports_are_names(choice):
     assert not shared.eligible and shared.shown != forever.shown
     text = str(choice)
     assert f"→ {choice.best.keeping.words}" in text and "sees all" in text
+
+
+def test_seeing_all_finds_as_much_as_the_law_where_days_share_the_reports_of_a_week():
+    """Named days of one week repeat each other's kept reports, days of later weeks repeat none."""
+    users, days, length = 12, 42, 4
+    random = np.random.default_rng(4)
+    own = random.normal(0, 800, (users, PLACES, 2)).round(1)
+    who, day = np.repeat(np.arange(users), days * length), np.repeat(np.arange(days), length)
+    truth = own[who, random.integers(0, PLACES, len(who))]
+    day = np.tile(day, users)
+    names = tuple(f"user {number}" for number in range(users))
+    rows = Traces.of(Samples(who, truth, names), day, seconds=day * 86_400)
+    noise = sf.mechanism.Snapped(sf.mechanism.PlanarLaplace(2 / 400), sf.Grid(cell_m=100))
+    chance = chance_of(Keeping("week"), seeded_key(1), "", seed=1)
+    region = sf.data.Region((0.0, 0.0), 12_000.0)
+    found = find_traces(rows, released_reports(rows, noise, chance, region), ("law", "all"))
+    assert found["law"].value > 0.6 and found["all"].value >= found["law"].value - 0.02
 
 
 def test_few_traces_choose_nothing(folder, traces):

@@ -16,15 +16,15 @@ from sfumato.version import __version__
 
 _COMMANDS = {
     "demo": "Hide four synthetic users, compare the mechanisms and write a report.",
-    "data": "Read check-ins, select, and write what was selected.",
+    "data": "Select check-ins from a file and write them to another.",
     "solve": "Find a mechanism for data and a loss budget; write a run folder.",
     "atlas": "Cover a country: a mechanism for each tile of a map, in one run folder.",
     "measure": "Measure a run, or any reports in a CSV file.",
     "compare": "Put runs side by side on the same data; write a report.",
     "certify": "Prove how far a run is from the best mechanism that can exist.",
-    "assess": "Write a risk assessment of two pages, without a location of the data.",
+    "assess": "Write a two-page risk assessment that shows no location.",
     "frontier": "Prove the best possible trade-off between loss and leakage.",
-    "policy": "Choose how long a run's reports are kept, by how often whole traces are found.",
+    "policy": "Choose how long reports are kept, by how often whole traces reveal their user.",
     "sanitize": "Replace the places in a table by reports of a run's mechanism.",
     "export": "Write a bundle for devices: the mechanism as ONNX, a manifest, test vectors.",
     "serve": "Answer geolocation requests on this machine with reports of a run's mechanism.",

@@ -8,6 +8,7 @@ import click
 
 from sfumato.cli.options import (
     as_json,
+    foreseen,
     option,
     print_json,
     recipe_of,
@@ -129,4 +130,5 @@ def command(
         click.echo(f"Written to {out}" + ("" if report is None else f"; the map: {report}"))
         plane = made.run.record.data.plane
         wide = plane is not None and plane.wide
-        click.echo(next_text(out, recipe, tile=made.tiles[0]["tile"] if wide else None))
+        tile = made.tiles[0]["tile"] if wide else None
+        click.echo(next_text(out, recipe, drop=foreseen(out, recipe), tile=tile))

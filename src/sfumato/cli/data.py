@@ -17,7 +17,7 @@ _EXAMPLE = "\b\nExample: sfumato data four-corners --out four-corners.csv"
 @option("--out FILE", "A .csv, .csv.gz or .parquet file.", required=True)
 @as_json
 def command(source: str, out: Path, as_json: bool, **options: Any) -> None:
-    """Read check-ins, select, and write what was selected.
+    """Select check-ins from a file and write them to another.
 
     DATA is four-corners or a file: SNAP check-ins, CSV (also .gz) or Parquet.  With --per-user the
     file has a column `split` with the words train and test.

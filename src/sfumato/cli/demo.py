@@ -57,7 +57,8 @@ def command(out: Path, as_json: bool) -> None:
         print_json(comparison.as_dict())
         return
     click.echo(brief.compared_text(comparison))
-    click.echo(f"Best possible: {brief.best_text(comparison.rows[-1].gap)}")
+    last = comparison.rows[-1]
+    click.echo(f"Best possible: {brief.best_text(last.gap, name=last.name)}")
     click.echo(f"report: {out / 'report.html'} (contains true locations)")
     click.echo(
         f"Next: open {out / 'report.html'}; your own file: sfumato solve checkins.csv --max-loss"

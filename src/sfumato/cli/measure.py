@@ -52,7 +52,10 @@ _EXAMPLE = "\b\nExample: sfumato measure runs/coin --cell-m 100"
 )
 @sticky_cell
 @option("--traces FILE", "Also how often whole traces in this table are found; rows in any order.")
-@columns(trace="the trace, in --traces", time="the time, in --traces")
+@columns(
+    trace="the trace, in --traces",
+    time="the time, in --traces, in ISO 8601 or seconds since 1970",
+)
 @option(
     "--split COLUMN",
     "Column with the words train (known by name) and test (to be found), in --traces"

@@ -235,6 +235,25 @@ def recipe_of(source: str, options: dict[str, Any], **more: Any) -> "Recipe":
     return Recipe(source=source, **{name: options.pop(name) for name in steps}, **more)
 
 
+def foreseen(run: Path, recipe: "Recipe") -> tuple[str, ...]:
+    """The columns that sanitize would refuse in the table that a run was made of, so that the next
+    command can name them; none where sanitize itself is to say what it finds."""
+    from sfumato.errors import SfumatoError
+    from sfumato.render.commands import sanitizes_itself
+
+    if not sanitizes_itself(recipe):
+        return ()
+    from sfumato.deploy.one_file import Policy, columns_to_drop
+    from sfumato.deploy.release import release
+    from sfumato.study.folder import load_run
+
+    policy = Policy(user=recipe.secret, lat=recipe.lat, lon=recipe.lon)
+    try:
+        return columns_to_drop(release(load_run(run)), policy, Path(recipe.source))
+    except (SfumatoError, OSError):
+        return ()
+
+
 def grid_options(default: str = "25") -> Decorator:
     """The side of a cell, or how many cells lie along a side of the region."""
     return together(

@@ -34,7 +34,8 @@ _SHOWN = 5  # skipped files named in a note; the record names all
     lat="the latitude, or x [default: lat or latitude]",
     lon="the longitude, or y [default: lon, lng or longitude]",
     secret="the user [default: user, user_id or uid]",
-    time="the time, for --sticky and --pseudonym [default: time or timestamp]",
+    time="the time, in ISO 8601 or seconds since 1970, for --sticky and --pseudonym [default: time"
+    " or timestamp]",
 )
 @option("--drop COLUMN,...", "Leave these columns out; may be repeated.", multiple=True)
 @option(

@@ -10,6 +10,7 @@ from sfumato.cli import machine, stopping
 from sfumato.cli.options import (
     as_json,
     details,
+    foreseen,
     grid_options,
     loss_option,
     option,
@@ -95,7 +96,7 @@ _EXAMPLE = (
 @option(
     "--time-limit S",
     "Stop learning, solving and proving after S seconds and keep the best so far; compiling and"
-    " measuring take some seconds more.",
+    " measuring take some seconds more, up to a minute with thousands of places.",
 )
 @option("--out RUN", "The run folder to write.")
 @option("--replace", "Replace the run that RUN holds already.")
@@ -253,7 +254,8 @@ def command(
             click.echo(show.text(bound))
         if not details:
             listed = solution.mechanism.lists_truths
-            click.echo(next_text(out, recipe, lists_truths=listed))
+            drop = foreseen(out, recipe)
+            click.echo(next_text(out, recipe, drop=drop, lists_truths=listed))
         if solution.ending.ended is Ended.STOPPED and solution.ending.resumable:
             click.echo(hint, err=True)
     if solution.ending.proof in (Proving.STOPPED, Proving.TIME_LIMIT):

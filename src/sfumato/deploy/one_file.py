@@ -23,11 +23,12 @@ from sfumato.deploy.spent import Ledger
 from sfumato.deploy.verify import Noted, Written
 from sfumato.errors import DataError, arg
 from sfumato.files import file_hash, written_beside
-from sfumato.mechanism.chance import Chance, Rows
+from sfumato.mechanism.chance import Chance, Rows, Secure
 
 _SHOWN = 5  # rows named in a refusal
 _LOOKED_AT = 5_000  # rows of the first block in which columns that tell the place are looked for
 _LATER = 400  # rows of every later block
+_FORESEEN = 1_000_000  # rows of a file in which columns to drop are looked for before it is begun
 _AT_ONCE = 8  # later blocks that are looked at together
 _STAYS = 31 << 20  # bytes; the C library lets at most 32 MB stay
 ENOUGH_ROWS = 1000  # with fewer, a table's loss is not said: it would tell about single rows
@@ -531,6 +532,27 @@ class Answers:
         kept = (name for name in found if name in keep)
         self.tally.betraying = sorted({*self.tally.betraying, *kept})
         return {name: how for name, how in found.items() if name not in keep}
+
+
+def columns_to_drop(release: Release, policy: Policy, source: Path) -> tuple[str, ...]:
+    """The columns of a file that would be refused: those of users, those that name them one to one
+    and those that tell the place, by its first million rows."""
+    table = open_table(source)
+    try:
+        protection = Protection(release, Secure(), policy)
+        columns = _columns_of(table, protection)
+        answers = Answers(protection, columns, table.names, source=source.name)
+        told: dict[str, str] = {}
+        for block in table.blocks():
+            first, second = block.numbers(columns.first), block.numbers(columns.second)
+            told |= answers.telling(block, first, second)
+            answers.tally.rows_in += len(block)
+            if answers.tally.rows_in >= _FORESEEN:
+                break
+        named = (*users(table.names, policy.user), *answers.naming, *told)
+        return tuple(dict.fromkeys(name for name in named if name not in policy.drop))
+    finally:
+        table.close()
 
 
 def _first_refused(

@@ -32,6 +32,7 @@ _NARROWEST_M = 25.0  # the cells of the first level above single places
 _WIDER = 4  # how many times as wide as those of the level below the cells of a level are
 _UNSEEN = 0.5  # visits that a place has in advance (Krichevsky and Trofimov, 1981)
 _STEPS, _STILL = 500, 1e-6  # of the weights' iteration: at most, and the change at which it ends
+_SHARED = 0.5  # of the rows to be found, in periods of which their user has named traces
 _CLASSES = 64  # of numbers of check-ins
 _PRACTICE = 200  # named traces on which mixtures are settled, each without itself
 
@@ -487,7 +488,13 @@ class _Attack:
             if "chain" in who:
                 chain = Chains.learned(laws, known, truth, table)
         if {"history", "all"} & set(who):
-            history = PlaceLaws.learned(*known, reports[named], users=users, more=reports)
+            history = PlaceLaws.learned(
+                known[0],
+                _drawn_apart(traces, released)[named],
+                reports[named],
+                users=users,
+                more=reports,
+            )
             numbers = history.numbers(reports)
             shares = history.counts.toarray()
             shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1.0)
@@ -555,6 +562,7 @@ class _Attack:
         numbers = np.unique(traces.trace[traces.named])
         several = np.bincount(traces.users[numbers], minlength=len(traces.samples.secrets)) > 1
         place = None if laws is None else laws.numbers(traces.samples.truth)
+        group, secret = _drawn_apart(traces, self.released), traces.samples.secret
         found: list[tuple[int, slice, _View]] = []
         entries = 0
         for number in generator(0).permutation(numbers).tolist():
@@ -572,9 +580,11 @@ class _Attack:
             if history is not None and view.history is not None and view.exact is not None:
                 assert self.report_numbers is not None
                 at = self.report_numbers[rows]
-                view.history[user] = history.without(user, at)[at]
+                same = traces.named & (secret == user) & np.isin(group, group[rows])
+                left_out = self.report_numbers[same]
+                view.history[user] = history.without(user, left_out)[at]
                 others = history.counts[user].toarray()[0]
-                others -= np.bincount(at, minlength=len(others))
+                others -= np.bincount(left_out, minlength=len(others))
                 view.exact[user] = others[at] / max(others.sum(), 1.0)
             found.append((user, rows, view))
         return found
@@ -651,6 +661,26 @@ class _Attack:
             for piece in np.unique(pieces):
                 found.append((name, logs[:, pieces == piece].sum(axis=1)))
         return found
+
+
+def _drawn_apart(traces: Traces, released: Released) -> np.ndarray:
+    """The parts of named traces that are left out together to learn what reports of a user tell
+    about other reports of theirs, a number for each row.
+
+    These are the traces; but where several of them lie in one period, and share the reports that
+    are kept for it, while traces to be found mostly lie in periods of which their user has no named
+    trace, these are the periods.  Else matches would be counted on that never come.
+    """
+    period = released.period
+    if period is None:
+        return traces.trace
+    keys = np.unique(np.column_stack([traces.samples.secret, period]), axis=0, return_inverse=True)[
+        1
+    ].ravel()
+    known = np.isin(keys[~traces.named], keys[traces.named])
+    both = np.unique(np.column_stack([traces.trace, keys])[traces.named], axis=0)
+    within_one = len(both) == len(np.unique(both[:, 0]))
+    return keys if within_one and known.size and known.mean() < _SHARED else traces.trace
 
 
 def _chances(released: Released, places: np.ndarray) -> ReportChances:

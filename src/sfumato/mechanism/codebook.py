@@ -244,7 +244,7 @@ class CodebookNet(Mechanism):
             self._drawn(truth, drawn) if found is None else self._looked_up(*found, drawn)
         )
         reports = self.places.take(column, axis=0)
-        for own, middle in ((alone, self._middle), (chance[:, 0] < self.keep, self.grid.snap)):
+        for own, middle in ((alone, self.middle), (chance[:, 0] < self.keep, self.grid.snap)):
             if own.any():
                 reports[own] = middle(truth[own])
         note(reports, self.places, column)
@@ -327,7 +327,7 @@ class CodebookNet(Mechanism):
             self.__dict__["_last"] = truths, kept, row
         return kept, row
 
-    def _middle(self, truth: np.ndarray) -> np.ndarray:
+    def middle(self, truth: np.ndarray) -> np.ndarray:
         """What is reported where no place has a chance."""
         return self.grid.snap(truth if self.far is None else self.far.snap(truth))
 
@@ -336,7 +336,7 @@ class CodebookNet(Mechanism):
         drawn = sparse.csr_matrix(chances * (1 - self.keep))
         alone = np.where(chances.sum(axis=1) == 0, 1 - self.keep, 0.0)
         parts, places = [drawn], [self.places]
-        for left, middle in ((alone, self._middle), (self.keep, self.grid.snap)):
+        for left, middle in ((alone, self.middle), (self.keep, self.grid.snap)):
             share = np.broadcast_to(left, len(truth))
             at = np.flatnonzero(share)
             if len(at):

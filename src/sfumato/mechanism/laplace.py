@@ -132,8 +132,7 @@ class PlanarLaplace(Mechanism):
         assert joint.places is not None
         if joint.sparse is not None:
             return None
-        side = np.ptp(joint.places, axis=0).max() + 2 * self._reach(grid)
-        if len(joint.places) * (side / min(grid.cell_m, _FINE / self.epsilon)) ** 2 > _MOST_CELLS:
+        if self.terms(joint.places, grid) > _MOST_CELLS:
             return None
         low, shape = self._window(joint.places, grid)
         if float(shape[0]) * float(shape[1]) * len(joint.secrets) > _WIDEST_WINDOW:
@@ -168,6 +167,11 @@ class PlanarLaplace(Mechanism):
             missing=_WITHIN,
             loss_deviation=deviation(means, joint.place_probability),
         )
+
+    def terms(self, truth: np.ndarray, grid: Grid) -> float:
+        """Truths times the cells, as fine as the series needs them, of the window of a law."""
+        side = np.ptp(truth, axis=0).max() + 2 * self._reach(grid)
+        return float(len(truth) * (side / min(grid.cell_m, _FINE / self.epsilon)) ** 2)
 
     def rows_on(self, truth: np.ndarray, grid: Grid | None = None) -> RowsOnDemand | None:
         """The chance of each cell of one window, truth by truth."""

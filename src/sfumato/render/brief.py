@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.data.samples import MANY_USERS, Samples
 from sfumato.measure.judge import Judgement
-from sfumato.measure.objective import Bayes
+from sfumato.measure.objective import Bayes, Overlap
 from sfumato.measure.outlook import Outlook
 from sfumato.mechanism.loss import traits_of
 from sfumato.render.endings import linked_sentence, proof_sentence, warnings_in
@@ -190,29 +190,40 @@ def _cells(found: Judgement) -> str:
     return f"≈ estimated from reports counted on cells of {error.cell_m:g} m, with 95 % intervals."
 
 
-def best_text(gap: Gap | None, run: str | Path = "RUN") -> str:
-    """What is proved of the best possible, beside what was reached."""
+def best_text(gap: Gap | None, run: str | Path = "RUN", *, name: str = "this mechanism") -> str:
+    """What is proved of the best possible, beside what the mechanism of this name has reached."""
+    if gap is not None and gap.nearly_blind:
+        return (
+            f"A Bayes error of {1 - gap.blind:.3f} on the training check-ins, that of a blind"
+            f" guess; {name} has {1 - gap.leakage:.3f} there."
+        )
     if gap is not None and isinstance(gap.objective, Bayes) and not gap.proved_anything:
         return (
             f"Not known: on the training check-ins nothing below the {1 - gap.blind:.3f} of a blind"
-            f" guess is proved; this mechanism has a Bayes error of {1 - gap.leakage:.3f} there."
+            f" guess is proved; {name} has a Bayes error of {1 - gap.leakage:.3f} there."
         )
     if gap is None or not gap.proved_anything:
         return f"{NOTHING_PROVED.capitalize()}; sfumato certify {run} proves it."
+    if isinstance(gap.objective, Overlap):
+        return (
+            f"Whatever the mechanism, some two users overlap by at most"
+            f" {1 - max(gap.bounds.grid, 0.0):.4f} per report on the training check-ins (proved);"
+            f" with {name} the least overlap is {1 - gap.leakage:.4f} there."
+        )
     if not isinstance(gap.objective, Bayes):
         what = {"information": "Information, in bits,", "endless": "A loss"}.get(
             gap.objective.name, "Leakage"
         )
         return (
             f"{what} of at least {max(gap.bounds.grid, 0.0):.4g} on the training check-ins"
-            f" (proved); this mechanism has {gap.leakage:.4g} there."
+            f" (proved); {name} has {gap.leakage:.4g} there."
         )
     bound, where = gap.bound, ""
     if bound is None:
         bound, where = gap.bounds.grid, " for reports on the grid, where its are not"
     return (
         f"A Bayes error of at most {1 - max(bound, gap.blind):.3f} on the training"
-        f" check-ins (proved{where}); this mechanism has {1 - gap.leakage:.3f} there."
+        f" check-ins (proved{where}); {name} has {1 - gap.leakage:.3f} there."
         f"{relative_text(gap.relative)}"
     )
 

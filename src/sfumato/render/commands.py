@@ -3,6 +3,7 @@
 import csv
 import io
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,28 +12,40 @@ from sfumato.data.recipe import Recipe
 
 
 def next_text(
-    run: Path, recipe: Recipe, *, tile: int | None = None, lists_truths: bool = False
+    run: Path,
+    recipe: Recipe,
+    *,
+    drop: Sequence[str] = (),
+    tile: int | None = None,
+    lists_truths: bool = False,
 ) -> str:
-    """What to do with a run folder that was just written: sanitize the table that it is of, for
-    some of its users alone after they are selected.  Of an atlas that is too wide for a device, a
-    tile to export.  A mechanism whose file lists true places is not exported."""
+    """What to do with a run folder that was just written: sanitize the table that it is of, without
+    the columns to `drop`, for some of its users alone after they are selected.  Of an atlas that is
+    too wide for a device, a tile to export.  A mechanism whose file lists true places is not
+    exported."""
     figures = f"sfumato measure {shlex.quote(str(run))} --details"
     if lists_truths and not Path(recipe.source).is_file():
         return f"Next: {figures}"
-    return f"Next: {_use(run, recipe, tile)}; all figures: {figures}"
+    return f"Next: {_use(run, recipe, drop, tile)}; all figures: {figures}"
 
 
-def _use(run: Path, recipe: Recipe, tile: int | None) -> str:
+def sanitizes_itself(recipe: Recipe) -> bool:
+    """Whether the table of a recipe is sanitized as it is: no user is left out."""
+    return recipe.users is None and recipe.top_users is None and Path(recipe.source).is_file()
+
+
+def _use(run: Path, recipe: Recipe, drop: Sequence[str], tile: int | None) -> str:
     source = Path(recipe.source)
     if not source.is_file():
         export = f"sfumato export {shlex.quote(str(run))} dist --page"
         return export if tile is None else f"{export} --tile {tile}"
-    user = recipe.secret or user_column(source)
     ending = "".join(source.suffixes[-2:]) if source.suffix == ".gz" else source.suffix
-    if recipe.users is None and recipe.top_users is None:
-        rest = "" if recipe.square is None else " --outside drop"
-        given = shlex.join(["sfumato", "sanitize", str(run), str(source), f"reports{ending}"])
-        return f"{given} --drop {shlex.quote(_quoted(user))}{rest}"
+    if sanitizes_itself(recipe):
+        words = ["sfumato", "sanitize", str(run), str(source), f"reports{ending}"]
+        words += _column_words(recipe)
+        words += ["--drop", _quoted(*(drop or [recipe.secret or user_column(source)]))]
+        words += [] if recipe.square is None else ["--outside", "drop"]
+        return shlex.join(words)
     chosen = shlex.join(selection_words(replace(recipe, per_user=None, data_seed=0)))
     return (
         f"sfumato data {shlex.quote(str(source))} {chosen} --out selected.csv, then sfumato"
@@ -57,10 +70,7 @@ def selection_words(recipe: Recipe) -> list[str]:
     >>> selection_words(Recipe("log.csv", users=("ann", "bob"), per_user=(8, 2)))
     ['--users', 'ann,bob', '--per-user', '8+2']
     """
-    words: list[str] = []
-    for name in ("secret", "lat", "lon"):
-        value = getattr(recipe, name)
-        words += [] if value is None else [f"--{name}", value]
+    words = _column_words(recipe)
     if recipe.square is not None:
         words += ["--square", ",".join(repr(float(value)) for value in recipe.square)]
     if recipe.users is not None:
@@ -72,6 +82,12 @@ def selection_words(recipe: Recipe) -> list[str]:
     if recipe.data_seed:
         words += ["--data-seed", str(recipe.data_seed)]
     return words
+
+
+def _column_words(recipe: Recipe) -> list[str]:
+    """The options that name columns."""
+    given = ((name, getattr(recipe, name)) for name in ("secret", "lat", "lon"))
+    return [word for name, value in given if value is not None for word in (f"--{name}", value)]
 
 
 def _quoted(*names: str) -> str:

@@ -140,6 +140,8 @@ def _learned(ended: Ended, facts: Learned, unit: str) -> str:
     else:
         start = f"L{done}"
     parts = [f"{start}."]
+    if not facts.compared:
+        parts.append("There was no time to compare it with planar Laplace.")
     if facts.instead is not None:
         parts.append(
             f"On check-ins to come {facts.instead} hides better than what was learned, so it is"

@@ -350,12 +350,18 @@ def proof_text(solution: Solution, gap: Gap | None) -> str:
 def proved_text(gap: Gap, problem: Problem) -> str:
     """What is proved of a learned mechanism, in a sentence."""
     leaks = f"On training data it leaks {gap.leakage:.4f} ({problem.objective.unit})"
+    if gap.nearly_blind:
+        return f"{leaks}; {_no_less_than_blind(gap)}."
     if not gap.says_something(gap.bounds.grid) and not gap.leakage <= gap.blind:
         return f"{leaks}; {NOTHING_PROVED} of how little a mechanism can leak."
     return (
         f"{leaks}; no mechanism on this grid within the budgets leaks less than"
         f" {max(gap.bounds.grid, 0.0):.4f} (proved).{relative_text(gap.relative)}"
     )
+
+
+def _no_less_than_blind(gap: Gap) -> str:
+    return f"no mechanism leaks less than the {gap.blind:.4f} of a blind guess"
 
 
 def relative_text(found: Relative | None) -> str:
@@ -774,6 +780,8 @@ def certified_text(certified: Certified) -> str:
         return _linked_text(problem, gap)
     unit = " bits" if problem.objective.unit == "bits" else ""
     leaks = f"This mechanism leaks {gap.leakage:.4f}{unit} (exact, on its own reports)"
+    if gap.nearly_blind and gap.within_budgets:
+        return f"{leaks}; {_no_less_than_blind(gap)}; gap {gap.leakage - gap.blind:.4f}."
     if not gap.proved_anything:
         return (
             f"{leaks}; {NOTHING_PROVED} of how little a mechanism within {_budget(problem)} can"

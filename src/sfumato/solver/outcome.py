@@ -141,7 +141,7 @@ class Learned:
 
     `keep` is the chance that the truth's own cell is reported; `loss` is set where it stays well
     below `budget`; `instead` names the baseline that was returned because it hides check-ins to
-    come better.
+    come better; `compared` is false where there was no time to try planar Laplace.
     """
 
     steps: int
@@ -154,6 +154,7 @@ class Learned:
     budget: float | None
     limits: LimitsCost | None
     instead: str | None = None
+    compared: bool = True
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,8 @@ from sfumato.study.solution import Solution
 from sfumato.threads import one_thread
 
 _SLACK = 1e-9
+# above the leakage of a blind guess, as a probability and as a share of it: hardly more
+_NEAR, _NEAR_OF_BLIND = 0.005, 0.02
 _FEW_USERS = 20  # beyond it figures relative to the blind guess are given as well
 _ROUNDING = 1e-6  # of a budget
 _UNFINISHED = {Proving.QUICK.value, Proving.TIME_LIMIT.value, Proving.STOPPED.value}
@@ -81,10 +83,22 @@ class Gap:
         return Relative(self.leakage / self.blind, self.bound / self.blind)
 
     @property
+    def nearly_blind(self) -> bool:
+        """Whether the best guess is hardly more often right than a blind one, which no mechanism
+        can prevent, and no bound says more."""
+        near = min(_NEAR, _NEAR_OF_BLIND * self.blind)
+        return (
+            isinstance(self.objective, Bayes)
+            and self.leakage <= self.blind + near
+            and not any(map(self.says_something, (self.bounds.grid, self.bounds.plane)))
+        )
+
+    @property
     def bound(self) -> float | None:
         """The bound that holds for this mechanism: the grid's for reports on the grid, the plane's
-        for others (None where it was not proved)."""
-        return self.bounds.grid if self.on_grid else self.bounds.plane
+        for others (None where it was not proved, and nothing is left to prove)."""
+        found = self.bounds.grid if self.on_grid else self.bounds.plane
+        return self.blind if found is None and self.nearly_blind else found
 
     @property
     def value(self) -> float | None:
@@ -94,9 +108,10 @@ class Gap:
     @property
     def proved_anything(self) -> bool:
         """Whether the bound says more than that a blind guess is possible (or the mechanism leaks
-        no more than that)."""
+        hardly more than that)."""
         bounds = (self.bounds.grid, self.bounds.plane)
-        return self.leakage <= self.blind + _SLACK or any(map(self.says_something, bounds))
+        least = self.leakage <= self.blind + _SLACK or self.nearly_blind
+        return least or any(map(self.says_something, bounds))
 
     def says_something(self, bound: float | None) -> bool:
         """Whether a bound is more than the leakage of reporting nothing."""

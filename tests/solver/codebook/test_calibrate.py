@@ -11,7 +11,13 @@ from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError
 from sfumato.mechanism.codebook import CodebookNet
 from sfumato.solver import Codebook, Problem
-from sfumato.solver.codebook.calibrate import Candidate, _without, calibrated, within_budgets
+from sfumato.solver.codebook.calibrate import (
+    Candidate,
+    _without,
+    calibrated,
+    expected_losses,
+    within_budgets,
+)
 
 
 @pytest.fixture
@@ -53,6 +59,17 @@ def test_a_candidate_of_another_slope_has_the_law_of_the_mechanism_itself(
     assert law is not None
     np.testing.assert_array_equal(candidate.law.joint.table, law.joint.table)
     assert candidate.law.loss == law.loss
+
+
+def test_losses_without_the_law_are_those_of_the_law(problem: Problem, net: CodebookNet) -> None:
+    """Also of truths that repeat, and of those beyond the cap, which report their own cell."""
+    for one in (replace(net, slope=0.02, keep=0.25), replace(net, max_distance=70.0)):
+        truth = np.tile(problem.places, (300 // len(problem.places) + 1, 1))
+        found, rows = expected_losses(one, truth, problem.loss), one.rows(truth)
+        np.testing.assert_allclose(found, rows.losses(truth, problem.loss), rtol=1e-12)
+        of_law = one.law(problem.joint)
+        assert of_law is not None
+        assert Candidate.of(one, problem).spent == pytest.approx(of_law.loss, rel=1e-12)
 
 
 def test_the_net_is_evaluated_once_for_all_slopes(

@@ -135,6 +135,13 @@ def test_no_share_of_exposed_reports_is_above_all_of_them(problem: Problem) -> N
     assert fitted._exposed(0.9, 0.3).high == 1.0
 
 
+def test_noise_is_compared_only_where_there_is_time_for_it(problem: Problem) -> None:
+    training = FoldsTraining(SMALL, problem, 0, capacity=SMALL.capacity(problem))
+    fitted = training.fitted(training.first(), confidence=None)
+    names = [[one.name for one in fitted.baselines(None, seconds=s)] for s in (1e-9, 1e9)]
+    assert names == [["the coin"], ["planar Laplace", "the coin"]]
+
+
 def test_budgets_per_user_hold_on_the_folds(samples: Samples) -> None:
     names = samples.secrets
     budgets = dict(zip(names, (80.0, 120.0, 160.0, 200.0), strict=True))

@@ -10,6 +10,7 @@ from sfumato.errors import ProblemError
 from sfumato.measure.bound import Claim, bound_grid
 from sfumato.measure.linked import least_overlap
 from sfumato.measure.repeated import linked_bayes_error
+from sfumato.solver.exact import certificate_for
 from sfumato.solver.exact.column_generation import Optimum, generate_columns
 from sfumato.solver.exact.endless import OneLaw, min_loss_given_equal_laws
 from sfumato.solver.exact.linked import best_for
@@ -179,3 +180,21 @@ def test_one_law_for_all_is_found_within_budgets_per_user() -> None:
     law = sf.solve(problem, sf.Exact()).mechanism.law(samples.joint())
     assert law is not None and (law.loss_of <= 120).all()
     assert least_overlap(law.joint) == pytest.approx(1, abs=1e-12)
+
+
+def test_a_first_bound_of_many_pairs_weighs_them_at_once() -> None:
+    random = np.random.default_rng(5)
+    middles = 300 * np.array([(x, y) for x in range(4) for y in range(2)])
+    secret = np.repeat(np.arange(8), 5)
+    truth = middles[secret] + random.normal(0, 60, (40, 2))
+    data = sf.Samples(secret=secret, truth=truth, secrets=tuple("abcdefgh"))
+    problem = sf.Problem(data, max_loss=120.0, cell_m=50, reports=10)
+    heard: list[tuple[sf.Certificate, float]] = []
+    last = certificate_for(
+        problem, seed=0, plane=False, found=lambda made, bound, least: heard.append((made, bound))
+    )
+    first, bound = heard[0]
+    weights = first.on_grid.pair_weights
+    assert weights is not None and len(weights) == 28 and weights.min() > 0
+    assert 0.05 < bound == pytest.approx(first.bound(problem).grid, abs=1e-9)
+    assert last is not None and last.bound(problem).grid >= bound

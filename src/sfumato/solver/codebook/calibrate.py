@@ -4,37 +4,82 @@ sampled."""
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
+from sfumato.data.distinct import distinct
 from sfumato.errors import ProblemError, arg
 from sfumato.measure.exact import bayes_error
 from sfumato.measure.worst import EXPOSED, exposed, geo_indistinguishability, worst_report
 from sfumato.mechanism.codebook import CodebookNet, Scores
 from sfumato.mechanism.law import Law, ReportRows
+from sfumato.mechanism.loss import Loss
 from sfumato.solver.codebook.settings import CodebookSettings
 from sfumato.solver.outcome import LimitsCost
 from sfumato.solver.problem import Problem
 
 _HALVINGS = 40
+_BEFORE_SECANTS = 7  # halvings: over a wide range the loss is far from straight
+_SPENT = 1e-7  # of the budget, that may be left: chances have the precision of float32
 _STEEPEST = 200.0  # slope times the budget beyond which only the nearest place is left
+_MOST_HELD = 8_000_000  # truths times places whose losses are held: 64 MB
+_PART = 4096  # truths at a time
 _MOST_PAIRS = 2000  # truths up to which every pair is compared for geo-indistinguishability
 _SOFTER = 21  # how many ways from the net as learned to the bare distance are tried
 _SIDE = 30  # of the lattice on which geo-indistinguishability over the region is measured
 
 
+class Losses(NamedTuple):
+    """What each truth loses at each report place, at what is reported where no place has a chance,
+    and at its own cell."""
+
+    at_places: np.ndarray
+    alone: np.ndarray
+    kept: np.ndarray
+
+    @classmethod
+    def of(cls, mechanism: CodebookNet, truth: np.ndarray, loss: Loss) -> "Losses":
+        return cls(
+            loss(truth[:, None, :], mechanism.places[None, :, :]),
+            loss(truth, mechanism.middle(truth)),
+            loss(truth, mechanism.grid.snap(truth)),
+        )
+
+    def expected(self, chances: np.ndarray, keep: float) -> np.ndarray:
+        """The loss of each truth, as the law has it, without the law's table."""
+        drawn = np.einsum("wz,wz->w", chances, self.at_places)
+        drawn = np.where(chances.any(axis=1), drawn, self.alone)
+        return np.asarray((1 - keep) * drawn + keep * self.kept)
+
+
+def expected_losses(mechanism: CodebookNet, truth: np.ndarray, loss: Loss) -> np.ndarray:
+    """The expected loss of each truth; of those that repeat once."""
+    found = distinct(truth)
+    truths, row = (truth, slice(None)) if found is None else found
+    parts = (truths[start : start + _PART] for start in range(0, len(truths), _PART))
+    each = [
+        Losses.of(mechanism, part, loss).expected(mechanism.chances(part), mechanism.keep)
+        for part in parts
+    ]
+    return np.concatenate([np.empty(0), *each])[row]
+
+
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A mechanism with its law on the training data, computed once; `scores` are the net's outputs,
-    which candidates of other slopes share."""
+    """A mechanism with its law on the training data, computed once; `scores` are the net's outputs
+    and `losses` what reports cost, which candidates of other slopes share."""
 
     mechanism: CodebookNet
     problem: Problem
     scores: Scores
+    losses: Losses | None
 
     @classmethod
     def of(cls, mechanism: CodebookNet, problem: Problem) -> "Candidate":
-        return cls(mechanism, problem, mechanism.scores(problem.places))
+        held = len(problem.places) * len(mechanism.places) <= _MOST_HELD
+        losses = Losses.of(mechanism, problem.places, problem.loss) if held else None
+        return cls(mechanism, problem, mechanism.scores(problem.places), losses)
 
     def at(self, *, slope: float | None = None, keep: float | None = None) -> "Candidate":
         """The same net with another slope or another chance to keep the truth's cell."""
@@ -63,11 +108,20 @@ class Candidate:
         problem, limits = self.problem, self.problem.user_limits
         if limits is not None and not np.all(self.law.loss_of <= limits):
             return False
-        if problem.max_loss is None:
-            return True
-        # as the law has it, without the law's table: forty candidates are tried for each budget
-        each = self._rows.losses(problem.places, problem.loss)
-        return float(problem.joint.place_probability @ each) <= problem.max_loss
+        return problem.max_loss is None or self.spent <= problem.max_loss
+
+    @cached_property
+    def spent(self) -> float:
+        """The average loss on the training data."""
+        return float(self.problem.joint.place_probability @ self._loss_of_each)
+
+    @property
+    def _loss_of_each(self) -> np.ndarray:
+        """The expected loss of each truth: forty candidates are tried for each budget."""
+        mechanism, places = self.mechanism, self.problem.places
+        if self.losses is None:
+            return expected_losses(mechanism, places, self.problem.loss)
+        return self.losses.expected(mechanism.chances(places, self.scores), mechanism.keep)
 
     @cached_property
     def geo_epsilon(self) -> float:
@@ -138,12 +192,32 @@ def _spending(learned: Candidate) -> Candidate:
 
 
 def _least(candidate: Callable[[float], Candidate], low: float, high: float) -> Candidate:
-    """The candidate of the least number that keeps the budgets, by bisection; that of `high`
-    does."""
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if candidate(middle).keeps_budgets else (middle, high)
-    return candidate(high)
+    """The candidate of the least number that keeps the budgets; that of `high` does, that of `low`
+    does not.  By bisection; where the average is the only budget soon by the secant between the
+    two, with the excess of an end that stays halved (the Illinois method)."""
+    best = candidate(high)
+    limit = best.problem.max_loss
+    if limit is None or best.problem.user_limits is not None:
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if candidate(middle).keeps_budgets else (middle, high)
+        return candidate(high)
+    over, under, stayed = candidate(low).spent - limit, best.spent - limit, 0
+    for number in range(_HALVINGS):
+        if best.spent >= limit * (1 - _SPENT) or not low < high:
+            break
+        middle = (low * under - high * over) / (under - over)
+        if number < _BEFORE_SECANTS or not low < middle < high:
+            middle = (low + high) / 2
+        tried = candidate(middle)
+        excess = tried.spent - limit
+        if excess <= 0:
+            best, high, under = tried, middle, excess
+            over, stayed = (over / 2 if stayed > 0 else over), 1
+        else:
+            low, over = middle, excess
+            under, stayed = (under / 2 if stayed < 0 else under), -1
+    return best
 
 
 def _worst_places(best: Candidate, limits: CodebookSettings) -> np.ndarray:

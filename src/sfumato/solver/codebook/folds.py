@@ -8,6 +8,7 @@ budget that makes the loss on check-ins to come the one that was asked for.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 from typing import TypeVar
 
 import jax
@@ -22,10 +23,11 @@ from sfumato.measure.judge import judge_law
 from sfumato.measure.outlook import Outlook
 from sfumato.measure.worst import exposed
 from sfumato.mechanism.base import Mechanism
+from sfumato.mechanism.codebook import CodebookNet
 from sfumato.mechanism.laplace import PlanarLaplace
 from sfumato.mechanism.loss import Loss
 from sfumato.solver.baselines import Coin, Laplace, first_epsilon
-from sfumato.solver.codebook.calibrate import Candidate, within_budgets
+from sfumato.solver.codebook.calibrate import Candidate, expected_losses, within_budgets
 from sfumato.solver.codebook.learn import State, TrainingData, learn_folds, padded
 from sfumato.solver.codebook.settings import THESE, Capacity, CodebookSettings
 from sfumato.solver.codebook.training import CodebookTraining, until
@@ -35,6 +37,7 @@ from sfumato.solver.problem import Problem
 
 FOLDS = 4
 SHARE_OF_STEPS = 0.5  # a fold's net takes this share of the steps: four of them cost twice one
+COIN = "the coin"
 _PARTS = 10
 _ROUNDS = 8  # of the search for the training budgets
 _LEAST_SCALE = 0.05
@@ -42,6 +45,7 @@ _SHORTEST = 1 / 4  # later period that a confidence covers, in check-ins of the 
 _CELLS_PER_BUDGET = (6, 4, 3, 2)  # noise is compared on cells of such a part of the budget
 _MOST_CELLS = 2e7  # times users
 _MOST_TERMS = 2e9  # cells times truths, about twenty seconds
+_TERMS_PER_S = 1e8
 _REACH = 20  # budgets that noise reaches, on both sides together
 _CLOSE = 1e-3
 _END = 1 - 1e-9
@@ -236,24 +240,24 @@ class CrossFitted:
     scale: np.ndarray
     nets: OnFolds
 
-    def baselines(self, confidence: float | None) -> "list[Baseline]":
-        """Planar Laplace and the coin at the same budget, on the same folds; none where a budget
-        is set that they do not keep."""
+    def baselines(self, confidence: float | None, *, seconds: float = inf) -> "list[Baseline]":
+        """Planar Laplace, if that takes no more than some `seconds`, and the coin at the same
+        budget, on the same folds; none where a budget is set that they do not keep."""
         problem = self.problem
         if problem.max_loss is None or len(self.scale) > 1 or problem.max_distance is not None:
             return []
         noise = PlanarLaplace(first_epsilon(problem))
         spent = charged(*self._costs(self._coins(1.0)), confidence)
         scale = min(1.0, problem.max_loss / spent)
-        return [
-            Baseline(
-                "planar Laplace",
-                Laplace(),
-                1.0,
-                OnFolds((noise,) * len(self.folds), _coarse(problem)),
-            ),
-            Baseline("the coin", Coin(), scale, OnFolds(self._coins(scale))),
-        ]
+        coin, grid = (
+            Baseline(COIN, Coin(), scale, OnFolds(self._coins(scale))),
+            _coarse(problem),
+        )
+        terms = sum(noise.terms(np.unique(part.truth, axis=0), grid) for part in self._held)
+        if terms > _TERMS_PER_S * seconds:
+            return [coin]
+        made = OnFolds((noise,) * len(self.folds), grid)
+        return [Baseline("planar Laplace", Laplace(), 1.0, made), coin]
 
     def _coins(self, scale: float) -> tuple[Mechanism, ...]:
         problems = [scaled(fold.training.problem, np.array([scale])) for fold in self.folds]
@@ -389,6 +393,9 @@ def costs(mechanisms: Sequence[Mechanism], parts: Sequence[Samples], loss: Loss)
     """The expected loss of each check-in of each part under the part's own mechanism."""
     found = []
     for mechanism, part in zip(mechanisms, parts, strict=True):
+        if isinstance(mechanism, CodebookNet):
+            found.append(expected_losses(mechanism, part.truth, loss))
+            continue
         rows = mechanism.rows(part.truth)
         assert rows is not None
         found.append(rows.losses(part.truth, loss))

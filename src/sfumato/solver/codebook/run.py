@@ -4,6 +4,7 @@ limits, the better baseline."""
 import time
 from dataclasses import replace
 from functools import cached_property
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from sfumato.mechanism.base import Mechanism
 from sfumato.solver.codebook.calibrate import calibrated
 from sfumato.solver.codebook.crowd import MANY, CrowdTraining
 from sfumato.solver.codebook.distillation import MOST_TRUTHS
-from sfumato.solver.codebook.folds import Baseline, CrossFitted, FoldsTraining, scaled
+from sfumato.solver.codebook.folds import COIN, Baseline, CrossFitted, FoldsTraining, scaled
 from sfumato.solver.codebook.learn import State
 from sfumato.solver.codebook.settings import NEW, CodebookSettings
 from sfumato.solver.codebook.training import END, PARTS, CodebookTraining
@@ -33,6 +34,7 @@ from sfumato.solver.outcome import (
 from sfumato.solver.problem import Problem
 
 _FOR_THE_FOLDS = 0.6  # of the time for learning
+_FOR_THE_NOISE = 0.1  # of a time limit, at least
 _STANDARD_ERRORS = 2.0
 _CONFIDENCE = 0.95  # of the intervals, where no other is asked for
 
@@ -111,7 +113,7 @@ def of_net(history: History) -> History:
 
 def run(settings: CodebookSettings, problem: Problem, how: Conditions) -> Outcome:
     """All parts, or as many as the time allows; then the limits."""
-    seed = how.seed
+    seed, limit = how.seed, how.deadline.left
     effort = how.proof or FULL
     options: Any = {
         "deadline": how.deadline if effort == NONE else how.deadline.share(1 - FOR_THE_PROOF),
@@ -135,9 +137,13 @@ def run(settings: CodebookSettings, problem: Problem, how: Conditions) -> Outcom
         state, lines, ended = these.state, these.history, these.ended
     released = calibrated(training.on_the_grid(state), training.problem, settings)
     mechanism: Mechanism = released.mechanism
-    outlook, better = None, None
+    outlook, better, compared = None, None, True
     if fitted is not None:
-        outlook, better, mechanism = best_on_folds(fitted, settings, mechanism, seed=seed)
+        seconds = max(how.deadline.left, _FOR_THE_NOISE * limit)
+        outlook, better, mechanism = best_on_folds(
+            fitted, settings, mechanism, seed=seed, seconds=seconds
+        )
+        compared = not how.deadline.limited or list(outlook.baselines or {}) != [COIN]
     history = of_net(lines)
     done = history[-1]["done"]
     facts = Learned(
@@ -151,6 +157,7 @@ def run(settings: CodebookSettings, problem: Problem, how: Conditions) -> Outcom
         budget=problem.max_loss,
         limits=released.limits,
         instead=None if better is None else better.name,
+        compared=compared,
     )
     resumable = ended is not Ended.FINISHED and done < END
     ending = Ending(ended, facts, resumable=resumable)
@@ -180,15 +187,21 @@ def _many(training: CrowdTraining, options: Any, effort: Effort) -> Outcome:
 
 
 def best_on_folds(
-    fitted: CrossFitted, settings: CodebookSettings, learned: Mechanism, *, seed: int
+    fitted: CrossFitted,
+    settings: CodebookSettings,
+    learned: Mechanism,
+    *,
+    seed: int,
+    seconds: float = inf,
 ) -> tuple[Outlook, Baseline | None, Mechanism]:
     """What to expect of check-ins to come; the baseline that hides better there by more than the
     noise of the folds, if any; and the mechanism to release, that baseline's or what was learned.
-    Neither baseline keeps worst-case limits."""
+    Neither baseline keeps worst-case limits; noise is compared if that takes some `seconds`."""
     net = fitted.leakage(fitted.nets)
     assert net is not None
     made, least, best, leaks = fitted.nets, float(fitted.weights @ net), None, {}
-    for baseline in [] if settings.limited else fitted.baselines(settings.confidence):
+    tried = [] if settings.limited else fitted.baselines(settings.confidence, seconds=seconds)
+    for baseline in tried:
         found = fitted.leakage(baseline.made)
         if found is None:  # too many cells: nothing to compare with
             continue

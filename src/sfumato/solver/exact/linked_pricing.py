@@ -5,7 +5,7 @@ import numpy as np
 
 from sfumato.solver.exact.task import Shares
 
-_HALVINGS = 30  # of what likelihoods fall short by
+_ROUNDING = 1e-9  # of the weights, that likelihoods may fall short by more
 _SHARPNESS = 10.0 ** np.arange(1, 6)  # of the smoothed least surplus, in turn
 _STEPS = 4  # of Newton's at each
 _MIX = 1e-11  # of the largest likelihood in each
@@ -81,23 +81,19 @@ def likelihoods_for(weights: np.ndarray, prior: np.ndarray, asked: Shares) -> Sh
     """Likelihoods whose scores are `asked` at least, or short of it by as little for all users.
 
     With a = sum m - 2p asked the roots t must have  m t <= a t,  so they exist iff the largest
-    eigenvalue of m between the inverse roots of a is at most 1; t is then its vector.
+    eigenvalue of m between the inverse roots of a is at most 1; t is then its vector.  With all
+    users short by e, a grows by 2pe: the least e is minus the smallest eigenvalue of a - m between
+    the inverse roots of 2p.
     """
     room = weights.sum(axis=1) - 2 * prior * asked
     room = np.where(np.isfinite(room), room, room[np.isfinite(room)].max(initial=1.0) * 1e3)
+    scale, own = 1 / np.sqrt(2 * prior), np.arange(len(prior))
+    spare = np.tile(-scale[:, None] * weights * scale, (len(room), 1, 1))
+    spare[:, own, own] += room * scale**2
     low = np.maximum(-np.min(room / (2 * prior), axis=1), 0.0)  # a must stay above 0
-    high = low + weights.sum() / (2 * prior).min() + 1e-9
-
-    def vectors(short: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        inverse = 1 / np.sqrt(np.maximum(room + 2 * prior * short[:, None], 1e-12))
-        length, basis = np.linalg.eigh(inverse[:, :, None] * weights * inverse[:, None, :])
-        return length[:, -1], inverse * np.abs(basis[:, :, -1])
-
-    short = low + 1e-9
-    for _ in range(_HALVINGS):
-        fits = vectors(short)[0] <= 1
-        high, low = np.where(fits, short, high), np.where(fits, low, short)
-        short = 0.5 * (low + high)
-    likelihood = vectors(high)[1] ** 2
+    short = np.maximum(-np.linalg.eigvalsh(spare)[:, 0], low) + _ROUNDING * weights.sum()
+    inverse = 1 / np.sqrt(np.maximum(room + 2 * prior * short[:, None], 1e-12))
+    basis = np.linalg.eigh(inverse[:, :, None] * weights * inverse[:, None, :])[1]
+    likelihood = (inverse * np.abs(basis[:, :, -1])) ** 2
     likelihood = np.maximum(likelihood, _MIX * likelihood.max(axis=1, keepdims=True))
     return likelihood / likelihood.sum(axis=1, keepdims=True)

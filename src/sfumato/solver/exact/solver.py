@@ -18,6 +18,7 @@ from sfumato.errors import ProblemError, SfumatoError, arg
 from sfumato.measure.bound import bound_grid
 from sfumato.measure.cells import Cells, covers_hull, widest_root_m
 from sfumato.measure.certificate import Certificate, PlaneProof, Proof, claim_of
+from sfumato.measure.linked import pairs_of
 from sfumato.measure.objective import Gain, Overlap
 from sfumato.mechanism.channel import Channel
 from sfumato.mechanism.loss import traits_of
@@ -72,6 +73,7 @@ _MOST_OFF_GRID = 20_000_000  # pairs of truths and places up to which the plane 
 _FIRST_REPORTS = 400  # reports that a solve over many begins with
 _FIRST_OF_LAWS = 60  # the same for endless reports, whose program is slower
 MOST_LINKED = 24  # users: 276 pairs
+_FEW_LINKED = 6  # users up to which a row for each pair is soon solved
 # of a proof for another solver's mechanism: to the end, and one that is soon there
 FULL_GAP, QUICK_GAP = 2e-3, 1e-2
 _PROOF_TRUTHS = 2500  # up to this number the program of such a proof has all of them
@@ -383,9 +385,35 @@ def certificate_for(
         first_order_certificate(problem, known=known, deadline=share, found=better)
         if deadline.passed:
             return best[1]
-    early, heard = best[0], certified(problem, better)
+    heard = certified(problem, better)
+    linked = problem.objective.scores == "overlap" and isinstance(problem.samples, Samples)
+    if linked and len(problem.joint.secrets) > _FEW_LINKED:
+        _weighed_at_once(problem, gap=gap, deadline=deadline, found=heard)
+        if deadline.passed:
+            return best[1]
+    early = best[0]
     last = _proved(problem, gap=gap, plane=plane, deadline=deadline, found=heard)[1]
     return best[1] if best[1] is not None and last.bound(problem).grid < early else last
+
+
+def _weighed_at_once(problem: Problem, *, gap: float, deadline: Deadline, found: Found) -> None:
+    """A first bound for linked reports.  The least overlap is below every average of overlaps:
+    that of all pairs, weighed by how far apart the two users are, is one row instead of one for
+    each pair."""
+    task = program_of(problem)
+    first, second = pairs_of(task.prior)
+    middles = task.joint @ problem.places / task.prior[:, None]
+    apart = np.linalg.norm(middles[first] - middles[second], axis=1)
+    weights = apart + apart.mean() + 1.0  # no pair is left out
+    many = len(problem.report_places) > _FIRST_REPORTS and problem.region is not None
+    generate_columns(
+        replace(task, linked=weights[None, :] / weights.sum()),
+        gap=gap,
+        first_reports=_coarse(problem, _FIRST_OF_LAWS) if many else None,
+        deadline=deadline,
+        max_rounds=1,
+        found=found,
+    )
 
 
 def certified(problem: Problem, found: Heard) -> Found:

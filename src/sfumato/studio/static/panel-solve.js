@@ -9,6 +9,7 @@ import { progressOf, released } from "./progress.js";
 import { bestKnown } from "./proof.js";
 
 const REST_MS = 500;
+const NEAR = 0.005; // a Bayes error so little below a blind guess's is as good as it
 
 export function SolvePanel({ state, actions }) {
   const { data, curves, form, budget, live, refining } = state;
@@ -119,7 +120,7 @@ function Proved({ bayes, information, refining, refused, waiting, below, blind }
   if (below) return html`<p class="proof">On ${below.cell_m} m cells the proof starts at ${below.budgets[0]} m; it is refined here when the slider rests.</p>`;
   if (!bayes) return html`<p class="proof">Set a budget above 0 metres.</p>`;
   return html`<div class="proof" id="proof"><dl>
-    <div><dt><${Term} term="error">Bayes error ↑<//></dt><dd>${bayes.bound < blind - 1e-9 ? html`<strong>${bayes.bound.toFixed(3)}</strong> at most (proved)` : html`nothing proved yet: ${blind.toFixed(3)}, a blind guess's, is the most there is`}<small>${bayes.reached.toFixed(3)} is reached</small></dd></div>
+    <div><dt><${Term} term="error">Bayes error ↑<//></dt><dd>${bayes.bound < blind - 1e-9 ? html`<strong>${bayes.bound.toFixed(3)}</strong> at most (proved)` : bayes.reached > blind - NEAR ? html`<strong>${blind.toFixed(3)}</strong> at most, that of a blind guess` : html`nothing proved yet: ${blind.toFixed(3)}, a blind guess's, is the most there is`}<small>${bayes.reached.toFixed(3)} is reached</small></dd></div>
     <div><dt><${Term} term="information">Information ↓<//></dt><dd>${information ? html`${information.bound > 1e-9 ? html`<strong>${information.bound.toFixed(3)}</strong> bits at least (proved)` : "nothing proved yet"}<small>${information.reached.toFixed(3)} is reached</small>` : html`<small>being proved …</small>`}</dd></div>
     </dl><p class="quiet" role="status">For reports on ${bayes.cell_m} m cells.${refining ? " Refining …" : bayes.refined ? " Refined." : ""}</p>
   </div>`;
