@@ -24,7 +24,7 @@ _COMMANDS = {
     "certify": "Prove how far a run is from the best mechanism that can exist.",
     "assess": "Write a two-page risk assessment that shows no location.",
     "frontier": "Prove the best possible trade-off between loss and leakage.",
-    "policy": "Choose how long a run's reports are kept, by how often whole traces reveal their user.",
+    "policy": "Choose how long reports are kept, by how often whole traces reveal their user.",
     "sanitize": "Replace the places in a table by reports of a run's mechanism.",
     "export": "Write a bundle for devices: the mechanism as ONNX, a manifest, test vectors.",
     "serve": "Answer geolocation requests on this machine with reports of a run's mechanism.",
