@@ -72,7 +72,7 @@ def command(
     as_json: bool,
     **named: Any,
 ) -> None:
-    """Choose how long a run's reports are kept, by how often whole traces reveal their user.
+    """Choose how long reports are kept, by how often whole traces reveal their user.
 
     TRACES is a table of check-ins with times and a column that says which rows belong together.
     Each way of keeping reports is measured against four adversaries: one knows the law, one holds

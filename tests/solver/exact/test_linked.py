@@ -189,11 +189,13 @@ def test_a_first_bound_of_many_pairs_weighs_them_at_once() -> None:
     truth = middles[secret] + random.normal(0, 60, (40, 2))
     data = sf.Samples(secret=secret, truth=truth, secrets=tuple("abcdefgh"))
     problem = sf.Problem(data, max_loss=120.0, cell_m=50, reports=10)
-    heard: list[tuple[sf.Certificate, float]] = []
+    heard: list[tuple[sf.Certificate, float, float]] = []
+    law = sf.solve(problem, sf.Coin()).measured.joint
     last = certificate_for(
-        problem, seed=0, plane=False, found=lambda made, bound, least: heard.append((made, bound))
+        problem, seed=0, plane=False, known=law, found=lambda *one: heard.append(one)
     )
-    first, bound = heard[0]
+    first, bound, reached = heard[0]
+    assert reached == problem.objective.leakage(law)  # not the average that was made small
     weights = first.on_grid.pair_weights
     assert weights is not None and len(weights) == 28 and weights.min() > 0
     assert 0.05 < bound == pytest.approx(first.bound(problem).grid, abs=1e-9)
