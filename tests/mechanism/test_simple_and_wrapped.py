@@ -188,7 +188,7 @@ def test_a_bayesian_remap_follows_the_loss_and_keeps_to_a_grid() -> None:
 
 
 def test_a_remap_without_a_finite_law_is_refused() -> None:
-    with pytest.raises(MechanismError, match="finitely many reports a truth"):
+    with pytest.raises(MechanismError, match="finitely many reports per truth"):
         Remapped.bayesian(Function(lambda truth, random: truth), TWO)
 
 

@@ -118,8 +118,8 @@ def command(
     if key is None and (sticky is not None or pseudonym is not None):
         raise click.UsageError("--sticky and --pseudonym need a key; name its file with --key")
     loaded = load_run(run)
-    told = loaded.record.keeping
-    kept = sticky or (NEVER if fresh or told is None else told.period)
+    keeping = loaded.record.keeping
+    kept = sticky or (NEVER if fresh or keeping is None else keeping.period)
     if key is not None and kept == NEVER and pseudonym is None:
         raise click.UsageError("--key is the key of --sticky or --pseudonym; give one of them")
     runner = one_by_one

@@ -19,7 +19,7 @@ _POLE_LATITUDE = 89.0
 _AT_ONCE = 1 << 14  # points
 _NEAR_DEGREES = 2.0  # a plane's points lie no further than this from its centre
 _CITY_DEGREES = 5.0
-# A country: only where this many different places have more than so many decimals each.
+# A country: only where more than `_COUNTRY_PLACES` places have more than `_COUNTRY_DECIMALS`.
 _COUNTRY_DEGREES, _COUNTRY_PLACES, _COUNTRY_DECIMALS = 60.0, 50, 3
 
 

@@ -28,8 +28,8 @@ def chance_for(
     """
     if cell_m is not None and not 0 < cell_m < _WIDEST_M:
         raise ProblemError(f"{arg('sticky_cell_m')} must be above 0 metres; got {cell_m:g}")
-    told = run.record.keeping
-    chosen = period or (NEVER if told is None else told.period)
+    keeping = run.record.keeping
+    chosen = period or (NEVER if keeping is None else keeping.period)
     if chosen == NEVER:
         return chance_of(None, b"", "")
     if key is None:
@@ -37,16 +37,16 @@ def chance_for(
             f"reports of {run.folder} are kept ({chosen}), and kept reports come from a key; name"
             f" its file with {arg('key')}, or ask for a new draw for each row with {arg('fresh')}"
         )
-    if told is None or period is not None:  # asked for explicitly
-        told = Keeping(chosen, (told or DEFAULT).cell_m)
-    kept = told if cell_m is None else replace(told, cell_m=cell_m)
+    if keeping is None or period is not None:  # asked for explicitly
+        keeping = Keeping(chosen, (keeping or DEFAULT).cell_m)
+    kept = keeping if cell_m is None else replace(keeping, cell_m=cell_m)
     return chance_of(kept, key, run.record.mechanism_hash)
 
 
 def refuse_one_place(run: Run, what: str) -> None:
     """Refuse a run that sends whole periods from one place where users are not known by name."""
-    told = run.record.keeping
-    if told is not None and told.one_place is not None:
+    keeping = run.record.keeping
+    if keeping is not None and keeping.one_place is not None:
         raise ProblemError(
             f"{run.folder} sends some periods from one place, chosen by user, and {what} knows no"
             " users; expected sanitize, or another way of keeping: choose it with sfumato policy"
@@ -57,8 +57,8 @@ def kept_by_service(run: Run) -> Keeping:
     """How a service keeps reports: as the run says, else for a day.  What answers requests never
     draws anew for each: an hour is the least."""
     refuse_one_place(run, "what answers requests")
-    told = run.record.keeping or DEFAULT
-    return Keeping("hour", told.cell_m) if told.period == NEVER else told
+    keeping = run.record.keeping or DEFAULT
+    return Keeping("hour", keeping.cell_m) if keeping.period == NEVER else keeping
 
 
 def manifest_keeping(run: Run, released: Release) -> dict[str, Any]:
@@ -85,10 +85,10 @@ def manifest_keeping(run: Run, released: Release) -> dict[str, Any]:
 
 def forever_warning(run: Run) -> str:
     """What is known of keeping this run's reports forever, as one sentence."""
-    told = run.record.keeping
-    found = {} if told is None else told.found
+    keeping = run.record.keeping
+    found = {} if keeping is None else keeping.found
     forever, fresh = found.get(Keeping("forever").words), found.get(Keeping(NEVER).words)
-    if told is None or forever is None or fresh is None:
+    if keeping is None or forever is None or fresh is None:
         return (
             "a report that is kept forever names its user to whoever has seen it with the name;"
             " sfumato policy measures how often that finds the traces of your data"
@@ -96,5 +96,5 @@ def forever_warning(run: Run) -> str:
     return (
         "a report that is kept forever names its user: on your traces, whoever has kept reports of"
         f" other traces with the name finds {forever['history']:.0%}, and {fresh['history']:.0%}"
-        f" with a new draw for each (sfumato policy, {told.traces} traces)"
+        f" with a new draw for each (sfumato policy, {keeping.traces} traces)"
     )

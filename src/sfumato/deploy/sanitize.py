@@ -465,10 +465,10 @@ def _settings(job: _Job, names: list[str]) -> str:
     """Tells one job from another: all that decides the reports, and the parts' names."""
     release, chance = job.protection.release, job.protection.chance
     _, rest = release.as_parts()  # the mechanism's own hash is among its figures
-    told = [rest, release.decimals, chance.words(), job.protection.policy.words(), names]
+    decisive = [rest, release.decimals, chance.words(), job.protection.policy.words(), names]
     if isinstance(chance, Sticky) and chance.sent_from is not None:
-        told.append(sorted(chance.sent_from.items()))  # a week is from one place in all parts
-    return _hash_of(told)
+        decisive.append(sorted(chance.sent_from.items()))  # a week is from one place in all parts
+    return _hash_of(decisive)
 
 
 def _mark(settings: str, hashes: dict[str, str], *, salt: bytes) -> str:

@@ -100,20 +100,20 @@ class Reporter:
         mechanism, rest = self.release.as_parts()
         named = self.policy.pseudonym
         policy = {**asdict(self.policy), "pseudonym": None}
-        told: dict[str, Any] = {"key": self.key.hex(), "row": self.row}
-        told |= {"policy": policy, "release": rest}
-        told["pseudonym"] = None if named is None else [named.key.hex(), named.period]
+        document: dict[str, Any] = {"key": self.key.hex(), "row": self.row}
+        document |= {"policy": policy, "release": rest}
+        document["pseudonym"] = None if named is None else [named.key.hex(), named.period]
         if self.kept is None:
-            told["kept"] = None
+            document["kept"] = None
         else:
             rule = self.kept.one_place
             bare = asdict(replace(self.kept, one_place=None))
-            told["kept"] = {
+            document["kept"] = {
                 **bare,
                 "key": "",
                 "one_place": None if rule is None else rule.as_dict(),
             }
-        return mechanism, json.dumps(told)
+        return mechanism, json.dumps(document)
 
     @classmethod
     def from_parts(cls, mechanism: bytes, rest: str) -> "Reporter":
@@ -352,14 +352,14 @@ def _key(given: bytes | str | Path | None) -> bytes:
 
 @lru_cache(maxsize=4)
 def _built(mechanism: bytes, rest: str) -> Reporter:
-    told = json.loads(rest)
-    policy: dict[str, Any] = dict(told["policy"])
-    if told["pseudonym"] is not None:
-        key, period = told["pseudonym"]
+    document = json.loads(rest)
+    policy: dict[str, Any] = dict(document["policy"])
+    if document["pseudonym"] is not None:
+        key, period = document["pseudonym"]
         policy["pseudonym"] = Pseudonym(bytes.fromhex(key), period)
-    released = Release.from_parts(mechanism, told["release"])
-    secret, kept = bytes.fromhex(told["key"]), told["kept"]
+    released = Release.from_parts(mechanism, document["release"])
+    secret, kept = bytes.fromhex(document["key"]), document["kept"]
     if kept is not None:
         rule = None if kept["one_place"] is None else OnePlace.from_dict(kept["one_place"])
         kept = Sticky(**{**kept, "key": secret, "one_place": rule})
-    return Reporter(released, secret, Policy.of(**policy), told["row"], kept)
+    return Reporter(released, secret, Policy.of(**policy), document["row"], kept)

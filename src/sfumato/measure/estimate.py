@@ -184,7 +184,7 @@ def estimate_bayes_error(
     """The paper's estimate of B(X|Z) from hits in cells, with an honest interval.
 
     B = 1 - sum_cells max_x hits(x, cell) / hits.  Unit: probability.  Higher is more private.
-    Biased low with few hits a cell (a cell with one hit looks certain), high against the reports
+    Biased low with few hits per cell (a cell with one hit looks certain), high against the reports
     themselves because cells merge reports.  The interval is for the Bayes error on this grid: its
     low end is Wilson's for the estimate (whose mean is never above the truth); its high end is
     Wilson's for the error of guesses learnt on one half of the hits and judged on the other (no
@@ -200,7 +200,7 @@ def estimate_bayes_error(
         kind="estimate",
         cell_m=grid.cell_m,
         hits=hits,
-        errs="low with few hits a cell; high against the reports themselves, which cells merge",
+        errs="low with few hits per cell; high against the reports themselves, which cells merge",
     )
 
 
@@ -209,7 +209,7 @@ def estimate_information(
 ) -> Estimate:
     """I(X;Z) on a grid from hits.  Unit: bits.  Lower is more private.
 
-    The plug-in value is biased high with few hits a cell and low against the reports themselves.
+    The plug-in value is biased high with few hits per cell and low against the reports themselves.
     High end: plug-in plus 1.96 standard errors, or 1.96 on the scale of sqrt(I) where that is more
     (the spread of an information near zero is not normal).  Low end: a posterior learnt on one half
     of the hits and scored on the other, E[log2 c(x|z)/p(x)], which no posterior can push above I,
@@ -249,7 +249,7 @@ def estimate_information(
         kind="estimate",
         cell_m=grid.cell_m,
         hits=hits,
-        errs="high with few hits a cell; low against the reports themselves, which cells merge",
+        errs="high with few hits per cell; low against the reports themselves, which cells merge",
     )
 
 
@@ -300,7 +300,7 @@ def estimate_exposed(
 ) -> Estimate:
     """Share of reports whose cell leaves one secret above 90 % posterior.
 
-    Errs high with few hits a cell, by up to all of it: a cell with one hit looks certain.  So the
+    Errs high with few hits per cell, by up to all of it: a cell with one hit looks certain.  So the
     interval only says "at most".
     """
     value = exposed(count_hits(secret, reports, grid, secrets=secrets).joint())
@@ -311,7 +311,7 @@ def estimate_exposed(
         kind="estimate",
         cell_m=grid.cell_m,
         hits=hits,
-        errs="high with few hits a cell",
+        errs="high with few hits per cell",
     )
 
 

@@ -337,9 +337,7 @@ def _per_user(joint: Joint, loss_of: np.ndarray) -> tuple[PerUser, ...]:
     rows = zip(
         joint.secrets, loss_of, error_per_secret(joint), exposed_per_secret(joint), strict=True
     )
-    return tuple(
-        PerUser(name, float(cost), float(error), float(told)) for name, cost, error, told in rows
-    )
+    return tuple(PerUser(name, *map(float, figures)) for name, *figures in rows)
 
 
 def _learnt(joint: Joint, fitted_on: Joint, off: float, cell: float | None) -> Estimate:
@@ -427,10 +425,10 @@ def judge_reports(
     if learnt_on is not None:
         known = learnt_names or names
         fitted = count_hits(learnt_on[1], learnt_on[0], grid, secrets=len(known)).joint(known)
-        told: dict[str, Any] = {"cell_m": grid.cell_m, "hits": hits}
+        counted: dict[str, Any] = {"cell_m": grid.cell_m, "hits": hits}
         errs = "high with few training hits: a weak adversary"
         value = error_of_guess(*_aligned(joint, fitted))
-        learnt = Estimate.share(value, len(secret), **told, errs=errs)
+        learnt = Estimate.share(value, len(secret), **counted, errs=errs)
     return Judgement(
         loss=nothing if cost is None else estimate_mean(cost, hits=hits),
         bayes_error=estimate_bayes_error(secret, reports, grid, secrets=count, hits=hits),

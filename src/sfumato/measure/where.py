@@ -60,16 +60,16 @@ def where(
         return None
     table = law.joint.table
     apart = np.hypot(*(places[:, None, :] - places[None, :, :]).transpose(2, 0, 1))
-    told: tuple[float | None, float | None] = (None, None)
+    right_and_blind: tuple[float | None, float | None] = (None, None)
     if near_sensitive is not None:
         share = float(weights[near_sensitive].sum())
         there = table[near_sensitive].sum(axis=0)
         right = float(np.maximum(there, table.sum(axis=0) - there).sum())
-        told = (right, max(share, 1 - share))
+        right_and_blind = (right, max(share, 1 - share))
     return Where(
         error_m=float((apart @ table).min(axis=0).sum()),
         blind_m=float((apart @ weights).min()),
         places=len(places),
-        sensitive=told[0],
-        sensitive_blind=told[1],
+        sensitive=right_and_blind[0],
+        sensitive_blind=right_and_blind[1],
     )

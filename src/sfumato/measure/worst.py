@@ -62,12 +62,12 @@ def error_per_secret(joint: Joint) -> np.ndarray:
 def exposed_per_secret(joint: Joint) -> np.ndarray:
     """For each secret, the chance that its report leaves it above 90 % posterior."""
     if joint.sparse is None:
-        told = (joint.table * (joint.posterior > EXPOSED)).sum(axis=1)
+        mass = (joint.table * (joint.posterior > EXPOSED)).sum(axis=1)
     else:
         secret, place, weight = joint.pairs
         sure = weight > EXPOSED * joint.place_probability[place]
-        told = np.bincount(secret, weight * sure, minlength=joint.shape[0])
-    return np.divide(told, joint.prior, out=np.zeros_like(told), where=joint.prior > 0)
+        mass = np.bincount(secret, weight * sure, minlength=joint.shape[0])
+    return np.divide(mass, joint.prior, out=np.zeros_like(mass), where=joint.prior > 0)
 
 
 def geo_indistinguishability(matrix: Any, truths: np.ndarray) -> float:

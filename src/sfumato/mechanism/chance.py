@@ -215,15 +215,15 @@ class Sticky:
         return _uniform(digests)
 
     def words(self) -> dict[str, object]:
-        told: dict[str, object] = {
+        record: dict[str, object] = {
             "randomness": "keyed hash of mechanism, user, cell and period",
             "sticky": self.period,
             "sticky_cell_m": self.cell_m,
             "key_fingerprint": key_fingerprint(self.key),
         }
         if self.one_place is not None:
-            told["one_place"] = self.one_place.fingerprint
-        return told
+            record["one_place"] = self.one_place.fingerprint
+        return record
 
 
 @dataclass(frozen=True)
@@ -306,7 +306,7 @@ def _encoded(texts: np.ndarray) -> list[bytes]:
 def _check_draws(draws: int) -> None:
     if draws > _MOST_DRAWS:
         raise DataError(
-            f"this mechanism needs {draws} random numbers a report; a kept report has at most"
+            f"this mechanism needs {draws} random numbers per report; a kept report has at most"
             f" {_MOST_DRAWS}"
         )
 

@@ -184,7 +184,8 @@ class Remapped(Wrapped):
     def __post_init__(self) -> None:
         if len(self.seen) != len(self.better) or not len(self.seen):
             raise MechanismError(
-                f"a remap needs one new place a report; got {len(self.seen)} and {len(self.better)}"
+                f"a remap needs one new place per report; got {len(self.seen)} reports and"
+                f" {len(self.better)} places"
             )
         object.__setattr__(self, "_tree", cKDTree(self.seen))
 
@@ -202,7 +203,7 @@ class Remapped(Wrapped):
         rows = inner.rows(joint.places)
         if rows is None:
             raise MechanismError(
-                "a remap needs a mechanism with finitely many reports a truth (a channel, a coin,"
+                "a remap needs a mechanism with finitely many reports per truth (a channel, a coin,"
                 " these snapped or clamped)"
             )
         seen, merge = merged_places(rows.places)  # columns at one place are one report

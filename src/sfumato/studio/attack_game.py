@@ -58,16 +58,16 @@ class AttackGame:
     def state(self) -> dict[str, Any]:
         """The round that is open and the score so far; nothing about senders not yet guessed."""
         at = len(self.guesses)
-        told = self.senders[:at]
+        known = self.senders[:at]
         best = self.beliefs[:at].argmax(axis=1) if at else np.array([])
         return {
             "run": self.run,
             "round": at,
             "rounds": ROUNDS,
             "report": None if at >= ROUNDS else self.reports[at],
-            "score": sum(mine == sender for mine, sender in zip(self.guesses, told, strict=True)),
+            "score": sum(mine == sender for mine, sender in zip(self.guesses, known, strict=True)),
             "best_score": int(
-                sum(int(guess) == sender for guess, sender in zip(best, told, strict=True))
+                sum(int(guess) == sender for guess, sender in zip(best, known, strict=True))
             ),
             "best_expected": self.best_share * ROUNDS,
             "best_share": self.best_share,

@@ -377,7 +377,7 @@ def _contender(item: Solution | Run | Contender, on: Samples | CategoricalData) 
     if isinstance(item, Contender):
         return item
     asked: Any = item if isinstance(item, Run) else item.problem
-    told: Any = item.record if isinstance(item, Run) else item
+    source: Any = item.record if isinstance(item, Run) else item
     return Contender(
         item.name,
         item.mechanism,
@@ -385,7 +385,7 @@ def _contender(item: Solution | Run | Contender, on: Samples | CategoricalData) 
         None if asked.region is None else asked.grid,
         asked.region,
         loss_of(item, on) if isinstance(item, Run) else item.problem.loss,
-        told.seed,
-        told.status,
+        source.seed,
+        source.status,
         item.history,
     )

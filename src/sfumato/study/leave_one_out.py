@@ -70,8 +70,8 @@ def leave_one_out(
 
     Main arguments: the problem and the solver of the mechanism that is looked at, and its `seed`;
     `on`, data to judge on by name (all of the training data unless said).  Other arguments:
-    `time_limit`, seconds a solve; `grid` and `hits` as for `judge`; `keep`, a folder for the run of
-    each user left out: what is there from the same problem, solver and seed is not solved again.
+    `time_limit`, seconds per solve; `grid` and `hits` as for `judge`; `keep`, a folder for the run
+    of each user left out: what is there from the same problem, solver and seed is not solved again.
 
     >>> from sfumato.data.synthetic import four_corners
     >>> from sfumato.solver.problem import Problem

@@ -235,7 +235,7 @@ def solve_and_save(
     """Solve, judge on held-out check-ins, write the run folder; then prove.
 
     Main arguments: `recipe`, how the data was got; `test`, the held-out check-ins; `proof`, as for
-    `solve`.  Other arguments: `resume` goes on from the folder's checkpoint; `replace` lets an
+    `solve`.  Other arguments: `resume` resumes from the folder's checkpoint; `replace` lets an
     older run be written over; `written` is called once the run folder can be used, before the
     proof.  The folder always holds the best certificate so far.
     """
