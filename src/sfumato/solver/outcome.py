@@ -141,7 +141,8 @@ class Learned:
 
     `keep` is the chance that the truth's own cell is reported; `loss` is set where it stays well
     below `budget`; `instead` names the baseline that was returned because it hides check-ins to
-    come better.
+    come better; `reports` is how many were asked for, where what is learned for one report hides
+    them better.
     """
 
     steps: int
@@ -154,6 +155,7 @@ class Learned:
     budget: float | None
     limits: LimitsCost | None
     instead: str | None = None
+    reports: int | None = None
 
 
 @dataclass(frozen=True)
