@@ -26,6 +26,7 @@ from sfumato.measure.repeated import linked_bayes_error
 from sfumato.mechanism.base import Mechanism
 from sfumato.solver import Codebook, Problem
 from sfumato.solver.exact import best_within, equal_laws
+from sfumato.solver.outcome import Learned
 from sfumato.study.solve import solve
 
 DRAW = 20
@@ -66,11 +67,14 @@ def made(asked: dict[str, Any]) -> dict[str, Any]:
     clock, split = time.process_time(), split_of(asked["data"])
     count: Reports = ENDLESS if asked["made_for"] == ENDLESS else int(asked["made_for"])
     problem = problem_of(asked["data"], asked["budget_m"], count)
-    mechanism = solve(problem, SOLVER, seed=DRAW, proof="none").mechanism
+    solution = solve(problem, SOLVER, seed=DRAW, proof="none")
+    mechanism, facts = solution.mechanism, solution.ending.facts
+    single = isinstance(facts, Learned) and facts.reports is not None
     assert split.test is not None
     parts = {"train": _figures(mechanism, split.train), "test": _figures(mechanism, split.test)}
     say(f"{asked}: {parts}")
-    return asked | parts | {"processor_seconds": time.process_time() - clock}
+    learned = {"learned_for": "1" if single else asked["made_for"]}
+    return asked | parts | learned | {"processor_seconds": time.process_time() - clock}
 
 
 def _figures(mechanism: Mechanism, samples: Samples) -> dict[str, Any]:

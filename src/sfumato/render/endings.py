@@ -142,6 +142,11 @@ def _learned(ended: Ended, facts: Learned, unit: str) -> str:
     parts = [f"{start}."]
     if not facts.compared:
         parts.append("There was no time to compare it with planar Laplace.")
+    if facts.reports is not None:
+        parts.append(
+            f"On check-ins to come what is learned for one report hides {facts.reports} reports"
+            " better, so it is that."
+        )
     if facts.instead is not None:
         parts.append(
             f"On check-ins to come {facts.instead} hides better than what was learned, so it is"

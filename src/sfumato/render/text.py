@@ -311,7 +311,8 @@ def round_text(line: Mapping[str, Any], *, unit: str) -> str | None:
     if proof := proof_round_text(line):
         return proof
     if "folds" in line:
-        return f"{line['done']:.0%} of {line['folds']} folds cross-fitted"
+        beside = " for one report" if line.get("for_one_report") else ""
+        return f"{line['done']:.0%} of {line['folds']} folds cross-fitted{beside}"
     loss = in_unit(f"loss {line['loss']:.1f}", unit)
     if "done" in line:
         return (

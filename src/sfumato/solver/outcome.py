@@ -141,7 +141,8 @@ class Learned:
 
     `keep` is the chance that the truth's own cell is reported; `loss` is set where it stays well
     below `budget`; `instead` names the baseline that was returned because it hides check-ins to
-    come better; `compared` is false where there was no time to try planar Laplace.
+    come better; `compared` is false where there was no time to try planar Laplace; `reports` is how
+    many were asked for, where what is learned for one report hides them better.
     """
 
     steps: int
@@ -155,6 +156,7 @@ class Learned:
     limits: LimitsCost | None
     instead: str | None = None
     compared: bool = True
+    reports: int | None = None
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ _LAWS = 40  # laws that are worked out while the budget is met
 # The same for few users (`python -m benchmarks folds`): the start, and per step, row and place.
 _FEW_START_S, _ROW_S = 8.0, 1.6e-8
 _TIMES_OF_FOLDS = 3  # four nets of half the steps, and one that is released
+_TIMES_FOR_SEVERAL = 5  # the folds' twice, for several reports and for one
 _LAW_BYTES = 32.0  # per truth and place
 # A step of the game that finds a teacher's law, per place and pair, truth and user; and its law.
 _GAME_PAIR_S, _GAME_TRUTH_S, _GAME_USER_S = 1e-10, 2.5e-9, 1.5e-9
@@ -29,7 +30,8 @@ def few_cost(problem: Problem, settings: CodebookSettings) -> Expected:
     """Seconds and bytes, for a problem of few users."""
     capacity, truths = settings.capacity(problem), len(problem.places)
     rows = min(truths, rows_in_a_step(settings, capacity))
-    times = 2 * _TIMES_OF_FOLDS if settings.made_for == NEW else 1  # as many redrawn truths
+    nets = _TIMES_OF_FOLDS if problem.several is None else _TIMES_FOR_SEVERAL
+    times = 2 * nets if settings.made_for == NEW else 1  # as many redrawn truths
     seconds = _FEW_START_S + times * capacity.steps * rows * capacity.places * _ROW_S
     return Expected(seconds, _START_BYTES + _LAW_BYTES * truths * capacity.places)
 

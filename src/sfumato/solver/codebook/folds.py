@@ -21,6 +21,7 @@ from sfumato.errors import ProblemError, arg
 from sfumato.measure.estimate import Estimate, wilson
 from sfumato.measure.judge import judge_law
 from sfumato.measure.outlook import Outlook
+from sfumato.measure.repeated import linked_bayes_error
 from sfumato.measure.worst import exposed
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.codebook import CodebookNet
@@ -282,6 +283,18 @@ class CrossFitted:
                 return None
             leaks.append(self.problem.leakage(law.joint))
         return np.array(leaks)
+
+    def linked_error(self) -> float:
+        """The Bayes error of the problem's linked reports, each fold by the net that did not see
+        it and by an adversary who knows the fold's own check-ins; low with few of them."""
+        count = self.problem.several
+        assert count is not None
+        errors = []
+        for mechanism, fold in zip(self.nets.mechanisms, self.folds, strict=True):
+            law = mechanism.law(fold.held.joint(), loss=self.problem.loss)
+            assert law is not None
+            errors.append(linked_bayes_error(law.joint, (count,))[0].value)
+        return float(self.weights @ errors)
 
     @property
     def weights(self) -> np.ndarray:

@@ -31,36 +31,53 @@ from sfumato.solver.outcome import (
     Learned,
     Outcome,
 )
-from sfumato.solver.problem import Problem
+from sfumato.solver.problem import BAYES, Problem
 
 _FOR_THE_FOLDS = 0.6  # of the time for learning
 _FOR_THE_NOISE = 0.1  # of a time limit, at least
 _STANDARD_ERRORS = 2.0
+FOR_ONE = "for_one_report"  # in a line of history
 _CONFIDENCE = 0.95  # of the intervals, where no other is asked for
 
 
 class States(NamedTuple):
-    """Of the nets of the folds, and of the net that is released."""
+    """Of the nets of the folds, of the net that is released, and of the folds' nets for one report
+    where the mechanism is for several."""
 
     folds: State
     net: State
+    for_one: State | None = None
 
 
 class CrossFittedTraining:
-    """First the folds, then the net, within the budgets that the folds ask for."""
+    """First the folds, then the net, within the budgets that the folds ask for.
+
+    For n linked reports the folds are learned twice, for n and for one.  The net is then of the
+    kind whose nets have the larger Bayes error of n reports on the folds that they did not see: few
+    check-ins show one report well and lists of them badly, so that what is learned for n may hide
+    fewer lists to come than what is learned for one.  With few check-ins in a fold that error is
+    low, for both alike.
+    """
 
     def __init__(self, settings: CodebookSettings, problem: Problem, seed: int) -> None:
         self.settings, self.problem, self.seed = settings, problem, seed
         self.capacity = settings.capacity(problem)
         self.folds = FoldsTraining(settings, problem, seed, capacity=self.capacity)
+        self.for_one: FoldsTraining | None = None
+        if problem.several is not None:
+            single = _for_one(problem)
+            self.for_one = FoldsTraining(settings, single, seed, capacity=self.capacity)
         self._clocks: dict[str, Clock] = {}
         self._fitted: CrossFitted | None = None
+        self.chose_one = False  # whether the net is of the kind for one report
 
     def identity(self) -> str:
-        return f"{self._start.identity()} {self.folds.identity()}"
+        beside = "" if self.for_one is None else f" {self.for_one.identity()}"
+        return f"{self._start.identity()} {self.folds.identity()}{beside}"
 
     def first(self) -> States:
-        return States(self.folds.first(), self._start.first())
+        beside = None if self.for_one is None else self.for_one.first()
+        return States(self.folds.first(), self._start.first(), beside)
 
     @cached_property
     def _start(self) -> CodebookTraining:
@@ -70,7 +87,8 @@ class CrossFittedTraining:
     def net(self) -> CodebookTraining:
         """The learning of the net that is released; once the folds are fitted."""
         assert self._fitted is not None
-        return self._training(scaled(self.problem, self._fitted.scale))
+        problem = _for_one(self.problem) if self.chose_one else self.problem
+        return self._training(scaled(problem, self._fitted.scale))
 
     def _training(self, problem: Problem) -> CodebookTraining:
         return CodebookTraining(self.settings, problem, self.seed, capacity=self.capacity)
@@ -78,16 +96,30 @@ class CrossFittedTraining:
     def fitted(self, states: States) -> CrossFitted:
         """What the folds say, computed once."""
         if self._fitted is None:
-            self._fitted = self.folds.fitted(states.folds, confidence=self.settings.confidence)
+            confidence = self.settings.confidence
+            self._fitted = self.folds.fitted(states.folds, confidence=confidence)
+            if self.for_one is not None and states.for_one is not None:
+                other = self.for_one.fitted(states.for_one, confidence=confidence)
+                other = replace(other, problem=self.problem)  # judged by what was asked for
+                if other.linked_error() > self._fitted.linked_error():
+                    self._fitted, self.chose_one = other, True
         return self._fitted
 
     def next_round(self, states: States, history: History, clock: Clock) -> Round[States] | Ended:
-        own = self._clock("folds", clock.deadline.share(_FOR_THE_FOLDS))
+        own = self._clock("folds", clock.deadline.share(_FOR_THE_FOLDS / self._times))
         start = time.perf_counter()
         result = self.folds.next_round(states.folds, of_folds(history), own)
         if not isinstance(result, Ended):
             own.took.append(time.perf_counter() - start)
             return Round(states._replace(folds=result.state), result.lines)
+        if self.for_one is not None and states.for_one is not None:
+            own = self._clock("for one", clock.deadline.share(_FOR_THE_FOLDS / self._times))
+            start = time.perf_counter()
+            beside = self.for_one.next_round(states.for_one, of_folds(history, one=True), own)
+            if not isinstance(beside, Ended):
+                own.took.append(time.perf_counter() - start)
+                lines = [({**line, FOR_ONE: True}, made) for line, made in beside.lines]
+                return Round(states._replace(for_one=beside.state), lines)
         self.fitted(states)
         own = self._clock("net", clock.deadline)
         start = time.perf_counter()
@@ -97,13 +129,23 @@ class CrossFittedTraining:
         own.took.append(time.perf_counter() - start)
         return Round(states._replace(net=played.state), played.lines)
 
+    @property
+    def _times(self) -> int:
+        """How often folds are learned."""
+        return 1 if self.for_one is None else 2
+
     def _clock(self, name: str, deadline: Deadline) -> Clock:
         return self._clocks.setdefault(name, Clock(deadline))
 
 
-def of_folds(history: History) -> History:
-    """The lines of the folds' learning."""
-    return [line for line in history if "folds" in line]
+def _for_one(problem: Problem) -> Problem:
+    """The same for one report."""
+    return replace(problem, reports=1, objective=BAYES)
+
+
+def of_folds(history: History, *, one: bool = False) -> History:
+    """The lines of the folds' learning, or of that for one report beside it."""
+    return [line for line in history if "folds" in line and (FOR_ONE in line) == one]
 
 
 def of_net(history: History) -> History:
@@ -123,12 +165,14 @@ def run(settings: CodebookSettings, problem: Problem, how: Conditions) -> Outcom
     if len(problem.samples.secrets) > MANY:
         return _many(CrowdTraining(settings, problem, seed), options, effort)
     fitted: CrossFitted | None = None
+    chose_one = False
     if settings.made_for == NEW:
         both = CrossFittedTraining(settings, problem, seed)
         new = train(both, **options)
         if not of_net(new.history):
             raise KeyboardInterrupt  # the checkpoint has what was done of the folds
         fitted, training, state = both.fitted(new.state), both.net, new.state.net
+        chose_one = both.chose_one
         lines, ended = new.history, new.ended
     else:
         capacity = settings.capacity(problem)
@@ -158,6 +202,7 @@ def run(settings: CodebookSettings, problem: Problem, how: Conditions) -> Outcom
         limits=released.limits,
         instead=None if better is None else better.name,
         compared=compared,
+        reports=problem.several if chose_one else None,
     )
     resumable = ended is not Ended.FINISHED and done < END
     ending = Ending(ended, facts, resumable=resumable)
