@@ -78,7 +78,7 @@ def ranked(monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
         return 0.5 if single == asked["one"] else 0.2
 
     monkeypatch.setattr(CrossFitted, "linked_error", error)
-    monkeypatch.setattr(CrossFitted, "baselines", lambda *_: [])
+    monkeypatch.setattr(CrossFitted, "baselines", lambda *_, **__: [])
     return asked
 
 

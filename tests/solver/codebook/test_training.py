@@ -1,5 +1,6 @@
 """The schedule of a codebook's learning, and what its compiled steps compute."""
 
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -53,6 +54,15 @@ def test_no_fewer_steps_are_taken_than_were_asked_for() -> None:
     problem, settings = Problem(four_corners(0).train, max_loss=173), Codebook(steps=150)
     training = CodebookTraining(settings, problem, 0, capacity=settings.capacity(problem))
     assert training.part_steps * PARTS == 160
+
+
+def test_more_places_take_more_steps_unless_users_have_few_checkins() -> None:
+    square = four_corners(0).train  # 480 check-ins of each user
+    city = replace(square, truth=20 * square.truth, region=None)
+    few = city.split(100, 0, seed=0).train
+    taken = [Codebook().capacity(Problem(data, max_loss=173)) for data in (square, city, few)]
+    assert [one.steps for one in taken] == [1500, 4000, 1500]
+    assert taken[0].places == 128 and min(taken[1].places, taken[2].places) > 128
 
 
 def test_what_learning_takes_follows_from_steps_and_places() -> None:

@@ -5,13 +5,13 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from sfumato.data.samples import Samples
+from sfumato.data.samples import MANY_USERS, Samples
 from sfumato.errors import ProblemError, arg
 from sfumato.solver.problem import Problem
 from sfumato.solver.setting import setting
 
 NEW, THESE = "new", "these"
-_STEPS = 1500
+_STEPS, _MOST_STEPS = 1500, 4000
 _FEWEST_PLACES, _MOST_PLACES = 128, 1024
 _PLACES_PER_SQUARE = 1.0  # report places per square of the budget's side that holds a check-in
 _WAVE_SCALE, _USUAL_SPREAD = 4.0, 4.0  # the waves of data that spreads over four budgets
@@ -136,7 +136,8 @@ class CodebookSettings:
         """What was left open, as this problem needs it.
 
         The report places and the waves follow from how many squares of the budget's side hold a
-        check-in, and from how far the check-ins spread in units of the budget.
+        check-in, and from how far the check-ins spread in units of the budget.  More places take
+        more steps; where users have few check-ins, more steps gain nothing.
         """
         if self.made_for == THESE:
             found = Capacity(256, 5000, 8.0, 0.0, 0.0 if self.limited else 0.4)
@@ -145,9 +146,12 @@ class CodebookSettings:
             spread = np.sqrt(problem.places.var(axis=0).mean()) / problem.scale_m
             places = np.clip(_PLACES_PER_SQUARE * len(squares), _FEWEST_PLACES, _MOST_PLACES)
             assert isinstance(problem.samples, Samples)
+            steps = _STEPS
+            if not few(problem.samples) and len(problem.samples.secrets) <= MANY_USERS:
+                steps = min(int(_STEPS * places / _FEWEST_PLACES), _MOST_STEPS)
             found = Capacity(
                 places=int(places),
-                steps=_STEPS,
+                steps=steps,
                 wave_scale=_WAVE_SCALE * max(1.0, float(spread) / _USUAL_SPREAD),
                 resampled_share=_RESAMPLED_OF_FEW if few(problem.samples) else _RESAMPLED,
                 distillation=0.0,
