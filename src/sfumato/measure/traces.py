@@ -560,9 +560,11 @@ class _Attack:
     ) -> list[tuple[int, slice, _View]]:
         """Named traces as they look to who does not know these very ones."""
         numbers = np.unique(traces.trace[traces.named])
-        several = np.bincount(traces.users[numbers], minlength=len(traces.samples.secrets)) > 1
         place = None if laws is None else laws.numbers(traces.samples.truth)
         group, secret = _drawn_apart(traces, self.released), traces.samples.secret
+        parts = np.unique(np.column_stack([secret, group])[traces.named], axis=0)
+        # others are left where one part is left out
+        several = np.bincount(parts[:, 0], minlength=len(traces.samples.secrets)) > 1
         found: list[tuple[int, slice, _View]] = []
         entries = 0
         for number in generator(0).permutation(numbers).tolist():
