@@ -38,6 +38,7 @@ _HIDDEN = {
     "microdegrees": lambda: pa.array(np.round(LATITUDE * 1e6).astype(np.int64)),
     "ten-millionths": lambda: pa.array(np.round(LATITUDE * 1e7).astype(np.int64)),
     "seven digits as text": lambda: pa.array([f"seen at {value:.6f}" for value in LONGITUDE]),
+    "with a power of ten": lambda: pa.array([f"seen at {value:.8e}" for value in LATITUDE]),
     "both, of four decimals": lambda: pa.array(
         [f"{a:.4f};{b:.4f}" for a, b in zip(LATITUDE, LONGITUDE, strict=True)]
     ),

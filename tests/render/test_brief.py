@@ -1,12 +1,14 @@
 """What a command prints unless details are asked for: few lines, columns in one order."""
 
 import gzip
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import sfumato as sf
+from sfumato.cli.options import EXACT_NAMES
 from sfumato.data.recipe import Recipe
 from sfumato.measure.certificate import Bounds
 from sfumato.measure.estimate import Estimate
@@ -14,6 +16,7 @@ from sfumato.measure.objective import Bayes, Overlap
 from sfumato.measure.outlook import Outlook
 from sfumato.render import brief
 from sfumato.render.commands import next_text, selected_text
+from sfumato.render.names import printable
 from sfumato.render.text import gap_missing, gap_text, proved_text
 from sfumato.solver.outcome import FULL, NONE, QUICK, Expected
 from sfumato.study.certify import Certified, Gap
@@ -204,3 +207,39 @@ def test_what_is_proved_of_linked_reports_is_said_in_overlaps() -> None:
         "Whatever the mechanism, some two users overlap by at most 0.6500 per report on the"
         " training check-ins (proved); with this mechanism the least overlap is 0.6000 there."
     )
+
+
+HOSTILE = (
+    "-x",
+    "it's",
+    'q"uo',
+    "$(touch no)",
+    "new\nline",
+    "a\u2028b",
+    "\x1b[2J",
+    "cr\rx",
+    "\u202e",
+)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_next_command_names_columns_as_a_shell_and_the_option_read_them(
+    name: str, tmp_path: Path
+) -> None:
+    """A terminal obeys no letter of it, and it is one line."""
+    file = tmp_path / "table.csv"
+    file.write_text("user,lat,lon\n")
+    said = next_text(Path("a"), Recipe(str(file)), drop=("user", name))
+    assert printable(said) == said
+    word = said.partition(" --drop ")[2].partition("; all figures")[0]
+    read = subprocess.run(["bash", "-c", f"printf %s {word}"], capture_output=True, check=True)
+    assert EXACT_NAMES.convert(read.stdout.decode(), None, None) == ("user", name)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv.gz", "csv"])
+def test_a_next_command_is_said_of_a_file_that_was_damaged_since(
+    ending: str, tmp_path: Path
+) -> None:
+    file = tmp_path / f"table.{ending}"
+    file.write_bytes(b"\xff\x1f\x8b")
+    assert " --drop user;" in next_text(Path("a"), Recipe(str(file)))

@@ -80,8 +80,13 @@ def test_a_rotating_period_is_chosen_where_kept_reports_are_names(choice):
     assert f"→ {choice.best.keeping.words}" in text and "sees all" in text
 
 
-def test_seeing_all_finds_as_much_as_the_law_where_days_share_the_reports_of_a_week():
-    """Named days of one week repeat each other's kept reports, days of later weeks repeat none."""
+@pytest.mark.parametrize(("named_days", "days_each"), [(None, 1), (7, 1), (None, 2)])
+def test_seeing_all_finds_as_much_as_the_law_where_days_share_the_reports_of_a_week(
+    named_days, days_each
+):
+    """Named days of one week repeat each other's kept reports, days of later weeks repeat none;
+    also where all named days are of one week, so that no named report is left without it, and where
+    some traces reach into two weeks."""
     users, days, length = 12, 42, 4
     random = np.random.default_rng(4)
     own = random.normal(0, 800, (users, PLACES, 2)).round(1)
@@ -89,7 +94,9 @@ def test_seeing_all_finds_as_much_as_the_law_where_days_share_the_reports_of_a_w
     truth = own[who, random.integers(0, PLACES, len(who))]
     day = np.tile(day, users)
     names = tuple(f"user {number}" for number in range(users))
-    rows = Traces.of(Samples(who, truth, names), day, seconds=day * 86_400)
+    named = None if named_days is None else day < named_days
+    samples, seconds = Samples(who, truth, names), day * 86_400
+    rows = Traces.of(samples, day // days_each, seconds=seconds, named=named)
     noise = sf.mechanism.Snapped(sf.mechanism.PlanarLaplace(2 / 400), sf.Grid(cell_m=100))
     chance = chance_of(Keeping("week"), seeded_key(1), "", seed=1)
     region = sf.data.Region((0.0, 0.0), 12_000.0)

@@ -82,9 +82,13 @@ def _names(text: str, *, exact: bool) -> tuple[str, ...]:
     """With quotes about a name that holds a comma.  A blank after a comma is no part of a name,
     unless names are `exact`."""
     import csv
+    import io
 
-    lines = csv.reader(text.splitlines(), skipinitialspace=not exact)
-    names = tuple(name for row in lines for name in row)
+    lines = csv.reader(io.StringIO(text, newline=""), skipinitialspace=not exact)
+    try:
+        names = tuple(name for row in lines for name in row)
+    except csv.Error:
+        raise ValueError("a name with a line end needs quotes about it") from None
     if not names:
         raise ValueError("an empty text names nothing; expected NAME,NAME,...")
     return names

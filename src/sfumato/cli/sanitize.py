@@ -108,6 +108,7 @@ def command(
     from sfumato.deploy.one_file import Policy
     from sfumato.deploy.pseudonym import Pseudonym
     from sfumato.deploy.sanitize import one_by_one, sanitize
+    from sfumato.render.names import listed, shell_word
     from sfumato.study.folder import load_run
     from sfumato.study.record import NEVER
 
@@ -153,7 +154,8 @@ def command(
             ),
         )
     notes = [
-        f"the column '{name}' tells the place; leave it out with --drop {name}"
+        f"the column '{name}' tells the place; leave it out with --drop"
+        f" {shell_word(listed([name]))}"
         for name in record["columns_that_tell_the_place"]
     ]
     if record.get("rows_of_one_user_together"):

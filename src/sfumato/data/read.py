@@ -226,13 +226,17 @@ def _is_not_text(path: Path) -> bool:
 
 
 def user_column(path: Path) -> str:
-    """The column of the user in a table that was read by its usual names; `user` for SNAP."""
-    if path.suffix.lower() in _PARQUET:
-        from pyarrow import parquet
+    """The column of the user in a table that was read by its usual names; `user` for SNAP, and
+    where the file can no longer be read."""
+    try:
+        if path.suffix.lower() in _PARQUET:
+            from pyarrow import parquet
 
-        names = [str(name) for name in parquet.read_schema(path).names]
-    else:
-        names = [name.strip(' "') for name in re.split(r"[,;\t]", _first_line(path).strip())]
+            names = [str(name) for name in parquet.read_schema(path).names]
+        else:
+            names = [name.strip(' "') for name in re.split(r"[,;\t]", _first_line(path).strip())]
+    except (OSError, ValueError, EOFError, zlib.error):  # Arrow's are of the first two kinds
+        return "user"
     usual = [name for name in names if name.lower() in USUAL["secret"]]
     return min(usual, key=lambda name: USUAL["secret"].index(name.lower()), default="user")
 

@@ -1,6 +1,5 @@
 """One file: read in blocks, protect, write, name when it is whole."""
 
-import shlex
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -24,6 +23,7 @@ from sfumato.deploy.verify import Noted, Written
 from sfumato.errors import DataError, arg
 from sfumato.files import file_hash, written_beside
 from sfumato.mechanism.chance import Chance, Rows, Secure
+from sfumato.render.names import listed, shell_word
 
 _SHOWN = 5  # rows named in a refusal
 _LOOKED_AT = 5_000  # rows of the first block in which columns that tell the place are looked for
@@ -584,10 +584,7 @@ def refuse_columns(
     if telling:
         told = ", ".join(f"'{name}' ({how})" for name, how in telling.items())
         parts.append(f"tells the place in other columns: {told}")
-    names = ",".join(
-        f'"{name}"' if "," in name else name for name in (*naming, *one_to_one, *telling)
-    )
-    names = shlex.quote(names)
+    names = shell_word(listed((*naming, *one_to_one, *telling)))
     new = f", give new names to '{naming[0]}' with {arg('pseudonym')}" if naming else ""
     raise DataError(
         f"{source} {', and '.join(parts)}; say what to do with {'each' if ',' in names else 'it'}",

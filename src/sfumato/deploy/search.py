@@ -14,7 +14,7 @@ from sfumato.data.arrow import to_arrow, to_numpy
 from sfumato.errors import DataError, arg
 
 # A number in a text with enough digits to be a coordinate: with a decimal point or comma, or whole.
-_NUMBER = re.compile(r"[0-9]{1,10}[.,][0-9]{4,}|[0-9]{7,}")
+_NUMBER = re.compile(r"([0-9]{1,10}[.,][0-9]{4,})(?:[eE]([+-]?[0-9]{1,2})(?![0-9]))?|([0-9]{7,})")
 _DIGITS = 7  # significant digits that must agree: a random number of such a column agrees once in
 # some million rows
 _BY_CHANCE = 2e-6  # per row, of such numbers
@@ -448,8 +448,11 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 def _numbers(text: str) -> Iterator[float]:
     """Numbers in a text that have the digits of a coordinate."""
-    for part in _NUMBER.findall(text):
+    for decimal, power, whole in _NUMBER.findall(text):
+        part = decimal or whole
         yield float(part.replace(",", "."))
+        if power:
+            yield float(f"{part.replace(',', '.')}e{power}")
         if "," in part:
             yield float(part.partition(",")[2])
 

@@ -560,9 +560,10 @@ class _Attack:
     ) -> list[tuple[int, slice, _View]]:
         """Named traces as they look to who does not know these very ones."""
         numbers = np.unique(traces.trace[traces.named])
-        several = np.bincount(traces.users[numbers], minlength=len(traces.samples.secrets)) > 1
         place = None if laws is None else laws.numbers(traces.samples.truth)
         group, secret = _drawn_apart(traces, self.released), traces.samples.secret
+        parts = np.unique(np.column_stack([secret, group])[traces.named], axis=0)
+        several = np.bincount(parts[:, 0], minlength=len(traces.samples.secrets)) > 1
         found: list[tuple[int, slice, _View]] = []
         entries = 0
         for number in generator(0).permutation(numbers).tolist():
@@ -573,6 +574,10 @@ class _Attack:
                 break
             if not several[user]:
                 continue
+            own = traces.named & (secret == user)
+            same = own & np.isin(group, group[rows])
+            if same.sum() == own.sum():  # nothing of the user is left
+                continue
             law = None
             if laws is not None and place is not None and self.cache is not None:
                 law = self.cache.without(user, laws.without(user, place[rows]), rows)
@@ -580,7 +585,6 @@ class _Attack:
             if history is not None and view.history is not None and view.exact is not None:
                 assert self.report_numbers is not None
                 at = self.report_numbers[rows]
-                same = traces.named & (secret == user) & np.isin(group, group[rows])
                 left_out = self.report_numbers[same]
                 view.history[user] = history.without(user, left_out)[at]
                 others = history.counts[user].toarray()[0]
@@ -667,9 +671,9 @@ def _drawn_apart(traces: Traces, released: Released) -> np.ndarray:
     """The parts of named traces that are left out together to learn what reports of a user tell
     about other reports of theirs, a number for each row.
 
-    These are the traces; but where several of them lie in one period, and share the reports that
-    are kept for it, while traces to be found mostly lie in periods of which their user has no named
-    trace, these are the periods.  Else matches would be counted on that never come.
+    These are the traces; but where several of them reach into one period, and share the reports
+    that are kept for it, while traces to be found mostly lie in periods of which their user has no
+    named trace, these are the periods.  Else matches would be counted on that never come.
     """
     period = released.period
     if period is None:
@@ -679,8 +683,8 @@ def _drawn_apart(traces: Traces, released: Released) -> np.ndarray:
     ].ravel()
     known = np.isin(keys[~traces.named], keys[traces.named])
     both = np.unique(np.column_stack([traces.trace, keys])[traces.named], axis=0)
-    within_one = len(both) == len(np.unique(both[:, 0]))
-    return keys if within_one and known.size and known.mean() < _SHARED else traces.trace
+    shared = len(both) > len(np.unique(both[:, 1]))
+    return keys if shared and known.size and known.mean() < _SHARED else traces.trace
 
 
 def _chances(released: Released, places: np.ndarray) -> ReportChances:

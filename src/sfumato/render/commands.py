@@ -1,14 +1,12 @@
 """The command to type next, once a step is done."""
 
-import csv
-import io
-import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from sfumato.data.read import user_column
 from sfumato.data.recipe import Recipe
+from sfumato.render.names import listed, printable, shell_word
 
 
 def next_text(
@@ -23,7 +21,7 @@ def next_text(
     the columns to `drop`, for some of its users alone after they are selected.  Of an atlas that is
     too wide for a device, a tile to export.  A mechanism whose file lists true places is not
     exported."""
-    figures = f"sfumato measure {shlex.quote(str(run))} --details"
+    figures = f"sfumato measure {shell_word(str(run))} --details"
     if lists_truths and not Path(recipe.source).is_file():
         return f"Next: {figures}"
     return f"Next: {_use(run, recipe, drop, tile)}; all figures: {figures}"
@@ -37,30 +35,30 @@ def sanitizes_itself(recipe: Recipe) -> bool:
 def _use(run: Path, recipe: Recipe, drop: Sequence[str], tile: int | None) -> str:
     source = Path(recipe.source)
     if not source.is_file():
-        export = f"sfumato export {shlex.quote(str(run))} dist --page"
+        export = f"sfumato export {shell_word(str(run))} dist --page"
         return export if tile is None else f"{export} --tile {tile}"
     ending = "".join(source.suffixes[-2:]) if source.suffix == ".gz" else source.suffix
     if sanitizes_itself(recipe):
         words = ["sfumato", "sanitize", str(run), str(source), f"reports{ending}"]
         words += _column_words(recipe)
-        words += ["--drop", _quoted(*(drop or [recipe.secret or user_column(source)]))]
+        words += ["--drop", listed(drop or [recipe.secret or user_column(source)])]
         words += [] if recipe.square is None else ["--outside", "drop"]
-        return shlex.join(words)
-    chosen = shlex.join(selection_words(replace(recipe, per_user=None, data_seed=0)))
+        return _joined(words)
+    chosen = _joined(selection_words(replace(recipe, per_user=None, data_seed=0)))
     return (
-        f"sfumato data {shlex.quote(str(source))} {chosen} --out selected.csv, then sfumato"
-        f" sanitize {shlex.quote(str(run))} selected.csv reports.csv --drop user"
+        f"sfumato data {shell_word(str(source))} {chosen} --out selected.csv, then sfumato"
+        f" sanitize {shell_word(str(run))} selected.csv reports.csv --drop user"
     )
 
 
 def selected_text(out: Path, recipe: Recipe) -> str:
     """What to do with a selection that was just written.  A file with held-out rows is not solved
     itself: they would be training rows."""
-    words, source, why = "", shlex.quote(str(out)), ""
+    words, source, why = "", shell_word(str(out)), ""
     if recipe.per_user is not None or recipe.source == "four-corners":
-        words = " ".join(["", *map(shlex.quote, selection_words(recipe))])
-        source = shlex.quote(recipe.source)
-        why = f" (not {out}, whose held-out rows would be training rows)"
+        words = " ".join(["", *map(shell_word, selection_words(recipe))])
+        source = shell_word(recipe.source)
+        why = f" (not {printable(str(out))}, whose held-out rows would be training rows)"
     return f"Next: sfumato solve {source}{words} --max-loss 200 --out runs/mine{why}"
 
 
@@ -74,7 +72,7 @@ def selection_words(recipe: Recipe) -> list[str]:
     if recipe.square is not None:
         words += ["--square", ",".join(repr(float(value)) for value in recipe.square)]
     if recipe.users is not None:
-        words += ["--users", _quoted(*recipe.users)]
+        words += ["--users", listed(recipe.users)]
     if recipe.top_users is not None:
         words += ["--top-users", str(recipe.top_users)]
     if recipe.per_user is not None:
@@ -90,8 +88,5 @@ def _column_words(recipe: Recipe) -> list[str]:
     return [word for name, value in given if value is not None for word in (f"--{name}", value)]
 
 
-def _quoted(*names: str) -> str:
-    """Names as one option takes them."""
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(names)
-    return line.getvalue()
+def _joined(words: Sequence[str]) -> str:
+    return " ".join(map(shell_word, words))
