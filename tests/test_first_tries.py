@@ -101,6 +101,10 @@ WORKS: dict[str, tuple[Callable[[Here], Any], Callable[[Any], bool]]] = {
         lambda o: (sf.Problem(o.split, max_loss=45).samples, o.split.train),
         lambda found: found[0] is found[1],
     ),
+    "Problem(objective=name)": (
+        lambda o: sf.Problem(o.split, max_loss=45, objective="information").objective.name,
+        lambda name: name == "information",
+    ),
     "solve(problem, name)": (lambda o: sf.solve(o.problem, "coin").name, lambda n: n == "coin"),
     "solve(problem, class)": (lambda o: sf.solve(o.problem, sf.Coin).name, lambda n: n == "coin"),
     "solve(problem, solver=name)": (

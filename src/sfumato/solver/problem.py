@@ -15,7 +15,7 @@ from sfumato.data.samples import Samples, Split
 from sfumato.errors import ProblemError, arg
 from sfumato.measure.judge import Judgement, check_secrets, judge
 from sfumato.measure.linked import ENDLESS, Reports, linked_leakage
-from sfumato.measure.objective import Bayes, Endless, Objective, Overlap
+from sfumato.measure.objective import Bayes, Endless, Objective, Overlap, objective_named
 from sfumato.measure.repeated import MOST_COUNT
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.loss import Loss, euclidean, traits_of
@@ -72,6 +72,9 @@ class Problem:
                 f"expected training data; got {type(self.samples).__name__}: read it first with"
                 " sf.read_checkins"
             )
+        if isinstance(self.objective, str):  # by name, as on the command line
+            found = objective_named(self.objective, self.samples.secrets)
+            object.__setattr__(self, "objective", found)
         if isinstance(self.samples, CategoricalData) and traits_of(self.loss).is_distance:
             object.__setattr__(self, "loss", self.samples.loss)  # not set: a table has its own
         self._check_reports()
