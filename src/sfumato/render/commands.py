@@ -48,7 +48,7 @@ def _use(run: Path, recipe: Recipe, drop: Sequence[str], tile: int | None) -> st
         return shlex.join(words)
     chosen = shlex.join(selection_words(replace(recipe, per_user=None, data_seed=0)))
     return (
-        f"sfumato data {shlex.quote(str(source))} {chosen} --out selected.csv, then sfumato"
+        f"sfumato data {shlex.quote(str(source))} {chosen} --out selected.csv && sfumato"
         f" sanitize {shlex.quote(str(run))} selected.csv reports.csv --drop user"
     )
 
