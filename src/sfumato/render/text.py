@@ -311,7 +311,7 @@ def round_text(line: Mapping[str, Any], *, unit: str) -> str | None:
     if proof := proof_round_text(line):
         return proof
     if "folds" in line:
-        return f"{line['done']:.0%} of {line['folds']} folds cross-fitted"
+        return f"{line['done']:.0%} of the learning on {line['folds']} folds"
     loss = in_unit(f"loss {line['loss']:.1f}", unit)
     if "done" in line:
         return (
@@ -499,8 +499,9 @@ def policy_text(choice: PolicyChoice) -> str:
         notes.append(f"! over the budget of {choice.budget:g} m, by more than chance explains.")
     if shown.worst.low > _NEARLY_ALL:
         notes.append(
-            f"Nearly all traces are found however reports are kept: {share_shown(shown.worst)} at"
-            " best. A larger budget, or a mechanism made for more reports, hides more."
+            f"Nearly all traces are found however reports are kept: {share_shown(shown.worst)} by"
+            " the recommended way. A larger budget, or a mechanism made for more reports, hides"
+            " more."
         )
     return f"{text_table(head, rows)}\n" + "\n".join(notes)
 
