@@ -73,7 +73,7 @@ def test_traces_are_found_and_the_truth_stands_beside(sfumato, place):
         (
             [*rows_of_traces(), "u1,0,0,90000,0\n"],
             ("--trace", "week"),
-            "outside the region",
+            "made for, the first is of user 'u1'",
         ),
     ],
 )

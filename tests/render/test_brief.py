@@ -151,7 +151,7 @@ def test_the_next_command_is_for_the_file_that_was_given(tmp_path: Path) -> None
     assert "reports.csv.gz --drop Uid --outside drop;" in next_text(Path("runs/a"), square)
     some = next_text(Path("runs/a"), replace(square, users=("ann b", "c"), secret="who"))
     chosen = "--secret who --square 48.85,2.35,900.0 --users 'ann b,c' --out selected.csv"
-    assert f"data {file} {chosen}, then sfumato sanitize runs/a selected.csv" in some
+    assert f"data {file} {chosen} && sfumato sanitize runs/a selected.csv" in some
     assert "export runs/a dist --page" in next_text(Path("runs/a"), Recipe("four-corners"))
 
 

@@ -98,6 +98,12 @@ class Plane:
             )
         points, near = self.flattened(latitude, longitude)
         if not near.all():
+            if Plane.about(latitude, longitude).flattened(latitude, longitude)[1].all():
+                raise DataError(
+                    f"some points lie more than {self.reach_m / 1000:.0f} km from the middle of the"
+                    f" plane, near {self.latitude:.1f}, {self.longitude:.1f}: use a run and data"
+                    " of the same area"
+                )
             off = np.abs(latitude - np.median(latitude)) + np.abs(longitude - np.median(longitude))
             raise DataError(
                 f"the points reach {np.abs(points).max() / 1000:.0f} km from their centre; a flat"

@@ -46,7 +46,7 @@ def _use(run: Path, recipe: Recipe, drop: Sequence[str], tile: int | None) -> st
         return _joined(words)
     chosen = _joined(selection_words(replace(recipe, per_user=None, data_seed=0)))
     return (
-        f"sfumato data {shell_word(str(source))} {chosen} --out selected.csv, then sfumato"
+        f"sfumato data {shell_word(str(source))} {chosen} --out selected.csv && sfumato"
         f" sanitize {shell_word(str(run))} selected.csv reports.csv --drop user"
     )
 

@@ -312,7 +312,7 @@ def round_text(line: Mapping[str, Any], *, unit: str) -> str | None:
         return proof
     if "folds" in line:
         beside = " for one report" if line.get("for_one_report") else ""
-        return f"{line['done']:.0%} of {line['folds']} folds cross-fitted{beside}"
+        return f"{line['done']:.0%} of the learning on {line['folds']} folds{beside}"
     loss = in_unit(f"loss {line['loss']:.1f}", unit)
     if "done" in line:
         return (
@@ -500,8 +500,9 @@ def policy_text(choice: PolicyChoice) -> str:
         notes.append(f"! over the budget of {choice.budget:g} m, by more than chance explains.")
     if shown.worst.low > _NEARLY_ALL:
         notes.append(
-            f"Nearly all traces are found however reports are kept: {share_shown(shown.worst)} at"
-            " best. A larger budget, or a mechanism made for more reports, hides more."
+            f"Nearly all traces are found however reports are kept: {share_shown(shown.worst)} by"
+            " the recommended way. A larger budget, or a mechanism made for more reports, hides"
+            " more."
         )
     return f"{text_table(head, rows)}\n" + "\n".join(notes)
 

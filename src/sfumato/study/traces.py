@@ -134,11 +134,13 @@ def check_traces(run: Run, traces: Traces) -> None:
             " solve with them"
         )
     assert run.region is not None
-    outside = int((~run.region.contains(traces.samples.truth)).sum())
-    if outside:
+    outside = np.flatnonzero(~run.region.contains(traces.samples.truth))
+    if outside.size:
+        first = traces.samples.secret[outside[0]]
         raise DataError(
-            f"{source}: {outside} row(s) lie outside the region that {run.folder} was made for;"
-            " leave them out, or solve with a larger region"
+            f"{source}: {outside.size} row(s) lie outside the region that {run.folder} was made"
+            f" for, the first is of user '{traces.samples.secrets[first]}'; leave them out, or"
+            " solve with a larger region"
         )
 
 
