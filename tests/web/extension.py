@@ -66,6 +66,10 @@ def serving_pages(pages: dict[str, str]) -> Iterator[str]:
             thread.join()
 
 
+_SAY = """(message) => Promise.race([chrome.runtime.sendMessage(message),
+  new Promise((_, fail) => setTimeout(() => fail(new Error(`no answer to ${message.kind}`)), 60000))])"""
+
+
 class Protected:
     """A browser with the extension; `context` is Playwright's, `own` opens the extension's pages."""
 
@@ -82,8 +86,8 @@ class Protected:
         return page
 
     def say(self, message: dict[str, Any]) -> Any:
-        """What the worker answers the extension's own pages."""
-        return self.page.evaluate("(message) => chrome.runtime.sendMessage(message)", message)
+        """What the worker answers the extension's own pages; a failure where it never does."""
+        return self.page.evaluate(_SAY, message)
 
     def opened(self, address: str, *, until: str = "domcontentloaded") -> Any:
         """A page of a site.  (Before its first tag, a test's own questions would come before any

@@ -104,7 +104,7 @@ async function markAsking(host, tab) {
   if (asking.includes(host)) return;
   await storage.session.set({ asking: [...asking, host].slice(-MOST_SEEN) });
   await badge(tab);
-  if (tab.active) await action.openPopup?.({ windowId: tab.windowId });
+  if (tab.active) action.openPopup?.({ windowId: tab.windowId })?.catch(() => {}); // not waited for: it may never open
 }
 
 let opening = null;
