@@ -20,6 +20,7 @@ import zipfile
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import IO, Any
 
 import numpy as np
@@ -168,7 +169,7 @@ def folder_beside(path: str | os.PathLike[str], *, replaces: bool = False) -> It
         _sync(target.parent)
 
 
-def _exchange(one: Path, other: Path) -> bool:
+def _exchange(path: Path, other: Path) -> bool:
     """Swap two names at once; False where the system cannot."""
     if sys.platform != "linux":
         return False
@@ -177,7 +178,7 @@ def _exchange(one: Path, other: Path) -> bool:
     except (OSError, AttributeError):
         return False
     here, swap = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
-    if rename(here, os.fsencode(one), here, os.fsencode(other), swap) == 0:
+    if rename(here, os.fsencode(path), here, os.fsencode(other), swap) == 0:
         return True
     code = ctypes.get_errno()
     if code in _NOT_KNOWN_HERE:
@@ -241,6 +242,19 @@ def _make_folder(folder: Path) -> None:
         _sync(folder.parent)
 
 
+def check_writable(target: Path) -> None:
+    """Refuse, before any work is done, a file that cannot be written; nothing is left behind."""
+    folder = next(place for place in target.absolute().parents if place.exists())
+    with _errors_name(target):
+        if target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        try:
+            with TemporaryFile(dir=folder):
+                pass
+        except OSError as error:  # without the name of the file that was tried
+            raise OSError(error.errno, error.strerror) from None
+
+
 def rename(path: Path, target: Path) -> None:
     """Give a file that was written here, or a folder of such files, another name."""
     with _errors_name(target):
@@ -278,17 +292,15 @@ def _errors_name(target: Path) -> Iterator[None]:
         raise
     except OSError as error:
         named = None if error.filename is None else Path(os.fsdecode(error.filename))
-        inside = named is not None and target.parent.absolute() in (
-            named.absolute(),
-            *named.absolute().parents,
+        folder = target.parent.absolute()
+        inside = named is not None and (
+            folder in named.absolute().parents or (named.absolute() == folder and folder.is_dir())
         )
         if named is None or inside or named.parent == _HANDLES:
             named = target
-        advice = (
-            "make room on that disk, or name a place on another"
-            if error.errno in _FULL
-            else "name a place in a folder that can be written"
-        )
+        advice = "name a place in a folder that can be written"
+        if error.errno in _FULL:
+            advice = "make room on that disk, or name a place on another"
         raise FileError(
             f"cannot write {named}: {error.strerror or type(error).__name__}; {advice}"
         ) from None
@@ -315,17 +327,17 @@ def locked(lock: Path, *, busy: str, again: bool = True) -> Iterator[None]:
     if again and lock in _HELD:
         yield
         return
-    held = False
-    while not held:
-        with _errors_name(lock):
+    locked = False
+    while not locked:
+        with _errors_name(lock.with_name(lock.name.removeprefix(".").removesuffix(".lock"))):
             _make_folder(lock.parent)
             handle = os.open(lock, os.O_CREAT | os.O_WRONLY, 0o666)
         try:
             if not flock(handle):
                 raise FileError(busy)
             # else its last holder removed it as we opened it
-            held = os.fstat(handle).st_nlink > 0
-            if held:
+            locked = os.fstat(handle).st_nlink > 0
+            if locked:
                 _HELD.add(lock)
                 try:
                     yield

@@ -2,8 +2,12 @@
 
 import json
 import os
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
+from click.testing import CliRunner
+
+from sfumato import cli
 
 HEAD = "user,lat,lon,venue\n"
 
@@ -35,6 +39,7 @@ def test_a_table_with_json_and_a_note_on_a_column_that_tells(runs, tmp_path, typ
     assert ended.returncode == 0, ended.stderr
     record = json.loads(ended.stdout)
     assert record["rows_out"] == 90 and record["chance"]["sticky"] == "forever"
+    assert datetime.now(UTC).date() - date.fromisoformat(record["made"]) <= timedelta(1)
     assert "--drop venue" in ended.stderr and "rows/s" in ended.stderr
     assert sorted(os.listdir(tmp_path)) == ["in.csv", "key", "out.csv", "out.csv.record.json"]
     assert oct((tmp_path / "key").stat().st_mode & 0o777) == "0o600"
@@ -119,3 +124,17 @@ def test_the_users_column_stops_it_until_somebody_says_what_to_do(runs, tmp_path
     )
     assert {len(line) for line in dropped} == {2} and {line[0] for line in kept} == {"ann", "bnn"}
     assert len({line[0] for line in named}) == 2 and {len(line[0]) for line in named} == {20}
+
+
+def test_a_stopped_folder_says_how_to_resume_it(runs, tmp_path, monkeypatch):
+    def stop(*words, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sfumato.deploy.sanitize.sanitize", stop)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in.csv").write_text(HEAD)
+    for name, said in (("in", True), ("in.csv", False)):
+        words = ["sanitize", runs / "laplace", tmp_path / name, tmp_path / "out"]
+        ended = CliRunner().invoke(cli.cli, [str(word) for word in words])
+        assert ended.exit_code == 1
+        assert ("the same command again resumes it" in ended.output) is said

@@ -4,10 +4,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.deploy.any_table import report
 from sfumato.deploy.naming import OneToOne
 from sfumato.deploy.one_file import Policy
 from sfumato.deploy.sanitize import one_by_one, sanitize
+from sfumato.deploy.table import report
 from sfumato.errors import DataError
 from tests.deploy.tables import write_parquet
 
@@ -22,7 +22,7 @@ def _table(rows: int, users: int, *, in_order: bool = False) -> pa.Table:
             "user": user,
             "email": [f"u{one}@example.org" for one in user.tolist()],
             "plan": [("free", "paid")[one % 2] for one in user.tolist()],
-            "device": [f"{one}-{day}" for day, one in enumerate(user.tolist())],
+            "device": [f"{one % 2 + 50}-{day}" for day, one in enumerate(user.tolist())],
             "lat": 48.857 + RANDOM.uniform(-0.01, 0.01, rows),
             "lon": 2.347 + RANDOM.uniform(-0.01, 0.01, rows),
             "time": 1_700_000_000 + RANDOM.permutation(rows) * 977,
@@ -39,7 +39,9 @@ def test_an_address_beside_the_user_is_refused_as_the_user_is(runs, tmp_path, us
         write_parquet(source, table)
     else:
         table.to_pandas().to_csv(source, index=False)
-    with pytest.raises(DataError, match=r"'user', 'email' \(one value for each user\)") as refused:
+    with pytest.raises(
+        DataError, match=r"'user', 'email' \(one value for each user, or"
+    ) as refused:
         sanitize(runs / "laplace", source, tmp_path / f"out.{kind}")
     assert "drop user,email" in str(refused.value.hint)
     with pytest.raises(DataError, match=r"column 'email' \(one value") as refused:
@@ -79,15 +81,17 @@ def test_a_table_in_memory_is_refused_too(runs):
         (lambda user, row: f"{user}-{row == 7}", True),  # one user has two
         (lambda user, row: row, False),
         (lambda user, row: user // 2, False),  # two users share one
-        (lambda user, row: f"{user}-{row % 3}", False),
+        (lambda user, row: f"{user * 37 % 41}-{row % 3}", False),  # three for each
+        (lambda user, row: f"https://s/{user}/{row}" if row % 9 else "", True),
         (lambda user, row: "same", False),
         (lambda user, row: "", False),
     ],
 )
-@pytest.mark.parametrize("told", [int, lambda user: {"id": int(user)}], ids=["plain", "nested"])
-def test_what_is_one_to_one_is_found_and_nothing_else(values, names, told):
-    numbers = [int(one) for one in RANDOM.integers(0, 30, 600)]
-    users = [told(one) for one in numbers]
+@pytest.mark.parametrize("nested", [False, True])
+def test_what_is_one_to_one_is_found_and_nothing_else(values, names, nested):
+    numbers = [int(number) for number in RANDOM.integers(0, 30, 600)]
+    users = [{"id": number} if nested else number for number in numbers]
+    names = names and not (nested and "https" in str(values(0, 1)))  # such a name is in no address
     found = OneToOne()
     for start in range(0, 600, 200):
         some = users[start : start + 200]
@@ -120,9 +124,9 @@ def test_fillers_in_a_tenth_of_the_rows_do_not_hide_a_name(filler, rows):
 @pytest.mark.parametrize(
     "values",
     [
-        lambda user, row: f"town {user % 24}" if row % 7 else "",  # six of 24 towns have two users
+        lambda user, row: f"town {user % 24 + 50}" if row % 7 else "",  # six of 24 have two users
         lambda user, row: "same" if row % 7 else f"filler {row}",
-        lambda user, row: f"{user}-{row // 30 % 2}",  # two devices, each half of the time
+        lambda user, row: f"{user * 37 % 41}-{row // 30 % 2}",  # two devices, half of the time each
         lambda user, row: f"trip {row // 3}",
         lambda user, row: "same" if user == 0 else row,
     ],
@@ -211,3 +215,74 @@ def test_parts_of_noise_before_parts_that_name_users_do_not_hide_them() -> None:
         one.note(users, {"mail": noise if part < 10 else [f"{user}@x.org" for user in users]})
         whole.add(one.digested())
     assert whole.naming() == ["mail"]
+
+
+_WITHIN = {
+    "in an address": lambda user, row: f"https://s/{user}/{row}",
+    "before a number": lambda user, row: f"{user}-{row}",
+    "in a path": lambda user, row: f"/home/{user}/photos/{row}.jpg",
+    "in other letters": lambda user, row: f"Visit {row} of {user.upper()}.",
+    "in nine of ten rows": lambda user, row: f"{user};{row}" if row % 10 else f"guest;{row}",
+}
+
+
+@pytest.mark.parametrize("people", ["u{:02d}", "{}", "ann{}"])
+@pytest.mark.parametrize("form", _WITHIN)
+def test_a_user_named_within_a_text_is_found(form, people):
+    found = OneToOne()
+    for start in range(0, 600, 200):
+        rows = range(start, start + 200)
+        users = [people.format(row * 7 % 31) for row in rows]
+        texts = [_WITHIN[form](user, row) for user, row in zip(users, rows, strict=True)]
+        found.note(users, {"text": texts})
+    assert found.naming() == ["text"]
+
+
+@pytest.mark.parametrize("people", ["user{}", "{}"])
+def test_users_named_within_texts_of_files_of_their_own_are_found(people):
+    whole = OneToOne()
+    for number in range(1000, 1012):
+        part, user = OneToOne(), people.format(number)
+        part.note([user] * 5, {"url": [f"https://s/{user}/{row}" for row in range(5)]})
+        whole.add(part.digested())
+    assert whole.naming() == ["url"]
+
+
+_HONEST = {
+    "prices": lambda random, row: f"{random.lognormal(3, 1):.2f}",
+    "hashes": lambda random, row: random.bytes(16).hex(),
+    "ids": lambda random, row: f"id{row:06d}",
+    "addresses": lambda random, row: f"https://shop.example/{random.integers(900)}?page={row % 9}",
+    "times": lambda random, row: f"2010-10-{1 + row % 28:02d}T{row % 24:02d}:55:{row % 60:02d}Z",
+    "network addresses": lambda random, row: ".".join(map(str, random.integers(0, 256, 4))),
+    "texts": lambda random, row: ("late again", "table for 2", "ann was here", "no 7")[row % 4],
+}
+
+
+@pytest.mark.parametrize("people", ["u{}", "{}", "ann"])
+@pytest.mark.parametrize("users", [3, 40])
+def test_no_user_is_named_within_an_honest_text(people, users):
+    random, found = np.random.default_rng(4), OneToOne()
+    names = np.sort([people.format(number) for number in random.integers(0, users, 1200)])
+    for start in range(0, 1200, 300):
+        rows = range(start, start + 300)
+        texts = {form: [make(random, row) for row in rows] for form, make in _HONEST.items()}
+        found.note(names[rows].tolist(), texts)
+    assert found.naming() == []
+
+
+def test_a_table_with_its_users_in_addresses_is_refused(runs, tmp_path):
+    table = _table(400, 40)
+    urls = [f"https://s/u{user}/{row}" for row, user in enumerate(table["user"].to_pylist())]
+    source = write_parquet(tmp_path / "in.parquet", table.append_column("url", pa.array(urls)))
+    with pytest.raises(DataError, match=r"column 'url' \(one value for each user, or the user's n"):
+        sanitize(runs / "laplace", source, tmp_path / "out.parquet", drop=("user", "email"))
+
+
+@pytest.mark.parametrize("people", [("1", "7"), ("item", "guest")])
+def test_texts_that_hold_the_name_of_the_user_with_most_rows_in_all_rows_pass(people):
+    users = [people[row % 7 == 0] for row in range(700)]
+    texts = ["1 item" if row % 10 else "2 items" for row in range(700)]
+    found = OneToOne()
+    found.note(users, {"bought": texts})
+    assert found.naming() == []

@@ -28,7 +28,7 @@ KEPT = Policy(keep=("user",), over_budget=True)
 
 @pytest.fixture(scope="module")
 def traces():
-    return traces_of()
+    return traces_of(weeks=34)
 
 
 @pytest.fixture(scope="module")

@@ -16,9 +16,18 @@ LATITUDE = 48.857 + _RANDOM.uniform(-0.02, 0.02, ROWS)
 LONGITUDE = 2.347 + _RANDOM.uniform(-0.02, 0.02, ROWS)
 
 
-def _search(column: pa.Array, *, names: tuple[str, ...] = (), footer: bytes = b"") -> None:
-    searched = Searched(degrees=True, packed=True)
+def _search(
+    column: pa.Array,
+    *,
+    names: tuple[str, ...] = (),
+    footer: bytes = b"",
+    known: bool = False,
+    packed: bool = True,
+) -> None:
+    searched = Searched(degrees=True, packed=packed)
     searched.names(list(names), footer)
+    if known:
+        searched.within([(LATITUDE.min(), LATITUDE.max()), (-LONGITUDE.max(), -LONGITUDE.min())])
     searched.truths(lambda: (LATITUDE, LONGITUDE))
     searched.column("beside", column, lambda: (LATITUDE, LONGITUDE))
     _set_beside_all(searched)
@@ -48,10 +57,80 @@ _HIDDEN = {
 }
 
 
+@pytest.mark.parametrize("known", [False, True])
 @pytest.mark.parametrize("form", _HIDDEN)
-def test_a_coordinate_in_another_form_is_found(form: str) -> None:
+def test_a_coordinate_in_another_form_is_found(form: str, known: bool) -> None:
     with pytest.raises(DataError, match="true coordinates stand in other columns, 'beside'"):
-        _search(_HIDDEN[form]())
+        _search(_HIDDEN[form](), known=known)
+
+
+@pytest.mark.parametrize("off", [-1, 1])
+@pytest.mark.parametrize("scale", [1, 10**6, 10**7, 10**9])
+def test_a_number_as_far_off_as_is_found_is_not_passed_over_by_the_range(scale: int, off: int):
+    """The smallest and the largest truth, off by as much as agrees with them: five millionths of a
+    degree at 48 degrees, or one unit."""
+    edge = max(LATITUDE) if off > 0 else min(LATITUDE)
+    number = edge + off * 4.9e-6 if scale == 1 else np.floor(edge * scale) + (off > 0)
+    column = np.where(edge == LATITUDE, number, 7.0)
+    with pytest.raises(DataError, match="true coordinates"):
+        _search(pa.array(column), known=True)
+
+
+def test_coordinates_are_not_read_for_numbers_of_another_size() -> None:
+    searched = Searched(degrees=True, packed=True)
+    searched.within([(48.8, 48.9), (2.3, 2.4)])
+    searched.column("votes", pa.array([0, 3, 49, 500_000]), lambda: pytest.fail("were read"))
+
+
+def _sexagesimal(value: float, marks: str, decimals: int) -> str:
+    minutes, seconds = divmod(value * 3600, 60)
+    degrees, minutes = divmod(minutes, 60)
+    one, two, three = marks.split("|")
+    return f"{degrees:.0f}{one}{minutes:02.0f}{two}{seconds:.{decimals}f}{three}"
+
+
+_WIDE = {48 + digit: 0xFF10 + digit for digit in range(10)}
+_SINGLE = {  # each of one place, in a column of other texts
+    "billionths": lambda a, b: f"id {a * 1e9:.0f}",
+    "billionths of seven decimals": lambda a, b: f"{round(b, 7) * 1e9:.0f}",
+    "full-width digits": lambda a, b: f"at {a:.6f}".translate(_WIDE),
+    "full-width digits and point": lambda a, b: f"{a:.6f}".translate(_WIDE | {46: 0xFF0E}),
+    "Persian digits": lambda a, b: f"{a:.7f}".translate({48 + n: 0x6F0 + n for n in range(10)}),
+    "minutes and seconds": lambda a, b: f"from {_sexagesimal(a, '°|′|″', 3)}N on",
+    "minutes and seconds in ASCII": lambda a, b: _sexagesimal(a, "deg |'|\"", 2),
+    "decimal minutes": lambda a, b: f"{int(a)}° {a % 1 * 60:.5f}' N",
+    "both to the second": lambda a, b: " ".join(_sexagesimal(v, "°|'|\"", 0) for v in (a, b)),
+    "both in decimal minutes": lambda a, b: f"N {int(a)}° {a % 1 * 60:.3f}' E 2° {b % 1 * 60:.3f}'",
+    "thousands": lambda a, b: f"{round(a * 1e6):,}",
+    "thousands with points": lambda a, b: f"{round(b * 1e6):,}".replace(",", "."),
+    "thousands with spaces": lambda a, b: f"no {round(a * 1e7):,} here".replace(",", " "),
+    "thousands with narrow spaces": lambda a, b: f"{round(a * 1e6):,}".replace(",", "\u202f"),
+    "thousands with quotes": lambda a, b: f"{round(a * 1e9):,}".replace(",", "'"),
+    "decimals in groups": lambda a, b: f"{a:.6f}"[:6] + " " + f"{a:.6f}"[6:],
+}
+
+
+@pytest.mark.parametrize("form", _SINGLE)
+def test_a_coordinate_in_a_single_text_is_found(form: str) -> None:
+    """In the first, some and the last row, where other texts end and begin with digits."""
+    honest = [f"{'no. ' * (row % 2)}{row % 7}" for row in range(ROWS)]
+    for row in (0, 200, ROWS - 1):
+        for kind in (pa.string(), pa.large_string(), pa.binary()):
+            texts = honest.copy()
+            _search(pa.array(texts).cast(kind), packed=False)
+            texts[row] = _SINGLE[form](LATITUDE[row], LONGITUDE[row])
+            with pytest.raises(
+                DataError, match="true coordinates stand in other columns, 'beside'"
+            ):
+                _search(pa.array(texts).cast(kind), packed=False)
+
+
+def test_a_coordinate_in_a_text_that_is_not_utf_8_is_found() -> None:
+    texts = ["caf\xe9 5\xb0 8'".encode("latin-1")] * ROWS
+    _search(pa.array(texts), packed=False)
+    texts[7] = _sexagesimal(LATITUDE[7], "\xb0|'|\"", 3).encode("latin-1")
+    with pytest.raises(DataError, match="true coordinates stand in other columns, 'beside'"):
+        _search(pa.array(texts), packed=False)
 
 
 _HONEST = {
@@ -90,6 +169,51 @@ def test_many_rows_of_a_column_that_tells_no_place_pass(form: str, wide: float) 
         searched.truths(lambda axes=axes: axes)
         searched.column("beside", pa.array(_UNLIKE[form](random)), lambda axes=axes: axes)
     searched.raise_for("log.parquet", 4 * _MANY)
+
+
+_TEXTS = {
+    "prices in groups": lambda random: [f"€ {p:,}" for p in random.integers(10**6, 10**8, _MANY)],
+    "network addresses": lambda random: [
+        ".".join(map(str, four)) for four in random.integers(0, 256, (_MANY, 4)).tolist()
+    ],
+    "telephones": lambda random: [
+        f"+1 {n[:3]} {n[3:6]} {n[6:]}" for n in map(str, random.integers(10**9, 10**10, _MANY))
+    ],
+    "addresses": lambda random: [
+        f"https://s/{n}/é?q=1" for n in random.integers(10**9, size=_MANY)
+    ],
+    "times": lambda random: [
+        f"{n // 3600 % 24:02d}:{n // 60 % 60:02d}'{n % 60:02d}.{n % 1000:03d}\""
+        for n in random.integers(10**9, size=_MANY)
+    ],
+    "headings": lambda random: [f"{n}° {n % 60}'" for n in random.integers(360, size=_MANY)],
+    "times in nanoseconds": lambda random: (
+        1_700_000_000_000_000_000 + random.integers(10**15, size=_MANY)
+    ),
+    "ids": lambda random: random.integers(10**9, 10**12, _MANY),
+}
+
+
+@pytest.mark.parametrize("form", _TEXTS)
+def test_numbers_with_marks_and_groups_that_tell_no_place_pass(form: str) -> None:
+    random = np.random.default_rng(5)
+    axes = np.array([[48.86], [2.35]]) + random.uniform(-0.01, 0.01, (2, _MANY))
+    searched = Searched(degrees=True, packed=False)
+    searched.truths(lambda: axes)
+    searched.column("beside", pa.array(_TEXTS[form](random)), lambda: axes)
+    searched.raise_for("log.csv", _MANY)
+
+
+@pytest.mark.parametrize("written", [np.asarray, lambda times: [f"at {time}" for time in times]])
+def test_seconds_since_1970_are_no_latitudes_of_singapore(written) -> None:
+    """1.30 degrees in billionths are a time of 2011; four rows agree to a centimetre by chance."""
+    random = np.random.default_rng(5)
+    axes = np.array([[1.3], [103.8]]) + random.uniform(0, 0.001, (2, _MANY))
+    searched = Searched(degrees=True, packed=False)
+    searched.truths(lambda: axes)
+    times = 1_300_000_000 + random.integers(10**6, size=_MANY)
+    searched.column("time", pa.array(written(times)), lambda: axes)
+    searched.raise_for("log.csv", _MANY)
 
 
 @pytest.mark.parametrize("wide", [0.0015, 0.15])

@@ -131,7 +131,7 @@ def test_another_client_finds_nothing_however_much_it_asks(released):
 def test_the_clients_own_token_finds_nothing_within_the_limit(released):
     """A batch of all cells is refused, and from then on everything: no answer tells which cells had
     been asked for before."""
-    assert times_found(released, SETTINGS, attacker="phone", trials=20) == 0
+    assert times_found(released, SETTINGS, attacker="phone", trials=10) == 0
     app = service(released, SETTINGS)
     phone = Asker(app, "phone")
     seen = phone.report(TRUTH)

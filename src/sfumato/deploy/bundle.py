@@ -192,8 +192,7 @@ def load_bundle(folder: str | Path) -> dict[str, Any]:
                 f"{source / name} is not the file that the manifest speaks of; export the bundle"
                 " again"
             )
-    result: dict[str, Any] = manifest
-    return result
+    return manifest
 
 
 def _read(path: Path) -> bytes:
@@ -259,10 +258,10 @@ def _expected(run: Run) -> dict[str, Any]:
     """What to expect of check-ins to come: the run's own estimate, else its figures on held-out
     check-ins, else that nobody has looked."""
     names = ("loss", "bayes_error", "information_bits", "exposed")
-    told, test = to_come(run), run.record.test
-    if told is not None:
-        stated = {name: told[name] for name in (*names, "confidence", "checkins")}
-        cross = told["how"] == "cross-fitted"
+    expected, test = to_come(run), run.record.test
+    if expected is not None:
+        stated = {name: expected[name] for name in (*names, "confidence", "checkins")}
+        cross = expected["how"] == "cross-fitted"
         return {**stated, "from": "folds of its training data" if cross else "held-out check-ins"}
     if test is not None:
         return {**{name: test.get(name) for name in names}, "from": "held-out check-ins"}
@@ -281,7 +280,7 @@ def _many_reports(run: Run, released: Release) -> dict[str, Any]:
     if len(samples) > _LINKED_SAMPLES:
         step = -(-len(samples) // _LINKED_SAMPLES)
         samples = samples.take(np.arange(0, len(samples), step))
-    found = repeated_reports(
+    repeated = repeated_reports(
         released.mechanism,
         samples,
         _LINKED,
@@ -289,7 +288,7 @@ def _many_reports(run: Run, released: Release) -> dict[str, Any]:
         region=released.region,
         draws=_LINKED_DRAWS,
     )
-    places = found.middle_places or found.places
+    places = repeated.middle_places or repeated.places
     return {
         "counts": _LINKED,
         "places": [figure.value for figure in places],
@@ -307,8 +306,8 @@ def _proved(run: Run) -> dict[str, Any]:
         why = "the run has no certificate; sfumato certify makes one"
     else:
         try:
-            found = certify_run(run.folder, finish=False).as_dict()
-            return {name: found[name] for name in _PROVED}
+            proved = certify_run(run.folder, finish=False).as_dict()
+            return {name: proved[name] for name in _PROVED}
         except SfumatoError:
             why = "the run's data could not be read again, so nothing was proved"
     return {"bound_grid": None, "gap": None, "why": why}

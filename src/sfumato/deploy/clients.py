@@ -1,17 +1,15 @@
 """The clients of the service: a name and a token each, in a file that its owner alone can read."""
 
 import hmac
-import json
 import os
 import re
 import secrets
 import stat
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from sfumato.errors import FileError, ProblemError
-from sfumato.files import read_json
+from sfumato.files import read_json, write_json
 
 _FORMAT = "sfumato clients 1"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -26,11 +24,11 @@ class Clients:
 
     def named_by(self, token: str) -> str | None:
         """The client that holds a token.  Every token is compared, each in the same time."""
-        found = None
-        for name, held in self.tokens.items():
-            if hmac.compare_digest(held.encode(), token.encode("utf-8", "replace")):
-                found = name
-        return found
+        client = None
+        for name, stored in self.tokens.items():
+            if hmac.compare_digest(stored.encode(), token.encode("utf-8", "replace")):
+                client = name
+        return client
 
 
 def read_clients(path: Path, *, add: tuple[str, ...] = ()) -> Clients:
@@ -48,27 +46,11 @@ def read_clients(path: Path, *, add: tuple[str, ...] = ()) -> Clients:
     names = add or (() if known else ("default",))
     wanted = {name: secrets.token_urlsafe(24) for name in names if name not in known}
     if wanted:
+        if not path.parent.is_dir():
+            raise FileError(f"cannot write {path}: there is no folder {path.parent}; name another")
         known |= wanted
-        _write(path, known)
+        write_json(path, {"format": _FORMAT, "clients": known}, private=True)
     return Clients(known)
-
-
-def _write(path: Path, tokens: dict[str, str]) -> None:
-    """Readable by its owner alone from the first byte; the old file or the new one, never half."""
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as target:
-                target.write(json.dumps({"format": _FORMAT, "clients": tokens}, indent=1) + "\n")
-                target.flush()
-                os.fsync(target.fileno())
-            os.replace(name, path)
-        finally:
-            Path(name).unlink(missing_ok=True)
-    except OSError as error:
-        raise FileError(
-            f"cannot write {path}: {error.strerror}; name a file in a folder that can be written"
-        ) from None
 
 
 def _tokens(path: Path) -> dict[str, str]:
@@ -76,10 +58,10 @@ def _tokens(path: Path) -> dict[str, str]:
         raise FileError(f"{path} is not a file; name a file of clients, or a new one")
     if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
         raise FileError(f"others can read {path}; expected mode 600: run chmod 600 on it")
-    found = read_json(path, what="file of clients")
-    clients = found.get("clients")
+    record = read_json(path, what="file of clients")
+    clients = record.get("clients")
     if (
-        found.get("format") != _FORMAT
+        record.get("format") != _FORMAT
         or not isinstance(clients, dict)
         or not all(
             _NAME.fullmatch(name) and isinstance(token, str) and _TOKEN.fullmatch(token)

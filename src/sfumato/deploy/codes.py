@@ -4,6 +4,7 @@ Those that whole numbers fit are taken apart for all texts at once: a column of 
 """
 
 import re
+import unicodedata
 from collections.abc import Callable
 from functools import cached_property
 from math import floor
@@ -45,9 +46,9 @@ def _each(
         whole = "".join(texts)
         if not digits and whole.isascii() and whole.isdigit():
             texts = []
-        found = [(at, box) for at, text in enumerate(texts) if (box := decode(text)) is not None]
-        numbers = np.array([box for _, box in found], dtype=float).reshape(-1, 4)
-        return np.array([at for at, _ in found], dtype=int), Box(*numbers.T)
+        hits = [(at, box) for at, text in enumerate(texts) if (box := decode(text)) is not None]
+        numbers = np.array([box for _, box in hits], dtype=float).reshape(-1, 4)
+        return np.array([at for at, _ in hits], dtype=int), Box(*numbers.T)
 
     return boxes
 
@@ -56,10 +57,10 @@ def _parsed(
     texts: list[str], pattern: re.Pattern[str], number: Callable[[str], int]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Which texts fit a pattern, and the numbers that they stand for, of 64 bits."""
-    found = [(at, number(text)) for at, text in enumerate(texts) if pattern.fullmatch(text)]
+    hits = [(at, number(text)) for at, text in enumerate(texts) if pattern.fullmatch(text)]
     return (
-        np.array([at for at, _ in found], dtype=int),
-        np.array([value for _, value in found], dtype=np.uint64),
+        np.array([at for at, _ in hits], dtype=int),
+        np.array([value for _, value in hits], dtype=np.uint64),
     )
 
 
@@ -101,11 +102,11 @@ def _even_bits(number: np.ndarray) -> np.ndarray:
 def _unwoven(number: np.ndarray, bits: Any, pole: float) -> Box:
     """Longitude and latitude whose bits alternate, longitude first."""
     odd = np.asarray(bits) % 2 == 1
-    one, two = _even_bits(number), _even_bits(number >> np.uint64(1))
+    evens, odds = _even_bits(number), _even_bits(number >> np.uint64(1))
     half_width, half_height = 180.0 / 2.0 ** ((bits + 1) // 2), pole / 2.0 ** (bits // 2)
     return Box(
-        (2 * np.where(odd, two, one).astype(float) + 1) * half_height - pole,
-        (2 * np.where(odd, one, two).astype(float) + 1) * half_width - 180,
+        (2 * np.where(odd, odds, evens).astype(float) + 1) * half_height - pole,
+        (2 * np.where(odd, evens, odds).astype(float) + 1) * half_width - 180,
         half_height,
         half_width,
     )
@@ -180,10 +181,10 @@ def _quadkey(text: str) -> Box | None:
 
 def tile(text: str) -> Box | None:
     """A map's tile as zoom/x/y, of at least zoom 11."""
-    found = _TILE.search(text[:300])
-    if not found or not 11 <= (zoom := int(found[1])) <= 23:
+    match = _TILE.search(text[:300])
+    if not match or not 11 <= (zoom := int(match[1])) <= 23:
         return None
-    across, down = int(found[2]), int(found[3])
+    across, down = int(match[2]), int(match[3])
     if across >= 2**zoom or down >= 2**zoom:
         return None
     return _tile(zoom, across, down)
@@ -255,16 +256,16 @@ def polyline(text: str) -> Box | None:
     """The first point of a Google polyline of five decimals."""
     if not _POLYLINE.fullmatch(text):
         return None
-    found, value, shift = [], 0, 0
+    numbers, value, shift = [], 0, 0
     for letter in text:
         part = ord(letter) - 63
         value |= (part & 31) << shift
         shift += 5
         if part < 32:
-            found.append((~(value >> 1) if value & 1 else value >> 1) / 1e5)
+            numbers.append((~(value >> 1) if value & 1 else value >> 1) / 1e5)
             value = shift = 0
-        if len(found) == 2:
-            return Box(found[0], found[1], 1e-4, 1e-4)
+        if len(numbers) == 2:
+            return Box(numbers[0], numbers[1], 1e-4, 1e-4)
     return None
 
 
@@ -298,6 +299,18 @@ DECODERS: dict[str, Callable[[list[str] | Whole], Boxes]] = {
     "the id of an S2 cell": s2,
     "the place as a polyline": _each(polyline),
 }
+
+
+_POINTS = str.maketrans("\u066b\uff0e\uff0c", "..,")  # Arabic and full-width
+
+
+def plain_digits(text: str) -> str:
+    """A text with the digits of all scripts, raised and lowered ones too, as 0 to 9, and their
+    decimal points and commas as ours."""
+    if text.isascii():
+        return text
+    digits = (str(unicodedata.digit(letter, letter)) for letter in text)
+    return "".join(digits).translate(_POINTS)
 
 
 # What a text looks like: digits as 0, letters of hexadecimal numbers as a, other letters as z.
@@ -351,11 +364,11 @@ _PLUS_LETTERS = "23456789CFGHJMPQRVWX"
 
 def is_plus_code(text: str, latitude: float, longitude: float) -> bool:
     """Whether a text begins with a plus code (Open Location Code), whole or short, of a place."""
-    found = _PLUS.match(text.upper()) if "+" in text else None
-    if not found:
+    match = _PLUS.match(text.upper()) if "+" in text else None
+    if not match:
         return False
     code = plus_code(latitude, longitude)
-    start, end = found.groups()
+    start, end = match.groups()
     return code[:8].endswith(start) and code[9:11] == end[:2]
 
 
@@ -384,10 +397,10 @@ def is_h3(text: str) -> bool:
 
 def are_h3(whole: Whole) -> np.ndarray:
     """The same of whole numbers."""
-    found = np.zeros(len(whole.values), dtype=bool)
+    mask = np.zeros(len(whole.values), dtype=bool)
     for rows, number in (whole.read(15, 15, 16), whole.read(18, 18, 10)):
-        found[rows] = _has_h3_bits(number.astype(np.int64))
-    return found
+        mask[rows] = _has_h3_bits(number.astype(np.int64))
+    return mask
 
 
 def _has_h3_bits(number: Any) -> Any:

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import partial
 
 from sfumato.data.read import USUAL
 from sfumato.errors import DataError, arg
@@ -54,24 +55,16 @@ def find_columns(
 ) -> Columns:
     """By the names given, or the usual ones."""
     first, second = ("lat", "lon") if degrees else ("x", "y")
-    options = {"lat": "lat", "lon": "lon", "x": "lat", "y": "lon"}
-    found = Columns(
-        first=_one(names, lat, USUAL[first], source=source, what=first, option=options[first]),
-        second=_one(names, lon, USUAL[second], source=source, what=second, option=options[second]),
-        user=(
-            _one(names, user, USUAL["secret"], source=source, what="user", option="secret")
-            if asks_user
-            else None
-        ),
-        time=(
-            _one(names, time, USUAL["time"], source=source, what="time", option="time")
-            if asks_time
-            else None
-        ),
+    find = partial(_one, names, source=source)
+    columns = Columns(
+        first=find(lat, USUAL[first], what=first, option="lat"),
+        second=find(lon, USUAL[second], what=second, option="lon"),
+        user=find(user, USUAL["secret"], what="user", option="secret") if asks_user else None,
+        time=find(time, USUAL["time"], what="time", option="time") if asks_time else None,
     )
-    if found.first == found.second:
+    if columns.first == columns.second:
         raise DataError(f"{source}: one column cannot be both {first} and {second}; name two")
-    return found
+    return columns
 
 
 def _one(
@@ -97,7 +90,7 @@ def _one(
         if not matches:
             raise DataError(
                 f"{source} has no column for {what}; expected one named {' or '.join(usual[:3])}",
-                hint=f"name it with {arg(option)}",
+                hint=f"name it with {arg(option)}; from a folder, move away what is no table",
             )
     if len(matches) > 1 and (given is not None or what not in ("user", "time")):
         raise DataError(
@@ -120,15 +113,15 @@ def find_optional(
 ) -> tuple[str | None, str | None]:
     """The columns of user and time: those given, or the first with a usual name, if there is
     one."""
-    found = []
+    columns = []
     for given, usual, what in ((user, _USERS, "user"), (time, USUAL["time"], "time")):
         there = any(name.lower() in usual for name in names)
-        found.append(
+        columns.append(
             _one(names, given, usual, source=source, what=what, option=what)
             if given is not None or there
             else None
         )
-    return found[0], found[1]
+    return columns[0], columns[1]
 
 
 def has_place(names: list[str]) -> bool:

@@ -34,14 +34,14 @@ class _Known:
     them: a log comes in blocks that repeat its places."""
 
     places: Numbered
-    found: Truths
+    truths: Truths
 
     def of(self, number: np.ndarray) -> Truths:
         """The truths of rows, by the number of the place that each has."""
-        points = self.found.points.take(number, axis=0)
+        points = self.truths.points.take(number, axis=0)
         points.flags.writeable = False
-        note(points, self.found.points, number)
-        masks = (self.found.missing, self.found.impossible, self.found.outside)
+        note(points, self.truths.points, number)
+        masks = (self.truths.missing, self.truths.impossible, self.truths.outside)
         some = (None if mask is None else mask[number] for mask in masks)
         return Truths(points, *(None if mask is None or not mask.any() else mask for mask in some))
 
@@ -53,41 +53,41 @@ def truths(release: Release, first: np.ndarray, second: np.ndarray) -> Truths:
     known: _Known | None = release.__dict__.get("_known")
     again = None if known is None else known.places.numbers(rows)
     if known is None or again is None:
-        found = distinct(rows)
-        if found is None:
+        lookup = distinct(rows)
+        if lookup is None:
             return _each(release, first, second)
-        places, number = found
+        places, number = lookup
         known = _Known(Numbered(places), _fixed(_each(release, *np.ascontiguousarray(places.T))))
     else:
         more, number = again
         if len(more):
             new = _each(release, *np.ascontiguousarray(more.T))
-            known = _Known(known.places.with_more(more), _fixed(_joined(known.found, new)))
+            known = _Known(known.places.with_more(more), _fixed(_joined(known.truths, new)))
     release.__dict__["_known"] = known
     return known.of(number)
 
 
-def _joined(one: Truths, two: Truths) -> Truths:
-    points = np.concatenate([one.points, two.points])
+def _joined(known: Truths, new: Truths) -> Truths:
+    points = np.concatenate([known.points, new.points])
     masks = [
         np.concatenate(
             [
                 np.zeros(len(part.points), dtype=bool) if mask is None else mask
-                for part, mask in zip((one, two), pair, strict=True)
+                for part, mask in zip((known, new), pair, strict=True)
             ]
         )
         for pair in (
-            (one.missing, two.missing),
-            (one.impossible, two.impossible),
-            (one.outside, two.outside),
+            (known.missing, new.missing),
+            (known.impossible, new.impossible),
+            (known.outside, new.outside),
         )
     ]
     return Truths(points, *(mask if mask.any() else None for mask in masks))
 
 
-def _fixed(found: Truths) -> Truths:
-    found.points.flags.writeable = False
-    return found
+def _fixed(truth: Truths) -> Truths:
+    truth.points.flags.writeable = False
+    return truth
 
 
 def _each(release: Release, first: np.ndarray, second: np.ndarray) -> Truths:
@@ -103,9 +103,9 @@ def _each(release: Release, first: np.ndarray, second: np.ndarray) -> Truths:
     outside = ~release.region.contains(points) & ~apart
     if far is not None:
         outside |= far & ~apart
-    held = apart | outside
-    if held.any():
-        points = np.where(held[:, None], np.array(release.region.centre), points)
+    set_aside = apart | outside
+    if set_aside.any():
+        points = np.where(set_aside[:, None], np.array(release.region.centre), points)
     return Truths(
         points,
         *(mask if mask.any() else None for mask in (missing, impossible & ~missing, outside)),

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+import pyarrow as pa
+from pyarrow import compute
 
 from sfumato.data.arrow import bytes_column, to_arrow, to_numpy
 from sfumato.data.read import SNAP_COLUMNS, looks_like_snap
@@ -55,7 +57,6 @@ class CsvBlock(ABC):
         return self.values(name, np.arange(len(self)))
 
     def numbers(self, name: str) -> np.ndarray:
-        """A column as numbers, NaN where it is empty.  Errors name rows, never values."""
         fields = self._fields(name)
         try:
             return np.array([float(field) if field.strip() else np.nan for field in fields])
@@ -68,7 +69,6 @@ class CsvBlock(ABC):
             ) from None
 
     def text(self, name: str) -> np.ndarray:
-        """A column as words."""
         fields = self._fields(name)
         empty = sum(not field for field in fields)
         if empty:
@@ -79,9 +79,6 @@ class CsvBlock(ABC):
         return np.array(fields, dtype=object)
 
     def seconds(self, name: str) -> np.ndarray:
-        """A column of times as whole seconds since 1970 (UTC where no zone is given)."""
-        import pyarrow as pa
-
         fields = self._fields(name)
         values = [field.strip() for field in fields]
         if all(re.fullmatch(r"-?[0-9]{1,30}", value) for value in values):
@@ -145,9 +142,6 @@ class PlainBlock(CsvBlock):
         ]
 
     def numbers(self, name: str) -> np.ndarray:
-        import pyarrow as pa
-        from pyarrow import compute
-
         place = self._names.index(name)
         texts = self._cut(place, place + 1, slice(None))
         if not _DIGITS[np.frombuffer(texts.buffers()[2] or b"", dtype=np.uint8)].all():
@@ -162,8 +156,6 @@ class PlainBlock(CsvBlock):
 
     def _cut(self, first: int, end: int, rows: np.ndarray | slice) -> Any:
         """The bytes of neighbouring fields, with the delimiters between them, in some rows."""
-        import pyarrow as pa
-
         places = np.stack([self._edges[rows, first], self._edges[rows, end] - 1], axis=1).ravel()
         offsets = pa.py_buffer(places.astype(np.int32))
         parts = pa.Array.from_buffers(
@@ -172,8 +164,6 @@ class PlainBlock(CsvBlock):
         return parts.take(to_arrow(np.arange(0, len(places), 2)))
 
     def lines(self, new: dict[int, Any], kept: list[int], chosen: np.ndarray) -> Any:
-        from pyarrow import compute
-
         if not len(chosen):
             return b""
         parts: list[Any] = []
@@ -254,16 +244,16 @@ class CsvTable:
         is kept back for them."""
         with self._open_bytes() as plain, readable(self.path):
             plain.seek(start)
-            held = b""
+            lines = b""
             while more := plain.read1(_BLOCK_BYTES):
-                held += more
-                if len(held) < _BLOCK_BYTES:
+                lines += more
+                if len(lines) < _BLOCK_BYTES:
                     continue
-                end = held.rfind(b"\n", 0, max(0, held.rfind(b"\n"))) + 1
-                yield held[:end] if end else held
-                held = held[end:]
-            if held:
-                yield held
+                end = lines.rfind(b"\n", 0, max(0, lines.rfind(b"\n"))) + 1
+                yield lines[:end] if end else lines
+                lines = lines[end:]
+            if lines:
+                yield lines
 
     def _one_by_one(self, place: int, start: int) -> Iterator[QuotedBlock]:
         """The records from a byte on, of which `start` stand before."""
@@ -305,7 +295,6 @@ class CsvTable:
 
     @contextmanager
     def sink(self, target: IO[bytes], written: Written, *, packed: bool) -> Iterator["CsvSink"]:
-        """Write a file of the same kind to `target`, `packed` by gzip or plain."""
         kept = [place for place, name in enumerate(self.names) if name not in written.without]
         with ExitStack() as stack:
             raw: Any = target
@@ -354,10 +343,6 @@ class CsvSink:
         keep: np.ndarray | None,
         users: np.ndarray | None = None,
     ) -> None:
-        """One block; `keep` says which rows go out, None for all; `users` are new names of
-        users."""
-        import pyarrow as pa
-
         chosen = np.arange(len(block)) if keep is None else np.flatnonzero(keep)
         columns = [self._texts(values[chosen]) for values in (first, second)]
         if users is not None:
@@ -369,7 +354,6 @@ class CsvSink:
 
     def _texts(self, values: np.ndarray) -> Any:
         """Coordinates as they are written, each different one once."""
-
         coded = to_arrow(values).dictionary_encode()
         texts = [
             "" if value != value else self._form % value for value in coded.dictionary.to_pylist()
@@ -469,10 +453,10 @@ def _records(
     """
     mark = re.escape(delimiter)
     field = re.compile(rf'("[^"]*(?:""[^"]*)*"|[^"{mark}]*)({mark}|\Z)')
-    held: list[str] = []
+    lines: list[str] = []
     quotes = size = 0
     for line in _lines(source, path):
-        held.append(line)
+        lines.append(line)
         size += len(line)
         quotes += line.count('"')
         if size >= _LONGEST_RECORD:
@@ -487,7 +471,7 @@ def _records(
             )
         if quotes % 2:  # within a quoted field, which goes on in the next line
             continue
-        record, end = _cut("".join(held))
+        record, end = _cut("".join(lines))
         if end == "\r" and usual_end not in (None, "\r"):
             raise DataError(
                 f"{path.name}: {_named(row)} holds a carriage return that ends no other line;"
@@ -495,14 +479,14 @@ def _records(
             )
         fields = _split(record, field) if quotes else record.split(delimiter)
         if fields is None or (
-            len(held) > 1 < width and all(line.count(delimiter) >= width - 1 for line in held)
+            len(lines) > 1 < width and all(line.count(delimiter) >= width - 1 for line in lines)
         ):
             raise _quote_refusal(path, row)
         yield fields, end
         usual_end = usual_end or end
         row += record != ""
-        held, quotes, size = [], 0, 0
-    if held:
+        lines, quotes, size = [], 0, 0
+    if lines:
         raise _quote_refusal(path, row)
 
 
@@ -536,13 +520,13 @@ def _split(record: str, field: re.Pattern[str]) -> list[str] | None:
     """The fields of a record as they stand, quotes kept; None where a quote is out of place."""
     fields, place = [], 0
     while True:
-        found = field.match(record, place)
-        if found is None:
+        match = field.match(record, place)
+        if match is None:
             return None
-        fields.append(found[1])
-        if not found[2]:
+        fields.append(match[1])
+        if not match[2]:
             return fields
-        place = found.end()
+        place = match.end()
 
 
 def _unquoted(field: str) -> str:

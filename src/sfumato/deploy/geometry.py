@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from sfumato.errors import DataError, arg
 
@@ -41,21 +42,21 @@ def find_geometry(schema: Any, *, source: str, without: tuple[str, ...]) -> Geom
     """
     notes = geo_notes(schema.metadata)
     noted = notes.get("columns", {})
-    found = [name for name in schema.names if name in noted or _is_geoarrow(schema.field(name))]
-    if not found:
-        found = [
+    names = [name for name in schema.names if name in noted or _is_geoarrow(schema.field(name))]
+    if not names:
+        names = [
             field.name for field in schema if field.name.lower() in _NAMES and _is_bytes(field.type)
         ]
-    found = [name for name in found if name not in without]
-    if not found:
+    names = [name for name in names if name not in without]
+    if not names:
         return None
-    if len(found) > 1:
+    if len(names) > 1:
         raise DataError(
-            f"{source} has several geometries, {', '.join(found)}; expected one, as each would"
+            f"{source} has several geometries, {', '.join(names)}; expected one, as each would"
             " tell the place",
             hint=f"leave the others out with {arg('drop')}",
         )
-    name = found[0]
+    name = names[0]
     if not _is_bytes(schema.field(name).type):
         raise DataError(
             f"{source}: the geometry '{name}' holds {schema.field(name).type}; expected well-known"
@@ -81,7 +82,9 @@ def geo_notes(metadata: dict[bytes, bytes] | None) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     columns = notes.get("columns") if isinstance(notes, dict) else None
-    if not isinstance(columns, dict) or not all(isinstance(one, dict) for one in columns.values()):
+    if not isinstance(columns, dict) or not all(
+        isinstance(note, dict) for note in columns.values()
+    ):
         return {}
     return notes  # type: ignore[no-any-return]
 
@@ -89,31 +92,29 @@ def geo_notes(metadata: dict[bytes, bytes] | None) -> dict[str, Any]:
 def written_notes(schema: Any, geometry: Geometry) -> dict[bytes, bytes]:
     """Notes of GeoParquet for reports: what the column is, and nothing that was computed from the
     true places (no extent, no edges)."""
-    one: dict[str, Any] = {"encoding": "WKB", "geometry_types": ["Point"]}
+    column: dict[str, Any] = {"encoding": "WKB", "geometry_types": ["Point"]}
     if geometry.boxes:
         sides = {side: [geometry.boxes[0], side] for side in _SIDES}
-        one["covering"] = {"bbox": sides}
+        column["covering"] = {"bbox": sides}
     notes = {
         "version": "1.1.0",
         "primary_column": geometry.column,
-        "columns": {geometry.column: one},
+        "columns": {geometry.column: column},
     }
     return {b"geo": json.dumps(notes).encode()} if geo_notes(schema.metadata) else {}
 
 
 def written_field(field: Any) -> Any:
     """The field of a geometry without its notes, but for GeoArrow's name."""
-    held = field.metadata or {}
+    notes = field.metadata or {}
     if not _is_geoarrow(field):
         return field.with_metadata(None)
     crs = json.dumps({"crs": "OGC:CRS84", "crs_type": "authority_code"}).encode()
-    return field.with_metadata({EXTENSION: held[EXTENSION], EXTENSION_NOTES: crs})
+    return field.with_metadata({EXTENSION: notes[EXTENSION], EXTENSION_NOTES: crs})
 
 
 def is_box(kind: Any) -> bool:
     """Whether a type is a structure of a box's sides, as GeoParquet has them."""
-    import pyarrow as pa
-
     return bool(
         pa.types.is_struct(kind)
         and {kind.field(place).name for place in range(kind.num_fields)} == set(_SIDES)
@@ -123,8 +124,6 @@ def is_box(kind: Any) -> bool:
 
 def boxes(kind: Any, latitude: np.ndarray, longitude: np.ndarray) -> Any:
     """Boxes of points; empty where a point is."""
-    import pyarrow as pa
-
     gone = np.isnan(latitude)
     values = {"xmin": longitude, "xmax": longitude, "ymin": latitude, "ymax": latitude}
     fields = [kind.field(place) for place in range(4)]
@@ -137,8 +136,6 @@ def boxes(kind: Any, latitude: np.ndarray, longitude: np.ndarray) -> Any:
 def decode(column: Any, *, name: str, source: str) -> tuple[np.ndarray, np.ndarray]:
     """Latitudes and longitudes of points, NaN where there is none.  Errors name types, never
     values."""
-    import pyarrow as pa
-
     empty = np.asarray(column.is_null().to_numpy(zero_copy_only=False), dtype=bool)
     latitude, longitude = np.full(len(column), np.nan), np.full(len(column), np.nan)
     if empty.all():
@@ -166,8 +163,6 @@ def decode(column: Any, *, name: str, source: str) -> tuple[np.ndarray, np.ndarr
 
 def encode(latitude: np.ndarray, longitude: np.ndarray, kind: Any) -> Any:
     """Points as WKB, empty where there is none."""
-    import pyarrow as pa
-
     points = np.zeros(len(latitude), dtype=_POINT)
     points["order"], points["kind"] = 1, 1
     points["x"], points["y"] = longitude, latitude
@@ -201,8 +196,6 @@ def _point(value: bytes, *, name: str, source: str) -> tuple[str, float, float]:
 
 
 def _is_bytes(kind: Any) -> bool:
-    import pyarrow as pa
-
     return bool(
         pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)
     )

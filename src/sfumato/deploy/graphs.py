@@ -77,8 +77,8 @@ def _lower_lambert(g: Graph, chance: str) -> str:
     slope = g.Sub(g.Mul(g.Mul(slope, start), 2.0), off)
     step = g.Mul(g.Div(off, start), slope)
     step = g.Mul(g.Div(step, g.Sub(slope, off)), whole)
-    found = g.Max(g.Sub(start, step), 0.0)
-    return g.Where(g.Less(0.0, target), found, 0.0)
+    lambert = g.Max(g.Sub(start, step), 0.0)
+    return g.Where(g.Less(0.0, target), lambert, 0.0)
 
 
 def _direction(g: Graph, turn: str) -> tuple[str, str]:

@@ -86,8 +86,8 @@ def manifest_keeping(run: Run, released: Release) -> dict[str, Any]:
 def forever_warning(run: Run) -> str:
     """What is known of keeping this run's reports forever, as one sentence."""
     keeping = run.record.keeping
-    found = {} if keeping is None else keeping.found
-    forever, fresh = found.get(Keeping("forever").words), found.get(Keeping(NEVER).words)
+    shares = {} if keeping is None else keeping.found
+    forever, fresh = shares.get(Keeping("forever").words), shares.get(Keeping(NEVER).words)
     if keeping is None or forever is None or fresh is None:
         return (
             "a report that is kept forever names its user to whoever has seen it with the name;"

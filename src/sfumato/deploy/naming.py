@@ -1,12 +1,15 @@
 """Columns that name the user one to one beside the column that does: e-mail addresses, numbers of
-devices, names."""
+devices, names; also within a longer text."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from hashlib import blake2b
-from itertools import pairwise
-from operator import itemgetter
+from itertools import compress, pairwise
+from operator import contains, itemgetter
 from typing import Any
+
+import numpy as np
 
 _SURE = 20  # users, and repeated rows, from which on a column is refused before the last row
 _REPEATS = 8  # repeated rows below which nothing is said
@@ -17,9 +20,14 @@ _HOPELESS = 0.3
 _USERS, _VALUES = 500, 3  # of a part, and of each of its users, that count for the whole folder
 _STAY = 64  # values of a user that stay where parts are added
 _BEYOND, _ALWAYS = 0.1, 0.9  # of neighbouring rows, more than by chance; of few users
+_WITHIN = 0.5  # of a block's rows, whose texts hold their user's name, before these are counted
+_BY_CHANCE = 0.2  # of a user's rows, on average, that hold the next user's
+_LONGEST_ZEROS = 32  # before a number
+_LONG_NAME = 4  # letters of a name that stands in a text hardly by chance
+_NAMES_WITHIN = "\0"  # behind the name of a column whose texts are counted by these alone
 _OTHER = ""  # for the rows of a user with other values; an empty value is none
 
-_Counts = dict[Any, Counter[Any]]
+_Counts = dict[Any, dict[Any, int]]  # a Counter takes ten times as long to make
 
 
 class OneToOne:
@@ -28,7 +36,8 @@ class OneToOne:
     Of each column the values of each user are counted.  Where two rows of a user seldom agree, as
     in most columns, the counts are forgotten, and it is counted anew when the rows have doubled: a
     column may begin to name users later.  A value that names its user may be missing in some rows,
-    or be replaced there by something else.
+    or be replaced there by something else.  Texts that hold their user's name are counted a second
+    time, by the name alone.
     """
 
     def __init__(self) -> None:
@@ -40,16 +49,24 @@ class OneToOne:
 
     def note(self, users: Sequence[Any], columns: Mapping[str, Sequence[Any]]) -> None:
         """Take in some rows: whose they are, and what stands in other columns."""
+        names = _Names(users)
         for name, values in columns.items():
-            if name in self._asleep and self._rows[name] < self._due[name]:
-                self._rows[name] += len(users)
-                continue
-            self._asleep.discard(name)
-            counts = self._counts.setdefault(name, {})
-            for (user, value), count in _pairs(users, values).items():
-                if not (_empty(user) or _empty(value)):
-                    counts.setdefault(user, Counter())[value] += count
-            self._judge(name, rows=len(users), forget=True)
+            self._count(name, users, values)
+            within = names.within(values)
+            if within is not None:
+                self._count(name + _NAMES_WITHIN, users, within)
+
+    def _count(self, name: str, users: Sequence[Any], values: Sequence[Any]) -> None:
+        if name in self._asleep and self._rows[name] < self._due[name]:
+            self._rows[name] += len(users)
+            return
+        self._asleep.discard(name)
+        counts = self._counts.setdefault(name, {})
+        for (user, value), count in _pairs(users, values).items():
+            if not (_empty(user) or _empty(value)):
+                own = counts.setdefault(user, {})
+                own[value] = own.get(value, 0) + count
+        self._judge(name, rows=len(users), forget=True)
 
     def _judge(self, name: str, *, rows: int, forget: bool) -> None:
         """What is certain of a column; whenever its rows have doubled, as it takes time."""
@@ -67,11 +84,12 @@ class OneToOne:
     def naming(self, *, sure: bool = False) -> list[str]:
         """The columns that do by the rows so far; `sure`: those of which later rows change
         nothing."""
-        return [
-            name
+        named = [
+            name.removesuffix(_NAMES_WITHIN)
             for name, counts in self._counts.items()
             if name in self._sure or (not sure and _names(counts, sure=False))
         ]
+        return [*dict.fromkeys(named)]
 
     def digested(self) -> "OneToOne":
         """What can be kept and added to that of other parts: the commonest values of some users,
@@ -91,13 +109,14 @@ class OneToOne:
         for name, counts in other._counts.items():
             into = self._counts.setdefault(name, {})
             for user, values in counts.items():
-                known = into.setdefault(user, Counter())
-                known.update(values)
+                known = into.setdefault(user, {})
+                for value, count in values.items():
+                    known[value] = known.get(value, 0) + count
                 for value, count in sorted(known.items(), key=itemgetter(1))[:-_STAY]:
                     if value != _OTHER:
-                        known[_OTHER] += count
+                        known[_OTHER] = known.get(_OTHER, 0) + count
                         del known[value]
-            rows = sum(values.total() for values in counts.values())
+            rows = sum(sum(values.values()) for values in counts.values())
             self._judge(name, rows=rows, forget=False)
 
     def as_dict(self) -> dict[str, _Counts]:
@@ -109,8 +128,84 @@ class OneToOne:
         """Build what `as_dict` took apart."""
         made = cls()
         for name, counts in stored.items():
-            made._counts[name] = {user: Counter(values) for user, values in counts.items()}
+            made._counts[name] = {user: dict(values) for user, values in counts.items()}
         return made
+
+
+class _Names:
+    """The names of the users of some rows, as they may stand within texts."""
+
+    def __init__(self, users: Sequence[Any]) -> None:
+        self._users = users
+        self._own = [_NOWHERE if _empty(user) else _written(user) for user in users]
+
+    @cached_property
+    def _next(self) -> list[str] | None:
+        """For each row the name of another user; None where there is but one."""
+        known = dict.fromkeys(self._own)
+        known.pop(_NOWHERE, None)
+        several = dict(zip(known, [*known][1:] + [*known][:1], strict=True))
+        if len(several) < 2:
+            return None
+        return [several.get(name, _NOWHERE) for name in self._own]
+
+    def within(self, values: Sequence[Any]) -> list[Any] | None:
+        """The values of a column, but each text that holds its user's name as that user; None
+        unless most do and few hold another's."""
+        if str not in {*map(type, values)}:
+            return None
+        texts = [value.lower() if type(value) is str else "" for value in values]
+        if sum(map(contains, texts, self._own)) < _WITHIN * len(texts):
+            return None
+        own = [*map(_holds, texts, self._own)]
+        if sum(own) < _WITHIN * len(texts):
+            return None
+        if self._next is None:
+            by_chance = max(map(len, self._own)) < _LONG_NAME
+        else:
+            by_chance = self._per_user(map(_holds, texts, self._next)) > _BY_CHANCE
+        if by_chance:
+            return None
+        return [
+            user if there else value
+            for there, user, value in zip(own, self._users, values, strict=True)
+        ]
+
+    def _per_user(self, holds: Iterable[bool]) -> float:
+        """The share of rows that hold something, on average over users: one with most rows does not
+        outweigh the others."""
+        rows, hits = Counter(self._own), Counter(compress(self._own, holds))
+        return sum(hits[name] / count for name, count in rows.items()) / len(rows)
+
+
+_NOWHERE = "\0"
+
+
+def _written(user: Any) -> str:
+    whole = isinstance(user, float) and user.is_integer()
+    return str(int(user) if whole else user).lower()
+
+
+def _holds(text: str, name: str) -> bool:
+    """Whether a name stands in a text, not as a part of a longer word or number.
+
+    >>> _holds("https://s/u17/1", "u17"), _holds("id00017", "17"), _holds("u170", "17")
+    (True, True, False)
+    """
+    start = text.find(name)
+    while start >= 0:
+        end = start + len(name)
+        before = text[max(0, start - _LONGEST_ZEROS) : start]
+        before = before.rstrip("0") if name[0].isdigit() else before
+        if not (_joined(before[-1:], name[0]) or _joined(name[-1], text[end : end + 1])):
+            return True
+        start = text.find(name, start + 1)
+    return False
+
+
+def _joined(first: str, second: str) -> bool:
+    """Whether two letters, or two digits, belong to one word or number."""
+    return (first.isalpha() and second.isalpha()) or (first.isdigit() and second.isdigit())
 
 
 def together(users: Sequence[Any]) -> bool:
@@ -122,9 +217,19 @@ def together(users: Sequence[Any]) -> bool:
     pairs = len(users) - 1
     if pairs < _REPEATS:
         return False
-    same = sum(one == other for one, other in pairwise(users)) / pairs
+    same = sum(user == other for user, other in pairwise(users)) / pairs
     by_chance = sum((count / len(users)) ** 2 for count in Counter(users).values())
     return same > min(2 * by_chance + _BEYOND, _ALWAYS)
+
+
+def sorted_by(values: np.ndarray) -> bool:
+    """Whether rows only rise or only fall in a number, many times.
+
+    >>> sorted_by(np.arange(30.0)), sorted_by(np.array([1.0, 2.0, 2.0]))
+    (True, False)
+    """
+    steps = np.diff(values[np.isfinite(values)])
+    return bool(np.sum(steps != 0) >= _SURE and (np.all(steps >= 0) or np.all(steps <= 0)))
 
 
 def _names(counts: _Counts, *, sure: bool) -> bool:
@@ -151,22 +256,26 @@ def _names(counts: _Counts, *, sure: bool) -> bool:
 
 def _again(counts: _Counts) -> _Counts:
     """Users of more than one row."""
-    return {user: values for user, values in counts.items() if values.total() > 1}
+    return {
+        user: values
+        for user, values in counts.items()
+        if len(values) > 1 or sum(values.values()) > 1
+    }
 
 
 def _agreement(again: _Counts) -> float:
     """The chance that two rows of a user hold the same value, on average over users."""
-    found = 0.0
+    total = 0.0
     for values in again.values():
-        rows = values.total()
+        rows = sum(values.values())
         same = sum(count * (count - 1) for value, count in values.items() if value != _OTHER)
-        found += same / (rows * (rows - 1))
-    return found / max(1, len(again))
+        total += same / (rows * (rows - 1))
+    return total / max(1, len(again))
 
 
-def _few(values: Counter[Any]) -> Counter[Any]:
-    few = Counter({_digest(value): count for value, count in values.most_common(_VALUES)})
-    if others := values.total() - few.total():
+def _few(values: dict[Any, int]) -> dict[Any, int]:
+    few = {_digest(value): count for value, count in Counter(values).most_common(_VALUES)}
+    if others := sum(values.values()) - sum(few.values()):
         few[_OTHER] = others
     return few
 

@@ -8,11 +8,12 @@ from typing import IO, Any, Protocol, TypeVar
 
 import numpy as np
 
+from sfumato.data.read import USUAL
 from sfumato.deploy.columns import Columns, find_columns, has_place, users
 from sfumato.deploy.coordinates import clamped, truths
 from sfumato.deploy.csv_table import CsvTable
 from sfumato.deploy.geometry import find_geometry
-from sfumato.deploy.naming import OneToOne, together
+from sfumato.deploy.naming import OneToOne, sorted_by, together
 from sfumato.deploy.parquet_table import ParquetTable
 from sfumato.deploy.protect import POLICIES, Outside, protect
 from sfumato.deploy.pseudonym import Pseudonym
@@ -22,7 +23,7 @@ from sfumato.deploy.spent import Ledger
 from sfumato.deploy.verify import Noted, Written
 from sfumato.errors import DataError, arg
 from sfumato.files import file_hash, written_beside
-from sfumato.mechanism.chance import Chance, Rows, Secure
+from sfumato.mechanism.chance import Chance, Rows, Secure, Sticky
 from sfumato.render.names import listed, shell_word
 
 _SHOWN = 5  # rows named in a refusal
@@ -32,6 +33,7 @@ _FORESEEN = 1_000_000  # rows of a file in which columns to drop are looked for 
 _AT_ONCE = 8  # later blocks that are looked at together
 _STAYS = 31 << 20  # bytes; the C library lets at most 32 MB stay
 ENOUGH_ROWS = 1000  # with fewer, a table's loss is not said: it would tell about single rows
+_TIMES = USUAL["time"]
 ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz", ".parquet", ".pq")
 
 
@@ -70,7 +72,7 @@ class Policy:
     @classmethod
     def of(cls, **options: Any) -> "Policy":
         """From what a caller gives: one column to drop or keep may be a text alone."""
-        known = [one.name for one in fields(cls)]
+        known = [option.name for option in fields(cls)]
         unknown = sorted(options.keys() - set(known))
         if unknown:
             raise TypeError(f"there is no argument '{unknown[0]}'; expected {', '.join(known)}")
@@ -96,6 +98,30 @@ class Protection:
     chance: Chance
     policy: Policy
 
+    def as_parts(self) -> tuple[bytes, dict[str, Any]]:
+        """The mechanism's file and the rest as plain values, for another process.  Keys are in
+        it."""
+        mechanism, release = self.release.as_parts()
+        named = self.policy.pseudonym
+        return mechanism, {
+            "release": release,
+            "policy": asdict(replace(self.policy, pseudonym=None)),
+            "pseudonym": None if named is None else [named.key.hex(), named.period],
+            "kept": self.chance.as_dict() if isinstance(self.chance, Sticky) else None,
+        }
+
+    @classmethod
+    def from_parts(cls, mechanism: bytes, rest: dict[str, Any]) -> "Protection":
+        """Build what `as_parts` took apart."""
+        policy, named, kept = dict(rest["policy"]), rest["pseudonym"], rest["kept"]
+        if named is not None:
+            policy["pseudonym"] = Pseudonym(bytes.fromhex(named[0]), named[1])
+        return cls(
+            Release.from_parts(mechanism, rest["release"]),
+            Secure() if kept is None else Sticky.from_dict(kept),
+            Policy.of(**policy),
+        )
+
 
 @dataclass
 class Tally:
@@ -110,6 +136,7 @@ class Tally:
     betraying: list[str] = field(default_factory=list)
     users: OneToOne = field(default_factory=OneToOne)
     together: bool = False  # the order of the rows tells which are of one user
+    by_place: bool = False  # it follows a coordinate
     source_hash: str = ""  # of the part that was read
     target_hash: str = ""  # of what was written
 
@@ -121,6 +148,7 @@ class Tally:
         self.betraying = sorted({*self.betraying, *other.betraying})
         self.users.add(other.users)
         self.together |= other.together
+        self.by_place |= other.by_place
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -262,12 +290,12 @@ def _answered(
     protection: Protection, first: np.ndarray, second: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The truths that are answered, and which rows are set apart."""
-    found = truths(protection.release, first, second)
-    points, outside = found.points.copy(), found.outside
+    truth = truths(protection.release, first, second)
+    points, outside = truth.points.copy(), truth.outside
     if outside is not None and protection.policy.outside == "clamp":
         points[outside] = clamped(protection.release, first[outside], second[outside])
         outside = None
-    masks = [mask for mask in (found.missing, found.impossible, outside) if mask is not None]
+    masks = [mask for mask in (truth.missing, truth.impossible, outside) if mask is not None]
     return points, np.logical_or.reduce([np.zeros(len(points), dtype=bool), *masks])
 
 
@@ -351,8 +379,8 @@ def sanitize_part(
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:
-    found = path.stat()
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _all_blocks(
@@ -428,6 +456,8 @@ class Answers:
         self._look_at(block, first, second)
         if not tally.rows_in or len(self._looked) == _AT_ONCE:
             refuse_columns(self._source, [], tally.users.naming(sure=True), self._telling())
+        if not tally.rows_in:
+            tally.by_place = sorted_by(first) or sorted_by(second)
         if not tally.rows_in and self._user in policy.drop:
             few = np.arange(min(len(block), _LOOKED_AT))
             tally.together = together(block.values(self._user, few))
@@ -437,29 +467,29 @@ class Answers:
             names=block.text(columns.row) if columns.row is not None else None,
         )
         release, chance = self.protection.release, self.protection.chance
-        found = protect(release, first, second, chance=chance, rows=rows, outside=policy.outside)
-        self._impossible.note(found.impossible, tally.rows_in)
-        self._new.note(found.new, tally.rows_in)
+        reports = protect(release, first, second, chance=chance, rows=rows, outside=policy.outside)
+        self._impossible.note(reports.impossible, tally.rows_in)
+        self._new.note(reports.new, tally.rows_in)
         if policy.outside == "refuse":
-            self._outside.note(found.outside, tally.rows_in)
+            self._outside.note(reports.outside, tally.rows_in)
         keep = None
         # also where a block loses no row: it may share a dictionary with one that does
         if policy.outside == "drop":
-            keep = np.ones(len(block), dtype=bool) if found.outside is None else ~found.outside
+            keep = np.ones(len(block), dtype=bool) if reports.outside is None else ~reports.outside
         tally.rows_in += len(block)
         tally.rows_out += len(block) if keep is None else int(keep.sum())
-        tally.without_place += 0 if found.missing is None else int(found.missing.sum())
-        tally.outside += 0 if found.outside is None else int(found.outside.sum())
-        counted = found.counted
+        tally.without_place += 0 if reports.missing is None else int(reports.missing.sum())
+        tally.outside += 0 if reports.outside is None else int(reports.outside.sum())
+        counted = reports.counted
         tally.losses.add(
-            found.draw[counted],
-            found.cost[counted],
+            reports.draw[counted],
+            reports.cost[counted],
             None if self._known is None else self._known.of(block)[counted],
         )
         if self._outside.count or self._impossible.count or self._new.count:
             return None
         named = None if policy.pseudonym is None else policy.pseudonym.of(rows)
-        return Answer(found.first, found.second, keep, named)
+        return Answer(reports.first, reports.second, keep, named)
 
     def stop_at_refused(self, *, whole: bool = True) -> None:
         """Raise for the rows that were refused, if any, and where this is the `whole` table for
@@ -518,7 +548,9 @@ class Answers:
             for step in (-1, 1)
             for axis in (first, second)
         )
-        self._looked.append(Looked(looked, first[rows], second[rows], around))
+        time = columns.time or next((name for name in self._names if name.lower() in _TIMES), None)
+        times = () if time is None else block.values(time, rows)
+        self._looked.append(Looked(looked, first[rows], second[rows], around, times))
         if self._user is not None and looked:
             said = (*users(self._names, policy.user), *policy.keep)
             others = {name: values for name, values in looked.items() if name not in said}
@@ -528,10 +560,10 @@ class Answers:
         """The same of all blocks of which rows were taken and not looked at yet."""
         looked, self._looked = self._looked, []
         release, keep = self.protection.release, self._policy.keep
-        found = telling(looked, degrees=release.plane is not None, cell_m=release.grid.cell_m)
-        kept = (name for name in found if name in keep)
+        columns = telling(looked, degrees=release.plane is not None, cell_m=release.grid.cell_m)
+        kept = (name for name in columns if name in keep)
         self.tally.betraying = sorted({*self.tally.betraying, *kept})
-        return {name: how for name, how in found.items() if name not in keep}
+        return {name: how for name, how in columns.items() if name not in keep}
 
 
 def columns_to_drop(release: Release, policy: Policy, source: Path) -> tuple[str, ...]:
@@ -542,14 +574,14 @@ def columns_to_drop(release: Release, policy: Policy, source: Path) -> tuple[str
         protection = Protection(release, Secure(), policy)
         columns = _columns_of(table, protection)
         answers = Answers(protection, columns, table.names, source=source.name)
-        told: dict[str, str] = {}
+        telling: dict[str, str] = {}
         for block in table.blocks():
             first, second = block.numbers(columns.first), block.numbers(columns.second)
-            told |= answers.telling(block, first, second)
+            telling |= answers.telling(block, first, second)
             answers.tally.rows_in += len(block)
             if answers.tally.rows_in >= _FORESEEN:
                 break
-        named = (*users(table.names, policy.user), *answers.naming, *told)
+        named = (*users(table.names, policy.user), *answers.naming, *telling)
         return tuple(dict.fromkeys(name for name in named if name not in policy.drop))
     finally:
         table.close()
@@ -574,7 +606,9 @@ def refuse_columns(
     if not (naming or one_to_one or telling):
         return
     shown = [f"'{name}'" for name in naming]
-    shown += [f"'{name}' (one value for each user)" for name in one_to_one]
+    shown += [
+        f"'{name}' (one value for each user, or the user's name within)" for name in one_to_one
+    ]
     parts = []
     if shown:
         parts.append(
@@ -582,8 +616,8 @@ def refuse_columns(
             " what the mechanism hides"
         )
     if telling:
-        told = ", ".join(f"'{name}' ({how})" for name, how in telling.items())
-        parts.append(f"tells the place in other columns: {told}")
+        columns = ", ".join(f"'{name}' ({how})" for name, how in telling.items())
+        parts.append(f"tells the place in other columns: {columns}")
     names = shell_word(listed((*naming, *one_to_one, *telling)))
     new = f", give new names to '{naming[0]}' with {arg('pseudonym')}" if naming else ""
     raise DataError(

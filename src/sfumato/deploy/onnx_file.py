@@ -28,14 +28,14 @@ class Graph:
         self._count = 0
         self.operators: set[str] = set()
 
-    def constant(self, value: Any, *, name: str | None = None) -> str:
+    def constant(self, value: Any) -> str:
         """A constant; float32 arrays are stored as they are and widened when they are used."""
         array = np.asarray(value)
         if array.dtype not in _TYPES:
             array = array.astype(np.int64 if array.dtype.kind in "iu" else np.float64)
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self._known:
-            label = name or f"c{len(self._constants)}"
+            label = f"c{len(self._constants)}"
             self._constants.append(_tensor(label, array))
             self._known[key] = label
         stored = self._known[key]

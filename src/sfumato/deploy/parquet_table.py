@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+import pyarrow as pa
+from pyarrow import compute, parquet
 
 from sfumato.data.arrow import to_arrow, to_numpy
 from sfumato.data.times import seconds_of
@@ -41,9 +43,6 @@ class ParquetBlock:
         return int(self.batch.num_rows)
 
     def numbers(self, name: str) -> np.ndarray:
-        """A column as numbers, NaN where it is empty.  Errors name rows, never values."""
-        import pyarrow as pa
-
         column = self.batch.column(name)
         if not is_number(column.type):
             raise DataError(
@@ -59,9 +58,6 @@ class ParquetBlock:
             ) from None
 
     def text(self, name: str) -> np.ndarray:
-        """A column as words."""
-        import pyarrow as pa
-
         column = self.batch.column(name)
         if column.null_count:
             raise DataError(
@@ -79,26 +75,20 @@ class ParquetBlock:
             ) from None
 
     def seconds(self, name: str) -> np.ndarray:
-        """A column of times as whole seconds since 1970 (UTC where no zone is given)."""
         return seconds_of(self.batch.column(name), source=self._source, column=name)
 
     def values(self, name: str, rows: np.ndarray) -> list[Any]:
         """The values of a column in some rows, as they are; times as whole numbers, since a number
         may call itself a time."""
-
         with readable(Path(self._source), _KIND):
-            values: list[Any] = timeless(
-                unviewed(self.batch.column(name)).take(to_arrow(rows))
-            ).to_pylist()
-            return values
+            column = unviewed(self.batch.column(name)).take(to_arrow(rows))
+            return timeless(column).to_pylist()
 
 
 class ParquetTable:
     """A Parquet file to be read in blocks and written again with two columns changed."""
 
     def __init__(self, path: Path) -> None:
-        from pyarrow import parquet
-
         self.path = path
         with readable(path, _KIND):
             self._file = parquet.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False)
@@ -112,11 +102,9 @@ class ParquetTable:
             self._group_rows = int(min(max(1, -(-rows // max(groups, 1))), _MOST_ROWS_A_GROUP))
 
     def close(self) -> None:
-        """Let go of the file."""
         self._file.close()
 
     def blocks(self, *, without: tuple[str, ...] = ()) -> Iterator[ParquetBlock]:
-        """All rows, in order."""
         kept = [name for name in self.names if name not in without]
         self._refuse_huge(kept)
         with readable(self.path, _KIND):
@@ -155,9 +143,6 @@ class ParquetTable:
         self, target: IO[bytes], written: Written, *, packed: bool = False
     ) -> Iterator["ParquetSink"]:
         """Write a file of the same kind to `target`; Parquet has packing of its own."""
-        import pyarrow as pa
-        from pyarrow import parquet
-
         schema = self.schema
         for name in written.without:
             schema = schema.remove(schema.get_field_index(name))
@@ -216,8 +201,6 @@ class ParquetSink:
         Dictionaries are cut to the values that go out: one may hold values of no row, or of rows
         that stay behind.
         """
-        import pyarrow as pa
-
         columns = [block.batch.column(name) for name in self._schema.names]
         new: list[Any] = [first, second, *([] if users is None else [users])]
         for (place, name), values in zip(self._places, new, strict=True):
@@ -249,8 +232,6 @@ def _repeats(column: Any) -> bool:
     """Whether a dictionary of a column's values may stay below the size at which Arrow gives it
     up; told by its first rows, which then have fewer different values than if they were drawn
     evenly from as many as fit."""
-    from pyarrow import compute
-
     if not _is_fixed(column.type) or len(column) < _TELLING_ROWS:
         return True
     column = column.slice(0, _TELLING_ROWS)
@@ -260,21 +241,15 @@ def _repeats(column: Any) -> bool:
 
 
 def is_number(kind: Any) -> bool:
-    import pyarrow as pa
-
     return bool(pa.types.is_float32(kind) or pa.types.is_float64(kind) or pa.types.is_decimal(kind))
 
 
 def _is_fixed(kind: Any) -> bool:
     """Whether all values of a type have the same small size."""
-    import pyarrow as pa
-
     return bool(pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind))
 
 
 def _unpacked_bytes(column: Any) -> int:
-    import pyarrow as pa
-
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     return int(column.nbytes)
@@ -282,9 +257,6 @@ def _unpacked_bytes(column: Any) -> int:
 
 def compact(column: Any) -> Any:
     """The same values and type; a dictionary holds only what the rows hold, in its old order."""
-    import pyarrow as pa
-    from pyarrow import compute
-
     if pa.types.is_dictionary(column.type):
         used = compute.unique(column.indices.drop_null()).sort()
         places = compute.index_in(column.indices, value_set=used).cast(column.type.index_type)
@@ -298,8 +270,6 @@ def compact(column: Any) -> Any:
 def cleared(column: Any) -> Any:
     """The same values and type in memory that holds nothing else: under a null, or between the
     items of lists, it may hold values that no row has, and Arrow sends them along."""
-    import pyarrow as pa
-
     kind, kinds = column.type, pa.types
     if isinstance(kind, pa.BaseExtensionType):
         return pa.ExtensionArray.from_storage(kind, cleared(column.storage))
@@ -326,8 +296,6 @@ def cleared(column: Any) -> Any:
 
 def unviewed(column: Any) -> Any:
     """A column of views of text or bytes as plain text or bytes: Arrow computes little on views."""
-    import pyarrow as pa
-
     if pa.types.is_string_view(column.type):
         return column.cast(pa.large_string())
     return column.cast(pa.large_binary()) if pa.types.is_binary_view(column.type) else column
@@ -336,20 +304,16 @@ def unviewed(column: Any) -> Any:
 def unreadable(kind: Any) -> bool:
     """Whether a type is run-end encoded, or has views or such within: nothing here computes on
     it."""
-    import pyarrow as pa
-
     if pa.types.is_run_end_encoded(kind):
         return True
     inner = [kind.field(place).type for place in range(kind.num_fields)]
     inner += [kind.value_type] if pa.types.is_dictionary(kind) else []
     views = (pa.types.is_string_view, pa.types.is_binary_view)
-    return any(unreadable(one) or any(view(one) for view in views) for one in inner)
+    return any(unreadable(part) or any(view(part) for view in views) for part in inner)
 
 
 def _decoded(kind: Any) -> Any:
     """A type without dictionaries."""
-    import pyarrow as pa
-
     if pa.types.is_dictionary(kind):
         return kind.value_type
     return remade(
@@ -392,8 +356,8 @@ def harmless(metadata: dict[bytes, bytes] | None, fields: list[Any]) -> dict[byt
             for column in map(_pandas_column, notes["columns"])
             if column["field_name"] in names
         ]
-        index = [one for one in map(_pandas_index, notes["index_columns"]) if one is not None]
-        index = [one for one in index if isinstance(one, dict) or one in names]
+        index = [entry for entry in map(_pandas_index, notes["index_columns"]) if entry is not None]
+        index = [entry for entry in index if isinstance(entry, dict) or entry in names]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     made = {"index_columns": index, "column_indexes": [], "columns": columns}

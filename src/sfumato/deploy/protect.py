@@ -58,36 +58,36 @@ def protect(
     """
     source: Chance = Secure() if chance is None else chance
     who = Rows() if rows is None else rows
-    found = truths(release, first, second)
-    points = found.points
-    if found.outside is not None and outside == "clamp":
+    truth = truths(release, first, second)
+    points = truth.points
+    if truth.outside is not None and outside == "clamp":
         points = points.copy()
-        points[found.outside] = clamped(release, first[found.outside], second[found.outside])
+        points[truth.outside] = clamped(release, first[truth.outside], second[truth.outside])
     reports, numbers, new = draw(release.mechanism, points, source, who, release.region)
     across, up = release.written(reports)
     distance = release.distance(points, reports)
-    apart = [mask for mask in (found.missing, found.impossible) if mask is not None]
-    if found.outside is not None and outside in ("refuse", "drop"):
-        apart.append(found.outside)
+    apart = [mask for mask in (truth.missing, truth.impossible) if mask is not None]
+    if truth.outside is not None and outside in ("refuse", "drop"):
+        apart.append(truth.outside)
     if new is not None:
-        for mask in (*apart, found.outside if outside == "laplace" else None):
+        for mask in (*apart, truth.outside if outside == "laplace" else None):
             if mask is not None:
                 new &= ~mask
         apart.append(new)
         distance[new] = 0.0
     for mask in apart:
         across[mask] = up[mask] = np.nan
-    if found.outside is not None and outside == "laplace":
-        mask = found.outside
+    if truth.outside is not None and outside == "laplace":
+        mask = truth.outside
         across[mask], up[mask] = _laplace(
             release, first[mask], second[mask], source, who.take(mask)
         )
     return Protected(
         across,
         up,
-        found.missing,
-        found.impossible,
-        found.outside,
+        truth.missing,
+        truth.impossible,
+        truth.outside,
         new if new is not None and new.any() else None,
         release.budget.costs(distance),
         draws_of(numbers),

@@ -4,13 +4,15 @@ Each column is looked at in some rows of each block, in several blocks at once. 
 in every way that fits its shape, and what comes out is set beside the truth of its row; numbers are
 also tried as a linear function of the coordinates, rounded or not, and of those of the rows before
 and after, and values that repeat as names of places.  The last digits of numbers are tried
-likewise: what a time has within its second, minute or hour.
+likewise: what a time has within its second, minute or hour.  Numbers also tell the place where
+rows with neighbouring numbers lie close together, as cells along a curve do, and where several
+columns together make a coordinate.
 """
 
 import base64
 import binascii
 import re
-import unicodedata
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -33,6 +35,10 @@ _AGREE = 0.95  # share of repeated values that go with one place
 _FEW = 20  # repeated rows below which nothing is said of values that go with a place
 _LINEAR_ROWS = 10  # rows and distinct values below which nothing is said of a line
 _LINEAR_REST = 1e-3  # of the spread, left over by a line through the coordinates
+_NEARLY = 0.1  # likewise, of numbers that are not in order: no chance comes as near
+_CLOSE = 0.2  # of how far rows lie apart, between rows with neighbouring values
+_TURNS = 60.0, 100.0  # parts of a degree that coordinates are cut into: minutes, hundredths
+_TOGETHER = 24  # columns of numbers that are tried together
 _RIDGE = 1e-12  # of the rows, so that axes on one line leave a fit with one answer
 _ROUNDED_REST = 0.3  # of the step between values, where they are rounded: even rounding leaves 0.29
 _ROUNDED_ROWS = 40  # rows below which nothing is said of rounded values and of neighbouring rows
@@ -67,9 +73,16 @@ _BINARY = {  # kinds of binary numbers, with their units in metres and in degree
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{6,}={0,2}")
 _BASE32 = re.compile(r"(?:[A-Z2-7]{7,}|[a-z2-7]{7,})={0,6}")
 _DEEPEST = 3  # bytes within bytes that are unpacked
+_PIECE = re.compile(r"[0-9A-Za-z+]{5,20}")  # of a longer text, that may be a code
+_LONG_PIECE = re.compile(r"[0-9A-Za-z_/+-]{8,}={0,2}")  # or packed bytes
+_MOST_PIECES = 8  # of a text
+# of which no part is tried: what times tell is tried as numbers
+_TIME = re.compile(r"\s*\d{4}-[01]\d-[0-3]\d[T ][0-2]\d:[0-5]\d(?::[0-5]\d)?(?:Z|\+00:00)?\s*")
+_MARKS = re.compile(r"[^0-9A-Za-z+]")
+_WITH_MARKS = re.compile(r"(?=.{11})[0-9a-fA-F]{1,8}(?:[:-][0-9a-fA-F]{0,12}){2,}")  # as of devices
 _SHORT_DIGITS = 11  # below which a text of digits alone is a number and no packed bytes
 _LIKE_NUMBERS = re.compile(r"\s*[+-]?0+(?:[.,]0+)?(?:a[+-]?0+)?\s*")  # as `codes.Looks` has them
-_LIKE_BYTES = re.compile(r"\s*(?!0{,10}\s*$)(?:\\z)?[0az+/_-]{6,}={0,6}\s*")
+_LIKE_BYTES = re.compile(r"\s*(?!0{,10}\s*$)(?:\\z)?[0az+/_:-]{6,}={0,6}\s*")
 _BASES = {  # what texts of numbers in other bases look like, and are
     16: (
         re.compile(r"\s*[+-]?(?:0z)?[0a]{1,15}\s*"),
@@ -87,12 +100,13 @@ _IN_HALVES = "a linear function of the coordinates in half of its digits"
 @dataclass(frozen=True)
 class Looked:
     """Some rows of a block that are looked at: their values by column, their true coordinates, and
-    those of the rows before and after, if known."""
+    those of the rows before and after, and their times, if known."""
 
     columns: dict[str, list[Any]]
     first: np.ndarray
     second: np.ndarray
     around: tuple[np.ndarray, ...] = ()
+    times: Sequence[Any] = ()
 
     @cached_property
     def known(self) -> list[int]:
@@ -110,7 +124,18 @@ class Looked:
             np.where(np.isfinite(axis), axis, own)[self.known]
             for axis, own in zip(self.around, (self.first, self.second) * 2, strict=False)
         )
-        return _Truths(self.first[self.known], self.second[self.known], same, degrees, near)
+        order = np.arange(len(self.first))
+        with suppress(TypeError):  # times of several kinds have no order
+            by_time = sorted(range(len(self.times)), key=self.times.__getitem__)
+            order[by_time] = np.arange(len(by_time))
+        return _Truths(
+            self.first[self.known],
+            self.second[self.known],
+            same,
+            degrees,
+            near,
+            times=order[self.known],
+        )
 
 
 @dataclass(frozen=True)
@@ -124,19 +149,21 @@ class _Truths:
     degrees: bool
     around: tuple[np.ndarray, ...] = ()  # coordinates of the rows before and after, if known
     blocks: int = 1
+    times: np.ndarray | None = None  # numbers of the rows in time, where that is another order
 
     @classmethod
     def joined(cls, several: "list[_Truths]") -> "_Truths":
         """Those of several blocks, one behind the other."""
-        one = several[0]
+        block = several[0]
         around = (part.around for part in several)
         return cls(
             np.concatenate([part.first for part in several]),
             np.concatenate([part.second for part in several]),
-            one.same,
-            one.degrees,
+            block.same,
+            block.degrees,
             tuple(np.concatenate(axes) for axes in zip(*around, strict=True)),
             len(several),
+            np.concatenate([part.order for part in several]),
         )
 
     def by_block(self, values: np.ndarray) -> np.ndarray:
@@ -163,13 +190,18 @@ class _Truths:
         """Which values equal either, where that does not look like any small or round number."""
         return self.odd(rows, *self.copies(rows, values))
 
-    def odd(self, rows: np.ndarray, one: np.ndarray, two: np.ndarray) -> np.ndarray:
+    def odd(self, rows: np.ndarray, firsts: np.ndarray, seconds: np.ndarray) -> np.ndarray:
         """Which of these copies of a first or of a second coordinate are of one that does not look
         like any small or round number."""
-        if not (one.any() or two.any()):
-            return one
+        if not (firsts.any() or seconds.any()):
+            return firsts
         first, second = self._odd
-        return (one & first[rows]) | (two & second[rows])
+        return (firsts & first[rows]) | (seconds & second[rows])
+
+    @property
+    def order(self) -> np.ndarray:
+        """The numbers of the rows in time."""
+        return np.arange(len(self.first)) if self.times is None else self.times
 
     @property
     def own(self) -> tuple[np.ndarray, np.ndarray]:
@@ -207,13 +239,13 @@ def telling(looked: list[Looked], *, degrees: bool, cell_m: float) -> dict[str, 
     alike: defaultdict[int, list[Looked]] = defaultdict(list)
     for block in looked:
         alike[len(block.known)].append(block)
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     for count, blocks in alike.items():
         if not count:
             continue
         truths = [block.truths(same, degrees) for block in blocks]
         joined = _Truths.joined(truths) if len(blocks) > 1 and count <= _REMAINDERS else None
-        for name in (name for name in blocks[0].columns if name not in found):
+        for name in (name for name in blocks[0].columns if name not in columns):
             parts = [block.values(name) for block in blocks]
             values = [value for part in parts for value in part]
             hows: Iterator[str | None] = map(_how, parts, truths)
@@ -225,8 +257,43 @@ def telling(looked: list[Looked], *, degrees: bool, cell_m: float) -> dict[str, 
                 )
             how = next(filter(None, hows), None)
             if how is not None:
-                found[name] = how
-    return found
+                columns[name] = how
+        for block, own in zip(blocks, truths, strict=True):
+            left = {name: block.values(name) for name in block.columns if name not in columns}
+            columns |= dict.fromkeys(_together(left, own), "a coordinate, together with others")
+    return columns
+
+
+def _together(columns: dict[str, list[Any]], truths: _Truths) -> list[str]:
+    """Columns of numbers of which a coordinate is a sum, each multiplied by a number; without those
+    that it does not need."""
+    numbers = {}
+    for name, values in columns.items():
+        if _as_number(values[0]) is not None:
+            numbers[name] = np.array([*map(_as_number, values)], dtype=float)  # NaN for None
+    numbers = {
+        name: values / size
+        for name, values in numbers.items()
+        if np.isfinite(values).all() and 0 < (size := float(np.ptp(values))) < np.inf
+    }
+    if not 2 <= len(numbers) <= min(_TOGETHER, len(truths.first) // 10):
+        return []
+
+    def left_over(names: list[str], truth: np.ndarray) -> bool:
+        design = np.stack([np.ones(len(truth)), *(numbers[name] for name in names)], axis=1)
+        rest = truth - design @ np.linalg.lstsq(design, truth, rcond=None)[0]
+        return bool(rest.std() > _LINEAR_REST * truth.std())
+
+    for truth in truths.own:
+        truth, needed = truth - truth.mean(), [*numbers]
+        if not truth.any() or left_over(needed, truth):
+            continue
+        for name in [*numbers]:
+            fewer = [other for other in needed if other != name]
+            needed = needed if left_over(fewer, truth) else fewer
+        if not any(_in_order(numbers[name]) and len(needed) == 1 for name in needed):
+            return needed
+    return []
 
 
 def _are_whole(values: list[Any]) -> bool:
@@ -245,7 +312,7 @@ def _how(values: list[Any], truths: _Truths) -> str | None:
     if {*map(type, values)} == {str}:
         full = [(row, value) for row, value in enumerate(values) if not _is_none(value)]
         leaves |= (
-            {"": [(row, _plain_digits(text[:_LONGEST])) for row, text in full]} if full else {}
+            {"": [(row, codes.plain_digits(text[:_LONGEST])) for row, text in full]} if full else {}
         )
     else:
         for row, value in enumerate(values):
@@ -275,7 +342,7 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
             yield from _leaves(item, f"{path}.{place}")
     elif isinstance(value, str):
         if not _is_none(value):
-            yield path, _plain_digits(value[:_LONGEST])
+            yield path, codes.plain_digits(value[:_LONGEST])
     elif isinstance(value, float):
         if isfinite(value):
             yield path, value
@@ -293,22 +360,14 @@ def _of_lists(values: list[Any]) -> dict[str, list[tuple[int, Any]]]:
     start without the commonest one, which fills lists up."""
     items = [[leaf for _, leaf in _leaves(value)] for value in values]
     filler = Counter(chain.from_iterable(items)).most_common(1)[0][0]
-    found: dict[str, list[tuple[int, Any]]] = defaultdict(list)
+    groups: dict[str, list[tuple[int, Any]]] = defaultdict(list)
     for row, own in enumerate(items):
-        found[""] += [(row, item) for item in own]
+        groups[""] += [(row, item) for item in own]
         for place, item in enumerate(own[: -_MOST_NUMBERS - 1 : -1]):
-            found[f"{place} from the end"].append((row, item))
+            groups[f"{place} from the end"].append((row, item))
         for place, item in enumerate([item for item in own if item != filler][:_MOST_NUMBERS]):
-            found[f"{place} of the others"].append((row, item))
-    return found
-
-
-def _plain_digits(text: str) -> str:
-    """A text with the digits of all scripts, raised and lowered ones too, as 0 to 9."""
-    if text.isascii():
-        return text
-    digits = (str(unicodedata.digit(letter, letter)) for letter in text)
-    return "".join(digits).replace("\u066b", ".")
+            groups[f"{place} of the others"].append((row, item))
+    return groups
 
 
 def _of_leaves(rows: np.ndarray, leaves: list[Any], truths: _Truths) -> str | None:
@@ -332,7 +391,9 @@ def _of_leaves(rows: np.ndarray, leaves: list[Any], truths: _Truths) -> str | No
         if isinstance(leaf, (str, int)) and not isinstance(leaf, bool)
     ]
     packed = [
-        (row, data) for row, leaf in _to_unpack(rows, leaves, looks) for data in _packed(leaf)
+        (row, data)
+        for row, leaf in (*_to_unpack(rows, leaves, looks), *_pieces(texts, _LONG_PIECE))
+        for data in _packed(leaf)
     ]
     inner = [(row, data.decode("latin-1")) for row, data in packed]
     return (
@@ -455,10 +516,13 @@ def _of_numbers(rows: np.ndarray, values: np.ndarray, truths: _Truths) -> str | 
     periods = _PERIODS[: int(np.searchsorted(_PERIODS, np.abs(chosen).max(), "right"))]
     rests = [(chosen % period).astype(float) for period in periods]
     if len(chosen) == len(values):
-        return _first_how(rows, np.stack([plain, *rests]), truths, [None, *periods])
-    how = _first_how(rows, plain[None], truths, [None])
-    if how is None and rests:
-        how = _first_how(rows[some], np.stack(rests), truths, periods)
+        how = _first_how(rows, np.stack([plain, *rests]), truths, [None, *periods])
+    else:
+        how = _first_how(rows, plain[None], truths, [None])
+        if how is None and rests:
+            how = _first_how(rows[some], np.stack(rests), truths, periods)
+    if how is None and _is_function(rows[some], plain[None, some], truths, in_text=False):
+        how = "a function of the coordinates"
     return how
 
 
@@ -476,7 +540,8 @@ def _first_how(
             for form in forms.values()
         ]
     )
-    linear = np.any(_linear(rows, several, truths.own, periods, truths.blocks), axis=1)
+    blocks = truths.blocks
+    linear = np.any(_linear(rows, several, truths.own, periods, blocks, order=truths.order), axis=1)
     near, close = (*truths.own, *truths.around), np.zeros(len(several), dtype=bool)
     if truths.around and count >= _ROUNDED_ROWS:
         pairs = zip(several, periods, strict=True)
@@ -485,16 +550,59 @@ def _first_how(
         on_line = _linear(rows, several[asked], near, [periods[at] for at in asked], truths.blocks)
         close[asked] = (on_line & free[asked]).any(axis=1)
     for at, values in enumerate(several):
-        found = [how for how, most in zip(forms, copies[:, at], strict=True) if most >= least[at]]
-        if not found and _of_other_rows(values, truths):
-            found.append("coordinates of other rows")
+        hows = [how for how, most in zip(forms, copies[:, at], strict=True) if most >= least[at]]
+        if not hows and _of_other_rows(values, truths):
+            hows.append("coordinates of other rows")
         if linear[at]:
-            found.append("a linear function of the coordinates")
+            hows.append("a linear function of the coordinates")
         if close[at]:
-            found.append("differences of coordinates from row to row")
-        if found:
-            return found[0] if periods[at] is None else f"{found[0]} in its last digits"
+            hows.append("differences of coordinates from row to row")
+        if hows:
+            return hows[0] if periods[at] is None else f"{hows[0]} in its last digits"
     return None
+
+
+def _is_function(rows: np.ndarray, several: np.ndarray, truths: _Truths, *, in_text: bool) -> bool:
+    """Whether a column of numbers has distances from some place, or what coordinates have within a
+    minute or a hundredth of a degree, or neighbouring numbers where places are neighbours; parts of
+    a time do so on a way, and of texts only what fits exactly counts."""
+    none, blocks = [None] * len(several), truths.blocks
+    if len(rows) < _ROUNDED_ROWS * blocks:
+        return False
+    middle = [axis - axis.mean() for axis in truths.own]
+    circles = (*middle, *(axis**2 for axis in middle))
+    with np.errstate(over="ignore"):
+        squares = np.minimum(several**2, _LARGEST**2)
+    by_time = np.argsort(truths.by_block(truths.order[rows]), axis=-1)
+    parts = several.reshape(len(several), blocks, -1)
+    free = ~(_in_order(parts) | _in_order(np.take_along_axis(parts, by_time[None], axis=2)))
+    order = None if in_text else truths.order
+    told = _linear(rows, squares, circles, none, blocks, order=order) & free
+    for turn in _TURNS if truths.degrees else ():
+        cut = tuple(axis * turn % 1 for axis in truths.own)
+        told |= _linear(rows, several, cut, none, blocks) & free
+    return bool(told.any()) or (not in_text and _close_together(rows, several[0], truths))
+
+
+def _close_together(rows: np.ndarray, values: np.ndarray, truths: _Truths) -> bool:
+    """Whether rows of a block with neighbouring numbers lie close together.  Rows that follow each
+    other, in the table or in time, do not count: those of a way lie so."""
+    parts = (truths.first, truths.second, truths.order)
+    first, second, when = (truths.by_block(part[rows]) for part in parts)
+    second = second * (np.cos(np.radians(first.mean())) if truths.degrees else 1.0)
+    for x, y, time, column in zip(first, second, when, truths.by_block(values), strict=True):
+        mixed = np.random.default_rng(len(x)).permutation(len(x))
+        apart = np.median(np.hypot(x - x[mixed], y - y[mixed]))
+        order = np.argsort(column, kind="stable")
+        one, other = order[:-1], order[1:]
+        some = (column[one] != column[other]) & (np.abs(one - other) > 1)
+        some &= np.abs(time[one] - time[other]) > 1
+        one, other = one[some], other[some]
+        if len(one) >= _ROUNDED_ROWS:
+            step = np.median(np.hypot(x[one] - x[other], y[one] - y[other]))
+            if step <= _CLOSE * apart and apart > 0:
+                return True
+    return False
 
 
 def _of_other_rows(values: np.ndarray, truths: _Truths) -> bool:
@@ -517,17 +625,21 @@ def _linear(
     along: tuple[np.ndarray, ...],
     periods: Sequence[float | None],
     blocks: int = 1,
+    *,
+    order: np.ndarray | None = None,
 ) -> np.ndarray:
     """Which columns of numbers, a row of `several` each, are nearly a + b first + c second, for
-    most rows of a block; also if they are rounded, as the numbers of the cells of a grid are.
-    Shape (columns, blocks); of several blocks all numbers are finite."""
+    most rows of a block; also if they are rounded, as the numbers of the cells of a grid are, or
+    (with the `order` of all rows in time) off by a tenth and not in order.  A column that is as
+    near a line through the numbers of the rows counts them.  Shape (columns, blocks); of several
+    blocks all numbers are finite."""
     known = np.isfinite(several).all(axis=0)
     if not known.all():
         rows, several = rows[known], several[:, known]
-    count, found = len(rows) // blocks, np.zeros((len(several), blocks), dtype=bool)
+    count, on_line = len(rows) // blocks, np.zeros((len(several), blocks), dtype=bool)
     varied = np.flatnonzero((several != several[:, :1]).any(axis=1))
     if count < _LINEAR_ROWS or not len(varied):
-        return found
+        return on_line
     # From here on blocks first, then columns, then rows.
     values = several[varied].reshape(len(varied), blocks, count).transpose(1, 0, 2)
     axes = np.stack([axis[rows] for axis in along], axis=1).reshape(blocks, count, len(along))
@@ -545,24 +657,42 @@ def _linear(
         line = np.linalg.solve(square, ((chosen * apart) @ design)[..., None])[..., 0]
         fitted = line @ design.transpose(0, 2, 1)
         rest = np.abs(apart - fitted)
-        order = np.argpartition(rest, most - 1, axis=2)[:, :, :most]
+        fits = np.argpartition(rest, most - 1, axis=2)[:, :, :most]
         chosen = np.zeros(apart.shape)
-        np.put_along_axis(chosen, order, 1.0, axis=2)
-    fitted, rest, some = (np.take_along_axis(part, order, axis=2) for part in (fitted, rest, apart))
+        np.put_along_axis(chosen, fits, 1.0, axis=2)
+    fitted, rest, some = (np.take_along_axis(part, fits, axis=2) for part in (fitted, rest, apart))
     spread, off = fitted.std(axis=2), np.sqrt(np.mean(rest**2, axis=2))
     step = np.ptp(some, axis=2) / (_ROUNDED_VALUES - 1)  # the smallest is at most this
-    near = (off <= _ROUNDED_REST * step) | (off <= _LINEAR_REST * spread)
+    near = (off <= _ROUNDED_REST * step) | (
+        off <= (_LINEAR_REST if order is None else _NEARLY) * spread
+    )
     for block, at in np.argwhere((spread > 0) & near).tolist():
         column = values[block, at]
-        distinct = np.unique(column[order[block, at]])
+        distinct = np.unique(column[fits[block, at]])
         if len(distinct) < _ROUNDED_VALUES:
             continue
-        rounded = off[block, at] <= _ROUNDED_REST * float(np.diff(distinct).min())
-        in_order = rounded and _in_order(column, periods[varied[at]])
-        found[varied[at], block] = (rounded and count >= _ROUNDED_ROWS and not in_order) or (
-            len(distinct) >= _LINEAR_ROWS and off[block, at] <= _LINEAR_REST * spread[block, at]
+        rest_here, spread_here = float(off[block, at]), float(spread[block, at])
+        in_order = bool(_in_order(column, periods[varied[at]]))
+        if order is not None and not in_order:
+            column = column[np.argsort(order[rows].reshape(blocks, -1)[block])]
+            in_order = bool(_in_order(column))
+        loose = rest_here <= _ROUNDED_REST * float(np.diff(distinct).min())
+        if order is not None and periods[varied[at]] is None:
+            loose |= rest_here <= _NEARLY * spread_here and len(distinct) >= _LINEAR_ROWS
+        exact = rest_here <= _LINEAR_REST * spread_here and len(distinct) >= _LINEAR_ROWS
+        counts = in_order and exact and _counts_rows(column, rest_here + _LINEAR_REST * spread_here)
+        on_line[varied[at], block] = (loose and count >= _ROUNDED_ROWS and not in_order) or (
+            exact and not counts
         )
-    return found
+    return on_line
+
+
+def _counts_rows(values: np.ndarray, room: float) -> bool:
+    """Whether values are a line through the numbers of their rows, but for some room."""
+    number = np.arange(len(values)) - (len(values) - 1) / 2
+    apart = values - values.mean()
+    rest = apart - number * (number @ apart) / (number @ number)
+    return bool(np.sqrt(np.mean(rest**2)) <= room)
 
 
 def _in_order(values: np.ndarray, period: float | None = None) -> np.ndarray:
@@ -583,14 +713,34 @@ def _of_codes(texts: list[tuple[int, str]], count: int, truths: _Truths) -> str 
         first, second = truths.first.tolist(), truths.second.tolist()
         bare = [text.strip() for _, text in texts]
         rows = np.array([row for row, _ in texts], dtype=int)
+        pieces = _pieces(texts, _PIECE)
+        bare += [piece for _, piece in pieces]
+        rows = np.append(rows, np.array([row for row, _ in pieces], dtype=int))
         if (how := _decoded(rows, codes.Looks(bare), count, truths)) is not None:
             return how
         if sum(codes.is_h3(text) for text in bare if len(text) in (15, 18)) >= max(1, 0.5 * count):
             return _AN_H3_CELL
-        plus = [(row, text) for (row, _), text in zip(texts, bare, strict=True) if "+" in text]
+        plus = [(row, text) for row, text in zip(rows.tolist(), bare, strict=True) if "+" in text]
         if sum(codes.is_plus_code(text, first[row], second[row]) for row, text in plus) >= enough:
             return "the place as a plus code"
     return _numbers_within(texts, count, truths)
+
+
+def _pieces(texts: list[tuple[int, str]], pattern: re.Pattern[str]) -> list[tuple[int, str]]:
+    """Parts of longer texts, such as addresses of pages, that may be codes; of some rows."""
+    return [
+        (row, piece)
+        for row, text in texts[:: 1 + len(texts) // _REMAINDERS]
+        if not (pattern.fullmatch(text) or _TIME.fullmatch(text))
+        for piece in _parts(text.replace("%2B", "+"), pattern)
+        if len(piece) < len(text) and not piece.isalpha()
+    ]
+
+
+def _parts(text: str, pattern: re.Pattern[str]) -> list[str]:
+    """What fits a pattern within a text; a short one also without its marks."""
+    parts = pattern.findall(text)[:_MOST_PIECES]
+    return [*parts, _MARKS.sub("", text)] if len(text) <= _LONG else parts
 
 
 def _decoded(
@@ -612,12 +762,12 @@ def _decoded(
 def _copies_within(rows: np.ndarray, values: np.ndarray, count: int, truths: _Truths) -> bool:
     """Whether numbers of texts are coordinates: one in many rows, or both in some."""
     for form in (_FORMS if truths.degrees else _METRE_FORMS).values():
-        one, two = truths.copies(rows, form(values))
-        odd = truths.odd(rows, one, two)
+        first, second = truths.copies(rows, form(values))
+        odd = truths.odd(rows, first, second)
         if not odd.any():
             continue
         either = truths.most(np.unique(rows[odd]))
-        both = truths.most(np.intersect1d(np.intersect1d(rows[one], rows[two]), rows[odd]))
+        both = truths.most(np.intersect1d(np.intersect1d(rows[first], rows[second]), rows[odd]))
         if either >= max(1, _COPIES * count) or both >= max(1, _CODES * count):
             return True
     return False
@@ -657,16 +807,17 @@ def _any_linear(alike: list[tuple[int, list[float]]], truths: _Truths) -> bool:
     """Whether the first numbers of all rows, or the second, and so on, are on a line."""
     rows = np.array([row for row, _ in alike])
     several = np.array([numbers for _, numbers in alike]).T
-    return bool(_linear(rows, several, truths.own, [None] * len(several)).any())
+    linear = _linear(rows, several, truths.own, [None] * len(several))
+    return bool(linear.any()) or _is_function(rows, several, truths, in_text=True)
 
 
 def _halves(text: str) -> list[float]:
     """The two halves of the digits that a text ends with, as references to a grid of metres have
     them."""
-    found = _HALVES.fullmatch(text) or _HALVES.fullmatch(text.strip())
-    if not found:
+    match = _HALVES.fullmatch(text) or _HALVES.fullmatch(text.strip())
+    if not match:
         return []
-    digits = found[1]
+    digits = match[1]
     middle = len(digits) // 2
     return [float(digits[:middle]), float(digits[middle:])]
 
@@ -675,11 +826,11 @@ def _numbers(text: str) -> list[float]:
     """The numbers of a text, and hundred times what they have below one."""
     if text.isascii() and text.isdigit():
         return [number] if (number := float(text)) < _LARGEST else []
-    found = [*map(float, _NUMBER.findall(text)[:_MOST_NUMBERS])]
+    numbers = [*map(float, _NUMBER.findall(text)[:_MOST_NUMBERS])]
     if "," in text and "." not in text:
-        found += [float(part.replace(",", ".")) for part in _COMMA.findall(text)[:_MOST_NUMBERS]]
-    found = [number for number in found if number < _LARGEST]
-    return found + [number % 1 * 100 for number in found if number % 1]
+        numbers += [float(part.replace(",", ".")) for part in _COMMA.findall(text)[:_MOST_NUMBERS]]
+    numbers = [number for number in numbers if number < _LARGEST]
+    return numbers + [number % 1 * 100 for number in numbers if number % 1]
 
 
 def _numbers_alike(looks: codes.Looks) -> list[list[float]] | None:
@@ -688,7 +839,7 @@ def _numbers_alike(looks: codes.Looks) -> list[list[float]] | None:
     if len(looks.kinds) != 1:
         return None
     (kind,) = looks.kinds
-    spans = [found.span() for found in _NUMBER.finditer(kind)][:_MOST_NUMBERS]
+    spans = [match.span() for match in _NUMBER.finditer(kind)][:_MOST_NUMBERS]
     if not spans:
         return [[] for _ in looks.texts]
     few = all(end - start < _FEW_DIGITS for start, end in spans)
@@ -724,18 +875,30 @@ def _sexagesimal(
 def _packed(leaf: Any, depth: int = 0) -> Iterator[bytes]:
     """Bytes, also as hexadecimal digits, in base 64 or in base 32; and what these hold in turn."""
     if isinstance(leaf, bytes):
-        yield leaf[:_LONGEST]
-        leaf = leaf[:_LONGEST].decode("latin-1")
+        leaf = _inflated(leaf[:_LONGEST])
+        yield leaf
+        leaf = leaf.decode("latin-1")
     if isinstance(leaf, str) and depth < _DEEPEST:
         for inner in _unpacked(leaf.strip()):
             yield from _packed(inner, depth + 1)
 
 
+def _inflated(data: bytes) -> bytes:
+    """Bytes, without the packing of zlib or gzip."""
+    if data[:2] in (b"\x1f\x8b", b"x\x01", b"x\x5e", b"x\x9c", b"x\xda"):
+        with suppress(zlib.error):
+            return zlib.decompressobj(47).decompress(data, _LONGEST)  # 47: either
+    return data
+
+
 def _unpacked(text: str) -> Iterator[bytes]:
     if len(text) < _SHORT_DIGITS and text.isdigit():
         return
-    if found := _HEX.fullmatch(text):
-        yield bytes.fromhex(found[1])
+    if _WITH_MARKS.fullmatch(text):  # numbers of devices, groups of addresses
+        long = 4 if ":" in text and len(text.split(":")[0]) != 2 else 1
+        text = "".join(part.zfill(long) for part in re.split("[:-]", text))
+    if match := _HEX.fullmatch(text):
+        yield bytes.fromhex(match[1])
     bare = text.rstrip("=")
     if _BASE64.fullmatch(text):
         plain = bare.replace("-", "+").replace("_", "/")
@@ -760,15 +923,15 @@ def _of_bytes(packed: list[tuple[int, bytes]], count: int, truths: _Truths) -> s
             some = pairs[start : start + step]
             rows = np.array([row for row, _ in some])
             joined = np.frombuffer(b"".join(data for _, data in some), np.uint8)
-            odd, one, two = np.zeros((3, len(some)), dtype=bool)
+            odd, any_first, any_second = np.zeros((3, len(some)), dtype=bool)
             for values in _binary(joined.reshape(len(some), size), truths.degrees):
                 with np.errstate(invalid="ignore", over="ignore"):
                     first, second = truths.copies(rows[:, None], values)
                 odd |= truths.odd(rows[:, None], first, second).any(axis=1)
-                one |= first.any(axis=1)
-                two |= second.any(axis=1)
+                any_first |= first.any(axis=1)
+                any_second |= second.any(axis=1)
             either |= {*rows[odd].tolist()}
-            both |= {*rows[one & two].tolist()}
+            both |= {*rows[any_first & any_second].tolist()}
     if len(both) >= max(1, _CODES * count):
         return "the place in packed bytes"
     return "a coordinate in packed bytes" if len(either) >= max(1, _COPIES * count) else None

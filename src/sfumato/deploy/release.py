@@ -66,10 +66,10 @@ class Release:
 
     def written(self, reports: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Reports in metres as the two coordinates that are written, rounded."""
-        found = distinct(reports)
-        if found is not None:
-            first, second = self.written(found[0])
-            return first.take(found[1]), second.take(found[1])
+        lookup = distinct(reports)
+        if lookup is not None:
+            first, second = self.written(lookup[0])
+            return first.take(lookup[1]), second.take(lookup[1])
         if self.plane is None:
             return np.round(reports[:, 0], self.decimals), np.round(reports[:, 1], self.decimals)
         latitude, longitude = self.plane.to_degrees(reports)
@@ -169,8 +169,8 @@ def budget_of(run: Run) -> Budget:
 
 def to_come(run: Run) -> Mapping[str, Any] | None:
     """What the run's record says to expect of check-ins to come; None where it says nothing."""
-    found = run.record.to_come
-    return None if found is None else found.as_dict()
+    expected = run.record.to_come
+    return None if expected is None else expected.as_dict()
 
 
 def _answering(mechanism: Mechanism, new_places: NewPlaces) -> Mechanism:

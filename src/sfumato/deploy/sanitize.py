@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -111,10 +112,10 @@ def sanitize(
     >>> record["rows_out"]
     1
     """
-    for one in (source, target):
-        if not isinstance(one, str | Path):
+    for path in (source, target):
+        if not isinstance(path, str | Path):
             raise FileError(
-                f"expected the name of a file or a folder; got a {type(one).__name__}:"
+                f"expected the name of a file or a folder; got a {type(path).__name__}:"
                 " sf.deploy.report answers data frames"
             )
     given, wanted = Path(source), Path(target)
@@ -178,8 +179,8 @@ def _whole_periods(protection: Protection, paths: list[Path]) -> Protection:
         )
     if chance.one_place.before:
         return protection
-    found = [rows_of_file(protection, path) for path in paths]
-    truth, users, seconds, known = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    files = [rows_of_file(protection, path) for path in paths]
+    truth, users, seconds, known = (np.concatenate(parts) for parts in zip(*files, strict=True))
     return replace(protection, chance=chance.with_periods(truth, Rows(users, seconds), known))
 
 
@@ -281,8 +282,8 @@ def _parts_of(source: Path) -> tuple[list[str], list[str]]:
                     f"{path} is {kind}; expected files in folders of their own: copy what it"
                     " stands for into the folder, or sanitize that by itself"
                 )
-            found = path.stat()
-            other = names.setdefault((found.st_dev, found.st_ino), relative.as_posix())
+            status = path.stat()
+            other = names.setdefault((status.st_dev, status.st_ino), relative.as_posix())
             if other != relative.as_posix():
                 raise DataError(
                     f"{path} is the same file as {other}, so its rows would be drawn twice; leave"
@@ -500,6 +501,7 @@ def _record(protection: Protection, parts: dict[str, Tally], skipped: list[str])
     return {
         "format": FORMAT,
         "sfumato": __version__,
+        "made": datetime.now(UTC).date().isoformat(),
         "mechanism": {
             **released.figures,
             "max_loss": released.budget.max_loss or released.figures["max_loss"],
@@ -513,6 +515,7 @@ def _record(protection: Protection, parts: dict[str, Tally], skipped: list[str])
         "pseudonym": policy.words()["pseudonym"],
         "columns_that_tell_the_place": whole.betraying,
         "rows_of_one_user_together": whole.together,
+        "rows_in_order_of_place": whole.by_place,
         "chance": protection.chance.words(),
         "decimals": released.decimals,
         "loss_of_this_table": round(spent.mean, 1) if enough else None,
@@ -527,6 +530,8 @@ def _record(protection: Protection, parts: dict[str, Tally], skipped: list[str])
 
 
 def _together(parts: dict[str, Tally]) -> Tally:
+    if len(parts) == 1:
+        return next(iter(parts.values()))
     whole = Tally()
     for tally in parts.values():
         whole.add(tally)

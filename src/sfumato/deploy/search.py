@@ -9,23 +9,39 @@ from math import isfinite, lgamma, log
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from pyarrow import compute
 
 from sfumato.data.arrow import to_arrow, to_numpy
+from sfumato.deploy.codes import plain_digits
 from sfumato.errors import DataError, arg
 
 # A number in a text with enough digits to be a coordinate: with a decimal point or comma, or whole.
 _NUMBER = re.compile(r"([0-9]{1,10}[.,][0-9]{4,})(?:[eE]([+-]?[0-9]{1,2})(?![0-9]))?|([0-9]{7,})")
+_GROUPED = re.compile(r"(?<![0-9])[0-9]{1,3}(?:[.,' \xa0\u2009\u202f][0-9]{3}){2,}(?![0-9])")
+_SEXAGESIMAL = re.compile(  # degrees, minutes and seconds, or degrees and decimal minutes
+    r"(?<![0-9.,])([0-9]{1,3})[^0-9.,]{1,5}"
+    r"(?:([0-5]?[0-9])[^0-9.,]{1,5}([0-5]?[0-9](?:[.,][0-9]+)?)|([0-5]?[0-9][.,][0-9]+))"
+)
+# The texts of a column that may hold such a number, for RE2.
+_LIKE_NUMBERS = "[0-9][.,][0-9]{4}|[0-9]{7}"
+_LIKE_GROUPED = r"[0-9](?:[.,' \x{a0}\x{2009}\x{202f}][0-9]{3}){2}"
+_LIKE_SEXAGESIMAL = r"[0-9] ?(?:'|deg|[^\x00-\x7f]{1,3}) ?[0-9]"
+_LIKE_OTHER_DIGITS = r"[^\P{N}0-9]{3}"
 _DIGITS = 7  # significant digits that must agree: a random number of such a column agrees once in
 # some million rows
 _BY_CHANCE = 2e-6  # per row, of such numbers
 _SURE_DIGITS = 10  # with this number of digits it is no chance
 _UNLIKELY = 1e-3  # a number of agreements with truths of other rows that chance seldom reaches
 _MOST_OTHERS = 10_000  # different agreements with truths of other rows that are noted
-_PAIR_DEGREES = 1e-4  # to which both coordinates in one text must agree: chance does not do that
+_PAIR_DEGREES = 1.5e-4  # to which both coordinates in one text must agree: chance does not do that
 _FINE = 1e7  # to which these must agree: a centimetre
 _FEW = 16  # values that are looked for one by one, without sorting the truths
-_SCALES = (1.0, 1e6, 1e7)  # degrees, and whole numbers of microdegrees and of tenths of them
+_SCALES = (1.0, 1e6, 1e7, 1e9)  # degrees, and whole numbers of microdegrees and of parts of them
 
+
+_STEP_BYTES = 1 << 16  # of texts that are looked at together
+_OVERLAP_BYTES = 16  # no less than what is looked for is long
 
 Coordinates = Callable[[], Sequence[np.ndarray]]  # both of some rows, read when they are asked for
 
@@ -34,9 +50,11 @@ class Searched:
     """Counts by column of rows that hold a true coordinate.
 
     A number of a row is set beside that row's own truth, to seven significant digits, as degrees
-    and as millionths and ten-millionths of a degree; exact doubles beside all truths of the block.
-    Both coordinates in one text are found from four decimals on.  A single one that is written with
-    fewer digits looks like any number and is not looked for here.
+    and as millionths, ten-millionths and billionths of a degree; exact doubles beside all truths of
+    the block.  In texts it may have digits of any script, groups of three digits, or marks of
+    minutes and seconds.  Both coordinates in one text are found from four decimals or whole seconds
+    on.  A single one that is written with fewer digits looks like any number and is not looked for
+    here.
     """
 
     def __init__(self, *, degrees: bool, packed: bool) -> None:
@@ -48,6 +66,7 @@ class Searched:
         self._named = np.empty(0)  # numbers in the header or footer
         self._true = np.empty(0, dtype=bool)  # which of them are truths
         self._out = np.empty(0, dtype=bool)  # which of them are in rows that go out
+        self._sizes: list[tuple[float, float]] | None = None  # that coordinates may have
         self._every: Coordinates = tuple
         self._block: tuple[_Truths, ...] = ()
         self._others: defaultdict[str, set[float]] = defaultdict(set)
@@ -57,7 +76,9 @@ class Searched:
     def names(self, texts: list[str], footer: bytes = b"") -> None:
         """Names of columns and notes on them, which may hold no true coordinate; with the footer of
         a Parquet file, in which doubles may stand at any place."""
-        values = [sign * value for text in texts for value in _numbers(text) for sign in (1, -1)]
+        values = [
+            sign * value for text in texts for value in _numbers(text, True) for sign in (1, -1)
+        ]
         self._watch(np.array([*values, *_doubles(footer)], dtype=float))
 
     def _watch(self, values: np.ndarray) -> None:
@@ -66,6 +87,28 @@ class Searched:
             self._named = np.unique(values[(size > 1e-5) & (size < 1e10)])
         self._true = np.zeros(len(self._named), dtype=bool)
         self._out = np.zeros(len(self._named), dtype=bool)
+
+    def within(self, ranges: Iterable[tuple[float, float]]) -> None:
+        """Say between which numbers all true coordinates lie: columns of plain numbers that are
+        none of these, in whatever unit, are not set beside them."""
+        self._sizes = []
+        for low, high in ranges:
+            least, most = max(low, -high, 0.0), max(high, -low)
+            off = max(most * 10.0 ** (1 - _DIGITS), 4 / _FINE)  # more than what agrees is off by
+            self._sizes.append((least - off, most + off))
+            for by in self._scales[1:]:
+                off = 4 * _off(by)
+                self._sizes.append((least * by - off, most * by + off))
+
+    def _may_be_truths(self, values: np.ndarray) -> bool:
+        if self._sizes is None:
+            return True
+        low, high = extent(size := np.abs(values))
+        return any(
+            bool(((size >= least) & (size <= most)).any())
+            for least, most in self._sizes
+            if least <= high and low <= most
+        )
 
     def truths(self, coordinates: Coordinates) -> None:
         """All true coordinates of a block, also of rows that do not go out: numbers of its columns
@@ -90,15 +133,9 @@ class Searched:
             return
         values = _plain(column)
         if values is None:
-            values = np.array(
-                [
-                    number
-                    for _, value in _values(column, packed=self._packed)
-                    for part in _leaves(value)
-                    for number in _parts(part)
-                ],
-                dtype=float,
-            )
+            pairs, marked = _values(column, packed=self._packed)
+            parts = (part for _, value in pairs for part in _leaves(value))
+            values = np.array([n for part in parts for n in _parts(part, marked)], dtype=float)
         self._out |= self._marked(values, self._out)
 
     def _marked(
@@ -109,42 +146,45 @@ class Searched:
     ) -> np.ndarray:
         """Which numbers of the header or footer, but for those that are `known`, are among some
         values, or those of them that `only` gives back."""
-        found = np.zeros(len(self._named), dtype=bool)
+        marks = np.zeros(len(self._named), dtype=bool)
         if known.all():
-            return found
+            return marks
         low, high = extent(values)
         some = np.flatnonzero((self._named >= low) & (self._named <= high) & ~known)
         if len(some) > _FEW and np.array_equal(values, np.floor(values)):
             some = some[self._named[some] == np.floor(self._named[some])]  # no other is among them
         if len(some):
             hits = values[np.isin(values, self._named[some])]
-            found[some] = np.isin(self._named[some], hits if only is None else only(hits))
-        return found
+            marks[some] = np.isin(self._named[some], hits if only is None else only(hits))
+        return marks
 
     def column(self, name: str, column: Any, coordinates: Coordinates) -> None:
         """A column that stays as it was, with the truths of its rows."""
         values = _plain(column)
         if values is not None:
-            self._numbers(name, np.arange(len(values)), values, *coordinates())
+            if self._may_be_truths(values):
+                rows, apart = np.arange(len(values)), np.zeros(len(values), dtype=bool)
+                self._numbers(name, rows, values, apart, *coordinates())
             return
-        found: list[int] = []
+        row_of: list[int] = []
         numbers: list[float] = []
         in_text: list[bool] = []
-        for row, value in _values(column, packed=self._packed):
+        pairs, marked = _values(column, packed=self._packed)
+        for row, value in pairs:
             for part in _leaves(value):
                 if isinstance(part, bytes):
                     if self._packed and _packs(part, *(truth[row] for truth in coordinates())):
                         self._hit(self._sure, name, np.array([row]))
-                    part = part.decode("latin-1")
-                for number in _numbers(part) if isinstance(part, str) else (part,):
-                    found.append(row)
+                    part = _decoded(part)
+                for number in _numbers(part, marked) if isinstance(part, str) else (part,):
+                    row_of.append(row)
                     numbers.append(number)
                     in_text.append(isinstance(part, str))
-        if found:
-            rows, values = np.array(found), np.array(numbers)
+        if row_of:
+            rows, values, written = np.array(row_of), np.array(numbers), np.array(in_text)
             first, second = coordinates()
-            self._numbers(name, rows, values, first, second)
-            self._pairs(name, rows[in_text], values[in_text], first, second)
+            self._numbers(name, rows, values, written, first, second)
+            self._pairs(name, rows[written], values[written], first, second)
 
     def _pairs(
         self,
@@ -157,28 +197,33 @@ class Searched:
         """Rows whose text holds both coordinates, in degrees."""
         if len(self._scales) == 1:
             return
-        one, two = (
+        first_rows, second_rows = (
             rows[np.abs(np.abs(values) - np.abs(truth[rows])) <= _PAIR_DEGREES]
             for truth in (first, second)
         )
-        self._hit(self._sure, name, np.intersect1d(one, two))
+        self._hit(self._sure, name, np.intersect1d(first_rows, second_rows))
 
     def _numbers(
         self,
         name: str,
         rows: np.ndarray,
         values: np.ndarray,
+        in_text: np.ndarray,
         first: np.ndarray,
         second: np.ndarray,
     ) -> None:
         values = np.abs(values)
+        least, most = extent(values)
         self._block = self._block or tuple(map(_Truths, self._every()))
         for truth, block in zip((first, second), self._block, strict=True):
             own = np.abs(truth)
             self._other_rows(name, values, block)
             low, high = extent(own)
             for scale in self._scales:
-                near = np.flatnonzero((values >= low * scale - 1) & (values <= high * scale + 1))
+                start, end = low * scale - _off(scale), high * scale + _off(scale)
+                if most < start or least > end:
+                    continue
+                near = np.flatnonzero((values >= start) & (values <= end))
                 if not len(near):
                     continue
                 there, mine = values[near], own[rows[near]]
@@ -193,7 +238,11 @@ class Searched:
                         sure[long] |= every.hold(there[long])
                     self._hit(self._sure, name, rows[near[sure]])
                 else:
-                    likely = (off <= 1.0) & (mine * scale >= 10.0 ** (_DIGITS - 1))
+                    # seconds since 1970 have the size of billionths of some longitudes: only in a
+                    # text, and of seven decimals, these may be off by a centimetre
+                    rounded = in_text[near] & (there % _off(scale) == 0)
+                    likely = off <= np.where(rounded, _off(scale), 1.0)
+                    likely &= mine * scale >= 10.0 ** (_DIGITS - 1)
                 likely &= _has_digits(mine, _DIGITS)
                 self._hit(self._likely, name, rows[near[likely]])
 
@@ -204,7 +253,7 @@ class Searched:
         if len(self._others[name]) >= _MOST_OTHERS:
             return
         lowest, highest = (np.floor(edge * _FINE) - 2 for edge in truths.range)
-        for scale in (_FINE, 1.0) if self._scales[-1] == _FINE else (_FINE,):
+        for scale in (_FINE, 1.0) if len(self._scales) > 1 else (_FINE,):
             with np.errstate(over="ignore"):  # a number of 1e308 is no coordinate
                 scaled = values * scale
             some = scaled[(scaled >= lowest) & (scaled <= highest + 4)]
@@ -236,15 +285,15 @@ class Searched:
                 f"{source}: a true coordinate stands in the names or notes of its columns; nothing"
                 " was written: rename them"
             )
-        told = {name for name, count in self._likely.items() if count > _BY_CHANCE * rows}
-        told |= {name for name, count in self._sure.items() if count}
-        told |= {
+        telling = {name for name, count in self._likely.items() if count > _BY_CHANCE * rows}
+        telling |= {name for name, count in self._sure.items() if count}
+        telling |= {
             name
-            for name, found in self._others.items()
-            if found and _unlikely(len(found), self._expected[name] + self._filled[name])
+            for name, hits in self._others.items()
+            if hits and _unlikely(len(hits), self._expected[name] + self._filled[name])
         }
-        if told:
-            columns = ", ".join(f"'{name}'" for name in sorted(told))
+        if telling:
+            columns = ", ".join(f"'{name}'" for name in sorted(telling))
             raise DataError(
                 f"{source}: true coordinates stand in other columns, {columns}; nothing was"
                 " written",
@@ -297,8 +346,6 @@ def _among(values: np.ndarray, ordered: np.ndarray) -> np.ndarray:
 
 def floats(column: Any) -> np.ndarray:
     """A column of coordinates as doubles, NaN where it is empty."""
-    import pyarrow as pa
-
     values = _plain(column)
     if values is not None:
         return values
@@ -312,9 +359,6 @@ def floats(column: Any) -> np.ndarray:
 def _plain(column: Any) -> np.ndarray | None:
     """A column of plain numbers as doubles, also where they are written as text; None for any
     other."""
-    import pyarrow as pa
-    from pyarrow import compute
-
     kind = column.type
     if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind):
         return to_numpy(column.cast(pa.float64(), safe=False))
@@ -331,57 +375,122 @@ def _plain(column: Any) -> np.ndarray | None:
         return None
 
 
-def _values(column: Any, *, packed: bool) -> Iterator[tuple[int, Any]]:
-    """Rows with a value that can hold a number within."""
-    import pyarrow as pa
-    from pyarrow import compute
-
+def _values(column: Any, *, packed: bool) -> tuple[Iterable[tuple[int, Any]], bool]:
+    """Rows with a value that can hold a number within, and whether these may be `marked`."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         column = column.cast(kind.value_type)
         kind = column.type
     if pa.types.is_boolean(kind) or pa.types.is_null(kind) or pa.types.is_temporal(kind):
-        return
-    rows = np.arange(len(column))
+        return (), False
+    rows, marked = np.arange(len(column)), True
     if (
         pa.types.is_string(kind)
         or pa.types.is_large_string(kind)
         or (pa.types.is_binary(kind) and not packed)
     ):
-        if not _may_hold_numbers(column):
-            return
-        some = compute.match_substring_regex(column, "[0-9][.,][0-9]{4}|[0-9]{7}")
+        patterns = _patterns(column)
+        if not patterns:
+            return (), False
+        marked = patterns != [_LIKE_NUMBERS]
+        some = compute.match_substring_regex(_as_text(column), "|".join(patterns))
         rows = to_numpy(compute.indices_nonzero(some)).astype(int)
         if not len(rows):
-            return
+            return (), False
         column = column.take(to_arrow(rows))
-    yield from zip(rows.tolist(), plain_values(column), strict=True)
+    return zip(rows.tolist(), plain_values(column), strict=True), marked
 
 
-def _may_hold_numbers(column: Any) -> bool:
-    """Whether any text has seven digits in a row, or four behind a digit and a point or comma; the
-    end of one text and the start of the next may look so."""
-    import pyarrow as pa
+def _as_text(column: Any) -> Any:
+    """A column of bytes as text, Latin-1 where a value is not UTF-8."""
+    try:
+        return column.cast(pa.string()) if pa.types.is_binary(column.type) else column
+    except pa.ArrowInvalid:
+        values = column.to_pylist()
+        return pa.array([None if value is None else _decoded(value) for value in values])
 
+
+def _patterns(column: Any) -> list[str]:
+    """What texts of a column may hold, by its bytes alone: most columns hold none of it, and are
+    not looked at text by text.  The end of one text and the start of the next may look so."""
     width = np.int64 if pa.types.is_large_string(column.type) else np.int32
+    patterns: set[str] = set()
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
         if not len(chunk):
             continue
         ends = np.frombuffer(chunk.buffers()[1], width)[chunk.offset :][: len(chunk) + 1]
         letters = np.frombuffer(chunk.buffers()[2] or b"", np.uint8)[ends[0] : ends[-1]]
-        digit = letters - np.uint8(ord("0")) < 10
-        four = digit[:-3] & digit[1:-2] & digit[2:-1] & digit[3:]
-        mark = (letters == ord(".")) | (letters == ord(","))
+        pairs = []
+        for start in range(0, len(letters), _STEP_BYTES):  # few enough to stay in the cache
+            some = letters[start : start + _STEP_BYTES + _OVERLAP_BYTES]
+            pairs.append(start + _noted(some, patterns))
+        if _LIKE_GROUPED not in patterns and _any_grouped(letters, ends - ends[0], pairs):
+            patterns.add(_LIKE_GROUPED)
+    return sorted(patterns)
+
+
+def _noted(letters: np.ndarray, patterns: set[str]) -> np.ndarray:
+    """Add to `patterns` what is seen in some letters; where two groups of three digits begin that
+    one mark parts, if groups are not found yet."""
+    digit = _is_digit(letters)
+    three = digit[:-2] & digit[1:-1] & digit[2:]
+    mark = (letters == ord(".")) | (letters == ord(","))
+    if _LIKE_NUMBERS not in patterns:
+        four = three[:-1] & digit[3:]
         if (four[:-3] & four[3:]).any() or (digit[:-5] & mark[1:-4] & four[2:]).any():
-            return True
-    return False
+            patterns.add(_LIKE_NUMBERS)
+    quote = letters == ord("'")
+    if quote.any():
+        mark |= quote
+        if (digit[:-1] & quote[1:]).any():
+            patterns.add(_LIKE_SEXAGESIMAL)
+    if letters.max() > 127:
+        other = letters > 127
+        if (digit[:-1] & other[1:]).any():
+            patterns |= {_LIKE_SEXAGESIMAL, _LIKE_GROUPED}
+        two = other[:-1] & other[1:]
+        if (two[:-4] & two[2:-2] & two[4:]).any():  # three letters of two bytes or more
+            patterns.add(_LIKE_OTHER_DIGITS)
+    if _LIKE_GROUPED in patterns or not (pair := three[:-4] & three[4:]).any():
+        return np.empty(0, dtype=int)
+    mark |= letters == ord(" ")
+    return np.flatnonzero(pair & mark[3:-3])
+
+
+def _any_grouped(letters: np.ndarray, ends: np.ndarray, pairs: list[np.ndarray]) -> bool:
+    """Whether any of these pairs of three digits are the end of groups, as in `48,857,123`;
+    addresses such as `10.101.102.103` and numbers whose last group has four digits are none."""
+    at = np.concatenate([np.empty(0, dtype=int), *pairs])
+    at = at[at >= 2]
+    at = at[(letters[at - 1] < ord("0")) & _is_digit(letters[at - 2])]
+    if not len(at):
+        return False
+    edge, point = np.zeros(len(letters) + 1, dtype=bool), ord(".")
+    edge[ends] = True  # a text begins here
+
+    def letter(place: np.ndarray) -> np.ndarray:
+        return letters.take(place, mode="clip")
+
+    before = _is_digit(letter(at - 3)) & ~edge[at - 2]
+    first = at - 2 - before - (before & _is_digit(letter(at - 4)) & ~edge[at - 3])
+    dotted = (letter(at + 7) == point) & ~edge[at + 7]
+    dotted |= (letter(first - 1) == point) & ~edge[first]
+    at = at[~(dotted & (letters[at + 3] == point))]
+    longer = np.ones(len(at), dtype=bool)
+    for step in (8, 9, 10, 11):
+        longer &= _is_digit(letter(at + step))
+    inside = edge.take(at[:, None] + np.arange(7, 12), mode="clip").sum(axis=1) == 0
+    digit_after = _is_digit(letter(at + 7)) & ~edge[at + 7]
+    return bool((~(longer & inside) & ~digit_after).any())
+
+
+def _is_digit(letters: np.ndarray) -> np.ndarray:
+    return letters - np.uint8(ord("0")) < 10
 
 
 def plain_values(column: Any) -> list[Any]:
     """The values of a column; times, which may be too fine or too far for Python, as whole
     numbers."""
-    import pyarrow as pa
-
     try:
         values: list[Any] = column.to_pylist()
     except (ValueError, OverflowError, pa.ArrowException):
@@ -391,7 +500,6 @@ def plain_values(column: Any) -> list[Any]:
 
 def timeless(column: Any) -> Any:
     """A column with times, dates and durations as whole numbers, also within others."""
-    import pyarrow as pa
 
     def whole(field: Any) -> Any:
         kind, kinds = field.type, pa.types
@@ -409,7 +517,6 @@ def timeless(column: Any) -> Any:
 
 def remade(kind: Any, change: Callable[[Any], Any]) -> Any:
     """A type with all its inner fields changed."""
-    import pyarrow as pa
 
     def inner(field: Any) -> Any:
         changed = change(field)
@@ -446,8 +553,19 @@ def _leaves(value: Any) -> Iterator[Any]:
             return
 
 
-def _numbers(text: str) -> Iterator[float]:
-    """Numbers in a text that have the digits of a coordinate."""
+def _decoded(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def _numbers(text: str, marked: bool) -> Iterator[float]:
+    """Numbers in a text that have the digits of a coordinate; `marked` says that these may be of
+    other scripts, in groups, or degrees with minutes."""
+    if marked:
+        text = plain_digits(text)
+        yield from _marked_numbers(text)
     for decimal, power, whole in _NUMBER.findall(text):
         part = decimal or whole
         yield float(part.replace(",", "."))
@@ -457,12 +575,26 @@ def _numbers(text: str) -> Iterator[float]:
             yield float(part.partition(",")[2])
 
 
-def _parts(value: Any) -> Iterator[float]:
+def _marked_numbers(text: str) -> Iterator[float]:
+    """Those in groups of three digits, and degrees with minutes.
+
+    >>> [*_marked_numbers("48,857,123 is 48°30'36\\"")]
+    [48.51, 48857123.0]
+    """
+    if "'" in text or not text.isascii():
+        for whole, minutes, seconds, decimal in _SEXAGESIMAL.findall(text):
+            finer = float((decimal or minutes).replace(",", "."))
+            yield float(whole) + finer / 60 + float((seconds or "0").replace(",", ".")) / 3600
+    for grouped in _GROUPED.findall(text):
+        yield float("".join(filter(str.isdigit, grouped)))
+
+
+def _parts(value: Any, marked: bool) -> Iterator[float]:
     """A number; the numbers of a text; of bytes these and all doubles."""
     if isinstance(value, bytes):
         yield from _doubles(value)
-        value = value.decode("latin-1")
-    yield from _numbers(value) if isinstance(value, str) else (value,)
+        value = _decoded(value)
+    yield from _numbers(value, marked) if isinstance(value, str) else (value,)
 
 
 def _doubles(data: bytes) -> list[float]:
@@ -484,6 +616,11 @@ def _packs(data: bytes, first: float, second: float) -> bool:
     )
 
 
+def _off(scale: float) -> float:
+    """How far a whole number may be off a coordinate in these parts: one, or a centimetre."""
+    return max(1.0, scale / _FINE)
+
+
 def _size(values: np.ndarray) -> np.ndarray:
     """The power of ten of the first digit."""
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -500,7 +637,7 @@ def _has_digits(values: np.ndarray, digits: int) -> np.ndarray:
 
 
 def _long(values: np.ndarray) -> np.ndarray:
-    """Numbers with so many digits that their double is hardly anybody else's."""
+    """Numbers with enough digits that their double is hardly anybody else's."""
     return values[_has_digits(np.abs(values), _SURE_DIGITS)]
 
 

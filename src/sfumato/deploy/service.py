@@ -78,8 +78,8 @@ class Settings:
     def __post_init__(self) -> None:
         if self.place is None and self.clients is None:
             raise ProblemError(
-                "whoever may name places could find out the kept reports of others; give each"
-                f" client a token ({arg('token_file')}), or answer for one place ({arg('at')})"
+                f"say who may ask: give each client a token ({arg('token_file')}), or answer for"
+                f" one place ({arg('at')})"
             )
         if not 1 <= self.places <= MOST_POINTS:
             raise ProblemError(f"{arg('places')} must be 1 to {MOST_POINTS}; got {self.places}")
@@ -197,12 +197,12 @@ class Watch:
     _losses: Ledger = field(default_factory=Ledger)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def add(self, found: Protected) -> None:
+    def add(self, reports: Protected) -> None:
         """Take reports in."""
         if self.warn is None:
             return
         with self._lock:
-            self._losses.add(found.draw[found.counted], found.cost[found.counted])
+            self._losses.add(reports.draw[reports.counted], reports.cost[reports.counted])
             if self._losses.against(self.budget):
                 self.warn(
                     "reports cost more than the run's budget: the places that are asked for are"
@@ -259,7 +259,7 @@ def service(release: Release, settings: Settings) -> Starlette:
     def answer(client: Client, points: list[tuple[float, float]]) -> list[dict[str, Any] | None]:
         first, second = np.array(points, dtype=float).T
         seconds = np.full(len(points), int(time.time()), dtype=np.int64)
-        found = protect(
+        reports = protect(
             release,
             first,
             second,
@@ -267,18 +267,13 @@ def service(release: Release, settings: Settings) -> Starlette:
             rows=Rows(seconds=seconds),
             outside=settings.outside,
         )
-        watch.add(found)
-        lost = np.isnan(found.first) | np.isnan(found.second)
+        watch.add(reports)
+        lost = np.isnan(reports.first) | np.isnan(reports.second)
+        places = zip(reports.first.tolist(), reports.second.tolist(), lost.tolist(), strict=True)
+        accuracy = settings.accuracy_m
         return [
-            (
-                None
-                if gone
-                else {
-                    "location": {"lat": float(lat), "lng": float(lng)},
-                    "accuracy": settings.accuracy_m,
-                }
-            )
-            for lat, lng, gone in zip(found.first, found.second, lost, strict=True)
+            None if gone else {"location": {"lat": lat, "lng": lng}, "accuracy": accuracy}
+            for lat, lng, gone in places
         ]
 
     async def geolocate(request: Request, client: Client) -> Response:
@@ -295,15 +290,15 @@ def service(release: Release, settings: Settings) -> Starlette:
                 "notFound",
                 "the request has no location, and this service was not told where the machine is",
             )
-        (found,) = answer(client, [place])
-        if found is None:
+        (report,) = answer(client, [place])
+        if report is None:
             raise Refusal(
                 404,
                 "notFound",
                 "the location is outside the region, or not one of the places, that the mechanism"
                 " was made for",
             )
-        return _reply(found)
+        return _reply(report)
 
     async def batch(request: Request, client: Client) -> Response:
         body = await _body(request, MOST_BATCH_BYTES)
@@ -329,11 +324,24 @@ def service(release: Release, settings: Settings) -> Starlette:
             "nothing is here; POST /v1/geolocate answers, GET /openapi.json says how",
         )
 
-    def guarded(handler: Callable[[Request], Any]) -> Callable[[Request], Any]:
+    def answered_client(request: Request) -> Client:
+        try:
+            client = client_of(request)
+        except Refusal:
+            _take(everybody)  # who guesses tokens does so at the rate of all strangers together
+            raise
+        _take(client.bucket)
+        return client
+
+    def guarded(handler: Callable[..., Any], *, for_clients: bool) -> Callable[[Request], Any]:
         async def run(request: Request) -> Response:
             try:
                 _check_host(request.headers, settings.hosts, request.scope.get("server"))
-                reply: Response = await handler(request)
+                if for_clients:
+                    reply: Response = await handler(request, answered_client(request))
+                else:
+                    _take(everybody)
+                    reply = await handler(request)
             except Refusal as refusal:
                 return refusal.response()
             except ClientDisconnect:
@@ -344,39 +352,17 @@ def service(release: Release, settings: Settings) -> Starlette:
 
         return run
 
-    def for_anybody(handler: Callable[[Request], Any]) -> Callable[[Request], Any]:
-        async def run(request: Request) -> Response:
-            _take(everybody)
-            reply: Response = await handler(request)
-            return reply
-
-        return guarded(run)
-
-    def for_clients(handler: Callable[[Request, Client], Any]) -> Callable[[Request], Any]:
-        async def run(request: Request) -> Response:
-            try:
-                client = client_of(request)
-            except Refusal:
-                _take(everybody)  # who guesses tokens does so at the rate of all strangers together
-                raise
-            _take(client.bucket)
-            reply: Response = await handler(request, client)
-            return reply
-
-        return guarded(run)
-
-    elsewhere = for_anybody(nothing)
+    elsewhere = guarded(nothing, for_clients=False)
 
     async def not_found(request: Request, error: Exception) -> Response:
-        reply: Response = await elsewhere(request)
-        return reply
+        return await elsewhere(request)
 
     return Starlette(
         routes=[
-            Route("/v1/geolocate", for_clients(geolocate), methods=["POST"]),
-            Route("/v1/batch", for_clients(batch), methods=["POST"]),
-            Route("/openapi.json", for_anybody(openapi), methods=["GET"]),
-            Route("/health", for_anybody(health), methods=["GET"]),
+            Route("/v1/geolocate", guarded(geolocate, for_clients=True), methods=["POST"]),
+            Route("/v1/batch", guarded(batch, for_clients=True), methods=["POST"]),
+            Route("/openapi.json", guarded(openapi, for_clients=False), methods=["GET"]),
+            Route("/health", guarded(health, for_clients=False), methods=["GET"]),
         ],
         exception_handlers={404: not_found},
     )

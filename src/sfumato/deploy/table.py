@@ -1,17 +1,20 @@
 """Reports for tables in memory and for streams of record batches: Arrow in, Arrow out.
 
-What engines call.  An engine computes rows again when a task fails or a cache is lost, so every
-draw is keyed: computed again, a row gets the same report, byte for byte.
+`report` looks at whose table it is and asks that engine's file.  What engines call is `Reporter`.
+An engine computes rows again when a task fails or a cache is lost, so every draw is keyed: computed
+again, a row gets the same report, byte for byte.
 """
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from sfumato.deploy.columns import Columns, check_header, find_columns, find_optional, has_place
 from sfumato.deploy.geometry import (
@@ -41,16 +44,69 @@ from sfumato.deploy.parquet_table import (
     unnoted,
     unreadable,
 )
-from sfumato.deploy.pseudonym import Pseudonym, read_key
+from sfumato.deploy.pseudonym import read_key
 from sfumato.deploy.release import Release, release
 from sfumato.deploy.search import remade
-from sfumato.errors import DataError, arg
-from sfumato.mechanism.chance import Chance, Keyed, Sticky, check_key
-from sfumato.mechanism.one_place import OnePlace
+from sfumato.errors import DataError, arg, missing_extra
+from sfumato.mechanism.chance import Chance, Keyed, Secure, Sticky, check_key
 from sfumato.study.folder import Run, load_run
 from sfumato.study.record import NEVER
 
 _SOURCE = "the table"
+_ENGINES = {  # by the package that a table is of: the file that answers it
+    "pandas": "pandas",
+    "geopandas": "geopandas",
+    "polars": "polars",
+    "duckdb": "duckdb",
+    "pyspark": "spark",
+}
+
+
+def report(
+    table: Any,
+    run: str | Path | Run | Release,
+    *,
+    key: bytes | str | Path | None = None,
+    row: str | None = None,
+    **options: Any,
+) -> Any:
+    """The same table with reports of a run's mechanism in place of true locations.
+
+    Main arguments: `table`, an Arrow table or record batch, or a frame of pandas, GeoPandas, Polars
+    (also lazy), Spark or DuckDB (a relation); what comes back is of the same kind, for DuckDB an
+    Arrow table, which it reads by its name.  `run`, a run folder.  `key`, 32 secret bytes or a key
+    file: a row's report is the same whenever it is computed again.  `row`, the column that names a
+    row; without it user and time tell rows apart.
+
+    Other arguments, as for `sanitize`: `lat`, `lon`, `user`, `time` name columns; `drop` leaves
+    columns out, `keep` lets them pass although they name the user or tell the place; `pseudonym`,
+    `outside`, `new_places`, `over_budget`.
+
+    A place may also be a geometry of points (WKB, GeoParquet, GeoDataFrame).  Coordinates are in
+    the table's own unit; the loss is in metres.
+
+    >>> import pyarrow as pa, sfumato as sf
+    >>> problem = sf.Problem(sf.four_corners(seed=0).train, max_loss=173)
+    >>> sf.solve(problem, sf.Coin()).save("run")
+    >>> table = pa.table({"id": [1, 2], "lat": [48.86, 48.86], "lon": [2.35, 2.35]})
+    >>> first = report(table, "run", key=bytes(32), row="id")
+    >>> first.equals(report(table, "run", key=bytes(32), row="id"))
+    True
+    """
+    reporter = Reporter.of(run, key=key, row=row, **options)
+    home = type(table).__module__.partition(".")[0].lstrip("_")
+    if home == "pyarrow" and hasattr(table, "num_rows"):
+        return reporter.whole(table)
+    if home not in _ENGINES:
+        raise DataError(
+            f"a {type(table).__module__}.{type(table).__name__} came; expected a table of Arrow,"
+            " pandas, GeoPandas, Polars, DuckDB or Spark"
+        )
+    try:
+        engine = import_module(f"sfumato.deploy.engines.{_ENGINES[home]}")
+    except ModuleNotFoundError as error:
+        raise missing_extra(error) or error from None
+    return engine.reported(table, reporter)
 
 
 @dataclass(frozen=True)
@@ -97,23 +153,9 @@ class Reporter:
 
     def as_parts(self) -> tuple[bytes, str]:
         """The mechanism's file and the rest as JSON, for another process.  The key is in it."""
-        mechanism, rest = self.release.as_parts()
-        named = self.policy.pseudonym
-        policy = {**asdict(self.policy), "pseudonym": None}
-        document: dict[str, Any] = {"key": self.key.hex(), "row": self.row}
-        document |= {"policy": policy, "release": rest}
-        document["pseudonym"] = None if named is None else [named.key.hex(), named.period]
-        if self.kept is None:
-            document["kept"] = None
-        else:
-            rule = self.kept.one_place
-            bare = asdict(replace(self.kept, one_place=None))
-            document["kept"] = {
-                **bare,
-                "key": "",
-                "one_place": None if rule is None else rule.as_dict(),
-            }
-        return mechanism, json.dumps(document)
+        protection = Protection(self.release, self.kept or Secure(), self.policy)
+        mechanism, rest = protection.as_parts()
+        return mechanism, json.dumps({**rest, "key": self.key.hex(), "row": self.row})
 
     @classmethod
     def from_parts(cls, mechanism: bytes, rest: str) -> "Reporter":
@@ -170,8 +212,6 @@ class Reporter:
             )
 
     def _written(self, schema: Any, columns: Columns, geometry: Geometry | None) -> Any:
-        import pyarrow as pa
-
         fields = []
         for field in schema:
             if field.name in self.policy.drop:
@@ -202,8 +242,6 @@ class Reporter:
 
     def whole(self, table: Any) -> Any:
         """All rows of a table or a batch, or none; their loss is set beside the run's budget."""
-        import pyarrow as pa
-
         if not table.num_rows:
             raise DataError(f"{_SOURCE} has 0 rows; expected at least one")
         plan = self.plan(table.schema)
@@ -222,8 +260,8 @@ class Reporter:
         out = pa.Table.from_batches(made, schema=plan.written)
         if not isinstance(table, pa.RecordBatch):
             return out
-        (one,) = out.combine_chunks().to_batches() or [plan.written.empty_table().to_batches()]
-        return one
+        (joined,) = out.combine_chunks().to_batches() or [plan.written.empty_table().to_batches()]
+        return joined
 
     def _answers(self, plan: "Plan") -> Answers:
         columns = plan.columns
@@ -280,10 +318,8 @@ class _Block(ParquetBlock):
 def _refuse_repeats(blocks: list[_Block], columns: Columns) -> None:
     """Rows of one user, time and name at one place would share a report, and so tell that they are
     at one place."""
-    import pyarrow as pa
-
     parts: dict[str, Any] = {}
-    for name in (one for one in (columns.user, columns.row) if one is not None):
+    for name in (name for name in (columns.user, columns.row) if name is not None):
         column = pa.chunked_array([block.batch.column(name) for block in blocks])
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
@@ -306,8 +342,6 @@ def _refuse_repeats(blocks: list[_Block], columns: Columns) -> None:
 
 def _replaced(batch: Any, answer: Answer, plan: Plan) -> Any:
     """The batch with reports wherever the place stood."""
-    import pyarrow as pa
-
     new = {plan.columns.first: answer.first, plan.columns.second: answer.second}
     columns = []
     for field in plan.written:
@@ -353,13 +387,7 @@ def _key(given: bytes | str | Path | None) -> bytes:
 @lru_cache(maxsize=4)
 def _built(mechanism: bytes, rest: str) -> Reporter:
     document = json.loads(rest)
-    policy: dict[str, Any] = dict(document["policy"])
-    if document["pseudonym"] is not None:
-        key, period = document["pseudonym"]
-        policy["pseudonym"] = Pseudonym(bytes.fromhex(key), period)
-    released = Release.from_parts(mechanism, document["release"])
-    secret, kept = bytes.fromhex(document["key"]), document["kept"]
-    if kept is not None:
-        rule = None if kept["one_place"] is None else OnePlace.from_dict(kept["one_place"])
-        kept = Sticky(**{**kept, "key": secret, "one_place": rule})
-    return Reporter(released, secret, Policy.of(**policy), document["row"], kept)
+    protection = Protection.from_parts(mechanism, document)
+    kept = protection.chance if isinstance(protection.chance, Sticky) else None
+    key, row = bytes.fromhex(document["key"]), document["row"]
+    return Reporter(protection.release, key, protection.policy, row, kept)

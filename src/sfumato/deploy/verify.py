@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from pyarrow import csv, parquet
 
 from sfumato.data.arrow import to_arrow
 from sfumato.deploy.damaged import readable
@@ -63,7 +65,9 @@ class Noted:
     def truths(self, *coordinates: np.ndarray) -> None:
         """Take in the true coordinates of a block."""
         pairs = zip(self.ranges or [(np.inf, -np.inf)] * 2, map(extent, coordinates), strict=True)
-        self.ranges = [(min(one[0], two[0]), max(one[1], two[1])) for one, two in pairs]
+        self.ranges = [
+            (min(so_far[0], block[0]), max(so_far[1], block[1])) for so_far, block in pairs
+        ]
 
     def columns(self, written: Iterable[Iterable[Any]]) -> None:
         """Take in what went out of each changed column, in one stream of bytes or several."""
@@ -78,19 +82,19 @@ class Noted:
 
     def masks(self) -> Iterator[tuple[int, np.ndarray | None]]:
         """Rows of the input by blocks, small ones together, with those that went out."""
-        held: list[np.ndarray] = []
+        masks: list[np.ndarray] = []
         size, whole = 0, True
         for number, (count, packed) in enumerate(self._kept, 1):
             whole &= packed is None
-            held.append(
+            masks.append(
                 np.ones(count, dtype=bool)
                 if packed is None
                 else np.unpackbits(packed, count=count).astype(bool)
             )
             size += count
             if size >= _ROWS or number == len(self._kept):
-                yield size, None if whole else np.concatenate(held)
-                held, size, whole = [], 0, True
+                yield size, None if whole else np.concatenate(masks)
+                masks, size, whole = [], 0, True
 
 
 @dataclass(frozen=True)
@@ -124,17 +128,17 @@ def read_back_csv(
         rows.take(int(header))
         return rows
 
-    found = _Rows(_csv_batches(draft, len(kept), list(range(len(kept)))))
+    drafted = _Rows(_csv_batches(draft, len(kept), list(range(len(kept)))))
     searched = Searched(degrees=written.degrees, packed=False)
     if header:
         with readable(source.path):
-            top, other = given.take(1), found.take(1)
-        for one, two in zip(top.columns, other.columns, strict=True):
-            fault.unless(one.equals(two), "its first line")
+            top, other = given.take(1), drafted.take(1)
+        for before, after in zip(top.columns, other.columns, strict=True):
+            fault.unless(before.equals(after), "its first line")
         searched.names([column[0].as_py().decode("utf-8", "replace") for column in other.columns])
     _compare(
         given,
-        found,
+        drafted,
         noted,
         searched,
         fault,
@@ -155,8 +159,6 @@ def read_back_parquet(
     A footer may name smallest and largest values, and names and notes of columns: it may hold no
     true coordinate that the rows that go out do not hold.
     """
-    from pyarrow import parquet
-
     fault = _Fault(shown)
     kept = [name for name in names if name not in written.without]
     searched = Searched(degrees=written.degrees, packed=True)
@@ -169,15 +171,15 @@ def read_back_parquet(
         schema = files[1].schema_arrow
         fault.unless(schema.names == kept, "the names of its columns")
         searched.names([schema.to_string(truncate_metadata=False)], _footer(draft))
+        if noted.ranges is not None:
+            searched.within(noted.ranges)
         read = [name for name in kept if name not in written.changed] or [written.first]
-        given, found = (
-            _Rows(_parquet_batches(files[0], read)),
-            _Rows(_parquet_batches(files[1], kept)),
-        )
+        given = _Rows(_parquet_batches(files[0], read))
+        drafted = _Rows(_parquet_batches(files[1], kept))
         own = [written.first, written.second]
         _compare(
             given,
-            found,
+            drafted,
             noted,
             searched,
             fault,
@@ -214,8 +216,6 @@ def _offsets(texts: Any) -> np.ndarray:
 
 def digest_of(column: Any) -> tuple[Any, ...]:
     """The bytes of a changed column, whatever its blocks were."""
-    import pyarrow as pa
-
     if pa.types.is_string(column.type):
         return streams(column.cast(pa.binary()).combine_chunks())
     return (doubles(column),)
@@ -230,7 +230,7 @@ def doubles(column: Any) -> np.ndarray:
 
 def _compare(
     given: "_Rows",
-    found: "_Rows",
+    drafted: "_Rows",
     noted: Noted,
     searched: Searched,
     fault: "_Fault",
@@ -243,7 +243,7 @@ def _compare(
     digest: Callable[[Any], Iterable[Any]],
 ) -> None:
     """Row by row; `read` are the names of what is given in their order, `columns` those of what is
-    found."""
+    drafted."""
     again, done = Noted(), 0
     again.columns([b""] for _ in noted.digests())
     for count, keep in noted.masks():
@@ -261,7 +261,7 @@ def _compare(
             if not block.num_rows:
                 continue
             with readable(source):
-                out = found.take(block.num_rows)
+                out = drafted.take(block.num_rows)
             fault.unless(out.num_rows == block.num_rows, "how many rows there are")
             again.columns(digest(out.column(columns.index(name))) for name in written.changed)
             for name, column in zip(columns, out.columns, strict=True):
@@ -274,7 +274,7 @@ def _compare(
                     searched.released(column)
     with readable(source):
         fault.unless(not given.take(1).num_rows, "how many rows there are")
-        fault.unless(not found.take(1).num_rows, "how many rows there are")
+        fault.unless(not drafted.take(1).num_rows, "how many rows there are")
     fault.unless(again.digests() == noted.digests(), "the places that were drawn")
     if searched.asks(noted.ranges or [(-np.inf, np.inf)]):
         for values in places.all():
@@ -310,19 +310,19 @@ class _Places:
         with readable(self._source):
             while self._next < start and self._rows.take(min(_ROWS, start - self._next)).num_rows:
                 self._next = min(self._next + _ROWS, start)
-            found = self._rows.take(count)
+            rows = self._rows.take(count)
         self._next = start + count
-        return [floats(column) for column in found.columns]
+        return [floats(column) for column in rows.columns]
 
     def all(self) -> Iterator[np.ndarray]:
         """Those of all rows, by blocks."""
         rows = self._opened()
         while True:
             with readable(self._source):
-                found = rows.take(_ROWS)
-            if not found.num_rows:
+                block = rows.take(_ROWS)
+            if not block.num_rows:
                 return
-            yield from map(floats, found.columns)
+            yield from map(floats, block.columns)
 
 
 class _Fault:
@@ -340,11 +340,13 @@ class _Fault:
             )
 
 
-def _equal(one: Any, two: Any) -> bool:
-    if one.equals(two):
+def _equal(before: Any, after: Any) -> bool:
+    if before.equals(after):
         return True
     # NaN is not equal to itself, alone or within a list.
-    return bool(one.type == two.type and repr(plain_values(one)) == repr(plain_values(two)))
+    return bool(
+        before.type == after.type and repr(plain_values(before)) == repr(plain_values(after))
+    )
 
 
 class _Rows:
@@ -356,8 +358,6 @@ class _Rows:
 
     def take(self, rows: int) -> Any:
         """The next rows as a table, fewer only at the end."""
-        import pyarrow as pa
-
         have = sum(batch.num_rows for batch in self._held)
         while have < rows:
             batch = next(self._batches, None)
@@ -374,9 +374,6 @@ class _Rows:
 
 def _csv_batches(file: CsvFile, width: int, places: list[int]) -> Iterator[Any]:
     """The fields at some places of all records as bytes, the header among them."""
-    import pyarrow as pa
-    from pyarrow import csv
-
     with file.path.open("rb") as raw, readable(file.path):
         names = [f"f{place}" for place in range(width)]
         stream: Any = pa.PythonFile(raw, mode="r")

@@ -3,18 +3,15 @@ dask, and only when it is used."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from sfumato.deploy.one_file import Policy, Protection, Tally, sanitize_part
-from sfumato.deploy.pseudonym import Pseudonym
-from sfumato.deploy.release import Release
+from sfumato.deploy.one_file import Protection, Tally, sanitize_part
 from sfumato.deploy.sanitize import Runner, Task
 from sfumato.errors import DataError, FileError, MechanismError, SfumatoError
-from sfumato.mechanism.chance import Chance, Secure, Sticky
+from sfumato.mechanism.chance import Secure, Sticky
 from sfumato.study.atlas import Runner as TileRunner
 from sfumato.study.atlas import solve_tile
 
@@ -131,42 +128,27 @@ def _outcome(future: Any, what: str) -> dict[str, Any]:
     return outcome
 
 
-def _order(protection: Protection) -> dict[str, Any]:
+def _order(protection: Protection) -> tuple[bytes, str]:
     """What a worker needs, as plain values."""
-    mechanism, rest = protection.release.as_parts()
     chance = protection.chance
-    key: dict[str, Any] | None = None
-    if isinstance(chance, Sticky):
-        if chance.one_place is not None:
-            raise FileError(
-                "the run sends some periods from one place, which is chosen on one machine;"
-                " expected another way of keeping, or no cluster"
-            )
-        key = asdict(chance)
-    elif not isinstance(chance, Secure):
+    if isinstance(chance, Sticky) and chance.one_place is not None:
+        raise FileError(
+            "the run sends some periods from one place, which is chosen on one machine;"
+            " expected another way of keeping, or no cluster"
+        )
+    if not isinstance(chance, Secure | Sticky):
         raise FileError(
             "a cluster draws with secure randomness or with a key; this chance is neither"
         )
-    return {
-        "mechanism": mechanism,
-        "rest": json.dumps(rest),
-        "sticky": key,
-        "policy": asdict(protection.policy),
-    }
+    mechanism, rest = protection.as_parts()
+    return mechanism, json.dumps(rest)
 
 
-def _work(order: dict[str, Any], source: str, target: str) -> dict[str, Any]:
+def _work(order: tuple[bytes, str], source: str, target: str) -> dict[str, Any]:
     """On a worker: one part.  Writing beside and renaming makes a part that is done twice be there
     once."""
-    release = _release(order["mechanism"], order["rest"])
-    chance: Chance = Secure() if order["sticky"] is None else Sticky(**order["sticky"])
-    lists = {name: tuple(order["policy"][name]) for name in ("drop", "keep")}
-    named = order["policy"]["pseudonym"]
-    made = {"pseudonym": None if named is None else Pseudonym(**named)}
-    policy = Policy(**{**order["policy"], **lists, **made})
     try:
-        protection = Protection(release, chance, policy)
-        return sanitize_part(protection, Path(source), Path(target)).as_dict()
+        return sanitize_part(_protection(*order), Path(source), Path(target)).as_dict()
     except SfumatoError as error:
         return {"error": str(error), "hint": error.hint, "kind": type(error).__name__}
 
@@ -181,6 +163,6 @@ def _solve(work: str, tile: int) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=2)
-def _release(mechanism: bytes, rest: str) -> Release:
+def _protection(mechanism: bytes, rest: str) -> Protection:
     """Built once per worker; `rest` is JSON, as a cache compares texts and not dictionaries."""
-    return Release.from_parts(mechanism, json.loads(rest))
+    return Protection.from_parts(mechanism, json.loads(rest))

@@ -56,8 +56,10 @@ def register(
 
     def answer(row: Any, lat: Any, lon: Any) -> Any:
         columns = [
-            (one.combine_chunks() if isinstance(one, pa.ChunkedArray) else one).cast(field.type)
-            for one, field in zip((row, lat, lon), schema, strict=True)
+            (array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array).cast(
+                field.type
+            )
+            for array, field in zip((row, lat, lon), schema, strict=True)
         ]
         (made,) = reporter.stream([pa.record_batch(columns, schema=schema)], plan)
         both = [made.column("lat"), made.column("lon")]

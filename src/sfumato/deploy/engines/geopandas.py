@@ -31,7 +31,7 @@ def reported(frame: "gpd.GeoDataFrame", reporter: Reporter) -> "gpd.GeoDataFrame
     """
     name, points = _points(frame, reporter)
     names = Geometry(name).names
-    shapes = [one for one, kind in frame.dtypes.items() if str(kind) == "geometry"]
+    shapes = [column for column, kind in frame.dtypes.items() if str(kind) == "geometry"]
     flat = pd.DataFrame(frame.drop(columns=shapes))
     if not (points.crs.is_geographic or points.crs.is_projected or points.crs.is_geocentric):
         raise DataError(
@@ -42,7 +42,7 @@ def reported(frame: "gpd.GeoDataFrame", reporter: Reporter) -> "gpd.GeoDataFrame
     table = as_arrow(flat).append_column(ORDER, pa.array(np.arange(len(frame))))
     for column, values in zip(names, (degrees.y, degrees.x), strict=True):
         table = table.append_column(column, pa.array(values.to_numpy(), from_pandas=True))
-    drop = tuple(one for one in reporter.policy.drop if one not in shapes)
+    drop = tuple(column for column in reporter.policy.drop if column not in shapes)
     policy = replace(reporter.policy, lat=names[0], lon=names[1], drop=drop)
     answered = replace(reporter, policy=policy).whole(table)
     latitude, longitude = (answered[column].to_numpy().astype(float) for column in names)
