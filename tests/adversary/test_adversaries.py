@@ -37,7 +37,7 @@ def test_reports_in_pieces_score_the_same(monkeypatch: pytest.MonkeyPatch) -> No
     assert (pieces.accuracy, pieces.f1) == pytest.approx((whole.accuracy, whole.f1))
 
 
-def test_accuracy_and_f1_by_hand() -> None:
+def test_accuracy_and_f1_are_what_they_are_by_hand() -> None:
     """Guesses 0 0 1 1 2 for secrets 0 1 1 1 0: accuracy 3/5; F1 is 2/(2+2) = 1/2, 2*2/(3+2) = 4/5
     and 0."""
     found = score(

@@ -113,7 +113,7 @@ MECHANISMS: dict[str, Callable[[], Mechanism]] = {
         lambda truth, random: truth + random.normal(0.0, 50.0, truth.shape)
     ),
 }
-FIXED = {"identity", "constant", "identity channel"}  # one report a truth
+FIXED = {"identity", "constant", "identity channel"}  # one report per truth
 UNSAVABLE = {"function"}  # code is not data
 NOT_EXPORTED = {
     "function",

@@ -1,6 +1,7 @@
 """The codebook net: its law is what it samples, at any truth, under caps, and after a file."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -92,9 +93,14 @@ def test_samples_follow_the_law() -> None:
         assert abs(count / 40_000 - chance) < 5 * np.sqrt(chance / 40_000)
 
 
-def test_the_law_is_the_softmax_of_net_and_distance() -> None:
-    """Worked out again in float64 from the formula in the docstring."""
-    mechanism = net()
+_LINED = np.array([[x, y] for x in (-100.0, 50.0, 300.0) for y in (-25.0, 0.0, 200.0, 375.0)])
+
+
+@pytest.mark.parametrize("places", [None, _LINED, _LINED[[0, 3, 3, 7, 0, 11, 5, 2, 2, 2, 9, 4]]])
+def test_the_law_is_the_softmax_of_net_and_distance(places: np.ndarray | None) -> None:
+    """Worked out again in float64 from the formula in the docstring: for places here and there, on
+    few lines, and some of them twice."""
+    mechanism = net() if places is None else net(places=places)
     truth = np.array([[12.0, 250.0], [-333.0, 4.0]])
     scaled = truth / 200.0
     angle = scaled @ mechanism.waves.astype(float)
@@ -104,6 +110,9 @@ def test_the_law_is_the_softmax_of_net_and_distance() -> None:
     values -= 0.004 * np.linalg.norm(truth[:, None] - mechanism.places[None], axis=2)
     chances = np.exp(values) / np.exp(values).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(mechanism.chances(truth), chances, rtol=2e-5)
+    capped = replace(mechanism, max_distance=260.0).chances(truth)
+    far = np.linalg.norm(truth[:, None] - mechanism.places[None], axis=2) > 260
+    assert np.array_equal(capped == 0, far) and not far.all()
 
 
 def test_no_report_beyond_the_cap_and_the_own_cell_where_no_place_is_near() -> None:

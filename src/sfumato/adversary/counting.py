@@ -51,10 +51,10 @@ class NeighboursAttacker(Attacker):
 
     def posterior(self, reports: np.ndarray) -> np.ndarray:
         places, back = np.unique(reports, axis=0, return_inverse=True)
-        found = [
+        parts = [
             self._votes(places[start : start + _CHUNK]) for start in range(0, len(places), _CHUNK)
         ]
-        votes = np.concatenate(found)
+        votes = np.concatenate(parts)
         return (votes / votes.sum(axis=1, keepdims=True))[back.ravel()]
 
     def _votes(self, places: np.ndarray) -> np.ndarray:
@@ -63,8 +63,8 @@ class NeighboursAttacker(Attacker):
         wanted = min(self.k + 8, self.tree.n)
         while True:
             distance, near = self.tree.query(places, k=[*range(1, wanted + 1)])
-            seen = np.cumsum(self.counts.sum(axis=1)[near], axis=1)
-            last = np.argmax(seen >= self.k, axis=1)
+            total = np.cumsum(self.counts.sum(axis=1)[near], axis=1)
+            last = np.argmax(total >= self.k, axis=1)
             reach = distance[np.arange(len(places)), last] * (1 + _SAME)
             if wanted == self.tree.n or np.all(distance[:, -1] > reach):
                 break
@@ -104,8 +104,8 @@ class Cells(Adversary):
         index, row = np.unique(self.grid.index(reports), axis=0, return_inverse=True)
         row = row.ravel()
         share = 1 / np.bincount(row)[row]
-        seen = sparse.csr_matrix((share, (row, secret)), shape=(len(index), secrets))
-        return CellsAttacker(self.grid, cKDTree(self.grid.centre_of(index)), seen)
+        frequencies = sparse.csr_matrix((share, (row, secret)), shape=(len(index), secrets))
+        return CellsAttacker(self.grid, cKDTree(self.grid.centre_of(index)), frequencies)
 
 
 @dataclass(frozen=True, eq=False)

@@ -115,10 +115,10 @@ class CategoricalData(InNotebooks):
 
     @cached_property
     def _joint(self) -> Joint:
-        seen = self.probabilities.place_probability > 0
+        possible = self.probabilities.place_probability > 0
         return Joint(
-            self.probabilities.table[:, seen],
-            places=_along(len(self.truths))[seen],
+            self.probabilities.table[:, possible],
+            places=_along(len(self.truths))[possible],
             secrets=self.secrets,
         )
 
@@ -221,10 +221,10 @@ def _columns(
             f"{path.name}: the probabilities sum to {sum(values):.6g}; expected 1 (call the column"
             " 'count' for weights)"
         )
-    found = [table[name].to_pylist() for name in words]
-    if any(word is None for column in found for word in column):
+    columns = [table[name].to_pylist() for name in words]
+    if any(word is None for column in columns for word in column):
         raise DataError(
             f"{path.name}: a row has no value in '{words[0]}' or '{words[1]}'; expected a word in"
             " each row"
         )
-    return ([str(word) for word in found[0]], [str(word) for word in found[1]], values)
+    return ([str(word) for word in columns[0]], [str(word) for word in columns[1]], values)

@@ -73,12 +73,12 @@ class Numbered:
         if len(points) < _FEW or len(self._places) > len(points) / 2:
             return None
         key = keys(points)
-        found = compute.index_in(to_arrow(key), value_set=to_arrow(self._keys))
-        number, places = np.frombuffer(found.buffers()[1], np.int32, len(points)), points[:0]
-        if found.null_count:
-            if found.null_count > len(points) / 4 or len(self._places) > _MOST_KNOWN:
+        matches = compute.index_in(to_arrow(key), value_set=to_arrow(self._keys))
+        number, places = np.frombuffer(matches.buffers()[1], np.int32, len(points)), points[:0]
+        if matches.null_count:
+            if matches.null_count > len(points) / 4 or len(self._places) > _MOST_KNOWN:
                 return None
-            there = np.frombuffer(found.buffers()[0], np.uint8)
+            there = np.frombuffer(matches.buffers()[0], np.uint8)
             new = np.flatnonzero(np.unpackbits(there, bitorder="little", count=len(points)) == 0)
             row, which = np.unique(key[new], return_index=True, return_inverse=True)[1:]
             places, number = points[new[row]], number.copy()

@@ -92,6 +92,11 @@ class Joint:
         return self._dense
 
     @property
+    def matrix(self) -> Any:
+        """The table as it is held: whole or sparse."""
+        return self.table if self.sparse is None else self.sparse
+
+    @property
     def pairs(self) -> "Pairs":
         """The entries above 0: rows, columns and values, in order of the rows."""
         if self.sparse is None:
@@ -103,16 +108,12 @@ class Joint:
     @cached_property
     def prior(self) -> np.ndarray:
         """P(secret)."""
-        if self.sparse is not None:
-            return np.asarray(self.sparse.sum(axis=1)).ravel()
-        return np.asarray(self.table.sum(axis=1))
+        return np.asarray(self.matrix.sum(axis=1)).ravel()
 
     @cached_property
     def place_probability(self) -> np.ndarray:
         """P(place)."""
-        if self.sparse is not None:
-            return np.asarray(self.sparse.sum(axis=0)).ravel()
-        return np.asarray(self.table.sum(axis=0))
+        return np.asarray(self.matrix.sum(axis=0)).ravel()
 
     @property
     def posterior(self) -> np.ndarray:
@@ -122,7 +123,7 @@ class Joint:
 
     def mean_of(self, values: np.ndarray) -> np.ndarray:
         """sum over places of P(secret, place) times a value of the place, for each secret."""
-        return np.asarray((self.table if self.sparse is None else self.sparse) @ values)
+        return np.asarray(self.matrix @ values)
 
     def through(self, channel: Any) -> "Joint":
         """P(secret, report) after a channel: a row-stochastic matrix, or an object with `matrix`

@@ -121,8 +121,8 @@ class Plane:
             cuts = range(_AT_ONCE, len(latitude), _AT_ONCE)
             axes = (np.split(axis, cuts) for axis in (latitude, longitude))
             parts = [self.flattened(*part) for part in zip(*axes, strict=True)]
-            return np.concatenate([one for one, _ in parts]), np.concatenate(
-                [two for _, two in parts]
+            return np.concatenate([metres for metres, _ in parts]), np.concatenate(
+                [reached for _, reached in parts]
             )
         sin_lat, cos_lat, sin_lon, cos_lon = self._centre
         x, y, z = (
@@ -150,15 +150,15 @@ class Plane:
         longitude = np.degrees(np.arctan2(y, x))
         return latitude, longitude
 
-    def distance(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    def distance(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Metres between points over the last axis: on the plane, or where it is wide, straight
         between the points of the Earth below."""
-        off = np.asarray(one, dtype=float) - other
+        off = np.asarray(first, dtype=float) - second
         square = off[..., 0] ** 2 + off[..., 1] ** 2
         if self.wide:
             depths = [
                 self._on_earth(points.reshape(-1, 2))[1].reshape(points.shape[:-1])
-                for points in (np.asarray(one, dtype=float), np.asarray(other, dtype=float))
+                for points in (np.asarray(first, dtype=float), np.asarray(second, dtype=float))
             ]
             square = square + (depths[0] - depths[1]) ** 2
         return np.asarray(np.sqrt(square))

@@ -80,11 +80,9 @@ def read_checkins(
     if not table.num_rows:
         raise DataError(f"{source} holds no rows; expected one row per check-in")
     users, codes = _users(table[names["secret"]], source=source, column=names["secret"])
-    notes = (
-        ("the column 'split' was not read: its test rows count as training rows",)
-        if "split" in table.column_names
-        else ()
-    )
+    notes: tuple[str, ...] = ()
+    if "split" in table.column_names:
+        notes = ("the column 'split' was not read: its test rows count as training rows",)
     if "lat" in names:
         latitude = numbers(table[names["lat"]], source=source, column=names["lat"])
         longitude = numbers(table[names["lon"]], source=source, column=names["lon"])
@@ -257,7 +255,7 @@ def _columns(
     """Which column plays which part, by the names given or the usual ones."""
     lowered = [name.lower() for name in present]
     twice = sorted({name for name in lowered if lowered.count(name) > 1})
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     for part, given in (("secret", secret), ("lat", lat), ("lon", lon), ("x", None), ("y", None)):
         if given is not None:
             if given not in present:
@@ -281,29 +279,29 @@ def _columns(
                 )
             matches = ranked
         if matches:
-            found[part] = matches[0]
+            columns[part] = matches[0]
     for first, second in (("lat", "lon"), ("secret", "lat"), ("secret", "lon")):
-        if first in found and found[first] == found.get(second):
+        if first in columns and columns[first] == columns.get(second):
             raise DataError(
-                f"{source}: '{found[first]}' is named as {arg(first)} and as"
+                f"{source}: '{columns[first]}' is named as {arg(first)} and as"
                 f" {arg(second)}; expected two"
                 " columns"
             )
-    if "secret" not in found:
+    if "secret" not in columns:
         raise DataError(
             f"{source} has no column for the user; expected one of {_listed(USUAL['secret'][:4])},"
             f" it has {_listed(present)}",
             hint=f"name it with {arg('secret')}",
         )
-    if not ({"lat", "lon"} <= found.keys() or {"x", "y"} <= found.keys()):
+    if not ({"lat", "lon"} <= columns.keys() or {"x", "y"} <= columns.keys()):
         raise DataError(
             f"{source} has no columns for the place; expected latitude and longitude, or x and y in"
             f" metres; it has {_listed(present)}",
             hint=f"name them with {arg('lat')} and {arg('lon')}",
         )
-    if not {"lat", "lon"} <= found.keys():
-        found.pop("lat", None)
-    return found
+    if not {"lat", "lon"} <= columns.keys():
+        columns.pop("lat", None)
+    return columns
 
 
 def _listed(names: Any) -> str:

@@ -109,7 +109,9 @@ class Recipe:
             return split
         given = self._read(self.test).on_plane(split.train.plane)
         test = given.among(split.train.secrets)
-        note = f"{len(given) - len(test):,} of {len(given):,} test check-ins are of other users"
+        note = (
+            f"{len(given) - len(test):,} of {len(given):,} test check-ins, of other users, left out"
+        )
         notes = (*split.train.notes, *((note,) if len(test) < len(given) else ()))
         return Split(replace(split.train, notes=notes), test)
 

@@ -315,7 +315,8 @@ class Samples(Tabular, InNotebooks):
         """
         if not (train >= 1 and test >= 0):
             raise DataError(
-                f"expected at least 1 training and 0 test check-ins per user; got {train}+{test}"
+                "expected numbers of check-ins per user, at least 1 for training, as split(80, 20);"
+                f" got {train}+{test}"
             )
         weights = overlap_weights(self, overlap_weight)
         random = generator(seed)
@@ -336,20 +337,22 @@ class Samples(Tabular, InNotebooks):
             )
             parts[0].append(drawn[:train])
             parts[1].append(drawn[train:])
-        held = self.take(np.concatenate(parts[1]), name=f"{self.name} (test)") if test else None
+        test_part = (
+            self.take(np.concatenate(parts[1]), name=f"{self.name} (test)") if test else None
+        )
         return Split(
-            train=self.take(np.concatenate(parts[0]), name=f"{self.name} (train)"), test=held
+            train=self.take(np.concatenate(parts[0]), name=f"{self.name} (train)"), test=test_part
         )
 
     def carve(self, share: float, *, seed: int) -> tuple["Samples", "Samples"]:
         """Training and validation parts of training data: a share of each secret's check-ins, by
         seed."""
         random = generator(seed)
-        held = np.zeros(len(self), dtype=bool)
+        chosen = np.zeros(len(self), dtype=bool)
         for secret in range(len(self.secrets)):
             rows = np.flatnonzero(self.secret == secret)
-            held[random.permutation(rows)[: round(share * len(rows))]] = True
-        return self.take(~held), self.take(held, name=f"{self.name} (validation)")
+            chosen[random.permutation(rows)[: round(share * len(rows))]] = True
+        return self.take(~chosen), self.take(chosen, name=f"{self.name} (validation)")
 
     def renumbered(self) -> "Samples":
         """The same check-ins with the secrets that have none left out."""
@@ -388,10 +391,10 @@ class Split(Tabular, InNotebooks):
 
     def columns(self) -> dict[str, Any]:
         """As those of `all`; with test data also a column `split`."""
-        found = self.all.columns()
+        columns = self.all.columns()
         if self.test is not None:
-            found["split"] = np.repeat(["train", "test"], [len(self.train), len(self.test)])
-        return found
+            columns["split"] = np.repeat(["train", "test"], [len(self.train), len(self.test)])
+        return columns
 
     def __repr__(self) -> str:
         test = "no" if self.test is None else f"{len(self.test):,}"

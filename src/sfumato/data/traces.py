@@ -72,8 +72,8 @@ class Traces:
                     f"{samples.name}: a trace is both training and test; expected each trace in one"
                     " part"
                 )
-        found = cls(ordered, number, known, None if seconds is None else seconds[rows])
-        return found._checked()
+        traces = cls(ordered, number, known, None if seconds is None else seconds[rows])
+        return traces._checked()
 
     def _checked(self) -> "Traces":
         """Every user whose traces are to be found is known from others."""

@@ -58,7 +58,7 @@ class Atlas(Mechanism):
                 f"the tiles' mechanisms are numbered 0 to {len(self.mechanisms) - 1}; got"
                 f" {which.min()} to {which.max()}"
             )
-        nets = [one for one in self.mechanisms if isinstance(one, CodebookNet)]
+        nets = [mechanism for mechanism in self.mechanisms if isinstance(mechanism, CodebookNet)]
         for net in nets:
             net.share_room(len(nets))
 
@@ -71,11 +71,11 @@ class Atlas(Mechanism):
         return any(mechanism.lists_truths for mechanism in self.mechanisms)
 
     def places_in_file(self) -> np.ndarray:
-        found = [np.empty((0, 2))]
+        parts = [np.empty((0, 2))]
         for tile, number in enumerate(self.which):
             places = self.mechanisms[number].places_in_file()
-            found.append(_moved(places, self.plane_of(tile), self.plane) if len(places) else places)
-        return np.vstack(found)
+            parts.append(_moved(places, self.plane_of(tile), self.plane) if len(places) else places)
+        return np.vstack(parts)
 
     def plane_of(self, tile: int) -> Plane | None:
         """The plane that the mechanism of a tile works on."""
@@ -182,8 +182,8 @@ class Atlas(Mechanism):
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> "Atlas":
         x, y, side = (float(number) for number in arrays["region"])
         tiling = Tiling(Region((x, y), side), arrays["squares"], float(arrays["overlap"]))
-        found = tuple(inner_mechanisms(arrays))
-        return cls(tiling, found, arrays["which"], Grid.from_array(arrays["grid"]))
+        mechanisms = tuple(inner_mechanisms(arrays))
+        return cls(tiling, mechanisms, arrays["which"], Grid.from_array(arrays["grid"]))
 
 
 def plane_of(tiling: Tiling, tile: int, plane: Plane | None) -> Plane | None:
@@ -208,7 +208,7 @@ def weighted(joint: Joint, share: np.ndarray) -> tuple[float, Joint | None]:
     mass = float(share @ joint.place_probability)
     if not len(at):
         return 0.0, None
-    columns = joint.table[:, at] if joint.sparse is None else joint.sparse[:, at]
+    columns = joint.matrix[:, at]
     table = sparse.csr_matrix(columns) @ sparse.diags(share[at] / mass)
     return mass, Joint(table, places=joint.places[at], secrets=joint.secrets)
 
@@ -242,8 +242,8 @@ class _Moved(Mechanism):
         return ReportRows(rows.matrix, _moved(rows.places, self.own, self.other))
 
 
-def _moved(points: np.ndarray, one: Plane | None, other: Plane | None) -> np.ndarray:
+def _moved(points: np.ndarray, own: Plane | None, other: Plane | None) -> np.ndarray:
     """Points of one plane in the metres of another."""
-    if one == other or one is None or other is None:
+    if own == other or own is None or other is None:
         return points
-    return other.flattened(*one.to_degrees(points))[0]
+    return other.flattened(*own.to_degrees(points))[0]

@@ -21,7 +21,7 @@ from sfumato.mechanism.rows import RowsOnDemand, on_demand
 from sfumato.randomness import uniforms
 
 _KINDS: dict[str, type["Mechanism"]] = {}
-FORMAT, _FORMER = "sfumato mechanism 2", "sfumato mechanism 1"
+FORMAT = "sfumato mechanism 2"
 _INNER = "inner."  # before the names of a wrapped mechanism's arrays
 
 
@@ -44,7 +44,6 @@ class Mechanism(ABC):
     draws: int = 1
     lists_truths: bool = True  # does its file list places of its data?  Yes, unless a kind says no
     not_places: ClassVar[tuple[str, ...]] = ()  # arrays of its file that hold no places, by prefix
-    since_2: ClassVar[tuple[str, ...]] = ()  # arrays that files of format 1 lack
     _plane: Plane | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -71,6 +70,8 @@ class Mechanism(ABC):
 
         Without a seed the chance is the operating system's; with one the same call repeats.
         """
+        if hasattr(truth, "truth"):
+            raise MechanismError("got check-ins; expected their true places: sample(data.truth)")
         points = np.asarray(truth, dtype=float)
         single = points.ndim == 1
         points = np.atleast_2d(points)
@@ -172,7 +173,7 @@ class Mechanism(ABC):
             arrays = self.arrays()
         except MechanismError:  # cannot be saved: there is no file
             return np.empty((0, 2))
-        found = [
+        places = [
             array.reshape(-1, 2).astype(float)
             for name, array in arrays.items()
             if not name.startswith((_INNER, *self.not_places))
@@ -180,7 +181,7 @@ class Mechanism(ABC):
             and array.shape[-1:] == (2,)
             and array.ndim <= 2
         ]
-        return np.vstack([np.empty((0, 2)), *found])
+        return np.vstack([np.empty((0, 2)), *places])
 
     # Files ---------------------------------------------------------------------------------------
 
@@ -231,16 +232,16 @@ def kinds() -> dict[str, type[Mechanism]]:
 
 def mechanism_from_arrays(arrays: dict[str, np.ndarray], *, source: str) -> Mechanism:
     """Build a mechanism from stored arrays, checking that they are ours."""
-    version = str(arrays.get("format"))
-    if "kind" not in arrays or version not in (FORMAT, _FORMER):
-        raise FileError(f"{source} is not a mechanism file of this version; expected '{FORMAT}'")
+    if "kind" not in arrays or str(arrays.get("format")) != FORMAT:
+        raise FileError(
+            f"{source} is not a mechanism file of this version; expected '{FORMAT}': make the run"
+            " again"
+        )
     kind = str(arrays["kind"])
     if kind not in _KINDS and kind not in kinds():
         raise FileError(
             f"{source} holds a mechanism of kind '{kind}', which this version does not know"
         )
-    if version == _FORMER:
-        arrays = {name: np.array([]) for name in _KINDS[kind].since_2} | arrays
     odd = [name for name, array in arrays.items() if array.dtype.kind not in "fiubU"]
     if odd:
         raise FileError(f"{source}: the array {odd[0]!r} holds no numbers; make or copy it again")

@@ -8,9 +8,9 @@ numbers are a keyed hash (BLAKE2b) of these, so only the holder of the key can t
 import hashlib
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -129,9 +129,9 @@ class Sticky:
         names: dict[str, int] = {"": 0}
         who = [names.setdefault(name, len(names)) for name in ([] if users is None else users)]
         lines = np.column_stack([who or np.zeros(len(truth), dtype=np.int64), cell, when])
-        found = distinct(lines)  # a line is hashed once, and looked up where it repeats
-        chance = self._numbers(lines if found is None else found[0], list(names))
-        return grid.centre_of(cell), (chance if found is None else chance[found[1]])[:, :draws]
+        lookup = distinct(lines)  # a line is hashed once, and looked up where it repeats
+        chance = self._numbers(lines if lookup is None else lookup[0], list(names))
+        return grid.centre_of(cell), (chance if lookup is None else chance[lookup[1]])[:, :draws]
 
     def periods(self, rows: Rows, count: int) -> np.ndarray:
         """The number of each row's period; 0 where reports are kept forever."""
@@ -213,6 +213,22 @@ class Sticky:
             for user, across, up, period in lines.tolist()
         )
         return _uniform(digests)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain values, for another process; the key is in it."""
+        rule = None if self.one_place is None else self.one_place.as_dict()
+        bare = asdict(replace(self, one_place=None))
+        return {**bare, "key": self.key.hex(), "one_place": rule}
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> "Sticky":
+        """Build what `as_dict` took apart."""
+        rule = document["one_place"]
+        parts = {
+            "key": bytes.fromhex(document["key"]),
+            "one_place": None if rule is None else OnePlace.from_dict(rule),
+        }
+        return cls(**{**document, **parts})
 
     def words(self) -> dict[str, object]:
         record: dict[str, object] = {

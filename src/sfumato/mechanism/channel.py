@@ -81,7 +81,6 @@ class Channel(Mechanism):
     average: Average | None = None
     kind = "channel"
     not_places = ("average", "weights")
-    since_2 = ("average", "weights")
 
     def __post_init__(self) -> None:
         truths, reports = (
@@ -110,20 +109,22 @@ class Channel(Mechanism):
         object.__setattr__(self, "truths", truths)
         object.__setattr__(self, "reports", reports)
         object.__setattr__(self, "matrix", matrix)
-        heights = np.cumsum(matrix.data) - np.repeat(
-            np.concatenate([[0.0], np.cumsum(matrix.data)])[matrix.indptr[:-1]],
-            np.diff(matrix.indptr),
-        )
-        object.__setattr__(
-            self,
-            "_heights",
-            heights + np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)) * 2.0,
-        )
-        object.__setattr__(self, "_tree", cKDTree(truths))
         if self.average is not None and len(self.average.weights) != len(truths):
             raise MechanismError(
                 f"{len(truths)} truths need as many weights; got {len(self.average.weights)}"
             )
+
+    @cached_property
+    def _heights(self) -> np.ndarray:
+        """Cumulated chances of all rows, those of row r shifted by 2r: one sorted search serves
+        all."""
+        ends, each = np.cumsum(self.matrix.data), np.diff(self.matrix.indptr)
+        before = np.concatenate([[0.0], ends])[self.matrix.indptr[:-1]]
+        return ends - np.repeat(before, each) + np.repeat(np.arange(len(each)), each) * 2.0
+
+    @cached_property
+    def _tree(self) -> cKDTree:
+        return cKDTree(self.truths)
 
     @classmethod
     def identity(cls, places: np.ndarray) -> "Channel":
@@ -133,8 +134,7 @@ class Channel(Mechanism):
 
     def knows(self, truth: np.ndarray) -> np.ndarray:
         """Which truths are in the list."""
-        distance, _ = self._tree.query(truth)  # type: ignore[attr-defined]
-        return np.asarray(distance <= SAME_M)
+        return np.asarray(self._tree.query(truth)[0] <= SAME_M)
 
     @property
     def answers_new(self) -> bool:
@@ -143,7 +143,7 @@ class Channel(Mechanism):
 
     def _row_of(self, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The nearest row to each truth, and whether it is the truth's own."""
-        distance, row = self._tree.query(truth)  # type: ignore[attr-defined]
+        distance, row = self._tree.query(truth)
         known = distance <= SAME_M
         if not (self.answers_new or known.all()):
             raise MechanismError(
@@ -154,9 +154,7 @@ class Channel(Mechanism):
 
     def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
         row, known = self._row_of(truth)
-        # Cumulated chances of row r are stored shifted by 2r, so one sorted search serves all rows.
-        heights: np.ndarray = self._heights  # type: ignore[attr-defined]
-        entry = np.searchsorted(heights, row * 2.0 + chance[:, 0], side="right")
+        entry = np.searchsorted(self._heights, row * 2.0 + chance[:, 0], side="right")
         entry = np.minimum(entry, self.matrix.indptr[row + 1] - 1)
         reports = self.reports[self.matrix.indices[entry]]
         new = np.flatnonzero(~known)
@@ -199,7 +197,7 @@ class Channel(Mechanism):
                     " cannot answer them"
                 )
         if self.average is None:
-            row = self._tree.query(places)[1]  # type: ignore[attr-defined]
+            row = self._tree.query(places)[1]
             law, wanted = np.asarray(self.matrix[row].todense()), self._losses[row]
         else:
             share = self.average.share(cdist(places, self.truths, "sqeuclidean"))

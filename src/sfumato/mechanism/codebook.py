@@ -1,6 +1,7 @@
 """A learned mechanism: finitely many report places, and a net that gives the chance of each at any
 truth."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -13,13 +14,7 @@ from sfumato.data.grid import Grid
 from sfumato.errors import MechanismError
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import ReportRows
-from sfumato.mechanism.layers import (
-    Layers,
-    check_frame,
-    checked_layers,
-    layer_arrays,
-    layers_from,
-)
+from sfumato.mechanism.layers import Layers, check_frame, checked_layers, layer_arrays, layers_from
 
 _BLOCK = 16  # places that are summed together when one is drawn
 _PART = 768  # truths at a time, so that the working arrays stay in cache
@@ -56,24 +51,64 @@ class _Kept:
         return np.where((self.truths[row] == truths).all(axis=1), row, -1)
 
 
+class _Apart:
+    """Distances from places in float32: from each different one alone, as places of a grid repeat,
+    and along an axis once for places on one line."""
+
+    def __init__(self, places: np.ndarray) -> None:
+        different, which = np.unique(places, axis=1, return_inverse=True)
+        self.count = different.shape[1]
+        repeats = self.count < places.shape[1]
+        self._which = which.ravel() if repeats else None
+        self._axes = [
+            _to_lines(number, axis) for number, axis in enumerate(different if repeats else places)
+        ]
+
+    def squares(self, truth: np.ndarray, across: np.ndarray, up: np.ndarray) -> np.ndarray:
+        """Of the distances between truths (across, up, 1), a column each, and different places, a
+        row each; worked out in `across` and `up`."""
+        for (lines, line), far in zip(self._axes, (across, up), strict=True):
+            square = np.matmul(lines, truth, out=far if line is None else None)
+            square *= square
+            if line is not None:
+                square.take(line, axis=0, out=far, mode="clip")  # clip: without a copy
+        across += up
+        return across
+
+    def of_places(self, rows: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """From a row for each different place to one for each place."""
+        return rows if self._which is None else rows.take(self._which, 0, out, mode="clip")
+
+
+def _to_lines(number: int, axis: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """Times (across, up, 1) of truths: how far these are along an axis from each line of places, as
+    exact as a subtraction; and each place's line, None where lines would save nothing."""
+    lines, line = np.unique(axis, return_inverse=True)
+    few = 2 * len(lines) <= len(axis)
+    made = np.zeros((len(lines if few else axis), 3), dtype=np.float32)
+    made[:, number] = 1
+    made[:, 2] = -(lines if few else axis)
+    return made, line if few else None
+
+
 class _Work:
     """Arrays that a net works in, part after part; a truth is a column in each, so that what is
     done to all truths alike runs over whole rows."""
 
     def __init__(self, net: "CodebookNet", rows: int) -> None:
-        waves, places = net.waves.shape[1], len(net.places)
+        waves, places, apart = net.waves.shape[1], len(net.places), net._apart.count
         ends = [2 + 2 * waves, *(len(bias) for _, bias in net.layers[:-1])]
-        shapes = [3, waves, places, places, places, *(end + 1 for end in ends)]
+        shapes = [3, waves, places, places, apart, apart, *(end + 1 for end in ends)]
         # Ones stay in the last row of what goes into a layer: they are multiplied by its bias.
         self._arrays = [np.ones((shape, rows), dtype=np.float32) for shape in shapes]
-        self._zeros = np.zeros(rows, dtype=np.float32)
+        self._zeros = np.zeros((max([0, *ends[1:]]), rows), dtype=np.float32)
 
     def of(self, rows: int) -> tuple[list[np.ndarray], np.ndarray]:
-        """For as many truths: their places, angles, outputs, two for distances, and what goes into
-        each layer; and zeros."""
-        if rows < len(self._zeros):
+        """For as many truths: their places, angles, outputs, what is taken from these, two for
+        distances, and what goes into each layer; and zeros."""
+        if rows < self._zeros.shape[1]:
             self._arrays = [np.ascontiguousarray(array[:, :rows]) for array in self._arrays]
-            self._zeros = self._zeros[:rows]
+            self._zeros = np.ascontiguousarray(self._zeros[:, :rows])
         return self._arrays, self._zeros
 
 
@@ -113,7 +148,6 @@ class CodebookNet(Mechanism):
     kind = "codebook net"
     lists_truths = False
     not_places = ("weights", "bias", "waves")
-    since_2 = ("far",)
 
     def __post_init__(self) -> None:
         places, waves = np.asarray(self.places, float), np.asarray(self.waves, np.float32)
@@ -160,19 +194,14 @@ class CodebookNet(Mechanism):
         return np.ascontiguousarray((self.places - np.array(self.centre_m)).astype(np.float32).T)
 
     @cached_property
-    def _to_places(self) -> list[np.ndarray]:
-        """Times (across, up, 1) of truths: how far these are from each place, across and up, as
-        exact as a subtraction."""
-        made = np.zeros((2, len(self.places), 3), dtype=np.float32)
-        made[0, :, 0] = made[1, :, 1] = 1
-        made[:, :, 2] = -self._places_from_centre
-        return list(made)
+    def _apart(self) -> _Apart:
+        return _Apart(self._places_from_centre)
 
     @cached_property
     def _turned(self) -> tuple[np.ndarray, list[np.ndarray]]:
         """Waves and layers for truths that are columns, each bias as a last column of weights."""
         layers = [np.vstack([weights, bias]).T for weights, bias in self.layers]
-        return np.ascontiguousarray(self.waves.T), [np.ascontiguousarray(one) for one in layers]
+        return np.ascontiguousarray(self.waves.T), [np.ascontiguousarray(layer) for layer in layers]
 
     @cached_property
     def surely_within_m(self) -> float:
@@ -191,20 +220,23 @@ class CodebookNet(Mechanism):
     def chances(self, truth: np.ndarray, scores: Scores | None = None) -> np.ndarray:
         """P(place | truth) before `keep`, shape (n, places); a row of zeros where the cap leaves no
         place.  With `scores` of the same truths the net is not asked again."""
-        parts = self.scores(truth) if scores is None else scores
-        weights = np.vstack(
-            [self._softmax(values.copy(), distance.copy()).T for values, distance in parts]
-        ).astype(float)
-        total = weights.sum(axis=1, keepdims=True)
-        return np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
+        return np.vstack([*self.chances_by_part(self.scores(truth) if scores is None else scores)])
+
+    def chances_by_part(self, scores: Scores) -> Iterator[np.ndarray]:
+        """The same, some truths at a time."""
+        for values, distance in scores:
+            weights = self._softmax(values.copy(), distance.copy()).astype(float)
+            total = weights.sum(axis=0)
+            yield np.divide(weights, total, out=weights, where=total > 0).T
 
     def _weights(self, truth: np.ndarray, work: _Work) -> np.ndarray:
         """Chances up to a factor per truth, a column each; in float32, which the law and the
         sampler share."""
-        return self._softmax(*self._outputs(truth, work))
+        values, distance = self._outputs(truth, work)
+        return self._softmax(values, distance, work.of(len(truth))[0][3])
 
     def _outputs(self, truth: np.ndarray, work: _Work) -> tuple[np.ndarray, np.ndarray]:
-        (off, angle, values, across, up, *layers), zeros = work.of(len(truth))
+        (off, angle, values, _, across, up, *layers), zeros = work.of(len(truth))
         waves, weights = self._turned
         apart = (truth - np.array(self.centre_m)).T
         off[:2] = apart
@@ -215,22 +247,22 @@ class CodebookNet(Mechanism):
         np.cos(angle, out=inputs[2 + len(angle) : -1])
         for weight, before, after in zip(weights, layers, layers[1:], strict=False):
             hidden = np.matmul(weight, before, out=after[:-1])
-            np.maximum(hidden, zeros, out=hidden)
+            np.maximum(hidden, zeros[: len(hidden)], out=hidden)
         np.matmul(weights[-1], layers[-1], out=values)
-        for to_place, far in zip(self._to_places, (across, up), strict=True):
-            np.matmul(to_place, off, out=far)
-            far *= far
-        across += up
+        square = self._apart.squares(off, across, up)
         if self.max_distance is not None:
-            values[across > np.float32(self.surely_within_m**2)] = -np.inf
+            beyond = square > np.float32(self.surely_within_m**2)
+            values[self._apart.of_places(beyond)] = -np.inf
         if self.far is not None:
-            values[:, across.min(axis=0) > np.float32(self.far.cell_m**2)] = -np.inf
-        return values, np.sqrt(across, out=across)
+            values[:, square.min(axis=0) > np.float32(self.far.cell_m**2)] = -np.inf
+        return values, np.sqrt(square, out=square)
 
-    def _softmax(self, values: np.ndarray, distance: np.ndarray) -> np.ndarray:
-        """Works in place."""
+    def _softmax(
+        self, values: np.ndarray, distance: np.ndarray, room: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Works in place, and in some `room`."""
         distance *= np.float32(self.slope)
-        values -= distance
+        values -= self._apart.of_places(distance, room)
         highest = values.max(axis=0)
         values -= np.where(np.isfinite(highest), highest, np.float32(0))
         return np.exp(values, out=values)
@@ -239,9 +271,9 @@ class CodebookNet(Mechanism):
         drawn = np.clip(
             (chance[:, 0] - self.keep) / max(1 - self.keep, 2.0**-53), 0.0, 1 - 2.0**-52
         )
-        found = distinct(truth)
+        lookup = distinct(truth)
         column, alone = (
-            self._drawn(truth, drawn) if found is None else self._looked_up(*found, drawn)
+            self._drawn(truth, drawn) if lookup is None else self._looked_up(*lookup, drawn)
         )
         reports = self.places.take(column, axis=0)
         for own, middle in ((alone, self.middle), (chance[:, 0] < self.keep, self.grid.snap)):
@@ -267,11 +299,11 @@ class CodebookNet(Mechanism):
         every row of its truth.  Sums are rounded to few bits, so that many stay in cache; where
         that leaves open on which side of one a number is, the law is worked out again."""
         column, alone = np.empty(len(number), dtype=np.int64), np.empty(len(number), dtype=bool)
-        held = max(1, _MOST_HELD // self._width)
-        for first in range(0, len(truths), held):
-            whole = held >= len(truths)
-            kept, row = self._sums(truths if whole else truths[first : first + held])
-            mine = slice(None) if whole else (number >= first) & (number < first + held)
+        step = max(1, _MOST_HELD // self._width)
+        for first in range(0, len(truths), step):
+            whole = step >= len(truths)
+            kept, row = self._sums(truths if whole else truths[first : first + step])
+            mine = slice(None) if whole else (number >= first) & (number < first + step)
             own = row[number[mine] - first]
             column[mine] = _looked_up(kept.table, own, drawn[mine])
             alone[mine] = kept.alone[own] if kept.alone.any() else False

@@ -15,6 +15,8 @@ from sfumato.mechanism.base import Mechanism
 
 PAIRS_IN_METRES = ("truth_x", "truth_y", "report_x", "report_y")
 PAIRS_IN_DEGREES = ("truth_lat", "truth_lon", "report_lat", "report_lon")
+# a file of reports with their truths, as `measure` takes it
+_REPORTS = (("truth_lat", "truth_lon", "lat", "lon"), ("truth_x", "truth_y", "x", "y"))
 Rule = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 
 
@@ -117,20 +119,23 @@ class Recorded(Mechanism):
     @classmethod
     def read(cls, path: str | Path, *, plane: Plane | None = None) -> "Recorded":
         """Read a CSV or Parquet file with columns truth_x, truth_y, report_x, report_y in metres,
-        or truth_lat, truth_lon, report_lat, report_lon in degrees.
+        or truth_lat, truth_lon, report_lat, report_lon in degrees; the reports may be x, y or lat,
+        lon too, as `measure` reads them.
 
         Degrees are put on `plane`, or on one about the middle of the truths; data on another are
         brought to it.
         """
         name, table = Path(path).name, read_table(Path(path))
-        in_degrees = set(PAIRS_IN_DEGREES) <= set(table.column_names)
-        wanted = PAIRS_IN_DEGREES if in_degrees else PAIRS_IN_METRES
-        absent = [column for column in wanted if column not in table.column_names]
-        if absent:
+        present = set(table.column_names)
+        named = (PAIRS_IN_DEGREES, PAIRS_IN_METRES, *_REPORTS)
+        wanted = next((columns for columns in named if set(columns) <= present), None)
+        if wanted is None:
+            absent = next(column for column in PAIRS_IN_METRES if column not in present)
             raise MechanismError(
-                f"{name} has no column '{absent[0]}'; expected {', '.join(PAIRS_IN_METRES)} in"
+                f"{name} has no column '{absent}'; expected {', '.join(PAIRS_IN_METRES)} in"
                 f" metres, or {', '.join(PAIRS_IN_DEGREES)}"
             )
+        in_degrees = wanted[0] == PAIRS_IN_DEGREES[0]
         columns = [numbers(table[column], source=name, column=column) for column in wanted]
         if not in_degrees:
             return cls(np.stack(columns[:2], axis=1), np.stack(columns[2:], axis=1))

@@ -189,9 +189,9 @@ class PlanarLaplace(Mechanism):
         def row(number: int) -> tuple[np.ndarray, np.ndarray]:
             return every, self._cells(truth[number], grid, low, shape)[0].ravel()
 
-        held = len(truth) * len(places) <= MOST_ENTRIES  # each row is asked for a few times
+        few = len(truth) * len(places) <= MOST_ENTRIES  # each row is asked for a few times
         return RowsOnDemand(
-            len(truth), places, lru_cache(maxsize=None)(row) if held else row, _WITHIN
+            len(truth), places, lru_cache(maxsize=None)(row) if few else row, _WITHIN
         )
 
     def chances_of_cells(self, truth: np.ndarray, middles: np.ndarray, cell_m: float) -> np.ndarray:
@@ -204,7 +204,7 @@ class PlanarLaplace(Mechanism):
         side = cell_m / parts
         scale = self.epsilon**2 / (2 * np.pi) * side**2 * (1 + (side * self.epsilon) ** 2 / 24)
         steps = ((np.arange(parts) - (parts - 1) / 2) * side).astype(np.float32)
-        found = np.zeros((len(truth), len(middles)), dtype=np.float32)
+        chances = np.zeros((len(truth), len(middles)), dtype=np.float32)
         for across in steps:
             for up in steps:
                 east = (middles[:, 0] + across)[None, :] - truth[:, 0, None]
@@ -214,9 +214,9 @@ class PlanarLaplace(Mechanism):
                 east += north
                 np.sqrt(east, out=east)
                 east *= np.float32(-self.epsilon)
-                found += np.exp(east, out=east)
-        found *= np.float32(scale)
-        return found
+                chances += np.exp(east, out=east)
+        chances *= np.float32(scale)
+        return chances
 
     def _reach(self, grid: Grid) -> float:
         return float(self.radius(np.array(1 - _TAIL))) + grid.cell_m

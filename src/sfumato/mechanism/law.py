@@ -85,13 +85,12 @@ class ListedChances:
     def after(self, table: np.ndarray, reports: np.ndarray) -> np.ndarray:
         """P(report | user) from P(truth | user), by the chances that are not 0 alone."""
         columns = self._columns(reports)
-        found = np.zeros((len(table), len(reports)))
+        chances = np.zeros((len(table), len(reports)))
         known = np.flatnonzero(columns >= 0)
-        found[:, known] = (self.matrix[:, columns[known]].T @ table.T).T
-        return found
+        chances[:, known] = (self.matrix[:, columns[known]].T @ table.T).T
+        return chances
 
     def possible(self, reports: np.ndarray) -> np.ndarray:
-        """Which reports at least one of the truths can send."""
         columns = self._columns(reports)
         total = np.append(np.asarray(self.matrix.sum(axis=0)).ravel(), 0.0)
         return np.asarray(total[columns] > 0)
@@ -117,7 +116,6 @@ class ChancesByDistance:
     chances: Callable[[np.ndarray], np.ndarray] = field(repr=False)
 
     def of(self, reports: np.ndarray) -> np.ndarray:
-        """The chance of each report at each truth."""
         return self.chances(reports)
 
     def after(self, table: np.ndarray, reports: np.ndarray) -> np.ndarray:
@@ -125,7 +123,6 @@ class ChancesByDistance:
         return np.asarray(table.astype(np.float32) @ self.chances(reports), dtype=float)
 
     def possible(self, reports: np.ndarray) -> np.ndarray:
-        """All of them."""
         return np.ones(len(reports), dtype=bool)
 
 
@@ -236,11 +233,13 @@ def blended(parts: Sequence[tuple[float, Law]]) -> Law:
     for mass, law in parts:
         joint = law.joint
         assert joint.places is not None
-        made = mass * (joint.table if joint.sparse is None else joint.sparse)
+        made = mass * joint.matrix
         table, places = _joined(table, places, made, joint.places)
         cost_of += mass * joint.prior * law.loss_of
         prior += mass * joint.prior
-    masses, losses = (np.array(one) for one in zip(*((m, p.loss) for m, p in parts), strict=True))
+    masses, losses = (
+        np.array(numbers) for numbers in zip(*((m, p.loss) for m, p in parts), strict=True)
+    )
     spread = [mass * law.loss_deviation**2 for mass, law in parts]
     return Law(
         joint=Joint(table, places=places, secrets=secrets),
@@ -263,9 +262,9 @@ def _joined(
     first, second = column[: len(places)], column[len(places) :]
     if sparse.issparse(other) or sparse.issparse(table):
         parts = [
-            sparse.csr_matrix(one) @ _onto(to, len(once))
-            for one, to in ((table, first), (other, second))
-            if one is not None
+            sparse.csr_matrix(summand) @ _onto(to, len(once))
+            for summand, to in ((table, first), (other, second))
+            if summand is not None
         ]
         return sum(parts[1:], parts[0]), once
     whole = table

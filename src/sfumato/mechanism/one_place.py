@@ -187,13 +187,35 @@ def mean_distances(
     >>> mean_distances(points, np.array([0]), places, np.zeros(2, dtype=int))
     array([[3.]])
     """
-    found = np.empty((len(starts), len(places)))
+    distances = np.empty((len(starts), len(places)))
     lengths = np.diff(starts, append=len(points))
     step = max(1, _AT_ONCE // max(1, len(points)))
     for at in range(0, len(places), step):
         off = points[:, None] - places[at : at + step].transpose(1, 0, 2)[part]
-        found[:, at : at + step] = np.add.reduceat(np.hypot(off[..., 0], off[..., 1]), starts)
-    return found / lengths[:, None]
+        distances[:, at : at + step] = np.add.reduceat(np.hypot(off[..., 0], off[..., 1]), starts)
+    return distances / lengths[:, None]
+
+
+def recombined(
+    user: np.ndarray, points: np.ndarray, part: np.ndarray, random: np.random.Generator
+) -> np.ndarray:
+    """Each check-in's place drawn anew from its user's check-ins of that half of the day (`part`
+    is that of the week of each point): the periods that a user might have had.
+
+    >>> user, points = np.array([0, 0, 1]), np.array([[0.0, 0.0], [0.0, 6.0], [7.0, 7.0]])
+    >>> drawn = recombined(user, points, np.array([0, 1, 1]), np.random.default_rng(0))
+    >>> drawn.tolist()  # each is the only one of its user and half
+    [[0.0, 0.0], [0.0, 6.0], [7.0, 7.0]]
+    """
+    alike = 2 * user + part % 2
+    order = np.argsort(alike, kind="stable")
+    _, first, group, times = np.unique(
+        alike[order], return_index=True, return_inverse=True, return_counts=True
+    )
+    drawn = np.empty_like(points)
+    at = first[group] + np.floor(random.random(len(points)) * times[group]).astype(np.int64)
+    drawn[order] = points[order[at]]
+    return drawn
 
 
 def drawn_places(chances: np.ndarray, uniforms: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@ least."""
 
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
@@ -115,9 +116,9 @@ class Snapped(Wrapped):
             return listed
 
         def chances(reports: np.ndarray) -> np.ndarray:
-            found = self.inner.chances_of_cells(truth, reports, self.grid.cell_m)
-            assert found is not None
-            return found
+            table = self.inner.chances_of_cells(truth, reports, self.grid.cell_m)
+            assert table is not None
+            return table
 
         return ChancesByDistance(chances)
 
@@ -187,7 +188,10 @@ class Remapped(Wrapped):
                 f"a remap needs one new place per report; got {len(self.seen)} reports and"
                 f" {len(self.better)} places"
             )
-        object.__setattr__(self, "_tree", cKDTree(self.seen))
+
+    @cached_property
+    def _tree(self) -> cKDTree:
+        return cKDTree(self.seen)
 
     @classmethod
     def bayesian(
@@ -206,23 +210,28 @@ class Remapped(Wrapped):
                 "a remap needs a mechanism with finitely many reports per truth (a channel, a coin,"
                 " these snapped or clamped)"
             )
-        seen, merge = merged_places(rows.places)  # columns at one place are one report
+        reports, merge = merged_places(rows.places)  # columns at one place are one report
         weight = np.asarray((rows.matrix @ merge).T.multiply(joint.place_probability).todense())
-        candidates = np.unique(np.vstack([joint.places, seen]), axis=0)
+        candidates = np.unique(np.vstack([joint.places, reports]), axis=0)
         if grid is not None:
             candidates = np.unique(grid.snap(candidates), axis=0)
         cost = weight @ loss(joint.places[:, None, :], candidates[None, :, :])
-        return cls(inner=inner, seen=seen, better=candidates[np.argmin(cost, axis=1)])
+        return cls(inner=inner, seen=reports, better=candidates[np.argmin(cost, axis=1)])
 
     def _move(self, reports: np.ndarray) -> np.ndarray:
-        return self.better[self._tree.query(reports)[1]]  # type: ignore[attr-defined]
+        return self.better[self._tree.query(reports)[1]]
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {"seen": self.seen, "better": self.better, **inner_arrays(self.inner)}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> "Remapped":
-        seen, better = (arrays[name].astype(float) for name in ("seen", "better"))
-        if seen.ndim != 2 or seen.shape[1] != 2 or seen.shape != better.shape or not len(seen):
+        reports, better = (arrays[name].astype(float) for name in ("seen", "better"))
+        if (
+            reports.ndim != 2
+            or reports.shape[1] != 2
+            or reports.shape != better.shape
+            or not len(reports)
+        ):
             raise MechanismError("a remap has a place for each place; got arrays of other shapes")
-        return cls(inner=inner_mechanism(arrays), seen=seen, better=better)
+        return cls(inner=inner_mechanism(arrays), seen=reports, better=better)

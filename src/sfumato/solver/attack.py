@@ -5,6 +5,7 @@ import numpy as np
 from sfumato.adversary.base import Attacker
 from sfumato.measure.bound import bound_grid
 from sfumato.measure.certificate import Certificate, Proof, claim_of
+from sfumato.measure.objective import Information
 from sfumato.solver.exact import task_of
 from sfumato.solver.problem import Problem
 
@@ -21,16 +22,13 @@ def certificate_from_attacker(problem: Problem, attacker: Attacker) -> Certifica
     posterior is arbitrary, and the bound finds the worst place.  A large gap from it says nothing
     about the mechanism; the exact solver's certificate does.
     """
-    budget = problem.average_budget
+    budget, information = problem.average_budget, isinstance(problem.objective, Information)
     claim, loss_of = claim_of(problem), task_of(problem).loss_of
     reports, prior = problem.report_places, problem.joint.prior
     posterior = attacker.posterior(reports)
-    blind = prior if claim.objective == "information" else np.eye(len(prior))[prior.argmax()]
-    best = (
-        0.0 if claim.objective == "information" else float(prior.max()),
-        np.tile(blind, (len(reports), 1)),
-        0.0,
-    )
+    blind = prior if information else np.eye(len(prior))[prior.argmax()]
+    worth = 0.0 if information else float(prior.max())
+    best = (worth, np.tile(blind, (len(reports), 1)), 0.0)
     from scipy.optimize import minimize_scalar  # 12 MB: only where it is used
 
     for sharpness in _SHARPNESS:
@@ -38,15 +36,15 @@ def certificate_from_attacker(problem: Problem, attacker: Attacker) -> Certifica
         tempered /= tempered.sum(axis=1, keepdims=True)
         for smoothing in _SMOOTHING:
             shares = (1 - smoothing) * tempered + smoothing * prior
-            if claim.objective == "information":
+            if information:
                 shares = (1 - 1e-6) * shares + 1e-6 * prior
 
             def lost(price: float, shares: np.ndarray = shares) -> float:
                 return -bound_grid(claim, shares, np.array([price]), loss_of)
 
-            found = minimize_scalar(
+            minimum = minimize_scalar(
                 lost, bounds=(0.0, 4 / budget), method="bounded", options={"maxiter": 25}
             )
-            if -found.fun > best[0]:
-                best = (-float(found.fun), shares, float(found.x))
+            if -minimum.fun > best[0]:
+                best = (-float(minimum.fun), shares, float(minimum.x))
     return Certificate.of(problem, Proof(reports, best[1], np.array([best[2]])))

@@ -131,10 +131,10 @@ def cheapest_place(problem: Problem) -> tuple[float, float]:
 
     start = problem.joint.place_probability @ problem.places
     options = {"xatol": 1e-4, "fatol": 1e-9, "maxiter": 2000}
-    found = minimize(
+    minimum = minimize(
         lambda place: _mean_loss(problem, place), start, method="Nelder-Mead", options=options
     )
-    return float(found.x[0]), float(found.x[1])
+    return float(minimum.x[0]), float(minimum.x[1])
 
 
 def _mean_loss(problem: Problem, place: np.ndarray | tuple[float, float]) -> float:

@@ -25,6 +25,9 @@ from sfumato.solver.exact import best_within
 from sfumato.solver.problem import Problem
 from sfumato.threads import one_thread
 
+_ROUNDING = 1e-9
+_HARDLY = 0.005  # a probability, or bits: the gap to which a frontier is proved
+
 
 @dataclass(frozen=True, eq=False)
 class Curve:
@@ -61,6 +64,13 @@ class Curve:
     def proved_anything(self) -> bool:
         """Whether a solve ended: without one the bound is only what a blind guess leaks."""
         return len(self.tangents) > 1
+
+    @property
+    def beyond_blind(self) -> np.ndarray:
+        """At which budgets the bound is more than what a blind guess leaks, or a mechanism leaks
+        hardly more than that, so that it is the answer."""
+        blind = self.tangents[0, 0]
+        return np.asarray((self.bound > blind + _ROUNDING) | (self.reached <= blind + _HARDLY))
 
     @property
     def gap(self) -> float:
@@ -221,7 +231,7 @@ def _curve(
         tangents.append((proven / unit + price * budget, -price))
         points.append((optimum.loss, optimum.leakage / unit))
         where = f"at {budget:g} {traits_of(problem.loss).unit}"
-        leaked, least = (max(0.0, one / unit) for one in (optimum.leakage, proven))
+        leaked, least = (max(0.0, leakage / unit) for leakage in (optimum.leakage, proven))
         if isinstance(objective, Bayes):
             progress(f"Bayes error {where}: {1 - leaked:.4f}, at most {1 - least:.4f}")
         else:

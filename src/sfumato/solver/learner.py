@@ -29,6 +29,16 @@ class Clock:
     deadline: Deadline
     took: list[float] = field(default_factory=list)
 
+    def play(
+        self, training: "Training[State]", state: State, history: History
+    ) -> "Round[State] | Ended":
+        """The next round, with its seconds noted if there was one."""
+        start = time.perf_counter()
+        result = training.next_round(state, history, self)
+        if not isinstance(result, Ended):
+            self.took.append(time.perf_counter() - start)
+        return result
+
 
 @dataclass(frozen=True)
 class Round(Generic[State]):
@@ -82,12 +92,10 @@ def train(
     clock = Clock(deadline)
     try:
         while True:
-            start = time.perf_counter()
-            result = training.next_round(state, history, clock)
+            result = clock.play(training, state, history)
             if isinstance(result, Ended):
                 return Trained(state, history, result)
             state, history = result.state, [*history, *(line for line, _ in result.lines)]
-            clock.took.append(time.perf_counter() - start)
             if checkpoint is not None:
                 save(checkpoint, state, history, of=_hashed(training))
             if progress is not None:
@@ -136,10 +144,8 @@ def load(path: Path, like: State, *, of: str) -> tuple[State, History]:
         )
     try:
         leaves = io.BytesIO(stored["state"].tobytes())
-        state, history = (
-            eqx.tree_deserialise_leaves(leaves, like),
-            json.loads(str(stored["history"])),
-        )
+        state = eqx.tree_deserialise_leaves(leaves, like)
+        history = json.loads(str(stored["history"]))
         sound = isinstance(history, list) and not leaves.read(1)
     except Exception:  # what is not ours raises anything: type, value, key or run-time errors
         sound = False

@@ -17,6 +17,9 @@ Who sees the reports also sees how many they are.  Where the choice is made afte
 guesses therefore hang on the class of its number of check-ins, and each period stands in the
 program once in every class, by its user's law of classes, half of which is everybody's.
 
+It also recombines users' check-ins into periods that might have been: beside each period stand
+some that are drawn anew from its user's check-ins.
+
 Places are moved to where they cost least: to the median of the check-ins that are sent from them,
 in each part of the week.
 """
@@ -28,10 +31,11 @@ import numpy as np
 
 from sfumato.data.traces import Traces
 from sfumato.errors import DataError, ProblemError, arg
-from sfumato.mechanism.one_place import PARTS, OnePlace, mean_distances, parts_of
+from sfumato.mechanism.one_place import PARTS, OnePlace, mean_distances, parts_of, recombined
 from sfumato.randomness import generator
 
 SPREAD = 0.02  # of the softened minimum; in shares of periods found
+_AS_USUAL = 1.0  # the share of the periods that are found when sent as usual
 CLASSES = 3  # of numbers of check-ins, with as many periods each
 _EVERYBODY = 0.5  # how much of a user's law of classes is everybody's
 _FIRST, _MOVING, _STEPS = 150, 60, 500  # of the ascent: for candidates, after each move, at last
@@ -42,6 +46,8 @@ _HALVINGS = 40
 _PRICES = 1e-6, 1e6  # of the whole budget, in shares of periods found
 _ACROSS = 24  # cells of candidates along the longer side of where check-ins are
 _MOST, _SEEDS = 128, 32  # places; those around which finer ones are tried
+_MOST_WEEKS, _PER_PLACE = 256, 10  # common weeks; check-ins for each place in a part, at least
+_REDRAWN = 2  # recombined periods for each
 _MOVES, _TOWARDS = 4, 4  # times that places are moved, and steps towards the median each time
 _NEAR_M = 20.0  # nearer check-ins pull at a median no more than from here
 _HARDLY = 0.02  # a period that is sent from a place more rarely does not move it
@@ -65,9 +71,9 @@ class _Periods:
     @classmethod
     def of(cls, traces: Traces, numbers: np.ndarray, parts: int) -> "_Periods":
         rows = [traces.rows_of(number) for number in numbers.tolist()]
-        every = np.concatenate([np.arange(one.start, one.stop) for one in rows])
-        count = np.array([one.stop - one.start for one in rows])
-        user = np.array([traces.samples.secret[one.start] for one in rows])
+        every = np.concatenate([np.arange(period.start, period.stop) for period in rows])
+        count = np.array([period.stop - period.start for period in rows])
+        user = np.array([traces.samples.secret[period.start] for period in rows])
         part = parts_of(traces.seconds, parts, len(traces.trace))[every]
         starts = np.cumsum(count) - count
         share = np.full(len(rows), 1 / len(rows))
@@ -84,6 +90,21 @@ class _Periods:
         share = np.add.reduceat(self.share, first)
         count = np.add.reduceat(self.share * self.count, first) / share
         return _Periods(each, share, count, self.points, self.part, self.starts[first])
+
+    def with_recombined(self, seed: int) -> "_Periods":
+        """Each as it is and recombined of its user's check-ins some times, with equal shares."""
+        times, random, points = _REDRAWN + 1, generator(seed), [self.points]
+        who = np.repeat(self.user, np.diff(self.starts, append=len(self.points)))
+        for _ in range(_REDRAWN):
+            points.append(recombined(who, self.points, self.part, random))
+        return _Periods(
+            np.tile(self.user, times),
+            np.tile(self.share / times, times),
+            np.tile(self.count, times),
+            np.vstack(points),
+            np.tile(self.part, times),
+            np.concatenate([self.starts + len(self.points) * copy for copy in range(times)]),
+        )
 
     def distances(self, places: np.ndarray) -> np.ndarray:
         return mean_distances(self.points, self.starts, places, self.part)
@@ -109,12 +130,12 @@ class _Program:
         np.add.at(own, (periods.user, kind), periods.share)
         own /= np.maximum(own.sum(axis=1, keepdims=True), np.finfo(float).tiny)
         law = (1 - _EVERYBODY) * own + _EVERYBODY * total
-        number = np.arange(len(kind))  # periods are user by user
-        user = np.tile(periods.user, kinds)
+        number = np.argsort(periods.user, kind="stable")
+        user = np.tile(periods.user[number], kinds)
         each = np.repeat(np.arange(kinds), len(number))
-        share = law[user, each] * np.tile(periods.share, kinds)
+        share = law[user, each] * np.tile(periods.share[number], kinds)
         if kinds == 1:
-            return cls(number, user, each, share, periods.count)
+            return cls(number, user, each, share, periods.count[number])
         mean = count / np.maximum(total, np.finfo(float).tiny)
         return cls(np.tile(number, kinds), user, each, share, mean[each])
 
@@ -150,9 +171,7 @@ class _Asked:
 
     users: tuple[str, ...]
     before: bool
-    spread: float
     least_hidden: float
-    as_usual: float
     edges: np.ndarray
     parts: int
 
@@ -168,7 +187,7 @@ class _Asked:
         distances = periods.distances(places)
         guesses, usual, ascent = self._ascent(periods, distances, max_loss, steps, since)
         low, high = np.array(_PRICES) / (max_loss * periods.checkins)
-        made = OnePlace(places, self.users, guesses, usual, self.edges, high, self.spread)
+        made = OnePlace(places, self.users, guesses, usual, self.edges, high, SPREAD)
         for _ in range(_HALVINGS):
             middle = float(np.sqrt(low * high))
             made = replace(made, price=middle)
@@ -207,10 +226,10 @@ class _Asked:
         for step in range(steps):
             guesses = np.exp(logs - np.maximum.reduceat(logs, blocks)[kind])
             guesses /= np.add.reduceat(guesses, blocks)[kind]
-            worth = ((self.as_usual + floor[who])[:, None] - guesses).astype(np.float32)
-            worth /= np.float32(self.spread)
+            worth = ((_AS_USUAL + floor[who])[:, None] - guesses).astype(np.float32)
+            worth /= np.float32(SPREAD)
             np.take(worth, at, axis=0, out=gain, mode="clip")
-            gain -= np.multiply(metres, np.float32(price / self.spread), out=off)
+            gain -= np.multiply(metres, np.float32(price / SPREAD), out=off)
             top = np.maximum(gain.max(axis=1, keepdims=True), 0.0)
             gain -= top
             np.exp(gain, out=gain)
@@ -229,7 +248,7 @@ class _Asked:
         half = steps - steps // 2
         every = np.zeros((kinds, users, size))
         every[kind, who] = total_guesses / half
-        usual = self.as_usual + np.where(shares > 0, total_floor / half, 0.0)
+        usual = _AS_USUAL + np.where(shares > 0, total_floor / half, 0.0)
         return every, usual, _Ascent(logs, price, floor, done + steps)
 
 
@@ -251,8 +270,6 @@ def best_one_place(
     before: bool = False,
     parts: int = 1,
     least_hidden: float = 0.0,
-    found_as_usual: float = 1.0,
-    spread: float = SPREAD,
     seed: int = 0,
 ) -> OnePlaceFound:
     """The choice of one place for traces, each of which is a period, from the named ones.
@@ -261,8 +278,7 @@ def best_one_place(
     all check-ins, in periods to come; `before`, whether the choice is made when a period begins;
     `parts`, how many parts of the week have a place of their own (`PARTS`).
     Other arguments: `least_hidden`, the least share of each user's periods that are sent from one
-    place; `found_as_usual`, the share of the periods that are found when sent as usual; `spread`,
-    how soft the choice is; `seed`, of the thirds.
+    place; `seed`, of the thirds.
 
     Periods to come cost more than those that a choice is made from: rules made without a third of
     the periods say how much more, and the budget is kept for periods to come.
@@ -285,18 +301,15 @@ def best_one_place(
     numbers = np.unique(traces.trace[traces.named])
     every = _Periods.of(traces, numbers, parts)
     edges = np.empty(0) if before else _edges(every.count)
-    asked = _Asked(
-        traces.samples.secrets, before, spread, least_hidden, found_as_usual, edges, parts
-    )
-    periods = every.of_users() if before else every
+    asked = _Asked(traces.samples.secrets, before, least_hidden, edges, parts)
+    periods = every.of_users() if before else every.with_recombined(seed)
     aimed = max_loss / _dearer(asked, traces, numbers, max_loss, seed)
     rule = _made(asked, periods, max_loss, aimed, _STEPS)
     distances = periods.distances(rule.places)
-    return OnePlaceFound(
-        _fixed(rule, periods, distances) if before else rule,
-        _loss(periods, distances, _chances(rule, periods, distances)),
-        *_told(asked, rule, periods, distances),
-    )
+    shares = _told(asked, rule, periods, distances)
+    rule = _fixed(rule, periods, distances) if before else rule
+    own = every.distances(rule.places)
+    return OnePlaceFound(rule, _loss(every, own, _chances(rule, every, own)), *shares)
 
 
 def _made(asked: _Asked, periods: _Periods, max_loss: float, aimed: float, steps: int) -> OnePlace:
@@ -330,11 +343,11 @@ def _told(
     chances = rule.chances(program.user, far, program.count)
     sent = np.zeros(rule.cost.shape)
     np.add.at(sent, (program.kind, program.user), program.share[:, None] * chances)
-    told = float(sent.max(axis=1).sum() + asked.as_usual * (1 - sent.sum()))
+    vulnerability = float(sent.max(axis=1).sum() + _AS_USUAL * (1 - sent.sum()))
     costs = rule.cost[program.kind, program.user] + rule.price * program.count[:, None] * far
-    values = np.minimum(asked.as_usual, costs.min(axis=1))
+    values = np.minimum(_AS_USUAL, costs.min(axis=1))
     spent = rule.price * (program.share * program.count) @ (chances * far).sum(axis=1)
-    return told, max(0.0, float(program.share @ values - spent))
+    return vulnerability, max(0.0, float(program.share @ values - spent))
 
 
 def _fixed(rule: OnePlace, periods: _Periods, distances: np.ndarray) -> OnePlace:
@@ -347,8 +360,9 @@ def _fixed(rule: OnePlace, periods: _Periods, distances: np.ndarray) -> OnePlace
 
 
 def _places(asked: _Asked, periods: _Periods, max_loss: float) -> np.ndarray:
-    """Candidates: cells with check-ins, then finer ones around those that are used most; each the
-    same in all parts of the week."""
+    """Candidates: cells with check-ins, then finer ones around those that are used most, the same
+    in all parts of the week; for a week with parts also the users' own common weeks.  Few check-ins
+    allow few common weeks: places moved to a handful of check-ins would fit these alone."""
     whole = replace(periods, part=np.zeros_like(periods.part))
     low, high = periods.points.min(axis=0), periods.points.max(axis=0)
     side = max(float((high - low).max()) / _ACROSS, 1.0)
@@ -359,24 +373,60 @@ def _places(asked: _Asked, periods: _Periods, max_loss: float) -> np.ndarray:
     places = low + (most + 0.5) * side
     around = np.array([(0, 0), (-1, -1), (-1, 1), (1, -1), (1, 1)]) * side / 4
     for seeds in (_SEEDS, None):
-        rule, _ = asked.rule(whole, places[:, None], max_loss, _FIRST)
-        chances = _chances(rule, whole, whole.distances(rule.places))
-        used = np.argsort(-(periods.share @ chances), kind="stable")
+        used = _used(asked, whole, places[:, None], max_loss)
         if seeds is None:
             places = places[used[:_MOST]]
         else:
             finer = (places[used[:seeds], None] + around).reshape(-1, 2)
             places = np.unique(np.vstack([finer, places[used[seeds:]]]), axis=0)
-    return np.repeat(places[:, None], asked.parts, axis=1)
+    if asked.parts == 1:
+        return places[:, None]
+    weeks = np.vstack([np.repeat(places[:, None], asked.parts, axis=1), _of_users(asked, periods)])
+    enough = len(periods.points) // (1 + _REDRAWN) // asked.parts // _PER_PLACE
+    used = _used(asked, periods, weeks, max_loss)
+    return weeks[used[: max(1, min(_MOST_WEEKS, enough))]]
+
+
+def _used(asked: _Asked, periods: _Periods, places: np.ndarray, max_loss: float) -> np.ndarray:
+    """The numbers of places, the most used first."""
+    rule, _ = asked.rule(periods, places, max_loss, _FIRST)
+    chances = _chances(rule, periods, periods.distances(places))
+    return np.argsort(-(periods.share @ chances), kind="stable")
+
+
+def _of_users(asked: _Asked, periods: _Periods) -> np.ndarray:
+    """A common week like each user's: the medians of check-ins in both halves of days."""
+    who = np.repeat(periods.user, np.diff(periods.starts, append=len(periods.points)))
+    each, who = np.unique(who, return_inverse=True)
+    even, near = np.ones(len(who)), np.tile(periods.points.mean(axis=0), (len(each), 1))
+    for _ in range(_MOVES):
+        near = _medians(near, who, periods.points, even)
+    halves = np.repeat(near, 2, axis=0)
+    for _ in range(_MOVES):
+        halves = _medians(halves, 2 * who + periods.part % 2, periods.points, even)
+    return halves.reshape(-1, 2, 2)[:, np.arange(asked.parts) % 2]
+
+
+def _medians(
+    near: np.ndarray, at: np.ndarray, points: np.ndarray, weight: np.ndarray
+) -> np.ndarray:
+    """Some steps from places towards the medians of the points at each (Weiszfeld's iteration);
+    where there is none, a place stays."""
+    for _ in range(_TOWARDS):
+        pull = weight / np.maximum(np.hypot(*(points - near[at]).T), _NEAR_M)
+        total = np.bincount(at, pull, len(near))
+        means = [np.bincount(at, pull * axis, len(near)) for axis in points.T]
+        median = np.column_stack(means) / np.maximum(total, 1e-300)[:, None]
+        near = np.where((total > 0)[:, None], median, near)
+    return near
 
 
 def _moved(
     asked: _Asked, periods: _Periods, places: np.ndarray, max_loss: float
 ) -> tuple[np.ndarray, _Ascent | None]:
     """Places that cost less: each at the median, in each part of the week, of the check-ins that
-    are sent from it (Weiszfeld's iteration), with the rule for the places before.  Where nothing is
-    sent in a part, the place stays."""
-    size, parts, _ = places.shape
+    are sent from it, with the rule for the places before."""
+    parts = places.shape[1]
     ascent: _Ascent | None = None
     for _ in range(_MOVES):
         steps = _FIRST if ascent is None else _MOVING
@@ -390,14 +440,8 @@ def _moved(
         row += periods.starts[period][each]
         weight = periods.share[period] * periods.count[period] * chances[period, place] / count
         at, points = place[each] * parts + periods.part[row], periods.points[row]
-        flat = places.reshape(-1, 2)
-        for _ in range(_TOWARDS):
-            pull = weight[each] / np.maximum(np.hypot(*(points - flat[at]).T), _NEAR_M)
-            total = np.bincount(at, pull, size * parts)
-            means = [np.bincount(at, pull * axis, size * parts) for axis in points.T]
-            median = np.column_stack(means) / np.maximum(total, 1e-300)[:, None]
-            flat = np.where((total > 0)[:, None], median, flat)
-        places = flat.reshape(places.shape)
+        near = _medians(places.reshape(-1, 2), at, points, weight[each])
+        places = near.reshape(places.shape)
     within = np.clip(places, periods.points.min(axis=0), periods.points.max(axis=0))
     return np.floor(within) + _OFF_GRID_M / 2, ascent
 
@@ -417,7 +461,7 @@ def _dearer(
         known, others = (
             _Periods.of(traces, numbers[some], asked.parts) for some in (part != fold, part == fold)
         )
-        made_of = known.of_users() if asked.before else known
+        made_of = known.of_users() if asked.before else known.with_recombined(seed)
         rule = _made(asked, made_of, max_loss, max_loss, _FOLD_STEPS)
         if asked.before:
             rule = _fixed(rule, made_of, made_of.distances(rule.places))

@@ -23,6 +23,7 @@ NONE: Effort = "none"
 QUICK: Effort = "quick"
 FULL: Effort = "full"
 FOR_THE_PROOF = 0.2  # of a time limit
+_FAILED = 0.1  # a mechanism that reports the truth's cell this often did not learn its budget
 
 
 class Proving(Enum):
@@ -52,9 +53,12 @@ class Distillation(Enum):
     NO_LAW = "no law"  # no law on the report places keeps the budgets
 
 
-def proof_line(certificate: Certificate, bound: float, least: float, gap: float) -> dict[str, Any]:
+def proof_line(
+    certificate: Certificate, bound: float, least: float, gap: float | None
+) -> dict[str, Any]:
     """What progress is called with at each better proof: the least leakage lies between `bound` and
-    `least`, in the objective's unit, and the proof ends where they are `gap` apart."""
+    `least`, in the objective's unit, and the proof ends where they are `gap` apart (None: after a
+    number of steps)."""
     return {
         "proof_bound": bound,
         "proof_least": least,
@@ -141,8 +145,9 @@ class Learned:
 
     `keep` is the chance that the truth's own cell is reported; `loss` is set where it stays well
     below `budget`; `instead` names the baseline that was returned because it hides check-ins to
-    come better; `compared` is false where there was no time to try planar Laplace; `reports` is how
-    many were asked for, where what is learned for one report hides them better.
+    come better; `compared` is false where there was no time to try planar Laplace, `searched` where
+    there was none to search on for the budget on training data; `reports` is how many were asked
+    for, where what is learned for one report hides them better.
     """
 
     steps: int
@@ -156,6 +161,7 @@ class Learned:
     limits: LimitsCost | None
     instead: str | None = None
     compared: bool = True
+    searched: bool = True
     reports: int | None = None
 
 
@@ -178,6 +184,22 @@ Facts = (
 
 
 @dataclass(frozen=True)
+class LearningFailed:
+    """A learned mechanism keeps its budget only by reporting the truth's cell with this chance."""
+
+    share: float
+
+
+@dataclass(frozen=True)
+class OverToCome:
+    """The loss on check-ins to come is above the budget by more than its interval."""
+
+    loss: Estimate
+    budget: float
+    unit: str
+
+
+@dataclass(frozen=True)
 class Ending:
     """How a solve ended.
 
@@ -197,6 +219,17 @@ class Ending:
     linked: Linked | None = None
     proof: Proving | None = None
     loss_unit: str = "m"
+
+    @property
+    def warnings(self) -> tuple[LearningFailed | OverToCome, ...]:
+        """What marks a fit that failed."""
+        warnings: list[LearningFailed | OverToCome] = []
+        match self.facts:
+            case Learned(instead=None, keep=share) | Played(keep=share) if self.exceeded is None:
+                warnings += [LearningFailed(share)] if share >= _FAILED else []
+        if self.over_to_come is not None:
+            warnings.append(OverToCome(*self.over_to_come, self.loss_unit))
+        return tuple(warnings)
 
 
 @dataclass(frozen=True, eq=False)

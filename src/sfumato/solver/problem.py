@@ -73,8 +73,8 @@ class Problem:
                 " sf.read_checkins"
             )
         if isinstance(self.objective, str):  # by name, as on the command line
-            found = objective_named(self.objective, self.samples.secrets)
-            object.__setattr__(self, "objective", found)
+            objective = objective_named(self.objective, self.samples.secrets)
+            object.__setattr__(self, "objective", objective)
         if isinstance(self.samples, CategoricalData) and traits_of(self.loss).is_distance:
             object.__setattr__(self, "loss", self.samples.loss)  # not set: a table has its own
         self._check_reports()
@@ -168,16 +168,17 @@ class Problem:
         self._check_above_0(arg("max_distance"), self.max_distance)
         if self.user_max_loss is None:
             return
-        odd = sorted(set(self.user_max_loss) ^ set(self.samples.secrets))
-        if odd:
-            raise ProblemError(
-                f"budgets per user need one for each user and no other; '{odd[0]}' is in one list"
-                " only"
-            )
+        budgets, users = set(self.user_max_loss), set(self.samples.secrets)
+        if budgets != users:
+            unknown, without = sorted(budgets - users), sorted(users - budgets)
+            odd = f"no user is called '{unknown[0]}'" if unknown else f"'{without[0]}' has none"
+            raise ProblemError(f"budgets per user need one for each user and no other; {odd}")
         for name, budget in self.user_max_loss.items():
             self._check_above_0(f"the budget of user {name}", budget)
 
     def _check_above_0(self, name: str, budget: float | None) -> None:
+        if isinstance(budget, str):
+            raise ProblemError(f"{name} is a number; got the text '{budget}'")
         if budget is not None and not (budget > 0 and np.isfinite(budget)):
             unit = traits_of(self.loss).unit
             zero = "0 metres" if unit == "m" else f"0 {unit}".rstrip()
@@ -205,11 +206,9 @@ class Problem:
     @cached_property
     def user_limits(self) -> np.ndarray | None:
         """The budgets per user in the order of the secrets."""
-        return (
-            None
-            if self.user_max_loss is None
-            else np.array([self.user_max_loss[name] for name in self.samples.secrets], dtype=float)
-        )
+        if self.user_max_loss is None:
+            return None
+        return np.array([self.user_max_loss[name] for name in self.samples.secrets], dtype=float)
 
     @cached_property
     def grid(self) -> Grid:
@@ -303,7 +302,7 @@ class Problem:
         some can."""
         words = isinstance(self.samples, CategoricalData)
         check_feasible(
-            self.joint.table if self.joint.sparse is None else self.joint.sparse,
+            self.joint.matrix,
             self.nearest_losses,
             max_loss=self.max_loss,
             user_max_loss=self.user_limits,

@@ -11,7 +11,7 @@ from sfumato.data.samples import Samples
 from sfumato.data.synthetic import four_corners
 from sfumato.errors import ProblemError
 from sfumato.solver import Codebook, Exact, Problem
-from sfumato.solver.codebook.distillation import optimal_law
+from sfumato.solver.codebook.training import optimal_law
 from sfumato.study.solution import Solution
 from sfumato.study.solve import solve as solve_and_prove
 

@@ -3,6 +3,7 @@ of a codebook for one."""
 
 from pathlib import Path
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -33,6 +34,14 @@ def test_what_is_lowered_is_what_is_measured(seed: int) -> None:
     assert 1 - np.exp(-10 * lowered) == pytest.approx(measured(joint, 10), abs=1e-4)
     largest = float(linked_leakage(given, 0, jnp.float32(1e4)))
     assert largest == pytest.approx(1 - least_overlap(joint), abs=1e-3)
+
+
+@pytest.mark.parametrize("count", [0, 10])
+@pytest.mark.parametrize("present", [1, 2])
+def test_users_without_check_ins_in_a_draw_leave_the_slope_finite(count, present):
+    table = jnp.zeros((3, 4)).at[:present].set(0.25 / present)
+    slope = jax.grad(linked_leakage)(table, count, jnp.float32(8.0))
+    assert np.isfinite(slope).all()
 
 
 @pytest.mark.slow
@@ -118,5 +127,5 @@ def test_the_error_on_folds_is_that_of_their_own_check_ins() -> None:
     training = FoldsTraining(TO_COME, TEN, 0, capacity=TO_COME.capacity(TEN))
     made = OnFolds((constant((0.0, 0.0)),) * FOLDS)
     fitted = CrossFitted(TEN, tuple(training.folds), np.ones(1), made)
-    blind = [1 - fold.held.joint().prior.max() for fold in training.folds]
+    blind = [1 - fold.held_out.joint().prior.max() for fold in training.folds]
     assert fitted.linked_error() == pytest.approx(fitted.weights @ blind)

@@ -16,8 +16,10 @@ from sfumato.solver.codebook.learn import (
     features,
     leakage,
     net_outputs,
+    recalled,
     sine_and_cosine,
 )
+from sfumato.solver.codebook.run import CrossFittedTraining
 from sfumato.solver.codebook.training import PARTS, CodebookTraining, until
 from sfumato.solver.deadline import Deadline
 from sfumato.solver.learner import Clock
@@ -46,8 +48,14 @@ def test_the_time_of_compiling_does_not_hurry_what_follows() -> None:
     assert until(1, 0.05, _clock([8.0], -1.0), PARTS) == 1
 
 
+def test_where_there_is_hardly_time_for_one_part_it_is_the_whole() -> None:
+    assert until(0, 0.0, _clock([], 12.0), PARTS, 5.0) == 1
+    assert until(0, 0.0, _clock([], 30.0), PARTS, 5.0) == pytest.approx(1 / PARTS)
+
+
 def test_without_a_time_limit_all_parts_are_even() -> None:
     assert until(3, 0.15, Clock(Deadline(), [100.0] * 3), PARTS) == pytest.approx(0.2)
+    assert until(0, 0.0, Clock(Deadline()), PARTS, 1e9) == pytest.approx(1 / PARTS)
 
 
 def test_no_fewer_steps_are_taken_than_were_asked_for() -> None:
@@ -61,8 +69,53 @@ def test_more_places_take_more_steps_unless_users_have_few_checkins() -> None:
     city = replace(square, truth=20 * square.truth, region=None)
     few = city.split(100, 0, seed=0).train
     taken = [Codebook().capacity(Problem(data, max_loss=173)) for data in (square, city, few)]
-    assert [one.steps for one in taken] == [1500, 4000, 1500]
-    assert taken[0].places == 128 and min(taken[1].places, taken[2].places) > 128
+    assert [one.steps for one in taken] == [1500, 8000, 1500]
+    assert taken[0].places == 128 and taken[1].places > taken[2].places > 128
+
+
+def _city_training(each: int) -> CrossFittedTraining:
+    square = four_corners(0).train
+    data = replace(square, truth=20 * square.truth, region=None).split(each, 0, seed=0).train
+    return CrossFittedTraining(Codebook(), Problem(data, max_loss=173), 0)
+
+
+def test_folds_learn_as_the_net_does_where_users_just_have_many_checkins() -> None:
+    """With 200 check-ins per user a fold has 150 of them, which alone would count as few."""
+    for each, remembered in ((200, True), (199, False)):
+        both = _city_training(each)
+        trainings = [both._start, *(fold.training for fold in both.folds.folds)]
+        assert {one.config.remembered is not None for one in trainings} == {remembered}
+
+
+def test_moved_checkins_go_as_far_as_a_users_own_lie_apart() -> None:
+    """Corners are apart by many budgets, so that of two users at one corner each has the other's
+    check-ins between the own ones."""
+    training = _city_training(200)._start
+    units = (training.samples.truth - training.centre) / training.unit_m
+    user = training.samples.secret
+    apart = np.linalg.norm(units[:, None] - units[None], axis=-1)
+    apart[(user[:, None] != user[None]) | np.eye(len(user), dtype=bool)] = np.inf
+    furthest = 3 * 173 / training.unit_m
+    np.testing.assert_allclose(
+        np.sort(training.data.gaps),
+        np.sort(np.minimum(apart.min(axis=1), furthest)),
+        rtol=1e-5,
+        atol=1e-6,
+    )
+
+
+def test_the_table_of_the_last_steps_has_the_slope_of_this_one() -> None:
+    """Three steps: a weighted mean of their tables; with a mean of one kind for all steps, or the
+    slope divided by the memory, this fails."""
+    tables = np.random.default_rng(0).dirichlet(np.ones(6), size=3).reshape(3, 2, 3)
+    mean = np.zeros((2, 3))
+    for steps, table in enumerate(tables):
+        whole, mean = recalled(table, mean, np.float32(steps))
+    weights = 0.9 ** np.arange(3)[::-1]
+    expected = np.tensordot(weights / weights.sum(), tables, axes=1)
+    np.testing.assert_allclose(whole, expected, rtol=1e-5)
+    slope = jax.grad(lambda table: recalled(table, np.zeros((2, 3)), 5.0)[0][0, 1])(tables[0])
+    np.testing.assert_allclose(slope, [[0, 1, 0], [0, 0, 0]], atol=1e-7)
 
 
 def test_what_learning_takes_follows_from_steps_and_places() -> None:

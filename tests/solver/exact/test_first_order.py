@@ -174,7 +174,7 @@ def test_it_goes_before_the_interior_point_where_that_is_slow(
     heard: list[float] = []
     monkeypatch.setattr("sfumato.solver.exact.solver._SLOW", 0)
     last = certificate_for(
-        PROBLEM, seed=0, plane=False, found=lambda _, bound, __: heard.append(bound)
+        PROBLEM, seed=0, plane=False, on_proof=lambda _, bound, __: heard.append(bound)
     )
     assert last is not None
     assert heard == sorted(heard)

@@ -1,6 +1,7 @@
 """From coarse to fine: equal to the direct solve and to the full program, proven by the checker,
 budgets of every kind kept."""
 
+import itertools
 import time
 from typing import Any
 
@@ -16,7 +17,15 @@ from sfumato.solver import Exact, Problem
 from sfumato.solver.deadline import Deadline
 from sfumato.solver.exact import refine
 from sfumato.solver.exact.column_generation import Optimum, generate_columns, measured_leakage
-from sfumato.solver.exact.refine import Places, interpolated, merged, solve_on_cells, worth_merging
+from sfumato.solver.exact.refine import (
+    Pairs,
+    Places,
+    interpolated,
+    merged,
+    solve_on_cells,
+    solve_pairs,
+    worth_merging,
+)
 from sfumato.solver.exact.task import Task
 from sfumato.study.solve import solve
 
@@ -150,6 +159,27 @@ def test_a_time_limit_gives_the_best_so_far_with_a_proof() -> None:
         axis=1
     ) <= task.max_loss * (1 + 1e-12)
     assert checked(task, loss, best) == pytest.approx(best.bound, abs=1e-9)
+
+
+class _PassesAtLook(Deadline):
+    """Passed from the given look at the clock on."""
+
+    def __init__(self, look: int) -> None:
+        super().__init__()
+        object.__setattr__(self, "looks", itertools.count(1))
+        object.__setattr__(self, "look", look)
+
+    @property
+    def left(self) -> float:
+        return 60.0 if next(self.looks) < self.look else -1e-3
+
+
+def test_time_may_run_out_while_the_program_is_written() -> None:
+    task, _, loss = unit_cells(4)
+    truth, report = np.indices(loss.shape).reshape(2, -1)
+    pairs = Pairs(truth, report, loss.ravel())
+    assert solve_pairs(task, pairs, deadline=_PassesAtLook(2)) is None
+    assert solve_pairs(task, pairs, deadline=_PassesAtLook(3)) is not None
 
 
 def test_samples_that_fill_their_cells_are_refined_through_a_problem(

@@ -15,7 +15,8 @@ from sfumato.measure.objective import Bayes, Gain, Information, Objective
 from sfumato.mechanism.channel import Channel
 from sfumato.mechanism.loss import euclidean
 from sfumato.solver import Coin, Exact, Laplace, Problem
-from sfumato.solver.exact.solver import verify
+from sfumato.solver.deadline import Deadline
+from sfumato.solver.exact.solver import _from_a_draw, certificate_for, verify
 from sfumato.study.solve import solve
 from tests.solver.three_users import DATA, GRID_ONLY, law_of, on_square, proved, three_users
 
@@ -204,3 +205,13 @@ def test_a_law_that_does_not_hold_what_it_claims_is_refused() -> None:
         match=r"the loss is .* over 70; a user's budget is exceeded; a report costs .* over 150",
     ):
         verify(problem, away, claimed=1 / 3)
+
+
+def test_a_proof_of_drawn_truths_without_time_is_none_and_with_time_says_something(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sfumato.solver.exact.solver._PROOF_TRUTHS", 1)
+    problem = two_people(max_loss=25.0)
+    found = certificate_for(problem, seed=0)
+    assert found is not None and found.bound(problem).grid > 0.5 + 0.2
+    assert _from_a_draw(problem, seed=0, deadline=Deadline(0.0)) is None

@@ -55,8 +55,8 @@ class Losses(NamedTuple):
 
 def expected_losses(mechanism: CodebookNet, truth: np.ndarray, loss: Loss) -> np.ndarray:
     """The expected loss of each truth; of those that repeat once."""
-    found = distinct(truth)
-    truths, row = (truth, slice(None)) if found is None else found
+    repeats = distinct(truth)
+    truths, row = (truth, slice(None)) if repeats is None else repeats
     parts = (truths[start : start + _PART] for start in range(0, len(truths), _PART))
     each = [
         Losses.of(mechanism, part, loss).expected(mechanism.chances(part), mechanism.keep)
@@ -77,8 +77,8 @@ class Candidate:
 
     @classmethod
     def of(cls, mechanism: CodebookNet, problem: Problem) -> "Candidate":
-        held = len(problem.places) * len(mechanism.places) <= _MOST_HELD
-        losses = Losses.of(mechanism, problem.places, problem.loss) if held else None
+        fits = len(problem.places) * len(mechanism.places) <= _MOST_HELD
+        losses = Losses.of(mechanism, problem.places, problem.loss) if fits else None
         return cls(mechanism, problem, mechanism.scores(problem.places), losses)
 
     def at(self, *, slope: float | None = None, keep: float | None = None) -> "Candidate":
@@ -121,7 +121,13 @@ class Candidate:
         mechanism, places = self.mechanism, self.problem.places
         if self.losses is None:
             return expected_losses(mechanism, places, self.problem.loss)
-        return self.losses.expected(mechanism.chances(places, self.scores), mechanism.keep)
+        each, done = [], 0
+        for chances in mechanism.chances_by_part(self.scores):
+            some = slice(done, done + len(chances))
+            losses = Losses(*(part[some] for part in self.losses))
+            each.append(losses.expected(chances, mechanism.keep))
+            done += len(chances)
+        return np.concatenate(each)
 
     @cached_property
     def geo_epsilon(self) -> float:

@@ -29,11 +29,17 @@ _START_BYTES, _BYTES_PER_CHECKIN, _BYTES_PER_ENTRY = 450e6, 60.0, 80.0
 def few_cost(problem: Problem, settings: CodebookSettings) -> Expected:
     """Seconds and bytes, for a problem of few users."""
     capacity, truths = settings.capacity(problem), len(problem.places)
-    rows = min(truths, rows_in_a_step(settings, capacity))
     nets = _TIMES_OF_FOLDS if problem.several is None else _TIMES_FOR_SEVERAL
-    times = 2 * nets if settings.made_for == NEW else 1  # as many redrawn truths
-    seconds = _FEW_START_S + times * capacity.steps * rows * capacity.places * _ROW_S
+    times = nets if settings.made_for == NEW else 1
+    seconds = _FEW_START_S + times * capacity.steps * step_seconds(truths, settings, capacity)
     return Expected(seconds, _START_BYTES + _LAW_BYTES * truths * capacity.places)
+
+
+def step_seconds(truths: int, settings: CodebookSettings, capacity: Capacity) -> float:
+    """Of a step of one net, on one core."""
+    rows = min(truths, rows_in_a_step(settings, capacity))
+    times = 2 if settings.made_for == NEW else 1  # as many redrawn truths
+    return times * rows * capacity.places * _ROW_S
 
 
 def crowd_cost(problem: Problem, capacity: Capacity) -> Expected:
@@ -44,9 +50,9 @@ def crowd_cost(problem: Problem, capacity: Capacity) -> Expected:
     checkins, places = len(problem.samples), capacity.places
     pairs = len(problem.joint.pairs.weight)
     sums = _SUMS * capacity.steps / 1500
-    one = places * (_TRUTH_S * truths + _PAIR_S * pairs)
+    law_s = places * (_TRUTH_S * truths + _PAIR_S * pairs)
     seconds = _START_S + capacity.steps * places * _STEP_S
-    seconds += sums * (one + _USER_S * users * places) + _LAWS * one
+    seconds += sums * (law_s + _USER_S * users * places) + _LAWS * law_s
     size = _START_BYTES + _BYTES_PER_CHECKIN * checkins + _BYTES_PER_ENTRY * users * places
     if capacity.distillation:
         game = _GAME_PAIR_S * pairs + _GAME_TRUTH_S * truths + _GAME_USER_S * users

@@ -7,7 +7,7 @@ minibatch alone; the table P(user, report), users x places, is summed up over al
 and then, a few thousand of them at a time.  Nothing of the size of users times truths, or (but for
 a teacher's law) of truths times places, is ever made.
 
-For these check-ins alone the net is then taught a law that a first-order method finds on its places
+For these check-ins alone the net then imitates a law that a first-order method finds on its places
 (`solver.exact.first_order`); from the start where the places can be all reports of the grid.
 """
 
@@ -28,25 +28,28 @@ from sfumato.data.samples import MANY_USERS, Samples
 from sfumato.errors import ProblemError, arg
 from sfumato.measure.exact import bayes_error, mutual_information
 from sfumato.measure.judge import judge
+from sfumato.measure.objective import Bayes, Information
 from sfumato.measure.outlook import Outlook
 from sfumato.mechanism.codebook import CodebookNet
 from sfumato.mechanism.loss import traits_of
 from sfumato.memory import give_back
 from sfumato.solver.codebook.learn import (
     _ADAM,
-    _DUAL_RATE,
     _INFORMATION_UNTIL,
-    _PENALTY,
     _PLACES_UNTIL,
     _SHARP_BY,
     State,
     divergence,
     features,
     net_outputs,
+    next_prices,
+    penalty,
+    rate_at,
+    way,
 )
 from sfumato.solver.codebook.settings import NEW, THESE, Capacity, CodebookSettings
-from sfumato.solver.codebook.training import END, PARTS, CodebookTraining, until
-from sfumato.solver.deadline import Deadline
+from sfumato.solver.codebook.training import END, PARTS, CodebookTraining, check_finite, until
+from sfumato.solver.deadline import NEVER, Deadline
 from sfumato.solver.exact.first_order import Game, least_leaking
 from sfumato.solver.learner import Clock, History, Round
 from sfumato.solver.outcome import Distillation, Ended
@@ -60,6 +63,7 @@ _AT_ONCE = 2048  # truths
 _SHARPNESS = 6.0, 60.0  # of the guesses, as shares of the largest posterior, from first to last
 _MOST_GAPS = 200_000
 _HALVINGS = 24
+_FEW_HALVINGS = 14  # of a range of 200 budgets: to a hundredth of one
 _STEEPEST = 200.0  # slope times the budget beyond which only the nearest place is left
 _LEAST = 1e-12
 _RARE = 1e-2  # of an even share of the reports: rarer ones have the slope of this
@@ -67,7 +71,7 @@ _OTHERS = 1000  # users with whom every user is compared, drawn anew for each su
 MOST_LINKED = 5000  # users of linked reports, as all pairs are measured
 _FOR_THE_TEACHER = 0.5  # of the time that is left
 _TIMES_THE_RATE = 3.0  # of learning, for imitating: its gradients are exact
-_MOST_OF_LAW = 25_000_000  # truths times places of a law that is taught: 100 MB
+_MOST_OF_LAW = 25_000_000  # truths times places of a teacher's law: 100 MB
 
 
 class CrowdData(NamedTuple):
@@ -121,21 +125,11 @@ def learn_crowd(
                 metres = config.loss(points[:, None, :] * config.unit_m, places[None, :, :])
             leaked = (chances * mine).sum() / BATCH
             over = (chances * metres).sum() / BATCH / data.limit - 1
-            price = state.prices[0]
-            held = jnp.where(
-                price + _PENALTY * over > 0,
-                price * over + _PENALTY / 2 * over**2,
-                -(price**2) / (2 * _PENALTY),
-            )
-            return leaked + held, over
+            return leaked + penalty(state.prices[0], over), over
 
         gradient, over = jax.grad(cost, has_aux=True)(state.weights)
-        change, moments = _ADAM.update(gradient, state.moments)
-        rate = config.rate * (0.02 + 0.98 * 0.5 * (1 + jnp.cos(jnp.pi * done)))
-        change = change._replace(places=jnp.where(done < _PLACES_UNTIL, change.places, 0.0))
-        weights = jax.tree.map(lambda weight, move: weight - rate * move, state.weights, change)
-        prices = jnp.maximum(state.prices + _DUAL_RATE * _PENALTY * over, 0.0)
-        return State(weights, moments, prices), None
+        moved = _descended(state, gradient, rate_at(done, config.rate), done < _PLACES_UNTIL)
+        return moved._replace(prices=next_prices(state.prices, over)), None
 
     return jax.lax.scan(step, state, first + jnp.arange(steps))[0]
 
@@ -165,7 +159,6 @@ def imitate(
             drawn = jax.random.uniform(jax.random.fold_in(key, number), (BATCH,))
             rows = jnp.minimum(jnp.searchsorted(height, drawn), len(teacher) - 1)
             weight = jnp.full(BATCH, 1 / BATCH)
-
         points = data.truths[rows]
         inputs = features(points, data.waves)
 
@@ -173,13 +166,18 @@ def imitate(
             outputs, _ = net_outputs(weights, inputs, points, data.cap)
             return divergence(teacher[rows], jax.nn.log_softmax(outputs), weight)
 
-        change, moments = _ADAM.update(jax.grad(cost)(state.weights), state.moments)
-        rate = _TIMES_THE_RATE * config.rate * (0.02 + 0.98 * 0.5 * (1 + jnp.cos(jnp.pi * done)))
-        change = change._replace(places=jnp.zeros_like(change.places))
-        weights = jax.tree.map(lambda weight, move: weight - rate * move, state.weights, change)
-        return State(weights, moments, state.prices), None
+        rate = rate_at(done, _TIMES_THE_RATE * config.rate)
+        return _descended(state, jax.grad(cost)(state.weights), rate, False), None
 
     return jax.lax.scan(step, state, first + jnp.arange(steps))[0]
+
+
+def _descended(state: State, gradient: Any, rate: Any, places_move: Any) -> State:
+    """The state after a step of Adam."""
+    change, moments = _ADAM.update(gradient, state.moments)
+    change = change._replace(places=jnp.where(places_move, change.places, 0.0))
+    weights = jax.tree.map(lambda weight, move: weight - rate * move, state.weights, change)
+    return State(weights, moments, state.prices)
 
 
 def _drawn(data: CrowdData, key: Any, config: CrowdConfig) -> tuple[Any, Any]:
@@ -188,8 +186,7 @@ def _drawn(data: CrowdData, key: Any, config: CrowdConfig) -> tuple[Any, Any]:
     rows = jax.random.randint(row_key, (BATCH,), 0, len(data.user))
     far = data.gaps[jax.random.randint(far_key, (BATCH,), 0, len(data.gaps))]
     far = jnp.where(jnp.arange(BATCH) < config.moved, far, 0.0)
-    way = 2 * jnp.pi * jax.random.uniform(way_key, (BATCH,))
-    shift = jnp.stack([far * jnp.cos(way), far * jnp.sin(way)], axis=-1)
+    shift = way(far, jax.random.uniform(way_key, (BATCH,)))
     return rows, data.truths[data.place[rows]] + shift
 
 
@@ -215,11 +212,11 @@ def scores_of(
     scores *= (1 - information) / (2 * max(float(np.sum(table * scores)), _LEAST))
     if information > 0:
         prior = np.maximum(table.sum(axis=1, keepdims=True), _LEAST)
-        told = np.maximum(posterior, 1e-6 * prior, out=posterior)
-        told /= prior
-        np.log(told, out=told)
-        told *= information / (2 * max(float(np.sum(table * told)), 1e-3))
-        scores += told
+        log_ratio = np.maximum(posterior, 1e-6 * prior, out=posterior)
+        log_ratio /= prior
+        np.log(log_ratio, out=log_ratio)
+        log_ratio *= information / (2 * max(float(np.sum(table * log_ratio)), 1e-3))
+        scores += log_ratio
     return np.asarray(scores, np.float32)
 
 
@@ -247,12 +244,12 @@ def linked_scores(
         total = more * ((power * overlap) @ size[others]) / size[users]
         return power, 1 / (1 + total) ** 2
 
-    told = alike(others)[1]
+    factor = alike(others)[1]
     scores = np.empty_like(roots)
     for start in range(0, len(prior), _AT_ONCE):
         users = np.arange(start, min(start + _AT_ONCE, len(prior)))
         power, own = alike(users)
-        power *= size[others] * (own[:, None] + told)
+        power *= size[others] * (own[:, None] + factor)
         scores[users] = -(power @ roots[others]) / (size[users, None] * roots[users])
     scores /= max(-float(np.sum(table * scores)), _LEAST)
     return np.asarray(scores, np.float32)
@@ -265,16 +262,16 @@ class CrowdTraining:
         assert isinstance(problem.samples, Samples)
         check_crowd(settings, problem)
         self.settings, self.problem, self.seed = settings, problem, seed
-        self.held: Samples | None = None
+        self.held_out: Samples | None = None
         fit = problem.samples
         if settings.made_for == NEW:
             out = held_out(fit, seed=seed)
             if not out.any():
                 raise ProblemError(
                     f"no user of {fit.name} has four check-ins; a budget for check-ins to come"
-                    f" needs some: solve for these check-ins alone with {arg('made_for')}"
+                    f" needs some: solve for these check-ins alone with {arg('made_for')} {THESE}"
                 )
-            self.held, fit = fit.take(out, name=f"{fit.name} (held out)"), fit.take(~out)
+            self.held_out, fit = fit.take(out, name=f"{fit.name} (held out)"), fit.take(~out)
         self.fit = replace(problem, samples=fit)
         capacity = settings.capacity(self.fit)
         self.base = CodebookTraining(settings, self.fit, seed, capacity=capacity)
@@ -288,7 +285,7 @@ class CrowdTraining:
         reports of the grid."""
         self.distillation, self._whole_grid = Distillation.DONE, False
         self._teacher_law: Any = None
-        teachable = self.problem.objective.scores == "bayes" and self.problem.max_distance is None
+        teachable = isinstance(self.problem.objective, Bayes) and self.problem.max_distance is None
         if not (capacity.distillation and teachable):
             return 0.0
         if len(self.fit.places) > self.most_truths:
@@ -327,11 +324,7 @@ class CrowdTraining:
             state = self._distilled(state, part, (done, end), clock.deadline)
         if not part:
             give_back()  # what compiling took
-        if not all(bool(jnp.all(jnp.isfinite(leaf))) for leaf in jax.tree.leaves(state)):
-            raise ProblemError(
-                f"learning ran into numbers that are not finite at {end:.0%}; lower the rate or"
-                " raise the budget"
-            )
+        check_finite(state, end)
         law = Joint(self._table(state), secrets=self.problem.samples.secrets)
         mechanism = self.base.mechanism(state)
         line = {
@@ -411,7 +404,7 @@ class CrowdTraining:
             return linked_scores(table, several**rise, np.sort(some))
         low, high = _SHARPNESS
         early = max(0.0, 1 - done / _INFORMATION_UNTIL)
-        wanted = self.problem.objective.scores == "information"
+        wanted = isinstance(self.problem.objective, Information)
         blend = self.settings.blend
         information = 1.0 if wanted else early * (1 - blend) + blend
         return scores_of(self._table(state), low * (high / low) ** rise, information)
@@ -475,12 +468,12 @@ class CrowdTraining:
             rate=self.settings.rate,
         )
 
-    def released(self, state: State) -> CodebookNet:
+    def released(self, state: State, deadline: Deadline = NEVER) -> CodebookNet:
         """The state on the grid, with the slope that spends the budget, on the check-ins that were
         learned from and, where some were held out, on those as well; or with the slope as learned
-        where that keeps the budget and leaks less."""
+        where that keeps the budget and leaks less.  After the deadline some of it may be left."""
         learned = self.base.on_the_grid(state)
-        spending = self._spending(learned)
+        spending = self._spending(learned, deadline)
         assert self.problem.max_loss is not None
         if self._spent(learned) > self.problem.max_loss:
             return spending
@@ -491,7 +484,7 @@ class CrowdTraining:
         assert law is not None
         return self.problem.leakage(law.joint)
 
-    def _spending(self, learned: CodebookNet) -> CodebookNet:
+    def _spending(self, learned: CodebookNet, deadline: Deadline) -> CodebookNet:
         """The least steep slope that keeps the budget; where none does, the truth's own cell is
         reported as often as needed."""
         budget, scale = self.problem.max_loss, self.problem.scale_m
@@ -504,16 +497,16 @@ class CrowdTraining:
         high = learned.slope + _STEEPEST / scale
         steepest = replace(learned, slope=high)
         if not kept(steepest):
-            return _least(lambda keep: replace(steepest, keep=keep), kept, 0.0, 1.0)
+            return _least(lambda keep: replace(steepest, keep=keep), kept, 0.0, 1.0, deadline)
         if kept(replace(learned, slope=low)):
             return replace(learned, slope=low)
-        return _least(lambda slope: replace(learned, slope=slope), kept, low, high)
+        return _least(lambda slope: replace(learned, slope=slope), kept, low, high, deadline)
 
     def _spent(self, mechanism: CodebookNet) -> float:
         """The loss on the check-ins learned from, or on those held out (with a confidence its upper
         limit) where that is more."""
         spent = float(self._mass @ self._losses(mechanism))
-        if self.held is None:
+        if self.held_out is None:
             return spent
         places, column = self._held_places
         cost = expected_losses(mechanism, places, self.problem)[column]
@@ -525,17 +518,17 @@ class CrowdTraining:
 
     @cached_property
     def _held_places(self) -> tuple[np.ndarray, np.ndarray]:
-        assert self.held is not None
-        places, column = np.unique(self.held.truth, axis=0, return_inverse=True)
+        assert self.held_out is not None
+        places, column = np.unique(self.held_out.truth, axis=0, return_inverse=True)
         return places, column.ravel()
 
     def outlook(self, mechanism: CodebookNet) -> Outlook | None:
         """What to expect of check-ins to come, by those that were held out."""
-        if self.held is None:
+        if self.held_out is None:
             return None
         problem, fit = self.problem, self.fit.samples
         judged = judge(
-            mechanism, self.held, loss=problem.loss, region=problem.region, fitted_on=fit
+            mechanism, self.held_out, loss=problem.loss, region=problem.region, fitted_on=fit
         )
         return Outlook.held_out(judged, problem.objective)
 
@@ -545,10 +538,13 @@ def _least(
     kept: Callable[[CodebookNet], bool],
     low: float,
     high: float,
+    deadline: Deadline,
 ) -> CodebookNet:
     """The candidate of the least number that is kept within the budget, by bisection; that of
-    `high` is."""
-    for _ in range(_HALVINGS):
+    `high` is.  After the deadline by fewer steps."""
+    for number in range(_HALVINGS):
+        if number >= _FEW_HALVINGS and deadline.passed:
+            break
         middle = (low + high) / 2
         low, high = (low, middle) if kept(candidate(middle)) else (middle, high)
     return candidate(high)
@@ -569,8 +565,7 @@ def held_out(samples: Samples, *, seed: int) -> np.ndarray:
     rank = np.empty(len(samples), dtype=int)
     rank[order] = np.arange(len(samples)) - first[samples.secret[order]]
     wanted = (samples.counts + _HELD_OUT // 2) // _HELD_OUT
-    out: np.ndarray = rank < wanted[samples.secret]
-    return out
+    return rank < wanted[samples.secret]
 
 
 def check_crowd(settings: CodebookSettings, problem: Problem) -> None:
@@ -581,7 +576,7 @@ def check_crowd(settings: CodebookSettings, problem: Problem) -> None:
             f"with {users:,} users (more than {MANY}) a codebook keeps one average budget; set"
             f" {arg('max_loss')} and leave {arg('user_max_loss')} out"
         )
-    if problem.several is None and problem.objective.scores not in ("bayes", "information"):
+    if problem.several is None and not isinstance(problem.objective, Bayes | Information):
         raise ProblemError(
             f"with {users:,} users (more than {MANY}) a codebook lowers the Bayes vulnerability,"
             f" what a number of linked reports tell, or the information; got"
@@ -599,13 +594,13 @@ def check_crowd(settings: CodebookSettings, problem: Problem) -> None:
         )
     if settings.distillation and settings.made_for == NEW:
         raise ProblemError(
-            f"with {users:,} users (more than {MANY}) the optimal law is taught for these check-ins"
-            f" alone; leave {arg('distillation')} out, or set {arg('made_for')} {THESE}"
+            f"with {users:,} users (more than {MANY}) distillation is for these check-ins alone;"
+            f" leave {arg('distillation')} out, or set {arg('made_for')} {THESE}"
         )
     if settings.distillation and (
-        problem.objective.scores != "bayes" or problem.max_distance is not None
+        not isinstance(problem.objective, Bayes) or problem.max_distance is not None
     ):
         raise ProblemError(
-            f"with {users:,} users (more than {MANY}) the optimal law is taught for the Bayes"
-            f" objective without a cap; leave {arg('distillation')} out"
+            f"with {users:,} users (more than {MANY}) distillation is for the Bayes objective"
+            f" without a cap; leave {arg('distillation')} out"
         )

@@ -32,6 +32,7 @@ from sfumato.solver.codebook.calibrate import Candidate, expected_losses, within
 from sfumato.solver.codebook.learn import State, TrainingData, learn_folds, padded
 from sfumato.solver.codebook.settings import THESE, Capacity, CodebookSettings
 from sfumato.solver.codebook.training import CodebookTraining, until
+from sfumato.solver.deadline import NEVER, Deadline
 from sfumato.solver.learner import Clock, History, Round
 from sfumato.solver.outcome import Conditions, Ended
 from sfumato.solver.problem import Problem
@@ -57,13 +58,11 @@ def fold_of_each(samples: Samples, folds: int, *, seed: int) -> np.ndarray:
     counts = samples.counts
     if len(samples) < folds or (counts[counts > 0] < 2).any():
         few = [name for name, count in zip(samples.secrets, counts, strict=True) if count == 1]
-        found = (
-            f"user {few[0]} has one check-in"
-            if few
-            else f"{samples.name} has {len(samples)} of them"
-        )
+        reason = f"{samples.name} has {len(samples)} of them"
+        if few:
+            reason = f"user {few[0]} has one check-in"
         raise ProblemError(
-            f"{found}; a budget for check-ins to come needs two check-ins of every user and"
+            f"{reason}; a budget for check-ins to come needs two check-ins of every user and"
             f" {folds} in all: leave such users out with {arg('top_users')}, or solve for these"
             f" check-ins alone with {arg('made_for')} {THESE}"
         )
@@ -84,7 +83,7 @@ Tree = TypeVar("Tree", State, TrainingData)
 class Fold:
     """A part of the check-ins, and the learning of a net on the rest."""
 
-    held: Samples
+    held_out: Samples
     training: CodebookTraining
 
     def net(self, state: State) -> Candidate:
@@ -129,7 +128,8 @@ class FoldsTraining:
         done, part = (history[-1]["done"] if history else 0.0), len(history)
         if done >= _END:
             return Ended.FINISHED if part >= _PARTS else Ended.TIME_LIMIT
-        end = until(part, done, clock, _PARTS)
+        own = sum(self.part_steps * fold.training.step_s for fold in self.folds)
+        end = until(part, done, clock, _PARTS, own)
         if done < 0.5 <= end + 1e-9:
             state = self._snapped(state)
         state = learn_folds(
@@ -146,7 +146,7 @@ class FoldsTraining:
 
     def _snapped(self, state: State) -> State:
         pairs = zip(self.folds, _unstacked(state), strict=True)
-        return _stacked([fold.training.snapped(one) for fold, one in pairs])
+        return _stacked([fold.training.snapped(fold_state) for fold, fold_state in pairs])
 
     @property
     def _rows(self) -> int:
@@ -168,21 +168,29 @@ class FoldsTraining:
             ]
         )
 
-    def fitted(self, state: State, *, confidence: float | None) -> "CrossFitted":
-        """The budgets on training data that keep those asked for on check-ins to come."""
+    def fitted(
+        self, state: State, *, confidence: float | None, deadline: Deadline = NEVER
+    ) -> "CrossFitted":
+        """The budgets on training data that keep those asked for on check-ins to come; after the
+        deadline as the first nets have it, not searched on."""
         states = _unstacked(self._snapped(state))
-        learned = [fold.net(one) for fold, one in zip(self.folds, states, strict=True)]
-        scale = np.ones(len(self._limits))
-        for _ in range(_ROUNDS):
+        learned = [
+            fold.net(fold_state) for fold, fold_state in zip(self.folds, states, strict=True)
+        ]
+        scale, searched = np.ones(len(self._limits)), True
+        for number in range(_ROUNDS):
             within = [
                 within_budgets(replace(net, problem=scaled(net.problem, scale))) for net in learned
             ]
+            if number and deadline.passed:
+                searched = False
+                break
             ratio = self._spent(within, confidence) / self._limits
             if np.all((ratio <= 1 + _CLOSE) & ((ratio >= 1 - _CLOSE) | (scale >= 1))):
                 break
             scale = np.clip(scale / ratio, _LEAST_SCALE, 1.0)
-        nets = OnFolds(tuple(one.mechanism for one in within))
-        return CrossFitted(self.problem, tuple(self.folds), scale, nets)
+        nets = OnFolds(tuple(net.mechanism for net in within))
+        return CrossFitted(self.problem, tuple(self.folds), scale, nets, searched)
 
     @cached_property
     def _limits(self) -> np.ndarray:
@@ -193,10 +201,10 @@ class FoldsTraining:
     def _spent(self, nets: Sequence[Candidate], confidence: float | None) -> np.ndarray:
         """What each budget is charged on check-ins to come, by the check-ins of the folds."""
         loss, mechanisms = self.problem.loss, [net.mechanism for net in nets]
-        held = [fold.held for fold in self.folds]
-        known = [fold.training.samples for fold in self.folds]
-        cost, kept = (costs(mechanisms, parts, loss) for parts in (held, known))
-        user, user_kept = (_secrets(parts) for parts in (held, known))
+        held_out = [fold.held_out for fold in self.folds]
+        both = (held_out, [fold.training.samples for fold in self.folds])
+        cost, kept = (costs(mechanisms, parts, loss) for parts in both)
+        user, user_kept = (np.concatenate([part.secret for part in parts]) for parts in both)
         spent = [] if self.problem.max_loss is None else [charged(cost, kept, confidence)]
         if self.problem.user_max_loss is not None:
             spent += [
@@ -234,12 +242,14 @@ class Baseline:
 @dataclass(frozen=True, eq=False)
 class CrossFitted:
     """For each budget the factor that is applied on training data, and the nets of the folds at
-    those budgets."""
+    those budgets; `searched` is false where a time limit left the factor as it was first
+    estimated."""
 
     problem: Problem
     folds: tuple[Fold, ...]
     scale: np.ndarray
     nets: OnFolds
+    searched: bool = True
 
     def baselines(self, confidence: float | None, *, seconds: float = inf) -> "list[Baseline]":
         """Planar Laplace, if that takes no more than some `seconds`, and the coin at the same
@@ -250,10 +260,8 @@ class CrossFitted:
         noise = PlanarLaplace(first_epsilon(problem))
         spent = charged(*self._costs(self._coins(1.0)), confidence)
         scale = min(1.0, problem.max_loss / spent)
-        coin, grid = (
-            Baseline(COIN, Coin(), scale, OnFolds(self._coins(scale))),
-            _coarse(problem),
-        )
+        coin = Baseline(COIN, Coin(), scale, OnFolds(self._coins(scale)))
+        grid = _coarse(problem)
         terms = sum(noise.terms(np.unique(part.truth, axis=0), grid) for part in self._held)
         if terms > _TERMS_PER_S * seconds:
             return [coin]
@@ -267,18 +275,18 @@ class CrossFitted:
     def _costs(self, mechanisms: Sequence[Mechanism]) -> tuple[np.ndarray, np.ndarray]:
         """The expected loss of each check-in under the mechanism that did not see it, and under
         those that did; noise costs the same everywhere."""
-        held, known = self._held, [fold.training.samples for fold in self.folds]
-        if any(mechanism.rows(held[0].truth[:1]) is None for mechanism in mechanisms):
-            flat = np.full(sum(len(part) for part in held), self.problem.max_loss, dtype=float)
+        held_out, known = self._held, [fold.training.samples for fold in self.folds]
+        if any(mechanism.rows(held_out[0].truth[:1]) is None for mechanism in mechanisms):
+            flat = np.full(sum(len(part) for part in held_out), self.problem.max_loss, dtype=float)
             return flat, flat
         loss = self.problem.loss
-        return costs(mechanisms, held, loss), costs(mechanisms, known, loss)
+        return costs(mechanisms, held_out, loss), costs(mechanisms, known, loss)
 
     def leakage(self, made: OnFolds) -> np.ndarray | None:
         """The objective on each fold; None where a law is too large to be computed."""
         leaks = []
         for mechanism, fold in zip(made.mechanisms, self.folds, strict=True):
-            law = mechanism.law(fold.held.joint(), loss=self.problem.loss, grid=made.grid)
+            law = mechanism.law(fold.held_out.joint(), loss=self.problem.loss, grid=made.grid)
             if law is None:
                 return None
             leaks.append(self.problem.leakage(law.joint))
@@ -291,7 +299,7 @@ class CrossFitted:
         assert count is not None
         errors = []
         for mechanism, fold in zip(self.nets.mechanisms, self.folds, strict=True):
-            law = mechanism.law(fold.held.joint(), loss=self.problem.loss)
+            law = mechanism.law(fold.held_out.joint(), loss=self.problem.loss)
             assert law is not None
             errors.append(linked_bayes_error(law.joint, (count,))[0].value)
         return float(self.weights @ errors)
@@ -299,7 +307,7 @@ class CrossFitted:
     @property
     def weights(self) -> np.ndarray:
         """The share of the check-ins in each fold."""
-        counts = np.array([len(fold.held) for fold in self.folds])
+        counts = np.array([len(fold.held_out) for fold in self.folds])
         return counts / counts.sum()
 
     def outlook(self, made: OnFolds, released: Mechanism, *, confidence: float) -> Outlook:
@@ -314,17 +322,17 @@ class CrossFitted:
         loss = self.problem.loss
         judged, leaks, shares = [], [], []
         cost, kept = self._costs(made.mechanisms)
-        seen = (*self._held[1:], self._held[0])
-        for mechanism, fold, other in zip(made.mechanisms, self.folds, seen, strict=True):
-            held = mechanism.law(fold.held.joint(), loss=loss, grid=made.grid)
+        others = (*self._held[1:], self._held[0])
+        for mechanism, fold, other in zip(made.mechanisms, self.folds, others, strict=True):
+            law = mechanism.law(fold.held_out.joint(), loss=loss, grid=made.grid)
             known = mechanism.law(fold.training.problem.joint, loss=loss, grid=made.grid)
-            assert held is not None and known is not None
-            judged.append(judge_law(held, fitted_on=known))
-            leaks.append(self.problem.leakage(held.joint))
+            assert law is not None and known is not None
+            judged.append(judge_law(law, fitted_on=known))
+            leaks.append(self.problem.leakage(law.joint))
             before = mechanism.law(other.joint(), loss=loss, grid=made.grid)
-            after = released.law(fold.held.joint(), loss=loss, grid=made.grid) or held
+            after = released.law(fold.held_out.joint(), loss=loss, grid=made.grid) or law
             assert before is not None
-            more = exposed(held.joint) - exposed(before.joint)
+            more = exposed(law.joint) - exposed(before.joint)
             shares.append(min(1.0, max(0.0, exposed(after.joint) + more)))
         weights = self.weights
         tail = float(special.stdtrit(len(judged) - 1, (1 + confidence) / 2))
@@ -334,8 +342,10 @@ class CrossFitted:
             spread = float(np.std(values, ddof=1)) / len(values) ** 0.5
             return float(weights @ values), tail * spread
 
-        error, off = mean([one.bayes_error.value for one in judged])
-        guessed, guessed_off = mean([one.learnt_error.value for one in judged if one.learnt_error])
+        error, off = mean([judgement.bayes_error.value for judgement in judged])
+        guessed, guessed_off = mean(
+            [judgement.learnt_error.value for judgement in judged if judgement.learnt_error]
+        )
         metres, half = charged(cost, kept, None), _half_width(cost, confidence)
         return Outlook(
             loss=Estimate(metres, metres - half, metres + half, "estimate"),
@@ -346,7 +356,9 @@ class CrossFitted:
                 "estimate",
                 errs="low with few check-ins",
             ),
-            information_bits=_around(*mean([one.information_bits.value for one in judged])),
+            information_bits=_around(
+                *mean([judgement.information_bits.value for judgement in judged])
+            ),
             exposed=self._exposed(*mean(shares)),
             leakage=float(weights @ leaks),
             checkins=len(cost),
@@ -369,7 +381,7 @@ class CrossFitted:
 
     @property
     def _held(self) -> list[Samples]:
-        return [fold.held for fold in self.folds]
+        return [fold.held_out for fold in self.folds]
 
 
 def scaled(problem: Problem, scale: np.ndarray) -> Problem:
@@ -404,19 +416,15 @@ def _around(value: float, off: float) -> Estimate:
 
 def costs(mechanisms: Sequence[Mechanism], parts: Sequence[Samples], loss: Loss) -> np.ndarray:
     """The expected loss of each check-in of each part under the part's own mechanism."""
-    found = []
+    losses = []
     for mechanism, part in zip(mechanisms, parts, strict=True):
         if isinstance(mechanism, CodebookNet):
-            found.append(expected_losses(mechanism, part.truth, loss))
+            losses.append(expected_losses(mechanism, part.truth, loss))
             continue
         rows = mechanism.rows(part.truth)
         assert rows is not None
-        found.append(rows.losses(part.truth, loss))
-    return np.concatenate(found)
-
-
-def _secrets(parts: Sequence[Samples]) -> np.ndarray:
-    return np.concatenate([part.secret for part in parts])
+        losses.append(rows.losses(part.truth, loss))
+    return np.concatenate(losses)
 
 
 def charged(cost: np.ndarray, kept: np.ndarray, confidence: float | None) -> float:
@@ -451,8 +459,7 @@ def _half_width(cost: np.ndarray, confidence: float) -> float:
 
 
 def _stacked(trees: Sequence[Tree]) -> Tree:
-    stacked: Tree = jax.tree.map(lambda *leaves: np.stack(leaves), *trees)
-    return stacked
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *trees)
 
 
 def _unstacked(state: State) -> list[State]:

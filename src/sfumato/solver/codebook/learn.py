@@ -24,6 +24,7 @@ _DISTILLATION = 1.0  # weight of the divergence from the teacher's law
 _STRAY_PENALTY = 0.3
 _STRAY_REACH = 2.0  # budgets from a check-in
 _STRAY_LOSS = 2.0  # budgets: what a truth around the data may cost
+_MEMORY = 0.9  # share of earlier steps in the table that a step of some rows is judged by
 _LEAST = 1e-10  # below it a report counts as never sent: its posterior would have no finite slope
 # a quarter turn in three parts, the first two exact when multiplied by a few thousand
 _QUARTER = (1.5703125, 4.837512969970703125e-4, 7.54978995489188216e-8)
@@ -99,6 +100,20 @@ class StaticConfig(NamedTuple):
     geo_epsilon: float | None
     linked: int | None = None  # reports seen together; 0 for endless ones; None for one
     strays: int = 0  # truths around the data whose expected loss is watched in a step
+    remembered: float | None = None  # share of the moved check-ins judged by the memory; None: none
+
+
+class Memory(NamedTuple):
+    """P(secret, report) of the data and of moved check-ins, as running means over the last steps,
+    and the number of steps.
+
+    A step that looks at some rows sees few check-ins of each user, which share fewer reports than
+    all of them do: a net that is judged by one step's table alone learns to hide such small
+    samples."""
+
+    known: Any
+    moved: Any
+    steps: Any
 
 
 def first_state(net: Net, places: Any, slope: float, budgets: int) -> State:
@@ -180,12 +195,16 @@ def linked_leakage(
     first, second = jnp.triu_indices(table.shape[0], 1)
     alike = (roots @ roots.T)[first, second]
     present = (prior[first] > 0) & (prior[second] > 0)
+    some = present.any()  # else one user alone is in the draw, and nothing is told
+    # a root of 0 or a sum of none would have no finite slope, even where it is not chosen
     if not count:
-        apart = jnp.where(present, sharpness * (1 - alike), -jnp.inf)
-        return jax.scipy.special.logsumexp(apart) / sharpness
-    weights = jnp.where(present, jnp.sqrt(prior[first] * prior[second]), 0.0)
+        apart = jnp.where(present | ~some, sharpness * (1 - alike), -jnp.inf)
+        return jnp.where(some, jax.scipy.special.logsumexp(apart) / sharpness, 0.0)
+    roots_of_priors = jnp.sqrt(jnp.where(present, prior[first] * prior[second], 1.0))
+    weights = jnp.where(present | ~some, roots_of_priors, 0.0)
     terms = jnp.log(alike) * count
-    return -jax.scipy.special.logsumexp(terms, b=weights / weights.sum()) / count
+    leaked = -jax.scipy.special.logsumexp(terms, b=weights / weights.sum()) / count
+    return jnp.where(some, leaked, 0.0)
 
 
 def _leaked(
@@ -242,9 +261,13 @@ def _learn(
     adam = adam._replace(mu=ravel_pytree(adam.mu)[0], nu=ravel_pytree(adam.nu)[0])
     layers, places, slope = (ravel_pytree(part)[0].size for part in state.weights)
     is_place = np.repeat([False, True, False], [layers, places, slope])
+    memory = None
+    if config.remembered is not None:
+        empty = jnp.zeros((len(data.table), len(state.weights.places)))
+        memory = Memory(empty, empty, jnp.float32(0.0))
 
-    def step(state: tuple[Any, Any, Any], draw: dict) -> tuple[tuple[Any, Any, Any], dict]:
-        weights, moments, prices = state
+    def step(state: tuple[Any, ...], draw: dict) -> tuple[tuple[Any, ...], dict]:
+        weights, moments, prices, memory = state
         done = share[0] + (share[1] - share[0]) * draw["number"] / steps
         rise = 1.0 if distilling else jnp.clip(done / _SHARP_BY, 0.0, 1.0)
         sharpness = jnp.exp(jnp.log(_FIRST) + (jnp.log(_LAST) - jnp.log(_FIRST)) * rise)
@@ -252,17 +275,18 @@ def _learn(
         information = 1.0 if config.information else early * (1 - config.blend) + config.blend
         batch = _batch(data, inputs, draw)
         (_, notes), gradient = jax.value_and_grad(_cost, has_aux=True)(
-            whole(weights), prices, data, batch, (sharpness, information), config
+            whole(weights), prices, data, batch, (sharpness, information), config, memory
         )
+        memory = notes.pop("memory")
         change, moments = _ADAM.update(ravel_pytree(gradient)[0], moments)
-        rate = config.rate * (0.02 + 0.98 * 0.5 * (1 + jnp.cos(jnp.pi * done)))
+        rate = rate_at(done, config.rate)
         moves = (done < _PLACES_UNTIL) & (not distilling)
         weights -= rate * jnp.where(is_place & ~moves, 0.0, change)
-        prices = jnp.maximum(prices + _DUAL_RATE * _PENALTY * notes["over"], 0.0)
-        return (weights, moments, prices), notes
+        prices = next_prices(prices, notes["over"])
+        return (weights, moments, prices, memory), notes
 
-    end, notes = jax.lax.scan(step, (flat, (clip, adam), state.prices), draws)
-    flat, (clip, adam), prices = end
+    end, notes = jax.lax.scan(step, (flat, (clip, adam), state.prices, memory), draws)
+    flat, (clip, adam), prices, _ = end
     moments = clip, adam._replace(mu=whole(adam.mu), nu=whole(adam.nu))
     last = jax.tree.map(lambda value: value[-1], notes)
     return State(whole(flat), moments, prices), last
@@ -272,10 +296,10 @@ def _learn(
 def _learn_folds(
     states: State, data: TrainingData, draws: dict, share: tuple[Any, Any], *, config: StaticConfig
 ) -> State:
-    def one(fold: tuple[State, TrainingData, dict]) -> State:
+    def learned(fold: tuple[State, TrainingData, dict]) -> State:
         return _learn(*fold, share, config=config)[0]
 
-    return jax.lax.map(one, (states, data, draws))
+    return jax.lax.map(learned, (states, data, draws))
 
 
 def _draws(
@@ -286,7 +310,7 @@ def _draws(
     number takes little time to draw and much to optimise the code for."""
     mass = data.table.sum(axis=0)
 
-    def one(number: Any) -> dict:
+    def in_step(number: Any) -> dict:
         key_of_step = jax.random.fold_in(key, first + number)
         rows_key, pick_key, far_key, way_key, other_key = jax.random.split(key_of_step, 5)
         draw = {"number": jnp.float32(number)}
@@ -300,16 +324,16 @@ def _draws(
             draw["strays"] = _around(data, jax.random.fold_in(key_of_step, 1), config.strays)
         return draw
 
-    return jax.vmap(one)(jnp.arange(steps))
+    return jax.vmap(in_step)(jnp.arange(steps))
 
 
 def _draws_folds(
     data: TrainingData, key: Any, first: Any, *, config: StaticConfig, steps: int
 ) -> dict[str, Any]:
-    def one(fold: TrainingData) -> dict[str, Any]:
+    def of_fold(fold: TrainingData) -> dict[str, Any]:
         return _draws(fold, key, first, config=config, steps=steps)
 
-    return jax.vmap(one)(data)
+    return jax.vmap(of_fold)(data)
 
 
 _draw, _draw_folds = (
@@ -324,10 +348,8 @@ def _moved(data: TrainingData, keys: tuple[Any, Any, Any], config: StaticConfig)
     shape = (users, config.redraws * config.per_user)
     picked = jax.vmap(jnp.searchsorted)(data.height, jax.random.uniform(pick_key, shape))
     far = data.gaps[jax.random.randint(far_key, shape, 0, len(data.gaps))]
-    moved = data.truths[jnp.minimum(picked, count - 1)] + _way(
-        far, jax.random.uniform(way_key, shape)
-    )
-    return moved.reshape(-1, 2)
+    shift = way(far, jax.random.uniform(way_key, shape))
+    return (data.truths[jnp.minimum(picked, count - 1)] + shift).reshape(-1, 2)
 
 
 def _around(data: TrainingData, key: Any, count: int) -> Annotated[Any, "strays 2"]:
@@ -336,10 +358,10 @@ def _around(data: TrainingData, key: Any, count: int) -> Annotated[Any, "strays 
     mass = data.table.sum(axis=0)
     near = data.truths[jax.random.choice(pick_key, len(mass), (count,), p=mass)]
     far = _STRAY_REACH * data.reach * jax.random.uniform(far_key, (count,))
-    return near + _way(far, jax.random.uniform(way_key, (count,)))
+    return near + way(far, jax.random.uniform(way_key, (count,)))
 
 
-def _way(far: Any, turn: Any) -> Any:
+def way(far: Any, turn: Any) -> Any:
     """Steps of the given lengths, in directions given as parts of a turn."""
     angle = 2 * jnp.pi * turn
     return jnp.stack([far * jnp.cos(angle), far * jnp.sin(angle)], axis=-1)
@@ -380,6 +402,7 @@ def _cost(
     batch: Batch,
     smoothing: tuple[Any, Any],
     config: StaticConfig,
+    memory: Memory | None,
 ) -> tuple[Any, dict]:
     unit_m = data.unit_m if config.unit_m is None else config.unit_m
     outputs, distance = net_outputs(weights, batch.inputs, batch.truths, data.cap)
@@ -390,27 +413,62 @@ def _cost(
     spent_at = (chances * loss).sum(axis=1)
     known = batch.table.shape[1]
     joint = batch.table @ chances[:known]
-    leaked = _leaked(joint, data, smoothing, config)
+    whole = joint
+    if memory is not None:
+        whole, mean = recalled(joint, memory.known, memory.steps)
+        memory = memory._replace(known=mean)
+    leaked = _leaked(whole, data, smoothing, config)
     spent = batch.charges @ spent_at[:known]
     strays = len(chances) - config.strays
     if config.resampled > 0:
         again = _redrawn(chances[known:strays], data, smoothing, config)
+        if memory is not None:
+            prior = data.table.sum(axis=1)
+            by_user = chances[known:strays].reshape(len(prior), -1, chances.shape[1])
+            moved = by_user.mean(axis=1) * prior[:, None]
+            whole, mean = recalled(moved, memory.moved, memory.steps)
+            memory = memory._replace(moved=mean)
+            many = _leaked(whole, data, smoothing, config)
+            again += config.remembered * (many - again)
         leaked = (1 - config.resampled) * leaked + config.resampled * again
         by_user = spent_at[known:strays].reshape(len(data.table), -1).mean(axis=1)
         spent_again = data.user_charges @ by_user
         spent = (1 - config.resampled) * spent + config.resampled * spent_again
     over = spent / data.limits - 1
-    pressed = prices + _PENALTY * over > 0
-    held = jnp.where(
-        pressed, prices * over + _PENALTY / 2 * over**2, -(prices**2) / (2 * _PENALTY)
-    ).sum()
-    cost = leaked + held + _LIMIT_PENALTY * _beyond_limits(joint, outputs, batch, unit_m, config)
+    cost = leaked + penalty(prices, over).sum()
+    cost += _LIMIT_PENALTY * _beyond_limits(joint, outputs, batch, unit_m, config)
     if config.strays:
         cost += _STRAY_PENALTY * astray(chances[strays:], distance[strays:], data)
     if batch.teacher_law is not None:
         logs = jax.nn.log_softmax(outputs[:known])
         cost += _DISTILLATION * divergence(batch.teacher_law, logs, batch.table.sum(axis=0))
-    return cost, {"payoff": leaked, "over": over}
+    if memory is not None:
+        memory = memory._replace(steps=memory.steps + 1)
+    return cost, {"payoff": leaked, "over": over, "memory": memory}
+
+
+def rate_at(done: Any, rate: float) -> Any:
+    """The rate of Adam when a share of the learning is done."""
+    return rate * (0.02 + 0.98 * 0.5 * (1 + jnp.cos(jnp.pi * done)))
+
+
+def penalty(prices: Any, over: Any) -> Any:
+    """What budgets add to the cost, by how many of themselves they are exceeded (an augmented
+    Lagrangian)."""
+    pressed = prices + _PENALTY * over > 0
+    return jnp.where(pressed, prices * over + _PENALTY / 2 * over**2, -(prices**2) / (2 * _PENALTY))
+
+
+def next_prices(prices: Any, over: Any) -> Any:
+    """The prices after a step."""
+    return jnp.maximum(prices + _DUAL_RATE * _PENALTY * over, 0.0)
+
+
+def recalled(table: Any, mean: Any, steps: Any) -> tuple[Any, Any]:
+    """The table of the last steps, with the slope of this step's, and the running mean."""
+    now = jax.lax.stop_gradient(table)
+    mean = _MEMORY * mean + (1 - _MEMORY) * now
+    return table - now + mean / (1 - _MEMORY ** (steps + 1)), mean
 
 
 def astray(chances: Any, distance: Any, data: TrainingData) -> Any:

@@ -1,7 +1,6 @@
 """A codebook from the first step to the mechanism that is released: cross-fitted budgets, learning,
 limits, the better baseline."""
 
-import time
 from dataclasses import replace
 from functools import cached_property
 from math import inf
@@ -13,12 +12,11 @@ from sfumato.measure.outlook import Outlook
 from sfumato.mechanism.base import Mechanism
 from sfumato.solver.codebook.calibrate import calibrated
 from sfumato.solver.codebook.crowd import MANY, CrowdTraining
-from sfumato.solver.codebook.distillation import MOST_TRUTHS
 from sfumato.solver.codebook.folds import COIN, Baseline, CrossFitted, FoldsTraining, scaled
 from sfumato.solver.codebook.learn import State
 from sfumato.solver.codebook.settings import NEW, CodebookSettings
-from sfumato.solver.codebook.training import END, PARTS, CodebookTraining
-from sfumato.solver.deadline import Deadline
+from sfumato.solver.codebook.training import END, MOST_TRUTHS, PARTS, CodebookTraining
+from sfumato.solver.deadline import NEVER, Deadline
 from sfumato.solver.learner import Clock, History, Round, train
 from sfumato.solver.outcome import (
     FOR_THE_PROOF,
@@ -93,13 +91,13 @@ class CrossFittedTraining:
     def _training(self, problem: Problem) -> CodebookTraining:
         return CodebookTraining(self.settings, problem, self.seed, capacity=self.capacity)
 
-    def fitted(self, states: States) -> CrossFitted:
+    def fitted(self, states: States, deadline: Deadline = NEVER) -> CrossFitted:
         """What the folds say, computed once."""
         if self._fitted is None:
-            confidence = self.settings.confidence
-            self._fitted = self.folds.fitted(states.folds, confidence=confidence)
+            how: Any = {"confidence": self.settings.confidence, "deadline": deadline}
+            self._fitted = self.folds.fitted(states.folds, **how)
             if self.for_one is not None and states.for_one is not None:
-                other = self.for_one.fitted(states.for_one, confidence=confidence)
+                other = self.for_one.fitted(states.for_one, **how)
                 other = replace(other, problem=self.problem)  # judged by what was asked for
                 if other.linked_error() > self._fitted.linked_error():
                     self._fitted, self.chose_one = other, True
@@ -107,26 +105,19 @@ class CrossFittedTraining:
 
     def next_round(self, states: States, history: History, clock: Clock) -> Round[States] | Ended:
         own = self._clock("folds", clock.deadline.share(_FOR_THE_FOLDS / self._times))
-        start = time.perf_counter()
-        result = self.folds.next_round(states.folds, of_folds(history), own)
+        result = own.play(self.folds, states.folds, of_folds(history))
         if not isinstance(result, Ended):
-            own.took.append(time.perf_counter() - start)
             return Round(states._replace(folds=result.state), result.lines)
         if self.for_one is not None and states.for_one is not None:
             own = self._clock("for one", clock.deadline.share(_FOR_THE_FOLDS / self._times))
-            start = time.perf_counter()
-            beside = self.for_one.next_round(states.for_one, of_folds(history, one=True), own)
+            beside = own.play(self.for_one, states.for_one, of_folds(history, for_one=True))
             if not isinstance(beside, Ended):
-                own.took.append(time.perf_counter() - start)
                 lines = [({**line, FOR_ONE: True}, made) for line, made in beside.lines]
                 return Round(states._replace(for_one=beside.state), lines)
-        self.fitted(states)
-        own = self._clock("net", clock.deadline)
-        start = time.perf_counter()
-        played = self.net.next_round(states.net, of_net(history), own)
+        self.fitted(states, clock.deadline)
+        played = self._clock("net", clock.deadline).play(self.net, states.net, of_net(history))
         if isinstance(played, Ended):
             return played
-        own.took.append(time.perf_counter() - start)
         return Round(states._replace(net=played.state), played.lines)
 
     @property
@@ -143,9 +134,9 @@ def _for_one(problem: Problem) -> Problem:
     return replace(problem, reports=1, objective=BAYES)
 
 
-def of_folds(history: History, *, one: bool = False) -> History:
+def of_folds(history: History, *, for_one: bool = False) -> History:
     """The lines of the folds' learning, or of that for one report beside it."""
-    return [line for line in history if "folds" in line and (FOR_ONE in line) == one]
+    return [line for line in history if "folds" in line and (FOR_ONE in line) == for_one]
 
 
 def of_net(history: History) -> History:
@@ -202,6 +193,7 @@ def run(settings: CodebookSettings, problem: Problem, how: Conditions) -> Outcom
         limits=released.limits,
         instead=None if better is None else better.name,
         compared=compared,
+        searched=fitted is None or fitted.searched,
         reports=problem.several if chose_one else None,
     )
     resumable = ended is not Ended.FINISHED and done < END
@@ -212,7 +204,7 @@ def run(settings: CodebookSettings, problem: Problem, how: Conditions) -> Outcom
 def _many(training: CrowdTraining, options: Any, effort: Effort) -> Outcome:
     """The same where users are many: one net, with some check-ins of each user held out."""
     trained = train(training, **options)
-    mechanism = training.released(trained.state)
+    mechanism = training.released(trained.state, options["deadline"])
     problem, done = training.problem, trained.history[-1]["done"]
     facts = Learned(
         steps=len(trained.history) * training.part_steps,
@@ -247,11 +239,11 @@ def best_on_folds(
     made, least, best, leaks = fitted.nets, float(fitted.weights @ net), None, {}
     tried = [] if settings.limited else fitted.baselines(settings.confidence, seconds=seconds)
     for baseline in tried:
-        found = fitted.leakage(baseline.made)
-        if found is None:  # too many cells: nothing to compare with
+        per_fold = fitted.leakage(baseline.made)
+        if per_fold is None:  # too many cells: nothing to compare with
             continue
-        leakage = leaks[baseline.name] = float(fitted.weights @ found)
-        if leakage < least and _clearly_more(net, found):
+        leakage = leaks[baseline.name] = float(fitted.weights @ per_fold)
+        if leakage < least and _clearly_more(net, per_fold):
             made, least, best = baseline.made, leakage, baseline
     released = learned if best is None else best.solve(fitted.problem, seed=seed)
     outlook = fitted.outlook(made, released, confidence=settings.confidence or _CONFIDENCE)

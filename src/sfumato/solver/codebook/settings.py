@@ -11,24 +11,27 @@ from sfumato.solver.problem import Problem
 from sfumato.solver.setting import setting
 
 NEW, THESE = "new", "these"
-_STEPS, _MOST_STEPS = 1500, 4000
+_STEPS, _MOST_STEPS = 1500, 8000
 _FEWEST_PLACES, _MOST_PLACES = 128, 1024
-_PLACES_PER_SQUARE = 1.0  # report places per square of the budget's side that holds a check-in
+# report places per square of the budget's side that holds a check-in, and where users have many
+_PLACES_PER_SQUARE, _PLACES_PER_RICH_SQUARE = 1.0, 3.0
 _WAVE_SCALE, _USUAL_SPREAD = 4.0, 4.0  # the waves of data that spreads over four budgets
-_FEW = 200  # check-ins of the largest user
+_FEW = 200  # check-ins of the largest user; with fewer they are trusted less
 _RESAMPLED, _RESAMPLED_OF_FEW = 0.5, 0.7
 _WORK = 2**18  # truths times places that a step looks at, and as many redrawn ones
 _FEWEST_ROWS, _ROWS_OF_THESE = 256, 2048
 
 
 class Capacity(NamedTuple):
-    """The settings that may be left open, none of them open; see `CodebookSettings`."""
+    """The settings that may be left open, none of them open (see `CodebookSettings`), and whether
+    no user has many check-ins."""
 
     places: int
     steps: int
     wave_scale: float
     resampled_share: float
     distillation: float
+    few: bool
 
 
 @dataclass(frozen=True)
@@ -45,8 +48,8 @@ class CodebookSettings:
     confidence: float | None = setting(
         None,
         "Keep the budgets with this confidence, such as 0.95, in a later period with at least a"
-        " quarter as many check-ins as the data; with more than 200 users, the mean loss of all"
-        " check-ins to come, not that of a period. Unless set: in expectation.",
+        " quarter as many check-ins as the data (with more than 200 users: over all check-ins to"
+        " come). Unless set, they are kept in expectation.",
         option="P",
     )
     places: int | None = setting(
@@ -85,7 +88,7 @@ class CodebookSettings:
     redraws: int = setting(4, "Resampled data sets per step, at least.")
     distillation: float | None = setting(
         None,
-        "Share of the steps, at the end, in which the net is taught the optimal law on its places,"
+        "Share of the steps, at the end, in which the net imitates the optimal law on its places,"
         " as the exact solver finds it for the training data.",
     )
 
@@ -137,27 +140,31 @@ class CodebookSettings:
 
         The report places and the waves follow from how many squares of the budget's side hold a
         check-in, and from how far the check-ins spread in units of the budget.  More places take
-        more steps; where users have few check-ins, more steps gain nothing.
+        more steps; where users have few check-ins, neither gains anything.
         """
+        assert isinstance(problem.samples, Samples)
+        few = int(problem.samples.counts.max()) < _FEW
         if self.made_for == THESE:
-            found = Capacity(256, 5000, 8.0, 0.0, 0.0 if self.limited else 0.4)
+            capacity = Capacity(256, 5000, 8.0, 0.0, 0.0 if self.limited else 0.4, few)
         else:
             squares = np.unique(np.floor(problem.places / problem.scale_m), axis=0)
             spread = np.sqrt(problem.places.var(axis=0).mean()) / problem.scale_m
-            places = np.clip(_PLACES_PER_SQUARE * len(squares), _FEWEST_PLACES, _MOST_PLACES)
-            assert isinstance(problem.samples, Samples)
+            rich = not few and len(problem.samples.secrets) <= MANY_USERS
+            per_square = _PLACES_PER_RICH_SQUARE if rich else _PLACES_PER_SQUARE
+            places = np.clip(per_square * len(squares), _FEWEST_PLACES, _MOST_PLACES)
             steps = _STEPS
-            if not few(problem.samples) and len(problem.samples.secrets) <= MANY_USERS:
+            if rich:
                 steps = min(int(_STEPS * places / _FEWEST_PLACES), _MOST_STEPS)
-            found = Capacity(
+            capacity = Capacity(
                 places=int(places),
                 steps=steps,
                 wave_scale=_WAVE_SCALE * max(1.0, float(spread) / _USUAL_SPREAD),
-                resampled_share=_RESAMPLED_OF_FEW if few(problem.samples) else _RESAMPLED,
+                resampled_share=_RESAMPLED_OF_FEW if few else _RESAMPLED,
                 distillation=0.0,
+                few=few,
             )
-        given = {name: getattr(self, name) for name in found._fields}
-        return found._replace(**{name: v for name, v in given.items() if v is not None})
+        given = {name: getattr(self, name, None) for name in capacity._fields}
+        return capacity._replace(**{name: v for name, v in given.items() if v is not None})
 
 
 def rows_in_a_step(settings: CodebookSettings, capacity: Capacity) -> int:
@@ -165,8 +172,3 @@ def rows_in_a_step(settings: CodebookSettings, capacity: Capacity) -> int:
     if settings.made_for == THESE:
         return _ROWS_OF_THESE
     return max(_FEWEST_ROWS, _WORK // capacity.places)
-
-
-def few(samples: Samples) -> bool:
-    """Whether no user has many check-ins; then they are trusted less."""
-    return int(samples.counts.max()) < _FEW

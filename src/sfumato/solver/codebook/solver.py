@@ -40,9 +40,9 @@ class Codebook(CodebookSettings):
         give_back()  # what reading took
         from sfumato.solver.codebook.run import run  # JAX: only where it learns
 
-        found = run(self, problem, how)
+        outcome = run(self, problem, how)
         give_back()  # what compiling took, before the law is judged
-        return found
+        return outcome
 
     def expected(self, problem: Problem) -> Expected:
         """What learning takes; where users are many, refuses what does not fit into memory."""

@@ -12,11 +12,11 @@ from sfumato.data.grid import Grid
 from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError
 from sfumato.measure.exact import bayes_error, mutual_information
-from sfumato.measure.objective import Gain, Overlap
+from sfumato.measure.objective import Gain, Information, Overlap
 from sfumato.mechanism.codebook import CodebookNet
 from sfumato.mechanism.loss import traits_of
 from sfumato.nets import Layer, compiled_quickly, glorot
-from sfumato.solver.codebook.distillation import MOST_TRUTHS, optimal_law
+from sfumato.solver.codebook.cost import step_seconds
 from sfumato.solver.codebook.learn import (
     State,
     StaticConfig,
@@ -25,25 +25,25 @@ from sfumato.solver.codebook.learn import (
     learn,
     padded,
 )
-from sfumato.solver.codebook.settings import (
-    THESE,
-    Capacity,
-    CodebookSettings,
-    few,
-    rows_in_a_step,
-)
-from sfumato.solver.deadline import Deadline
-from sfumato.solver.exact import task_of
+from sfumato.solver.codebook.settings import THESE, Capacity, CodebookSettings, rows_in_a_step
+from sfumato.solver.deadline import NEVER, Deadline
+from sfumato.solver.exact import best_for, generate_columns, program_of, task_of
+from sfumato.solver.feasible import InfeasibleBudget
 from sfumato.solver.learner import Clock, History, Round
 from sfumato.solver.outcome import Distillation, Ended
 from sfumato.solver.problem import Problem
 
+MOST_TRUTHS = 2500  # beyond them the program of the optimal law grows too large
 PARTS = 20  # of the learning: a line of history and a checkpoint after each
 _TRUTHS_AT_ONCE = 64
 _REDRAWN, _REDRAWN_OF_FEW = 1 / 5, 1 / 16  # share of a user's check-ins in a redraw
 _REDRAWN_LINKED = 0.3  # of few, where several reports are seen together: fewer look too unlike
 _FEWEST, _MOST = 4, 64
 _STRAYS = 64
+_TEACHER_GAP = 1e-3  # of the law that a net is taught
+_COMPILING_S = 4.0  # of one core
+_REMEMBERED = 0.5  # share of moved check-ins that are judged by the last steps' table
+_FURTHEST = 3.0  # budgets that a moved check-in goes, where users have many
 _UNCOMPILED = 0.2  # guess of the first part's time that was not compiling
 _FAR = 2.0  # budgets: a truth with no place within it is reported as a square of that side
 _LAST_LAYER = 0.3  # of Glorot's width: begin near the same chances for all
@@ -68,11 +68,9 @@ class CodebookTraining:
         self.part_steps = ceil(capacity.steps / PARTS)
         small = len(problem.places) <= MOST_TRUTHS
         self.alone = 1 - capacity.distillation if small else 1.0  # the share without distillation
-        self.distillation = (
-            Distillation.DONE
-            if small or not capacity.distillation
-            else Distillation.TOO_MANY_PLACES
-        )
+        self.distillation = Distillation.DONE
+        if capacity.distillation and not small:
+            self.distillation = Distillation.TOO_MANY_PLACES
         self._with_teacher: TrainingData | None = None
 
     def next_round(self, state: State, history: History, clock: Clock) -> Round[State] | Ended:
@@ -81,7 +79,7 @@ class CodebookTraining:
         done, part = (history[-1]["done"] if history else 0.0), len(history)
         if done >= END:
             return Ended.FINISHED if part >= PARTS else Ended.TIME_LIMIT
-        end = until(part, done, clock, PARTS)
+        end = until(part, done, clock, PARTS, self.part_steps * self.step_s)
         if done < self.alone - 1e-9:
             end = min(end, self.alone)
             if done < self.alone / 2 <= end + 1e-9:
@@ -107,11 +105,7 @@ class CodebookTraining:
             config=self.config,
             steps=self.part_steps,
         )
-        if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(jax.device_get(state))):
-            raise ProblemError(
-                f"learning ran into numbers that are not finite at {end:.0%}; lower the rate or"
-                " raise the budget"
-            )
+        check_finite(state, end)
         mechanism = self.mechanism(state)
         law = mechanism.law(self.problem.joint, loss=self.problem.loss)
         assert law is not None
@@ -124,6 +118,11 @@ class CodebookTraining:
             "information_bits": mutual_information(law.joint),
         }
         return Round(state, [(line, mechanism)])
+
+    @property
+    def step_s(self) -> float:
+        """Seconds that a step is expected to take."""
+        return step_seconds(len(self.problem.places), self.settings, self.capacity)
 
     def mechanism(self, state: State) -> CodebookNet:
         """The state as it would be used, before the limits."""
@@ -203,7 +202,7 @@ class CodebookTraining:
             truths=self.truths,
             table=task.joint,
             height=np.cumsum(task.joint, axis=1) / np.maximum(task.prior, 1e-300)[:, None],
-            gaps=cKDTree(samples).query(samples, k=min(2, len(samples)))[0][:, -1],
+            gaps=self._gaps(samples),
             charges=charges.T,
             user_charges=task.user_charges(),
             limits=np.maximum(limits, 1e-9),
@@ -220,6 +219,15 @@ class CodebookTraining:
         data = jax.tree.map(lambda array: np.asarray(array, np.float32), arrays)
         return padded(data, self._truths)
 
+    def _gaps(self, samples: np.ndarray) -> np.ndarray:
+        """How far each check-in lies from the next one: of anybody, or of the same user where a
+        step looks at some of many check-ins."""
+        if self.config.remembered is None:
+            return np.asarray(_nearest(samples))
+        secret = self.samples.secret
+        own = [_nearest(samples[secret == user]) for user in np.unique(secret)]
+        return np.minimum(np.concatenate(own), _FURTHEST * self.problem.scale_m / self.unit_m)
+
     @property
     def _truths(self) -> int:
         """How many truths the arrays have: for check-ins to come rounded up, with truths of no
@@ -235,7 +243,7 @@ class CodebookTraining:
         distance = traits_of(problem.loss).is_distance
         most = int(self.samples.counts.max())
         share = _REDRAWN
-        if few(self.samples):
+        if self.capacity.few:
             share = _REDRAWN_OF_FEW if problem.several is None else _REDRAWN_LINKED
         rows = rows_in_a_step(settings, self.capacity)
         redraws = settings.redraws
@@ -246,21 +254,27 @@ class CodebookTraining:
             per_user = max(_FEWEST, min(per_user, each // redraws))
         else:
             redraws = max(redraws, min(_MOST // per_user, 12, each // per_user))
+        some = rows < len(problem.places)
         return StaticConfig(
             loss=None if distance else problem.loss,
             unit_m=self.unit_m if settings.made_for == THESE else None,
-            information=problem.objective.scores == "information",
+            information=isinstance(problem.objective, Information),
             resampled=self.capacity.resampled_share,
             blend=settings.blend,
             redraws=redraws,
             per_user=per_user,
-            rows=rows if rows < len(problem.places) else self._truths,
+            rows=rows if some else self._truths,
             rate=settings.rate,
             max_posterior=settings.max_posterior,
             max_exposed=settings.max_exposed,
             geo_epsilon=settings.geo_epsilon,
             linked=_linked(problem),
             strays=0 if settings.made_for == THESE or not distance else _STRAYS,
+            remembered=(
+                _REMEMBERED
+                if some and settings.made_for != THESE and not self.capacity.few
+                else None
+            ),
         )
 
     def first(self) -> State:
@@ -281,7 +295,6 @@ class CodebookTraining:
         return first_state(net, np.vstack([at, between]), 1 / budget, self._budgets)
 
     def identity(self) -> str:
-        """What a checkpoint must agree with."""
         problem = self.problem
         budgets = (problem.max_loss, problem.user_max_loss, problem.max_distance, problem.objective)
         settings = (
@@ -293,18 +306,59 @@ class CodebookTraining:
         )
 
 
+def check_finite(state: State, done: float) -> None:
+    """Refuse a state that no mechanism can be made of."""
+    if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(jax.device_get(state))):
+        raise ProblemError(
+            f"learning ran into numbers that are not finite at {done:.0%}; lower the rate or raise"
+            " the budget"
+        )
+
+
+def _nearest(points: np.ndarray) -> np.ndarray:
+    """How far each point lies from the next one; 0 for a point alone."""
+    distances: np.ndarray = cKDTree(points).query(points, k=min(2, len(points)))[0]
+    return distances.reshape(len(points), -1)[:, -1]
+
+
 def _linked(problem: Problem) -> int | None:
     """How many linked reports the learning is for: 0 for endless ones, None for one."""
     endless = 0 if isinstance(problem.objective, Overlap) else None
     return problem.several or endless
 
 
-def until(part: int, done: float, clock: Clock, parts: int) -> float:
+def until(part: int, done: float, clock: Clock, parts: int, expected_s: float = 0.0) -> float:
     """The share of the learning that the next part ends at: its even share, or what the clock
-    demands."""
+    demands; all of it where there is hardly time for one part, of some expected seconds."""
     even = abs(done - part / parts) < 1e-9  # else a clock has hurried it, now or before
     end = (part + 1) / parts if even else done + 1 / parts
     if clock.deadline.limited and clock.took:
         seconds = clock.took[-1] if len(clock.took) > 1 else clock.took[0] * _UNCOMPILED
         end = max(end, done + (1 - done) * seconds / max(clock.deadline.left, 1e-9))
+    elif clock.deadline.left < _COMPILING_S + 2 * expected_s:
+        end = 1.0
     return min(1.0, end)
+
+
+def optimal_law(
+    problem: Problem, places: np.ndarray, *, deadline: Deadline = NEVER
+) -> np.ndarray | None:
+    """P(place | truth) of least leakage within the budgets, shape (truths, places); places that
+    coincide share evenly.
+
+    None where no law on these places keeps the budgets.
+    """
+    distinct, number = np.unique(places, axis=0, return_inverse=True)
+    number = number.ravel()
+    try:
+        task = program_of(problem, distinct)
+        optimum = generate_columns(task, gap=_TEACHER_GAP, deadline=deadline)
+        if problem.several is not None:
+            optimum = best_for(
+                task, problem.several, optimum, gap=_TEACHER_GAP, alone=False, deadline=deadline
+            )
+    except InfeasibleBudget:
+        return None
+    law = np.zeros((len(problem.places), len(distinct)))
+    law[:, optimum.reports] = optimum.mechanism
+    return law[:, number] / np.bincount(number)[number]

@@ -7,8 +7,8 @@ from sfumato.solver.exact.column_generation import Optimum as Optimum
 from sfumato.solver.exact.column_generation import generate_columns as generate_columns
 from sfumato.solver.exact.endless import OneLaw as OneLaw
 from sfumato.solver.exact.linked import best_for as best_for
+from sfumato.solver.exact.linked import joint_of as joint_of
 from sfumato.solver.exact.linked import laws_for as laws_for
-from sfumato.solver.exact.linked import seen as seen
 from sfumato.solver.exact.solver import FULL_GAP as FULL_GAP
 from sfumato.solver.exact.solver import QUICK_GAP as QUICK_GAP
 from sfumato.solver.exact.solver import Exact as Exact

@@ -42,7 +42,7 @@ class Scored:
     pair_weights: np.ndarray | None = None
 
 
-Found = Callable[[Scored], None]  # called with each better proof
+OnProof = Callable[[Scored], None]  # called with each better proof
 
 
 def unheard(proof: Scored) -> None:
@@ -88,7 +88,7 @@ def generate_columns(
     deadline: Deadline = NEVER,
     max_rounds: int = 40,
     progress: Callable[[str], None] = silent,
-    found: Found = unheard,
+    on_proof: OnProof = unheard,
 ) -> Optimum:
     """The least leakage within the budgets, up to `gap`.
 
@@ -100,7 +100,7 @@ def generate_columns(
       all_at_once: begin with all reports where they are few.
       deadline: after it the best law so far and its proof come back, whatever their gap.
       progress: is called with one line per round.
-      found: is called with each better proof, once it holds for all reports.
+      on_proof: is called with each better proof, once it holds for all reports.
     Raises InfeasibleBudget with the smallest feasible budget.
     """
     least, where = nearest_reports(task)
@@ -138,7 +138,7 @@ def generate_columns(
             proof = bound, shares, point.multipliers, task.pair_weights
             if not budgets.tight.any():
                 whole = budgets.all_multipliers(point.multipliers)
-                found(Scored(bound, best[0], shares, whole, task.pair_weights))
+                on_proof(Scored(bound, best[0], shares, whole, task.pair_weights))
         progress(
             f"round {round_number}: {len(active)} reports, {point.steps} steps, leakage"
             f" {leakage:.6f}, own gap {point.leakage - point.bound:.1e}, bound {bound:.6f}"

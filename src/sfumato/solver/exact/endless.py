@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.errors import ProblemError
 from sfumato.solver.deadline import NEVER, Deadline
 from sfumato.solver.exact.column_generation import silent
 from sfumato.solver.exact.interior_point import Laws, Point, follow
@@ -57,10 +56,8 @@ def min_loss_given_equal_laws(
 ) -> OneLaw:
     """The least average loss at which all users report with one law, up to a share `gap` of it.
 
-    task: its max_loss is not used; a cap stays; budgets per secret are refused.
+    task: its max_loss is not used; a cap stays; it has no budgets per secret.
     """
-    if task.user_max_loss is not None:
-        raise ProblemError("budgets per secret do not go with the least loss for endless reports")
     truths = task.joint.shape[1]
     active = np.arange(task.report_count)
     one_place, dear = _one_place(task)
@@ -80,7 +77,7 @@ def min_loss_given_equal_laws(
         law, own, values = _solve(task, loss, gap=goal, deadline=deadline)
         if law is not None:
             cost = float(task.truth_mass @ np.sum(law * loss, axis=1))
-            best = min(best, (cost, law, active), key=lambda one: one[0])
+            best = min(best, (cost, law, active), key=lambda candidate: candidate[0])
         scores, bound, wanted = _price(task, own, values, active)
         if bound > proof[0]:
             proof = bound, scores
@@ -114,7 +111,7 @@ class _State(Laws):
 
     def __init__(self, task: Task, loss: PerPair, allowed: PerPair | None) -> None:
         self.masses, self.prior = task.weights, task.prior
-        self.barred = None if allowed is None or allowed.all() else ~allowed
+        self.pairs = loss.size - self._bar(allowed)
         self.cost = self._blank(task.truth_mass[:, None] * loss)
         self.law = self._blank(np.ones_like(loss))
         self.law /= self.law.sum(axis=1, keepdims=True)  # one law for all, where no pair is barred
@@ -122,7 +119,6 @@ class _State(Laws):
         spread = self.cost.max(axis=1) - self.cost.min(axis=1)
         self.values = self.cost.min(axis=1) - spread - 1e-3 * (spread.mean() or 1.0)
         self.reduced = self._blank(self.cost - self.values[:, None], 1.0)
-        self.pairs = loss.size - (0 if self.barred is None else int(self.barred.sum()))
 
     def measure(self) -> tuple[float, float]:
         """Loss, infinite while the laws of users differ, and bound."""
@@ -132,11 +128,9 @@ class _State(Laws):
         return loss, float(cost.min(axis=1).sum())
 
     def point(self, leakage: float, bound: float, steps: int) -> Point:
-        """What is kept of it."""
         return Point(self.law, self.scores, self.values, leakage, bound, steps)
 
     def complementarity(self) -> float:
-        """Sum of all products that are 0 at the optimum."""
         return float(np.einsum("wz,wz->", self.law, self.reduced))
 
     def advance(self, target: float) -> float:
@@ -192,8 +186,8 @@ def _centred(scores: np.ndarray, prior: np.ndarray) -> np.ndarray:
 def _one_law(task: Task, law: PerPair) -> PerPair | None:
     """A law that gives all users nearly one law, so that it does to the last digit: reports that
     hardly occur are left out, and the rest is changed in proportion.  None where that fails."""
-    seen = law.T @ task.weights / task.prior
-    used = seen.min(axis=1) > _RARE
+    per_secret = law.T @ task.weights / task.prior
+    used = per_secret.min(axis=1) > _RARE
     part = law[:, used]
     for _ in range(_POLISH):
         total = part.sum(axis=1, keepdims=True)
@@ -205,8 +199,10 @@ def _one_law(task: Task, law: PerPair) -> PerPair | None:
         except np.linalg.LinAlgError:
             return None
         part = np.maximum(part * (1 + values[:, None] - task.weights @ scores.T), 0.0)
-    seen = part.T @ task.weights / task.prior
-    if not (np.ptp(seen, axis=1).max() <= _APART and np.abs(part.sum(axis=1) - 1).max() <= 1e-9):
+    per_secret = part.T @ task.weights / task.prior
+    if not (
+        np.ptp(per_secret, axis=1).max() <= _APART and np.abs(part.sum(axis=1) - 1).max() <= 1e-9
+    ):
         return None
     whole = np.zeros_like(law)
     whole[:, used] = part
@@ -267,10 +263,10 @@ def centred_scores_for(task: Task, need: PerPair, reach: float) -> Shares:
     prior = task.prior
     asked = np.stack([need[row > 0].max(axis=0) for row in task.joint], axis=1)
     asked = np.maximum(asked, -reach)  # barred by the cap
-    found = _centred(asked, prior)
+    scores = _centred(asked, prior)
     hard = np.flatnonzero(asked @ prior > 1e-9 * reach)
     if len(hard) and np.any(np.sum(task.joint > 0, axis=0) > 1):
         owners = task.weights / task.truth_mass[:, None] / prior
         mixture = least_scores(owners, need[:, hard] / reach + 1)
-        found[hard] = _centred(reach * (mixture / prior - 1), prior)
-    return found
+        scores[hard] = _centred(reach * (mixture / prior - 1), prior)
+    return scores

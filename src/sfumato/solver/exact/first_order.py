@@ -113,14 +113,14 @@ class Position(NamedTuple):
 
     def spread(self, parents: np.ndarray) -> "Position":
         """The same on other reports, each with what the one that it is a part of had."""
-        one = self._replace(
+        position = self._replace(
             law=self.law._replace(pull=self.law.pull[:, parents]),
             logs=self.logs[:, parents],
             scores=self.scores[:, parents],
             former=self.former[:, parents],
         )
         share = np.bincount(parents, minlength=self.table.shape[1])[parents]
-        return one._replace(table=self.table[:, parents] / share.astype(np.float32))
+        return position._replace(table=self.table[:, parents] / share.astype(np.float32))
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,14 +249,14 @@ def first_order_certificate(
     steps: int = STEPS,
     known: Joint | None = None,
     deadline: Deadline = NEVER,
-    found: Heard | None = None,
+    on_proof: Heard | None = None,
 ) -> Certificate | None:
     """The best bound on the way, for the Bayes objective and an average budget; None for others,
     and where there is no time for one step.
 
     `known`, P(user, report) of a mechanism that was found, is where the scores start: what an
-    adversary who knows it guesses.  `found` is called with each better certificate, its bound and
-    the least leakage known.
+    adversary who knows it guesses.  `on_proof` is called with each better certificate, its bound
+    and the least leakage known.
     """
     if problem.max_loss is None or problem.objective.scores != "bayes":
         return None
@@ -274,8 +274,8 @@ def first_order_certificate(
         number += 1
         at = game.step(at, number / steps)
         if number == _TIMED and deadline.limited:  # the steps grow sharper: the last must be taken
-            one = (left - deadline.left) / number
-            steps = min(steps, number + int(_TIME_FOR_STEPS * max(0.0, deadline.left) / one))
+            step_s = (left - deadline.left) / number
+            steps = min(steps, number + int(_TIME_FOR_STEPS * max(0.0, deadline.left) / step_s))
         last = number == steps or deadline.passed
         if last or number % _EVERY == 0:
             prices = at.price * np.array(_PRICES)
@@ -284,8 +284,8 @@ def first_order_certificate(
             if bounds[chosen] > proved:
                 proved = float(bounds[chosen])
                 best = on.certificate(problem, at.scores, float(prices[chosen]))
-                if found is not None:
-                    found(best, proved, least)
+                if on_proof is not None:
+                    on_proof(best, proved, least)
         if last:
             break
         if isinstance(on, OnPlane) and number in (round(share * steps) for share in _FINER):

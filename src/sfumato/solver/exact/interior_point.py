@@ -19,7 +19,7 @@ import numpy as np
 
 from sfumato.solver.deadline import NEVER, Deadline
 from sfumato.solver.exact.leakage_curves import Information, Vulnerability, longest_step
-from sfumato.solver.exact.newton_system import Pieces, smaller_side
+from sfumato.solver.exact.newton_system import Pieces, paired, smaller_side
 from sfumato.solver.exact.task import Charges, Limits, PerPair, PerTruth, Shares, Weights
 
 # extra solves per factorisation that pull outliers back to the central path (Gondzio 1996)
@@ -164,6 +164,26 @@ class Laws:
     loss: np.ndarray
     barred: np.ndarray | None
 
+    def _bar(self, allowed: np.ndarray | None) -> int:
+        """Note which pairs are barred; gives how many."""
+        self.barred = None if allowed is None or allowed.all() else ~allowed
+        return 0 if self.barred is None else int(self.barred.sum())
+
+    def _begin(self, problem: Restricted) -> tuple[float, PerTruth]:
+        """Take the budgets and the central start; gives what each product is there, and the gaps
+        of the truths."""
+        self.charges, self.limits, self.loss = problem.charges, problem.limits, problem.loss
+        barred = self._bar(problem.allowed)
+        if self.barred is not None:
+            self.loss = np.where(self.barred, 0.0, problem.loss)
+        self.law, sharpness, gaps = central_start(problem)
+        self.joint_zx = self.law.T @ problem.weights
+        barrier = float(self.joint_zx.max())
+        self.multipliers = np.full(len(self.limits), sharpness * barrier)
+        self.spare = self.limits - self._spent(self.law)
+        self.pairs = self.law.size - barred + len(self.limits)
+        return barrier, gaps
+
     def _spent(self, law: np.ndarray) -> np.ndarray:
         return self.charges.T @ np.einsum("wz,wz->w", law, self.loss)
 
@@ -197,25 +217,14 @@ class _State(Laws):
     """The iterate, and Newton's system at it."""
 
     def __init__(self, problem: Restricted, curve: Curve) -> None:
-        self.weights, self.charges, self.limits = problem.weights, problem.charges, problem.limits
-        self.barred = None if problem.allowed is None or problem.allowed.all() else ~problem.allowed
-        self.loss = problem.loss
-        if self.barred is not None:
-            self.loss = np.where(self.barred, 0.0, problem.loss)
-        self.law, sharpness, gaps = central_start(problem)
-        self.joint_zx = self.law.T @ self.weights
-        barrier = float(self.joint_zx.max())
-        self.multipliers = np.full(len(self.limits), sharpness * barrier)
-        self.spare = self.limits - self._spent(self.law)
+        self.weights = problem.weights
+        barrier, gaps = self._begin(problem)
         self.leak = curve(self.joint_zx, barrier)
         cost = self._cost()
         self.values = cost.min(axis=1) - barrier * gaps
         self.reduced = self._blank(cost - self.values[:, None], 1.0)
         self.drift: np.ndarray | None = None
-        barred = 0 if self.barred is None else int(self.barred.sum())
-        self.pairs = self.law.size - barred + self.leak.pairs + len(self.limits)
-        self._upper = np.triu_indices(self.weights.shape[1])
-        self._pair_weights = (self.weights[:, self._upper[0]] * self.weights[:, self._upper[1]]).T
+        self.pairs += self.leak.pairs
         step = max(1, _IN_CACHE // self.law.shape[1])
         self._blocks = [slice(start, start + step) for start in range(0, len(self.law), step)]
 
@@ -250,19 +259,13 @@ class _State(Laws):
         return leakage, bound
 
     def complementarity(self) -> float:
-        """Sum of all products that are 0 at the optimum."""
         pairs = float(np.einsum("wz,wz->", self.law, self.reduced))
         return pairs + self.leak.complementarity() + float(self.spare @ self.multipliers)
 
     def factor(self) -> None:
         """Factors of the dense block and, per report, of the scores."""
-        guesses = self.weights.shape[1]
         self.ratio = self.law / self.reduced
-        curvature = np.empty((self.law.shape[1], guesses, guesses))
-        rows, columns = self._upper
-        products = (self._pair_weights @ self.ratio).T
-        curvature[:, rows, columns] = curvature[:, columns, rows] = products
-        self.small = self.leak.factor(curvature)
+        self.small = self.leak.factor(paired(self.weights, self.ratio))
         corner = self.spare / self.multipliers
         self.dense = smaller_side(
             Pieces(self.ratio, self.loss, self.weights, self.small, self.charges, corner)

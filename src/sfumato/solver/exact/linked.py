@@ -42,7 +42,7 @@ def best_for(
             generate_columns(single, gap=gap, first_reports=least.reports, deadline=deadline)
         )
     tried = laws_for(task, (count,), starts, gap=gap, deadline=deadline, progress=progress)
-    errors = [linked_bayes_error(seen(task, law), (count,))[0].value for law in tried]
+    errors = [linked_bayes_error(joint_of(task, law), (count,))[0].value for law in tried]
     best = int(np.argmax(errors))
     progress(f"{len(tried)} laws for {count} reports: Bayes error {errors[best]:.4f}")
     return tried[best]
@@ -67,7 +67,8 @@ def laws_for(
     weights = np.sqrt(task.prior[first] * task.prior[second])
     for matched in (False, True):
         if counts and not deadline.passed:
-            weights = _matching(weights, overlaps(seen(task, tried[-1]))) if matched else weights
+            if matched:
+                weights = _matching(weights, overlaps(joint_of(task, tried[-1])))
             even = replace(task, linked=weights[None, :] / weights.sum())
             tried.append(
                 generate_columns(even, gap=gap, first_reports=starts[0].reports, deadline=deadline)
@@ -91,7 +92,7 @@ def laws_for(
     return tried
 
 
-def seen(task: Task, law: Optimum | OneLaw) -> Joint:
+def joint_of(task: Task, law: Optimum | OneLaw) -> Joint:
     """P(secret, report)."""
     table = task.joint @ law.mechanism
     numbers = np.column_stack([law.reports, law.reports]).astype(float)
@@ -117,6 +118,6 @@ def _matching(weights: np.ndarray, alike: np.ndarray) -> np.ndarray:
 def _tangent(task: Task, law: Optimum, count: int) -> np.ndarray:
     """Weights of the pairs: the slopes of sqrt(pp') rho^n at this law, scaled to sum to 1."""
     first, second = pairs_of(task.prior)
-    alike = overlaps(seen(task, law))[first, second]
+    alike = overlaps(joint_of(task, law))[first, second]
     weights = np.sqrt(task.prior[first] * task.prior[second]) * (alike / alike.max()) ** (count - 1)
     return np.asarray(weights / weights.sum())

@@ -14,10 +14,10 @@ import numpy as np
 
 from sfumato.measure.linked import pairs_of
 from sfumato.solver.deadline import NEVER, Deadline
-from sfumato.solver.exact.interior_point import Laws, Point, Restricted, central_start, follow
+from sfumato.solver.exact.interior_point import Laws, Point, Restricted, follow
 from sfumato.solver.exact.leakage_curves import longest_step
 from sfumato.solver.exact.newton_system import Pieces, paired, smaller_side
-from sfumato.solver.exact.task import PerPair, Weights
+from sfumato.solver.exact.task import Weights
 
 _MAX_STEPS = 300
 
@@ -64,17 +64,8 @@ class _State(Laws):
     def __init__(self, problem: Restricted, rows: np.ndarray) -> None:
         self.masses: Weights = problem.weights
         self.prior = self.masses.sum(axis=0)
-        self.charges, self.limits, self.rows = problem.charges, problem.limits, rows
-        self.couples = pairs_of(self.prior)
-        allowed = problem.allowed
-        self.barred = None if allowed is None or allowed.all() else ~allowed
-        self.loss: PerPair = problem.loss
-        if self.barred is not None:
-            self.loss = np.where(self.barred, 0.0, problem.loss)
-        self.law, sharpness, gaps = central_start(problem)
-        barrier = float((self.law.T @ self.masses).max())
-        self.multipliers = np.full(len(self.limits), sharpness * barrier)
-        self.spare = self.limits - self._spent(self.law)
+        self.rows, self.couples = rows, pairs_of(self.prior)
+        barrier, gaps = self._begin(problem)
         self.weights = np.full(len(rows), 1.0 / len(rows))
         self._see()
         self.top = float(self.heights.max()) + len(rows) * barrier
@@ -82,8 +73,7 @@ class _State(Laws):
         cost = self._cost()
         self.values = cost.min(axis=1) - barrier * gaps
         self.reduced = self._blank(cost - self.values[:, None], 1.0)
-        barred = 0 if self.barred is None else int(self.barred.sum())
-        self.pairs = self.law.size - barred + len(rows) + len(self.limits)
+        self.pairs += len(rows)
 
     def point(self, leakage: float, bound: float, steps: int) -> Point:
         """What is kept of it: the laws of the users as shares, and the weights of the pairs."""
@@ -124,7 +114,6 @@ class _State(Laws):
         return float(self.heights.max()), bound
 
     def complementarity(self) -> float:
-        """Sum of all products that are 0 at the optimum."""
         pairs = float(np.einsum("wz,wz->", self.law, self.reduced))
         return pairs + float(self.spare @ self.multipliers) + float(self.slack @ self.weights)
 
@@ -143,7 +132,6 @@ class _State(Laws):
         return np.asarray(sizes[:, :, None] * root)
 
     def advance(self, target: float) -> float:
-        """Move towards products equal to `target`; returns the length of the step."""
         masses, law, reduced, loss = self.masses, self.law, self.reduced, self.loss
         truths, users = masses.shape
         ratio = law / reduced
@@ -173,7 +161,7 @@ class _State(Laws):
         start = dense.solve(summed(bent) - aimed - over)
         # each row's own scores, after the curvature has given way
         kept = self.slopes - _per_report(through @ among, self.slopes)
-        columns = np.stack([summed(one) for one in kept], axis=1)
+        columns = np.stack([summed(slope) for slope in kept], axis=1)
         solved = np.stack([dense.solve(column) for column in columns.T], axis=1)
         own = np.tensordot(self.slopes, _per_report(among, kept), axes=((1, 2), (1, 2)))
         own -= columns.T @ solved

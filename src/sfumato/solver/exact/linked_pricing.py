@@ -73,8 +73,8 @@ def shared_likelihoods(
                     break
                 length = np.where(worse, 0.4 * length, length)
             logs = np.where(worse[:, None], logs, tried)
-    found = np.exp(2 * (logs - logs.max(axis=1, keepdims=True)))
-    return np.asarray(found / found.sum(axis=1, keepdims=True))
+    likelihoods = np.exp(2 * (logs - logs.max(axis=1, keepdims=True)))
+    return np.asarray(likelihoods / likelihoods.sum(axis=1, keepdims=True))
 
 
 def likelihoods_for(weights: np.ndarray, prior: np.ndarray, asked: Shares) -> Shares:

@@ -43,16 +43,18 @@ def average_for(problem: Problem, channel: Channel) -> Average | None:
     for bandwidth in near * _WIDTHS:
         if tried and bandwidth > wide:
             break
-        found = Average(float(bandwidth), 0.0, weights)
-        rows = np.asarray(found.share(square) @ channel.matrix)
+        average = Average(float(bandwidth), 0.0, weights)
+        rows = np.asarray(average.share(square) @ channel.matrix)
         low, high = -_MOST_TILT, _MOST_TILT
         for _ in range(_HALVINGS):
-            found = replace(found, tilt=(low + high) / 2)
-            loss = (found.tilted(rows, distance) * cost).sum(axis=1)
-            low, high = (low, found.tilt) if _within(loss, shares, limits) else (found.tilt, high)
-        found = replace(found, tilt=high)
-        law = Joint(shares @ found.tilted(rows, distance), secrets=problem.joint.secrets)
-        tried.append((problem.objective.leakage(law), found))
+            average = replace(average, tilt=(low + high) / 2)
+            loss = (average.tilted(rows, distance) * cost).sum(axis=1)
+            low, high = (
+                (low, average.tilt) if _within(loss, shares, limits) else (average.tilt, high)
+            )
+        average = replace(average, tilt=high)
+        law = Joint(shares @ average.tilted(rows, distance), secrets=problem.joint.secrets)
+        tried.append((problem.objective.leakage(law), average))
     least = min(leakage for leakage, _ in tried)
     return [average for leakage, average in tried if leakage <= least * (1 + _NEARLY)][-1]
 

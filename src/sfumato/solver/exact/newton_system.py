@@ -144,7 +144,7 @@ def _factor(matrix: np.ndarray) -> tuple[np.ndarray, bool]:
 def paired(weights: Weights, ratio: PerPair) -> Annotated[np.ndarray, "reports guesses guesses"]:
     """weights' D weights at each report, D the diagonal of its column of `ratio`."""
     first, second = np.triu_indices(weights.shape[1])
-    found = np.empty((ratio.shape[1], weights.shape[1], weights.shape[1]))
+    matrices = np.empty((ratio.shape[1], weights.shape[1], weights.shape[1]))
     products = ((weights[:, first] * weights[:, second]).T @ ratio).T
-    found[:, first, second] = found[:, second, first] = products
-    return found
+    matrices[:, first, second] = matrices[:, second, first] = products
+    return matrices

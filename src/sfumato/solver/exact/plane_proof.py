@@ -149,10 +149,10 @@ def values_off_grid(
     both = replace(task, loss_of=loss_of, report_count=len(places))
     some = len(centres_m) + np.arange(0, len(truths_m), max(1, len(truths_m) // _FIRST_TRUTHS))
     start = np.concatenate([first, some])
-    found = generate_columns(both, gap=gap, first_reports=start, deadline=deadline)
+    optimum = generate_columns(both, gap=gap, first_reports=start, deadline=deadline)
     charges, limits = task.budgets()
-    values = least_costs(both, found.scores, charges @ found.multipliers, both.within_cap)
-    return values, found.multipliers, float(values.sum() - found.multipliers @ limits)
+    values = least_costs(both, optimum.scores, charges @ optimum.multipliers, both.within_cap)
+    return values, optimum.multipliers, float(values.sum() - optimum.multipliers @ limits)
 
 
 def split_to_keep(
@@ -168,10 +168,14 @@ def split_to_keep(
     wish = values - slack * mass
     floor = wish.copy()
     done: list[tuple[Cells, np.ndarray]] = []
-    seen = 0
+    examined = 0
     for round_number in range(_MAX_ROUNDS + 1):
-        seen += len(cells)
-        last = round_number == _MAX_ROUNDS or truths * seen > _MOST_SEEN[0] or seen > _MOST_SEEN[1]
+        examined += len(cells)
+        last = (
+            round_number == _MAX_ROUNDS
+            or truths * examined > _MOST_SEEN[0]
+            or examined > _MOST_SEEN[1]
+        )
         short = np.zeros(len(cells), dtype=bool)
         for part, loss in problem.parts(cells):
             scores = problem.scores_to_keep(wish, loss)

@@ -103,7 +103,9 @@ def price_tight(
     for size in needed * 10.0 ** np.arange(0, -7, -1):
         trial = multipliers.copy()
         trial[~budgets.live] = size
-        best = max(best, (whole_bound(task, shares, trial), trial), key=lambda one: one[0])
+        best = max(
+            best, (whole_bound(task, shares, trial), trial), key=lambda candidate: candidate[0]
+        )
     return best
 
 
@@ -139,7 +141,7 @@ def spread_out(task: Task, worst: np.ndarray, price_of_loss: float) -> np.ndarra
     candidates = np.argsort(-worst)[:4000]
     candidates = candidates[worst[candidates] > 1e-7]
     truths = np.linspace(0, task.joint.shape[1] - 1, 12).astype(int)
-    seen = task.loss_of(candidates)[truths]
+    losses = task.loss_of(candidates)[truths]
     free = np.ones(len(candidates), dtype=bool)
     chosen: list[int] = []
     for k in range(len(candidates)):
@@ -147,7 +149,7 @@ def spread_out(task: Task, worst: np.ndarray, price_of_loss: float) -> np.ndarra
             chosen.append(int(candidates[k]))
             if len(chosen) == batch:
                 break
-            apart = np.abs(seen - seen[:, [k]]).max(axis=0)
+            apart = np.abs(losses - losses[:, [k]]).max(axis=0)
             free &= apart >= 3.0 * worst[candidates[k]] / max(price_of_loss, 1e-12)
     return np.array(chosen, dtype=int)
 
@@ -184,9 +186,9 @@ def price(
             return None
         loss = task.loss_of(indices)
         allowed = budgets.allowed(loss)
-        found = scores_for(task, needs(task, values, price_of_loss, loss, budgets))
-        cost = cost_of(task, found, loss, price_of_loss, allowed)
-        shares[indices] = found
+        scores = scores_for(task, needs(task, values, price_of_loss, loss, budgets))
+        cost = cost_of(task, scores, loss, price_of_loss, allowed)
+        shares[indices] = scores
         worst[indices] = np.max((values[:, None] - cost) / mass[:, None], axis=0)
         floor = np.minimum(floor, cost.min(axis=1))
     wanted = spread_out(task, worst, float(np.sum(price_of_loss)))
@@ -215,21 +217,21 @@ def scores_for(task: Task, need: PerPair) -> Shares:
     asked = np.stack([need[row > 0].max(axis=0) for row in task.joint], axis=1)
     if task.pair_weights is not None:
         weights = weight_table(task.pair_weights, len(task.joint))
-        found = likelihoods_for(weights, task.prior, asked)
-        scores = linked_scores(weights, task.prior, np.sqrt(found))
+        shares = likelihoods_for(weights, task.prior, asked)
+        scores = linked_scores(weights, task.prior, np.sqrt(shares))
         hard = np.flatnonzero(np.max(asked - scores, axis=1) > _PRECISION)
         if len(hard) and np.any(np.sum(task.joint > 0, axis=0) > 1):
             rows, groups = grouped(conditional, need[:, hard])
-            found[hard] = shared_likelihoods(weights, task.prior, rows, groups, found[hard])
-        return _positive(task, found)
+            shares[hard] = shared_likelihoods(weights, task.prior, rows, groups, shares[hard])
+        return _positive(task, shares)
     asked = task.prior * np.exp(asked) if task.information else np.maximum(asked, 0.0)
     total = asked.sum(axis=1, keepdims=True)
     spare = np.maximum(1 - total, 0.0)
-    found = (asked + spare * task.prior) / (total + spare)
+    shares = (asked + spare * task.prior) / (total + spare)
     hard = np.flatnonzero(total[:, 0] > 1 + 1e-9)
     if len(hard):
-        found[hard] = least_scores(conditional, need[:, hard], prior)
-    return _positive(task, found)
+        shares[hard] = least_scores(conditional, need[:, hard], prior)
+    return _positive(task, shares)
 
 
 def _positive(task: Task, shares: np.ndarray) -> np.ndarray:

@@ -20,7 +20,7 @@ from scipy.sparse import coo_array, csc_array
 
 from sfumato.solver.deadline import NEVER, Deadline
 from sfumato.solver.exact.column_generation import (
-    Found,
+    OnProof,
     Optimum,
     Scored,
     generate_columns,
@@ -63,7 +63,7 @@ def solve_on_cells(
     first_reports: np.ndarray | None = None,
     deadline: Deadline = NEVER,
     progress: Callable[[str], None] = silent,
-    found: Found = unheard,
+    on_proof: OnProof = unheard,
 ) -> Optimum:
     """The least leakage within the budgets, up to `gap`: from coarse to fine where that pays, else
     by column generation."""
@@ -82,7 +82,7 @@ def solve_on_cells(
                 gap=gap,
                 deadline=deadline,
                 progress=progress,
-                found=found,
+                on_proof=on_proof,
             )
     return generate_columns(
         task,
@@ -90,7 +90,7 @@ def solve_on_cells(
         first_reports=first_reports,
         deadline=deadline,
         progress=progress,
-        found=found,
+        on_proof=on_proof,
     )
 
 
@@ -123,7 +123,7 @@ def refined(
     gap: float,
     deadline: Deadline = NEVER,
     progress: Callable[[str], None] = silent,
-    found: Found = unheard,
+    on_proof: OnProof = unheard,
 ) -> Optimum:
     """The optimum from that of the merged problem."""
     least, where = nearest_reports(task)
@@ -155,7 +155,7 @@ def refined(
             f"{len(where)} truths, round {round_number}: {len(pairs)} pairs, leakage {best[0]:.6f},"
             f" bound {proof.bound:.6f}"
         )
-        found(Scored(proof.bound, best[0], proof.shares, proof.multipliers))
+        on_proof(Scored(proof.bound, best[0], proof.shares, proof.multipliers))
         if best[0] - proof.bound <= gap or deadline.passed:
             break
         used = law > 0
@@ -208,9 +208,11 @@ def interpolated(shares: np.ndarray, places: Places, coarse: Places) -> np.ndarr
     total, weight = np.zeros((len(at), shares.shape[1])), np.zeros(len(at))
     for step in ((0, 0), (0, 1), (1, 0), (1, 1)):
         block = np.floor(at + 1e-9).astype(int) + step
-        found = known[tuple(np.clip(block - low + 1, 0, high - low + 2).T)]
-        near = np.where(found >= 0, np.prod(np.maximum(1 - np.abs(at - block), 0.0), axis=1), 0.0)
-        total += near[:, None] * shares[found]
+        block_number = known[tuple(np.clip(block - low + 1, 0, high - low + 2).T)]
+        near = np.where(
+            block_number >= 0, np.prod(np.maximum(1 - np.abs(at - block), 0.0), axis=1), 0.0
+        )
+        total += near[:, None] * shares[block_number]
         weight += near
     return total / weight[:, None]
 
@@ -278,7 +280,10 @@ def solve_pairs(task: Task, pairs: Pairs, *, deadline: Deadline = NEVER) -> Answ
     below = csc_array((values, (rows, across)), shape=(len(tops) + len(limits), columns))
     sums = csc_array((np.ones(count), (pairs.truth, each)), shape=(truths, columns))
     lowest = np.where(np.arange(columns) < count, 0.0, -np.inf if np.any(weights < 0) else 0.0)
-    found = linprog(
+    seconds = deadline.left
+    if seconds <= 0:  # the lines above took the rest; HiGHS refuses a negative limit
+        return None
+    optimum = linprog(
         np.repeat([0.0, 1.0], [count, len(named)]),
         A_ub=below,
         b_ub=np.concatenate([np.zeros(len(tops)), limits]),
@@ -286,14 +291,14 @@ def solve_pairs(task: Task, pairs: Pairs, *, deadline: Deadline = NEVER) -> Answ
         b_eq=np.ones(truths),
         bounds=np.stack([lowest, np.full(columns, np.inf)], axis=1),
         method="highs-ipm",
-        options={"time_limit": min(deadline.left, 1e7)},
+        options={"time_limit": min(seconds, 1e7)},
     )
-    if found.x is None or found.status != 0:
+    if optimum.x is None or optimum.status != 0:
         return None
     return Answer(
-        np.maximum(found.x[:count], 0.0),
-        found.eqlin.marginals,
-        np.maximum(-found.ineqlin.marginals[len(tops) :], 0.0),
+        np.maximum(optimum.x[:count], 0.0),
+        optimum.eqlin.marginals,
+        np.maximum(-optimum.ineqlin.marginals[len(tops) :], 0.0),
     )
 
 
@@ -340,8 +345,8 @@ class GridProof:
         be."""
         prices = budgets.charges @ multipliers
         shares = [
-            scores_for(task, needs(task, values, prices, task.loss_of(one), budgets))
-            for one in task.chunks(_PAIRS_AT_ONCE)
+            scores_for(task, needs(task, values, prices, task.loss_of(indices), budgets))
+            for indices in task.chunks(_PAIRS_AT_ONCE)
         ]
         return cls(task, budgets, np.concatenate(shares), multipliers)
 
@@ -391,12 +396,12 @@ class GridProof:
             return (cost - self.floor[:, None]) / mass[:, None] + _TIE * loss
 
         some = np.unique(np.linspace(0, len(mass) - 1, 400).astype(int))
-        seen = np.concatenate(
+        sample = np.concatenate(
             [over(cost, loss)[some] for _, loss, cost in costs(*self._priced)], axis=1
         )
-        seen = seen[np.isfinite(seen)]  # without barred pairs
-        wanted = min(int(per_truth * len(some)), len(seen) - 1)
-        width = float(np.partition(seen, wanted)[wanted])
+        sample = sample[np.isfinite(sample)]  # without barred pairs
+        wanted = min(int(per_truth * len(some)), len(sample) - 1)
+        width = float(np.partition(sample, wanted)[wanted])
         parts = []
         for indices, loss, cost in costs(*self._priced):
             truth, column = np.nonzero(over(cost, loss) <= width)
@@ -419,4 +424,4 @@ def _best_along(at: Callable[[float], GridProof], known: list[GridProof]) -> Gri
             high, right = low + ratio * (high - low), left
             left = at(low + (1 - ratio) * (high - low))
         tried += [left, right]
-    return max(tried, key=lambda one: one.bound)
+    return max(tried, key=lambda proof: proof.bound)

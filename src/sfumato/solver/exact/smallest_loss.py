@@ -30,7 +30,7 @@ def min_loss_given_max_leakage(
     """Least average loss of a mechanism that leaks at most `leakage` (Bayes error b: leakage 1 -
     b).
 
-    task: its max_loss is ignored; a cap stays; budgets per secret are refused.
+    task: its max_loss is ignored; a cap stays; it has no budgets per secret.
     tolerance: loss - loss_bound at the end, relative to the loss. At the very least leakage that
     exists the question is ill posed (a hair of leakage moves the loss a lot): the two may then stay
     further apart.
@@ -40,8 +40,6 @@ def min_loss_given_max_leakage(
     lambda (L' - L), hence a loss that nobody can go below; mixing two laws on either side gives one
     that is reached.
     """
-    if task.user_max_loss is not None:
-        raise ProblemError("budgets per secret do not go with the smallest average loss")
     gap = max(1e-7, 1e-2 * tolerance)
     where = nearest_reports(task)[1]
     low = _law_of(task, np.unique(where), np.searchsorted(np.unique(where), where))
@@ -65,20 +63,20 @@ def min_loss_given_max_leakage(
         if deadline.passed:
             break
         tried.add(budget)
-        found = generate_columns(replace(task, max_loss=budget), gap=gap, deadline=deadline)
-        price = float(found.multipliers[0])
+        optimum = generate_columns(replace(task, max_loss=budget), gap=gap, deadline=deadline)
+        price = float(optimum.multipliers[0])
         if price > 0:
-            bound = max(bound, budget + (found.bound - leakage) / price)
-        law = SmallestLoss(found.mechanism, found.reports, found.loss, 0.0, found.leakage)
+            bound = max(bound, budget + (optimum.bound - leakage) / price)
+        law = SmallestLoss(optimum.mechanism, optimum.reports, optimum.loss, 0.0, optimum.leakage)
         if law.leakage <= leakage and law.loss <= high.loss:
             high = law
         elif law.leakage > leakage:
             low = law
         other = high if low.leakage <= leakage else _mix(task, low, high, leakage)
-        mixed = min(mixed, other, high, key=lambda one: one.loss)
+        mixed = min(mixed, other, high, key=lambda candidate: candidate.loss)
         if mixed.loss - bound <= tolerance * mixed.loss:
             break
-        untried = [one for one in (bound, 0.5 * (bound + mixed.loss)) if one not in tried]
+        untried = [trial for trial in (bound, 0.5 * (bound + mixed.loss)) if trial not in tried]
         if not untried:
             break
         budget = untried[0]
@@ -109,8 +107,8 @@ def _least_leaking(task: Task, gap: float, deadline: Deadline) -> SmallestLoss:
             cheapest, best = float(mean.min()), int(indices[mean.argmin()])
     if task.cap is None:
         return _law_of(task, np.array([best]), np.zeros(task.joint.shape[1], dtype=int))
-    found = generate_columns(replace(task, max_loss=top + 1.0), gap=gap, deadline=deadline)
-    return _measure(task, found.mechanism, found.reports)
+    optimum = generate_columns(replace(task, max_loss=top + 1.0), gap=gap, deadline=deadline)
+    return _measure(task, optimum.mechanism, optimum.reports)
 
 
 def _mix(task: Task, low: SmallestLoss, high: SmallestLoss, leakage: float) -> SmallestLoss:

@@ -19,12 +19,12 @@ from sfumato.measure.bound import bound_grid
 from sfumato.measure.cells import Cells, covers_hull, widest_root_m
 from sfumato.measure.certificate import Certificate, PlaneProof, Proof, claim_of
 from sfumato.measure.linked import pairs_of
-from sfumato.measure.objective import Gain, Overlap
+from sfumato.measure.objective import Gain, Overlap, blind_leakage
 from sfumato.mechanism.channel import Channel
 from sfumato.mechanism.loss import traits_of
 from sfumato.solver.deadline import NEVER, Deadline, OutOfTime
 from sfumato.solver.exact.column_generation import (
-    Found,
+    OnProof,
     Optimum,
     Scored,
     generate_columns,
@@ -38,7 +38,7 @@ from sfumato.solver.exact.endless import (
     min_loss_given_equal_laws,
     reach_of,
 )
-from sfumato.solver.exact.first_order import QUICK_STEPS, STEPS, first_order_certificate
+from sfumato.solver.exact.first_order import QUICK_STEPS, STEPS, Heard, first_order_certificate
 from sfumato.solver.exact.linked import best_for
 from sfumato.solver.exact.new_places import average_for
 from sfumato.solver.exact.plane_proof import OnCells, split_to_keep, split_until, values_off_grid
@@ -79,9 +79,7 @@ FULL_GAP, QUICK_GAP = 2e-3, 1e-2
 _PROOF_TRUTHS = 2500  # up to this number the program of such a proof has all of them
 _SLOW = 5_000  # users times truths beyond which the interior point takes long to its first bound
 _FIRST_ORDER_SHARE = 0.7  # of the time, before the interior point
-
-
-Heard = Callable[[Certificate, float, float], None]
+_NOTHING = 1e-9  # above a blind guess's leakage
 
 
 def ignored(certificate: Certificate, bound: float, leakage: float) -> None:
@@ -111,8 +109,8 @@ class Exact:
 
     gap: float = setting(
         1e-3,
-        "How far the leakage may stay above the bound, in the objective's unit: a probability, or"
-        " bits of information, there also at most 0.8 % of the leakage.",
+        "How far the leakage may stay above the bound, as a probability or in bits; bits also to"
+        " within 0.8 % of the leakage.",
         option="GAP",
     )
     plane: bool = setting(True, "Prove a bound over the whole plane as well.", option="flag")
@@ -154,7 +152,7 @@ class Exact:
             plane=self.plane,
             deadline=how.deadline,
             progress=note,
-            found=certified(problem, heard),
+            on_proof=certified(problem, heard),
         )
         late = how.deadline.limited and optimum.gap > self.gap
         if isinstance(objective, Overlap):
@@ -204,27 +202,27 @@ class Exact:
         self, problem: Problem, deadline: Deadline, progress: Callable[[str], None]
     ) -> Outcome:
         """The least loss at which all users report with one law."""
-        found = equal_laws(problem, gap=self.gap, deadline=deadline, progress=progress)
-        channel = channel_of(problem, found.mechanism, found.reports)
+        one_law = equal_laws(problem, gap=self.gap, deadline=deadline, progress=progress)
+        channel = channel_of(problem, one_law.mechanism, one_law.reports)
         verify(problem, channel, claimed=0.0)
-        proof = Proof(problem.report_places, found.scores, np.ones(1))
-        wide = found.loss - found.bound > 2 * self.gap * found.loss
-        facts = EndlessProved(found.loss, found.bound)
+        proof = Proof(problem.report_places, one_law.scores, np.ones(1))
+        wide = one_law.loss - one_law.bound > 2 * self.gap * one_law.loss
+        facts = EndlessProved(one_law.loss, one_law.bound)
         ending = _ending(facts, deadline.limited and wide)
         on_plane = None
         if self.plane and traits_of(problem.loss).is_distance and not deadline.passed:
-            on_plane = _endless_plane_proof(problem, found)
+            on_plane = _endless_plane_proof(problem, one_law)
         return Outcome(channel, ending, (), Certificate.of(problem, proof, on_plane))
 
     def _smallest_loss(self, problem: Problem, deadline: Deadline) -> Outcome:
         assert problem.min_bayes_error is not None
-        found = min_loss_given_max_leakage(
+        law = min_loss_given_max_leakage(
             task_of(problem), 1 - problem.min_bayes_error, tolerance=self.gap, deadline=deadline
         )
-        channel = channel_of(problem, found.mechanism, found.reports)
-        verify(problem, channel, claimed=found.leakage)
-        wide = found.loss - found.loss_bound > 2 * self.gap * max(found.loss, 1.0)
-        facts = LossProved(problem.min_bayes_error, found.loss, found.loss_bound)
+        channel = channel_of(problem, law.mechanism, law.reports)
+        verify(problem, channel, claimed=law.leakage)
+        wide = law.loss - law.loss_bound > 2 * self.gap * max(law.loss, 1.0)
+        facts = LossProved(problem.min_bayes_error, law.loss, law.loss_bound)
         return Outcome(channel, _ending(facts, deadline.limited and wide))
 
 
@@ -295,7 +293,7 @@ def best_within(
     deadline: Deadline = NEVER,
     first_reports: np.ndarray | None = None,
     progress: Callable[[str], None] = silent,
-    found: Found = unheard,
+    on_proof: OnProof = unheard,
 ) -> Optimum:
     """Solve to the gap; for information, again with a smaller one while the gap is too large a
     share of the leakage."""
@@ -303,7 +301,7 @@ def best_within(
     if first_reports is None and isinstance(problem.samples, Samples):
         many = len(problem.report_places) > _FIRST_REPORTS
         first_reports = _coarse(problem, _FIRST_REPORTS) if many else None
-    ways: Any = {"deadline": deadline, "progress": progress, "found": found}
+    ways: Any = {"deadline": deadline, "progress": progress, "on_proof": on_proof}
     if isinstance(problem.samples, CategoricalData) or task.linked is not None:
         optimum = generate_columns(task, gap=gap, first_reports=first_reports, **ways)
     else:
@@ -328,11 +326,11 @@ def _proved(
     plane: bool = True,
     deadline: Deadline,
     progress: Callable[[str], None] = silent,
-    found: Found = unheard,
+    on_proof: OnProof = unheard,
 ) -> tuple[Optimum, Certificate]:
     """The optimum on the grid, and its certificate; with a proof for the plane where the loss is
     the distance and time is left."""
-    optimum = best_within(problem, gap=gap, deadline=deadline, progress=progress, found=found)
+    optimum = best_within(problem, gap=gap, deadline=deadline, progress=progress, on_proof=on_proof)
     on_plane = None
     if plane and traits_of(problem.loss).is_distance and not deadline.passed:
         on_plane = _plane_proof(problem, optimum, deadline)
@@ -349,7 +347,7 @@ def certificate_for(
     gap: float = FULL_GAP,
     plane: bool = True,
     deadline: Deadline = NEVER,
-    found: Heard = ignored,
+    on_proof: Heard = ignored,
     known: Joint | None = None,
 ) -> Certificate | None:
     """The bound that is proved in the time, for a problem that another solver answers, up to `gap`;
@@ -359,8 +357,8 @@ def certificate_for(
     anywhere on the plane (`first_order`), from `known`, P(secret, report) of what was found.  With
     fewer, where the interior point takes long to its first bound, that method goes before it.
 
-    `found` is called with each better certificate on the way, its bound and the least leakage that
-    the proof has reached, both in the objective's unit.
+    `on_proof` is called with each better certificate on the way, its bound and the least leakage
+    that the proof has reached, both in the objective's unit.
     """
     too_many = isinstance(problem.objective, Overlap) and len(problem.joint.secrets) > MOST_LINKED
     if deadline.passed or too_many:
@@ -368,7 +366,7 @@ def certificate_for(
     if len(problem.joint.secrets) > MANY_USERS:
         steps = STEPS if gap <= FULL_GAP else QUICK_STEPS
         return first_order_certificate(
-            problem, steps=steps, known=known, deadline=deadline, found=found
+            problem, steps=steps, known=known, deadline=deadline, on_proof=on_proof
         )
     if len(problem.places) > _PROOF_TRUTHS:
         return _from_a_draw(problem, seed=seed, deadline=deadline)
@@ -378,11 +376,11 @@ def certificate_for(
         nonlocal best
         if bound > best[0]:
             best = bound, certificate
-            found(certificate, bound, least)
+            on_proof(certificate, bound, least)
 
     if len(problem.joint.secrets) * len(problem.places) > _SLOW:
         share = deadline.share(_FIRST_ORDER_SHARE)
-        first_order_certificate(problem, known=known, deadline=share, found=better)
+        first_order_certificate(problem, known=known, deadline=share, on_proof=better)
         if deadline.passed:
             return best[1]
     heard = certified(problem, better)
@@ -394,16 +392,18 @@ def certificate_for(
             problem,
             gap=gap,
             deadline=deadline,
-            found=lambda proof: heard(replace(proof, leakage=least)),
+            on_proof=lambda proof: heard(replace(proof, leakage=least)),
         )
         if deadline.passed:
             return best[1]
     early = best[0]
-    last = _proved(problem, gap=gap, plane=plane, deadline=deadline, found=heard)[1]
+    last = _proved(problem, gap=gap, plane=plane, deadline=deadline, on_proof=heard)[1]
     return best[1] if best[1] is not None and last.bound(problem).grid < early else last
 
 
-def _weighed_at_once(problem: Problem, *, gap: float, deadline: Deadline, found: Found) -> None:
+def _weighed_at_once(
+    problem: Problem, *, gap: float, deadline: Deadline, on_proof: OnProof
+) -> None:
     """A first bound for linked reports.  The least overlap is below every average of overlaps:
     that of all pairs, weighed by how far apart the two users are, is one row instead of one for
     each pair."""
@@ -419,30 +419,34 @@ def _weighed_at_once(problem: Problem, *, gap: float, deadline: Deadline, found:
         first_reports=_coarse(problem, _FIRST_OF_LAWS) if many else None,
         deadline=deadline,
         max_rounds=1,
-        found=found,
+        on_proof=on_proof,
     )
 
 
-def certified(problem: Problem, found: Heard) -> Found:
+def certified(problem: Problem, on_proof: Heard) -> OnProof:
     """Hand each proof on as a certificate, with its bound and the least leakage reached."""
     unit = problem.objective.nats
 
     def heard(proof: Scored) -> None:
         on_grid = Proof(problem.report_places, proof.scores, proof.multipliers, proof.pair_weights)
-        found(Certificate.of(problem, on_grid), proof.bound / unit, proof.leakage / unit)
+        on_proof(Certificate.of(problem, on_grid), proof.bound / unit, proof.leakage / unit)
 
     return heard
 
 
-def _from_a_draw(problem: Problem, *, seed: int, deadline: Deadline) -> Certificate:
+def _from_a_draw(problem: Problem, *, seed: int, deadline: Deadline) -> Certificate | None:
     """Scores of a smaller program are scores all the same: the bound for all truths is worked out
-    with them, at its best price."""
+    with them, at its best price.  None where the time was too short for more than the bound of a
+    blind guess: to check that takes as long as any other."""
     assert isinstance(problem.samples, Samples)
     random = np.random.default_rng((seed, 4))
     each = max(1, _PROOF_TRUTHS // 2 // len(problem.samples.secrets))
     drawn = problem.samples.some_of_each(each, random)
     small = replace(problem, samples=problem.samples.take(drawn))
     optimum = best_within(small, gap=4 * FULL_GAP, deadline=deadline)
+    blind = blind_leakage(problem.objective, small.joint) * problem.objective.nats
+    if deadline.passed and optimum.bound <= blind + _NOTHING:
+        return None
     shares = optimum.scores[cKDTree(small.report_places).query(problem.report_places)[1]]
     claim = replace(claim_of(problem), pair_weights=optimum.pair_weights)
     loss_of = task_of(problem).loss_of
@@ -450,13 +454,13 @@ def _from_a_draw(problem: Problem, *, seed: int, deadline: Deadline) -> Certific
     if not deadline.passed:
         from scipy.optimize import minimize_scalar  # 12 MB: only where it is used
 
-        found = minimize_scalar(
+        minimum = minimize_scalar(
             lambda factor: -bound_grid(claim, shares, optimum.multipliers * factor, loss_of),
             bounds=(0.8, 1.2),
             method="bounded",
             options={"maxiter": 6},
         )
-        multipliers = optimum.multipliers * float(found.x)
+        multipliers = optimum.multipliers * float(minimum.x)
     return Certificate.of(
         problem, Proof(problem.report_places, shares, multipliers, optimum.pair_weights)
     )
@@ -495,7 +499,7 @@ def _plane_proof(problem: Problem, optimum: Optimum, deadline: Deadline) -> Plan
         off_grid = OnCells(task, places, multipliers, deadline=deadline)
         with suppress(OutOfTime):
             again = split_to_keep(off_grid, cells, values, slack=max(bound - goal, slack / 6))
-            best = max(best, again, key=lambda one: one.bound)
+            best = max(best, again, key=lambda proof: proof.bound)
     return PlaneProof(best.cells, best.scores, best.multipliers)
 
 
@@ -508,16 +512,16 @@ def _cells_of(problem: Problem) -> Cells | None:
     return cells if covers_hull(places, cells) else None
 
 
-def _endless_plane_proof(problem: Problem, found: OneLaw) -> PlaneProof | None:
+def _endless_plane_proof(problem: Problem, one_law: OneLaw) -> PlaneProof | None:
     """Split the cells where the bound on the smallest loss is attained."""
     task, prices, cells = task_of(problem), np.ones(1), _cells_of(problem)
     if cells is None:
         return None
-    values = least_costs(task, found.scores, task.truth_mass, task.within_cap)
-    reach = reach_of(task, found.scores, values)
+    values = least_costs(task, one_law.scores, task.truth_mass, task.within_cap)
+    reach = reach_of(task, one_law.scores, values)
     on_cells = OnCells(task, problem.places, prices, partial(centred_scores_for, reach=reach))
-    goal = found.bound * (1 - _PLANE_SLACK_OF_LOSS)
-    best = split_until(on_cells, cells, found.scores, goal=goal)
+    goal = one_law.bound * (1 - _PLANE_SLACK_OF_LOSS)
+    best = split_until(on_cells, cells, one_law.scores, goal=goal)
     return PlaneProof(best.cells, best.scores, best.multipliers)
 
 

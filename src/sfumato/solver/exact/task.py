@@ -7,7 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
-from sfumato.errors import ProblemError, arg
+from sfumato.errors import ProblemError
 from sfumato.solver.feasible import check_feasible
 
 TINY = 1e-11  # a chance below it is left out of a law
@@ -52,23 +52,9 @@ class Task:
     pair_weights: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        if not (np.all(self.joint >= 0) and abs(self.joint.sum() - 1) < 1e-9):
-            raise ProblemError("joint must be a table of probabilities that sum to 1")
         if not np.all(self.joint.sum(axis=0) > 0) or not np.all(self.joint.sum(axis=1) > 0):
             raise ProblemError(
                 "every truth and every secret needs some probability; drop the empty ones"
-            )
-        if self.information and self.gains is not None:
-            raise ProblemError("gains belong to the vulnerability; information takes none")
-        for name, budget in (("max_loss", self.max_loss), ("cap", self.cap)):
-            if budget is not None and not budget >= 0:
-                raise ProblemError(f"{arg(name)} must be at least 0; got {budget}")
-        limits = self.user_max_loss
-        if limits is not None and not (
-            np.shape(limits) == (len(self.joint),) and np.all(np.asarray(limits) >= 0)
-        ):
-            raise ProblemError(
-                f"{arg('user_max_loss')} needs {len(self.joint)} numbers, each at least 0"
             )
 
     @property

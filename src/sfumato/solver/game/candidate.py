@@ -63,9 +63,9 @@ class Candidate:
         assert law is not None
         return law.loss
 
-    def score(self, held: Samples) -> tuple[float, float]:
+    def score(self, validation: Samples) -> tuple[float, float]:
         """Bayes error on validation data, and what calibration would leave of it."""
-        law = self.mechanism.law(held.joint(), loss=self.problem.loss)
+        law = self.mechanism.law(validation.joint(), loss=self.problem.loss)
         assert law is not None
         hidden = bayes_error(law.joint)
         return hidden, hidden * (1 - self._keep(self.loss(levels=_COARSE)))

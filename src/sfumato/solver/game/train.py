@@ -85,9 +85,9 @@ def play_round(
 ) -> tuple[Players, dict[str, Any]]:
     """`game.turns` turns; returns notes of the last.  `base` is the classifier of a fresh start."""
     draws = draws_of_round(game, random, count=len(data.user))
-    held = stratified(random, (_HELD_COPIES, len(data.held_user)), axis=0)
+    held_seeds = stratified(random, (_HELD_COPIES, len(data.held_user)), axis=0)
     static = replace(game, **_NOT_IN_A_ROUND, generator=replace(game.generator, levels=1))
-    return _round(static, loss, players, base, data, draws, held, np.float32(fade))
+    return _round(static, loss, players, base, data, draws, held_seeds, np.float32(fade))
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -98,7 +98,7 @@ def _round(
     base: Net,
     data: TrainingData,
     draws: Draws,
-    held: Any,
+    held_seeds: Any,
     fade: Any,
 ) -> tuple[Players, dict[str, Any]]:
     def turn(players: Players, now: Draws) -> tuple[Players, Any]:
@@ -113,7 +113,7 @@ def _round(
             now.pool_order,
             short_batches=game.short_batches,
         )
-        unseen = draw_reports(game, players.generator, data.held_truth, held, data.frame)
+        unseen = draw_reports(game, players.generator, data.held_truth, held_seeds, data.frame)
         guesses = jnp.argmax(classifier(unseen), axis=1)
         generator, generator_moments, price, (payoff, spent) = improve_generator(
             game, players, data, now, against=classifier, loss=loss, fade=fade
@@ -259,7 +259,7 @@ def over_epochs(
         rows = order[: full * batch].reshape(full, batch)
         many = jax.tree.map(lambda value: value[:full], extra)
         carry, notes = jax.lax.scan(
-            lambda carry, one: step(carry, tuple(array[one[0]] for array in arrays), one[1]),
+            lambda carry, part: step(carry, tuple(array[part[0]] for array in arrays), part[1]),
             carry,
             (rows, many),
         )

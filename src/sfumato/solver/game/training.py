@@ -37,8 +37,8 @@ class GameTraining:
     def __init__(self, game: GameSettings, problem: Problem, seed: int) -> None:
         assert isinstance(problem.samples, Samples)
         self.game, self.problem, self.seed = game, problem, seed
-        self.learning, self.held = problem.samples.carve(game.validation, seed=seed)
-        if not len(np.unique(self.held.secret)) == len(np.unique(problem.samples.secret)):
+        self.learning, self.validation = problem.samples.carve(game.validation, seed=seed)
+        if not len(np.unique(self.validation.secret)) == len(np.unique(problem.samples.secret)):
             raise ProblemError(
                 f"a validation share of {game.validation:g} leaves a user without check-ins; raise"
                 " it or bring more data"
@@ -102,7 +102,7 @@ class GameTraining:
             game, self.problem.loss, random, players, base, self.data[number], fade
         )
         candidate = self.candidate(players.generator, number)
-        hidden, score = candidate.score(self.held)
+        hidden, score = candidate.score(self.validation)
         line = {"round": index, "lattice_m": self.cells[number] * self.problem.grid.cell_m}
         line |= {name: float(value) for name, value in notes.items()}
         line |= {"validation_bayes_error": hidden, "score": score}
@@ -125,7 +125,7 @@ class GameTraining:
         )
         (truth, user), (held_truth, held_user) = (
             (frame.scale(part.truth).astype(np.float32), part.secret.astype(np.int32))
-            for part in (self.learning, self.held)
+            for part in (self.learning, self.validation)
         )
         budget = np.float32(self.problem.average_budget)
         return TrainingData(truth, user, held_truth, held_user, frame, budget)
@@ -158,7 +158,6 @@ class GameTraining:
         return State((first,) * len(self.cells), first.generator, -1.0, 0, -1)
 
     def identity(self) -> str:
-        """What a checkpoint must agree with."""
         problem = self.problem
         return (
             f"{self.game!r} {self.seed} {problem.average_budget!r} {problem.loss.__name__}"
