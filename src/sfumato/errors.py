@@ -70,8 +70,8 @@ def raise_all(*checks: Callable[[], object]) -> None:
             refused.append(error)
     if refused:
         first = refused[0]
-        hints = [one._marked_hint for one in refused if one._marked_hint is not None]
-        sentence = "; and ".join(one._marked for one in refused)
+        hints = [error._marked_hint for error in refused if error._marked_hint is not None]
+        sentence = "; and ".join(error._marked for error in refused)
         raise type(first)(sentence, hint=next(iter(hints), None)) from None
 
 
@@ -139,8 +139,8 @@ def require(*extras: str, bring: str) -> None:
     """Refuse at once where a module of some extras is missing; `bring` is the extra to name."""
     for module in (module for extra in extras for module in EXTRAS[extra]):
         try:
-            found = find_spec(module) is not None
+            present = find_spec(module) is not None
         except ImportError:
-            found = False
-        if not found:
+            present = False
+        if not present:
             raise MissingExtra(module, bring)

@@ -30,25 +30,14 @@ from sfumato.mechanism.channel import Channel
 from sfumato.solver import Exact, Problem
 from sfumato.solver.exact import best_within, plane_proof, task_of
 from sfumato.study.solve import solve
+from tests.solver.three_users import three_users
 
 OBJECTIVES: tuple[Objective, ...] = (Bayes(), Information(), Gain("guess-or-pass"))
 
 
-def three_users(seed: int = 0, points: int = 5) -> Samples:
-    """Three users about the corners of a triangle of 200 m."""
-    rng = np.random.default_rng(seed)
-    centres = np.array([[0.0, 0.0], [200.0, 0.0], [100.0, 170.0]])
-    secret = np.repeat(np.arange(3), points)
-    return Samples(
-        secret,
-        np.round(centres[secret] + rng.normal(0, 40, (3 * points, 2)), 1),
-        ("anna", "ben", "cleo"),
-    )
-
-
 def problem_of(samples: Samples | None = None, **options: Any) -> Problem:
     return Problem(
-        three_users() if samples is None else samples,
+        three_users(points=5) if samples is None else samples,
         **{"max_loss": 70.0, "cell_m": 100.0, **options},
     )
 
@@ -217,7 +206,7 @@ def test_files_of_others_are_refused_with_the_reason(kept: Path, tmp_path: Path)
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"samples": three_users(seed=1)}, "is for other data"),
+        ({"samples": three_users(seed=1, points=5)}, "is for other data"),
         ({"max_loss": 70.5}, "is for the budget 70 on average, not 70.5 on average"),
         ({"max_distance": 300.0}, "not 70 on average, 300 at most"),
         ({"max_loss": None, "max_distance": 300.0}, "not 300 at most"),
@@ -397,67 +386,41 @@ def test_a_certificate_of_words_holds_for_its_table_only() -> None:
         certificate.bound(Problem(dearer, max_loss=0.4))
 
 
-def in_the_former_format(certificate: Certificate, path: Path) -> None:
-    """As the first version wrote it: middles and half sides of cells."""
-    certificate.save(path)
-    with np.load(path) as stored:
-        arrays = {name: stored[name] for name in stored.files if name[:6] != "plane."}
-    arrays["format"] = np.array("sfumato certificate 1")
-    proof = certificate.on_plane
-    if proof is not None:
-        arrays |= {
-            "plane.places": proof.cells.centres_m,
-            "plane.half_sides": proof.cells.sides_m / 2,
-            "plane.shares": proof.shares,
-            "plane.multipliers": proof.multipliers,
-        }
-    np.savez(path, **arrays)
-
-
-def test_a_certificate_of_the_former_version_proves_what_it_did(tmp_path: Path) -> None:
-    problem = problem_of(cell_m=25.0)
-    certificate = solve(problem, Exact()).certificate
-    assert certificate is not None and certificate.on_plane is not None
-    assert len(np.unique(certificate.on_plane.cells.index[:, 0])) > 1
-    in_the_former_format(certificate, tmp_path / "former.npz")
-    before, after = (
-        certificate.bound(problem),
-        load_certificate(tmp_path / "former.npz").bound(problem),
-    )
-    assert before.plane is not None and after.plane is not None
-    assert after.grid == before.grid and abs(after.plane - before.plane) < 1e-9
-
-
-@pytest.mark.parametrize("apart_m", [0.0, 8e5])
-def test_four_cells_of_a_billion_kilometres_moved_apart_are_refused(
-    apart_m: float, tmp_path: Path
+def test_a_certificate_of_the_former_version_is_refused_with_how_to_make_it_anew(
+    tmp_path: Path,
 ) -> None:
-    """The forgery that once proved 0.76 where a mechanism leaks 0.37: cells so large that the check
-    of the cover forgave them 800 km, far enough from all truths to charge them for it."""
-    problem = problem_of()
-    largest = 1e12
-    signs = np.array([[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
-    certificate = some_certificate(problem, plane=False)
-    certificate.save(tmp_path / "forged.npz")
-    with np.load(tmp_path / "forged.npz") as stored:
+    """Its cells were rounded: four of a billion kilometres, moved apart, once proved 0.76 where a
+    mechanism leaks 0.37."""
+    some_certificate(problem_of(), plane=False).save(tmp_path / "former.npz")
+    with np.load(tmp_path / "former.npz") as stored:
         arrays = dict(stored)
     arrays |= {
         "format": np.array("sfumato certificate 1"),
-        "plane.places": signs * (largest / 2 + apart_m / 2),
-        "plane.half_sides": np.full(4, largest / 2),
+        "plane.places": np.array([[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]]) * 5e11,
+        "plane.half_sides": np.full(4, 5e11),
         "plane.shares": np.full((4, 3), 1 / 3),
         "plane.multipliers": np.array([1e-6]),
     }
-    np.savez(tmp_path / "forged.npz", **arrays)
-    with pytest.raises(CertificateError, match=r"wide; expected at most 1\.024e\+06 m"):
-        load_certificate(tmp_path / "forged.npz").bound(problem)
+    np.savez(tmp_path / "former.npz", **arrays)
+    with pytest.raises(FileError, match=r"expected 'sfumato certificate 2': remove it, and"):
+        load_certificate(tmp_path / "former.npz")
+    arrays["format"] = np.array("sfumato certificate 2")
+    np.savez(tmp_path / "former.npz", **arrays)
+    with pytest.raises(FileError, match=r"array 'plane\.places' that no certificate has"):
+        load_certificate(tmp_path / "former.npz")
+
+
+def test_cells_much_wider_than_the_data_are_refused() -> None:
+    """So large that the check of the cover would forgive them 800 km."""
+    problem = problem_of()
+    certificate = some_certificate(problem, plane=False)
     for side, refused in ((1e6, False), (1.1e6, True)):
         corner = (-side / 2, -side / 2)
         cells = Cells(corner, side, np.array([[1, 0, 0], [1, 0, 1], [1, 1, 0], [1, 1, 1]]))
-        whole = PlaneProof(cells, arrays["plane.shares"], arrays["plane.multipliers"])
+        whole = PlaneProof(cells, np.full((4, 3), 1 / 3), np.array([1e-6]))
         forged = replace(certificate, on_plane=whole)
         if refused:
-            with pytest.raises(CertificateError, match="the root of the cells is"):
+            with pytest.raises(CertificateError, match=r"wide; expected at most 1\.024e\+06 m"):
                 forged.bound(problem)
         else:  # large cells that do cover the hull: the blind guess
             assert forged.bound(problem).plane == pytest.approx(1 / 3)

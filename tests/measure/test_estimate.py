@@ -229,6 +229,33 @@ def test_exposed_reports_are_counted_and_err_high_with_few_hits() -> None:
         *_draw(Joint.uniform(secrets=2, places=500), 200, np.random.default_rng(9)), GRID, secrets=2
     )
     assert blind.value > 0.5 and "high with few hits" in blind.errs
+    assert blind.low == 0
+
+
+def test_the_low_end_of_exposed_reports_is_useful_and_never_above_the_truth() -> None:
+    """Where a posterior is at the limit, hits alone put half of its cells above it: a low end that
+    trusted them would say 0.5 where nothing is exposed."""
+    sure, limit = Joint([[0.3, 0.0, 0.35], [0.0, 0.0, 0.35]]), np.full(100, 0.009)
+    random = np.random.default_rng(10)
+    found = [estimate_exposed(*_draw(sure, 4000, random), GRID, secrets=2) for _ in range(20)]
+    assert all(0.25 < each.low <= 0.3 <= each.high for each in found)
+    edge = Joint(np.stack([limit, limit / 9]))  # 90 % and not above it
+    assert exposed(edge) == 0
+    found = [estimate_exposed(*_draw(edge, 4000, random), GRID, secrets=2) for _ in range(20)]
+    assert max(each.low for each in found) == 0 and max(each.value for each in found) > 0.3
+
+
+def test_the_high_end_of_the_exposed_share_covers_posteriors_just_above_the_limit() -> None:
+    """1,000 hits in 25 cells with a posterior of 0.91 each: half of them look like less.  A limit
+    that takes the cells as they look is below the truth, which is all, every time."""
+    random = np.random.default_rng(10)
+    law = Joint(np.stack([np.full(25, 0.91), np.full(25, 0.09)]) / 25)
+    assert exposed(law) == 1
+    found = [estimate_exposed(*_draw(law, 1000, random), GRID, secrets=2) for _ in range(40)]
+    assert sum(each.high >= 1 - 1e-9 for each in found) >= 36
+    clear = Joint(np.stack([np.full(25, 0.6), np.full(25, 0.4)]) / 25)
+    found = [estimate_exposed(*_draw(clear, 4000, random), GRID, secrets=2) for _ in range(20)]
+    assert max(each.high for each in found) < 0.01
 
 
 def test_a_secret_without_hits_and_a_single_hit_are_measured_without_a_murmur() -> None:

@@ -35,7 +35,7 @@ def draw(count: int, seed: int) -> Samples:
 
 
 def population() -> Samples:
-    """The law itself, as so many samples that each place has about its share."""
+    """The law itself, as samples, enough that each place has about its share."""
     counts = np.rint(SHARES[:, None] * CHANCES * 20_000).astype(int)
     secret = np.repeat(np.arange(3), counts.sum(axis=1))
     places = np.concatenate([np.repeat(PLACES, counts[x], axis=0) for x in range(3)])

@@ -24,8 +24,9 @@ from sfumato.measure.recheck import _SCORE, RecheckError, _log, recheck
 from sfumato.mechanism.loss import euclidean, squared
 from sfumato.solver import Exact, Problem
 from sfumato.study.solve import solve
-from tests.measure.test_certificate import problem_of, three_users
+from tests.measure.test_certificate import problem_of
 from tests.measure.test_forged_certificates import Case, cases, forge, write
+from tests.solver.three_users import three_users
 
 __all__ = ["cases"]
 USERS = {"anna": 90.0, "ben": 60.0, "cleo": 70.0}

@@ -10,10 +10,11 @@ from sfumato.data.grid import Grid
 from sfumato.data.samples import Samples
 from sfumato.data.traces import Traces
 from sfumato.errors import ProblemError
-from sfumato.measure.traces import Chains, PlaceLaws, Released, find_traces
+from sfumato.measure.traces import Chains, PlaceLaws, Released, _Places, find_traces
 from sfumato.mechanism.chance import Rows, Sticky, draw
 from sfumato.mechanism.custom import Function
 from sfumato.mechanism.laplace import PlanarLaplace
+from sfumato.mechanism.one_place import OnePlace, recombined
 from sfumato.mechanism.simple import Coin, Identity
 from sfumato.mechanism.wrap import Snapped
 
@@ -202,3 +203,41 @@ def test_chances_of_cells_agree_with_those_that_are_integrated():
             away = np.hypot(*(exact.places[far] - truth[row]).T) > cell_m
             assert np.allclose(chances[row][away], wanted[away], rtol=0.02)
             assert np.allclose(chances[row], wanted, rtol=0.1)
+
+
+# One place for whole periods ----------------------------------------------------------------------
+
+
+def test_recombined_checkins_are_the_users_own_of_that_half_of_the_day():
+    random = np.random.default_rng(1)
+    user, part = np.repeat(np.arange(3), 40), random.integers(14, size=120)
+    points = np.column_stack([10 * user + part % 2, np.arange(120)]).astype(float)
+    drawn = recombined(user, points, part, random)
+    assert (drawn[:, 0] == points[:, 0]).all()
+    assert 40 < len(np.unique(drawn[:, 1])) < 100  # with repetitions: 76 of 120 on average
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_recombined_weeks_count_where_checkins_are_independent(whole):
+    """Check-ins in one of two towns, each by itself or the whole week: then only weeks that a user
+    had say which town the next is sent from."""
+    users, weeks, length = 8, 12, 8
+    random = np.random.default_rng(2)
+    often = np.linspace(0.3, 0.7, users)[:, None, None]
+    drawn = random.random((users, weeks, 1 if whole else length)) < often
+    there = np.broadcast_to(drawn, (users, weeks, length)).ravel()
+    user = np.repeat(np.arange(users), weeks * length)
+    week = np.tile(np.repeat(np.arange(weeks), length), users)
+    truth = np.column_stack([4000.0 * there, np.zeros(len(there))])
+    names = tuple(map(str, range(users)))
+    traces = Traces.of(Samples(user, truth, names), week, named=week < weeks - 1)
+    towns = np.array([[[0.0, 0.0]], [[4000.0, 0.0]]])
+    flat = np.zeros((1, users, 2))
+    rule = OnePlace(towns, names, flat, np.full(users, 9.0), np.empty(0), 1e-5, 0.02)
+    nearer = (there.reshape(-1, length).mean(axis=1) > 0.5).astype(int)
+    sent = np.repeat(nearer, length)
+    released = Released(
+        Identity(), towns[sent, 0], period=traces.trace, one_place=rule, sent_from=sent
+    )
+    own, recombining, _ = _Places.learned(traces, released).weights
+    assert own > recombining + 0.3 if whole else recombining > own + 0.3

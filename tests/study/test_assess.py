@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 import sfumato as sf
-from sfumato.cli.assess import command
-from sfumato.cli.solve import command as solve
+from sfumato import cli
 from sfumato.data.read import write_split
+from sfumato.data.recipe import Recipe
 from sfumato.errors import DataError, ProblemError
 from sfumato.measure.outlook import Outlook
 from sfumato.measure.where import where
@@ -22,6 +22,7 @@ from sfumato.render.assessment import NOT, assessment_html, assessment_markdown
 from sfumato.study.assess import assess
 from sfumato.study.atlas import AtlasPlan, solve_atlas
 from sfumato.study.folder import RECORD, load_run
+from sfumato.study.solve import solve_and_save
 
 PLANE = sf.Plane(48.8584, 2.3482)
 HEADINGS = (
@@ -52,7 +53,7 @@ def small(tmp_path_factory) -> tuple[Path, Path, sf.Samples]:
     write_split(sf.Split(samples), folder / "data.csv")
     words = [folder / "data.csv", "--max-loss", 120, "--cell-m", 60, "--solver", "exact"]
     words += ["--gap", 0.01, "--out", folder / "run"]
-    ended = CliRunner().invoke(solve, [str(word) for word in words])
+    ended = CliRunner().invoke(cli.cli, ["solve", *map(str, words)])
     assert ended.exit_code == 0, ended.output
     run = sf.load_run(folder / "run")
     return folder / "run", folder / "data.csv", run.recipe.data()[0]
@@ -80,6 +81,22 @@ def test_check_ins_held_out_of_the_training_data_are_counted(small, tmp_path):
     found = assess(run.folder)
     assert found.held_out == 2306
     assert "measured on 2,306 check-ins that were held out" in assessment_markdown(found)
+    assert "held-out check-ins" not in assessment_markdown(found).partition("Data:")[0]
+
+
+def test_what_held_out_check_ins_lose_stands_beside_what_is_expected(tmp_path):
+    recipe = Recipe("four-corners", per_user=(12, 6))
+    data = recipe.load()
+    problem = sf.Problem(data.train, max_loss=173, cell_m=100)
+    solve_and_save(problem, sf.Coin(), tmp_path / "run", recipe=recipe, test=data.test)
+    run = load_run(tmp_path / "run")
+    fitted = replace(run.record.to_come, loss=sf.Estimate(170, 165, 175, "estimate"), folds=4)
+    replace(run.record, to_come=fitted, max_loss=171.0).write(run.folder / RECORD)
+    found = assess(run.folder)
+    assert found.loss.value == 170 and found.held_out_loss.value > 171 > found.held_out_loss.low
+    said = assessment_markdown(found).partition("Data:")[0]
+    assert f"{found.held_out_loss.value:,.0f} m (" in said and "on 24 held-out check-ins" in said
+    assert "over the budget, by no more than chance explains" in said
 
 
 def test_what_is_not_certain_does_not_read_100_percent(found):
@@ -135,7 +152,7 @@ def test_an_assessment_of_paris_holds_no_coordinate_of_paris(gowalla_paris, tmp_
     no such numbers of its own; and no user."""
     words = [gowalla_paris, "--square", "48.8584,2.3482,6500", "--top-users", 6, "--max-loss", 518]
     words += ["--per-user", "30+10", "--solver", "coin", "--out", tmp_path / "run"]
-    ended = CliRunner().invoke(solve, [str(word) for word in words])
+    ended = CliRunner().invoke(cli.cli, ["solve", *map(str, words)])
     assert ended.exit_code == 0, ended.output
     found = assess(tmp_path / "run")
     every = sf.read_checkins(gowalla_paris)
@@ -200,7 +217,9 @@ def test_the_command_writes_each_kind(small, tmp_path, ending):
     (tmp_path / "clinics.csv").write_text("lat,lon\n" + "".join(lines))
     target = tmp_path / f"assessment.{ending}"
     words = [str(run), "--out", str(target)]
-    ended = CliRunner().invoke(command, [*words, "--sensitive", str(tmp_path / "clinics.csv")])
+    ended = CliRunner().invoke(
+        cli.cli, ["assess", *words, "--sensitive", str(tmp_path / "clinics.csv")]
+    )
     assert ended.exit_code == 0, ended.output
     text = target.read_text()
     assert "3 places" in text or json.loads(text)["sensitive_places"] == 3
@@ -215,8 +234,8 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(small, tmp_path):
         with pytest.raises(DataError, match=words):
             assess(run, sensitive=tmp_path / name)
     with pytest.raises(ProblemError, match="above 0 metres"):
-        assess(run, sensitive_m=float("nan"))
-    ended = CliRunner().invoke(command, [str(run), "--out", str(tmp_path / "a.pdf")])
+        assess(run, sensitive=tmp_path / "empty.csv", sensitive_m=float("nan"))
+    ended = CliRunner().invoke(cli.cli, ["assess", str(run), "--out", str(tmp_path / "a.pdf")])
     assert ended.exit_code == 2 and not (tmp_path / "a.pdf").exists()
 
 
@@ -232,7 +251,7 @@ def test_an_atlas_is_assessed_or_refused_with_what_would_fit(
     plan = AtlasPlan(sf.Coin(), users_per_tile=2, overlap_m=100, fewest_checkins=5)
     solve_atlas(samples, tmp_path / "run", max_loss=60, plan=plan)
     words = [tmp_path / "run", "--data", tmp_path / "data.csv", "--out", tmp_path / "a.json"]
-    ended = CliRunner().invoke(command, [str(word) for word in words])
+    ended = CliRunner().invoke(cli.cli, ["assess", *map(str, words)])
     assert ended.exit_code == 0, ended.output
     (tmp_path / "a.json").unlink()
     monkeypatch.setattr("sfumato.study.assess.MOST_ENTRIES", 30)

@@ -182,17 +182,18 @@ def test_the_report_is_a_map_without_a_location(city: AtlasRun) -> None:
     assert json.dumps(city.as_dict()["answered_by"]) == json.dumps(city.answered)
 
 
-def test_the_map_numbers_its_tiles_and_leaves_those_without_check_ins_white(
+def test_the_map_numbers_its_tiles_and_leaves_those_without_check_ins_empty(
     city: AtlasRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A tile beside one with check-ins may answer some of them by chance and have none itself."""
     tiling, drawn, coloured = city.mechanism.tiling, [], []
 
-    def kept(draw: Callable[[Figure], None], size: object, *, dpi: int) -> str:
+    def kept(draw: Callable[[Figure], None], size: object, *, dpi: int, transparent: bool) -> str:
         figure = Figure()
         draw(figure)
         drawn.append({one.get_text() for one in figure.axes[0].texts})
         coloured.append(len(figure.axes[0].collections[1].get_paths()))
+        assert transparent and not len(figure.axes[0].collections[0].get_facecolor())
         return "data:image/png;base64,"
 
     monkeypatch.setattr(figures, "_address", kept)

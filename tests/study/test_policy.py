@@ -78,6 +78,14 @@ def test_a_rotating_period_is_chosen_where_kept_reports_are_names(choice):
     assert not shared.eligible and shared.shown != forever.shown
     text = str(choice)
     assert f"→ {choice.best.keeping.words}" in text and "sees all" in text
+    fewest = min(way.shown.worst.value for way in choice.ways if way.eligible)
+    for way in (choice.best, fresh):  # where the half that is shown would have chosen another
+        said = f"In the table, which did not choose, {choice.best.keeping.words} has fewer"
+        assert (said in str(replace(choice, best=way))) == (way.shown.worst.value > fewest)
+    assert fresh.shown.worst.value > fewest == choice.best.shown.worst.value
+    over = replace(fresh, within_budget=False)
+    none = str(replace(choice, ways=(over,), best=over))
+    assert "No way is within the budget" in none and "Of the ways within" not in none
 
 
 @pytest.mark.parametrize(("named_days", "days_each"), [(None, 1), (7, 1), (None, 2)])

@@ -58,6 +58,15 @@ def test_a_run_is_certified_by_a_file_and_by_samples_alike(folder):
     assert certify_to_come(folder / "exact", held, confidence=0.5).proved.width < high - low
 
 
+def test_few_check_ins_say_how_many_would_do(folder):
+    few = certify_to_come(folder / "exact", draw(8, 1)).proved
+    assert few.bracket[1] > 1  # a bound at the mechanism's own loss, weaker than a blind guess
+    assert "lies within 0.0000 and 0.6667" in str(few)
+    assert f"About {few.needed():,} check-ins would bring that to within 0.06" in str(few)
+    nothing = replace(few, least_grid=few.blind, least_plane=few.blind)
+    assert f"About {nothing.needed():,} check-ins would bring what is known" in str(nothing)
+
+
 def test_the_certificate_of_another_run_on_the_same_data_serves(folder):
     found = certify_to_come(folder / "coin", draw(200, 1), other=folder / "exact")
     assert not found.made_now and not (folder / "coin" / "certificate.npz").exists()

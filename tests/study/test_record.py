@@ -63,6 +63,15 @@ def test_a_number_that_is_not_finite_is_refused(written, tmp_path, value, kept):
         RunRecord.read(tmp_path / "run.json")
 
 
+@pytest.mark.parametrize("warnings", ["Over.", {"Over.": 1}, [1], None])
+def test_warnings_that_are_no_list_of_texts_are_refused(written, tmp_path, warnings):
+    document = {**json.loads(written[1]), "warnings": warnings}
+    del document["checksum"]
+    (tmp_path / "run.json").write_text(json.dumps(document))
+    with pytest.raises(FileError, match="is damaged"):
+        RunRecord.read(tmp_path / "run.json")
+
+
 def test_a_record_without_a_checksum_is_read_unless_it_holds_what_none_ever_held(written, tmp_path):
     document = json.loads(written[1])
     del document["checksum"], document["user_max_loss"], document["min_bayes_error"]

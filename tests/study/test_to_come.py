@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import sfumato as sf
@@ -126,7 +127,7 @@ def test_a_held_out_loss_is_over_only_by_more_than_its_interval(kept: Kept, data
 
 
 def test_the_report_leads_with_check_ins_to_come_and_warns(
-    kept: Kept, cross_fitted: Solution, data: Split
+    kept: Kept, cross_fitted: Solution, data: Split, tmp_path: Path
 ) -> None:
     over = _with_loss(180.0, 190.0, 200.0)
     failed = replace(
@@ -143,6 +144,9 @@ def test_the_report_leads_with_check_ins_to_come_and_warns(
     sentence = "on check-ins to come the loss is 190.0 m (180.0 to 200.0), over the budget of 173 m"
     assert sentence in page[warned:]
     assert sentence in comparison_text(compare([failed]))
+    assert sentence in kept_text(replace(kept, solution=failed), seconds=1.0)
+    failed.save(tmp_path / "run")
+    assert load_run(tmp_path / "run").record.warnings == failed.warnings
     assert 'id="to_come"' not in report_html(compare([kept.solution]))
 
 
@@ -167,9 +171,33 @@ def test_the_frontier_places_runs_on_check_ins_to_come(
     draw_frontier(found, tmp_path / "frontier.svg")
     words = (tmp_path / "frontier.svg").read_text()
     assert "on check-ins to come" in words and "on these check-ins" in words
+    assert "reached on check-ins to come (runs and coin, 95 % interval)" in words
     placed = {one["name"]: one["to_come"] for one in found.as_dict()["placed"]}
     assert placed["coin"] is None and placed["fitted"]["bayes_error"]["low"] == 0.481
     without = TradeOff(found.frontier, found.placed[:-1])
     draw_frontier(without, tmp_path / "without.svg")
     assert "to come" not in trade_off_text(without)
-    assert "check-ins to come" not in (tmp_path / "without.svg").read_text()
+    words = (tmp_path / "without.svg").read_text()
+    assert "reached on check-ins to come (coin, 95 % interval)" in words
+    assert "on these check-ins" not in words  # no marker is hollow
+
+
+def test_what_is_reached_to_come_leads_over_the_runs_to_one_place(kept: Kept, data: Split) -> None:
+    runs = (kept.folder.parent / "fitted",)
+    options = {"first": 150, "last": 900, "points": 2, "cell_m": 200, "cells": None, "gap": 0.3}
+    found = trade_off(data.train, runs=runs, **options)
+    outlook = found.cross_fitted[0]
+    budgets = np.array([outlook.loss.low, outlook.loss.high, 900.0])
+    ends = found.reached_to_come(budgets)
+    errors, bits = ends["bayes_error"], ends["information_bits"]
+    assert errors[0, 1] == pytest.approx(outlook.bayes_error.low)
+    assert errors[1, 0] == pytest.approx(outlook.bayes_error.high)
+    assert bits[0, 1] == pytest.approx(outlook.information_bits.high)
+    assert bits[1, 0] == pytest.approx(outlook.information_bits.low)
+    assert np.all(errors[:, 2] == 0.75) and np.all(bits[:, 2] == 0)  # one place for all
+    assert np.all(errors[0] <= errors[1]) and np.all(bits[0] >= bits[1])
+    alone = TradeOff(found.frontier, found.placed[:-1])
+    coin = next(place for place in alone.placed if place.name == "coin")
+    low, high = alone.reached_to_come(np.array([coin.loss]))["bayes_error"][:, 0]
+    assert low < coin.bayes_error < high
+    assert found.as_dict()["to_come"]["bayes_error"][-1] == [0.75, 0.75]

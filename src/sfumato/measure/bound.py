@@ -104,7 +104,8 @@ class Claim:
                 f"budgets per secret need {self.secrets} numbers; got shape {np.shape(users)}"
             )
         budgets = np.array(
-            [one for one in (self.max_loss, self.cap, *users) if one is not None], dtype=float
+            [budget for budget in (self.max_loss, self.cap, *users) if budget is not None],
+            dtype=float,
         )
         if not (np.all(budgets >= 0) and np.all(np.isfinite(budgets))):
             raise CertificateError("budgets must be finite and at least 0")

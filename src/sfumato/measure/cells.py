@@ -106,7 +106,7 @@ class Cells:
 
     def holding(self, points_m: np.ndarray) -> np.ndarray:
         """The number of the cell that holds each point, or -1; rounded, so not for proofs."""
-        found = np.full(len(points_m), -1)
+        numbers = np.full(len(points_m), -1)
         for level in np.unique(self.index[:, 0]).tolist():
             place = np.floor((points_m - np.array(self.corner)) / np.ldexp(self.side_m, -level))
             inside = np.all((place >= 0) & (place < 2**level), axis=1)
@@ -117,8 +117,8 @@ class Cells:
             wanted = asked[:, 0] << MOST_LEVELS | asked[:, 1]
             at = np.minimum(np.searchsorted(names[order], wanted), len(own) - 1)
             hit = names[order][at] == wanted
-            found[np.flatnonzero(inside)[hit]] = own[order][at][hit]
-        return found
+            numbers[np.flatnonzero(inside)[hit]] = own[order][at][hit]
+        return numbers
 
     def quartered(self) -> "Cells":
         """The four quarters of each cell."""

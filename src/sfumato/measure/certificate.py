@@ -20,13 +20,13 @@ from sfumato.data.samples import MANY_USERS
 from sfumato.errors import FileError
 from sfumato.files import read_arrays, written_beside
 from sfumato.measure.bound import CertificateError, Claim, bound_grid, bound_plane
-from sfumato.measure.cells import MOST_LEVELS, Cells
+from sfumato.measure.cells import Cells
 from sfumato.measure.objective import Endless, Objective, blind_leakage
 from sfumato.measure.recheck import Question, Rechecked, recheck
 from sfumato.mechanism.loss import Loss, traits_of
 from sfumato.show import InNotebooks
 
-_FORMAT, _FORMER = "sfumato certificate 2", "sfumato certificate 1"
+_FORMAT = "sfumato certificate 2"
 _ARRAYS = {  # kind and number of axes
     "format": ("U", 0),
     "objective": ("U", 0),
@@ -43,10 +43,9 @@ _ARRAYS = {  # kind and number of axes
     "plane.shares": ("<f8", 2),
     "plane.multipliers": ("<f8", 1),
 }
-_FORMER_ARRAYS = {"plane.places": ("<f8", 2), "plane.half_sides": ("<f8", 1)}
+_OF_FORMAT_1 = ("plane.places", "plane.half_sides")  # read, so that the format can be named
 _LARGE = 1 << 26  # bytes; packed, more might look like a file that unpacks without end
 _MOST_TEXT = 300  # letters
-_ANEW = "`sfumato certify` makes the certificate anew in a run without one"
 _FARTHEST_M = 1e12  # beyond it distances to places may overflow
 _MOST_NAMED = 12  # budgets of users in a sentence
 _MOST_USERS = 1_000_000
@@ -288,12 +287,14 @@ def load_certificate(path: str | Path) -> Certificate:
     >>> load_certificate("run/certificate.npz")
     <Certificate for bayes within 45: reports on its grid and anywhere on the plane>
     """
-    arrays = read_arrays(path, what="certificate", names={**_ARRAYS, **_FORMER_ARRAYS})
+    arrays = read_arrays(path, what="certificate", names={*_ARRAYS, *_OF_FORMAT_1})
     try:
-        version = str(arrays["format"])
-        if version not in (_FORMAT, _FORMER):
-            raise FileError(f"{path} is not a certificate of this version; expected '{_FORMAT}'")
-        _check_arrays(arrays, _ARRAYS if version == _FORMAT else _ARRAYS | _FORMER_ARRAYS)
+        if str(arrays["format"]) != _FORMAT:
+            raise FileError(
+                f"{path} is not a certificate of this version; expected '{_FORMAT}': remove it, and"
+                " `sfumato certify` makes it again"
+            )
+        _check_arrays(arrays)
         limits = arrays["user_limits"]
         if len(limits) > _MOST_USERS:
             raise CertificateError(f"it holds budgets of {len(limits)} users")
@@ -309,7 +310,7 @@ def load_certificate(path: str | Path) -> Certificate:
                 arrays["grid.multipliers"],
                 arrays.get("grid.pair_weights"),
             ),
-            on_plane=_plane_proof(arrays) if version == _FORMAT else _former_plane_proof(arrays),
+            on_plane=_plane_proof(arrays),
         )
     except KeyError as error:
         raise FileError(
@@ -330,7 +331,7 @@ def claim_of(problem: Claimed) -> Claim:
     """The claim that a bound is about, as plain arrays.  For endless reports the bound is on the
     loss: its budget is 0."""
     return Claim(
-        joint=problem.joint.table if problem.joint.sparse is None else problem.joint.sparse,
+        joint=problem.joint.matrix,
         objective=problem.objective.scores,
         gains=problem.objective.gains(problem.joint.secrets),
         max_loss=0.0 if isinstance(problem.objective, Endless) else problem.max_loss,
@@ -404,17 +405,17 @@ def check_again(
     progress: Callable[[float], None] = lambda share: None,
 ) -> Rechecked:
     """Hold bounds against the second checker, which works the file out in rational arithmetic."""
-    found = recheck(path, question_of(problem), progress=progress)
+    rechecked = recheck(path, question_of(problem), progress=progress)
     for name, first, second in (
-        ("grid", bounds.grid, found.grid),
-        ("plane", bounds.plane, found.plane),
+        ("grid", bounds.grid, rechecked.grid),
+        ("plane", bounds.plane, rechecked.plane),
     ):
         if first is not None and second is not None and not first <= second:
             raise CertificateError(
                 f"the two checkers disagree on the {name}: {first!r} and {float(second)!r}; trust"
                 " neither, and report it"
             )
-    return found
+    return rechecked
 
 
 def _nearest(places: np.ndarray, reports: np.ndarray) -> np.ndarray:
@@ -457,7 +458,6 @@ def known_leakages(problem: Claimed) -> tuple[float, float]:
     best = int(np.argmin(np.max(over, axis=0)))
     place_for_all = to_tried[:, best]
     used, column = np.unique(nearest, return_inverse=True)
-    whole: Any = joint.table if joint.sparse is None else joint.sparse
     if joint.sparse is None:
         moved: Any = np.zeros((len(joint.prior), len(used)))
         np.add.at(moved.T, column.ravel(), joint.table.T)
@@ -477,7 +477,7 @@ def known_leakages(problem: Claimed) -> tuple[float, float]:
     on_grid = leakage(problem.loss(truths, reports[nearest]), moved)
     if not traits_of(problem.loss).is_distance:
         return on_grid, np.inf
-    return on_grid, leakage(np.zeros(len(truths)), whole)
+    return on_grid, leakage(np.zeros(len(truths)), joint.matrix)
 
 
 def _chance(
@@ -524,11 +524,11 @@ def _as_stored(name: str, array: np.ndarray) -> np.ndarray:
     return np.asarray(array, dtype=None if kind == "U" else kind, order="C")
 
 
-def _check_arrays(arrays: dict[str, np.ndarray], known: dict[str, tuple[str, int]]) -> None:
+def _check_arrays(arrays: dict[str, np.ndarray]) -> None:
     for name, array in arrays.items():
-        if name not in known:
+        if name not in _ARRAYS:
             raise CertificateError(f"it holds an array {name!r} that no certificate has")
-        kind, axes = known[name]
+        kind, axes = _ARRAYS[name]
         fits = (
             array.dtype.kind == "U" and array.dtype.itemsize <= 4 * _MOST_TEXT
             if kind == "U"
@@ -551,37 +551,6 @@ def _plane_proof(arrays: dict[str, np.ndarray]) -> PlaneProof | None:
     )
 
 
-def _former_plane_proof(arrays: dict[str, np.ndarray]) -> PlaneProof | None:
-    """Cells as the first version stored them, middles and half sides, as cells of a quadtree.
-
-    Where they are near no such cells nothing is proved; what they become is checked like any other.
-    """
-    if "plane.places" not in arrays:
-        return None
-    centres, halves = arrays["plane.places"], arrays["plane.half_sides"]
-    if centres.shape != (*halves.shape, 2) or halves.ndim != 1 or not len(halves):
-        raise CertificateError("a proof for the plane needs a half side for each cell")
-    largest = 2 * float(halves.max())
-    corner = (centres - halves[:, None]).min(axis=0)
-    across = float((centres + halves[:, None] - corner).max())
-    if not (
-        np.all(halves > 0)
-        and np.all(np.isfinite(centres))
-        and 0 < largest <= across < largest * 2**MOST_LEVELS
-    ):
-        raise CertificateError(f"the cells of the plane are no cells; {_ANEW}")
-    count = max(1, round(across / largest))
-    grid = Grid(side_m=count * largest, cells=count, centre=tuple(corner + count * largest / 2))
-    root = Cells.over(grid, grid.centre_of(np.zeros((1, 2))))
-    level = np.rint(np.log2(root.side_m / (2 * halves)))
-    if not np.all((level >= 0) & (level <= MOST_LEVELS)):
-        raise CertificateError(f"the cells of the plane are no cells of one quadtree; {_ANEW}")
-    steps = np.ldexp(root.side_m, -level.astype(int))
-    place = np.floor((centres - np.array(root.corner)) / steps[:, None])
-    cells = Cells(root.corner, root.side_m, np.column_stack([level, place]).astype(np.int64))
-    return PlaneProof(cells, arrays["plane.shares"], arrays["plane.multipliers"])
-
-
 def _optional(value: float | None) -> np.ndarray:
     return np.array([] if value is None else [value], dtype=float)
 
@@ -597,14 +566,16 @@ def _budget(
 ) -> tuple[list[str], list[str], list[str]]:
     """Budgets to nine digits: on average, per user, at most."""
     per_user = [] if user_limits is None else user_limits.tolist()
-    average, most = ([] if one is None else [one] for one in (max_loss, max_distance))
-    first, second, third = ([f"{one:.9g}" for one in part] for part in (average, per_user, most))
+    average, most = ([] if limit is None else [limit] for limit in (max_loss, max_distance))
+    first, second, third = (
+        [f"{limit:.9g}" for limit in part] for part in (average, per_user, most)
+    )
     return first, second, third
 
 
 def _text_of(budget: tuple[list[str], list[str], list[str]]) -> str:
     average, per_user, most = budget
     users = "/".join(per_user[:_MOST_NAMED]) + ("/…" if len(per_user) > _MOST_NAMED else "")
-    parts = [f"{one} on average" for one in average]
+    parts = [f"{limit} on average" for limit in average]
     parts += [f"per user {users}"] if per_user else []
-    return ", ".join([*parts, *(f"{one} at most" for one in most)])
+    return ", ".join([*parts, *(f"{limit} at most" for limit in most)])

@@ -15,10 +15,11 @@ from sfumato.measure.exact import (
     best_guess_shares_of,
     mutual_information,
 )
-from sfumato.measure.worst import exposed
+from sfumato.measure.worst import EXPOSED, exposed
 from sfumato.randomness import generator
 
 _DEVIATIONS = 1.96  # a 95 % interval
+_OF_A_CELL = 3.0  # deviations of a cell's hits from 90 %: beyond them one such cell in some 300 is
 _HALVES_SEED = 20  # which hits fall in which half; any fixed number will do
 _CODES = 2**62  # room for combined cell and secret numbers
 
@@ -277,8 +278,8 @@ def _learnt_gains(
     at = judged.tocoo()
     known = np.asarray(learnt[at.row, at.col]).ravel()
     gain = np.log2((known + prior[at.row]) / (total[at.col] + 1) / prior[at.row])
-    seen = np.asarray(judged.sum(axis=0)).ravel()
-    worst = float(-(seen @ np.log2(total + 1)))
+    per_place = np.asarray(judged.sum(axis=0)).ravel()
+    worst = float(-(per_place @ np.log2(total + 1)))
     return float(at.data @ gain) / hits, float(at.data @ gain**2) / hits, worst / hits
 
 
@@ -300,19 +301,53 @@ def estimate_exposed(
 ) -> Estimate:
     """Share of reports whose cell leaves one secret above 90 % posterior.
 
-    Errs high with few hits per cell, by up to all of it: a cell with one hit looks certain.  So the
-    interval only says "at most".
+    Errs high with few hits per cell, by up to all of it: a cell with one hit looks certain.  The
+    low end is therefore that of cells that one half of the hits picks and the other judges: where a
+    guess is wrong in a share w of the hits in cells with a share s of all, at least s - 10 w of all
+    hits are in cells in which it has more than 90 %, since in the others it is wrong one time in
+    ten or more.  With Wilson's limits of both shares.  The high end counts all cells whose own
+    hits are within three standard deviations of 90 %.
     """
-    value = exposed(count_hits(secret, reports, grid, secrets=secrets).joint())
+    counts, first, second = _halves(secret, reports, grid, secrets=secrets)
+    joint = counts.joint()
+    value, count = exposed(joint), len(secret)
+    halves = ((first, second), (second, first))
+    picked, wrong = np.sum([_picked(*half, joint.prior) for half in halves], axis=0) / count
+    least = wilson(picked, count)[0] - wilson(wrong, count)[1] / (1 - EXPOSED)
     return Estimate(
         value=value,
-        low=0.0,
-        high=max(value, wilson(value, len(secret))[1]),
+        low=min(value, max(0.0, least)),
+        high=max(value, wilson(_perhaps(counts.table), count)[1]),
         kind="estimate",
         cell_m=grid.cell_m,
         hits=hits,
         errs="high with few hits per cell",
     )
+
+
+def _perhaps(table: Any) -> float:
+    """The share of hits in cells that may leave one secret above 90 %."""
+    most = table.max(axis=0)
+    most = np.asarray(most.todense() if sparse.issparse(most) else most, dtype=float).ravel()
+    total = np.asarray(table.sum(axis=0), dtype=float).ravel()
+    room = _OF_A_CELL * np.sqrt(EXPOSED * (1 - EXPOSED) * total)
+    return float(total[most >= EXPOSED * total - room].sum() / total.sum())
+
+
+def _picked(learnt: Any, judged: Any, prior: np.ndarray) -> tuple[float, float]:
+    """How many hits of one table are in cells where the other gives its best guess more than 90 %,
+    with the prior as one more hit a cell; and how many of these are not the guess."""
+    if sparse.issparse(learnt):
+        learnt, judged = learnt.tocsc(), judged.tocsc()
+    guess = np.asarray(learnt.argmax(axis=0)).ravel()
+    every = np.arange(len(guess))
+    most, total = (
+        np.asarray(counts).ravel() for counts in (learnt[guess, every], learnt.sum(axis=0))
+    )
+    sure = most + prior[guess] > EXPOSED * (total + 1)
+    right = np.asarray(judged[guess, every]).ravel()[sure].sum()
+    hits = np.asarray(judged.sum(axis=0)).ravel()[sure].sum()
+    return float(hits), float(hits - right)
 
 
 def estimate_mean(values: np.ndarray, *, hits: int | None = None) -> Estimate:

@@ -178,8 +178,8 @@ def lower_mean(
     spread: float | None = None,
 ) -> float:
     """With chance 1 - delta the mean over the population is at least this."""
-    found = evidence(values, users, low=low, high=high, spread=spread, delta=delta)
-    return max(low, found.lower(delta))
+    e_values = evidence(values, users, low=low, high=high, spread=spread, delta=delta)
+    return max(low, e_values.lower(delta))
 
 
 def upper_mean(

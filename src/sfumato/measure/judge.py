@@ -194,9 +194,9 @@ def judge(
     check_secrets(samples)
     law = mechanism.law(samples.joint(), grid=grid, loss=loss)
     if law is not None:
-        other = (
-            None if fitted_on is None else mechanism.law(fitted_on.joint(), grid=grid, loss=loss)
-        )
+        other = None
+        if fitted_on is not None:
+            other = mechanism.law(fitted_on.joint(), grid=grid, loss=loss)
         judged = judge_law(
             law, region=region, fitted_on=other, geo_epsilon=geo_epsilon_at(mechanism, samples)
         )
@@ -214,11 +214,9 @@ def judge(
         )
     hits = hits_for(samples) if hits is None else hits
     reports, secret, cost = draw_reports(mechanism, samples, hits=hits, seed=seed, loss=loss)
-    learnt = (
-        None
-        if fitted_on is None
-        else draw_reports(mechanism, fitted_on, hits=hits, seed=seed + 1, loss=loss)[:2]
-    )
+    learnt = None
+    if fitted_on is not None:
+        learnt = draw_reports(mechanism, fitted_on, hits=hits, seed=seed + 1, loss=loss)[:2]
     judged = judge_reports(
         secret,
         reports,
@@ -311,11 +309,9 @@ def judge_law(
 ) -> Judgement:
     """Judge a law that is known: every figure is computed, none is sampled."""
     joint, off, cell = law.joint, law.missing, law.cell_m
-    wide = (
-        off * (_LOG2_E + float(np.log2(max(len(joint.secrets), 2) / max(off, 1e-300))))
-        if off
-        else 0.0
-    )
+    wide = 0.0
+    if off:
+        wide = off * (_LOG2_E + float(np.log2(max(len(joint.secrets), 2) / max(off, 1e-300))))
     errs = "" if cell is None else "exact on these cells"
     return Judgement(
         loss=Estimate.exact(law.loss),
@@ -354,17 +350,17 @@ def _aligned(joint: Joint, fitted_on: Joint) -> tuple[Joint, Joint]:
     assert joint.places is not None and fitted_on.places is not None
     names = tuple(dict.fromkeys([*joint.secrets, *fitted_on.secrets]))
     row = {name: number for number, name in enumerate(names)}
-    seen = np.flatnonzero(fitted_on.place_probability > 0)
-    nearest = seen[cKDTree(fitted_on.places[seen]).query(joint.places)[1]]
+    known = np.flatnonzero(fitted_on.place_probability > 0)
+    nearest = known[cKDTree(fitted_on.places[known]).query(joint.places)[1]]
     tables = []
     if joint.sparse is not None or fitted_on.sparse is not None:
         columns = np.arange(len(nearest))
         chosen = sparse.csr_matrix(
             (np.ones(len(nearest)), (nearest, columns)), shape=(fitted_on.shape[1], len(nearest))
         )
-        learnt = sparse.csr_matrix(_matrix(fitted_on) @ chosen)
-        for part, matrix in ((joint, _matrix(joint)), (fitted_on, learnt / learnt.sum())):
-            flat = matrix.tocoo()
+        learnt = sparse.csr_matrix(fitted_on.matrix) @ chosen
+        for part, matrix in ((joint, joint.matrix), (fitted_on, learnt / learnt.sum())):
+            flat = sparse.coo_matrix(matrix)
             to = np.array([row[name] for name in part.secrets])
             shape = (len(names), len(joint.places))
             full = sparse.csr_matrix((flat.data, (to[flat.row], flat.col)), shape=shape)
@@ -379,10 +375,6 @@ def _aligned(joint: Joint, fitted_on: Joint) -> tuple[Joint, Joint]:
         full[[row[name] for name in part.secrets]] = table
         tables.append(Joint(full, places=joint.places, secrets=names))
     return tables[0], tables[1]
-
-
-def _matrix(joint: Joint) -> sparse.csr_matrix:
-    return sparse.csr_matrix(joint.table) if joint.sparse is None else joint.sparse
 
 
 def judge_reports(
@@ -404,8 +396,9 @@ def judge_reports(
     differ.
 
     >>> reports = np.repeat([[10.0, 10.0], [90.0, 10.0]], 100, axis=0)
-    >>> told = judge_reports(np.repeat([0, 1], 100), reports, Grid(cell_m=50), names=("ann", "bob"))
-    >>> told.bayes_error.value  # each cell holds one user alone
+    >>> users, grid = np.repeat([0, 1], 100), Grid(cell_m=50)
+    >>> judged = judge_reports(users, reports, grid, names=("ann", "bob"))
+    >>> judged.bayes_error.value  # each cell holds one user alone
     0.0
     """
     count = len(names)

@@ -134,6 +134,6 @@ def overlap_at_least(
     """
     few = np.sort(counts[counts > 0])[:2]
     size = (1 / delta - 1) * float((1 / few).sum()) / 4
-    found = least_overlap(joint) - 2 * (2 * within) ** 0.5
-    least = (found - (size * max(1 + size - found**2, 0.0)) ** 0.5) / (1 + size)
+    overlap = least_overlap(joint) - 2 * (2 * within) ** 0.5
+    least = (overlap - (size * max(1 + size - overlap**2, 0.0)) ** 0.5) / (1 + size)
     return max(0.0, least)

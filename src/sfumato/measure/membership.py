@@ -6,6 +6,7 @@ scores places by what the file shows there; the test is how well a score tells t
 held-out points of the same draw.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,11 +27,9 @@ FEWEST = 10  # points on either side
 _MOST = 250
 _SAME_M = 1e-3  # nearer than this to a stored place is that place
 NEAR, SURE, CHEAP = "nearer to a place in the file", "surer of its report", "costs less"
-SMALL, GUESSED, GUESSED_THERE = (
-    "in a smaller cell of the certificate",
-    "guessed more surely on its grid",
-    "guessed more surely in its cell",
-)
+SMALL = "in a smaller cell of the certificate"
+GUESSED = "guessed more surely on its grid"
+GUESSED_THERE = "guessed more surely in its cell"
 
 
 @dataclass(frozen=True)
@@ -94,28 +93,22 @@ def membership_test(
     stored = mechanism.places_in_file()
     own = np.unique(train.truth, axis=0)
     listed = 0.0 if not len(stored) else float((_distance(stored, own) <= _SAME_M).mean())
-    inside, outside = _seen_once(train.truth, held_out.truth)
-    count = min(len(inside), len(outside), _MOST)
-    if count < FEWEST:
-        return Membership(min(len(inside), len(outside)), {}, listed)
-    random = generator(seed)
-    points = np.vstack([random.permutation(part)[:count] for part in (inside, outside)])
-    scores = {} if not len(stored) else {NEAR: -_distance(stored, points)}
-    try:
-        law = mechanism.rows_on(points, grid)
-    except ProblemError:  # noise over more cells than are counted
-        law = None
-    if law is not None:
+
+    def scores_of(points: np.ndarray) -> dict[str, np.ndarray]:
+        scores = {} if not len(stored) else {NEAR: -_distance(stored, points)}
+        try:
+            law = mechanism.rows_on(points, grid)
+        except ProblemError:  # noise over more cells than are counted
+            return scores
+        if law is None:
+            return scores
         shown = np.empty((len(points), 2))
         for number, point in enumerate(points):
             columns, chances = law.row(number)
             shown[number] = chances.max(), -(chances @ loss(point, law.places[columns]))
-        scores |= {SURE: shown[:, 0], CHEAP: shown[:, 1]}
-    return Membership(
-        count,
-        {name: area_under_curve(score[:count], score[count:]) for name, score in scores.items()},
-        listed,
-    )
+        return {**scores, SURE: shown[:, 0], CHEAP: shown[:, 1]}
+
+    return _tested(train, held_out, scores_of, listed, seed)
 
 
 def certificate_membership(
@@ -126,25 +119,37 @@ def certificate_membership(
     The solver cuts the plane into small cells where truths are and leaves large ones elsewhere, and
     the adversary of the proof is surer at truths; on sparse data both tell.
     """
-    inside, outside = _seen_once(train.truth, held_out.on_plane(train.plane).truth)
-    count = min(len(inside), len(outside), _MOST)
-    if count < FEWEST:
-        return Membership(min(len(inside), len(outside)), {}, 0.0)
-    random = generator(seed)
-    points = np.vstack([random.permutation(part)[:count] for part in (inside, outside)])
     proof, plane = certificate.on_grid, certificate.on_plane
-    near = cKDTree(proof.places).query(points)[1]
-    scores = {GUESSED: proof.shares[near].max(axis=1)}
-    if plane is not None:
-        cell = plane.cells.holding(points)
-        known = cell >= 0
-        scores[SMALL] = np.where(known, -plane.cells.sides_m[cell], -np.inf)
-        scores[GUESSED_THERE] = np.where(known, plane.shares[cell].max(axis=1), 0.0)
-    return Membership(
-        count,
-        {name: area_under_curve(score[:count], score[count:]) for name, score in scores.items()},
-        0.0,
-    )
+
+    def scores_of(points: np.ndarray) -> dict[str, np.ndarray]:
+        near = cKDTree(proof.places).query(points)[1]
+        scores = {GUESSED: proof.shares[near].max(axis=1)}
+        if plane is not None:
+            cell = plane.cells.holding(points)
+            known = cell >= 0
+            scores[SMALL] = np.where(known, -plane.cells.sides_m[cell], -np.inf)
+            scores[GUESSED_THERE] = np.where(known, plane.shares[cell].max(axis=1), 0.0)
+        return scores
+
+    return _tested(train, held_out.on_plane(train.plane), scores_of, 0.0, seed)
+
+
+def _tested(
+    train: Samples,
+    held_out: Samples,
+    scores_of: Callable[[np.ndarray], dict[str, np.ndarray]],
+    listed: float,
+    seed: int,
+) -> Membership:
+    """As many points of each part, scored."""
+    parts = _seen_once(train.truth, held_out.truth)
+    fewer = min(map(len, parts))
+    if fewer < FEWEST:
+        return Membership(fewer, {}, listed)
+    count, random = min(fewer, _MOST), generator(seed)
+    scores = scores_of(np.vstack([random.permutation(part)[:count] for part in parts]))
+    areas = {name: area_under_curve(score[:count], score[count:]) for name, score in scores.items()}
+    return Membership(count, areas, listed)
 
 
 def area_under_curve(members: np.ndarray, others: np.ndarray) -> Estimate:

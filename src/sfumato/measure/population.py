@@ -27,7 +27,6 @@ from typing import Any
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError, cKDTree
 
-from sfumato import show
 from sfumato.data.joint import Joint
 from sfumato.data.samples import Samples
 from sfumato.measure.bound import CertificateError, Claim, least_costs, score_costs
@@ -49,6 +48,7 @@ from sfumato.measure.to_come import (
 )
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.loss import traits_of
+from sfumato.show import Printed
 
 USEFUL = 0.06  # a bracket of a Bayes error that is this narrow says something
 _LINKED = ("overlap", "endless")  # claims
@@ -57,7 +57,7 @@ _PROJECTED_M = 1e-6  # more than rounding moves a point that is brought to the h
 
 
 @dataclass(frozen=True, repr=False)
-class PopulationCertificate:
+class PopulationCertificate(Printed):
     """What holds for check-ins to come, all of it together with `confidence`.
 
     Leakages are in the objective's unit.  `least_grid` and `least_plane`: no mechanism within the
@@ -102,7 +102,7 @@ class PopulationCertificate:
     blind: float = 0.0
 
     def __repr__(self) -> str:
-        reached, possible = ("-" if one is None else f"{one:.3f}" for one in self.shown)
+        reached, possible = ("-" if figure is None else f"{figure:.3f}" for figure in self.shown)
         what, side = self.objective.name, "at most"
         if isinstance(self.objective, Endless):
             what = "one law for all, 1 - overlap"
@@ -112,9 +112,6 @@ class PopulationCertificate:
             f"<PopulationCertificate: {what} {side} {reached}, {possible} possible,"
             f" {100 * self.confidence:g} %, {self.checkins:,} check-ins>"
         )
-
-    def __str__(self) -> str:
-        return show.text(self)
 
     @property
     def least(self) -> float | None:
@@ -209,7 +206,7 @@ class PopulationCertificate:
 def least_scores(
     certificate: Certificate,
     problem: Claimed,
-    held: Samples,
+    held_out: Samples,
     *,
     on_plane: bool,
     shares: np.ndarray | None = None,
@@ -227,9 +224,9 @@ def least_scores(
     if proof is None:
         raise CertificateError("the certificate has no proof for the plane")
     shares_of_users = problem.joint.prior if shares is None else shares
-    weights = users_of(held, shares_of_users).weights
-    joint = np.zeros((len(shares_of_users), len(held)))
-    joint[held.secret, np.arange(len(held))] = weights
+    weights = users_of(held_out, shares_of_users).weights
+    joint = np.zeros((len(shares_of_users), len(held_out)))
+    joint[held_out.secret, np.arange(len(held_out))] = weights
     claim = replace(
         claim_of(problem),
         joint=joint / joint.sum(),
@@ -239,7 +236,7 @@ def least_scores(
     if on_plane:
         assert certificate.on_plane is not None
         cells = certificate.on_plane.cells
-        truths, room = _in_hull(held.truth, problem.places), 0.0
+        truths, room = _in_hull(held_out.truth, problem.places), 0.0
         count = len(cells)
 
         def losses(chosen: np.ndarray) -> np.ndarray:
@@ -250,7 +247,7 @@ def least_scores(
         count, room = len(reports), _half_diagonal(problem)
 
         def losses(chosen: np.ndarray) -> np.ndarray:
-            return problem.loss(held.truth[:, None, :], reports[None, chosen, :])
+            return problem.loss(held_out.truth[:, None, :], reports[None, chosen, :])
 
     least, paid, _ = least_costs(claim, guesses, proof.multipliers, losses)
     if claim.objective in _LINKED:
@@ -269,7 +266,7 @@ def least_scores(
 def evidence_of(
     certificate: Certificate,
     problem: Claimed,
-    held: Samples,
+    held_out: Samples,
     *,
     on_plane: bool,
     delta: float,
@@ -278,7 +275,7 @@ def evidence_of(
     """E-values for "some mechanism within the budgets leaks at most m", from check-ins that the
     certificate was made without (nats for information); and how many cells were looked at."""
     shares = problem.joint.prior if shares is None else shares
-    some, users = some_of(problem.samples, problem.joint.prior), users_of(held, shares)
+    some, users = some_of(problem.samples, problem.joint.prior), users_of(held_out, shares)
     known, expected = np.zeros(0), -np.inf
     for tried in _MIXES if problem.objective.scores == "overlap" else (WITH_PRIOR,):
         found_at, low, high, *_ = least_scores(
@@ -291,11 +288,11 @@ def evidence_of(
         if least > expected:
             known, expected, mixed = found_at, float(least), tried
     scores, low, high, paid, cells = least_scores(
-        certificate, problem, held, on_plane=on_plane, shares=shares, mixed=mixed
+        certificate, problem, held_out, on_plane=on_plane, shares=shares, mixed=mixed
     )
     spread = max(spread_within(known, some.secret), 0.01 * (high - low))  # it sets the bets
-    found = evidence(scores, users, low=low, high=high, spread=spread, delta=delta)
-    return found.shifted(-paid), cells
+    e_values = evidence(scores, users, low=low, high=high, spread=spread, delta=delta)
+    return e_values.shifted(-paid), cells
 
 
 def _mixed(shares: np.ndarray, prior: np.ndarray, objective: Objective, mixed: float) -> np.ndarray:
@@ -360,44 +357,44 @@ def certify_population(
     certificate: Certificate,
     problem: Claimed,
     mechanism: Mechanism,
-    held: Samples,
+    held_out: Samples,
     *,
     confidence: float = 0.95,
 ) -> PopulationCertificate:
     """What held-out check-ins prove of a mechanism, and of all others within the budgets.
 
-    `problem` is what the certificate was made for; `held` are check-ins that neither the
+    `problem` is what the certificate was made for; `held_out` are check-ins that neither the
     certificate nor the mechanism was made from.  The chance of being wrong is shared evenly by the
     statements.
     """
     delta = check_confidence(confidence)
-    held, train = matched(held, problem.samples), problem.samples
+    held_out, train = matched(held_out, problem.samples), problem.samples
     certificate.bound(problem)  # refuses what was made for other data, or is forged
     plane = certificate.on_plane is not None and traits_of(problem.loss).is_distance
     shares, objective = problem.joint.prior, problem.objective
-    judged, losses = at_samples(mechanism, held, shares, problem.loss, seed=1)
+    judged, losses = at_samples(mechanism, held_out, shares, problem.loss, seed=1)
     each = delta / (3 + plane + (judged is not None))  # two of them are the ends of the loss
     blind = blind_leakage(objective, problem.joint)
     least: list[float | None] = [None, None]
     looked_at = 0
     for at in range(1 + plane):
-        found, cells = evidence_of(certificate, problem, held, on_plane=at == 1, delta=each)
-        least[at] = max(found.lower(each) / objective.nats, blind)
+        e_values, cells = evidence_of(certificate, problem, held_out, on_plane=at == 1, delta=each)
+        least[at] = max(e_values.lower(each) / objective.nats, blind)
         looked_at = looked_at or cells
     if least[1] is not None:
         least[0] = max(least[0] or blind, least[1])
     some = some_of(train, shares)
     learned, known = at_samples(mechanism, some, shares, problem.loss, seed=2)
-    loss, farthest, above = mean_loss(losses, users_of(held, shares), known, some, 2 * each)
+    loss, farthest, above = mean_loss(losses, users_of(held_out, shares), known, some, 2 * each)
     most, on_grid = None, True
     if judged is not None and learned is not None:
         if isinstance(objective, Overlap):
             table = judged.table()
-            seen = Joint(table / table.sum(), secrets=held.secrets)
-            most = 1 - overlap_at_least(seen, held.counts, delta=each, within=judged.within)
+            reported = Joint(table / table.sum(), secrets=held_out.secrets)
+            most = 1 - overlap_at_least(reported, held_out.counts, delta=each, within=judged.within)
         else:
-            expected = learned.spreads * held.counts / np.maximum(some.counts, 1)
-            most = at_most(judged, objective, held.secrets, each, expected)
+            expected = learned.spreads * held_out.counts / np.maximum(some.counts, 1)
+            most = at_most(judged, objective, held_out.secrets, each, expected)
         on_grid = bool(np.all(np.abs(problem.grid.snap(judged.places) - judged.places) <= 1e-6))
     average = problem.max_loss is not None and problem.user_limits is None
     proofs = [proof for proof in (certificate.on_grid, certificate.on_plane) if proof is not None]
@@ -406,8 +403,8 @@ def certify_population(
     return PopulationCertificate(
         objective=objective,
         confidence=confidence,
-        checkins=len(held),
-        users=int((held.counts > 0).sum()),
+        checkins=len(held_out),
+        users=int((held_out.counts > 0).sum()),
         max_loss=problem.max_loss,
         least_grid=float(least[0] if least[0] is not None else blind),
         least_plane=least[1],

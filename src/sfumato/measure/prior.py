@@ -56,19 +56,19 @@ class Priors:
     @property
     def easiest(self) -> UnderPrior:
         """The user whose doubling leaves the best guess the smallest error."""
-        return min(self.doubled, key=lambda one: one.bayes_error.value)
+        return min(self.doubled, key=lambda prior: prior.bayes_error.value)
 
     @property
     def dearest(self) -> UnderPrior:
         """The user whose doubling costs most."""
-        return max(self.doubled, key=lambda one: one.loss)
+        return max(self.doubled, key=lambda prior: prior.loss)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {
             "given": self.given.as_dict(),
             "equal": self.equal.as_dict(),
-            "doubled": [one.as_dict() for one in self.doubled],
+            "doubled": [prior.as_dict() for prior in self.doubled],
             "bayes_capacity": self.capacity,
             "largest_loss": self.largest_loss,
         }
@@ -117,7 +117,7 @@ def bayes_capacity(joint: Joint) -> float:
     return float(_given_secret(joint).max(axis=0).sum())
 
 
-def under_priors(found: Judgement) -> Priors | None:
+def under_priors(judged: Judgement) -> Priors | None:
     """A judgement under other shares of the users; None for figures estimated from samples, which
     cannot be re-weighted honestly, and for tables too large to be held whole.  Of more than 200
     users the twenty are doubled whose doubling costs most.
@@ -128,15 +128,15 @@ def under_priors(found: Judgement) -> Priors | None:
     >>> from sfumato.data.synthetic import four_corners
     >>> from sfumato.measure.judge import judge
     >>> from sfumato.mechanism.simple import constant
-    >>> found = under_priors(judge(constant((0.0, 0.0)), four_corners(seed=0).test))
-    >>> round(found.capacity, 6)  # one report for all: nothing can be learnt under any prior
+    >>> priors = under_priors(judge(constant((0.0, 0.0)), four_corners(seed=0).test))
+    >>> round(priors.capacity, 6)  # one report for all: nothing can be learnt under any prior
     1.0
     """
-    if found.bayes_error.kind != "exact" or found.joint.sparse is not None:
+    if judged.bayes_error.kind != "exact" or judged.joint.sparse is not None:
         return None
-    joint, prior = found.joint, found.joint.prior
+    joint, prior = judged.joint, judged.joint.prior
     present = prior > 0
-    loss_of = np.array([user.loss for user in found.per_user])
+    loss_of = np.array([user.loss for user in judged.per_user])
     doubled = []
     users = np.flatnonzero(present)
     if len(users) > MANY_USERS:  # those whose doubling costs most
@@ -145,27 +145,27 @@ def under_priors(found: Judgement) -> Priors | None:
     for secret in users:
         more = prior.copy()
         more[secret] *= 2
-        doubled.append(_under(found, joint.secrets[secret], more / more.sum(), loss_of))
+        doubled.append(_under(judged, joint.secrets[secret], more / more.sum(), loss_of))
     return Priors(
-        given=_under(found, "as in the data", prior, loss_of),
-        equal=_under(found, "equal", present / present.sum(), loss_of),
+        given=_under(judged, "as in the data", prior, loss_of),
+        equal=_under(judged, "equal", present / present.sum(), loss_of),
         doubled=tuple(doubled),
         capacity=bayes_capacity(joint),
         largest_loss=float(loss_of[present].max()),
     )
 
 
-def _under(found: Judgement, name: str, shares: np.ndarray, loss_of: np.ndarray) -> UnderPrior:
-    joint = reweighted(found.joint, shares / shares.sum())
+def _under(judged: Judgement, name: str, shares: np.ndarray, loss_of: np.ndarray) -> UnderPrior:
+    joint = reweighted(judged.joint, shares / shares.sum())
 
-    def off_as(one: Estimate, value: float) -> Estimate:
-        room = one.high - one.value
-        return Estimate.exact(value, within=room, cell_m=one.cell_m, errs=one.errs)
+    def off_as(estimate: Estimate, value: float) -> Estimate:
+        room = estimate.high - estimate.value
+        return Estimate.exact(value, within=room, cell_m=estimate.cell_m, errs=estimate.errs)
 
     return UnderPrior(
         name=name,
         loss=float(shares[shares > 0] @ loss_of[shares > 0]),
-        bayes_error=off_as(found.bayes_error, bayes_error(joint)),
-        information_bits=off_as(found.information_bits, mutual_information(joint)),
+        bayes_error=off_as(judged.bayes_error, bayes_error(joint)),
+        information_bits=off_as(judged.information_bits, mutual_information(joint)),
         blind=1 - float(shares.max()),
     )

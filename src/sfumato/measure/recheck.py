@@ -26,7 +26,7 @@ _METRE = 64  # of a distance
 _LOG = 128  # of a logarithm while it is summed
 _LEVELS = 30
 _TIMES, _LEAST_M = 1024, 1000  # the root is at most this many times the truths' extent, or 1 km
-_ANEW = "expected format 2: `sfumato certify` makes the certificate anew in a run without one"
+_ANEW = "expected format 2: `sfumato certify` makes the certificate again in a run without one"
 _Arrays = dict[str, tuple[tuple[int, ...], str, Sequence[float]]]  # shape, kind, numbers
 
 
@@ -141,19 +141,19 @@ class _Claim:
     def _pairs(self, weights: Sequence[float]) -> list[tuple[int, int, Fraction]]:
         """Pairs of secrets with their weights, which sum to 1."""
         secrets = range(len(self.question.joint))
-        pairs = [(one, other) for one in secrets for other in secrets if one < other]
+        pairs = [(secret, other) for secret in secrets for other in secrets if secret < other]
         fit = len(pairs) == len(weights) and all(0 <= weight < inf for weight in weights)
         _need(fit and sum(weights) > 0, "each pair of secrets needs a weight of at least 0")
         total = sum(map(Fraction, weights))
-        found = zip(pairs, weights, strict=True)
-        return [(*pair, Fraction(weight) / total) for pair, weight in found if weight]
+        weighted = zip(pairs, weights, strict=True)
+        return [(*pair, Fraction(weight) / total) for pair, weight in weighted if weight]
 
     def _overlap_scores(self, parts: Sequence[int]) -> list[int | None]:
         """sum over pairs of m (1 - sqrt(share' / share)) / 2p, roots rounded up."""
         _need(all(parts[x] for pair in self.pairs for x in pair[:2]), "a likelihood of 0")
         scores = [Fraction(0)] * len(parts)
-        for one, other, weight in self.pairs:
-            for x, y in ((one, other), (other, one)):
+        for secret, other, weight in self.pairs:
+            for x, y in ((secret, other), (other, secret)):
                 _need(self.prior[x] > 0, "a pair of secrets that never occur proves nothing")
                 root = Fraction(isqrt((parts[y] << 2 * _SCORE) // parts[x]) + 1, 2**_SCORE)
                 scores[x] += weight * (1 - root) * Fraction(2**self.bits, 2 * self.prior[x])
@@ -232,9 +232,11 @@ class _Claim:
         if asked.max_loss is not None:
             budgets.append((None, Fraction(asked.max_loss)))
         budgets.extend((x, Fraction(limit)) for x, limit in enumerate(asked.user_max_loss or []))
-        fit = len(multipliers) == len(budgets) and all(0 <= one <= 1e15 for one in multipliers)
+        fit = len(multipliers) == len(budgets) and all(
+            0 <= multiplier <= 1e15 for multiplier in multipliers
+        )
         _need(fit, f"{len(budgets)} budgets need as many multipliers of at least 0")
-        whole = asked.objective != "endless" or all(one == 1 for one in multipliers)
+        whole = asked.objective != "endless" or all(multiplier == 1 for multiplier in multipliers)
         _need(whole, "where the loss itself is bounded its multiplier is 1")
         prices, paid = [Fraction(0)] * len(self.truths), Fraction(0)
         for multiplier, (x, limit) in zip(map(Fraction, multipliers), budgets, strict=True):
@@ -387,7 +389,7 @@ def _log(above: int, below: int) -> int:
 def _read(path: Path) -> _Arrays:
     """The arrays of an .npz file: little-endian floats and whole numbers of 8 bytes; texts are left
     out."""
-    found: _Arrays = {}
+    arrays: _Arrays = {}
     try:
         with zipfile.ZipFile(path) as archive:
             most = max(_MOST_BYTES, 100 * path.stat().st_size)
@@ -406,13 +408,13 @@ def _read(path: Path) -> _Arrays:
                 fits = plain and len(body) == 8 * prod(shape)
                 _need(fits, f"{path}: {entry.filename} is stored in another way")
                 numbers = struct.unpack(f"<{prod(shape)}{kind}", body)
-                found[entry.filename.removesuffix(".npy")] = shape, kind, numbers
+                arrays[entry.filename.removesuffix(".npy")] = shape, kind, numbers
     except SfumatoError:
         raise
     except Exception as error:  # whatever its bytes make Python say
         kind = type(error).__name__
         raise FileError(f"{path} cannot be read as a certificate ({kind})") from None
-    return found
+    return arrays
 
 
 def _table(arrays: _Arrays, name: str, columns: int = 0, *, kind: str = "d") -> list:

@@ -94,30 +94,30 @@ def repeated_reports(
     >>> from sfumato.data.synthetic import four_corners
     >>> from sfumato.mechanism.simple import Coin
     >>> samples = four_corners(0).train.split(20).train
-    >>> found = repeated_reports(Coin(keep=0.2, place=(0.0, 0.0)), samples, (1, 10), draws=500)
-    >>> found.fresh[0].value > found.fresh[1].value
+    >>> repeated = repeated_reports(Coin(keep=0.2, place=(0.0, 0.0)), samples, (1, 10), draws=500)
+    >>> repeated.fresh[0].value > repeated.fresh[1].value
     True
     """
     numbers = _checked(counts)
     samples = samples if mechanism.plane is None else samples.on_plane(mechanism.plane)
     before = samples.joint()
     law = _law(mechanism, before, grid)
-    seen = law.joint(before)
-    found = Repeated(
+    reported = law.joint(before)
+    repeated = Repeated(
         numbers,
         fresh=estimate_repeated_bayes_error(before, law, numbers, draws=draws, seed=seed),
-        places=linked_bayes_error(seen, numbers, within=law.within, draws=draws, seed=seed + 1),
+        places=linked_bayes_error(reported, numbers, within=law.within, draws=draws, seed=seed + 1),
         endless=Estimate.exact(endless_bayes_error(before, law), errs="for endless reports"),
-        first=Estimate.exact(bayes_error(seen), within=law.within),
-        overlap=least_overlap(seen),
+        first=Estimate.exact(bayes_error(reported), within=law.within),
+        overlap=least_overlap(reported),
     )
     if sticky_cell_m is None or isinstance(samples, CategoricalData):
-        return found
+        return repeated
     answered, of_truth = _answered(before, sticky_cell_m, region)
     kept = _law(mechanism, answered, grid)
     shown = kept.joint(answered)
     return replace(
-        found,
+        repeated,
         sticky_cell_m=sticky_cell_m,
         middle=Estimate.exact(bayes_error(shown), within=kept.within),
         middle_loss=_middle_loss(before, of_truth, kept, loss),
@@ -131,7 +131,7 @@ def repeated_reports(
 
 
 def linked_bayes_error(
-    seen: Joint,
+    joint: Joint,
     counts: Sequence[int],
     *,
     within: float = 0.0,
@@ -145,27 +145,29 @@ def linked_bayes_error(
     a truth is for one place, so it is exact, or drawn, as `estimate_repeated_bayes_error` says.
 
     >>> from sfumato.data.joint import Joint
-    >>> seen = Joint(np.array([[0.3, 0.2], [0.2, 0.3]]), places=np.eye(2))
-    >>> [round(error.value, 3) for error in linked_bayes_error(seen, (1, 3))]
+    >>> joint = Joint(np.array([[0.3, 0.2], [0.2, 0.3]]), places=np.eye(2))
+    >>> [round(error.value, 3) for error in linked_bayes_error(joint, (1, 3))]
     [0.4, 0.352]
     """
-    users = replace(rows_of_secrets(seen), within=within)
+    users = replace(rows_of_secrets(joint), within=within)
     return estimate_repeated_bayes_error(
-        Joint(np.diag(seen.prior), secrets=seen.secrets), users, counts, draws=draws, seed=seed
+        Joint(np.diag(joint.prior), secrets=joint.secrets), users, counts, draws=draws, seed=seed
     )
 
 
-def linked_figures(seen: Joint, reports: Reports) -> Linked:
+def linked_figures(joint: Joint, reports: Reports) -> Linked:
     """Bayes error and least overlap of linked reports, from P(secret, report).
 
-    >>> seen = Joint(np.array([[0.3, 0.2], [0.2, 0.3]]), places=np.eye(2))
-    >>> linked_figures(seen, "endless").bayes_error.value, round(linked_figures(seen, 3).overlap, 3)
-    (0.0, 0.98)
+    >>> joint = Joint(np.array([[0.3, 0.2], [0.2, 0.3]]), places=np.eye(2))
+    >>> linked_figures(joint, "endless").bayes_error.value
+    0.0
+    >>> round(linked_figures(joint, 3).overlap, 3)
+    0.98
     """
     if reports != ENDLESS:
-        return Linked(reports, linked_bayes_error(seen, (reports,))[0], least_overlap(seen))
-    error = Estimate.exact(endless_linked_error(seen), errs="for endless reports")
-    return Linked(reports, error, least_overlap(seen))
+        return Linked(reports, linked_bayes_error(joint, (reports,))[0], least_overlap(joint))
+    error = Estimate.exact(endless_linked_error(joint), errs="for endless reports")
+    return Linked(reports, error, least_overlap(joint))
 
 
 def _checked(counts: Sequence[int]) -> tuple[int, ...]:
@@ -220,8 +222,8 @@ def endless_bayes_error(before: Joint, law: RowsOnDemand) -> float:
     for truth in range(law.count):
         columns, chances = law.row(truth)
         rounded = np.round(chances / _SAME)
-        seen = rounded > 0
-        key = array_hash(columns[seen].astype(np.int64), rounded[seen])
+        positive = rounded > 0
+        key = array_hash(columns[positive].astype(np.int64), rounded[positive])
         groups[key] = (
             groups[key] + before.table[:, truth] if key in groups else before.table[:, truth]
         )
@@ -243,22 +245,22 @@ def estimate_repeated_bayes_error(
     if not draws >= 1:
         raise ProblemError(f"at least 1 list of reports must be drawn; got {draws}")
     numbers = _checked(counts)
-    found: dict[int, Estimate] = {}
+    estimates: dict[int, Estimate] = {}
     for count in numbers:
         exact = bayes_error(law.joint(before)) if count == 1 else _by_all_lists(before, law, count)
         if exact is not None:
-            found[count] = Estimate.exact(exact, within=count * law.within)
-    left = tuple(count for count in numbers if count not in found)
+            estimates[count] = Estimate.exact(exact, within=count * law.within)
+    left = tuple(count for count in numbers if count not in estimates)
     if left:
         lookups = _MOST_LOOKUPS / (left[-1] * law.count)
-        held = _MOST_HELD / (len(left) * len(before.secrets))
-        most = max(_FEWEST_DRAWS, int(min(lookups, held)))
+        by_memory = _MOST_HELD / (len(left) * len(before.secrets))
+        most = max(_FEWEST_DRAWS, int(min(lookups, by_memory)))
         errors = 1 - _largest_posteriors(before, law, left, draws=min(draws, most), seed=seed)
-        found |= {
+        estimates |= {
             count: _mean_of_draws(errors[:, column], count * law.within)
             for column, count in enumerate(left)
         }
-    return tuple(found[count] for count in numbers)
+    return tuple(estimates[count] for count in numbers)
 
 
 def _mean_of_draws(errors: np.ndarray, within: float) -> Estimate:
@@ -296,8 +298,8 @@ def _by_all_lists(before: Joint, law: RowsOnDemand, count: int) -> float | None:
 def _logs(columns: np.ndarray, chances: np.ndarray, *, size: int) -> np.ndarray:
     """ln M(. | truth): minus infinity where a report cannot be sent."""
     logs = np.full(size, -np.inf)
-    seen = chances > 0
-    logs[columns[seen]] = np.log(chances[seen])
+    positive = chances > 0
+    logs[columns[positive]] = np.log(chances[positive])
     return logs
 
 

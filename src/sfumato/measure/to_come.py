@@ -34,6 +34,7 @@ from sfumato.measure.objective import Bayes, Information, Objective, blind_leaka
 from sfumato.measure.outlook import Outlook
 from sfumato.measure.worst import exposed
 from sfumato.mechanism.base import Mechanism
+from sfumato.mechanism.law import ReportRows
 from sfumato.mechanism.loss import Loss, euclidean
 from sfumato.mechanism.rows import MOST_ENTRIES
 
@@ -60,35 +61,35 @@ def checkins_of(data: Samples | CategoricalData) -> Samples:
     return data
 
 
-def matched(held: Samples | CategoricalData, train: Samples | CategoricalData) -> Samples:
+def matched(held_out: Samples | CategoricalData, train: Samples | CategoricalData) -> Samples:
     """Held-out check-ins on the plane of the training data, with its users in its order.
 
     Check-ins of other users are left out; refused where a user has fewer than two.
     """
-    held, train = checkins_of(held), checkins_of(train)
+    held_out, train = checkins_of(held_out), checkins_of(train)
     number = {name: at for at, name in enumerate(train.secrets)}
-    own = np.array([number.get(name, -1) for name in held.secrets], dtype=np.int64)
-    secret = own[held.secret]
+    own = np.array([number.get(name, -1) for name in held_out.secrets], dtype=np.int64)
+    secret = own[held_out.secret]
     known = secret >= 0
     counts = np.bincount(secret[known], minlength=len(train.secrets))
     few = [name for name, at in number.items() if counts[at] < _LEAST_EACH and train.counts[at]]
     if not known.any():
         raise DataError(
-            f"{held.name} holds none of the {len(number)} users that {train.name} has; expected"
+            f"{held_out.name} holds none of the {len(number)} users that {train.name} has; expected"
             " check-ins of the same users"
         )
     if few:
         raise DataError(
-            f"{held.name} has {counts[number[few[0]]]} check-in(s) of user {few[0]}; expected at"
-            f" least {_LEAST_EACH} of each of the {len(number)} users"
+            f"{held_out.name} has {counts[number[few[0]]]} check-in(s) of user {few[0]}; expected"
+            f" at least {_LEAST_EACH} of each of the {len(number)} users"
         )
-    moved = held.on_plane(train.plane)
+    moved = held_out.on_plane(train.plane)
     return replace(moved, secret=secret[known], truth=moved.truth[known], secrets=train.secrets)
 
 
-def users_of(held: Samples, shares: np.ndarray) -> Users:
+def users_of(held_out: Samples, shares: np.ndarray) -> Users:
     """Whose the samples are, with the shares of the users in the population."""
-    return Users.given(held.secret, shares)
+    return Users.given(held_out.secret, shares)
 
 
 # A mechanism ----------------------------------------------------------------------------------
@@ -141,21 +142,19 @@ class RowsAt:
     @cached_property
     def spreads(self) -> np.ndarray:
         """For each user what no set of reports spreads more than."""
-        found = np.zeros(len(self.users.shares))
+        spreads = np.zeros(len(self.users.shares))
         for user in np.unique(self.users.of):
             own = self.rows[np.flatnonzero(self.users.of == user)]
             used = np.unique(own.indices)
             if len(used) * own.shape[0] > MOST_ENTRIES:
-                found[user] = own.shape[0] / 4
+                spreads[user] = own.shape[0] / 4
             else:
-                found[user] = spread_of_rows(np.asarray(own[:, used].todense()))
-        return found
+                spreads[user] = spread_of_rows(np.asarray(own[:, used].todense()))
+        return spreads
 
     def losses(self, truth: np.ndarray, loss: Loss) -> np.ndarray:
         """The expected loss at each sample."""
-        pairs = self.rows.tocoo()
-        cost = pairs.data * loss(truth[pairs.row], self.places[pairs.col])
-        return np.bincount(pairs.row, weights=cost, minlength=len(truth))
+        return ReportRows(self.rows, self.places).losses(truth, loss)
 
     def scores_of(self, scores: np.ndarray) -> np.ndarray:
         """What an adversary with these scores (secrets x reports) gets from each sample."""
@@ -233,7 +232,7 @@ def mean_loss(
 
 def figures_to_come(
     mechanism: Mechanism,
-    held: Samples,
+    held_out: Samples,
     train: Samples,
     *,
     loss: Loss = euclidean,
@@ -242,9 +241,9 @@ def figures_to_come(
 ) -> Outlook:
     """Loss, Bayes error and information on check-ins to come, each with an interval.
 
-    `held` are check-ins that the mechanism was made without, `train` those that it was made from:
-    an adversary who learnt there bounds the Bayes error from above and the information from below.
-    `shares` of the users are those of `train` unless given.
+    `held_out` are check-ins that the mechanism was made without, `train` those that it was made
+    from: an adversary who learnt there bounds the Bayes error from above and the information from
+    below.  `shares` of the users are those of `train` unless given.
 
     >>> from sfumato.data.synthetic import four_corners
     >>> from sfumato.mechanism.simple import constant
@@ -253,20 +252,20 @@ def figures_to_come(
     0.75
     """
     delta = check_confidence(confidence)
-    held = matched(held, train)
+    held_out = matched(held_out, train)
     shares = train.joint().prior if shares is None else shares
-    judged = RowsAt.of(mechanism, held, shares)
+    judged = RowsAt.of(mechanism, held_out, shares)
     learned = RowsAt.of(mechanism, train, shares)
     known = _on_places(learned.table(), learned.places, judged.places)
-    expected = learned.spreads * held.counts / np.maximum(train.counts, 1)
+    expected = learned.spreads * held_out.counts / np.maximum(train.counts, 1)
     table = judged.table()
-    joint = Joint(table / table.sum(), secrets=held.secrets)
+    joint = Joint(table / table.sum(), secrets=held_out.secrets)
     ends = {}
     for objective, of in (
         (Bayes(), lambda table, _: best_guess_shares(table)),
         (Information(), _log_scores),
     ):
-        low, high = score_range(objective, held.secrets, shares)
+        low, high = score_range(objective, held_out.secrets, shares)
         got = judged.scores_of(of(known, shares))
         spread = spread_within(learned.scores_of(of(learned.table(), shares)), train.secret)
         least = lower_mean(
@@ -282,11 +281,11 @@ def figures_to_come(
                 least / objective.nats - judged.within * (high - low) / objective.nats,
                 blind_leakage(objective, joint),
             ),
-            at_most(judged, objective, held.secrets, delta / 2, expected),
+            at_most(judged, objective, held_out.secrets, delta / 2, expected),
         )
     known_losses = learned.losses(train.truth, loss)
     loss_found, _, _ = mean_loss(
-        judged.losses(held.truth, loss), judged.users, known_losses, train, delta
+        judged.losses(held_out.truth, loss), judged.users, known_losses, train, delta
     )
     low_v, high_v = ends["bayes"]
     value = 1 - Bayes().leakage(joint)
@@ -305,7 +304,7 @@ def figures_to_come(
             exposed(joint), 0.0, 1.0, "estimate", errs=f"high {few}; no interval is proved"
         ),
         leakage=1 - value,
-        checkins=len(held),
+        checkins=len(held_out),
         confidence=confidence,
     )
 
@@ -322,8 +321,8 @@ def _log_scores(known: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
 def _on_places(table: np.ndarray, places: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """A table over other places: each has the column of the nearest one that can be reported."""
-    seen = np.flatnonzero(table.any(axis=0))
-    return table[:, seen[cKDTree(places[seen]).query(wanted)[1]]]
+    used = np.flatnonzero(table.any(axis=0))
+    return table[:, used[cKDTree(places[used]).query(wanted)[1]]]
 
 
 def score_range(

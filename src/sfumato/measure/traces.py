@@ -24,7 +24,7 @@ from sfumato.errors import ProblemError
 from sfumato.measure.estimate import Estimate
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import ReportChances, millimetres
-from sfumato.mechanism.one_place import OnePlace, mean_distances, parts_of
+from sfumato.mechanism.one_place import OnePlace, mean_distances, parts_of, recombined
 from sfumato.mechanism.rows import MOST_ENTRIES
 from sfumato.randomness import generator
 
@@ -33,6 +33,7 @@ _WIDER = 4  # how many times as wide as those of the level below the cells of a 
 _UNSEEN = 0.5  # visits that a place has in advance (Krichevsky and Trofimov, 1981)
 _STEPS, _STILL = 500, 1e-6  # of the weights' iteration: at most, and the change at which it ends
 _SHARED = 0.5  # of the rows to be found, in periods of which their user has named traces
+_REDRAWN, _FOLDS = 3, 3  # recombined periods per named one; of periods, to weigh these
 _CLASSES = 64  # of numbers of check-ins
 _PRACTICE = 200  # named traces on which mixtures are settled, each without itself
 
@@ -272,7 +273,7 @@ def find_in_parts(
     numbers = np.unique(traces.trace[traces.named])
     prior = _log(np.bincount(traces.users[numbers], minlength=users))
     attack = _Attack.prepared(traces, released, who)
-    done, total, found = 0, sum(map(len, parts)), []
+    done, total, findings = 0, sum(map(len, parts)), []
     for part in parts:
         hits: dict[Who, list[float]] = {name: [] for name in who}
         lost, sent = np.zeros(users), np.zeros(users)
@@ -289,7 +290,7 @@ def find_in_parts(
                 hits[name].append(_hit(scores + prior, user))
         mean = float(lost.sum() / sent.sum())
         apart = lost - mean * sent
-        found.append(
+        findings.append(
             Found(
                 loss_m=mean,
                 loss_error_m=float(np.sqrt(apart @ apart) / sent.sum()),
@@ -297,7 +298,7 @@ def find_in_parts(
                 traces=len(part),
             )
         )
-    return tuple(found)
+    return tuple(findings)
 
 
 def _log(values: np.ndarray) -> np.ndarray:
@@ -333,48 +334,50 @@ class _Pushed:
     reports: np.ndarray  # each once
     number: np.ndarray  # of each row's report
     done: np.ndarray
-    found: np.ndarray | None  # users by reports; None where that is too large to be held
+    laws: np.ndarray | None  # users by reports; None where that is too large to be held
 
     @classmethod
     def empty(cls, table: np.ndarray, chances: ReportChances, reports: np.ndarray) -> "_Pushed":
         """Nothing computed yet."""
         each, number = np.unique(reports, axis=0, return_inverse=True)
-        held = len(table) * len(each) <= MOST_ENTRIES
-        found = np.empty((len(table), len(each))) if held else None
-        return cls(table, chances, each, number.ravel(), np.zeros(len(each), dtype=bool), found)
+        fits = len(table) * len(each) <= MOST_ENTRIES
+        laws = np.empty((len(table), len(each))) if fits else None
+        return cls(table, chances, each, number.ravel(), np.zeros(len(each), dtype=bool), laws)
 
     def of(self, rows: slice) -> np.ndarray:
         """Of the reports of some rows, shape (users, rows)."""
         at = self.number[rows]
-        if self.found is None:
+        if self.laws is None:
             return self.chances.after(self.table, self.reports[at])
         new = np.unique(at[~self.done[at]])
         if len(new):
-            self.found[:, new] = self.chances.after(self.table, self.reports[new])
+            self.laws[:, new] = self.chances.after(self.table, self.reports[new])
             self.done[new] = True
-        return self.found[:, at]
+        return self.laws[:, at]
 
     def without(self, user: int, own: np.ndarray, rows: slice) -> np.ndarray:
         """The same where one user's law of places is `own`: each chance is worked out once."""
         at = self.number[rows]
-        found = self.chances.after(np.vstack([self.table, own]), self.reports[at])
-        law = found[:-1].copy()
-        if self.found is not None:
-            self.found[:, at], self.done[at] = law, True
-        law[user] = found[-1]
+        laws = self.chances.after(np.vstack([self.table, own]), self.reports[at])
+        law = laws[:-1].copy()
+        if self.laws is not None:
+            self.laws[:, at], self.done[at] = law, True
+        law[user] = laws[-1]
         return law
 
 
 @dataclass(frozen=True, eq=False)
 class _Places:
     """P(place | user, number of check-ins) of a rule for one place: its mean over the user's named
-    periods, had they that many check-ins; a little of everybody's, as much as makes the places of
-    named periods likeliest, each predicted from the user's others."""
+    periods, had they that many check-ins; over periods recombined of the user's check-ins; and over
+    everybody's: mixed as makes the places of named periods likeliest, each predicted from others.
+    """
 
     rule: OnePlace
-    user: np.ndarray  # of each named period
+    user: np.ndarray  # of each named period, then of each recombined one
     distances: np.ndarray
-    own: np.ndarray  # the weights of the user's own periods and of everybody's
+    drawn: np.ndarray  # is the period recombined?
+    weights: np.ndarray  # of the user's own periods, of the recombined and of everybody's
     known: dict[int, np.ndarray] = field(default_factory=dict)  # by number of check-ins
 
     @classmethod
@@ -386,25 +389,47 @@ class _Places:
         keys = np.column_stack([traces.trace[named], periods[named]])
         order = np.lexsort(keys.T[::-1])
         first = np.flatnonzero(np.any(np.diff(keys[order], axis=0, prepend=-1), axis=1))
-        rows = named[order]
-        user = traces.samples.secret[rows[first]]
-        part = parts_of(traces.seconds, rule.parts, len(traces.trace))[rows]
-        distances = mean_distances(traces.samples.truth[rows], first, rule.places, part)
-        counts = np.diff(first, append=len(rows))
-        blank = cls(rule, user, distances, np.array([1.0, 0.0]))
+        rows, counts = named[order], np.diff(first, append=len(named))
+        user, users = traces.samples.secret[rows[first]], len(rule.users)
         if rule.before:
-            return blank
+            return cls(rule, user, np.empty((0, 0)), np.empty(0), np.empty(0))
+        part = parts_of(traces.seconds, rule.parts, len(traces.trace))[rows]
+        truth, random = traces.samples.truth[rows], generator(0)
+
+        def redrawn(some: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            """Users and distances of some periods, recombined of their own check-ins."""
+            at, starts = np.repeat(some, counts), np.cumsum(counts[some]) - counts[some]
+            who, when = np.repeat(user, counts)[at], part[at]
+            draws = [
+                mean_distances(recombined(who, truth[at], when, random), starts, rule.places, when)
+                for _ in range(_REDRAWN)
+            ]
+            return np.tile(user[some], _REDRAWN), np.vstack(draws)
+
+        distances = mean_distances(truth, first, rule.places, part)
         law = _with_usual(rule.chances(user, distances, counts))
-        at = sent[rows[first]]
-        every = law.mean(axis=0)
-        total = np.zeros((len(rule.users), law.shape[1]))
+        total, times = np.zeros((users, law.shape[1])), np.bincount(user, minlength=users)
         np.add.at(total, user, law)
-        times = np.bincount(user, minlength=len(rule.users))
         others = (total[user] - law) / np.maximum(times[user] - 1, 1)[:, None]
-        several = times[user] > 1
-        row = np.arange(len(user))
-        likely = np.column_stack([others[row, at], every[at]])[several]
-        return replace(blank, own=mixture_weights(likely))
+        row, at = np.arange(len(user)), sent[rows[first]]
+        likely = np.column_stack([others[row, at], np.zeros(len(user)), law.mean(axis=0)[at]])
+        fold = (row - np.searchsorted(user, user)) % _FOLDS
+        for number in range(_FOLDS):
+            who, far = redrawn(fold != number)
+            for period in np.flatnonzero(fold == number).tolist():
+                own = far[who == user[period]]
+                chances = rule.chances(
+                    who[who == user[period]], own, np.full(len(own), counts[period])
+                )
+                likely[period, 1] = _with_usual(chances)[:, at[period]].mean() if len(own) else 0.0
+        drawn = redrawn(np.ones(len(user), dtype=bool))
+        return cls(
+            rule,
+            np.append(user, drawn[0]),
+            np.vstack([distances, drawn[1]]),
+            np.repeat([False, True], [len(user), len(drawn[0])]),
+            mixture_weights(likely[times[user] > 1]),
+        )
 
     def of(self, count: int) -> np.ndarray:
         """Shape (users, places + 1): the last is the usual reports."""
@@ -414,20 +439,23 @@ class _Places:
         return self.known[count]
 
     def _of(self, count: int) -> np.ndarray:
+        users = len(self.rule.users)
         if self.rule.before:
-            return _with_usual(self.rule.chances(np.arange(len(self.rule.users))))
+            return _with_usual(self.rule.chances(np.arange(users)))
         law = self.rule.chances(self.user, self.distances, np.full(len(self.user), count))
         law = _with_usual(law)
-        mean = np.zeros((len(self.rule.users), law.shape[1]))
-        np.add.at(mean, self.user, law)
-        mean /= np.maximum(np.bincount(self.user, minlength=len(mean)), 1)[:, None]
-        return np.asarray(self.own[0] * mean + self.own[1] * law.mean(axis=0))
+        mean = np.zeros((2, users, law.shape[1]))
+        np.add.at(mean, (self.drawn.astype(int), self.user), law)
+        times = np.bincount(self.user[~self.drawn], minlength=users)[:, None]
+        own, redrawn, every = self.weights
+        mixed = (own * mean[0] + redrawn / _REDRAWN * mean[1]) / np.maximum(times, 1)
+        return np.asarray(mixed + every * law[~self.drawn].mean(axis=0))
 
 
 def _class_of(count: np.ndarray) -> np.ndarray:
     """Numbers of check-ins in classes, each a quarter wider than the one before."""
-    found = np.floor(np.log(count) / np.log(1.25)).astype(np.int64)
-    return np.asarray(np.minimum(found, _CLASSES - 1))
+    classes = np.floor(np.log(count) / np.log(1.25)).astype(np.int64)
+    return np.asarray(np.minimum(classes, _CLASSES - 1))
 
 
 def _length_laws(traces: Traces) -> np.ndarray:
@@ -534,7 +562,7 @@ class _Attack:
             mixed = float(mixture_weights(np.vstack(pairs))[1]) if pairs else 0.0
         attack = replace(self, mixed=mixed)
 
-        def found(name: Who, attack: _Attack, thin: bool) -> float:
+        def hits_of(name: Who, attack: _Attack, thin: bool) -> float:
             trials = replace(attack, once={name: thin})
             return sum(
                 _hit(trials._likelihoods(name, rows, view).sum(axis=1), user)
@@ -550,7 +578,7 @@ class _Attack:
                 for way in (ways if name == "all" else (attack.joined,))
                 for thin in thinner
             ]
-            hits = [found(name, *one) for one in tried]
+            hits = [hits_of(name, *trial) for trial in tried]
             best, once[name] = tried[int(np.argmax(hits))]
             attack = best
         return replace(attack, once=once)
@@ -564,13 +592,13 @@ class _Attack:
         group, secret = _drawn_apart(traces, self.released), traces.samples.secret
         parts = np.unique(np.column_stack([secret, group])[traces.named], axis=0)
         several = np.bincount(parts[:, 0], minlength=len(traces.samples.secrets)) > 1
-        found: list[tuple[int, slice, _View]] = []
+        views: list[tuple[int, slice, _View]] = []
         entries = 0
         for number in generator(0).permutation(numbers).tolist():
             rows = traces.rows_of(number)
             user = int(traces.samples.secret[rows.start])
             entries += (rows.stop - rows.start) * len(several)
-            if len(found) == _PRACTICE or (found and entries > _MOST_PRACTICE):
+            if len(views) == _PRACTICE or (views and entries > _MOST_PRACTICE):
                 break
             if not several[user]:
                 continue
@@ -590,8 +618,8 @@ class _Attack:
                 others = history.counts[user].toarray()[0]
                 others -= np.bincount(left_out, minlength=len(others))
                 view.exact[user] = others[at] / max(others.sum(), 1.0)
-            found.append((user, rows, view))
-        return found
+            views.append((user, rows, view))
+        return views
 
     def view(self, rows: slice, law: np.ndarray | None = None) -> _View:
         """The reports of a trace as this adversary sees them; `law` where that is known."""
@@ -643,14 +671,14 @@ class _Attack:
     def scores(self, rows: slice, who: Sequence[Who]) -> list[tuple[Who, np.ndarray]]:
         """ln P(reports | user) of all users, by adversary; of each single period for `period`."""
         view = self.view(rows)
-        found: list[tuple[Who, np.ndarray]] = []
+        scores: list[tuple[Who, np.ndarray]] = []
         for name in who:
             if name == "chain":
                 assert self.chain is not None and self.chances is not None and view.law is not None
                 count = self._counts(name, rows) & self.released.usual[rows]
-                seen = self.chances.of(self.released.reports[rows][count])
+                chances = self.chances.of(self.released.reports[rows][count])
                 places = self._with_places(np.zeros_like(view.law), rows).sum(axis=1)
-                found.append((name, self.chain.scores(seen, view.law[:, count]) + places))
+                scores.append((name, self.chain.scores(chances, view.law[:, count]) + places))
                 continue
             logs = self._likelihoods(name, rows, view)
             if name != "period":
@@ -658,13 +686,13 @@ class _Attack:
                 if name == "counts":
                     assert self.lengths is not None
                     total = total + self.lengths[:, _class_of(np.array([logs.shape[1]]))[0]]
-                found.append((name, total))
+                scores.append((name, total))
                 continue
             period = self.released.period
             pieces = np.arange(logs.shape[1]) if period is None else period[rows]
             for piece in np.unique(pieces):
-                found.append((name, logs[:, pieces == piece].sum(axis=1)))
-        return found
+                scores.append((name, logs[:, pieces == piece].sum(axis=1)))
+        return scores
 
 
 def _drawn_apart(traces: Traces, released: Released) -> np.ndarray:
@@ -688,14 +716,14 @@ def _drawn_apart(traces: Traces, released: Released) -> np.ndarray:
 
 
 def _chances(released: Released, places: np.ndarray) -> ReportChances:
-    found = released.mechanism.chances_at(released.answer(places))
-    if found is None:
+    chances = released.mechanism.chances_at(released.answer(places))
+    if chances is None:
         raise ProblemError(
             f"the law of this mechanism ('{released.mechanism.kind}') is not known, and whoever"
             " looks at traces needs it; snap it to a grid, or measure a mechanism whose law is"
             " known"
         )
-    return found
+    return chances
 
 
 # Chains -------------------------------------------------------------------------------------------
@@ -765,13 +793,13 @@ class Chains:
             laws.counts.shape[0],
         )
 
-    def scores(self, seen: np.ndarray, by_law: np.ndarray) -> np.ndarray:
+    def scores(self, chances: np.ndarray, by_law: np.ndarray) -> np.ndarray:
         """ln P(reports | user), by the forward pass.
 
-        `seen` is P(report | place), shape (places, reports); `by_law` is P(report | user) by the
+        `chances` is P(report | place), shape (places, reports); `by_law` is P(report | user) by the
         law of places, shape (users, reports).
         """
-        emitted = seen[self.place]
+        emitted = chances[self.place]
         own = np.zeros_like(by_law)
         np.add.at(own, self.user, self.chance[:, None] * emitted)
         elsewhere = np.maximum(by_law - own, 0.0)  # P(elsewhere, report)
@@ -780,7 +808,7 @@ class Chains:
         onward = self.steps.T.tocsr()
         total = np.zeros(self.users)
         at, rest = np.zeros(len(self.place)), np.ones(self.users)  # before the first: elsewhere
-        for step in range(seen.shape[1]):
+        for step in range(chances.shape[1]):
             flow = np.bincount(self.user, weights=drawn * at, minlength=self.users) + rest
             at = self.stay * at + onward @ (follow * at) + flow[self.user] * self.chance
             at *= emitted[:, step]

@@ -69,6 +69,7 @@ class Assessment(Tabular):
     held_out: int
     max_loss: float | None
     loss: Estimate
+    held_out_loss: Estimate | None
     loss_unit: str
     cell_m: float | None
     to_come: str | None
@@ -79,22 +80,22 @@ class Assessment(Tabular):
 
     def risk(self, name: str) -> Risk:
         """The figures of one adversary."""
-        return next(one for one in self.risks if one.name == name)
+        return next(risk for risk in self.risks if risk.name == name)
 
     def columns(self) -> dict[str, Any]:
         """One row per adversary; a figure that was not assessed is missing."""
         risks = self.risks
         return {
             "adversary": [
-                one.name if one.count is None else f"{one.name}, {one.count}" for one in risks
+                risk.name if risk.count is None else f"{risk.name}, {risk.count}" for risk in risks
             ],
-            "figure": [_value(one.figure) for one in risks],
-            "low": [None if one.figure is None else one.figure.low for one in risks],
-            "high": [None if one.figure is None else one.figure.high for one in risks],
-            "blind_guess": [one.blind for one in risks],
-            "truth_sent": [_value(one.truth) for one in risks],
-            "proven_best": [one.best for one in risks],
-            "unit": [one.unit for one in risks],
+            "figure": [_value(risk.figure) for risk in risks],
+            "low": [None if risk.figure is None else risk.figure.low for risk in risks],
+            "high": [None if risk.figure is None else risk.figure.high for risk in risks],
+            "blind_guess": [risk.blind for risk in risks],
+            "truth_sent": [_value(risk.truth) for risk in risks],
+            "proven_best": [risk.best for risk in risks],
+            "unit": [risk.unit for risk in risks],
         }
 
     def html(self, path: str | Path) -> None:
@@ -115,7 +116,7 @@ def assess(
     *,
     data: str | Path | None = None,
     sensitive: str | Path | None = None,
-    sensitive_m: float = SENSITIVE_M,
+    sensitive_m: float | None = None,
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
 ) -> Assessment:
@@ -123,7 +124,7 @@ def assess(
     `data`.
 
     `sensitive` is a table of places (latitude and longitude) that nobody is to be seen at, each
-    with all that lies within `sensitive_m` metres.
+    with all that lies within `sensitive_m` metres (100 unless set).
 
     >>> import sfumato as sf
     >>> samples = sf.four_corners(seed=0).test
@@ -133,6 +134,9 @@ def assess(
     >>> found.risk("one report").blind, found.risk("two tables joined").figure is None
     (0.25, True)
     """
+    if sensitive is None and sensitive_m is not None:
+        raise ProblemError(f"{arg('sensitive_m')} goes with {arg('sensitive')}, a table of places")
+    sensitive_m = SENSITIVE_M if sensitive_m is None else sensitive_m
     if not 0 < sensitive_m < float("inf"):
         raise ProblemError(f"{arg('sensitive_m')} must be above 0 metres; got {sensitive_m}")
     loaded, source = load_run(run), None if data is None else str(data)
@@ -152,9 +156,11 @@ def assess(
     joint = on.joint()
     assert joint.places is not None
     near = None if marked is None else _near(joint.places, marked, sensitive_m)
-    found = where(loaded.mechanism, joint.places, joint.place_probability, near_sensitive=near)
+    place_guess = where(
+        loaded.mechanism, joint.places, joint.place_probability, near_sensitive=near
+    )
     return _assembled(
-        loaded, first, test, measured, gap, found, 0 if marked is None else len(marked)
+        loaded, first, test, measured, gap, place_guess, 0 if marked is None else len(marked)
     )
 
 
@@ -184,57 +190,55 @@ def _assembled(
     test: Samples | None,
     measured: Measured,
     gap: Gap | None,
-    found: Where | None,
+    place_guess: Where | None,
     sensitive_places: int,
 ) -> Assessment:
     label = TEST if TEST in measured.judged else next(iter(measured.judged))
     judged, on = measured.judged[label], first if test is None else test
     joint, outlook = on.joint(), measured.to_come
     blind = float(joint.prior.max())
-    error = judged.bayes_error if outlook is None else outlook.bayes_error
-    information = judged.information_bits if outlook is None else outlook.information_bits
-    exposed = judged.exposed if outlook is None else outlook.exposed
+    figures = judged if outlook is None else outlook
     proven = None
     if gap is not None and isinstance(gap.objective, Bayes) and gap.proved_anything:
         proven = gap.bound
     truth = bayes_vulnerability(joint)
-    user = max((1 - one.error for one in judged.per_user), default=None)
+    user = max((1 - person.error for person in judged.per_user), default=None)
     repeated = measured.repeated[label]
     attack = next(iter(measured.attacks), None)
     telling = None if measured.membership is None else measured.membership.telling
-    risks = [
-        Risk("one report", "share", _right(error), blind, truth, proven),
-        Risk("the user found most often", "share", _exactly(user), blind, 1.0),
-        Risk(
-            "the worst report", "share", _exactly(judged.worst_report), blind, worst_report(joint)
-        ),
-        Risk("exposed reports", "share", exposed, 0.0, exposed_share(joint)),
-        Risk("information", "bits", information, 0.0, mutual_information(joint)),
-    ]
-    true = linked_bayes_error(joint, repeated.counts)
-    for count, estimate, told in zip(repeated.counts, repeated.places, true, strict=True):
-        risks.append(
-            Risk("linked reports", "share", _right(estimate), blind, _right(told), count=count)
-        )
-    endless = _right(repeated.endless)
-    risks.append(Risk("endless reports from one place", "share", endless, blind, truth))
-    risks.append(Risk("two tables joined", "share", None))
-    told_by_file = None if telling is None else telling[1]
-    risks.append(Risk("in the training data", "", told_by_file, 0.5, 1.0))
     part, tried = (
         ("validation", int(VALIDATION * len(first))) if test is None else ("test", len(on))
     )
     score = None if attack is None else attack.scores.get(part)
     right = None if score is None else Estimate.share(score.accuracy, max(1, tried), hits=tried)
-    risks.append(Risk("a trained intruder", "share", right, blind, truth))
-    risks.append(Risk("people who are not in the data", "share", None))
-    place = None if found is None else Estimate.exact(found.error_m)
-    risks.append(Risk("the place", "m", place, None if found is None else found.blind_m, 0.0))
     sensitive = Risk("a sensitive place", "share", None)
-    if found is not None and found.sensitive is not None:
-        blindly = found.sensitive_blind
-        sensitive = Risk("a sensitive place", "share", _exactly(found.sensitive), blindly, 1.0)
-    risks.append(sensitive)
+    if place_guess is not None and place_guess.sensitive is not None:
+        found_out, blindly = _exactly(place_guess.sensitive), place_guess.sensitive_blind
+        sensitive = Risk("a sensitive place", "share", found_out, blindly, 1.0)
+    place = None if place_guess is None else Estimate.exact(place_guess.error_m)
+    place_blindly = None if place_guess is None else place_guess.blind_m
+    of_truths = linked_bayes_error(joint, repeated.counts)
+    linked = zip(repeated.counts, repeated.places, of_truths, strict=True)
+    risks = (
+        Risk("one report", "share", _right(figures.bayes_error), blind, truth, proven),
+        Risk("the user found most often", "share", _exactly(user), blind, 1.0),
+        Risk(
+            "the worst report", "share", _exactly(judged.worst_report), blind, worst_report(joint)
+        ),
+        Risk("exposed reports", "share", figures.exposed, 0.0, exposed_share(joint)),
+        Risk("information", "bits", figures.information_bits, 0.0, mutual_information(joint)),
+        *(
+            Risk("linked reports", "share", _right(error), blind, _right(truths), count=count)
+            for count, error, truths in linked
+        ),
+        Risk("endless reports from one place", "share", _right(repeated.endless), blind, truth),
+        Risk("two tables joined", "share", None),
+        Risk("in the training data", "", None if telling is None else telling[1], 0.5, 1.0),
+        Risk("a trained intruder", "share", right, blind, truth),
+        Risk("people who are not in the data", "share", None),
+        Risk("the place", "m", place, place_blindly, 0.0),
+        sensitive,
+    )
     held_out = 0 if test is None else len(test)
     if outlook is not None and outlook.how == "held-out":
         held_out = outlook.checkins
@@ -246,12 +250,13 @@ def _assembled(
         checkins=len(first),
         held_out=held_out,
         max_loss=run.max_loss,
-        loss=judged.loss if outlook is None else outlook.loss,
+        loss=figures.loss,
+        held_out_loss=judged.loss_of_sample if test is not None and label == TEST else None,
         loss_unit=measured.loss_unit,
         cell_m=None if run.grid is None else run.grid.cell_m,
         to_come=None if outlook is None else outlook.how,
-        risks=tuple(risks),
-        places=0 if found is None else found.places,
+        risks=risks,
+        places=0 if place_guess is None else place_guess.places,
         sensitive_places=sensitive_places,
     )
 

@@ -378,9 +378,9 @@ class _Job:
         solved = sum(line["solved"] for line in lines)
         known = self.as_dict()
         asked = ("users_per_tile", "overlap_m", "fewest_checkins", "settings")
-        told = _told_by_tile(samples, self.tiling)
+        tile_bits = _told_by_tile(samples, self.tiling)
         noise = len(self.tiling) - solved
-        train, to_come = _together(lines, told)
+        train, to_come = _together(lines, tile_bits)
         return RunRecord(
             solver=NAME,
             settings={
@@ -469,8 +469,8 @@ class _Tile:
 
     def _samples(self, rows: np.ndarray) -> Samples:
         names = tuple(str(number) for number in range(int(self.secret.max()) + 1))
-        found = Samples(self.secret[rows], self.truth[rows], names, plane=self.job.plane)
-        return replace(found.renumbered(), name=f"tile {self.number}")
+        samples = Samples(self.secret[rows], self.truth[rows], names, plane=self.job.plane)
+        return replace(samples.renumbered(), name=f"tile {self.number}")
 
     def _sheet(self, mechanism: Mechanism) -> Mechanism:
         return on_sheet(mechanism, self._plane, self.job.plane, self.job.grid)
@@ -531,7 +531,9 @@ def _told_by_tile(samples: Samples, tiling: Tiling) -> float:
     return mutual_information(Joint(owner @ tiling.weights(samples.truth) / len(samples)))
 
 
-def _together(lines: list[dict[str, Any]], told: float) -> tuple[dict[str, Any], Outlook | None]:
+def _together(
+    lines: list[dict[str, Any]], tile_bits: float
+) -> tuple[dict[str, Any], Outlook | None]:
     """The figures of all tiles as those of the atlas, against who is told which tile answered."""
     weight = np.array([line["weight"] for line in lines])
     share = weight / weight.sum()
@@ -542,7 +544,7 @@ def _together(lines: list[dict[str, Any]], told: float) -> tuple[dict[str, Any],
             for end in ("value", "low", "high")
         )
         kinds = {part[name]["kind"] for part in parts}
-        extra = told if name == "information_bits" else 0.0
+        extra = tile_bits if name == "information_bits" else 0.0
         bounds = {"bayes_error": "at least", "information_bits": "at most"}
         errs = "" if name == "loss" else "the adversary is told which tile answered"
         if name in bounds:
@@ -556,9 +558,9 @@ def _together(lines: list[dict[str, Any]], told: float) -> tuple[dict[str, Any],
         )
 
     measured = [line["measured"] for line in lines]
-    found = {name: mean(measured, name) for name in _MEASURED}
-    train = {name: asdict(one) for name, one in found.items()} | {
-        "exposed": found["exposed"].value,
+    figures = {name: mean(measured, name) for name in _MEASURED}
+    train = {name: asdict(estimate) for name, estimate in figures.items()} | {
+        "exposed": figures["exposed"].value,
         "worst_report": max(line["worst_report"] for line in lines),
         "per_user": [],
         "outside": float(share @ np.array([line["outside"] for line in lines])),
@@ -658,11 +660,11 @@ def _bound(work: Path, job: _Job, lines: list[dict[str, Any]]) -> Atlas:
                 f" {_line(work, line['tile'])} and repeat the command to solve it again"
             )
     solved = [line["tile"] for line in lines if line["solved"]]
-    found: list[Mechanism] = [job.fallback]
+    mechanisms: list[Mechanism] = [job.fallback]
     which = np.zeros(len(job.tiling), dtype=np.int64)
     for tile in solved:
-        which[tile] = len(found)
-        found.append(load_mechanism(_mechanism(work, tile)))
+        which[tile] = len(mechanisms)
+        mechanisms.append(load_mechanism(_mechanism(work, tile)))
     if which.all():  # no tile falls back
-        found, which = found[1:], which - 1
-    return Atlas(job.tiling, tuple(found), which, job.grid).on_plane(job.plane)
+        mechanisms, which = mechanisms[1:], which - 1
+    return Atlas(job.tiling, tuple(mechanisms), which, job.grid).on_plane(job.plane)

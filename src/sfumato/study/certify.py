@@ -6,7 +6,6 @@ from math import isfinite, log2
 from pathlib import Path
 from typing import Any, Protocol
 
-from sfumato import show
 from sfumato.data.categories import CategoricalData
 from sfumato.data.joint import Joint
 from sfumato.data.recipe import Recipe
@@ -19,7 +18,8 @@ from sfumato.measure.objective import Bayes, Objective, blind_leakage
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import Law
 from sfumato.mechanism.loss import Loss, traits_of
-from sfumato.solver.exact import FULL_GAP, Exact, certificate_for
+from sfumato.show import Printed
+from sfumato.solver.exact import Exact, certificate_for
 from sfumato.solver.outcome import Conditions, Progress, Proving, proof_line
 from sfumato.solver.problem import Problem
 from sfumato.study.folder import CERTIFICATE, RECORD, Run, load_run
@@ -97,8 +97,8 @@ class Gap:
     def bound(self) -> float | None:
         """The bound that holds for this mechanism: the grid's for reports on the grid, the plane's
         for others (None where it was not proved, and nothing is left to prove)."""
-        found = self.bounds.grid if self.on_grid else self.bounds.plane
-        return self.blind if found is None and self.nearly_blind else found
+        bound = self.bounds.grid if self.on_grid else self.bounds.plane
+        return self.blind if bound is None and self.nearly_blind else bound
 
     @property
     def value(self) -> float | None:
@@ -168,7 +168,7 @@ class Relative:
 
 
 @dataclass(frozen=True, eq=False)
-class Certified:
+class Certified(Printed):
     """The gap of a run or solution, worked out again from the data; `stopped` where a proof that
     was made now was stopped by hand with the best bound so far.  Prints as a sentence."""
 
@@ -177,9 +177,6 @@ class Certified:
     gap: Gap
     made_now: bool
     stopped: bool = False
-
-    def __str__(self) -> str:
-        return show.text(self)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON; leakage, bounds and gaps in the objective's unit."""
@@ -249,11 +246,11 @@ def certify_run(
     made, stopped = new_proof(problem, gap, progress, None if law is None else law.joint)
     known = load_certificate(path) if path.exists() else None
     certificate = _better(problem, known, made)
-    found = _certified(run, problem, certificate, made_now=True)
+    certified = _certified(run, problem, certificate, made_now=True)
     certificate.save(path)
     proof = Proving.STOPPED if stopped else Proving.FULL
     replace(run.record, proof=proof.value).write(run.folder / RECORD)
-    return replace(found, stopped=stopped)
+    return replace(certified, stopped=stopped)
 
 
 def _better(problem: Problem, known: Certificate | None, made: Certificate) -> Certificate:
@@ -290,11 +287,11 @@ def _certified(
             "the law of this run's mechanism is not known, so its leakage can only be estimated",
             hint="sfumato measure",
         )
-    found = Gap.of(problem, law, bounds)
+    gap = Gap.of(problem, law, bounds)
     equal_laws = not problem.seeks_endless_budget  # where they must be, rounding decides
-    if found.bound is not None and equal_laws and _keeps_budgets(problem, law):
-        refuse_above(found.bound, found.leakage)
-    return Certified(run, problem, found, made_now)
+    if gap.bound is not None and equal_laws and _keeps_budgets(problem, law):
+        refuse_above(gap.bound, gap.leakage)
+    return Certified(run, problem, gap, made_now)
 
 
 def _keeps_budgets(problem: Problem, law: Law) -> bool:
@@ -336,9 +333,9 @@ def recipe_of_run(run: Run, source: str | None) -> Recipe:
 @one_thread()
 def new_certificate(problem: Problem, gap: float) -> Certificate:
     """The exact solver's certificate for a problem."""
-    found = Exact(gap=gap).solve(problem, Conditions())
-    assert found.certificate is not None
-    return found.certificate
+    outcome = Exact(gap=gap).solve(problem, Conditions())
+    assert outcome.certificate is not None
+    return outcome.certificate
 
 
 @one_thread()
@@ -358,21 +355,21 @@ def new_proof(
 
     try:
         if len(problem.joint.secrets) > MANY_USERS:
-            found = certificate_for(
+            certificate = certificate_for(
                 problem,
                 seed=0,
-                found=lambda made, bound, least: heard(proof_line(made, bound, least, FULL_GAP)),
+                on_proof=lambda made, bound, least: heard(proof_line(made, bound, least, None)),
                 known=start,
             )
-            if found is None:
+            if certificate is None:
                 raise ProblemError(
                     f"with more than {MANY_USERS} users only the Bayes objective within an average"
                     f" budget is proved; got {problem.objective.name}"
                 )
         else:
-            found = Exact(gap=gap).solve(problem, Conditions(progress=heard)).certificate
-        assert found is not None
-        return found, False
+            certificate = Exact(gap=gap).solve(problem, Conditions(progress=heard)).certificate
+        assert certificate is not None
+        return certificate, False
     except KeyboardInterrupt:
         if best is None:
             raise
@@ -411,10 +408,10 @@ def gaps_of(
     gaps: list[Gap | None] = []
     for item, problem in zip(items, problems, strict=True):
         if isinstance(item, (Solution, Run)):
-            found = None if problem is None else proved.get(_key(problem))
-            gaps.append(None if found is None else _gap(item, *found))
+            proof = None if problem is None else proved.get(_key(problem))
+            gaps.append(None if proof is None else _gap(item, *proof))
         else:
-            tried = (_own_gap(item, *found, hits=hits, seed=seed) for found in proved.values())
+            tried = (_own_gap(item, *proof, hits=hits, seed=seed) for proof in proved.values())
             gaps.append(next((gap for gap in tried if gap is not None), None))
     return gaps
 

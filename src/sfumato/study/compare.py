@@ -6,7 +6,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from sfumato import show
 from sfumato.data.categories import CategoricalData
 from sfumato.data.frames import Tabular
 from sfumato.data.grid import Grid, Region
@@ -22,7 +21,7 @@ from sfumato.measure.prior import Priors, under_priors
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.custom import Rule, as_mechanism
 from sfumato.mechanism.loss import Loss, euclidean, traits_of
-from sfumato.show import Drawn, InNotebooks
+from sfumato.show import Drawn, InNotebooks, Printed, page
 from sfumato.solver.problem import Problem
 from sfumato.study.certify import Gap, gaps_of, problem_behind
 from sfumato.study.folder import Run
@@ -57,6 +56,7 @@ class Contender:
     loss: Loss = euclidean
     seed: int | None = None
     status: str = ""
+    warnings: tuple[str, ...] = ()
     history: tuple[dict[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
@@ -119,6 +119,7 @@ class Compared:
             "to_come": None if self.to_come is None else self.to_come.as_dict(),
             "seed": self.contender.seed,
             "status": self.contender.status,
+            "warnings": self.contender.warnings,
             **self.measured.as_dict(),
             **self.measured.tables,
             "bayes_error_over_grids": [error.as_dict() for error in self.measured.over_grids],
@@ -130,7 +131,7 @@ class Compared:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison(Tabular, Drawn, InNotebooks):
+class Comparison(Tabular, Printed, Drawn, InNotebooks):
     """Mechanisms judged on the same samples.  Prints as a table; `to_pandas` and `plot` give the
     main figures, `html` writes the report."""
 
@@ -144,11 +145,17 @@ class Comparison(Tabular, Drawn, InNotebooks):
     rows: tuple[Compared, ...]
     region: Region | None
 
-    def __str__(self) -> str:
-        return show.text(self)
-
     def __repr__(self) -> str:
         return f"<Comparison of {', '.join(row.name for row in self.rows)}>"
+
+    def __getitem__(self, which: str | int) -> Compared:
+        """A row, by the name of its mechanism or by its number."""
+        if isinstance(which, int):
+            return self.rows[which]
+        for row in self.rows:
+            if row.name == which:
+                return row
+        raise KeyError(f"{which!r} is not one of {', '.join(row.name for row in self.rows)}")
 
     @property
     def blind_error(self) -> float:
@@ -161,15 +168,15 @@ class Comparison(Tabular, Drawn, InNotebooks):
         return {
             "mechanism": [row.name for row in self.rows],
             "max_loss": [row.contender.max_loss for row in self.rows],
-            "loss": [found.loss.value for _, found in measured],
-            "bayes_error": [found.bayes_error.value for _, found in measured],
-            "bayes_error_low": [found.bayes_error.low for _, found in measured],
-            "bayes_error_high": [found.bayes_error.high for _, found in measured],
-            "kind": [found.bayes_error.kind for _, found in measured],
-            "cell_m": [found.bayes_error.cell_m for _, found in measured],
-            "information_bits": [found.information_bits.value for _, found in measured],
-            "exposed": [found.exposed.value for _, found in measured],
-            "worst_report": [found.worst_report for _, found in measured],
+            "loss": [judgement.loss.value for _, judgement in measured],
+            "bayes_error": [judgement.bayes_error.value for _, judgement in measured],
+            "bayes_error_low": [judgement.bayes_error.low for _, judgement in measured],
+            "bayes_error_high": [judgement.bayes_error.high for _, judgement in measured],
+            "kind": [judgement.bayes_error.kind for _, judgement in measured],
+            "cell_m": [judgement.bayes_error.cell_m for _, judgement in measured],
+            "information_bits": [judgement.information_bits.value for _, judgement in measured],
+            "exposed": [judgement.exposed.value for _, judgement in measured],
+            "worst_report": [judgement.worst_report for _, judgement in measured],
             "gap": [None if row.gap is None else row.gap.value for row in self.rows],
         }
 
@@ -189,7 +196,7 @@ class Comparison(Tabular, Drawn, InNotebooks):
     def html(self, path: str | Path) -> None:
         """Write one self-contained HTML file.  It contains true locations, says so, and can be read
         by its owner only."""
-        write_text(path, show.page(self), private=True)
+        write_text(path, page(self), private=True)
 
 
 def compare(
@@ -229,6 +236,11 @@ def compare(
         raise ProblemError(
             "got a Split of training and test data; say which part to compare on: on=data.test or"
             " on=data.train"
+        )
+    if on is not None and not isinstance(on, Samples | CategoricalData):
+        raise ProblemError(
+            f"expected data to compare on; got {type(on).__name__}: compare several as a list,"
+            " compare([first, second], on=data.test)"
         )
     given = _contenders(solutions)
     first = next((item.problem.samples for item in given if isinstance(item, Solution)), None)
@@ -320,9 +332,9 @@ def _to_come(item: Solution | Run | Contender, held_out: Judgement | None) -> Ou
     """As the solver or the run has it, else from the judgement on its held-out check-ins."""
     if isinstance(item, Contender):
         return None if held_out is None else Outlook.held_out(held_out, Bayes())
-    found = item.record.to_come if isinstance(item, Run) else item.outlook
-    if found is not None or held_out is None:
-        return found
+    outlook = item.record.to_come if isinstance(item, Run) else item.outlook
+    if outlook is not None or held_out is None:
+        return outlook
     name = item.record.objective if isinstance(item, Run) else item.problem.objective.name
     return Outlook.held_out(held_out, objective_named(name, held_out.joint.secrets))
 
@@ -387,5 +399,6 @@ def _contender(item: Solution | Run | Contender, on: Samples | CategoricalData) 
         loss_of(item, on) if isinstance(item, Run) else item.problem.loss,
         source.seed,
         source.status,
+        source.warnings,
         item.history,
     )

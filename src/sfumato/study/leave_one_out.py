@@ -43,14 +43,14 @@ class LeftOutUser:
         return {
             "user": self.user,
             "status": self.status,
-            **{label: found.as_dict() for label, found in self.judged.items()},
+            **{label: judgement.as_dict() for label, judgement in self.judged.items()},
         }
 
 
-def user_of(found: Judgement, name: str) -> PerUser | None:
+def user_of(judged: Judgement, name: str) -> PerUser | None:
     """One user's figures; None where the data holds nothing of the user."""
-    prior = dict(zip(found.joint.secrets, found.joint.prior, strict=True))
-    return next((user for user in found.per_user if user.name == name and prior[name] > 0), None)
+    prior = dict(zip(judged.joint.secrets, judged.joint.prior, strict=True))
+    return next((user for user in judged.per_user if user.name == name and prior[name] > 0), None)
 
 
 def leave_one_out(
@@ -93,7 +93,7 @@ def leave_one_out(
             f"leaving one of {len(present)} users out leaves nobody to be confused with; expected"
             " at least three users"
         )
-    found = []
+    left_out = []
     for number, user in enumerate(present):
         start = time.perf_counter()
         smaller = without(problem, user)
@@ -103,14 +103,14 @@ def leave_one_out(
             label: problem.judge(mechanism, data, grid=grid, hits=hits)
             for label, data in (on or {"training data": samples}).items()
         }
-        found.append(LeftOutUser(user, mechanism, judged, status))
+        left_out.append(LeftOutUser(user, mechanism, judged, status))
         if progress is not None:
             how = "solved" if fresh else "read again"
             progress(
                 f"left out {user} ({number + 1} of {len(present)}): {how} in"
                 f" {time.perf_counter() - start:.1f} s"
             )
-    return tuple(found)
+    return tuple(left_out)
 
 
 def without(problem: Problem, user: str) -> Problem:
@@ -126,12 +126,9 @@ def without(problem: Problem, user: str) -> Problem:
         samples.secret != samples.secrets.index(user), name=f"{samples.name} without {user}"
     ).renumbered()
     budgets = problem.user_max_loss
-    kept = (
-        None
-        if budgets is None
-        else {name: budget for name, budget in budgets.items() if name in rest.secrets}
-    )
-    return replace(problem, samples=rest, user_max_loss=kept)
+    if budgets is not None:
+        budgets = {name: budget for name, budget in budgets.items() if name in rest.secrets}
+    return replace(problem, samples=rest, user_max_loss=budgets)
 
 
 def _solved(
@@ -145,8 +142,8 @@ def _solved(
                 f"{place} holds a run of another problem, solver or seed; name another folder or"
                 " remove it"
             )
-        return run.mechanism, run.record.status, False
+        return run.mechanism, "  ".join([run.record.status, *run.record.warnings]), False
     solution = solve(problem, solver, seed=seed, time_limit=time_limit)
     if place is not None:
         solution.save(place)
-    return solution.mechanism, solution.status, True
+    return solution.mechanism, "  ".join([solution.status, *solution.warnings]), True

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from sfumato import show
 from sfumato.data.categories import CategoricalData
 from sfumato.data.joint import Joint
 from sfumato.data.samples import Samples
@@ -16,14 +15,9 @@ from sfumato.measure.estimate import Estimate
 from sfumato.measure.linked import ENDLESS, Reports
 from sfumato.measure.repeated import linked_bayes_error
 from sfumato.mechanism.loss import Loss, euclidean, traits_of
+from sfumato.show import Printed
 from sfumato.solver.deadline import Deadline
-from sfumato.solver.exact import (
-    best_within,
-    equal_laws,
-    laws_for,
-    program_of,
-    seen,
-)
+from sfumato.solver.exact import best_within, equal_laws, joint_of, laws_for, program_of
 from sfumato.solver.outcome import EndlessProved
 from sfumato.solver.problem import BAYES, Problem
 from sfumato.study.trade_off import check_range
@@ -41,7 +35,7 @@ class LinkedPoint:
 
 
 @dataclass(frozen=True, eq=False)
-class LinkedTradeOff:
+class LinkedTradeOff(Printed):
     """Bayes error against budget for each number of reports in `counts`, on the training data.
 
     `blind` is the Bayes error of a guess that sees no report; `endless` the loss from which on
@@ -53,9 +47,6 @@ class LinkedTradeOff:
     points: tuple[LinkedPoint, ...]
     blind: float
     endless: EndlessProved | None
-
-    def __str__(self) -> str:
-        return show.text(self)
 
     @property
     def loss_unit(self) -> str:
@@ -87,7 +78,7 @@ def linked_trade_off(
     loss: Loss = euclidean,
     time_limit: float | None = None,
     progress: Callable[[str], None] = lambda text: None,
-    watch: Callable[[LinkedTradeOff], None] = lambda found: None,
+    watch: Callable[[LinkedTradeOff], None] = lambda trade_off: None,
 ) -> LinkedTradeOff:
     """Solve at each budget for each number of reports; `first` and `last` are in the unit of
     `loss`, `gap` is of overlaps and, as a share, of the endless budget, which is one of the budgets
@@ -111,37 +102,35 @@ def linked_trade_off(
         own = replace(problem, max_loss=None)
         bound = bound_on_the_grid(own, Proof(own.report_places, one_law.scores, np.ones(1)))[0]
         endless = EndlessProved(one_law.loss, bound)
-    found: list[LinkedPoint] = []
+    curve: list[LinkedPoint] = []
     blind = 1 - float(problem.joint.prior.max())
 
     def so_far() -> LinkedTradeOff:
-        return LinkedTradeOff(problem, numbers, tuple(found), blind, endless)
+        return LinkedTradeOff(problem, numbers, tuple(curve), blind, endless)
 
     budgets = np.linspace(first, last, points)
     if one_law is not None and first < one_law.loss < last:
         budgets = np.union1d(budgets, one_law.loss)
     for number, budget in enumerate(budgets, 1):
-        if deadline.passed and found:
+        if deadline.passed and curve:
             break
         if one_law is not None and one_law.loss <= budget:
             told_nothing = (Estimate.exact(blind),) * len(numbers)
-            found.append(LinkedPoint(float(budget), told_nothing, 1.0, 1.0))
+            curve.append(LinkedPoint(float(budget), told_nothing, 1.0, 1.0))
             watch(so_far())
             continue
-        asked, where = (
-            replace(problem, max_loss=float(budget)),
-            f"budget {number} of {len(budgets)}",
-        )
+        asked = replace(problem, max_loss=float(budget))
+        where = f"budget {number} of {len(budgets)}"
 
         def tell(news: str, where: str = where) -> None:
             progress(f"{where}: {news}")
 
         point = _point(asked, numbers, gap=gap, deadline=deadline, progress=tell)
-        if found:  # what keeps a smaller budget keeps this one
-            pairs = zip(found[-1].bayes_errors, point.bayes_errors, strict=True)
+        if curve:  # what keeps a smaller budget keeps this one
+            pairs = zip(curve[-1].bayes_errors, point.bayes_errors, strict=True)
             best = tuple(max(pair, key=lambda error: error.value) for pair in pairs)
             point = replace(point, bayes_errors=best)
-        found.append(point)
+        curve.append(point)
         watch(so_far())
     return so_far()
 
@@ -171,7 +160,7 @@ def _point(
     several = tuple(count for count in counts if count > 1)
     made = laws_for(task, several, [least], gap=gap, deadline=deadline, progress=progress)
     laws = [*made, alone]
-    tables: list[Joint] = [seen(task, law) for law in laws]
+    tables: list[Joint] = [joint_of(task, law) for law in laws]
     overlap = 1 - least.leakage
     progress(f"Bayes errors of {len(laws)} laws")
     errors = [linked_bayes_error(table, counts) for table in tables] if counts else []

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from sfumato import show
 from sfumato.adversary.base import Adversary, Score, score
 from sfumato.adversary.counting import Cells, Neighbours, bayes_error_bound
 from sfumato.adversary.neural import Neural
@@ -23,11 +22,7 @@ from sfumato.data.traces import read_traces
 from sfumato.errors import DataError, FileError, ProblemError, arg
 from sfumato.measure.exact import g_vulnerability, gain_named
 from sfumato.measure.judge import Judgement, check_secrets, draw_reports, judge, judge_reports
-from sfumato.measure.membership import (
-    Membership,
-    certificate_membership,
-    membership_test,
-)
+from sfumato.measure.membership import Membership, certificate_membership, membership_test
 from sfumato.measure.objective import objective_named
 from sfumato.measure.outlook import Outlook
 from sfumato.measure.prior import Priors, under_priors
@@ -35,7 +30,7 @@ from sfumato.measure.repeated import Repeated, repeated_reports
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.custom import Recorded, is_pairs
 from sfumato.mechanism.loss import euclidean, traits_of
-from sfumato.show import InNotebooks
+from sfumato.show import InNotebooks, Printed
 from sfumato.solver.problem import CELL_M
 from sfumato.study.certify import Gap, gaps_of
 from sfumato.study.folder import Run, load_run
@@ -107,6 +102,27 @@ NOTHING_MORE = Extras()
 
 
 @dataclass(frozen=True)
+class _Asked:
+    """How to measure: cells to merge reports on, reports per truth, a seed, and what else."""
+
+    cell_m: float | None
+    cells: int | None
+    hits: int | None
+    seed: int
+    extras: Extras
+
+    @property
+    def own_cells(self) -> bool:
+        """Whether cells were named."""
+        return self.cell_m is not None or self.cells is not None
+
+    def grid(self, region: Region) -> Grid:
+        """The cells that were named, or the usual ones, over a region."""
+        cell_m = self.cell_m if self.own_cells else CELL_M
+        return Grid.over(region, cell_m=cell_m, cells=self.cells)
+
+
+@dataclass(frozen=True)
 class Attack:
     """An adversary that learnt from reports: its score on each part of the data, and for the
     nearest neighbour the Bayes error that its error proves."""
@@ -123,7 +139,7 @@ class Attack:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Measured(InNotebooks):
+class Measured(Printed, InNotebooks):
     """Judgements of one mechanism (or file) by data set, the first one leading, and the extras.
 
     `priors` is None for a file, whose law is not known; `to_come` is what to expect of check-ins
@@ -138,6 +154,7 @@ class Measured(InNotebooks):
     max_loss: float | None = None
     loss_unit: str = "m"
     status: str = ""
+    warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     gain: tuple[str, float] | None = None
     attacks: tuple[Attack, ...] = ()
@@ -147,9 +164,6 @@ class Measured(InNotebooks):
     repeated: Mapping[str, Repeated] = field(default_factory=dict)
     traces: TracesFound | None = None
     left_out: tuple[LeftOutUser, ...] = ()
-
-    def __str__(self) -> str:
-        return show.text(self)
 
     def __repr__(self) -> str:
         return f"<Measured {self.name}: {self.first!r}>"
@@ -163,7 +177,7 @@ class Measured(InNotebooks):
         """For JSON: the first data set's figures at the top, the test data's under "test"."""
         label = next(iter(self.judged))
         test = None if label == TEST else self.judged.get(TEST)
-        found = {
+        figures = {
             "name": self.name,
             "on": label,
             "max_loss": self.max_loss,
@@ -171,6 +185,7 @@ class Measured(InNotebooks):
             "proved_on_training_data": None if self.gap is None else self.gap.as_dict(),
             **self.first.as_dict(),
             "status": self.status,
+            "warnings": self.warnings,
             "test": None if test is None else test.as_dict(),
             "kind_of_these": self.first.bayes_error.kind,
             **self.first.tables,
@@ -179,14 +194,14 @@ class Measured(InNotebooks):
         asked = {
             "g_vulnerability": self.gain and {"gain": self.gain[0], "value": self.gain[1]},
             "adversaries": [attack.as_dict() for attack in self.attacks],
-            "other_shares": {name: one and one.as_dict() for name, one in priors.items()},
+            "other_shares": {name: shares and shares.as_dict() for name, shares in priors.items()},
             "membership": self.membership and self.membership.as_dict(),
             "membership_of_certificate": certificate and certificate.as_dict(),
             "repeated": {name: many.as_dict() for name, many in self.repeated.items()},
             "traces": self.traces and self.traces.as_dict(),
             "left_out": [user.as_dict() for user in self.left_out],
         }
-        return found | {name: value for name, value in asked.items() if value}
+        return figures | {name: value for name, value in asked.items() if value}
 
 
 def measure(
@@ -213,6 +228,7 @@ def measure(
     if not target.exists():
         raise FileError(f"there is no {target}; expected a run folder, or a file of reports")
     columns: dict[str, Any] = {"secret": secret, "lat": lat, "lon": lon}
+    asked = _Asked(cell_m, cells, hits, seed, extras)
     if target.is_dir():
         if data is None and extras.traces is None and any(columns.values()):
             raise ProblemError(
@@ -232,20 +248,18 @@ def measure(
             )
             check_traces(run, traces)
         first, test = data_of(run, source=data, **({} if data is None else columns))
-        found = _of_run(run, first, test, data is None, cell_m, cells, hits, seed, extras, progress)
+        measured = _of_run(run, first, test, data is None, asked, progress)
         if traces is None:
-            return found
+            return measured
         tell = progress or (lambda text: None)
-        return replace(found, traces=measure_traces(run, traces, seed=seed, progress=tell))
+        return replace(measured, traces=measure_traces(run, traces, seed=seed, progress=tell))
     if extras.of_a_run:
         raise ProblemError(
             f"{target.name} holds reports; repeated reports, traces and users left out are measured"
             " of a run, whose law is known"
         )
-    side = CELL_M if cell_m is None and cells is None else cell_m
     if data is not None:
-        samples = Recipe(data, **columns).load().all
-        return _of_pairs(target, samples, side, cells, hits, seed, extras)
+        return _of_pairs(target, Recipe(data, **columns).load().all, asked)
     if hits is not None:
         raise ProblemError(
             f"{target.name} holds reports that were drawn already; leave {arg('hits')} out, or"
@@ -255,7 +269,7 @@ def measure(
         reports = _reports_in(target, columns)
     except DataError as error:
         raise _without_user(target) or error from None
-    return _of_reports(target, reports, side, cells, seed, extras)
+    return _of_reports(target, reports, asked)
 
 
 def _reports_in(path: Path, columns: dict[str, Any]) -> Samples:
@@ -294,25 +308,16 @@ def _of_run(
     first: Samples | CategoricalData,
     test: Samples | None,
     own_data: bool,
-    cell_m: float | None,
-    cells: int | None,
-    hits: int | None,
-    seed: int,
-    extras: Extras,
+    asked: _Asked,
     progress: Callable[[str], None] | None,
 ) -> Measured:
-    if isinstance(first, CategoricalData) and (
-        cell_m is not None or cells is not None or extras.attacks
-    ):
+    extras, hits, seed = asked.extras, asked.hits, asked.seed
+    if isinstance(first, CategoricalData) and (asked.own_cells or extras.attacks):
         raise ProblemError(
             "cells and trained adversaries are for places; categories are judged as they are"
         )
     loss, mechanism = loss_of(run, first), run.mechanism
-    grid = (
-        None
-        if run.region is None or (cell_m is None and cells is None)
-        else Grid.over(run.region, cell_m=cell_m, cells=cells)
-    )
+    grid = None if run.region is None or not asked.own_cells else asked.grid(run.region)
     if grid is None and mechanism.law(first.joint(), loss=loss) is None:
         grid = run.grid
     parts: dict[str, Samples | CategoricalData] = {TRAINING if own_data else first.name: first}
@@ -383,10 +388,11 @@ def _of_run(
         max_loss=run.max_loss,
         loss_unit=traits_of(loss).unit,
         status=run.record.status,
+        warnings=run.record.warnings,
         notes=first.notes,
         gain=_gain(next(iter(judged.values())), extras.gain),
         attacks=attacks,
-        priors={label: under_priors(one) for label, one in judged.items()},
+        priors={label: under_priors(judgement) for label, judgement in judged.items()},
         membership=membership,
         membership_of_certificate=of_certificate,
         repeated=repeated,
@@ -394,12 +400,10 @@ def _of_run(
     )
 
 
-def _of_reports(
-    path: Path, reports: Samples, side: float | None, cells: int | None, seed: int, extras: Extras
-) -> Measured:
+def _of_reports(path: Path, reports: Samples, asked: _Asked) -> Measured:
     """Reports that somebody drew."""
     check_secrets(reports)
-    grid = Grid.over(Region.around(reports.truth), cell_m=side, cells=cells)
+    extras, seed, grid = asked.extras, asked.seed, asked.grid(Region.around(reports.truth))
     judged = judge_reports(
         reports.secret, reports.truth, grid, names=reports.secrets, cost=_costs(path, reports)
     )
@@ -416,22 +420,15 @@ def _of_reports(
         status="Measured from the file's reports.",
         notes=(
             *reports.notes,
-            "one report per row; the Bayes error errs low with few reports per cell",
+            "one report per row; with few reports per cell the Bayes error is too low and the"
+            " exposed share too high: compare with larger cells",
         ),
         gain=_gain(judged, extras.gain),
         attacks=attacks,
     )
 
 
-def _of_pairs(
-    path: Path,
-    samples: Samples,
-    side: float | None,
-    cells: int | None,
-    hits: int | None,
-    seed: int,
-    extras: Extras,
-) -> Measured:
+def _of_pairs(path: Path, samples: Samples, asked: _Asked) -> Measured:
     """Recorded (truth, report) pairs as a mechanism, on other data."""
     recorded = Recorded.read(path, plane=samples.plane)
     unrecorded, notes = recorded.unrecorded(samples.truth), samples.notes
@@ -441,8 +438,8 @@ def _of_pairs(
             " truth and are answered as the nearest",
         )
     region = samples.region or Region.around(np.vstack([samples.truth, recorded.reports]))
-    grid = Grid.over(region, cell_m=side, cells=cells)
-    judged = judge(recorded, samples, grid=grid, hits=hits, seed=seed, region=region)
+    extras, seed, grid = asked.extras, asked.seed, asked.grid(region)
+    judged = judge(recorded, samples, grid=grid, hits=asked.hits, seed=seed, region=region)
     attacks: tuple[Attack, ...] = ()
     if extras.attacks:
         drawn = _drawn(recorded, samples, None, seed=seed)

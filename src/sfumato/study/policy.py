@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sfumato import show
 from sfumato.data.grid import Region, check_sticky_cell
 from sfumato.data.traces import Traces
 from sfumato.errors import DataError, ProblemError, arg, raise_all
@@ -21,6 +20,7 @@ from sfumato.measure.traces import Found, Who, find_in_parts
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.chance import PERIODS, Secure
 from sfumato.mechanism.loss import euclidean
+from sfumato.show import Printed
 from sfumato.solver.one_place import best_one_place, check_named
 from sfumato.study.folder import Run
 from sfumato.study.record import NEVER, Keeping
@@ -64,7 +64,7 @@ class Way:
 
 
 @dataclass(frozen=True, eq=False)
-class PolicyChoice:
+class PolicyChoice(Printed):
     """All ways of keeping, measured, and the one that the rule recommends."""
 
     run: str
@@ -73,20 +73,17 @@ class PolicyChoice:
     users: int
     budget: float
 
-    def __str__(self) -> str:
-        return show.text(self)
-
     @property
     def keeping(self) -> Keeping:
         """For the run's record: the choice, with what was measured of every way."""
-        found = {
+        figures = {
             way.keeping.words: {
                 "loss_m": way.shown.loss_m,
                 **{who: share.value for who, share in way.shown.shares.items()},
             }
             for way in self.ways
         }
-        return replace(self.best.keeping, traces=self.best.shown.traces, found=found)
+        return replace(self.best.keeping, traces=self.best.shown.traces, found=figures)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -233,7 +230,7 @@ def with_one_place(
             " with a smaller budget"
         )
     assert released.period is not None
-    found = best_one_place(
+    choice = best_one_place(
         traces.cut(released.period),
         left,
         before=before,
@@ -241,7 +238,7 @@ def with_one_place(
         least_hidden=least_hidden,
         seed=seed,
     )
-    return replace(usual, one_place=found.rule, max_loss=budget)
+    return replace(usual, one_place=choice.rule, max_loss=budget)
 
 
 def choose(

@@ -65,7 +65,7 @@ class CertifiedToCome:
 
 def certify_to_come(
     folder: str | Path,
-    held: str | Path | Samples,
+    held_out: str | Path | Samples,
     *,
     confidence: float = 0.95,
     other: Path | None = None,
@@ -75,7 +75,7 @@ def certify_to_come(
 ) -> CertifiedToCome:
     """What holds for check-ins to come, of a run and of every other mechanism within its budgets.
 
-    Main arguments: `held`, check-ins that the run was made without: a file that is read as the
+    Main arguments: `held_out`, check-ins that the run was made without: a file that is read as the
     run's own was, "test" for the test part of the run's recipe, or samples.  Other arguments:
     `other`, a run folder whose certificate is used; `train`, the run's own data or where it lies
     now; `data_seed`, for data made by a formula; `gap`, of a certificate that has to be made.
@@ -103,26 +103,28 @@ def certify_to_come(
     own = checkins_of(own)
     files: tuple[Path, Path] | None = None
     drawn_apart = False
-    if isinstance(held, Samples):
-        asked = held
-    elif str(held) == TEST and not Path(TEST).exists():
+    if isinstance(held_out, Samples):
+        asked = held_out
+    elif str(held_out) == TEST and not Path(TEST).exists():
         if test is None:
             raise DataError(
                 f"the recipe of {run.folder} has no test part; name a file of held-out check-ins"
             )
         asked, drawn_apart = test, True
+        if recipe is not None:  # a record may name a test file that solve did not look at
+            check_test_file(recipe, checkins_of(own), test)
     else:
-        steps = Recipe(str(held)) if recipe is None else recipe
+        steps = Recipe(str(held_out)) if recipe is None else recipe
         asked = read_checkins(
-            held,
+            held_out,
             square=steps.square,
             secret=steps.secret,
             lat=steps.lat,
             lon=steps.lon,
             seed=data_seed,
         )
-        if recipe is not None and Path(held).is_file() and Path(recipe.source).is_file():
-            files = Path(recipe.source), Path(held)
+        if recipe is not None and Path(held_out).is_file() and Path(recipe.source).is_file():
+            files = Path(recipe.source), Path(held_out)
     if asked.hash == own.hash:
         raise DataError(
             f"{asked.name} is the data that {run.folder} was made from, all {len(asked)} check-ins;"
@@ -141,22 +143,24 @@ def certify_to_come(
     return CertifiedToCome(run, problem, proved, len(asked) - len(known), made_now)
 
 
-def _refuse_useless(proved: PopulationCertificate, held: Samples) -> None:
+def _refuse_useless(proved: PopulationCertificate, held_out: Samples) -> None:
     """Where nothing is proved beyond what needs no data, say how many check-ins would do."""
     bounded = isinstance(proved.objective, Bayes | Overlap)
     says_most = proved.most is not None and (proved.most < 1 or not bounded)
     if not says_most and (proved.least is None or proved.least <= proved.blind + 1e-9):
-        enough = proved.needed() or 10 * len(held)
+        enough = proved.needed() or 10 * len(held_out)
         raise DataError(
-            f"{len(held)} check-ins of {proved.users} users prove nothing about check-ins to come;"
-            f" expected about {enough:,} for a Bayes error to within {USEFUL:g}"
+            f"{len(held_out)} check-ins of {proved.users} users prove nothing about check-ins to"
+            f" come; expected about {enough:,} for a Bayes error to within {USEFUL:g}"
         )
 
 
 # Shared check-ins --------------------------------------------------------------------------------
 
 
-def refuse_shared(train: Samples, held: Samples, *, files: tuple[Path, Path] | None = None) -> None:
+def refuse_shared(
+    train: Samples, held_out: Samples, *, files: tuple[Path, Path] | None = None
+) -> None:
     """Refuse held-out check-ins that are training check-ins, with their number.
 
     Where both files have times, a row is the same if user, place and time are.  Without times a
@@ -164,7 +168,7 @@ def refuse_shared(train: Samples, held: Samples, *, files: tuple[Path, Path] | N
     than repeated visits among the training check-ins explain (none, where nobody was at a place
     twice).
     """
-    same = _at_known_places(train, held)
+    same = _at_known_places(train, held_out)
     timed = None if files is None else _rows_with_times(train, *files)
     if timed is not None:
         if timed:
@@ -174,10 +178,10 @@ def refuse_shared(train: Samples, held: Samples, *, files: tuple[Path, Path] | N
             )
         return
     repeated = _revisits(train)
-    expected = len(held) * repeated
+    expected = len(held_out) * repeated
     if same > expected + _SURELY * np.sqrt(expected * (1 - repeated)):
         raise DataError(
-            f"{same} of {len(held)} held-out check-ins are training check-ins (same user and"
+            f"{same} of {len(held_out)} held-out check-ins are training check-ins (same user and"
             f" place, where repeated visits explain about {expected:.0f}); expected check-ins that"
             " the run was made without"
         )
@@ -196,13 +200,13 @@ def check_test_file(recipe: Recipe, train: Samples, test: Samples) -> None:
     refuse_shared(train, test, files=files if all(path.is_file() for path in files) else None)
 
 
-def _at_known_places(train: Samples, held: Samples) -> int:
+def _at_known_places(train: Samples, held_out: Samples) -> int:
     """How many held-out check-ins lie where the same user has a training check-in."""
     count = 0
-    for user in np.unique(held.secret):
+    for user in np.unique(held_out.secret):
         own = train.truth[train.secret == user]
         if len(own):
-            near = cKDTree(own).query(held.truth[held.secret == user])[0]
+            near = cKDTree(own).query(held_out.truth[held_out.secret == user])[0]
             count += int((near <= _SAME_M).sum())
     return count
 
@@ -217,10 +221,10 @@ def _revisits(train: Samples) -> float:
     return count / len(train)
 
 
-def _rows_with_times(train: Samples, trained: Path, held: Path) -> int | None:
+def _rows_with_times(train: Samples, trained: Path, held_out: Path) -> int | None:
     """How many rows of the held-out file are rows of the training file, with the same time, at a
     place where the user has a training check-in; None where a file has no times."""
-    tables = [_timed_rows(path, train) for path in (trained, held)]
+    tables = [_timed_rows(path, train) for path in (trained, held_out)]
     if tables[0] is None or tables[1] is None:
         return None
     both = [row for row in tables[1] if row in tables[0]]
@@ -247,11 +251,9 @@ def _timed_rows(path: Path, train: Samples) -> dict[tuple[str, str, float, float
     users = [str(name) for name in table[who].to_pylist()]
     keep = [row for row, name in enumerate(users) if name in set(train.secrets)]
     first, second = (np.asarray(table[name].to_pylist(), dtype=float)[keep] for name in (x, y))
-    places = (
-        np.stack([first, second], axis=1)
-        if train.plane is None
-        else train.plane.to_metres(second, first)
-    )
+    places = np.stack([first, second], axis=1)
+    if train.plane is not None:
+        places = train.plane.to_metres(second, first)
     times = table[when].to_pylist()
     return {
         (users[row], str(times[row]), *np.round(place, 1).tolist()): row
@@ -334,7 +336,7 @@ def cross_fitted_bound(
         certificate = _quick_certificate(before, seed=seed, deadline=deadline)
         block = samples.take(blocks[number])
         share = len(block) / judged
-        found, _ = evidence_of(
+        evidence, _ = evidence_of(
             certificate, before, block, on_plane=False, delta=delta**share, shares=shares
         )
         scores, _, _, paid, _ = least_scores(
@@ -343,7 +345,7 @@ def cross_fitted_bound(
         means = np.bincount(block.secret, weights=scores, minlength=len(shares))
         mean = float(shares @ (means / np.maximum(block.counts, 1))) - paid
         estimate, weight = estimate + len(block) * mean, weight + len(block)
-        total, made = found if total is None else found.after(total), made + 1
+        total, made = evidence if total is None else evidence.after(total), made + 1
     if total is None:
         return None
     blind = blind_leakage(problem.objective, problem.joint)
@@ -369,9 +371,9 @@ def cross_fit_run(
     run = load_run(folder)
     problem = problem_of(run, recipe_of_run(run, train).data()[0], option="train")
     check_has_budget(problem)
-    found = cross_fitted_bound(problem, confidence=confidence, progress=progress)
-    assert found is not None  # there is no time limit
-    return found
+    bound = cross_fitted_bound(problem, confidence=confidence, progress=progress)
+    assert bound is not None  # there is no time limit
+    return bound
 
 
 def check_folds(data: Samples | CategoricalData, folds: int = FOLDS) -> Samples:
@@ -427,5 +429,5 @@ def _quick_certificate(problem: Problem, *, seed: int, deadline: Deadline) -> Ce
         return at(1.0)
     from scipy.optimize import minimize_scalar  # 12 MB: only where it is used
 
-    found = minimize_scalar(negative, bounds=(0.8, 1.2), method="bounded", options={"maxiter": 6})
-    return at(float(found.x))
+    minimum = minimize_scalar(negative, bounds=(0.8, 1.2), method="bounded", options={"maxiter": 6})
+    return at(float(minimum.x))

@@ -15,8 +15,6 @@ from sfumato.solver.outcome import Solver
 from sfumato.solver.problem import Problem
 from sfumato.study.folder import Run
 
-_FORMER = {"certify"}  # settings of older runs that say nothing about the mechanism
-
 
 def question(problem: Problem, solver: Solver, seed: int) -> dict[str, Any]:
     """The fields of a record that say what was asked."""
@@ -97,8 +95,7 @@ def solver_of(run: Run) -> Solver:
             f"{run.folder} was made by a solver '{record.solver}', which this version does not know"
         )
     try:
-        settings = {name: record.settings[name] for name in record.settings if name not in _FORMER}
-        solver: Solver = restored(SOLVERS[record.solver](), settings)
+        solver: Solver = restored(SOLVERS[record.solver](), record.settings)
     except (KeyError, TypeError, AttributeError, SfumatoError):
         raise FileError(
             f"{run.folder}: the settings of its solver cannot be read back; leave users out in"

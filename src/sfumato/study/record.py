@@ -41,11 +41,11 @@ def versions() -> dict[str, str]:
 
 @cache
 def _packages() -> dict[str, str]:
-    found = {}
+    versions = {}
     for package in ("numpy", "scipy", "jax"):
         with suppress(metadata.PackageNotFoundError):  # what learns is not in the plain install
-            found[package] = metadata.version(package)
-    return found
+            versions[package] = metadata.version(package)
+    return versions
 
 
 @dataclass(frozen=True)
@@ -153,6 +153,7 @@ class RunRecord:
     data: DataRecord
     mechanism_hash: str = ""
     status: str
+    warnings: tuple[str, ...] = ()
     ended: str = "finished"
     proof: str | None = None
     seconds: float | None = None
@@ -176,7 +177,7 @@ class RunRecord:
             raise FileError(f"{path} is not a run record of this version; expected '{FORMAT}'")
         checksum = document.pop("checksum", None)
         try:
-            found = _checksum(document)
+            recomputed = _checksum(document)
         except ValueError:
             raise FileError(
                 f"{path} holds a number that is not finite, which no run has; make the run again"
@@ -185,7 +186,7 @@ class RunRecord:
             odd = sorted(document.keys() - _NAMES - {"format"})
             if odd:
                 raise FileError(f"{path} holds an unknown '{odd[0]}'; make the run again")
-        elif checksum != found:
+        elif checksum != recomputed:
             raise FileError(
                 f"{path} was changed after it was written (its checksum differs); make the run"
                 " again"
@@ -230,6 +231,7 @@ class RunRecord:
             **{
                 **{name: document[name] for name in _NAMES & document.keys()},
                 **tables,
+                "warnings": tuple(document.get("warnings", ())),
                 "region": (
                     None if region is None else Region(tuple(region["centre"]), region["side_m"])
                 ),
@@ -247,8 +249,10 @@ class RunRecord:
             }
         )
         texts = (record.solver, record.loss_function, record.data.hash, record.status, record.ended)
-        if not all(isinstance(text, str) for text in texts):
+        if not all(isinstance(text, str) for text in (*texts, *record.warnings)):
             raise TypeError("a text is not one")
+        if not isinstance(document.get("warnings", []), list):
+            raise TypeError("the warnings are no list")
         if record.proof is not None and not isinstance(record.proof, str):
             raise TypeError("how the proof ended is no text")
         if record.max_loss is not None and not record.max_loss > 0:

@@ -39,6 +39,9 @@ class Solution(InNotebooks):
         "sample": "solution.mechanism.sample(truth)",
         "report": "solution.save('run'), then sf.sanitize('run', 'log.csv', 'reports.csv')",
         "gap": "sf.certify(solution).gap",
+        "certify": "sf.certify(solution)",
+        "information": "solution.measured.information_bits",
+        "export": "solution.save('run'), then sf.export('run', 'dist')",
         "max_loss": "solution.problem.max_loss",
         "plot": "sf.compare(solution, data.test).plot()",
         "to_pandas": "sf.compare(solution, data.test).to_pandas()",
@@ -71,6 +74,11 @@ class Solution(InNotebooks):
     def status(self) -> str:
         """How the solve ended, in a sentence."""
         return text(self.ending)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What marks a fit that failed, a sentence each."""
+        return tuple(map(text, self.ending.warnings))
 
     @property
     def loss(self) -> float:
@@ -116,6 +124,7 @@ class Solution(InNotebooks):
             **question(self.problem, self.solver, self.seed),
             data=DataRecord.of(self.problem.samples, recipe),
             status=self.status,
+            warnings=self.warnings,
             ended=self.ending.ended.value,
             proof=None if self.ending.proof is None else self.ending.proof.value,
             seconds=self.seconds,
@@ -144,6 +153,7 @@ class Solution(InNotebooks):
             **self.measured.as_dict(),
             "to_come": None if self.outlook is None else self.outlook.as_dict(),
             "status": self.status,
+            "warnings": self.warnings,
             "ended": self.ending.ended.value,
             "proof": None if self.ending.proof is None else self.ending.proof.value,
             "seconds": self.seconds,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.data.recipe import Recipe
-from sfumato.data.samples import Samples
+from sfumato.data.samples import MANY_USERS, Samples
 from sfumato.errors import MechanismError, ProblemError, arg
 from sfumato.measure.certificate import Certificate
 from sfumato.measure.judge import Judgement
@@ -78,7 +78,7 @@ def solve(
             f" {arg('max_loss')}=METRES), ...)"
         )
     task = _Task(problem, as_solver(solver), seed, Deadline.after(time_limit), progress, proof)
-    solution = task.found(None if checkpoint is None else Path(checkpoint))
+    solution = task.solved(None if checkpoint is None else Path(checkpoint))
     return task.proved(solution)
 
 
@@ -97,7 +97,7 @@ class _Task:
         if self.proof not in (None, NONE, QUICK, FULL):
             raise ProblemError(f"{arg('proof')} is {NONE}, {QUICK} or {FULL}; got {self.proof!r}")
 
-    def found(self, checkpoint: Path | None) -> Solution:
+    def solved(self, checkpoint: Path | None) -> Solution:
         """The mechanism, measured; its ending says that a proof is to follow, if one is."""
         problem, solver = self.problem, self.solver
         if checkpoint is not None and not solver.resumable:
@@ -153,9 +153,10 @@ class _Task:
             if keep is not None:
                 keep(certificate)
             if self.progress is not None:
-                self.progress(proof_line(certificate, bound, least, gap))
+                self.progress(proof_line(certificate, bound, least, None if many else gap))
 
         gap = QUICK_GAP if quick else FULL_GAP
+        many = len(self.problem.joint.secrets) > MANY_USERS  # their proof ends after some steps
         asked = self.proof is not None or self.deadline.limited
         deadline = self.deadline if asked else Deadline.after(PROOF_S)
         deadline = deadline.no_sooner_than(_LEAST_PROOF_S)
@@ -166,7 +167,7 @@ class _Task:
                 gap=gap,
                 plane=not quick,
                 deadline=deadline,
-                found=heard,
+                on_proof=heard,
                 known=solution.measured.joint if exact else None,
             )
             ended = Proving.QUICK if quick else Proving.FULL
@@ -244,7 +245,7 @@ def solve_and_save(
         learned = solver.resumable
         task = _Task(problem, solver, seed, Deadline.after(time_limit), progress, proof)
         with checkpoint_in(folder, resume=resume) if learned else nullcontext() as checkpoint:
-            solution = task.found(checkpoint)
+            solution = task.solved(checkpoint)
         judged, refused, linked = None, None, None
         if test is not None:
             try:
@@ -264,7 +265,9 @@ def solve_and_save(
             if written is not None:
                 before = changed(solution, ending=changed(solution.ending, proof=None))
                 written(changed(kept, solution=before))
-            proved = task.proved(solution, keep=lambda one: one.save(folder / CERTIFICATE))
+            proved = task.proved(
+                solution, keep=lambda certificate: certificate.save(folder / CERTIFICATE)
+            )
             proved.save(folder, recipe=recipe, test=judged)
             kept = changed(kept, solution=proved)
     return kept

@@ -45,15 +45,15 @@ class TracesFound:
             "users": self.users,
             "named_traces": self.named,
             "rows": self.rows,
-            "found": {name: found_dict(found) for name, found in self.found.items()},
+            "found": {name: found_dict(figures) for name, figures in self.found.items()},
         }
 
 
-def found_dict(found: Found) -> dict[str, Any]:
+def found_dict(figures: Found) -> dict[str, Any]:
     """For JSON."""
-    shares: dict[str, Any] = {who: share.as_dict() for who, share in found.shares.items()}
-    loss = {"loss_m": found.loss_m, "loss_error_m": found.loss_error_m}
-    return {**loss, "traces": found.traces, **shares}
+    shares: dict[str, Any] = {who: share.as_dict() for who, share in figures.shares.items()}
+    loss = {"loss_m": figures.loss_m, "loss_error_m": figures.loss_error_m}
+    return {**loss, "traces": figures.traces, **shares}
 
 
 def released_mechanism(run: Run, keeping: Keeping | None = None) -> Mechanism:
@@ -200,19 +200,19 @@ def measure_traces(
     chance = chance_of(run.record.keeping, seeded_key(seed), run.record.mechanism_hash, seed=seed)
     own = released_reports(traces, mechanism, chance, run.region)
     progress(f"traces of {run.name}")
-    found = {run.name: find_traces(traces, own, _MEASURED, progress=progress)}
+    figures = {run.name: find_traces(traces, own, _MEASURED, progress=progress)}
     beside: dict[str, Mechanism] = {"truth": Snapped(Identity(), run.grid)}
-    if found[run.name].loss_m > 0:
-        noise = PlanarLaplace.for_loss(found[run.name].loss_m)
+    if figures[run.name].loss_m > 0:
+        noise = PlanarLaplace.for_loss(figures[run.name].loss_m)
         beside["planar laplace"] = Snapped(noise, run.grid)
     for side in SNAPPED_M:
         beside[f"snapped to {side / 1000:g} km"] = Snapped(Identity(), Grid(cell_m=side))
     for name, other in beside.items():
         progress(f"traces of {name}")
         released = released_reports(traces, other, fresh, None)
-        found[name] = find_traces(traces, released, _MEASURED, progress=progress)
+        figures[name] = find_traces(traces, released, _MEASURED, progress=progress)
     return TracesFound(
-        found,
+        figures,
         users=len(traces.samples.secrets),
         named=len(np.unique(traces.trace[traces.named])),
         rows=int((~traces.named).sum()),

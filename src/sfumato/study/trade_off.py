@@ -1,21 +1,21 @@
 """The frontier, with other mechanisms placed on it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sfumato import show
 from sfumato.data.categories import CategoricalData
 from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError
-from sfumato.measure.exact import bayes_error, mutual_information
+from sfumato.measure.estimate import estimate_mean
+from sfumato.measure.exact import bayes_error, entropy, mutual_information
 from sfumato.measure.outlook import Outlook
 from sfumato.mechanism.loss import Loss, euclidean
-from sfumato.show import Drawn, InNotebooks
-from sfumato.solver.baselines import Coin, Laplace
+from sfumato.show import Drawn, InNotebooks, Printed
+from sfumato.solver.baselines import Coin, Laplace, cheapest_place
 from sfumato.solver.frontier import Frontier, frontier
 from sfumato.solver.problem import Problem
 from sfumato.study.folder import Run, load_run
@@ -45,14 +45,11 @@ class Placed:
 
 
 @dataclass(frozen=True, eq=False)
-class TradeOff(Drawn, InNotebooks):
+class TradeOff(Printed, Drawn, InNotebooks):
     """The proven curve and the mechanisms beside it."""
 
     frontier: Frontier
     placed: tuple[Placed, ...]
-
-    def __str__(self) -> str:
-        return show.text(self)
 
     @property
     def loss_unit(self) -> str:
@@ -66,42 +63,77 @@ class TradeOff(Drawn, InNotebooks):
     @property
     def to_come(self) -> tuple[Outlook, ...]:
         """What to expect of check-ins to come, of the mechanisms that know it."""
-        return tuple(one.to_come for one in self.placed if one.to_come is not None)
+        return tuple(place.to_come for place in self.placed if place.to_come is not None)
+
+    @property
+    def cross_fitted(self) -> tuple[Outlook, ...]:
+        """Those of `to_come` that were measured on folds of the training data."""
+        return tuple(outlook for outlook in self.to_come if outlook.folds)
+
+    def reached_to_come(self, budgets: np.ndarray) -> dict[str, np.ndarray]:
+        """The Bayes error and the information that are reached on check-ins to come: the less and
+        the more private end of an interval, each at every budget.
+
+        Two mechanisms that take turns have a loss and at most a leakage on the line between theirs.
+        The lines lead from the truth over the cross-fitted runs, in the order of their losses, to
+        one place for all, which leaks nothing: without runs they are the coin's.  At the less
+        private end a true report names its user.
+        """
+        problem, joint = self.frontier.problem, self.frontier.problem.joint
+        assert isinstance(problem.samples, Samples)  # categories have no frontier
+        place = np.array(cheapest_place(problem))
+        always = estimate_mean(problem.loss(problem.samples.truth, place[None, :]))
+        blind = 1 - float(joint.prior.max())
+        worse = [(0.0, 0.0, -entropy(joint)), (always.high, blind, 0.0)]
+        better = [
+            (0.0, bayes_error(joint), -mutual_information(joint)),
+            (max(0.0, always.low), blind, 0.0),
+        ]
+        for outlook in self.cross_fitted:
+            loss, error, bits = outlook.loss, outlook.bayes_error, outlook.information_bits
+            worse.append((loss.high, error.low, -bits.high))
+            better.append((loss.low, error.high, -bits.low))
+        ends = [_by_turns(points, budgets) for points in (worse, better)]
+        errors, hidden = np.swapaxes(np.array(ends), 0, 1)
+        return {"bayes_error": errors, "information_bits": -hidden}
 
     @property
     def beside_the_bounds(self) -> list[tuple[Placed, float | None, float | None]]:
         """Each mechanism, the largest Bayes error and the least information that are possible on
         the cells at its loss; None where nothing is proved, or not of budgets such as its loss."""
         budgets, bayes, bits = self.frontier.budgets, self.frontier.bayes, self.frontier.information
-        losses = np.array([one.loss for one in self.placed])
+        losses = np.array([place.loss for place in self.placed])
         within = (budgets.min() <= losses) & (losses <= budgets.max())
         errors, least = 1 - bayes.bound_at(losses), bits.bound_at(losses)
         return [
             (
-                one,
+                place,
                 float(errors[at]) if within[at] and bayes.proved_anything else None,
                 float(least[at]) if within[at] and bits.proved_anything else None,
             )
-            for at, one in enumerate(self.placed)
+            for at, place in enumerate(self.placed)
         ]
 
     @property
     def beyond(self) -> tuple[str, ...]:
         """Who passes what is proved for reports on the cells: only what reports elsewhere can."""
         passed = (
-            one.name
-            for one, error, bits in self.beside_the_bounds
-            if one.kind == "exact"
+            place.name
+            for place, error, bits in self.beside_the_bounds
+            if place.kind == "exact"
             and (
-                (error is not None and one.bayes_error > error + _ROUNDING)
-                or (bits is not None and one.information_bits < bits - _ROUNDING)
+                (error is not None and place.bayes_error > error + _ROUNDING)
+                or (bits is not None and place.information_bits < bits - _ROUNDING)
             )
         )
         return tuple(dict.fromkeys(passed))
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {**self.frontier.as_dict(), "placed": [one.as_dict() for one in self.placed]}
+        """For JSON; `to_come` holds the ends of what is reached on check-ins to come."""
+        ends = self.reached_to_come(self.frontier.budgets)
+        to_come = {name: values.T.tolist() for name, values in ends.items()}
+        placed = [place.as_dict() for place in self.placed]
+        return {**self.frontier.as_dict(), "to_come": to_come, "placed": placed}
 
 
 def trade_off(
@@ -133,14 +165,14 @@ def trade_off(
     runs_placed = [
         _placed(run, problem) for run in loaded
     ]  # what cannot be placed is refused before the proof
-    found = frontier(problem, budgets, gap=gap, time_limit=time_limit, progress=progress)
+    curves = frontier(problem, budgets, gap=gap, time_limit=time_limit, progress=progress)
     placed = []
     for solver, chosen in (
         (Coin(), budgets),
         (Laplace(), budgets[:: max(1, -(-points // _LAPLACE_POINTS))]),
     ):
         for budget in chosen:
-            progress(f"{solver.name} at {budget:g} {found.loss_unit}")
+            progress(f"{solver.name} at {budget:g} {curves.loss_unit}")
             measured = solve(replace(problem, max_loss=float(budget)), solver).measured
             figures = (
                 measured.loss.value,
@@ -148,7 +180,7 @@ def trade_off(
                 measured.information_bits.value,
             )
             placed.append(Placed(solver.name, *figures, measured.bayes_error.kind))
-    return TradeOff(found, (*placed, *runs_placed))
+    return TradeOff(curves, (*placed, *runs_placed))
 
 
 def check_range(data: Samples | CategoricalData, first: float, last: float) -> None:
@@ -161,6 +193,13 @@ def check_range(data: Samples | CategoricalData, first: float, last: float) -> N
         raise ProblemError(
             f"the budgets run from {first:g} to {last:g}; expected the first below the last"
         )
+
+
+def _by_turns(points: Sequence[tuple[float, ...]], budgets: np.ndarray) -> list[np.ndarray]:
+    """What mechanisms that take turns reach at each budget: `points` hold a loss and figures of
+    which more is better.  More loss never hides less."""
+    losses, *figures = np.array(sorted(points)).T
+    return [np.interp(budgets, losses, np.maximum.accumulate(row)) for row in figures]
 
 
 def _placed(run: Run, problem: Problem) -> Placed:
