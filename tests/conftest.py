@@ -41,6 +41,7 @@ if "PYTEST_XDIST_WORKER" not in os.environ:  # workers share the folder of the p
 shapes.switch_on()
 
 _ROOT = Path(__file__).resolve().parent.parent
+AGAIN = "tried again in a new browser"
 _WANT = "real data is absent"
 
 
@@ -110,13 +111,18 @@ def certificates_are_checked_again(
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how many tests were skipped for want of the real data, also when there were none."""
+    """Say how many tests were skipped for want of the real data, also when there were none, and
+    which were tried again in a new browser."""
     skipped = [
         report
         for report in terminalreporter.stats.get("skipped", [])
         if _WANT in str(report.longrepr)
     ]
     terminalreporter.write_line(f"skipped for want of real data (SFUMATO_DATA): {len(skipped)}")
+    for report in terminalreporter.getreports(""):
+        for name, value in report.user_properties:
+            if name == AGAIN:
+                terminalreporter.write_line(f"{AGAIN}: {value}")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -192,6 +192,10 @@ WORKS: dict[str, tuple[Callable[[Here], Any], Callable[[Any], bool]]] = {
         lambda o: o.compared.plot(),
         lambda figure: figure._repr_png_().startswith(b"\x89PNG"),
     ),
+    "comparison[name], for row in comparison": (
+        lambda o: (o.compared["coin"], o.compared[0], next(iter(o.compared))),
+        lambda rows: rows[0] is rows[1] is rows[2],
+    ),
     "frontier.plot()": (
         lambda o: o.frontier.plot(),
         lambda figure: len(figure.axes) == 2,
@@ -266,6 +270,19 @@ SAYS: dict[str, tuple[Callable[[Here], Any], str]] = {
     "Problem(path)": (lambda o: sf.Problem("log.csv", max_loss=45), "read_checkins"),
     "Problem(frame)": (lambda o: sf.Problem(_frame(), max_loss=45), "read_checkins"),
     "Problem(data) without a budget": (lambda o: sf.Problem(o.split), "max_loss"),
+    "Problem(data, budget as text)": (
+        lambda o: sf.Problem(o.split, max_loss="45"),  # type: ignore[arg-type]
+        "is a number; got the text '45'",
+    ),
+    "mechanism.sample(data)": (
+        lambda o: o.solution.mechanism.sample(o.test),
+        r"sample\(data\.truth\)",
+    ),
+    "data.split(share)": (lambda o: o.test.split(0.8), r"split\(80, 20\)"),  # type: ignore[arg-type]
+    "compare(solution, solution)": (
+        lambda o: sf.compare(o.solution, o.optimum),  # type: ignore[arg-type]
+        r"compare\(\[first, second\]",
+    ),
     "solve(data, solver)": (lambda o: sf.solve(o.split.train, sf.Coin()), r"sf\.Problem\(data"),
     "solve(problem, misspelt)": (
         lambda o: sf.solve(o.problem, "lapalce"),
@@ -387,7 +404,14 @@ def test_a_name_that_is_not_there_says_what_to_type(here: Here) -> None:
         (here.split.train, "users", r"type data\.secrets"),
         (here.compared, "summary", r"print\(comparison\)"),
         (here.solution, "nothing", "a Solution has no 'nothing'$"),
+        (here.solution, "certify", r"sf\.certify\(solution\)"),
         (sf, "read_csv", r"did you mean sfumato\.read_checkins\?"),
+        (sf, "demo", r"help\(sfumato\) lists"),
     ):
         with pytest.raises(AttributeError, match=words):
             getattr(thing, name)
+
+
+def test_the_package_of_a_commands_name_says_what_to_call(here: Here) -> None:
+    with pytest.raises(TypeError, match=r"sf\.judge\(solution, data\.test\)"):
+        sf.measure(here.solution)  # type: ignore[operator]

@@ -1,8 +1,6 @@
 """The public face: few names, imported when they are used, each documented with an example."""
 
 import inspect
-import subprocess
-import sys
 from types import ModuleType
 
 import pytest
@@ -33,22 +31,6 @@ def _documented(name: str) -> bool:
         "solver",
         "study",
     }
-
-
-def test_importing_sfumato_imports_neither_numpy_nor_jax() -> None:
-    code = "import sfumato, sys; sys.exit(any(m in sys.modules for m in ('numpy', 'jax', 'scipy')))"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-@pytest.mark.parametrize(
-    ("name", "place"),
-    [("Channel", "sfumato.mechanism"), ("Joint", "sfumato.data"), ("Cells", "sfumato.adversary")],
-)
-def test_a_name_that_moved_says_where_it_is(name: str, place: str) -> None:
-    with pytest.raises(AttributeError, match=f"it is {place}.{name}"):
-        getattr(sf, name)
-    with pytest.raises(AttributeError, match=r"has no 'Nothing'$"):
-        _ = sf.Nothing  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

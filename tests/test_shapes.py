@@ -37,7 +37,7 @@ def test_a_payoff_refuses_predictions_of_another_number_of_samples() -> None:
         MutualInformation()(np.eye(3), np.zeros((4, 3)))
 
 
-def test_the_modules_exist() -> None:
+def test_the_modules_whose_shapes_are_checked_exist() -> None:
     from importlib.util import find_spec
 
     assert all(find_spec(module) is not None for module in MODULES)

@@ -1,4 +1,4 @@
-// Reads and runs the ONNX files that `sfumato export` writes: matrices of doubles, one row a report.
+// Reads and runs the ONNX files that `sfumato export` writes: matrices of doubles, one row per report.
 // A file with an operator that is not here is refused when it is read.
 
 const MOST_VALUES = 1 << 24;

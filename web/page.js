@@ -28,7 +28,7 @@ function draw(device, place, report, possible) {
   const at = (spot) => [SIZE / 2 + (spot[0] - centre[0]) * scale, SIZE / 2 - (spot[1] - centre[1]) * scale];
   const step = 10 ** Math.floor(Math.log10(far));
   const lines = [];
-  for (let line = step; line * scale < SIZE / 2; line += step) {
+  for (let line = 0; line * scale < SIZE / 2; line += step) {
     for (const side of [-1, 1]) {
       const there = SIZE / 2 + side * line * scale;
       lines.push(shape("line", { class: "line", x1: there, x2: there, y1: 0, y2: SIZE }), shape("line", { class: "line", y1: there, y2: there, x1: 0, x2: SIZE }));

@@ -10,17 +10,17 @@ from typing import Any
 
 def homes(package_file: str) -> dict[str, tuple[str, str]]:
     """Where each name of a package comes from: its module and its name there."""
-    found: dict[str, tuple[str, str]] = {}
+    origins: dict[str, tuple[str, str]] = {}
     for node in ast.parse(Path(package_file).with_suffix(".pyi").read_text("utf-8")).body:
         if isinstance(node, ast.ImportFrom) and node.module is not None:
-            found |= {name.asname or name.name: (node.module, name.name) for name in node.names}
+            origins |= {name.asname or name.name: (node.module, name.name) for name in node.names}
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
-            found |= {
-                target.id: found.pop(node.value.id)
+            origins |= {
+                target.id: origins.pop(node.value.id)
                 for target in node.targets
                 if isinstance(target, ast.Name)
             }
-    return found
+    return origins
 
 
 def lazy(package: str, package_file: str) -> tuple[Callable[[str], Any], list[str]]:
@@ -30,8 +30,9 @@ def lazy(package: str, package_file: str) -> tuple[Callable[[str], Any], list[st
     def look_up(name: str) -> Any:
         if name not in where:
             said = _moved(package, package_file, name)
-            if not said and (close := get_close_matches(name, where, n=1, cutoff=0.6)):
+            if not said and (close := get_close_matches(name, where, n=1, cutoff=0.62)):
                 said = f"; did you mean {package}.{close[0]}?"
+            said = said or f"; help({package}) lists what it has"
             raise AttributeError(f"{package} has no '{name}'{said}")
         module, own = where[name]
         if module == package:

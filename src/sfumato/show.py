@@ -78,6 +78,13 @@ class InNotebooks:
             return None
 
 
+class Printed:
+    """What prints as the table, or the sentences, of `text`."""
+
+    def __str__(self) -> str:
+        return text(self)
+
+
 class Drawn:
     """What can be drawn."""
 

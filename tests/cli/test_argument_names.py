@@ -69,3 +69,6 @@ def test_hints_and_sentences_read_as_the_commands_own_options(sfumato, tmp_path)
     assert ended.code == 2 and "hint: name it with --lat" in ended.err
     ended = sfumato(*solved, "--cell-m", 50, "--cells", 9, "--out", tmp_path / "other")
     assert ended.code == 2 and "name the grid by --cell-m or by --cells, not by both" in ended.err
+    table.write_text("user,lat,lon\na,48.85,2.35\nb,48.86,2.36\n", "utf-8")
+    ended = sfumato("solve", table, "--max-loss", 99, "--out", tmp_path / "other")
+    assert ended.code == 2 and "for these check-ins alone with --for these" in ended.err

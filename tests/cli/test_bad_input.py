@@ -122,6 +122,49 @@ def test_a_bad_option_is_one_sentence_and_code_2(sfumato, tmp_path, name):
     assert not list(tmp_path.iterdir())
 
 
+_CORNERS = ("four-corners", "--max-loss", 100)
+_IN_A_FILE = ["cannot write", "in a folder that can be written"]
+# "file" is a file, so that nothing can be written below it
+BAD_ELSEWHERE = {
+    "report below a file": (["compare", "run", "--html", "file/report.html"], _IN_A_FILE),
+    "figure below a file": (
+        ["frontier", "four-corners", "--from", 100, "--to", 200, "--figure", "file/f.png"],
+        _IN_A_FILE,
+    ),
+    "assessment below a file": (["assess", "run", "--out", "file/a.md"], _IN_A_FILE),
+    "assessment that is a folder": (["assess", "run", "--out", "a.md"], ["a.md", "directory"]),
+    "map below a file": (
+        ["atlas", *_CORNERS, "--out", "new", "--report", "file/map.html"],
+        _IN_A_FILE,
+    ),
+    "run below a file": (
+        ["solve", *_CORNERS, "--solver", "coin", "--out", "file/run"],
+        ["cannot write", "file: ", "in a folder that can be written"],
+    ),
+    "distance to no places": (
+        ["assess", "run", "--out", "new.md", "--sensitive-m", 10],
+        ["--sensitive-m goes with --sensitive"],
+    ),
+    "machine that is nowhere": (["serve", "run", "--at", "here.json"], ["no file", '"lat"']),
+    "nobody may ask": (["serve", "run"], ["say who may ask", "--token-file", "--at"]),
+}
+
+
+@pytest.mark.parametrize("name", BAD_ELSEWHERE)
+def test_a_bad_input_of_another_command_is_refused_before_any_work(
+    sfumato, tmp_path, monkeypatch, name
+):
+    words, said = BAD_ELSEWHERE[name]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "a.md").mkdir()
+    ended = sfumato(*words)
+    assert ended.code == 2 and ended.out == ""
+    (error,) = (line for line in ended.err.splitlines() if line.startswith("error: "))
+    assert all(word in error for word in said) and ".lock" not in error, error
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.md", "file"]
+
+
 def test_a_misspelt_command_is_met_with_the_right_one(sfumato):
     ended = sfumato("mesure", "x")
     assert ended.code == 2 and "'measure'" in ended.err
@@ -177,7 +220,7 @@ def test_a_truncated_run_is_refused(sfumato, run, name, share):
 def test_a_mechanism_of_another_run_is_refused(sfumato, run):
     np.savez(
         run / "mechanism.npz",
-        format="sfumato mechanism 1",
+        format="sfumato mechanism 2",
         kind="coin",
         keep=0.5,
         place=np.zeros(2),

@@ -121,7 +121,7 @@ def test_a_run_is_certified_on_the_grid_that_it_was_solved_on(sfumato, places, t
         assert f"on this {grid[1]} m grid" in found["sentence"]
 
 
-def test_the_sentence_for_people(sfumato, places, tmp_path):
+def test_certify_says_leakage_bound_and_gap_in_a_sentence(sfumato, places, tmp_path):
     sfumato("solve", places, "--max-loss", 90, *EXACT, "--out", tmp_path / "run")
     said = sfumato("certify", tmp_path / "run").out
     assert (
@@ -263,6 +263,24 @@ def test_what_proves_nothing_about_check_ins_to_come_is_refused(
     assert not Path("run/certificate.npz").exists()
 
 
+def test_a_record_that_names_training_check_ins_as_its_test_part_is_refused(
+    sfumato, places, tmp_path, monkeypatch
+):
+    """solve refuses such a file; a record may have been edited after it."""
+    monkeypatch.chdir(tmp_path)
+    _three_users(Path("held.csv"), seed=6)
+    asked = [places, "--test", "held.csv", "--max-loss", 90, "--cell-m", 70, "--solver", "coin"]
+    assert sfumato("solve", *asked, "--out", "run").code == 0
+    lines = places.read_text().splitlines()
+    Path("part.csv").write_text("\n".join([lines[0], *lines[2:42:4]]) + "\n")
+    record = json.loads(Path("run/run.json").read_text())
+    del record["checksum"]
+    record["data"]["recipe"]["test"] = "part.csv"
+    Path("run/run.json").write_text(json.dumps(record))
+    ended = sfumato("certify", "run", "--data", "test")
+    assert ended.code == 2 and "10 of 10 held-out check-ins are training check-ins" in ended.err
+
+
 def test_information_is_certified_in_bits(sfumato, places, tmp_path):
     ended = sfumato(
         "solve",
@@ -313,7 +331,8 @@ def test_one_budget_for_every_user_is_named_once(sfumato, places, tmp_path):
             ["--user-max-loss", "anna=200,ben=3,cleo=200"],
             "keep user ben within 3 m: the smallest possible budget is",
         ),
-        (["--user-max-loss", "anna=200,dora=200"], "is in one list only"),
+        (["--user-max-loss", "anna=200,dora=200"], "no user is called 'dora'"),
+        (["--user-max-loss", "anna=200,ben=200"], "'cleo' has none"),
         (["--min-bayes-error", 0.9], "largest possible is 0.666"),
         (["--min-bayes-error", 0.5, "--max-loss", 90], "does not go with --max-loss"),
         (["--min-bayes-error", 0.5, "--objective", "information"], "goes with the objective bayes"),
@@ -418,6 +437,9 @@ def test_the_frontier_as_json_and_as_a_figure(sfumato, places, tmp_path):
     assert placed.keys() == {"coin", "laplace", "mine"}
     assert placed["mine"]["bayes_error"] == pytest.approx(errors[1], abs=0.006)
     assert Path(tmp_path / "f.svg").read_text().lstrip().startswith("<?xml")
+    asked = ("--from", 60, "--to", 75, "--points", 2, "--cell-m", 70)
+    hurried = sfumato("frontier", places, *asked, "--time-limit", 0.001)
+    assert "the time was up before both curves were within 0.005" in hurried.err
 
 
 def test_the_frontier_of_linked_reports(sfumato, places, tmp_path):
@@ -435,7 +457,7 @@ def test_the_frontier_of_linked_reports(sfumato, places, tmp_path):
     assert ended.code == 2 and "'few' is not a number of reports" in ended.err
 
 
-def test_the_frontier_as_a_table(sfumato, places, tmp_path):
+def test_the_frontier_prints_a_table_and_draws_a_figure(sfumato, places, tmp_path):
     ended = sfumato(
         "frontier",
         places,

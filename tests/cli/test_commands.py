@@ -279,6 +279,19 @@ def test_a_refused_table_leaves_no_new_key_and_spares_an_old_one(sfumato, runs, 
     assert key.read_text() == "00" * 32 + "\n"
 
 
+@pytest.mark.parametrize("told", [True, False])
+def test_rows_in_the_order_of_a_coordinate_are_named(sfumato, runs, tmp_path, told):
+    """The reports are noise about a rising line, which whoever has all of them finds."""
+    rows = [f"{48.85 + k / 5000:.4f},{2.34 + k * 7 % 30 / 5000:.4f}\n" for k in range(30)]
+    rows = rows if told else rows[15:] + rows[:15]
+    (tmp_path / "in.csv").write_text("lat,lon\n" + "".join(rows))
+    words = ("sanitize", runs / "laplace", tmp_path / "in.csv", tmp_path / "out.csv")
+    ended = sfumato(*words, "--outside", "laplace")
+    assert ended.code == 0 and ("in the order of a true coordinate" in ended.err) is told
+    record = json.loads((tmp_path / "out.csv.record.json").read_text())
+    assert record["rows_in_order_of_place"] is told
+
+
 @pytest.mark.parametrize(("order", "told"), [("users", True), ("mixed", False)])
 def test_rows_that_stay_together_by_user_are_named(sfumato, runs, tmp_path, order, told):
     rows = [f"{user},48.85{k}7,2.34{k}7\n" for user in ("ann", "bob", "cy") for k in range(9)]

@@ -38,7 +38,7 @@ def test_a_file_of_held_out_check_ins_is_judged_on_the_plane_of_the_training_fil
 ):
     words = ("--max-loss", 150, "--cell-m", 50, "--solver", "coin")
     ended = sfumato("solve", train, "--test", test, *words, "--out", tmp_path / "run", "--json")
-    assert ended.code == 0 and "1 of 4 test check-ins are of other users" in ended.err
+    assert ended.code == 0 and "1 of 4 test check-ins, of other users, left out" in ended.err
     again = sfumato("measure", tmp_path / "run", "--json").document
     assert again["test"]["loss"] == ended.document["test"]["loss"]
     samples = sf.read_checkins(train)
@@ -106,7 +106,12 @@ def test_pairs_in_degrees_are_a_mechanism(sfumato, tmp_path, train):
     pairs = _write(tmp_path / "p.csv", header, _degrees(TRUTHS[:3]), _degrees(moved))
     ended = sfumato("measure", pairs, "--data", train, "--hits", 2)
     assert ended.code == 0 and "1 of 4 check-ins lie more than 1 m" in ended.out + ended.err
-    assert sfumato("compare", pairs, "--data", train, "--hits", 2).code == 0
+    named = _write(
+        tmp_path / "r.csv", "truth_lat,truth_lon,lat,lon", _degrees(TRUTHS[:3]), _degrees(moved)
+    )
+    for path in (pairs, named):
+        ended = sfumato("compare", path, "--data", train, "--hits", 2, "--json")
+        assert ended.document["mechanisms"][0]["loss"]["value"] > 49
     ended = sfumato("measure", pairs)
     assert ended.code == 2 and "holds pairs of truth and report" in ended.err
     assert "--data DATA" in ended.err

@@ -1,7 +1,10 @@
 """`solve --proof`: what is said, in which order, and what is refused."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+
+from sfumato.cli.options import rounds_to
 
 _SMALL = ("four-corners", "--per-user", "15+5", "--max-loss", "173", "--cell-m", "100")
 
@@ -11,7 +14,7 @@ def test_the_figures_are_printed_before_the_proof(sfumato: Any, tmp_path: Path) 
     ended = sfumato("solve", *_SMALL, "--solver", "coin", "--proof", "quick", "--out", out)
     assert ended.code == 0, ended.err
     assert f"{out} is written and can be used" in ended.err
-    assert "the least leakage possible on this grid lies between" in ended.err
+    assert "the largest Bayes error possible on this grid lies between" in ended.err
     figures, proof = ended.out.split(f"Written to {out}")
     assert "Bayes error" in figures and "Best possible: " in proof and "proved" not in figures
     again = sfumato("solve", *_SMALL, "--solver", "coin", "--out", out, "--replace", "--details")
@@ -29,3 +32,12 @@ def test_the_exact_solver_takes_no_effort_of_proof(sfumato: Any, tmp_path: Path)
     ended = sfumato(*words)
     assert ended.code == 2 and "leave --proof out" in ended.err
     assert not (tmp_path / "run").exists()
+
+
+def test_of_a_proof_what_narrows_it_visibly_is_told() -> None:
+    told: list[str] = []
+    heard = rounds_to(told.append, unit="m")
+    for bound in (0.30, 0.301, 0.305, 0.311, 0.3111, 0.36):  # 0.1 apart, then 0.089, then 0.04
+        line = {"proof_bound": bound, "proof_least": 0.4, "proof_gap": 0.01}
+        heard({**line, "certificate": SimpleNamespace(objective="information")})
+    assert [line.split()[9] for line in told] == ["0.3000", "0.3110", "0.3600"]

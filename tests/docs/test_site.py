@@ -42,6 +42,11 @@ def test_every_public_name_and_every_command_is_in_the_reference(built: Path) ->
     solve = (built / "reference/commands/solve.html").read_text("utf-8")
     assert "--max-loss" in solve and "sfumato solve four-corners" in solve
     assert f"[{'|'.join(LOSSES)}]" in solve
+    for page in (built / "reference").rglob("*.html"):
+        assert not re.search(r"<td>\s*</td>", page.read_text("utf-8")), page  # all is said
+    names = (built / "reference/sfumato.html").read_text("utf-8")
+    assert "solver.setting.setting" not in names  # a default, not how it is made
+    assert "Number of report places; unless set, by area" in names
 
 
 def test_examples_in_docstrings_are_code(built: Path) -> None:

@@ -1,10 +1,13 @@
 """The committed optima of experiments 2 and 4 keep what the page says of them."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from paper.experiments import EXPERIMENTS, RESULTS, SEEDS, load
 from paper.pages.optimum import page
-from sfumato.files import read_json
+from sfumato.files import read_json, write_text
 
 ROWS = read_json(RESULTS / "optimum.json", what="the optima")["rows"]
 
@@ -39,6 +42,13 @@ def test_the_committed_optimum_of_experiment_2_is_above_the_papers_half_and_the_
 
 def test_the_committed_page_of_optima_is_made_from_the_committed_json() -> None:
     assert (RESULTS / "optimum.md").read_text(encoding="utf-8") == page(RESULTS)
+
+
+def test_a_quick_run_without_information_has_its_page(tmp_path: Path) -> None:
+    rows = [row for row in ROWS if row["objective"] == "bayes" and row["seed"] == 0]
+    write_text(tmp_path / "optimum.json", json.dumps({"rows": rows}))
+    text = page(tmp_path)
+    assert "| 4: Bayes error | 0." in text and "information, bits" not in text
 
 
 def test_the_synthetic_data_is_the_data_of_the_proof() -> None:

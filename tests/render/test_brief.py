@@ -14,13 +14,14 @@ from sfumato.measure.certificate import Bounds
 from sfumato.measure.estimate import Estimate
 from sfumato.measure.objective import Bayes, Overlap
 from sfumato.measure.outlook import Outlook
-from sfumato.render import brief
+from sfumato.render import brief, text
 from sfumato.render.commands import next_text, selected_text
 from sfumato.render.names import printable
 from sfumato.render.text import gap_missing, gap_text, proved_text
-from sfumato.solver.outcome import FULL, NONE, QUICK, Expected
+from sfumato.solver.outcome import FULL, NONE, QUICK, Distillation, Ending, Expected, Learned
 from sfumato.study.certify import Certified, Gap
 from sfumato.study.measure import measure
+from sfumato.study.solution import Solution
 from sfumato.study.solve import Kept, solve_and_save
 
 RECIPE = Recipe("four-corners", per_user=(12, 6))
@@ -71,6 +72,50 @@ def test_cross_fitted_figures_stand_above_held_out_ones_and_are_marked(kept: Kep
     assert "≈180.0 [175.0, 185.0]!" in lines[1]
 
 
+def test_what_held_out_check_ins_cost_over_the_budget_is_said(kept: Kept, tmp_path: Path) -> None:
+    fitted = replace(kept, to_come=FITTED)
+    loss = kept.test.loss_of_sample
+    assert loss is not None and loss.low < 170 < loss.value
+    within = replace(fitted, solution=_of_budget(kept, 170.0))
+    said = f"Held-out check-ins lose {loss.value:.1f} m on average, over the budget of 170 m"
+    assert f"{said}, by no more than chance explains" in brief.kept_text(within, seconds=1.0)
+    alone = replace(kept.test, checkins=1)
+    assert "explains (one check-in has no interval)" in brief.kept_text(
+        replace(within, test=alone), seconds=1.0
+    )
+    over = replace(fitted, solution=_of_budget(kept, 0.9 * loss.low))
+    assert "Warning: held-out check-ins" in brief.kept_text(over, seconds=1.0)
+    assert "by more than chance explains" in text.kept_text(over, seconds=1.0)
+    for budget in (loss.value, 1e3):
+        kept_so = replace(fitted, solution=_of_budget(kept, budget))
+        assert "eld-out check-ins lose" not in brief.kept_text(kept_so, seconds=1.0)
+
+
+def _of_budget(kept: Kept, max_loss: float) -> Solution:
+    return replace(kept.solution, problem=replace(kept.solution.problem, max_loss=max_loss))
+
+
+def test_a_loss_that_is_not_the_one_progress_ended_at_is_explained(kept: Kept) -> None:
+    facts = Learned(1500, 1500, 1.0, Distillation.DONE, 2500, 0.0, None, 173.0, None)
+    learned = replace(kept.solution, ending=Ending(facts=facts), history=({"loss": 160.04},))
+    fitted = replace(kept, solution=learned, to_come=FITTED)
+    loss = f"{learned.measured.loss.value:.1f} m"
+    said = "Learning ended at a loss of 160.0 m; then the noise was set for the budget"
+    assert f"{said} on check-ins to come: {loss} on the training" in brief.kept_text(
+        fitted, seconds=1.0
+    )
+    surely = replace(fitted, solution=replace(learned, solver=sf.Codebook(confidence=0.95)))
+    assert f"{said} on check-ins to come with 95 % confidence: {loss}" in text.kept_text(
+        surely, seconds=1.0
+    )
+    these = replace(fitted, to_come=None)
+    assert f"{said}: {loss} on the training" in text.kept_text(these, seconds=1.0)
+    same = replace(learned, history=({"loss": learned.measured.loss.value},))
+    coin = replace(learned, ending=Ending(facts=replace(facts, instead="the coin")))
+    for one in (same, coin, kept.solution):
+        assert "Learning ended" not in brief.kept_text(replace(fitted, solution=one), seconds=1.0)
+
+
 def test_measure_and_compare_have_the_columns_of_solve(kept: Kept) -> None:
     measured = measure(kept.folder)
     text = brief.measured_text(measured)
@@ -93,7 +138,7 @@ def test_a_bound_that_says_nothing_is_not_printed_as_one() -> None:
     assert brief.best_text(None).startswith("Nothing proved yet")
     assert "certify runs/a proves" in brief.best_text(None, "runs/a")
     nothing = replace(GAP, bounds=Bounds(0.25, None, 9))
-    assert "nothing below the 0.750 of a blind guess is proved" in brief.best_text(nothing)
+    assert "not get below the 0.750 of a blind guess" in brief.best_text(nothing)
     off_grid = brief.best_text(replace(GAP, on_grid=False))
     assert "at most 0.650" in off_grid and "on the grid" in off_grid
 
@@ -132,6 +177,7 @@ def test_a_plan_says_how_much_it_is_and_what_would_make_it_less(kept: Kept) -> N
     limited = brief.plan_text(
         problem, "codebook", Expected(9, 7e8), FULL, limited=False, proof_s=90
     )
+    assert "about 10 seconds of one core" in limited
     assert "takes at most 1.5 minutes more (Ctrl-C" in limited
     assert "(--time-limit ends" in plan(problem, FULL, limited=True)
     assert brief.plan_text(problem, "coin", None, NONE, limited=False).endswith(" km")
@@ -143,6 +189,8 @@ def test_the_next_command_is_for_the_file_that_was_given(tmp_path: Path) -> None
     assert " reports.csv.gz --drop Uid;" in next_text(Path("runs/a"), Recipe(str(file)))
     listed = next_text(Path("a b"), Recipe("four-corners"), lists_truths=True)
     assert listed == "Next: sfumato measure 'a b' --details"
+    categories = next_text(Path("runs/a"), Recipe(str(file), losses="losses.csv"))
+    assert categories == "Next: sfumato measure runs/a --details"
     said = next_text(Path("runs/a"), Recipe(str(file), secret="who"))
     assert f"sanitize runs/a {file} reports.csv.gz --secret who --drop who;" in said
     several = next_text(Path("runs/a"), Recipe(str(file)), drop=("Uid", "a, b"))
@@ -158,20 +206,28 @@ def test_the_next_command_is_for_the_file_that_was_given(tmp_path: Path) -> None
 def test_held_out_rows_of_a_selection_do_not_become_training_rows() -> None:
     said = selected_text(Path("chosen.csv"), Recipe("log.csv", top_users=6))
     assert said.startswith("Next: sfumato solve chosen.csv --max-loss")
-    said = selected_text(Path("chosen.csv"), Recipe("log.csv", per_user=(8, 2)))
-    assert said.startswith("Next: sfumato solve log.csv --per-user 8+2 --max-loss")
+    drawn = Recipe("log.csv", top_users=6, pool_below=3, per_user=(8, 2), overlap_weight=0.15)
+    said = selected_text(Path("chosen.csv"), drawn)
+    draw = "--top-users 6 --pool-below 3 --per-user 8+2 --overlap-weight 0.15"
+    assert said.startswith(f"Next: sfumato solve log.csv {draw} --max-loss")
     assert said.endswith("(not chosen.csv, whose held-out rows would be training rows)")
 
 
 def test_a_missing_gap_has_its_reason_beside_it(kept: Kept) -> None:
-    rows = sf.compare([kept.solution, sf.mechanism.Identity()], on=RECIPE.load().test).rows
+    found = sf.compare([kept.solution, sf.mechanism.Identity()], on=RECIPE.load().test)
+    rows = found.rows
     bare, off = replace(rows[1], gap=None), replace(GAP, on_grid=False)
     nothing = replace(rows[0], gap=replace(GAP, bounds=Bounds(0.25, None, 9)))
-    said = brief.gaps_missing([bare, replace(rows[0], gap=off), nothing, replace(bare, gap=GAP)])
-    assert said == (
-        "no proof was asked for (identity), its reports are not on the grid of the proof (coin),"
-        " nothing is proved beyond a blind guess (coin)"
+    rows = (bare, replace(rows[0], gap=off), nothing, replace(bare, gap=GAP))
+    found = replace(found, rows=rows)
+    assert text.gaps_missing(found) == (
+        "over the proved budget on training check-ins, or held to another (identity), its reports"
+        " are not on the grid of the proof (coin), nothing is proved beyond a blind guess (coin)"
     )
+    assert f"gap -: {text.gaps_missing(found)}" in str(found)
+    assert text.gaps_missing(replace(found, rows=(bare,))) == "no proof was asked for (identity)"
+    alone = sf.compare([sf.load_run(kept.folder)], on=RECIPE.load().test)
+    assert "gap -: the training data was not given (train=) (coin)" in str(alone)
 
 
 def test_a_short_measure_of_samples_has_intervals_and_cells(tmp_path: Path) -> None:

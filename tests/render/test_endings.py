@@ -5,13 +5,15 @@ from dataclasses import replace
 import pytest
 
 from sfumato.measure.estimate import Estimate
-from sfumato.render.endings import ending_sentence, proof_sentence, warnings_in
+from sfumato.render.endings import ending_sentence, proof_sentence
+from sfumato.show import text
 from sfumato.solver.outcome import (
     Calibrated,
     Distillation,
     Ended,
     Ending,
     Learned,
+    LearningFailed,
     LimitsCost,
     LossProved,
     Played,
@@ -84,21 +86,12 @@ PLAYED = Played(
         ),
         (
             Ending(facts=replace(LEARNED, keep=0.25)),
-            "Learned in 1500 steps.  Warning: the truth's cell is reported 25.00% of the time to"
-            " keep the budget: the learning failed; more places or steps may help.",
+            "Learned in 1500 steps.",
         ),
         (
             Ending(facts=replace(LEARNED, keep=0.25, instead="the coin")),
             "Learned in 1500 steps.  On check-ins to come the coin hides better than what was"
             " learned, so it is returned.",
-        ),
-        (
-            Ending(
-                facts=TruthShare(0.189),
-                over_to_come=(Estimate(383.04, 370.0, 396.0, "estimate"), 300.0),
-            ),
-            "The truth is reported 18.9% of the time.  Warning: on check-ins to come the loss is"
-            " 383.0 m (370.0 to 396.0), over the budget of 300 m.",
         ),
         (
             Ending(Ended.TIME_LIMIT, PLAYED),
@@ -127,19 +120,28 @@ def test_a_proof_that_ended_early_is_said_and_a_whole_one_needs_no_word() -> Non
     assert proof_sentence(Ending(proof=Proving.FULL)) == proof_sentence(Ending()) == ""
 
 
-def test_warnings_are_found_again_among_the_sentences_of_a_status() -> None:
-    over = (Estimate(383.0, 370.0, 396.0, "estimate"), 300.0)
-    ending = Ending(facts=replace(LEARNED, keep=0.1, loss=12.0), over_to_come=over)
-    keep, loss = warnings_in(ending_sentence(ending))
-    assert "10.00% of the time" in keep and "over the budget of 300 m" in loss
-    assert warnings_in(ending_sentence(Ending(facts=replace(LEARNED, keep=0.0999)))) == []
+def test_warnings_are_values_of_an_ending_with_sentences_of_their_own() -> None:
+    over = (Estimate(383.04, 370.0, 396.0, "estimate"), 300.0)
+    failed = replace(LEARNED, keep=0.1, loss=12.0)
+    ending = Ending(facts=failed, over_to_come=over)
+    assert [*map(text, ending.warnings)] == [
+        "Warning: the truth's cell is reported 10.00% of the time to keep the budget: the learning"
+        " failed; more places or steps may help.",
+        "Warning: on check-ins to come the loss is 383.0 m (370.0 to 396.0), over the budget of"
+        " 300 m.",
+    ]
+    assert "Warning" not in ending_sentence(ending) and "10.00%" not in ending_sentence(ending)
+    assert Ending(facts=replace(PLAYED, keep=0.1)).warnings == (LearningFailed(0.1),)
+    assert Ending(facts=replace(LEARNED, keep=0.0999)).warnings == ()
+    assert Ending(facts=replace(failed, instead="the coin")).warnings == ()
+    assert Ending(facts=failed, exceeded=(181.2, 173.0)).warnings == ()
 
 
 def test_worst_case_limits_say_what_they_cost_and_how_geo_epsilon_was_measured() -> None:
     cost = LimitsCost(0.60, 0.55, 173.0, 170.0, 0.028, 0.0135, 900)
-    text = ending_sentence(Ending(facts=replace(LEARNED, limits=cost)))
-    assert "cost 0.0500 of Bayes error (0.6000 to 0.5500, 173.0 m to 170.0 m)" in text
-    assert "0.028 per metre at the data's points (exact); at least 0.0135 over the region" in text
+    said = ending_sentence(Ending(facts=replace(LEARNED, limits=cost)))
+    assert "cost 0.0500 of Bayes error (0.6000 to 0.5500, 173.0 m to 170.0 m)" in said
+    assert "0.028 per metre at the data's points (exact); at least 0.0135 over the region" in said
 
 
 @pytest.mark.parametrize("ended", list(Ended))

@@ -1,6 +1,8 @@
 """What a terminal shows: tables that line up, estimates that are marked, sentences of values."""
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from sfumato.measure.membership import Membership
 from sfumato.measure.objective import Bayes
 from sfumato.measure.prior import under_priors
 from sfumato.measure.repeated import repeated_reports
+from sfumato.render.estimates import shown
 from sfumato.render.text import (
     file_tells,
     in_unit,
@@ -23,10 +26,10 @@ from sfumato.render.text import (
     proved_text,
     repeated_text,
     round_text,
-    shown,
     text_table,
     verdict_text,
 )
+from sfumato.solver.frontier import Curve
 from sfumato.study.certify import Gap
 from sfumato.study.compare import Compared, Comparison, Contender
 from sfumato.study.leave_one_out import LeftOutUser
@@ -108,10 +111,16 @@ def test_a_round_says_what_it_has_reached() -> None:
     learned = {"done": 0.5, "loss": 12.0, "bayes_error": 0.25, "information_bits": 0.125}
     said = "50% learned: loss 12.0 m², Bayes error 0.2500, 0.1250 bits on training data"
     assert round_text(learned, unit="m²") == said
-    proof = {"proof_bound": 0.25, "proof_least": 0.275, "proof_gap": 0.002}
+    proof: dict[str, Any] = {"proof_bound": 0.25, "proof_least": 0.275, "proof_gap": 0.002}
+    proof["certificate"] = SimpleNamespace(objective="information")
     assert round_text(proof, unit="m") == (
         "the least leakage possible on this grid lies between 0.2500 and 0.2750 (0.0250 apart; the"
         " proof ends at 0.002)"
+    )
+    proof |= {"proof_gap": None, "certificate": SimpleNamespace(objective="bayes")}
+    assert round_text(proof, unit="m") == (
+        "the largest Bayes error possible on this grid lies between 0.7250 and 0.7500 (0.0250"
+        " apart)"
     )
     assert round_text({"progress": "a column", "seconds": 1.0}, unit="m") is None
     assert round_text({"resumed": learned}, unit="m²") == f"resumed where it was stopped: {said}"
@@ -157,3 +166,14 @@ def test_a_trade_off_says_who_passes_the_curve_and_in_which_unit() -> None:
         "better: above the curve somewhere, with reports that are not on these cells"
     )
     assert "above the curve" not in str(TradeOff(found, (inside,)))
+
+
+def test_a_budget_at_which_nothing_is_proved_has_no_bound_in_the_table() -> None:
+    blind, proved = (0.5, 0.0), (1.1, -0.01)  # at 60 and 80 it is no more than what a guess leaks
+    budgets, reached = np.array([45.0, 60.0, 80.0]), np.array([0.7, 0.6, 0.5])
+    curve = Curve(Bayes(), budgets, reached, np.array([blind, proved]), 1)
+    assert curve.beyond_blind.tolist() == [True, False, True]
+    found = replace(sf.frontier(PROBLEM, budgets), bayes=curve)
+    rows = [line.split() for line in str(TradeOff(found, ())).splitlines()[1:4]]
+    assert [row[2] for row in rows] == ["0.3500", "-", "0.5000"]
+    assert "-: nothing proved there beyond a blind guess" in str(TradeOff(found, ()))

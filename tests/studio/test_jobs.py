@@ -1,6 +1,8 @@
-"""A job runs our modules, whatever lies in the folder that the studio was started in."""
+"""A job runs our modules, whatever lies in the folder that the studio was started in, and says how it
+ended also where its process crashes."""
 
 import asyncio
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -25,3 +27,23 @@ def test_modules_of_the_folder_are_not_run(tmp_path: Path, monkeypatch: pytest.M
     coroutines.run(asyncio.wait_for(run(), 60))
     assert not (tmp_path / "was run").exists()
     assert said[-1]["kind"] == "failed" and "exit code" not in said[-1]["error"]
+
+
+@pytest.mark.parametrize(("lines", "ends"), [(1, "failed"), (2, "stopped")])
+def test_a_crash_is_a_failure_and_after_a_stop_it_is_the_stop(lines: int, ends: str) -> None:
+    said: list[dict[str, Any]] = []
+    code = f"import os, sys; [sys.stdin.readline() for _ in range({lines})]; os.abort()"
+
+    async def run() -> None:
+        pipes = {"stdin": asyncio.subprocess.PIPE, "stdout": asyncio.subprocess.PIPE}
+        process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, **pipes)
+        task = {"kind": "solve", "checkpoint": None}
+        job = Job(process, task, said.append)
+        for message in (task, {"kind": "stop"})[:lines]:
+            job.say(message)
+        while job.running:
+            await asyncio.sleep(0.02)
+        await job.end()
+
+    coroutines.run(asyncio.wait_for(run(), 60))
+    assert [message["kind"] for message in said] == [ends]

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from tests.browser import wait_until
 from tests.studio.data import checkins
 
 
@@ -11,6 +12,8 @@ def test_many_users_are_searched_and_fewer_are_proposed(page: Any, tmp_path: Pat
     page.get_by_text("280 check-ins of 140 users", exact=False).first.wait_for()
     assert page.locator(".users label").count() == 100
     assert page.get_by_text("The 100 most frequent of 140 users").is_visible()
+    looks = page.locator(".legend .swatch").evaluate_all("all => all.map((one) => one.outerHTML)")
+    assert len(looks) == len(set(looks)) == 24
     page.fill("#find-user", "USER13")
     assert page.locator(".users label").count() == 11  # 13 and 130 to 139
     page.get_by_role("button", name="Untick those found").click()
@@ -20,6 +23,15 @@ def test_many_users_are_searched_and_fewer_are_proposed(page: Any, tmp_path: Pat
     page.get_by_role("button", name="Keep the 6 most frequent").click()
     page.get_by_text("12 check-ins of 6 users", exact=False).first.wait_for()
     assert page.get_by_role("button", name="Keep the 6 most frequent").count() == 0
+    page.fill("#find-user", "")
+    ticked = "document.querySelectorAll('.users input:checked').length"
+    wait_until(page, f"{ticked} === 6")
+    assert page.input_value("#top") == "6"
+    page.locator(".users input:checked").first.uncheck()
+    assert page.input_value("#top") == ""  # the ticks say who is meant
+    page.get_by_role("button", name="Select", exact=True).click()
+    page.get_by_text("10 check-ins of 5 users", exact=False).first.wait_for()
+    wait_until(page, f"{ticked} === 5")
 
 
 def test_of_many_users_the_most_frequent_are_in_the_legend_and_a_quarter_is_proposed(
@@ -51,7 +63,9 @@ def test_the_name_of_a_figure_leads_to_what_it_means(page: Any) -> None:
     page.keyboard.press("Enter")
     assert page.locator("#means-blind").get_by_text("No mechanism hides better").is_visible()
     assert page.evaluate("document.activeElement.id") == "means-blind"
+    page.evaluate("scrollTo(0, 9999)")
     page.get_by_role("tab", name="Solve").click()
+    wait_until(page, "scrollY === 0")  # a panel is read from its beginning
     for term in page.locator("a.term").all():
         assert page.locator(term.get_attribute("href")).count() == 1
 
@@ -65,3 +79,19 @@ def test_every_panel_says_what_the_figures_mean(page: Any) -> None:
     page.get_by_text("What do the figures mean?").click()
     terms = page.locator(".glossary dt").all_inner_texts()
     assert {"Bayes error ↑", "Exposed ↓", "Gap ↓", "Budget", "Blind guess"} <= set(terms)
+
+
+def test_of_many_users_the_sender_has_a_bar_too(page: Any) -> None:
+    rows = page.evaluate(
+        """async () => {
+          const at = (name) => new URL(name, document.querySelector("script[src]").src).href;
+          const { html, render } = await import(at("html.js"));
+          const { Bars } = await import(at("parts.js"));
+          const users = Array.from({ length: 20 }, (_, at) => ({ name: `u${at}` }));
+          const values = users.map((_, at) => (20 - at) / 210);
+          const place = document.createElement("div");
+          render(html`<${Bars} users=${users} values=${values} sender="u19" label="" />`, place);
+          return [...place.querySelectorAll(".who")].map((one) => one.textContent);
+        }"""
+    )
+    assert rows == [*(f"u{at}" for at in range(12)), "u19 ✓"]

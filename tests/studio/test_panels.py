@@ -137,6 +137,9 @@ def test_solve_the_slider_snaps_to_what_is_proved_and_refines(page: Any) -> None
         for text in page.locator("#proof dd").first.inner_text().split("\n")[::-1][:2]
     )
     assert 0 <= bound - reached <= 0.0035
+    page.fill("#cell", "10")
+    page.fill("#budget-number", f"{0.9 * least:g}")  # below the curve, on finer cells
+    page.get_by_text("For reports on 10 m cells. Refined.").wait_for()
     page.fill("#budget-number", "a few")
     page.get_by_role("button", name="Solve", exact=True).click()
     page.get_by_role("alert").get_by_text("is a number; got 'a few'", exact=False).wait_for()

@@ -52,7 +52,7 @@ def test_a_seed_and_a_count_are_whole() -> None:
         parse.reports({"reports": 0})
 
 
-def test_texts_are_texts() -> None:
+def test_texts_of_a_request_are_read_and_anything_else_is_refused() -> None:
     assert parse.words({"solver": "coin"}, "solver") == "coin" and parse.words({}, "solver") is None
     assert parse.texts({"runs": ["a", "b"]}, "runs") == ["a", "b"] and parse.texts({}, "runs") == []
     for asked in ({"runs": "a"}, {"runs": [1]}, {"runs": {}}):

@@ -14,6 +14,15 @@ from tests.browser import _driver, chromium
 
 TRUTH = {"latitude": 48.857, "longitude": 2.347}
 _OPTIONS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--headless=new")
+# Chromium obeys the last list of features alone, so Playwright's own list would be lost: what of it
+# counts here, most of it asking hosts that are not there, stands beside the one that forbids
+# extensions to be named on the command line.
+_WITHOUT = (
+    "DisableLoadExtensionCommandLineSwitch",
+    *("AimEnabled", "AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose"),
+    *("HttpsFirstBalancedModeAutoEnable", "HttpsUpgrades", "MediaRouter", "OptimizationHints"),
+    *("NetworkTimeServiceQuerying", "PaintHolding", "PreconnectToSearch"),
+)
 _SLOW_S = 120.0
 _UNTIL_THERE = """async ({ latitude }) => { for (;;) { const found = await
   chrome.runtime.sendMessage({ kind: "place" }).catch(() => null);
@@ -151,7 +160,7 @@ def protected(
     options = list(_OPTIONS)
     if folder is not None:
         options += [f"--load-extension={folder}", f"--disable-extensions-except={folder}"]
-        options += ["--disable-features=DisableLoadExtensionCommandLineSwitch"]
+        options += [f"--disable-features={','.join(_WITHOUT)}"]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as fresh:
         home = profile or Path(fresh)
         preferences = home / "Default" / "Preferences"

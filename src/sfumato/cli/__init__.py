@@ -63,7 +63,7 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, context_settings=_SETTINGS, epilog="Example: sfumato demo --out demo")
 @click.version_option(__version__, prog_name="sfumato", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Hide who you are within a loss budget, and see how well it works."""
+    """Change locations within a budget of metres, so that they hide who sent them."""
 
 
 def main() -> None:
@@ -109,9 +109,14 @@ def _option(name: str) -> str:
     """An argument of Python as the command's own option: --max-loss, not max_loss."""
     named = next((word for word in sys.argv[1:] if word in _COMMANDS), None)
     command = None if named is None else cli.get_command(click.Context(cli), named)
-    for param in [] if command is None else command.params:
-        if name == param.name or f"--{name.replace('_', '-')}" in param.opts:
-            return max(param.opts, key=len)
+    if command is None:
+        return name
+    from sfumato.cli.settings import own_flags
+
+    for flag in (f"--{name.replace('_', '-')}", own_flags().get(name)):
+        for param in command.params:
+            if name == param.name or flag in param.opts:
+                return max(param.opts, key=len)
     return name
 
 

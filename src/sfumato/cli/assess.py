@@ -19,8 +19,7 @@ _ENDINGS = (".html", ".md", ".json")
 @option("--sensitive FILE", "A table of sensitive places, one latitude and longitude per row.")
 @option(
     "--sensitive-m METRES",
-    "How near a true place must be to count as at a sensitive one.",
-    default=100.0,
+    "How near a true place must be to count as at a sensitive one [default: 100].",
 )
 @seed_option("sampled reports")
 @as_json
@@ -32,24 +31,26 @@ def command(run: Path, out: Path, as_json: bool, **options: Any) -> None:
     blind guess and for the truth, and the proven best.  It gives no verdict; review date and
     custody of the key are left for you to fill in.
     """
-    from sfumato.files import write_text
+    from sfumato.files import check_writable, write_text
     from sfumato.study.assess import assess
 
     if out.suffix.lower() not in _ENDINGS:
         raise click.UsageError(f"--out must end in {', '.join(_ENDINGS)}; got {out.name}")
+    check_writable(out)
     with working(f"assessing {run}") as tell:
-        found = assess(run, progress=tell, **options)
+        assessment = assess(run, progress=tell, **options)
     if out.suffix.lower() == ".json":
-        text = json.dumps(found.as_dict(), indent=2) + "\n"
+        text = json.dumps(assessment.as_dict(), indent=2) + "\n"
     else:
         from sfumato.render.assessment import assessment_html, assessment_markdown
 
         html = out.suffix.lower() == ".html"
-        text = assessment_html(found) if html else assessment_markdown(found)
+        text = assessment_html(assessment) if html else assessment_markdown(assessment)
     write_text(out, text)
     if as_json:
-        print_json(found.as_dict())
+        print_json(assessment.as_dict())
     else:
         click.echo(
-            f"{out}: what {len(found.risks)} adversaries can find out, without a place of the data"
+            f"{out}: what {len(assessment.risks)} adversaries can find out, without a place of the"
+            " data"
         )

@@ -13,6 +13,7 @@ from sfumato.cli.options import (
     print_json,
     recipe_of,
     region,
+    resumable,
     say_notes,
     seed_option,
     selection,
@@ -88,10 +89,12 @@ def command(
     Give the same command again to resume a job that was stopped, with or without a cluster.
     """
     from sfumato import show
-    from sfumato.files import write_text
+    from sfumato.files import check_writable, write_text
     from sfumato.render.commands import next_text
     from sfumato.study.atlas import AtlasPlan, Runner, one_by_one, solve_atlas
 
+    if report is not None:
+        check_writable(report)
     chosen = solver_from(options, solver)
     plan = AtlasPlan(chosen, users_per_tile, overlap_m, fewest_checkins, cell_m)
     recipe = recipe_of(source, options, wide=True)
@@ -102,23 +105,18 @@ def command(
         from sfumato.deploy.engines.dask import tiles_on_cluster
 
         runner = tiles_on_cluster(cluster)
-    hint = "hint: the same command again resumes it"
-    try:
-        with working(f"an atlas of {split.train.described}") as tell:
-            made = solve_atlas(
-                split.train,
-                out,
-                plan=plan,
-                recipe=recipe,
-                test=split.test,
-                runner=runner,
-                progress=tell,
-                replace_run=replace,
-                **options,
-            )
-    except KeyboardInterrupt:
-        click.echo(hint, err=True)
-        raise
+    with resumable(), working(f"an atlas of {split.train.described}") as tell:
+        made = solve_atlas(
+            split.train,
+            out,
+            plan=plan,
+            recipe=recipe,
+            test=split.test,
+            runner=runner,
+            progress=tell,
+            replace_run=replace,
+            **options,
+        )
     if report is not None:
         from sfumato.render.html import map_html
 

@@ -14,6 +14,7 @@ from sfumato.cli.options import (
     as_json,
     option,
     print_json,
+    rounds_to,
     say_notes,
     working,
 )
@@ -78,18 +79,19 @@ def command(
         given = "--confidence" if confidence is not None else "--data-seed"
         raise click.UsageError(f"{given} goes with --data, which names held-out check-ins")
     try:
-        with working(f"certifying {folder}"):
+        with working(f"certifying {folder}") as tell:
             source = proof.pop("train")
-            found = certify_run(folder, source=source, **proof, progress=_heard)
+            heard = rounds_to(tell, unit="")
+            certified = certify_run(folder, source=source, **proof, progress=heard)
     except KeyboardInterrupt:  # with a bound, certify_run keeps it
         click.echo("stopped before a bound was found; the run is as it was", err=True)
         raise
-    second = _again(found, proof["other"] or folder) if again else None
+    second = _again(certified, proof["other"] or folder) if again else None
     if as_json:
-        print_json(found.as_dict() | ({} if second is None else {"again": second}))
+        print_json(certified.as_dict() | ({} if second is None else {"again": second}))
         return
-    click.echo(str(found))
-    if found.stopped:
+    click.echo(str(certified))
+    if certified.stopped:
         click.echo("The proof was stopped: the best bound so far is kept.")
         raise click.exceptions.Exit(stopping.exit_code())
     if second is not None:
@@ -100,17 +102,9 @@ def command(
         )
 
 
-def _heard(line: dict[str, Any]) -> None:
-    """How far a new proof is, on stderr."""
-    from sfumato.render.text import proof_round_text
-
-    if text := proof_round_text(line):
-        click.echo(text, err=True)
-
-
 def _to_come(
     folder: Path,
-    held: str,
+    held_out: str,
     confidence: float,
     data_seed: int | None,
     as_json: bool,
@@ -119,7 +113,7 @@ def _to_come(
     """What holds for check-ins to come."""
     from sfumato.study.population import TRAIN, certify_to_come, cross_fit_run
 
-    if held == TRAIN and not Path(TRAIN).exists():
+    if held_out == TRAIN and not Path(TRAIN).exists():
         if proof["other"] is not None or data_seed is not None:
             raise click.UsageError("--data train goes with neither --with nor --data-seed")
         with working(f"cross-fitting certificates of {folder}") as tell:
@@ -134,16 +128,20 @@ def _to_come(
         return
     with working(f"certifying {folder} for check-ins to come"):
         seed = data_seed or 0
-        found = certify_to_come(folder, held, confidence=confidence, data_seed=seed, **proof)
-    if found.left_out:
-        say_notes([f"{found.left_out} check-ins of users that the run does not know are left out"])
+        certified = certify_to_come(
+            folder, held_out, confidence=confidence, data_seed=seed, **proof
+        )
+    if certified.left_out:
+        say_notes(
+            [f"{certified.left_out} check-ins of users that the run does not know are left out"]
+        )
     if as_json:
-        print_json(found.as_dict())
+        print_json(certified.as_dict())
     else:
-        click.echo(str(found))
+        click.echo(str(certified))
 
 
-def _again(found: "Certified", folder: Path) -> dict[str, Any]:
+def _again(certified: "Certified", folder: Path) -> dict[str, Any]:
     """The bounds by the second checker; how far it is goes to stderr every few seconds."""
     from sfumato.measure.certificate import check_again
 
@@ -156,7 +154,9 @@ def _again(found: "Certified", folder: Path) -> dict[str, Any]:
             left = (said - start) * (1 - share) / share
             click.echo(f"rational arithmetic: {share:.0%}, about {left:.0f} s left", err=True)
 
-    second = check_again(folder / "certificate.npz", found.problem, found.gap.bounds, progress=tell)
+    second = check_again(
+        folder / "certificate.npz", certified.problem, certified.gap.bounds, progress=tell
+    )
     return {
         "bound_grid": float(second.grid),
         "bound_plane": None if second.plane is None else float(second.plane),

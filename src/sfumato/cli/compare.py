@@ -44,13 +44,18 @@ def command(
 
     They are judged on the first run's test data (its training data where it has none), or on
     --data. A file of pairs (truth_x, truth_y, report_x, report_y in metres, or truth_lat,
-    truth_lon, report_lat, report_lon) is a mechanism too.
+    truth_lon, report_lat, report_lon) is a mechanism too, and so is a file of reports with their
+    truths.
     """
+    from sfumato.data.categories import CategoricalData
+    from sfumato.files import check_writable
     from sfumato.mechanism.custom import Recorded
     from sfumato.study.compare import Contender, compare
     from sfumato.study.folder import load_run
     from sfumato.study.measure import data_of_runs
 
+    if html is not None:
+        check_writable(html)
     folders = {path: load_run(path) for path in runs if not path.is_file()}
     known = list(folders.values())
     plane = known[0].mechanism.plane if known else None
@@ -65,7 +70,7 @@ def command(
                     " data for one may be training data for it"
                 ]
             )
-    with working(f"comparing {len(loaded)} mechanism(s)") as tell:
+    with working(f"comparing {len(loaded)} mechanisms") as tell:
         on, train = data_of_runs(known, source=source)
         comparison = compare(loaded, on=on, train=train, progress=tell, **options)
     if as_json:
@@ -77,7 +82,8 @@ def command(
 
         click.echo(brief.compared_text(comparison))
         if html is None:
-            click.echo("More: --details prints every table, --html FILE writes the report")
+            report = "" if isinstance(on, CategoricalData) else ", --html FILE writes the report"
+            click.echo(f"More: --details prints every table{report}")
     if html is not None:
         comparison.html(html)
         if not as_json:

@@ -37,7 +37,7 @@ def command(source: str, out: Path, as_json: bool, **options: Any) -> None:
     users = {
         name: int(count) for name, count in zip(split.train.secrets, split.all.counts, strict=True)
     }
-    held = dict(
+    held_out = dict(
         zip(users, [0] * len(users) if split.test is None else split.test.counts, strict=True)
     )
     if as_json:
@@ -55,5 +55,7 @@ def command(source: str, out: Path, as_json: bool, **options: Any) -> None:
             f"{out}: {len(split.train)} training and {test} test check-ins of {len(users)} users"
         )
         for name, count in users.items():
-            click.echo(f"  {name}: {count - held[name]}" + (f" + {held[name]}" if test else ""))
+            click.echo(
+                f"  {name}: {count - held_out[name]}" + (f" + {held_out[name]}" if test else "")
+            )
         click.echo(selected_text(out, recipe))

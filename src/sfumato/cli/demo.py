@@ -9,7 +9,7 @@ from sfumato.cli.options import as_json, option, print_json, rounds_to, working
 
 _EXAMPLE = "\b\nExample: sfumato demo --out demo"
 _MAX_LOSS = 173.0
-_STEPS = 800  # of 1,500 that the codebook takes unless told otherwise: a minute, not two
+_STEPS = 1500  # of 1,500 that the codebook takes unless told otherwise: a minute, not two
 _CONFIDENCE = 0.85
 
 
@@ -35,7 +35,7 @@ def command(out: Path, as_json: bool) -> None:
     data = recipe.load()
     problem = Problem(data.train, max_loss=_MAX_LOSS)
     solutions = []
-    for solver in (Laplace(), Coin(), Codebook(steps=_STEPS, confidence=_CONFIDENCE)):
+    for solver in (Laplace(), Coin(), Codebook(confidence=_CONFIDENCE)):
         with working(
             f"{solver.name}: hiding {len(data.train.secrets)} users within {_MAX_LOSS:g} m"
         ) as tell:

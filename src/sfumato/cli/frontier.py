@@ -48,7 +48,10 @@ _EXAMPLE = (
     "counts",
 )
 @option("--run RUN", "Place this run on it; may be repeated.", "runs", multiple=True)
-@option("--time-limit S", "Stop after S seconds with what is proved so far.")
+@option(
+    "--time-limit S",
+    "Stop proving after S seconds; placing Laplace and the coin takes some seconds more.",
+)
 @option("--figure FILE", "Also draw it: a .png or .svg file.", "--out")
 @as_json
 def command(
@@ -67,6 +70,7 @@ def command(
     With --reports: the Bayes error against the budget when several reports of one user are seen
     together, how alike users can be made, and the loss from which on linking is useless.
     """
+    from sfumato.files import check_writable
     from sfumato.mechanism.loss import LOSSES
     from sfumato.render.figures import check_figure, draw_frontier
     from sfumato.study.linked import linked_trade_off
@@ -76,21 +80,28 @@ def command(
         raise click.UsageError("--reports makes a mechanism for each; it does not go with --run")
     if figure is not None:
         check_figure(figure)
+        check_writable(figure)
     recipe = recipe_of(source, options)
     data, _ = recipe.data()
     say_notes(data.notes)
     asked = {**options, "points": points, "loss": LOSSES[loss or "euclidean"].function}
     with working(f"proving the frontier at {points} budgets") as tell:
-        found: Any
+        curves: Any
         if counts is not None:
-            found = linked_trade_off(data, counts=counts, **asked, progress=tell)
+            curves = linked_trade_off(data, counts=counts, **asked, progress=tell)
         else:
-            found = trade_off(data, runs=runs, **asked, progress=tell)
+            curves = trade_off(data, runs=runs, **asked, progress=tell)
+    if counts is None and options["time_limit"] is not None:
+        widest = max(curves.frontier.bayes.gap, curves.frontier.information.gap)
+        if widest > options["gap"]:
+            time_up = f"the time was up before both curves were within {options['gap']:g}"
+            more = "a longer --time-limit, or fewer check-ins (--per-user N), narrows them"
+            say_notes([f"{time_up}; {more}"])
     if as_json:
-        print_json(found.as_dict())
+        print_json(curves.as_dict())
     else:
-        click.echo(str(found))
+        click.echo(str(curves))
     if figure is not None:
-        draw_frontier(found, figure)
+        draw_frontier(curves, figure)
         if not as_json:
             click.echo(f"figure: {figure}")

@@ -46,7 +46,7 @@ def _prune(folder: Path) -> None:
     """Remove the oldest files that JAX kept until the rest of them is small enough."""
     files = [(path.stat(), path) for path in folder.glob(_KEPT) if path.is_file()]
     size = sum(known.st_size for known, _ in files)
-    for known, path in sorted(files, key=lambda one: one[0].st_mtime):
+    for known, path in sorted(files, key=lambda file: file[0].st_mtime):
         if size <= _MOST_KEPT:
             break
         path.unlink(missing_ok=True)

@@ -93,4 +93,4 @@ def command(target: Path, details: bool, as_json: bool, **options: Any) -> None:
         from sfumato.render import brief
 
         click.echo(brief.measured_text(measured))
-        click.echo(f"More: sfumato measure {target} --details")
+        click.echo("More: --details prints every table")

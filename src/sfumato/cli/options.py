@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sfumato.data.recipe import Recipe
 
 EVERY_S = 5  # of silence, before a long job says how far it is
+_NARROWER = 0.9  # of what was told last: a better proof that is worth a line
 PATH = click.Path(path_type=Path)
 COUNT = click.IntRange(min=1)
 
@@ -50,12 +51,12 @@ class Written(click.ParamType):
 def number(text: str, *, least: float | None = None) -> float:
     """A number, no smaller than `least`."""
     try:
-        found = float(text)
+        value = float(text)
     except ValueError:
         raise ValueError(f"'{text}' is not a number; leave units out") from None
-    if not (least is None or found >= least):
+    if not (least is None or value >= least):
         raise ValueError(f"{text} is not at least {least:g}")
-    return found
+    return value
 
 
 def _place(text: str) -> tuple[float, float, float]:
@@ -294,10 +295,10 @@ region = option(
 )
 hits = option(
     "--hits N",
-    "Reports per truth, where the law is not known [default: 500, fewer of many check-ins].",
+    "Reports per truth, where the law is not known [default: 500, fewer for many check-ins].",
 )
 sticky_cell = option(
-    "--sticky-cell-m METRES", "The cell within which a report is kept [default: 25]."
+    "--sticky-cell-m METRES", "Side of the cell within which a report is kept [default: 25]."
 )
 new_places_option = option(
     "--new-places average|nearest|refuse",
@@ -327,22 +328,39 @@ def working(message: str) -> Iterator[Callable[[str], None]]:
 
 
 def rounds_to(tell: Callable[[str], None], *, unit: str) -> Callable[[dict[str, Any]], None]:
-    """What to give a solver as `progress`: tells every round, and of the exact solver's steps one
-    in five seconds."""
+    """What to give a solver as `progress`: tells every round; of the exact solver's steps one in
+    five seconds, and of better proofs those that narrow what was told last by a tenth too."""
     from sfumato.render.text import round_text
 
-    said = time.monotonic()
+    said, apart = time.monotonic(), float("inf")
 
     def heard(line: dict[str, Any]) -> None:
-        nonlocal said
+        nonlocal said, apart
+        silent = time.monotonic() - said >= EVERY_S
         text = round_text(line, unit=unit)
-        if text is None and time.monotonic() - said >= EVERY_S:
+        if "proof_bound" in line:
+            now = line["proof_least"] - line["proof_bound"]
+            if not (silent or now <= _NARROWER * apart):
+                return
+            apart = now
+        if text is None and silent:
             text = line.get("progress")
         if text is not None:
             said = time.monotonic()
             tell(text)
 
     return heard
+
+
+@contextmanager
+def resumable(can: bool = True) -> Iterator[None]:
+    """Say how to resume a job that is stopped, if it `can` be resumed."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if can:
+            click.echo("hint: the same command again resumes it", err=True)
+        raise
 
 
 def print_json(document: Any) -> None:

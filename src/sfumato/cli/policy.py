@@ -48,7 +48,7 @@ _EXAMPLE = "\b\nExample: sfumato policy runs/learned checkins.csv --trace week -
 )
 @option(
     "--max-loss METRES",
-    "The budget of --one-place, above what the run's reports cost; needed with it.",
+    "The budget of --one-place, required with it: above what the run's reports cost.",
 )
 @option(
     "--least-hidden SHARE",
@@ -76,7 +76,8 @@ def command(
 
     TRACES is a table of check-ins with times and a column that says which rows belong together.
     Each way of keeping reports is measured against four adversaries: one knows the law, one holds
-    named reports of other traces, one sees one period linked, and one sees all.  A way is judged by
+    named reports of other traces, one knows the law but sees a new
+    name in each period, and one sees all.  A way is judged by
     the adversary who finds most traces; the way with the lowest such share is written into the run,
     so that sanitize, serve, export and the page follow it.  With --one-place some weeks are sent
     whole from one place and the others as usual; serve and export refuse that.

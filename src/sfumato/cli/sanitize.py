@@ -18,6 +18,7 @@ from sfumato.cli.options import (
     new_places_option,
     option,
     print_json,
+    resumable,
     say_notes,
     sticky_cell,
 )
@@ -129,7 +130,11 @@ def command(
 
         runner = on_cluster(cluster)
     before = target.exists()
-    with _key_of(key, target) as secret_key, rows_per_second() as progress:
+    with (
+        resumable(source.is_dir()),
+        _key_of(key, target) as secret_key,
+        rows_per_second() as progress,
+    ):
         asked = NEVER if fresh else sticky
         chance = chance_for(loaded, secret_key, period=asked, cell_m=sticky_cell_m)
         if kept == "forever":
@@ -163,13 +168,18 @@ def command(
             "rows of one user stand together, so that their order still tells which belong"
             " together; shuffle the rows of the table first, if that is to be hidden"
         )
+    if record.get("rows_in_order_of_place"):
+        notes.append(
+            "the rows are in the order of a true coordinate, which their order still tells;"
+            " shuffle the rows of the table first"
+        )
     say_notes(_skipped(record.get("skipped_files", [])) + notes)
     if as_json:
         print_json(record)
         return
     if before:
         click.echo("All parts were done already, with the same settings; nothing was drawn again.")
-    click.echo(f"{target}: {record['rows_out']} of {record['rows_in']} rows{_cost(record)}")
+    click.echo(f"{target}: {record['rows_out']:,} of {record['rows_in']:,} rows{_cost(record)}")
     if record["loss_over_budget"]:
         say_notes(
             [
@@ -177,12 +187,10 @@ def command(
                 " unlike those that it was made for"
             ]
         )
-    if record["outside"]["rows"]:
-        click.echo(
-            f"outside the region: {record['outside']['rows']} rows ({record['outside']['policy']})"
-        )
+    if outside := record["outside"]["rows"]:
+        click.echo(f"outside the region: {outside:,} rows ({record['outside']['policy']})")
     if record["rows_without_place"]:
-        click.echo(f"without a place: {record['rows_without_place']} rows, left empty")
+        click.echo(f"without a place: {record['rows_without_place']:,} rows, left empty")
     click.echo(f"record: {target}.record.json")
 
 
@@ -255,10 +263,10 @@ def rows_per_second() -> Iterator[Callable[[int], None]]:
         count += rows
         if time.perf_counter() - said > 10:
             said = time.perf_counter()
-            click.echo(f"{count} rows, {count / (said - start):.0f} rows/s", err=True)
+            click.echo(f"{count:,} rows, {count / (said - start):,.0f} rows/s", err=True)
 
     yield tell
     if not count:
         return
     spent = max(time.perf_counter() - start, 1e-9)
-    click.echo(f"{count} rows in {spent:.1f} s, {count / spent:.0f} rows/s", err=True)
+    click.echo(f"{count:,} rows in {spent:.1f} s, {count / spent:,.0f} rows/s", err=True)

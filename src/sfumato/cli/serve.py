@@ -108,12 +108,12 @@ def command(
         )
     if at is None and token_file is None:
         raise click.UsageError(
-            "whoever may name places could find out the kept reports of others; give each client a"
-            " token with --token-file FILE (made if it is not there), or answer for this machine's"
-            " place with --at FILE"
+            "say who may ask: name clients with --token-file FILE and --client NAME (each gets a"
+            " token), or answer for this machine's own place with --at FILE"
         )
     if add and token_file is None:
         raise click.UsageError("--client adds to a token file; name it with --token-file FILE")
+    place = None if at is None else _place(at)
     loaded = load_run(run)
     released = release(loaded, new_places=new_places)  # type: ignore[arg-type]
     if released.plane is None:
@@ -131,7 +131,7 @@ def command(
         outside=outside,  # type: ignore[arg-type]
         rate=rate,
         hosts=frozenset({"127.0.0.1", "localhost", "::1", host}),
-        place=None if at is None else _place(at),
+        place=place,
         clients=None if token_file is None else read_clients(token_file, add=add),
         places=places,
         warn=lambda sentence: say_notes([sentence]),
@@ -153,13 +153,13 @@ def command(
 
 
 def _try(address: str, token_file: Path | None) -> str:
-    """A request to try it with."""
-    words = ["curl", "-H", "Content-Type: application/json"]
-    if token_file is None:
-        return f"try it: {shlex.join([*words, '-d', '{}', f'{address}/v1/geolocate'])}"
-    place = '{"location": {"lat": LAT, "lng": LNG}}'
-    words += ["-H", "Authorization: Bearer TOKEN", "-d", place, f"{address}/v1/geolocate"]
-    return f"try it: {shlex.join(words)}, with a TOKEN of {token_file}"
+    """A request to try it with, on a line of its own."""
+    words, body, fill = ["curl", "-H", "Content-Type: application/json"], "{}", ""
+    if token_file is not None:
+        words += ["-H", "Authorization: Bearer TOKEN"]
+        body = '{"location": {"lat": LAT, "lng": LNG}}'
+        fill = f", with a TOKEN of {token_file}, a LAT and a LNG in the region"
+    return f"try it{fill}:\n{shlex.join([*words, '-d', body, f'{address}/v1/geolocate'])}"
 
 
 def _place(path: Path) -> tuple[float, float]:
@@ -167,9 +167,11 @@ def _place(path: Path) -> tuple[float, float]:
     from sfumato.errors import FileError
     from sfumato.files import read_json
 
-    found = read_json(path, what="place")
+    if not path.exists():
+        raise FileError(f'there is no file {path}; write {{"lat": degrees, "lng": degrees}} in it')
+    document = read_json(path, what="file of a place")
     try:
-        place = (float(found["lat"]), float(found["lng"]))
+        place = (float(document["lat"]), float(document["lng"]))
     except (KeyError, TypeError, ValueError):
         place = (float("nan"), float("nan"))
     if not (abs(place[0]) <= 90 and abs(place[1]) <= 180):

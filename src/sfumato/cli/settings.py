@@ -33,11 +33,18 @@ def _settings(settings: Any) -> Iterator[tuple[str, Field[Any]]]:
 
 def _offered(solvers: Collection[str]) -> dict[str, dict[str, Field[Any]]]:
     """The settings that are options, by name and by solver."""
-    found: dict[str, dict[str, Field[Any]]] = {}
+    options: dict[str, dict[str, Field[Any]]] = {}
     for solver, settings in SOLVERS.items():
         for name, field in _settings(settings) if solver in solvers else ():
-            found.setdefault(name, {})[solver] = field
-    return found
+            options.setdefault(name, {})[solver] = field
+    return options
+
+
+def own_flags() -> dict[str, str]:
+    """The flags of settings that are not named after the setting."""
+    offered = _offered(SOLVERS).items()
+    flags = {name: next(iter(by.values())).metadata["flag"] for name, by in offered}
+    return {name: flag for name, flag in flags.items() if flag is not None}
 
 
 def _flag(name: str, field: Field[Any]) -> str:
@@ -58,7 +65,7 @@ def _type(kind: Any) -> Any:
         return click.Choice(get_args(kind))
     if get_origin(kind) is tuple:
         return Written("N,N,...", partial(_numbers, kind=get_args(kind)[0]))
-    kind = next(one for one in get_args(kind) or (kind,) if one is not NoneType)
+    kind = next(member for member in get_args(kind) or (kind,) if member is not NoneType)
     return {int: COUNT, float: NUMBER}.get(kind, kind)
 
 

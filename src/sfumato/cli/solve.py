@@ -240,8 +240,8 @@ def command(
         with working("cross-fitting certificates") as tell:
             bound = cross_fit_run(out, progress=tell)
     if as_json:
-        found = {} if bound is None else {"bound_to_come": bound.as_dict()}
-        print_json({**kept.as_dict(), "run": str(out), **found})
+        extra = {} if bound is None else {"bound_to_come": bound.as_dict()}
+        print_json({**kept.as_dict(), "run": str(out), **extra})
     else:
         if not printed:
             figures(kept)
@@ -272,7 +272,7 @@ def _target(out: Path | None, resume: Path | None, solver: str) -> Path:
             "name the run folder once: --out for a new run, --resume to resume one"
         )
     if resume is not None and not SOLVERS[solver].resumable:
-        able = " and ".join(f"the {name}" for name, one in SOLVERS.items() if one.resumable)
+        able = " and ".join(f"the {name}" for name, kind in SOLVERS.items() if kind.resumable)
         raise click.UsageError(f"only {able} can be resumed; got --solver {solver}")
     target = out or resume
     if target is None:

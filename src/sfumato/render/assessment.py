@@ -18,22 +18,24 @@ NOT = "not assessed"
 @page.register
 def assessment_html(assessment: Assessment) -> str:
     """As a page that loads nothing from elsewhere."""
-    return rendered("assessment.html.j2", told=assessment, number=_number)
+    return rendered("assessment.html.j2", assessment=assessment, number=_number)
 
 
 def assessment_markdown(assessment: Assessment) -> str:
     """As Markdown, of the same words."""
-    filled = rendered("assessment.md.j2", told=assessment, number=_number)
+    filled = rendered("assessment.md.j2", assessment=assessment, number=_number)
     return re.sub(r"\n{3,}", "\n\n", unescape(filled)).strip() + "\n"  # escaped, as all templates
 
 
-def _number(found: Estimate | float | None, unit: str) -> str:
+def _number(figure: Estimate | float | None, unit: str) -> str:
     """A value with its interval, where it has one."""
-    if isinstance(found, Estimate):
-        value, low, high = (_number(one, unit) for one in (found.value, found.low, found.high))
+    if isinstance(figure, Estimate):
+        value, low, high = (
+            _number(number, unit) for number in (figure.value, figure.low, figure.high)
+        )
         return value if low == high else f"{value} ({low} to {high})"
-    if found is None:
+    if figure is None:
         return NOT
     if unit == "share":  # what is not certain does not read 100 %
-        return ">99.9%" if 0.9995 <= found < 1 - 1e-12 else f"{found:.1%}"
-    return f"{found:,.0f} m" if unit == "m" else f"{found:.2f} {unit}".rstrip()
+        return ">99.9%" if 0.9995 <= figure < 1 - 1e-12 else f"{figure:.1%}"
+    return f"{figure:,.0f} m" if unit == "m" else f"{figure:.2f} {unit}".rstrip()

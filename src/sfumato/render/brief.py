@@ -7,12 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
+from sfumato.data.categories import CategoricalData
 from sfumato.data.samples import MANY_USERS, Samples
 from sfumato.measure.judge import Judgement
 from sfumato.measure.objective import Bayes, Overlap
 from sfumato.measure.outlook import Outlook
 from sfumato.mechanism.loss import traits_of
-from sfumato.render.endings import linked_sentence, proof_sentence, warnings_in
+from sfumato.render.endings import linked_sentence, proof_sentence
+from sfumato.render.estimates import mark, shown
 from sfumato.render.names import printable
 from sfumato.render.text import (
     NOTHING_PROVED,
@@ -20,22 +22,23 @@ from sfumato.render.text import (
     common_unit,
     counted_on,
     figures_to_come,
-    gap_missing,
     gap_text,
+    gaps_missing,
+    held_out_over,
     in_unit,
     left_out_parts,
     loss_form,
-    mark,
+    of_categories,
     over_mark,
     posterior,
     relative_text,
-    shown,
+    settled_text,
     text_table,
     to_come_heads,
     too_few,
 )
 from sfumato.solver.exact.solver import MOST_LINKED
-from sfumato.solver.outcome import NONE, QUICK, Effort, Expected
+from sfumato.solver.outcome import NONE, QUICK, Effort, Expected, Proved
 from sfumato.solver.problem import Problem
 from sfumato.study.certify import Gap
 from sfumato.study.compare import Compared, Comparison
@@ -67,11 +70,9 @@ def plan_text(
     )
     if expected is None:
         return text
-    minutes = max(1, ceil(expected.seconds / 60))
-    text += (
-        f"; learning takes about {minutes} minute{'s' * (minutes > 1)} of one core and"
-        f" {expected.bytes / 1e9:.1f} GB of memory"
-    )
+    tens, minutes = 10 * ceil(expected.seconds / 10), ceil(expected.seconds / 60)
+    time = f"{tens} seconds" if tens < 60 else f"{minutes} minute{'s' * (minutes > 1)}"
+    text += f"; learning takes about {time} of one core and {expected.bytes / 1e9:.1f} GB of memory"
     if proof != NONE:
         longest = (
             "may take longer" if proof_s is None else f"takes at most {proof_s / 60:g} minutes more"
@@ -98,19 +99,26 @@ def _less(problem: Problem, proof: Effort, limited: bool) -> str:
 def kept_text(kept: Kept, *, seconds: float) -> str:
     """What `solve` prints once the run folder is written; the proof follows."""
     solution, problem = kept.solution, kept.solution.problem
+    unit = traits_of(problem.loss).unit
     judged = {} if kept.test is None else {TEST: kept.test}
     judged[TRAINING] = solution.measured
+    proved_bayes = isinstance(problem.objective, Bayes) and isinstance(
+        solution.ending.facts, Proved
+    )
+    leakage_said = ["Leakage is 1 minus the Bayes error."] * proved_bayes
     parts = [
         _figures(
             solution.name,
             judged,
             kept.to_come,
             max_loss=problem.max_loss,
-            unit=traits_of(problem.loss).unit,
+            unit=unit,
         ),
         _worst_case(next(iter(judged.values()))),
-        solution.status,
+        "  ".join([solution.status, *leakage_said, *solution.warnings]),
+        settled_text(kept),
     ]
+    parts.append(held_out_over(kept.test, kept.to_come, problem.max_loss, unit))
     if kept.linked is not None:
         parts.append(linked_sentence(kept.linked, on=" on held-out check-ins"))
     if kept.to_come is not None and problem.max_loss is not None:
@@ -135,13 +143,17 @@ def _figures(
         worst = "-" if held_out is None else _worst(held_out)
         rows.append(["on check-ins to come", *_outlook(to_come, max_loss), worst])
     rows += [
-        [_LABELS.get(label, f"on {label}"), *_judged(one, interval=True)]
-        for label, one in parts.items()
+        [_on(label, judgement), *_judged(judgement, interval=True)]
+        for label, judgement in parts.items()
     ]
     blind = 1 - float(first.joint.prior.max())
     rows.append(["a blind guess", "", f"{blind:.3f}", "", ""])
     budget = "" if max_loss is None else f", budget {in_unit(f'{max_loss:g}', unit)}"
     return text_table([f"{name}{budget}", *_heads(unit)], rows)
+
+
+def _on(label: str, judgement: Judgement) -> str:
+    return "on the data" if of_categories(judgement) else _LABELS.get(label, f"on {label}")
 
 
 def _heads(unit: str | None) -> tuple[str, ...]:
@@ -158,56 +170,66 @@ def _outlook(outlook: Outlook, max_loss: float | None) -> list[str]:
 
 
 def _judged(
-    found: Judgement, loss_form: str = "{:.1f}", over: str = "", *, interval: bool = False
+    judgement: Judgement, loss_form: str = "{:.1f}", over: str = "", *, interval: bool = False
 ) -> list[str]:
     return [
-        shown(found.loss, loss_form, interval=interval) + over,
-        shown(found.bayes_error, interval=interval),
-        shown(found.exposed, "{:.1%}", interval=interval),
-        _worst(found),
+        shown(judgement.loss, loss_form, interval=interval) + over,
+        shown(judgement.bayes_error, interval=interval),
+        shown(judgement.exposed, "{:.1%}", interval=interval),
+        _worst(judgement),
     ]
 
 
-def _worst(found: Judgement) -> str:
-    return f"{mark(found.exposed.kind)}{posterior(found.worst_report)}"
+def _worst(judgement: Judgement) -> str:
+    return f"{mark(judgement.exposed.kind)}{posterior(judgement.worst_report)}"
 
 
-def _worst_case(found: Judgement) -> str:
+def _worst_case(judgement: Judgement) -> str:
     """Whom it hides least, and what one report can tell."""
-    user = min(found.per_user, key=lambda one: one.error)
+    user = min(judgement.per_user, key=lambda person: person.error)
+    named, share = printable(user.name), f"{1 - user.error:.0%}"
+    whose, one = f"user {named} in {share} of their", "user"
+    if of_categories(judgement):
+        whose, one = f"{named} in {share} of its", "secret"
     return (
-        f"Worst case: the best guess names user {printable(user.name)} in {1 - user.error:.0%} of"
-        f" their reports; the most revealing report gives one user a probability of"
-        f" {_worst(found)}."
+        f"Worst case: the best guess names {whose} reports; the most revealing report gives one"
+        f" {one} a probability of {_worst(judgement)}."
     )
 
 
-def _cells(found: Judgement) -> str:
+def _cells(judgement: Judgement) -> str:
     """On which cells reports were counted, where that is a choice."""
-    error = found.bayes_error
+    error = judgement.bayes_error
     if error.cell_m is None or error.kind == "exact":
         return ""
     return f"≈ estimated from reports counted on cells of {error.cell_m:g} m, with 95 % intervals."
 
 
-def best_text(gap: Gap | None, run: str | Path = "RUN", *, name: str = "this mechanism") -> str:
-    """What is proved of the best possible, beside what the mechanism of this name has reached."""
+def best_text(
+    gap: Gap | None,
+    run: str | Path = "RUN",
+    *,
+    name: str = "this mechanism",
+    on: str = "the training check-ins",
+) -> str:
+    """What is proved of the best possible on some data, beside what the mechanism of this name has
+    reached there."""
     if gap is not None and gap.nearly_blind:
         return (
-            f"A Bayes error of {1 - gap.blind:.3f} on the training check-ins, that of a blind"
+            f"A Bayes error of {1 - gap.blind:.3f} on {on}, that of a blind"
             f" guess; {name} has {1 - gap.leakage:.3f} there."
         )
     if gap is not None and isinstance(gap.objective, Bayes) and not gap.proved_anything:
         return (
-            f"Not known: on the training check-ins nothing below the {1 - gap.blind:.3f} of a blind"
-            f" guess is proved; {name} has a Bayes error of {1 - gap.leakage:.3f} there."
+            f"Not known: the proof does not get below the {1 - gap.blind:.3f} of a blind guess;"
+            f" {name} has a Bayes error of {1 - gap.leakage:.3f} on {on}."
         )
     if gap is None or not gap.proved_anything:
         return f"{NOTHING_PROVED.capitalize()}; sfumato certify {run} proves it."
     if isinstance(gap.objective, Overlap):
         return (
             f"Whatever the mechanism, some two users overlap by at most"
-            f" {1 - max(gap.bounds.grid, 0.0):.4f} per report on the training check-ins (proved);"
+            f" {1 - max(gap.bounds.grid, 0.0):.4f} per report on {on} (proved);"
             f" with {name} the least overlap is {1 - gap.leakage:.4f} there."
         )
     if not isinstance(gap.objective, Bayes):
@@ -215,15 +237,15 @@ def best_text(gap: Gap | None, run: str | Path = "RUN", *, name: str = "this mec
             gap.objective.name, "Leakage"
         )
         return (
-            f"{what} of at least {max(gap.bounds.grid, 0.0):.4g} on the training check-ins"
+            f"{what} of at least {max(gap.bounds.grid, 0.0):.4g} on {on}"
             f" (proved); {name} has {gap.leakage:.4g} there."
         )
     bound, where = gap.bound, ""
     if bound is None:
         bound, where = gap.bounds.grid, " for reports on the grid, where its are not"
     return (
-        f"A Bayes error of at most {1 - max(bound, gap.blind):.3f} on the training"
-        f" check-ins (proved{where}); {name} has {1 - gap.leakage:.3f} there."
+        f"A Bayes error of at most {1 - max(bound, gap.blind):.3f} on {on}"
+        f" (proved{where}); {name} has {1 - gap.leakage:.3f} there."
         f"{relative_text(gap.relative)}"
     )
 
@@ -242,6 +264,7 @@ def measured_text(measured: Measured) -> str:
     ordered = [label for label in (TEST, TRAINING) if label in measured.judged]
     judged = {label: measured.judged[label] for label in ordered} | dict(measured.judged)
     first = next(iter(judged.values()))
+    on = {"on": "the data"} if of_categories(first) else {}
     lines = [
         _figures(
             measured.name,
@@ -250,10 +273,11 @@ def measured_text(measured: Measured) -> str:
             max_loss=measured.max_loss,
             unit=measured.loss_unit,
         ),
-        *([] if measured.gap is None else [f"Best possible: {best_text(measured.gap)}"]),
+        *([] if measured.gap is None else [f"Best possible: {best_text(measured.gap, **on)}"]),
         _worst_case(first),
         _cells(first),
-        *warnings_in(measured.status),
+        held_out_over(judged.get(TEST), measured.to_come, measured.max_loss, measured.loss_unit),
+        *measured.warnings,
     ]
     return "\n\n".join(["\n".join(filter(None, lines)), *asked_text(measured)])
 
@@ -267,25 +291,17 @@ def compared_text(comparison: Comparison) -> str:
     lines = [_compared(row, loss_form(row, comparison), to_come=to_come) for row in rows]
     notes = [counted_on(comparison)]
     if any(row.gap is not None and row.gap.proved_anything for row in rows):
-        notes.append("gap: leakage on training check-ins above the least possible (proved)")
-    if missing := gaps_missing(rows):
+        data = "the data" if isinstance(comparison.on, CategoricalData) else "training check-ins"
+        notes.append(f"gap: leakage on {data} above the least possible (proved)")
+    if missing := gaps_missing(comparison):
         notes.append(f"gap -: {missing}")
     if any(row.measured.bayes_error.kind != "exact" for row in rows):
         notes.append("≈ estimated from samples")
     if any(map(over_mark, rows)):
         notes.append("! over its budget here" + " by more than its interval" * held_out)
-    warned = [f"{row.name}: {one}" for row in rows for one in warnings_in(row.contender.status)]
+    warned = [f"{row.name}: {warning}" for row in rows for warning in row.contender.warnings]
     table = "\n".join([text_table(heads, lines), *map(printable, ["; ".join(notes), *warned])])
     return "\n\n".join([table, *left_out_parts(rows)])
-
-
-def gaps_missing(rows: Sequence[Compared]) -> str:
-    """Why mechanisms have no gap, in few words; nothing where all have one."""
-    why: dict[str, list[str]] = {}
-    for row in rows:
-        if reason := gap_missing(row):
-            why.setdefault(reason, []).append(row.name)
-    return ", ".join(f"{reason} ({', '.join(names)})" for reason, names in why.items())
 
 
 def _compared(row: Compared, loss_form: str, *, to_come: bool) -> list[str]:

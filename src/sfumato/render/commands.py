@@ -20,9 +20,9 @@ def next_text(
     """What to do with a run folder that was just written: sanitize the table that it is of, without
     the columns to `drop`, for some of its users alone after they are selected.  Of an atlas that is
     too wide for a device, a tile to export.  A mechanism whose file lists true places is not
-    exported."""
+    exported; one of categories is neither: a table of places has none."""
     figures = f"sfumato measure {shell_word(str(run))} --details"
-    if lists_truths and not Path(recipe.source).is_file():
+    if recipe.losses is not None or (lists_truths and not Path(recipe.source).is_file()):
         return f"Next: {figures}"
     return f"Next: {_use(run, recipe, drop, tile)}; all figures: {figures}"
 
@@ -44,7 +44,8 @@ def _use(run: Path, recipe: Recipe, drop: Sequence[str], tile: int | None) -> st
         words += ["--drop", listed(drop or [recipe.secret or user_column(source)])]
         words += [] if recipe.square is None else ["--outside", "drop"]
         return _joined(words)
-    chosen = _joined(selection_words(replace(recipe, per_user=None, data_seed=0)))
+    every_row = replace(recipe, per_user=None, overlap_weight=None, data_seed=0, pool_below=None)
+    chosen = _joined(selection_words(every_row))
     return (
         f"sfumato data {shell_word(str(source))} {chosen} --out selected.csv && sfumato"
         f" sanitize {shell_word(str(run))} selected.csv reports.csv --drop user"
@@ -75,8 +76,12 @@ def selection_words(recipe: Recipe) -> list[str]:
         words += ["--users", listed(recipe.users)]
     if recipe.top_users is not None:
         words += ["--top-users", str(recipe.top_users)]
+    if recipe.pool_below is not None:
+        words += ["--pool-below", str(recipe.pool_below)]
     if recipe.per_user is not None:
         words += ["--per-user", "{}+{}".format(*recipe.per_user)]
+    if recipe.overlap_weight is not None:
+        words += ["--overlap-weight", f"{recipe.overlap_weight:.12g}"]
     if recipe.data_seed:
         words += ["--data-seed", str(recipe.data_seed)]
     return words

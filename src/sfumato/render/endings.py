@@ -1,6 +1,7 @@
 """How a solve ended, in a sentence."""
 
 from sfumato.measure.linked import Linked
+from sfumato.render.estimates import shown
 from sfumato.show import text
 from sfumato.solver.outcome import (
     Calibrated,
@@ -9,9 +10,11 @@ from sfumato.solver.outcome import (
     Ending,
     EndlessProved,
     Learned,
+    LearningFailed,
     LimitsCost,
     LossProved,
     OverlapProved,
+    OverToCome,
     Played,
     Proved,
     Proving,
@@ -19,31 +22,37 @@ from sfumato.solver.outcome import (
 )
 
 _BETWEEN = "  "  # sentences
-_WARNING = "Warning: "
 _PROOFS = {
     Proving.TIME_LIMIT: "Time limit: the proof ended early.",
     Proving.STOPPED: "The proof was stopped: the best bound so far is kept.",
 }
-_FAILED = 0.1  # a mechanism that reports the truth's cell this often did not learn its budget
 
 
 @text.register
 def ending_sentence(ending: Ending) -> str:
-    """One sentence, or a few: why the solver stopped and what it can say of what it found; what
-    begins with "Warning:" marks a fit that failed."""
-    unit = ending.loss_unit and f" {ending.loss_unit}"
-    said = _said(ending, unit)
+    """One sentence, or a few: why the solver stopped and what it can say of what it found."""
+    said = _said(ending, ending.loss_unit and f" {ending.loss_unit}")
     if ending.linked is not None:
         said += f"{_BETWEEN}{linked_sentence(ending.linked)}"
-    if ending.over_to_come is None:
-        return said
-    loss, budget = ending.over_to_come
-    return _BETWEEN.join(
-        [
-            said,
-            f"{_WARNING}on check-ins to come the loss is {loss.value:.1f}{unit} ({loss.low:.1f} to"
-            f" {loss.high:.1f}), over the budget of {budget:g}{unit}.",
-        ]
+    return said
+
+
+@text.register
+def failed_sentence(failed: LearningFailed) -> str:
+    """A warning."""
+    return (
+        f"Warning: the truth's cell is reported {failed.share:.2%} of the time to keep the budget:"
+        " the learning failed; more places or steps may help."
+    )
+
+
+@text.register
+def over_sentence(over: OverToCome) -> str:
+    """A warning."""
+    loss, unit = over.loss, over.unit and f" {over.unit}"
+    return (
+        f"Warning: on check-ins to come the loss is {loss.value:.1f}{unit} ({loss.low:.1f} to"
+        f" {loss.high:.1f}), over the budget of {over.budget:g}{unit}."
     )
 
 
@@ -54,24 +63,14 @@ def linked_sentence(linked: Linked, *, on: str = "") -> str:
     >>> linked_sentence(Linked(10, Estimate(0.11, 0.1, 0.12, "estimate"), 0.8))
     'For 10 reports seen together: Bayes error ≈0.110, least overlap of two users 0.8000.'
     """
-    error = linked.bayes_error
-    value = f"{'' if error.kind == 'exact' else '≈'}{error.value:.3f}"
     start = "The same" if on else f"For {linked.reports} reports seen together"
-    return f"{start}{on}: Bayes error {value}, least overlap of two users {linked.overlap:.4f}."
+    error, overlap = shown(linked.bayes_error), linked.overlap
+    return f"{start}{on}: Bayes error {error}, least overlap of two users {overlap:.4f}."
 
 
 def proof_sentence(ending: Ending) -> str:
     """How the proof that followed a solve ended, where it ended early; else nothing."""
     return "" if ending.proof is None else _PROOFS.get(ending.proof, "")
-
-
-def warnings_in(status: str) -> list[str]:
-    """The warnings among the sentences of an ending.
-
-    >>> warnings_in("Finished.  Warning: it failed.  It spends 3 m.")
-    ['Warning: it failed.']
-    """
-    return [part for part in status.split(_BETWEEN) if part.startswith(_WARNING)]
 
 
 def _said(ending: Ending, unit: str) -> str:
@@ -86,8 +85,8 @@ def _said(ending: Ending, unit: str) -> str:
                 " reported."
             )
         case Calibrated(loss=float(loss), budget=budget, exact=exact):
-            found = "Calibrated" if exact else "Within the budget"
-            return f"{found}: {loss:.2f}{unit} of {budget:g}{unit}."
+            verdict = "Calibrated" if exact else "Within the budget"
+            return f"{verdict}: {loss:.2f}{unit} of {budget:g}{unit}."
         case TruthShare(share=share):
             return f"The truth is reported {share:.1%} of the time."
         case Proved() as facts:
@@ -115,9 +114,9 @@ def _said(ending: Ending, unit: str) -> str:
                 f" it below {facts.bound:.4g}{unit}."
             )
         case Learned() as facts:
-            return _learned(ending.ended, facts, unit)
+            return _BETWEEN.join(_learned(ending, facts, unit))
         case Played() as facts:
-            return _played(ending.ended, facts)
+            return _BETWEEN.join([_played(ending.ended, facts), *_kept(ending, facts)])
     return {
         Ended.FINISHED: "Finished.",
         Ended.TIME_LIMIT: "Time limit: the best so far.",
@@ -125,8 +124,8 @@ def _said(ending: Ending, unit: str) -> str:
     }[ending.ended]
 
 
-def _learned(ended: Ended, facts: Learned, unit: str) -> str:
-    done = f"earned in {facts.steps} steps"
+def _learned(ending: Ending, facts: Learned, unit: str) -> list[str]:
+    ended, done = ending.ended, f"earned in {facts.steps} steps"
     if ended is Ended.STOPPED:
         start = f"Stopped by hand at {facts.share:.0%} of the learning"
     elif facts.distillation is Distillation.NO_TIME:
@@ -142,6 +141,11 @@ def _learned(ended: Ended, facts: Learned, unit: str) -> str:
     parts = [f"{start}."]
     if not facts.compared:
         parts.append("There was no time to compare it with planar Laplace.")
+    if not facts.searched:
+        parts.append(
+            "There was no time to search on for the budget on training check-ins: it is a first"
+            " estimate."
+        )
     if facts.reports is not None:
         parts.append(
             f"On check-ins to come what is learned for one report hides {facts.reports} reports"
@@ -152,9 +156,8 @@ def _learned(ended: Ended, facts: Learned, unit: str) -> str:
             f"On check-ins to come {facts.instead} hides better than what was learned, so it is"
             " returned."
         )
-        return _BETWEEN.join(parts)
-    if facts.keep > 0:
-        parts.append(_kept(facts.keep))
+        return parts
+    parts += _kept(ending, facts)
     if facts.loss is not None:
         parts.append(
             f"On the training check-ins it spends {facts.loss:.1f}{unit} of the"
@@ -162,7 +165,7 @@ def _learned(ended: Ended, facts: Learned, unit: str) -> str:
         )
     if facts.limits is not None:
         parts += _limits(facts.limits, unit)
-    return _BETWEEN.join(parts)
+    return parts
 
 
 def _limits(cost: LimitsCost, unit: str) -> list[str]:
@@ -189,14 +192,11 @@ def _played(ended: Ended, facts: Played) -> str:
         Ended.STOPPED: f"Stopped by hand: {rounds}",
     }[ended]
     why = "was the best on validation data" if facts.by_validation else "is the last"
-    sentence = f"{start}; round {facts.released_round} on a lattice of {facts.lattice_m:g} m {why}."
-    return f"{sentence}{_BETWEEN}{_kept(facts.keep)}" if facts.keep > 0 else sentence
+    return f"{start}; round {facts.released_round} on a lattice of {facts.lattice_m:g} m {why}."
 
 
-def _kept(share: float) -> str:
-    if share >= _FAILED:
-        return (
-            f"{_WARNING}the truth's cell is reported {share:.2%} of the time to keep the budget:"
-            " the learning failed; more places or steps may help."
-        )
-    return f"The truth's cell is reported {share:.2%} of the time to keep the budget."
+def _kept(ending: Ending, facts: Learned | Played) -> list[str]:
+    """How often the truth's cell is reported, where no warning says it."""
+    if facts.keep <= 0 or LearningFailed(facts.keep) in ending.warnings:
+        return []
+    return [f"The truth's cell is reported {facts.keep:.2%} of the time to keep the budget."]

@@ -37,7 +37,7 @@ from sfumato.study.trade_off import Placed, TradeOff
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
 _LINES = ("-", "--", "-.", (0, (3, 1, 1, 1)), (0, (5, 1, 1, 1, 1, 1)))
-_INK, _FAINT = "#3d4852", "#c9ced3"
+_INK, _MIDDLE, _FAINT = "#3d4852", "#7b858e", "#c9ced3"
 _GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))
 # points are drawn in this many rounds over the users, so that no user covers the others
 _LAYERS = 8
@@ -132,17 +132,18 @@ def points_figure(
                 axes.scatter(*spread[rows].T, zorder=2 + layer, **look)
         _square(axes, window)
         axes.locator_params(nbins=5)
-        axes.tick_params(length=2, labelsize=7.5)
-        axes.set_xlabel("metres east", fontsize=7.5, labelpad=1)
-        axes.set_ylabel("metres north", fontsize=7.5, labelpad=1)
+        axes.tick_params(length=2, labelsize=9.5)
+        axes.set_xlabel("metres east", fontsize=9.5, labelpad=1)
+        axes.set_ylabel("metres north", fontsize=9.5, labelpad=1)
         _scale_bar(axes, window)
 
     return _address(draw, (4.4, 4.4), dpi=dpi)
 
 
 def tiles_figure(tiling: Tiling, values: np.ndarray, hatched: np.ndarray) -> str:
-    """A map of tiles coloured by a value of each, white where there is none.  Tiles with a value
-    have their number, unless they are too small for it."""
+    """A map of tiles coloured by a value of each, empty where there is none.  Tiles with a value
+    have their number, unless they are too small for it.  It is legible on light and on dark
+    pages."""
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
@@ -153,7 +154,7 @@ def tiles_figure(tiling: Tiling, values: np.ndarray, hatched: np.ndarray) -> str
         known = np.isfinite(values)
         coloured = PolyCollection(list(squares[known]), cmap="viridis", **look)
         coloured.set_array(values[known])
-        axes.add_collection(PolyCollection(list(squares[~known]), facecolors="white", **look))
+        axes.add_collection(PolyCollection(list(squares[~known]), facecolors="none", **look))
         axes.add_collection(coloured)
         noise = PolyCollection(list(squares[hatched & known]), facecolors="none", **look)
         noise.set_hatch("////")
@@ -175,9 +176,9 @@ def tiles_figure(tiling: Tiling, values: np.ndarray, hatched: np.ndarray) -> str
         axes.set_yticks([])
         _scale_bar(axes, tiling.region)
         if known.any():
-            figure.colorbar(coloured, ax=axes, shrink=0.8)
+            figure.colorbar(coloured, ax=axes, shrink=0.8).ax.tick_params(colors=_MIDDLE)
 
-    return _address(draw, (6.4, 5.6), dpi=110)
+    return _address(draw, (6.4, 5.6), dpi=110, transparent=True)
 
 
 def _square(axes: Axes, window: Region) -> None:
@@ -195,9 +196,10 @@ def _scale_bar(axes: Axes, window: Region) -> None:
     label = f"{length / 1000:g} km" if length >= 1000 else f"{length:g} m"
     box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 2}
     line: dict[str, Any] = {"color": "black", "linewidth": 3, "solid_capstyle": "butt"}
-    axes.plot([left, left + length], [low, low], zorder=20, **line)
+    for look in ({**line, "color": "white", "linewidth": 5}, line):
+        axes.plot([left, left + length], [low, low], zorder=20, **look)
     place = (left + length / 2, low + 0.02 * window.side_m)
-    axes.text(*place, label, ha="center", va="bottom", fontsize=9, zorder=20, bbox=box)
+    axes.text(*place, label, ha="center", va="bottom", fontsize=11, zorder=20, bbox=box)
 
 
 def grids_figure(names: Sequence[str], rows: Sequence[Sequence[Estimate]], blind: float) -> str:
@@ -212,15 +214,15 @@ def grids_figure(names: Sequence[str], rows: Sequence[Sequence[Estimate]], blind
             blind, color="black", linewidth=1, linestyle=":", label=f"blind guess, {blind:.3f}"
         )
         for number, (name, row) in enumerate(zip(names, rows, strict=True)):
-            found = [estimate for estimate in row if estimate.cell_m is not None]
-            where = [sides.index(estimate.cell_m or 0.0) for estimate in found]
+            estimates = [estimate for estimate in row if estimate.cell_m is not None]
+            where = [sides.index(estimate.cell_m or 0.0) for estimate in estimates]
             look: Any = {
                 "color": _ink(number, len(names)),
                 "linestyle": _LINES[number % len(_LINES)],
             }
             look |= {"marker": _marker(number), "markersize": 6, "capsize": 3}
-            values = [estimate.value for estimate in found]
-            axes.errorbar(where, values, yerr=_whiskers(found), label=_short(name), **look)
+            values = [estimate.value for estimate in estimates]
+            axes.errorbar(where, values, yerr=_whiskers(estimates), label=_short(name), **look)
         axes.set_xticks(range(len(sides)), [f"{side:g}" for side in sides])
         axes.set(
             xlabel="side of a cell, m",
@@ -249,10 +251,16 @@ def bars_figure(
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
         where = np.arange(len(names))
-        found = [estimate.value for estimate in values]
+        lengths = [estimate.value for estimate in values]
         colours = [_ink(number, len(names)) for number in range(len(names))]
         axes.barh(
-            where, found, color=colours, height=0.55, xerr=_whiskers(values), ecolor=_INK, capsize=3
+            where,
+            lengths,
+            color=colours,
+            height=0.55,
+            xerr=_whiskers(values),
+            ecolor=_INK,
+            capsize=3,
         )
         for row, estimate in enumerate(values):
             text = f"{estimate.value:.1%}" if percent else f"{estimate.value:.3f}"
@@ -364,7 +372,7 @@ def comparison_figure(comparison: Comparison) -> Figure:
         axes.set(
             xlabel=f"expected loss{', metres' if units == {'m'} else ''}",
             ylabel="Bayes error (higher is more private)",
-            xlim=(0, None),
+            xlim=(0, 1.05 * axes.get_xlim()[1]),  # no marker is cut
             ylim=(0, 1.05 * blind),
         )
         _plain(axes)
@@ -373,8 +381,8 @@ def comparison_figure(comparison: Comparison) -> Figure:
 
 
 @show.figure.register
-def _bare_frontier(found: Frontier) -> Figure:
-    return frontier_figure(TradeOff(found, ()))
+def _bare_frontier(frontier: Frontier) -> Figure:
+    return frontier_figure(TradeOff(frontier, ()))
 
 
 def draw_frontier(trade_off: TradeOff | LinkedTradeOff, path: Path) -> None:
@@ -388,10 +396,10 @@ def draw_frontier(trade_off: TradeOff | LinkedTradeOff, path: Path) -> None:
 @show.figure.register
 def frontier_figure(trade_off: TradeOff) -> Figure:
     """Bayes error and information against the loss, each with the mechanisms beside it."""
-    found = trade_off.frontier
-    first, last = found.budgets.min(), found.budgets.max()
-    budgets = np.union1d(found.budgets, np.linspace(first, last, 400))
-    bayes, bits = found.bayes, found.information
+    frontier = trade_off.frontier
+    first, last = frontier.budgets.min(), frontier.budgets.max()
+    budgets = np.union1d(frontier.budgets, np.linspace(first, last, 400))
+    bayes, bits = frontier.bayes, frontier.information
     panels = (
         (
             "Bayes error (higher is more private)",
@@ -408,11 +416,12 @@ def frontier_figure(trade_off: TradeOff) -> Figure:
             bits.proved_anything,
         ),
     )
-    cells, unit = f"{found.problem.grid.cell_m:g} m cells", found.loss_unit
-    names = list(dict.fromkeys(one.name for one in trade_off.placed))
+    cells, unit = f"{frontier.problem.grid.cell_m:g} m cells", frontier.loss_unit
+    names = list(dict.fromkeys(place.name for place in trade_off.placed))
+    to_come = trade_off.reached_to_come(budgets)
     with rc_context(_STYLE):
         figure = _Shown(figsize=(10, 4.8), layout="constrained")
-        figure.suptitle(_short(found.problem.samples.name, most=80), fontsize=11)
+        figure.suptitle(_short(frontier.problem.samples.name, most=80), fontsize=11)
         stack = figure.subplots(1, 2)
         for axes, (label, key, reached, bound, proved) in zip(stack, panels, strict=True):
             axes.plot(
@@ -429,22 +438,13 @@ def frontier_figure(trade_off: TradeOff) -> Figure:
             within: dict[str, Any] = {"color": COLOURS[0], "alpha": 0.2, "linewidth": 0}
             axes.fill_between(budgets, reached, bound, label="the best lies within", **within)
             for number, name in enumerate(names):
-                same = [one for one in trade_off.placed if one.name == name]
+                same = [place for place in trade_off.placed if place.name == name]
                 _place(axes, same, key, number)
                 _place_to_come(axes, same, key, number)
-            if trade_off.to_come:
-                _band_to_come(axes, trade_off, key)
+            _band_to_come(axes, budgets, to_come[key], trade_off)
             axes.set(xlabel=f"expected loss, {'metres' if unit == 'm' else unit}", ylabel=label)
             _plain(axes)
-        # what is proved for one panel may not be for the other: each label once
-        named = {
-            label: handle
-            for axes in stack
-            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
-        }
-        figure.legend(
-            named.values(), named.keys(), loc="outside lower center", ncols=3, frameon=False
-        )
+        _legend_below(figure)
     return figure
 
 
@@ -466,13 +466,17 @@ def linked_figure(trade_off: LinkedTradeOff) -> Figure:
                 yerr=_whiskers(errors),
                 color=_ink(number, len(trade_off.counts)),
                 marker=_marker(number),
-                label=f"{count} report{'s' * (count > 1)}",
+                label=f"Bayes error, {count} report{'s' * (count > 1)}",
             )
         overlap = [point.overlap for point in trade_off.points]
         bound = [point.overlap_bound for point in trade_off.points]
         cells = f"{trade_off.problem.grid.cell_m:g} m cells"
-        right.plot(budgets, bound, color=COLOURS[0], marker="_", label=f"proved bound on {cells}")
-        right.plot(budgets, overlap, color=COLOURS[0], linestyle="--", label="reached")
+        right.plot(
+            budgets, bound, color=COLOURS[0], marker="_", label=f"least overlap, proved on {cells}"
+        )
+        right.plot(
+            budgets, overlap, color=COLOURS[0], linestyle="--", label="least overlap, reached"
+        )
         for axes, label in (
             (left, "Bayes error (higher is more private)"),
             (right, "least overlap of two users (1: never told apart)"),
@@ -486,16 +490,26 @@ def linked_figure(trade_off: LinkedTradeOff) -> Figure:
                     label=f"from {loss} on linking is useless" if axes is left else None,
                 )
             axes.set(xlabel=f"budget, {'metres' if unit == 'm' else unit}", ylabel=label)
-            axes.legend(frameon=False)
             _plain(axes)
+        _legend_below(figure)
     return figure
+
+
+def _legend_below(figure: Figure) -> None:
+    """One legend of all panels, where it covers nothing: each label once."""
+    named = {
+        label: handle
+        for axes in figure.axes
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=3, frameon=False)
 
 
 def _place(axes: Axes, placed: Sequence[Placed], key: str, number: int) -> None:
     """One mechanism on the axes, named in the legend: names beside the points would overlap."""
     axes.plot(
-        [one.loss for one in placed],
-        [getattr(one, key) for one in placed],
+        [place.loss for place in placed],
+        [getattr(place, key) for place in placed],
         linestyle="",
         marker=_marker(number),
         color=_colour(number),
@@ -506,12 +520,12 @@ def _place(axes: Axes, placed: Sequence[Placed], key: str, number: int) -> None:
 
 def _place_to_come(axes: Axes, placed: Sequence[Placed], key: str, number: int) -> None:
     """The same mechanism on check-ins to come: hollow, with the intervals of loss and leakage."""
-    for one in placed:
-        if one.to_come is None:
+    for place in placed:
+        if place.to_come is None:
             continue
         look = {"color": _colour(number), "markerfacecolor": "white", "elinewidth": 1}
-        leakage = getattr(one.to_come, key)
-        _estimated(axes, one.to_come.loss, leakage, number, markersize=6, **look)
+        leakage = getattr(place.to_come, key)
+        _estimated(axes, place.to_come.loss, leakage, number, markersize=6, **look)
 
 
 def _estimated(axes: Axes, x: Estimate, y: Estimate, number: int, **look: Any) -> None:
@@ -529,16 +543,16 @@ def _colour(number: int) -> str:
     return COLOURS[1 + number % (len(COLOURS) - 1)]
 
 
-def _band_to_come(axes: Axes, trade_off: TradeOff, key: str) -> None:
-    """The intervals of the leakage on check-ins to come, from one cross-fitted run to the next in
-    the order of their losses; and what filled and hollow markers mean."""
-    fitted = [outlook for outlook in trade_off.to_come if outlook.folds]
-    found = sorted(fitted, key=lambda outlook: outlook.loss.value)
-    ends = [getattr(outlook, key) for outlook in found]
-    losses = [outlook.loss.value for outlook in found]
-    low, high = [one.low for one in ends], [one.high for one in ends]
-    axes.fill_between(losses, low, high, color=_INK, alpha=0.12, linewidth=0)
-    for label, face in (("on these check-ins", _INK), ("on check-ins to come", "white")):
+def _band_to_come(axes: Axes, budgets: np.ndarray, ends: np.ndarray, trade_off: TradeOff) -> None:
+    """What is reached on check-ins to come; and what filled and hollow markers mean."""
+    fitted = trade_off.cross_fitted
+    levels = sorted({0.95, *(outlook.confidence for outlook in fitted)})
+    percent = " and ".join(f"{100 * level:g}" for level in levels)
+    by = "runs and coin" if fitted else "coin"
+    label = f"reached on check-ins to come ({by}, {percent} % interval)"
+    axes.fill_between(budgets, *ends, color=_INK, alpha=0.18, linewidth=0, label=label)
+    markers = (("on these check-ins", _INK), ("on check-ins to come", "white"))
+    for label, face in markers if trade_off.to_come else ():
         axes.plot([], [], linestyle="", marker="o", color=_INK, markerfacecolor=face, label=label)
 
 
@@ -574,7 +588,11 @@ def _plain(axes: Axes) -> None:
 
 
 def _address(
-    draw: Callable[[Figure], None], size: tuple[float, float], *, dpi: int | None = None
+    draw: Callable[[Figure], None],
+    size: tuple[float, float],
+    *,
+    dpi: int | None = None,
+    transparent: bool = False,
 ) -> str:
     """Draw a figure and write it as a data address: PNG where a resolution is given, SVG where
     not."""
@@ -588,6 +606,7 @@ def _address(
         else:
             cut: dict[str, Any] = {"bbox_inches": "tight", "pad_inches": 0.06}
             cut |= {"metadata": {"Software": None}, "pil_kwargs": {"optimize": True}}
+            cut |= {"transparent": transparent}
             figure.savefig(stream, format="png", dpi=dpi, **cut)
     kind = "svg+xml" if dpi is None else "png"
     return f"data:image/{kind};base64,{base64.b64encode(stream.getvalue()).decode()}"

@@ -27,7 +27,7 @@ from sfumato.mechanism.base import Mechanism
 from sfumato.randomness import generator
 from sfumato.render import figures
 from sfumato.render.brief import best_text
-from sfumato.render.endings import warnings_in
+from sfumato.render.estimates import mark, shown
 from sfumato.render.glossary import TERMS
 from sfumato.render.names import printable
 from sfumato.render.text import (
@@ -35,8 +35,6 @@ from sfumato.render.text import (
     gap_missing,
     left_out_heads,
     left_out_rows,
-    mark,
-    shown,
     tables_line,
     too_few,
 )
@@ -88,7 +86,7 @@ def report_html(comparison: Comparison) -> str:
         region=comparison.region,
         rows=rows,
         held_out=all(row.held_out for row in rows),
-        warned=[(row, one) for row in rows for one in warnings_in(row.contender.status)],
+        warned=[(row, warning) for row in rows for warning in row.contender.warnings],
         too_few=too_few,
         proved=best_text,
         groups=groups,
@@ -338,16 +336,16 @@ class User:
 
 def _users(rows: Sequence[Compared], on: Samples) -> list[User]:
     """All users or, where they are many, those who are easiest to guess."""
-    found = [{user.name: user for user in row.measured.per_user} for row in rows]
+    per_row = [{user.name: user for user in row.measured.per_user} for row in rows]
     users = [
-        User(number, name, int(on.counts[number]), tuple(by_name.get(name) for by_name in found))
+        User(number, name, int(on.counts[number]), tuple(by_name.get(name) for by_name in per_row))
         for number, name in enumerate(on.secrets)
     ]
     if len(users) <= _MOST_USERS:
         return users
 
     def least_error(user: User) -> float:
-        return min((one.error for one in user.found if one is not None), default=inf)
+        return min((person.error for person in user.found if person is not None), default=inf)
 
     return sorted(users, key=least_error)[:_MOST_USERS]
 
@@ -405,7 +403,7 @@ class LeftOutTable:
 
 
 def _left_out(row: Compared) -> list[LeftOutTable]:
-    labels = dict.fromkeys(label for one in row.left_out for label in one.judged)
+    labels = dict.fromkeys(label for user in row.left_out for label in user.judged)
     return [
         LeftOutTable(label, left_out_rows(row.left_out, label, row.measured)) for label in labels
     ]
@@ -499,7 +497,7 @@ def map_html(made: AtlasRun) -> str:
             )
         )
     captions = {
-        "Bayes error of each tile; white: no check-in; hatched: planar Laplace noise; the numbers"
+        "Bayes error of each tile; empty: no check-in; hatched: planar Laplace noise; the numbers"
         " are those of the table below, where a tile is wide enough": error,
         "Users of each tile": np.where(users > 0, users, np.nan),
     }
@@ -514,7 +512,8 @@ def map_html(made: AtlasRun) -> str:
         overlap_m=record.settings["overlap_m"],
         summary=atlas_lines(made),
         figures=[
-            (words, figures.tiles_figure(tiling, one, noise)) for words, one in captions.items()
+            (words, figures.tiles_figure(tiling, values, noise))
+            for words, values in captions.items()
         ],
         heads=_HEADS,
         rows=rows,

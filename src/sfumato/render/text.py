@@ -5,7 +5,7 @@ is only the blind guess reads `NOTHING_PROVED`.
 """
 
 from collections.abc import Mapping, Sequence
-from math import isnan, log
+from math import inf, isnan, log
 from typing import Any
 
 from sfumato import show
@@ -21,8 +21,10 @@ from sfumato.measure.repeated import Repeated
 from sfumato.measure.tables import TABLE_MEASURES
 from sfumato.measure.traces import Who
 from sfumato.mechanism.loss import traits_of
-from sfumato.render.endings import linked_sentence, proof_sentence, warnings_in
+from sfumato.render.endings import linked_sentence, proof_sentence
+from sfumato.render.estimates import mark, shown
 from sfumato.render.names import printable
+from sfumato.solver.outcome import Learned
 from sfumato.solver.problem import Problem
 from sfumato.study.atlas import AtlasRun
 from sfumato.study.certify import Certified, Gap, Relative
@@ -58,25 +60,6 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         ).rstrip()
         for line in lines
     )
-
-
-def mark(kind: str) -> str:
-    """The sign before a figure that was estimated from samples."""
-    return "≈" if kind == "estimate" else ""
-
-
-def shown(estimate: Estimate, form: str = "{:.3f}", *, interval: bool = False) -> str:
-    """A number; estimates are marked, with their interval where that is asked for.
-
-    >>> shown(Estimate.exact(0.25)), shown(Estimate(0.25, 0.2, 0.3, "estimate"), interval=True)
-    ('0.250', '≈0.250 [0.200, 0.300]')
-    """
-    if isnan(estimate.value):
-        return "not known"
-    text = mark(estimate.kind) + form.format(estimate.value)
-    if not interval or estimate.kind != "estimate":
-        return text
-    return f"{text} [{form.format(estimate.low)}, {form.format(estimate.high)}]"
 
 
 def in_unit(value: str, unit: str) -> str:
@@ -129,7 +112,12 @@ def judged_text(
     if hidden:
         users = sorted(users, key=lambda user: (user.error, -user.exposed))[:_MOST_USERS]
     per_user = text_table(
-        [f"user, {label}", in_unit("loss", unit), "error ↑", "exposed ↓"],
+        [
+            f"{'secret' if of_categories(first) else 'user'}, {label}",
+            in_unit("loss", unit),
+            "error ↑",
+            "exposed ↓",
+        ],
         [[user.name, *_figures_of(user)] for user in users],
     )
     more = f"\n… and {hidden} users who are easier to hide" if hidden else ""
@@ -158,13 +146,15 @@ def measured_text(measured: Measured) -> str:
     parts = []
     if measured.to_come is not None:
         parts.append(outlook_text(measured.to_come, max_loss=measured.max_loss, unit=unit))
-    held_out = {name: one for name, one in measured.judged.items() if name == TEST}
+    held_out = {name: judgement for name, judgement in measured.judged.items() if name == TEST}
     judged = held_out | dict(measured.judged)
     parts.append(
         judged_text(measured.name, judged, max_loss=measured.max_loss, unit=unit)
         + f"\n{_tables_text(measured)}"
     )
-    parts += ["\n".join(warned)] if (warned := warnings_in(measured.status)) else []
+    over = held_out_over(measured.judged.get(TEST), measured.to_come, measured.max_loss, unit)
+    if warned := [*filter(None, [over]), *measured.warnings]:
+        parts.append("\n".join(warned))
     if measured.priors is not None:
         parts.append(priors_text(measured.priors[label], label, unit=unit))
     if measured.membership is not None:
@@ -221,9 +211,11 @@ def kept_text(kept: Kept, *, seconds: float) -> str:
     if kept.to_come is not None:
         leads = outlook_text(kept.to_come, max_loss=problem.max_loss, unit=unit)
         table = f"{leads}\n\n{table}"
-    held = "" if kept.linked is None else f"  {linked_sentence(kept.linked, on=' on test data')}"
+    linked = "" if kept.linked is None else linked_sentence(kept.linked, on=" on test data")
     written = f"Written to {kept.folder} after {seconds:.0f} s."
-    return f"{table}\n{solution.status}{held}  {written}"
+    said = (solution.status, *solution.warnings, linked, settled_text(kept), written)
+    over = held_out_over(kept.test, kept.to_come, problem.max_loss, unit)
+    return "\n".join(filter(None, [table, "  ".join(filter(None, said)), over]))
 
 
 @show.text.register
@@ -301,15 +293,69 @@ def too_few(outlook: Outlook, max_loss: float) -> str:
     )
 
 
+def settled_text(kept: Kept) -> str:
+    """From which loss a learned law was brought to its budget, where progress has shown another
+    than the figures have."""
+    solution = kept.solution
+    facts, last = solution.ending.facts, solution.history[-1:]
+    if not isinstance(facts, Learned) or facts.instead is not None or not last:
+        return ""
+    unit = traits_of(solution.problem.loss).unit
+    before, after = (
+        in_unit(f"{loss:.1f}", unit) for loss in (last[0]["loss"], solution.measured.loss.value)
+    )
+    if before == after:
+        return ""
+    ahead = " on check-ins to come" if kept.to_come is not None and kept.to_come.folds else ""
+    if sure := getattr(solution.solver, "confidence", None):
+        ahead += f" with {100 * sure:.4g} % confidence"
+    return (
+        f"Learning ended at a loss of {before}; then the noise was set for the budget{ahead}:"
+        f" {after} on the training check-ins."
+    )
+
+
+def held_out_over(
+    judged: Judgement | None, to_come: Outlook | None, max_loss: float | None, unit: str
+) -> str:
+    """That held-out check-ins cost more than the budget, and whether chance explains it; nothing
+    where they do not, or where they are what is shown of check-ins to come."""
+    loss = None if judged is None else judged.loss_of_sample
+    if to_come is not None and not to_come.folds:
+        return ""
+    if loss is None or max_loss is None or not loss.value > max_loss * (1 + 1e-9):
+        return ""
+    more = loss.low > max_loss
+    around = f"95 % interval {loss.low:.1f} to {loss.high:.1f}"
+    if loss.high == inf:
+        around = "one check-in has no interval"
+    return (
+        f"{'Warning: held-out' if more else 'Held-out'} check-ins lose"
+        f" {in_unit(f'{loss.value:.1f}', unit)} on average, over the budget of"
+        f" {in_unit(f'{max_loss:g}', unit)}, by {'more' if more else 'no more'} than chance"
+        f" explains ({around})."
+    )
+
+
 def round_text(line: Mapping[str, Any], *, unit: str) -> str | None:
-    """What one round of a game, or one part of a codebook's learning, has reached; None for what
-    is only for the run's history."""
+    """What one round of a game, one part of a codebook's learning or a better proof has reached;
+    None for what is only for the run's history."""
     if "progress" in line:
         return None
     if "resumed" in line:
         return f"resumed where it was stopped: {round_text(line['resumed'], unit=unit)}"
-    if proof := proof_round_text(line):
-        return proof
+    if "proof_stopped" in line:
+        return "the proof is stopped; the best bound so far is kept"
+    if "proof_bound" in line:
+        low, high, what = line["proof_bound"], line["proof_least"], "the least leakage"
+        if line["certificate"].objective == Bayes.name:
+            low, high, what = 1 - high, 1 - low, "the largest Bayes error"
+        gap = line["proof_gap"]
+        ends = "" if gap is None else f"; the proof ends at {gap:g}"
+        return (
+            f"{what} possible on this grid lies between {low:.4f} and {high:.4f}"
+            f" ({high - low:.4f} apart{ends})"
+        )
     if "folds" in line:
         beside = " for one report" if line.get("for_one_report") else ""
         return f"{line['done']:.0%} of the learning on {line['folds']} folds{beside}"
@@ -324,19 +370,6 @@ def round_text(line: Mapping[str, Any], *, unit: str) -> str | None:
         f" {loss}, adversary right {line['accuracy_train']:.3f} /"
         f" {line['accuracy_validation']:.3f} (training / validation), validation Bayes error"
         f" {line['validation_bayes_error']:.3f}"
-    )
-
-
-def proof_round_text(line: Mapping[str, Any]) -> str | None:
-    """How far a proof is; None for other lines."""
-    if "proof_stopped" in line:
-        return "the proof is stopped; the best bound so far is kept"
-    if "proof_bound" not in line:
-        return None
-    low, high = line["proof_bound"], line["proof_least"]
-    return (
-        f"the least leakage possible on this grid lies between {low:.4f} and {high:.4f}"
-        f" ({high - low:.4f} apart; the proof ends at {line['proof_gap']:g})"
     )
 
 
@@ -436,15 +469,15 @@ def _repeated_notes(many: Repeated, unit: str) -> list[str]:
 
 def traces_text(traces: TracesFound) -> str:
     """The share of traces that is found: one row per way of reporting, one column per adversary."""
-    found = next(iter(traces.found.values()))
+    first = next(iter(traces.found.values()))
     head = [
-        f"traces found ↓, {found.traces} traces of {traces.users} users",
+        f"traces found ↓, {first.traces} traces of {traces.users} users",
         "loss m",
-        *(_ADVERSARIES[who] for who in found.shares),
+        *(_ADVERSARIES[who] for who in first.shares),
     ]
     rows = [
-        [name, f"{one.loss_m:,.0f}", *map(share_shown, one.shares.values())]
-        for name, one in traces.found.items()
+        [name, f"{figures.loss_m:,.0f}", *map(share_shown, figures.shares.values())]
+        for name, figures in traces.found.items()
     ]
     note = (
         "Each adversary guesses the user of a whole trace, and knows the user's other traces"
@@ -491,10 +524,8 @@ def policy_text(choice: PolicyChoice) -> str:
         " of named traces. One period: law, where names change with the period, so that one period"
         " (one report, where none is kept) is all that is linked. Sees all: law and named history,"
         " whole traces.",
-        f"Recommended (→): {choice.best.keeping.words}. Of the ways within the budget, each judged"
-        " by the adversary who finds most, it has the fewest traces found, on"
-        f" {choice.best.chosen_by.traces} other traces. One report for all users is measured and"
-        " not recommended: anyone who knows one user's place then knows everybody's.",
+        f"Recommended (→): {choice.best.keeping.words}. {_why(choice)} One report for all users is"
+        " measured and not recommended: anyone who knows one user's place then knows everybody's.",
     ]
     if any(not way.within_budget for way in choice.ways):
         notes.append(f"! over the budget of {choice.budget:g} m, by more than chance explains.")
@@ -505,6 +536,37 @@ def policy_text(choice: PolicyChoice) -> str:
             " more."
         )
     return f"{text_table(head, rows)}\n" + "\n".join(notes)
+
+
+def _why(choice: PolicyChoice) -> str:
+    if not choice.best.eligible:
+        return (
+            f"No way is within the budget of {choice.budget:g} m on these traces: solve with data"
+            " like them, or with a larger budget."
+        )
+    return (
+        "Of the ways within the budget, each judged by the adversary who finds most, it has the"
+        f" fewest traces found among {choice.best.chosen_by.traces} other traces, by which it was"
+        f" chosen: {choice.best.chosen_by.worst.value:.1%}.{_fewer_here(choice)}"
+    )
+
+
+def _fewer_here(choice: PolicyChoice) -> str:
+    """Where the traces of the table, which did not choose, would have chosen another way: so."""
+    eligible = [way for way in choice.ways if way.eligible]
+    here = min(eligible, key=lambda way: way.shown.worst.value)
+    if not here.shown.worst.value < choice.best.shown.worst.value:
+        return ""
+    return (
+        f" In the table, which did not choose, {here.keeping.words} has fewer"
+        f" ({here.shown.worst.value:.1%}, and {choice.best.shown.worst.value:.1%} for the way"
+        " chosen); the halves differ by chance."
+    )
+
+
+def of_categories(judgement: Judgement) -> bool:
+    """Whether its secrets are no users: the law of a table that is no sample of check-ins."""
+    return judgement.checkins is None and judgement.bayes_error.kind == "exact"
 
 
 def share_shown(share: Estimate) -> str:
@@ -525,7 +587,7 @@ def priors_text(priors: Priors | None, label: str, *, unit: str = "m") -> str:
     heads = [in_unit("loss", unit), "Bayes error ↑", "a blind guess", "info bits ↓"]
     lines = [[name, *_under(under)] for name, under in chosen.items()]
     return (
-        f"{text_table([f'shares of the users, {label}', *heads], lines)}\n"
+        f"{text_table([f'shares, {label}', *heads], lines)}\n"
         f"Whatever the shares: the best guess is right at most {priors.capacity:.2f} times as often"
         f" as a blind one, and the loss is at most"
         f" {in_unit(f'{priors.largest_loss:.1f}', unit)}."
@@ -640,8 +702,8 @@ def comparison_text(comparison: Comparison) -> str:
             "; gap: leakage on the training data above what no mechanism can go below (proved;"
             " for reports off the grid, on the plane)"
         )
-    if any(not gap.proved_anything for gap in gaps):
-        marks += f"; gap -: {NOTHING_PROVED}"
+    if missing := gaps_missing(comparison):
+        marks += f"; gap -: {missing}"
     if any(map(over_mark, rows)):
         marks += "; ! over its budget here"
         marks += " by more than its interval" if any(row.held_out for row in rows) else ""
@@ -653,18 +715,21 @@ def comparison_text(comparison: Comparison) -> str:
     measures = [measure.head for measure in TABLE_MEASURES.values()]
     tables = text_table(["other measures", *measures], [tables_line(row) for row in rows])
     heads = [
-        *("other users than these", "error, equal shares ↑", "error, one user twice ↑"),
-        *("loss, one user twice ↓", "its file tells"),
+        *("other users than these", "error, equal shares ↑", "error, one user doubled ↑"),
+        *("loss, one user doubled ↓", "training points in its file"),
     ]
     others = text_table(heads, [_other_users_line(row) for row in rows])
-    warned = [f"{row.name}: {one}" for row in rows for one in warnings_in(row.contender.status)]
+    warned = [f"{row.name}: {warning}" for row in rows for warning in row.contender.warnings]
     parts = [
         "\n".join(
             [text_table(header, lines), *map(printable, [counted_on(comparison), marks, *warned])]
         ),
         tables,
-        f"{others}\none user twice: the user whose doubling is worst; its file tells: how well"
-        " anyone with the file tells training points from held-out ones (AUC, 0.5 is a toss)",
+        f"{others}\none user doubled: with twice the check-ins of the user for whom that is"
+        " worst; training points in its file: how well anyone with the file tells them from"
+        " held-out points (AUC, 0.5 is a toss)"
+        + "; not computed: needs the mechanism's law in one table"
+        * any(row.priors is None for row in rows),
     ]
     return "\n\n".join([*parts, *left_out_parts(rows)])
 
@@ -736,19 +801,34 @@ def gap_missing(row: Compared) -> str:
     return "its reports are not on the grid of the proof"
 
 
+def gaps_missing(comparison: Comparison) -> str:
+    """Why mechanisms have no gap, in few words; nothing where all have one."""
+    why: dict[str, list[str]] = {}
+    proved = any(row.gap is not None for row in comparison.rows)
+    for row in comparison.rows:
+        reason = gap_missing(row)
+        if reason and row.gap is None and comparison.train is None:
+            reason = "the training data was not given (train=)"
+        elif reason and row.gap is None and proved and not row.contender.status:  # one's own
+            reason = "over the proved budget on training check-ins, or held to another"
+        if reason:
+            why.setdefault(reason, []).append(row.name)
+    return ", ".join(f"{reason} ({', '.join(names)})" for reason, names in why.items())
+
+
 def _compared_line(row: Compared, loss_form: str, *, to_come: bool) -> list[str]:
-    found, gap = row.measured, row.gap
+    judgement, gap = row.measured, row.gap
     return [
         row.name,
         *figures_to_come(row, loss_form) * to_come,
-        shown(found.loss, loss_form) + over_mark(row),
-        shown(found.bayes_error),
-        shown(found.information_bits),
-        shown(found.exposed, "{:.1%}"),
-        f"{mark(found.exposed.kind)}{posterior(found.worst_report)}",
-        "-" if found.learnt_error is None else shown(found.learnt_error),
+        shown(judgement.loss, loss_form) + over_mark(row),
+        shown(judgement.bayes_error),
+        shown(judgement.information_bits),
+        shown(judgement.exposed, "{:.1%}"),
+        f"{mark(judgement.exposed.kind)}{posterior(judgement.worst_report)}",
+        "-" if judgement.learnt_error is None else shown(judgement.learnt_error),
         gap_text(gap),
-        "own" if found.bayes_error.cell_m is None else f"{found.bayes_error.cell_m:g}",
+        "own" if judgement.bayes_error.cell_m is None else f"{judgement.bayes_error.cell_m:g}",
     ]
 
 
@@ -825,7 +905,7 @@ def _linked_text(problem: Problem, gap: Gap) -> str:
     where = "these reports" if problem.region is None else f"this {problem.grid.cell_m:g} m grid"
     if problem.seeks_endless_budget:
         unit = traits_of(problem.loss).unit
-        loss, least = (in_unit(f"{one:.5g}", unit) for one in (gap.leakage, gap.bounds.grid))
+        loss, least = (in_unit(f"{number:.5g}", unit) for number in (gap.leakage, gap.bounds.grid))
         text = (
             f"From {loss} on linking is useless for these check-ins: at that loss this mechanism"
             " reports with one law"
@@ -903,7 +983,7 @@ def _linked_population_text(proved: PopulationCertificate) -> str:
     if isinstance(proved.objective, Endless):
         every = "of every mechanism that gives all users one law, even one that knows its user,"
         said = [f"with reports {where} a loss of at least {least:.1f}" for where, least in kinds]
-        said = [in_unit(one, unit) for one in said]
+        said = [in_unit(phrase, unit) for phrase in said]
     else:
         budget = "the budgets" if proved.max_loss is None else f"{proved.max_loss:g} {unit}"
         every = f"of every mechanism within {budget.rstrip()}, even one that knows its user,"
@@ -975,14 +1055,17 @@ def population_text(proved: PopulationCertificate) -> str:
     text = " ".join(parts)
     if proved.bracket is not None and least is not None and possible is not None and said:
         low, high = proved.bracket
+        if bayes:  # what needs no proof
+            low, high = max(low, 0.0), min(high, 1 - proved.blind)
         what = "Bayes error" if bayes else "leakage"
         text += (
             f" The best {what} at a loss of {proved.at_loss:.1f} {unit}".rstrip()
             + f" lies within {low:.4f} and {high:.4f}, {high - low:.4f} apart."
         )
-        enough = proved.needed() if bayes else None
-        if enough is not None:
-            text += f" About {enough:,} check-ins would bring that to {USEFUL:g}."
+    enough = proved.needed() if bayes else None
+    if enough is not None:
+        what = "that" if said else "what is known of the best Bayes error"
+        text += f" About {enough:,} check-ins would bring {what} to within {USEFUL:g}."
     text += _cut(proved)
     if proved.all_cells is not None and proved.cells < proved.all_cells:
         text += (
@@ -997,10 +1080,16 @@ def population_text(proved: PopulationCertificate) -> str:
 @show.text.register
 def trade_off_text(trade_off: TradeOff) -> str:
     """The proven curve as a table, and the mechanisms beside it."""
-    found, unit = trade_off.frontier, trade_off.loss_unit
-    bayes, bits = found.bayes, found.information
-    at_most = [f"{1 - bound:.4f}" if bayes.proved_anything else "-" for bound in bayes.bound]
-    at_least = [f"{bound:.4f}" if bits.proved_anything else "-" for bound in bits.bound]
+    frontier, unit = trade_off.frontier, trade_off.loss_unit
+    bayes, bits = frontier.bayes, frontier.information
+    at_most = [
+        f"{1 - bound:.4f}" if said else "-"
+        for bound, said in zip(bayes.bound, bayes.beyond_blind, strict=True)
+    ]
+    at_least = [
+        f"{bound:.4f}" if said else "-"
+        for bound, said in zip(bits.bound, bits.beyond_blind, strict=True)
+    ]
     lines = [
         [
             f"{budget:g}",
@@ -1009,7 +1098,7 @@ def trade_off_text(trade_off: TradeOff) -> str:
             f"{bits.reached[at]:.4f}",
             at_least[at],
         ]
-        for at, budget in enumerate(found.budgets)
+        for at, budget in enumerate(frontier.budgets)
     ]
     curve = text_table(
         [f"max loss {unit}", "Bayes error ↑", "at most", "info bits ↓", "at least"], lines
@@ -1032,10 +1121,15 @@ def trade_off_text(trade_off: TradeOff) -> str:
         proved = NOTHING_PROVED
     elif bayes.proved_anything:
         proved = f"proved to {proved}"
-    notes = f"reports on {found.problem.grid.cell_m:g} m cells; {proved}"
+    notes = f"reports on {frontier.problem.grid.cell_m:g} m cells; {proved}"
+    if "-" in (*at_most, *at_least) and proved != NOTHING_PROVED:
+        notes += "; -: nothing proved there beyond a blind guess"
+    notes += "; the best mechanism found has the figure before each bound, none can pass the bound"
     if any(place.kind != "exact" for place in trade_off.placed):
         notes += "; ≈ estimated from samples"
-    to_come = (f"to come: loss {unit}", "Bayes error ↑", "info bits ↓") * bool(trade_off.to_come)
+    to_come = tuple(
+        f"to come: {figure}" for figure in (f"loss {unit}", "Bayes error ↑", "info bits ↓")
+    ) * bool(trade_off.to_come)
     heads = ["mechanism", f"loss {unit}", "Bayes error ↑", "info bits ↓", *to_come]
     others = text_table(heads, placed)
     beyond = ""

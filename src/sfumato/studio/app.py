@@ -106,10 +106,10 @@ class Studio:
     def _asked(self, answer: Handler) -> Callable[[Request], Awaitable[Response]]:
         async def answered(request: Request) -> Response:
             session, document = self._session(request), parse.document(await request.body())
-            found = await answer(session, document)
+            reply = await answer(session, document)
             if answer.__name__ in _CHANGING:  # that a comparison is done is an event
                 session.tell_others()
-            return JSONResponse(plain({} if found is None else found))
+            return JSONResponse(plain({} if reply is None else reply))
 
         return answered
 
@@ -131,7 +131,7 @@ class Studio:
                 "version": __version__,
                 "terms": STUDIO_TERMS,
                 "folder": str(session.folder),
-                "left": [one for one in self.sessions.left() if one["session"] != session.id],
+                "left": [entry for entry in self.sessions.left() if entry["session"] != session.id],
             }
         )
 

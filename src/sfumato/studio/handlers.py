@@ -53,11 +53,11 @@ async def link(session: Session, asked: dict[str, Any]) -> None:
 async def solve(session: Session, asked: dict[str, Any]) -> Any:
     from sfumato.measure.objective import objective_named
 
-    found = {solver["name"]: solver for solver in await run_in_threadpool(_solvers)}
+    solvers = {solver["name"]: solver for solver in await run_in_threadpool(_solvers)}
     solver = parse.words(asked, "solver") or ""
-    if solver not in found:
+    if solver not in solvers:
         raise ProblemError(
-            f"there is no solver '{solver[:40]}'; expected one of {', '.join(found)}"
+            f"there is no solver '{solver[:40]}'; expected one of {', '.join(solvers)}"
         )
     max_loss = parse.budget(asked, missing="; set the slider or fill in the number")
     objective = parse.words(asked, "objective") or "bayes"
@@ -71,7 +71,7 @@ async def solve(session: Session, asked: dict[str, Any]) -> Any:
         "cell_m": None if cell_m == _DEFAULT_CELL_M else cell_m,
         "seed": parse.whole(asked, "seed", what="the seed", default=0),
         "time_limit": parse.time_limit(asked),
-        "resumable": found[solver]["resumable"],
+        "resumable": solvers[solver]["resumable"],
     }
     return (await session.solve(task)).as_dict()
 
@@ -109,10 +109,10 @@ async def preview(session: Session, asked: dict[str, Any]) -> Any:
     row = int(np.argmin(((train.truth - np.array(at, dtype=float)) ** 2).sum(axis=1)))
     runs = [session.run(name) for name in parse.texts(asked, "runs")][:8]
     answers = [await run_in_threadpool(preview_of, run.folder, train.truth[row]) for run in runs]
-    found = {
+    previews = {
         run.id: answer | {"cell_m": run.cell_m} for run, answer in zip(runs, answers, strict=True)
     }
-    return {"truth": train.truth[row], "user": train.secrets[train.secret[row]], "runs": found}
+    return {"truth": train.truth[row], "user": train.secrets[train.secret[row]], "runs": previews}
 
 
 async def attack(session: Session, asked: dict[str, Any]) -> Any:
@@ -120,8 +120,8 @@ async def attack(session: Session, asked: dict[str, Any]) -> Any:
     from sfumato.studio.preview import report_table
 
     run = session.run(asked.get("run"))
-    found = await run_in_threadpool(report_table, run.folder)
-    session.game = await run_in_threadpool(AttackGame.deal, run.id, found, session.data.split.train)
+    table = await run_in_threadpool(report_table, run.folder)
+    session.game = await run_in_threadpool(AttackGame.deal, run.id, table, session.data.split.train)
     return session.game.state()
 
 

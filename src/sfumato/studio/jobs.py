@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from sfumato.studio.work import LAST_WORDS
+from sfumato.studio.work import LAST_WORDS, stopped
 
 _LONGEST_LINE = 64 * 2**20
 _PATIENCE_S = 3.0  # between asking a process to end and ending it
@@ -20,9 +20,11 @@ class Job:
     """A running process.  `tell` gets every line it says; the last one is of kind "done", "stopped"
     or "failed"."""
 
-    def __init__(self, process: asyncio.subprocess.Process, tell: Tell) -> None:
-        self._process, self._tell = process, tell
-        self._said_last = False
+    def __init__(
+        self, process: asyncio.subprocess.Process, task: dict[str, Any], tell: Tell
+    ) -> None:
+        self._process, self._task, self._tell = process, task, tell
+        self._said_last = self._stopping = False
         self._reader = asyncio.create_task(self._read())
 
     @classmethod
@@ -40,7 +42,7 @@ class Job:
             # Ctrl-C in the terminal is for the server, which then ends its jobs
             start_new_session=True,
         )
-        job = cls(process, tell)
+        job = cls(process, task, tell)
         job.say(task)
         return job
 
@@ -56,6 +58,7 @@ class Job:
 
     def say(self, message: dict[str, Any]) -> None:
         """Send one line to the process."""
+        self._stopping |= message["kind"] == "stop"
         assert self._process.stdin is not None
         with contextlib.suppress(ConnectionError, RuntimeError):
             self._process.stdin.write(json.dumps(message).encode() + b"\n")
@@ -86,5 +89,8 @@ class Job:
         code = await self._process.wait()
         if not self._said_last:
             self._said_last = True
+            if self._stopping:  # a stop can crash compiled code: what was asked for has come
+                self._tell(stopped(self._task))
+                return
             why = f"the computation ended without an answer (exit code {code}); perhaps"
             self._tell({"kind": "failed", "error": f"{why} memory ran out"})

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _LARGEST = 2**53  # beyond it a page cannot tell two whole numbers apart
 _FIELDS = {
     "square": "Region",
-    "top_users": "Users",
+    "top_users": "Most frequent users",
     "max_loss": "Budget",
     "cell_m": "Cell",
     "reports": "Reports seen together",
@@ -41,13 +41,13 @@ def document(body: bytes) -> dict[str, Any]:
     {'seed': 1}
     """
     try:
-        found = json.loads(body or b"{}")
-        json.dumps(found, ensure_ascii=False, allow_nan=False).encode()  # whole letters, no NaN
+        content = json.loads(body or b"{}")
+        json.dumps(content, ensure_ascii=False, allow_nan=False).encode()  # whole letters, no NaN
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        content = None
+    if not isinstance(content, dict):
         raise ProblemError("this request is not a JSON object; load the page again")
-    return found
+    return content
 
 
 def number(
@@ -104,9 +104,9 @@ def reports(asked: dict[str, Any]) -> int | str:
     """
     if asked.get("reports") == "endless":
         return "endless"
-    found = whole(asked, "reports", what="the number of linked reports", least=1, default=1)
-    assert found is not None
-    return found
+    count = whole(asked, "reports", what="the number of linked reports", least=1, default=1)
+    assert count is not None
+    return count
 
 
 def words(asked: dict[str, Any], name: str) -> str | None:
@@ -122,7 +122,7 @@ def texts(asked: dict[str, Any], name: str) -> list[str]:
     value = asked.get(name)
     if value is None:
         return []
-    if not (isinstance(value, list) and all(isinstance(one, str) for one in value)):
+    if not (isinstance(value, list) and all(isinstance(text, str) for text in value)):
         raise ProblemError(f"'{name}' is a list of texts; got {type(value).__name__}")
     return value
 

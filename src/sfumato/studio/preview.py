@@ -32,8 +32,8 @@ class ReportTable:
     def belief(self, reports: np.ndarray) -> np.ndarray:
         """P(secret | report), one row per report; one between the places that occur counts as
         the nearest of them."""
-        found = self.posterior[:, self.tree.query(reports)[1]].T
-        return np.asarray(found.toarray() if sparse.issparse(found) else found)
+        beliefs = self.posterior[:, self.tree.query(reports)[1]].T
+        return np.asarray(beliefs.toarray() if sparse.issparse(beliefs) else beliefs)
 
 
 @lru_cache(maxsize=32)
@@ -76,11 +76,11 @@ def table_path(folder: Path) -> Path:
 def save_table(folder: Path, joint: Joint) -> None:
     """Write P(secret, report) beside a run folder."""
     assert joint.places is not None
-    held = joint.sparse
+    entries = joint.sparse
     table = (
         {"table": joint.table}
-        if held is None
-        else {"data": held.data, "indices": held.indices, "indptr": held.indptr}
+        if entries is None
+        else {"data": entries.data, "indices": entries.indices, "indptr": entries.indptr}
     )
     with written_beside(table_path(folder)) as beside, beside.open("wb") as target:
         np.savez(target, allow_pickle=False, places=joint.places, **table)
@@ -89,12 +89,12 @@ def save_table(folder: Path, joint: Joint) -> None:
 def preview(folder: Path, truth: np.ndarray) -> dict[str, Any]:
     """The law at one truth as cells with chances, ten reports drawn from it, and the belief that
     each leaves."""
-    found = report_table(folder)
-    law = found.mechanism.law(Joint(np.ones((1, 1)), places=truth[None, :], secrets=("you",)))
-    reports = found.mechanism.sample(np.repeat(truth[None, :], _SAMPLES, axis=0))
+    table = report_table(folder)
+    law = table.mechanism.law(Joint(np.ones((1, 1)), places=truth[None, :], secrets=("you",)))
+    reports = table.mechanism.sample(np.repeat(truth[None, :], _SAMPLES, axis=0))
     answer: dict[str, Any] = {
         "samples": reports,
-        "beliefs": found.belief(reports),
+        "beliefs": table.belief(reports),
         "heat": None,
         "loss": None,
     }

@@ -87,12 +87,12 @@ def link(
     few = thinned(data)
     budgets = budgets_of(coarse)
 
-    def on_point(found: LinkedTradeOff, *, done: bool = False) -> None:
-        tell({"kind": "linked", "checkins": len(few), "done": done, **found.as_dict()})
+    def on_point(trade_off: LinkedTradeOff, *, done: bool = False) -> None:
+        tell({"kind": "linked", "checkins": len(few), "done": done, **trade_off.as_dict()})
         between()
 
     try:
-        found = linked_trade_off(
+        trade_off = linked_trade_off(
             few,
             counts=LINKED_COUNTS,
             first=float(budgets[0]),
@@ -106,7 +106,7 @@ def link(
     except SfumatoError as error:
         tell({"kind": "linked", "error": in_page(error), "done": True})
         return
-    on_point(found, done=True)
+    on_point(trade_off, done=True)
 
 
 def thinned(data: Samples) -> Samples:

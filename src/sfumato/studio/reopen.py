@@ -5,7 +5,6 @@ from pathlib import Path
 
 from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError
-from sfumato.render.endings import warnings_in
 from sfumato.render.text import outlook_note
 from sfumato.studio.dataset import Loaded, load
 from sfumato.studio.preview import save_table
@@ -40,15 +39,15 @@ def reopened(path: Path, folder: Path) -> tuple[Loaded, PageRun]:
         **{"kind": "solve", "reports": record.reports, "cell_m": problem.grid.cell_m},
         **{"time_limit": None, "resumable": False, "opened": str(path)},
     }
-    found = {
+    figures = {
         **asked,
         **record.train,
         "leakage": problem.objective.leakage(judged.joint),
         "to_come": None if record.to_come is None else record.to_come.as_dict(),
         "test": record.test,
         **{"status": record.status, "ended": record.ended, "proof": record.proof},
-        **{"seconds": record.seconds, "warnings": warnings_in(record.status)},
+        **{"seconds": record.seconds, "warnings": record.warnings},
         "to_come_note": outlook_note(record.to_come, record.max_loss),
     }
-    page_run = PageRun(name, kept, task, True, "done", found, record.status, problem.grid.cell_m)
+    page_run = PageRun(name, kept, task, True, "done", figures, record.status, problem.grid.cell_m)
     return loaded, page_run

@@ -16,8 +16,8 @@ def read_streets(path: Path) -> list[list[list[float]]]:
     """The lines of a GeoJSON file, each a list of latitudes and longitudes; edges of areas are
     lines too, and points are left out."""
     try:
-        found = _lines(json.loads(path.read_text("utf-8-sig")))
-        lines = [_line(line) for line in found if len(line)]
+        coordinates = _lines(json.loads(path.read_text("utf-8-sig")))
+        lines = [_line(line) for line in coordinates if len(line)]
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}; name another file") from None
     except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError):
@@ -41,10 +41,10 @@ def _lines(thing: Any) -> Iterator[Any]:
     elif kind == "LineString":
         yield thing["coordinates"]
     elif kind in _WRAPPED:
-        found = thing["coordinates"]
+        coordinates = thing["coordinates"]
         for _ in range(_WRAPPED[kind] - 1):
-            found = [line for part in found for line in part]
-        yield from found
+            coordinates = [line for part in coordinates for line in part]
+        yield from coordinates
 
 
 def _line(given: list[list[float]]) -> list[list[float]]:

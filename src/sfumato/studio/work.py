@@ -59,7 +59,7 @@ def main() -> None:
 
     def give_up() -> None:  # imports nothing: an import may be what does not end
         if not ended.is_set():
-            write(_stopped(task))
+            write(stopped(task))
             os._exit(0)
 
     inbox: queue.Queue[dict[str, Any]] = queue.Queue()
@@ -70,7 +70,7 @@ def main() -> None:
         task.update(inbox.get())
         _run(task, tell, inbox)
     except KeyboardInterrupt:
-        write(_stopped(task))
+        write(stopped(task))
     except MemoryError:
         tell({"kind": "failed", "error": "out of memory; use larger cells or less data"})
     except Exception as error:
@@ -80,7 +80,7 @@ def main() -> None:
         if isinstance(error, ImportError):
             error = missing_extra(error) or error
         if STOPPING.is_set():  # an import that is interrupted may say anything
-            write(_stopped(task))
+            write(stopped(task))
         elif isinstance(error, (SfumatoError, OSError)):
             tell({"kind": "failed", "error": in_page(error)})
         else:
@@ -89,7 +89,7 @@ def main() -> None:
             tell({"kind": "failed", "error": said_of})
 
 
-def _stopped(task: dict[str, Any]) -> dict[str, Any]:
+def stopped(task: dict[str, Any]) -> dict[str, Any]:
     """What is said when a task was stopped, and whether the rounds that it has done are kept."""
     kept = task.get("checkpoint") is not None and Path(task["checkpoint"]).exists()
     return {"kind": "stopped", "error": _RESUMABLE if kept else _STOPPED, "resumable": kept}
@@ -104,8 +104,11 @@ def _listen(inbox: "queue.Queue[dict[str, Any]]", give_up: Callable[[], None]) -
         elif not stopped_at or (len(stopped_at) == 1 and now > stopped_at[0] + _TWICE_S):
             stopped_at.append(now)
             STOPPING.set()
+            if not BEGUN.is_set():
+                # nothing to keep, and an import or a compiler may swallow an exception, or crash
+                give_up()
             _thread.interrupt_main()
-            if len(stopped_at) == 2 or not BEGUN.is_set():  # an import may swallow the exception
+            if len(stopped_at) == 2:
                 soon = threading.Timer(_AT_ONCE_S, give_up)
                 soon.daemon = True
                 soon.start()
@@ -137,7 +140,6 @@ def solve_task(task: dict[str, Any], tell: Tell) -> None:
     from sfumato.data.recipe import Recipe
     from sfumato.data.samples import Samples
     from sfumato.measure.objective import objective_named
-    from sfumato.render.endings import warnings_in
     from sfumato.render.text import outlook_note, proof_text
     from sfumato.solver import SOLVERS, Problem
     from sfumato.studio.preview import save_table
@@ -197,7 +199,6 @@ def solve_task(task: dict[str, Any], tell: Tell) -> None:
             "kind": "done",
             "solution": {
                 **kept.as_dict(),
-                "warnings": warnings_in(kept.solution.status),
                 "to_come_note": outlook_note(kept.to_come, task["max_loss"]),
                 "proved": proved,
             },

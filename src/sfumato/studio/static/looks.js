@@ -3,6 +3,16 @@
 export const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#000000"];
 export const MARKERS = ["o", "s", "^", "D", "v", "P", "X", "<"];
 
+let looks = null; // which look each user has; null: as numbered
+
+/** Where there are more users than looks, the most frequent have looks of their own. */
+export function rankUsers(users) {
+  looks = users.length > COLOURS.length * MARKERS.length ? new Uint32Array(users.length) : null;
+  if (looks) users.map((user, at) => [user.count, at]).sort(([one], [other]) => other - one).forEach(([, at], rank) => { looks[at] = rank; });
+}
+
+const lookOf = (user) => looks?.[user] ?? user;
+
 export function isDark() {
   const chosen = document.documentElement.dataset.theme;
   return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
@@ -10,12 +20,12 @@ export function isDark() {
 
 /** Black would vanish on a dark ground; there it is white. */
 export function colourOf(user, dark = isDark()) {
-  const colour = COLOURS[user % COLOURS.length];
+  const colour = COLOURS[lookOf(user) % COLOURS.length];
   return dark && colour === "#000000" ? "#ffffff" : colour;
 }
 
 export function markerOf(user) {
-  return MARKERS[user % MARKERS.length];
+  return MARKERS[lookOf(user) % MARKERS.length];
 }
 
 const CORNERS = {

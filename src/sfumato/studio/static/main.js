@@ -3,6 +3,7 @@
 import { ask, discard, enter, fetchPoints, fetchStreets, listen, takeUp, unpack } from "./api.js";
 import { useStreets } from "./ground.js";
 import { html, render, useEffect, useRef, useState } from "./html.js";
+import { rankUsers } from "./looks.js";
 import { Glossary, ThemeButton, nameOf } from "./parts.js";
 import { DataPanel } from "./panel-data.js";
 import { SolvePanel } from "./panel-solve.js";
@@ -45,6 +46,7 @@ function App() {
 
   const useData = async (data) => {
     const points = await fetchPoints();
+    rankUsers(data.users);
     const cloud = { ...unpack(data.cloud.truth), user: Uint32Array.from(data.cloud.users) };
     const budget = String(Math.round(Math.min(0.8 * data.most_budget, 200)) || +(0.8 * data.most_budget).toPrecision(2));
     update({ ...NOTHING, data, points, cloud, budget });
@@ -76,6 +78,8 @@ function App() {
       } else if (entered.given && !now.current.chosen) update({ opening: true });
     });
   }, []);
+
+  useEffect(() => scrollTo(0, 0), [state.panel]);
 
   const actions = {
     update,

@@ -44,6 +44,7 @@ export function ComparePanel({ state, actions }) {
     actions.update({ looking: at });
     pick(state.cloud.x[at], state.cloud.y[at]);
   };
+  const near = look && around(look, Math.max(...kept.map((run) => run.max_loss)));
   const rows = comparison && comparison.runs.join() === wanted ? comparison.comparison.mechanisms : null;
   return html`<section class="wide" aria-label="Compare">
     <div class="row heading"><h2>Compare</h2>
@@ -56,14 +57,21 @@ export function ComparePanel({ state, actions }) {
         <button type="button" onClick=${() => step(-1)}>‹ previous check-in</button> <button type="button" onClick=${() => step(1)}>next check-in ›</button>
         ${look && html` <button type="button" onClick=${() => actions.update({ look: null })}>all check-ins</button>`}
         ${look && html` <strong>A check-in of ${look.user}.</strong>`}</p>
-      <div class="maps">${kept.map((run, at) => html`<${RunMap} key=${run.id} run=${run} at=${at} state=${state} rows=${rows} sample=${sample} setSample=${setSample} pick=${pick} drop=${() => actions.keep(run.id, false)} cloud=${rows ? comparison.clouds[at] : null} />`)}</div>
+      <div class="maps">${kept.map((run, at) => html`<${RunMap} key=${run.id} run=${run} at=${at} state=${state} rows=${rows} near=${near} sample=${sample} setSample=${setSample} pick=${pick} drop=${() => actions.keep(run.id, false)} cloud=${rows ? comparison.clouds[at] : null} />`)}</div>
       <${Legend} users=${data.users} />
       <p class="busy" role="status">${state.comparing ? "Comparing on the same data …" : ""}</p>
       ${rows && html`<${Figures} rows=${rows} runs=${kept} on=${comparison.comparison.on} terms=${state.entered?.terms} />`}`}
   </section>`;
 }
 
-function RunMap({ run, state, sample, setSample, pick, drop, cloud }) {
+/** A square about a check-in that holds all its reports. */
+function around({ truth: [x, y], runs }, budget) {
+  const far = Object.values(runs).flatMap(({ samples }) => samples.flatMap(([toX, toY]) => [Math.abs(toX - x), Math.abs(toY - y)]));
+  const half = Math.max(2 * budget, ...far);
+  return [x - half, y - half, x + half, y + half];
+}
+
+function RunMap({ run, state, near, sample, setSample, pick, drop, cloud }) {
   const { data, look } = state;
   const seen = look?.runs[run.id];
   const sender = look && data.users.findIndex((one) => one.name === look.user);
@@ -75,11 +83,12 @@ function RunMap({ run, state, sample, setSample, pick, drop, cloud }) {
   const side = Math.max(data.bounds[2] - data.bounds[0], data.bounds[3] - data.bounds[1]);
   const margin = Math.min(run.max_loss, 0.5 * side);
   const bounds = [data.bounds[0] - margin, data.bounds[1] - margin, data.bounds[2] + margin, data.bounds[3] + margin];
+  const close = near && near[2] - near[0] < side / 2; // in a large region its reports would be one dot
   const reports = useMemo(() => (cloud ? fanOut({ ...unpack(cloud), user: state.cloud.user }, stepOf(bounds)) : null), [cloud]);
   const faint = useMemo(() => ({ ...state.cloud, faint: 0.25 }), [state.cloud]);
   return html`<article class="run" aria-label="${run.solver} at ${run.max_loss} m">
     <h3>${run.solver} <small>${run.max_loss} m${run.objective === "bayes" ? "" : `, ${run.objective}`}${(run.reports ?? 1) === 1 ? "" : `, ${run.reports} reports`}</small><button type="button" class="plain" aria-label="Remove ${run.id}" onClick=${drop}>✕</button></h3>
-    <${Chart2D} label="Reports of ${run.solver}" bounds=${bounds} points=${seen ? null : reports} ghost=${seen ? faint : null} heat=${heat} marks=${marks} plane=${data.plane} tiles=${state.entered?.tiles} onPick=${pick} size=${0.75} />
+    <${Chart2D} label="Reports of ${run.solver}" bounds=${close ? near : bounds} points=${seen ? null : reports} ghost=${seen ? faint : null} heat=${heat} marks=${marks} plane=${data.plane} tiles=${state.entered?.tiles} onPick=${pick} size=${0.75} />
     ${seen && html`<div class="belief">
       <p>${seen.loss === null ? "" : `This check-in: ${metres(seen.loss)} off on average. `}Ten reports were drawn; after report${" "}
         <select aria-label="Report of ${run.solver}" value=${sample} onChange=${(event) => setSample(Number(event.target.value))}>${seen.samples.map((_, at) => html`<option key=${at} value=${at} selected=${at === sample}>${at + 1}</option>`)}</select>${" "}

@@ -6,7 +6,7 @@ import { Chart2D, Legend, NumberField, Swatch, Term, numberIn, percent } from ".
 import { plane } from "./plane.js";
 
 const EMPTY = { lat: "", lon: "", side: "", top: "", train: "", test: "", secretColumn: "", latColumn: "", lonColumn: "" };
-const [SHOWN, MANY, FEW] = [100, 30, 6]; // users listed at a time; so many that fewer are proposed; how many
+const [SHOWN, MANY, FEW] = [100, 30, 6]; // users listed at a time; from how many on fewer are proposed; how many then
 const QUARTER_M = 5000; // side of the part of a city that is proposed with them
 
 export function DataPanel({ state, actions }) {
@@ -16,7 +16,7 @@ export function DataPanel({ state, actions }) {
   const [over, setOver] = useState(false);
   const [drawing, setDrawing] = useState(false);
   const [view, setView] = useState(null);
-  const [off, setOff] = useState(state.usersOff ?? new Set());
+  const [off, setOff] = useState(state.usersOff ?? null); // who was unticked since; null: nobody was ticked or unticked
   const [wanted, setWanted] = useState("");
   const listed = (data?.everybody ?? []).filter((user) => user.name.toLowerCase().includes(wanted.toLowerCase()));
   const set = (part) => {
@@ -28,9 +28,15 @@ export function DataPanel({ state, actions }) {
   const turn = (next) => {
     setOff(next);
     actions.update({ usersOff: next });
+    if (next && data?.recipe.top_users) set({ top: "" }); // the ticks say who is meant
   };
+  const others = (names) => new Set(names ? data.everybody.map((one) => one.name).filter((name) => !names.has(name)) : []);
+  const recipe = data?.recipe ?? {};
+  const named = useMemo(() => others(recipe.users && new Set(recipe.users)), [data]);
+  const absent = useMemo(() => others((recipe.users || recipe.top_users) && new Set(data.users.map((one) => one.name))), [data]);
+  const out = off ?? absent; // whose box is empty
 
-  const choose = async (source, next = form, without = off) => {
+  const choose = async (source, next = form, without = off ?? (numberIn(next.top) === null ? absent : named)) => {
     if (!actions.mayDrop()) return;
     setBusy("Reading …");
     actions.update({ said: "Reading …" }); // also seen from other panels
@@ -51,6 +57,7 @@ export function DataPanel({ state, actions }) {
     const found = await actions.attempt(() => ask("data", asked));
     if (found) {
       await actions.attempt(() => actions.useData(found));
+      turn(null);
       if (found.opened) actions.update({ runs: found.opened });
       actions.update({ said: `${found.name}: ${found.rows.toLocaleString("en")} check-ins of ${found.users.length.toLocaleString("en")} users.` });
     }
@@ -61,7 +68,7 @@ export function DataPanel({ state, actions }) {
   const fresh = (source) => {
     actions.update({ chosen: true });
     const next = set({ ...EMPTY, source });
-    turn(new Set());
+    turn(null);
     choose(source, next, new Set());
   };
 
@@ -79,7 +86,7 @@ export function DataPanel({ state, actions }) {
     setBusy("");
     if (!sent) return;
     const kept = set({ source: "file" });
-    turn(new Set());
+    turn(null);
     await choose("file", kept, new Set());
   };
 
@@ -146,13 +153,13 @@ export function DataPanel({ state, actions }) {
           <div class="users">
             ${listed.slice(0, SHOWN).map((user) => {
               const at = data.users.findIndex((one) => one.name === user.name);
-              return html`<label key=${user.name}><input type="checkbox" checked=${!off.has(user.name)} onChange=${(event) => { const next = new Set(off); if (event.target.checked) next.delete(user.name); else next.add(user.name); turn(next); }} />${at >= 0 && html`<${Swatch} user=${at} />`}${user.name} <small>${user.count}</small></label>`;
+              return html`<label key=${user.name}><input type="checkbox" checked=${!out.has(user.name)} onChange=${(event) => { const next = new Set(out); if (event.target.checked) next.delete(user.name); else next.add(user.name); turn(next); }} />${at >= 0 && html`<${Swatch} user=${at} />`}${user.name} <small>${user.count}</small></label>`;
             })}
           </div>
           ${listed.length > SHOWN && html`<small>The ${SHOWN} most frequent of ${listed.length.toLocaleString("en")} users${wanted ? " with that in their name" : ""}.</small>`}
           <div class="row">
-            <button type="button" onClick=${() => turn(new Set([...off].filter((name) => !listed.some((user) => user.name === name))))}>Tick ${wanted ? "those found" : "all"}</button>
-            <button type="button" onClick=${() => turn(new Set([...off, ...listed.map((user) => user.name)]))}>Untick ${wanted ? "those found" : "all"}</button>
+            <button type="button" onClick=${() => turn(new Set([...out].filter((name) => !listed.some((user) => user.name === name))))}>Tick ${wanted ? "those found" : "all"}</button>
+            <button type="button" onClick=${() => turn(new Set([...out, ...listed.map((user) => user.name)]))}>Untick ${wanted ? "those found" : "all"}</button>
           </div>
           <div class="row three">
             <${NumberField} id="top" label="Most frequent users" value=${form.top} placeholder="all" onChange=${(top) => set({ top })} />

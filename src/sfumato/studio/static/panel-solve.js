@@ -88,7 +88,7 @@ export function SolvePanel({ state, actions }) {
       ${several && data.provable && html`<${LinkedProved} linked=${curves.linked} reports=${form.reports} budget=${metresNow} checkins=${data.train} />`}
       ${several && curves.linked?.points?.length > 0 && html`<${LinkedChart} linked=${curves.linked} reports=${form.reports} budget=${usable ? metresNow : undefined} blind=${data.blind_error} />`}
       ${several && html`<p class="quiet">For one report:</p>`}
-      ${data.provable ? html`<${Proved} bayes=${bayes} information=${information} refining=${refining} refused=${state.refined?.error && state.refined.max_loss === metresNow ? state.refined.error : null} waiting=${!curve} below=${curve && usable && metresNow < curve.budgets[0] ? curve : null} blind=${data.blind_error} />` : html`<p class="quiet">The frontier is proved for up to ${data.most_places.toLocaleString("en")} different places; this data has ${data.places.toLocaleString("en")}. Choose a smaller region, or fewer check-ins to learn from, under Data.</p>`}
+      ${data.provable ? html`<${Proved} bayes=${bayes} information=${information} refining=${refining} refused=${state.refined?.error && state.refined.max_loss === metresNow ? state.refined.error : null} waiting=${!curve} below=${curve && usable && !bayes ? curve : null} blind=${data.blind_error} />` : html`<p class="quiet">The frontier is proved for up to ${data.most_places.toLocaleString("en")} different places; this data has ${data.places.toLocaleString("en")}. Choose a smaller region, or fewer check-ins to learn from, under Data.</p>`}
       ${curve && html`<${Lines} title="The proven frontier: best possible Bayes error at each budget" xLabel="budget, m" yLabel="Bayes error ↑" at=${usable ? metresNow : undefined}
         series=${[{ name: "no mechanism above (proved)", x: curve.budgets, y: curve.bound, look: "bound" }, { name: "reached", x: curve.budgets, y: curve.reached, look: "reached" }, ...dots(state)]}
         across=${[{ value: data.blind_error, name: "blind guess", look: "soft" }]}
@@ -104,7 +104,7 @@ export function SolvePanel({ state, actions }) {
         <${NumberField} id="seed" label="Seed" value=${form.seed} onChange=${(text) => setForm({ seed: text })} disabled=${running} />
         <${NumberField} id="limit" label="Time limit, s" value=${form.time_limit} placeholder="none" onChange=${(text) => setForm({ time_limit: text })} disabled=${running} />
       </div>
-      <div class="row">
+      <div class="row at-hand">
         <button type="button" id="solve" class="main" disabled=${running} onClick=${start}>Solve</button>
         <button type="button" id="stop" disabled=${!running} onClick=${stop}>Stop</button>
         <button type="button" disabled=${!live || live.run.state !== "interrupted"} onClick=${resume}>Resume</button>
@@ -117,7 +117,7 @@ export function SolvePanel({ state, actions }) {
 function Proved({ bayes, information, refining, refused, waiting, below, blind }) {
   if (refused) return html`<p class="proof">${refused.charAt(0).toUpperCase() + refused.slice(1)}.</p>`;
   if (waiting) return html`<p class="proof" role="status">Proving the frontier …</p>`;
-  if (below) return html`<p class="proof">On ${below.cell_m} m cells the proof starts at ${below.budgets[0]} m; it is refined here when the slider rests.</p>`;
+  if (below) return html`<p class="proof">The frontier below is for reports on ${below.cell_m} m cells and starts at ${below.budgets[0]} m. ${refining ? "Proving at this budget, on smaller cells …" : "This budget is proved on smaller cells, when the frontier is done and the slider rests."}</p>`;
   if (!bayes) return html`<p class="proof">Set a budget above 0 metres.</p>`;
   return html`<div class="proof" id="proof"><dl>
     <div><dt><${Term} term="error">Bayes error ↑<//></dt><dd>${bayes.bound < blind - 1e-9 ? html`<strong>${bayes.bound.toFixed(3)}</strong> at most (proved)` : bayes.reached > blind - NEAR ? html`<strong>${blind.toFixed(3)}</strong> at most, that of a blind guess` : html`nothing proved yet: ${blind.toFixed(3)}, a blind guess's, is the most there is`}<small>${bayes.reached.toFixed(3)} is reached</small></dd></div>
@@ -144,7 +144,7 @@ function Live({ live, running, kept, go }) {
     ${running && html`<p><progress aria-label="The solver is at work" value=${share}></progress> ${nameOf(run)}${words && `, ${words}`}, ${seconds} s</p>`}
     ${found?.to_come && !running && html`<${ToCome} outlook=${found.to_come} note=${found.to_come_note} budget=${run.max_loss} />`}
     ${found && !running && (found.warnings ?? []).map((sentence) => html`<p class="over" role="alert" key=${sentence}>${sentence}</p>`)}
-    ${found && !running && html`<p id="result">On training data: <${Term} term="loss">loss<//> ${metres(found.loss.value)} of ${metres(run.max_loss)}; <${Term} term="error">Bayes error<//> <strong>${found.bayes_error.value.toFixed(3)}</strong>${found.bayes_error.kind === "exact" ? "" : " (estimated)"}; <${Term} term="information">information<//> ${found.information_bits.value.toFixed(3)} bits; ${found.seconds.toFixed(1)} s.</p>${found.linked && html`<p id="result-linked">${reportsInWords(found.linked.reports)} seen together: Bayes error <strong>${found.linked.bayes_error.kind === "exact" ? "" : "≈"}${found.linked.bayes_error.value.toFixed(3)}</strong>; least overlap of two users ${found.linked.overlap.toFixed(3)}.</p>`}${found.proved && html`<p id="result-proved">${found.proved}</p>`}<p class="quiet">${(found.warnings ?? []).reduce((said, sentence) => said.replace(sentence, ""), run.said)}</p>`}
+    ${found && !running && html`<p id="result">On training data: <${Term} term="loss">loss<//> ${metres(found.loss.value)} of ${metres(run.max_loss)}; <${Term} term="error">Bayes error<//> <strong>${found.bayes_error.value.toFixed(3)}</strong>${found.bayes_error.kind === "exact" ? "" : " (estimated)"}; <${Term} term="information">information<//> ${found.information_bits.value.toFixed(3)} bits; ${found.seconds.toFixed(1)} s.</p>${found.linked && html`<p id="result-linked">${reportsInWords(found.linked.reports)} seen together: Bayes error <strong>${found.linked.bayes_error.kind === "exact" ? "" : "≈"}${found.linked.bayes_error.value.toFixed(3)}</strong>; least overlap of two users ${found.linked.overlap.toFixed(3)}.</p>`}${found.proved && html`<p id="result-proved">${found.proved}</p>`}<p class="quiet">${run.said}</p>`}
     ${kept && html`<button type="button" class="go" onClick=${go}>Next: compare →</button>`}
   </div>`;
 }

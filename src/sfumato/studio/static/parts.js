@@ -52,10 +52,11 @@ export function Legend({ users, most = 24 }) {
   </ul>`;
 }
 
-/** What the adversary believes: one bar a user. */
+/** What the adversary believes: one bar a user; of many users the likeliest, and the sender. */
 export function Bars({ users, values, sender, label }) {
   const shown = users.map((user, at) => ({ name: user.name, at, value: values[at] }));
-  const order = users.length > 12 ? shown.sort((a, b) => b.value - a.value).slice(0, 12) : shown;
+  const first = users.length > 12 ? shown.sort((a, b) => b.value - a.value).slice(0, 12) : shown;
+  const order = [...first, ...shown.slice(first.length).filter(({ name }) => name === sender)];
   return html`<ul class="bars" aria-label=${label}>
     ${order.map(({ name, at, value }) => html`<li key=${name}>
       <span class="who"><${Swatch} user=${at} />${name}${sender === name ? " ✓" : ""}</span>
@@ -143,6 +144,7 @@ export function Lines({ title, xLabel, yLabel, series, across = [], marks = [], 
   const xs = [...drawn.flatMap((one) => one.x), ...marks.map((one) => one.value)];
   const ys = [...drawn.flatMap((one) => one.y.filter(Number.isFinite)), ...across.map((one) => one.value)];
   if (!ys.length) return html`<figure class="chart"><figcaption>${title}</figcaption><p class="quiet">Nothing to draw yet.</p></figure>`;
+  const whole = xs.every(Number.isInteger); // rounds are counted
   const [x0, x1] = spread(xs.length ? xs : [0, 1], 0);
   const [y0, y1] = spread(ys, 0.08);
   const px = (value) => LEFT + ((value - x0) / (x1 - x0)) * (WIDE - LEFT - 8);
@@ -152,7 +154,7 @@ export function Lines({ title, xLabel, yLabel, series, across = [], marks = [], 
     <figcaption>${title}</figcaption>
     <svg viewBox="0 0 ${WIDE} ${TALL}" role="img" aria-label=${summary ?? title}>
       ${ticks(y0, y1, 4).map((value) => html`<g key=${value}><line class="grid" x1=${LEFT} x2=${WIDE - 8} y1=${py(value)} y2=${py(value)} /><text x=${LEFT - 5} y=${py(value) + 4} text-anchor="end">${+value.toPrecision(4)}</text></g>`)}
-      ${ticks(x0, x1, 5).map((value) => html`<text key=${value} x=${px(value)} y=${TALL - BOTTOM + 14} text-anchor="middle">${+value.toPrecision(4)}</text>`)}
+      ${ticks(x0, x1, 5).filter((value) => !whole || Number.isInteger(+value.toPrecision(6))).map((value) => html`<text key=${value} x=${px(value)} y=${TALL - BOTTOM + 14} text-anchor="middle">${+value.toPrecision(4)}</text>`)}
       <text x=${(WIDE + LEFT) / 2} y=${TALL - 3} text-anchor="middle">${xLabel}</text>
       <text transform="translate(11 ${(TALL - BOTTOM) / 2}) rotate(-90)" text-anchor="middle">${yLabel}</text>
       ${across.map((one) => html`<g key=${one.name}><line class="level ${one.look ?? ""}" x1=${LEFT} x2=${WIDE - 8} y1=${py(one.value)} y2=${py(one.value)} /><text class="note" x=${WIDE - 10} y=${py(one.value) - 4} text-anchor="end">${one.name}</text></g>`)}
@@ -205,6 +207,6 @@ export function ThemeButton() {
   const next = { "": "dark", dark: "light", light: "" };
   const words = { "": "as the system", dark: "dark", light: "light" };
   return html`<button type="button" class="plain" onClick=${() => choose(next[chosen])} aria-label="Theme: ${words[chosen]}. Press to change.">
-    <span aria-hidden="true">${{ "": "◐", dark: "●", light: "○" }[chosen]}</span> <span class="wide-only">${words[chosen]}</span>
+    <span aria-hidden="true">${{ "": "◐", dark: "●", light: "○" }[chosen]}</span> <span class="wide-only">Theme: ${words[chosen]}</span>
   </button>`;
 }
