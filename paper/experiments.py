@@ -12,6 +12,7 @@ from sfumato.data.grid import Grid
 from sfumato.data.samples import Samples, Split
 from sfumato.data.synthetic import PAPER_REGION, four_corners
 from sfumato.errors import DataError
+from sfumato.measure.estimate import estimate_bayes_error
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.laplace import PlanarLaplace
 
@@ -125,6 +126,21 @@ def reports(
     report each."""
     truth = np.tile(samples.truth, (hits, 1))
     return np.tile(samples.secret, hits), truth, mechanism.sample(truth, seed=seed)
+
+
+def by_cells_and_hits(
+    samples: Samples, secret: np.ndarray, report: np.ndarray, hits: tuple[int, ...]
+) -> dict[tuple[int, int], float]:
+    """The paper's estimate of the Bayes error for each grid and number of hits; fewer hits are the
+    first reports of each point."""
+    errors = {}
+    for cells in CELLS:
+        for count in hits:
+            rows = slice(0, count * len(samples))
+            errors[cells, count] = estimate_bayes_error(
+                secret[rows], report[rows], grid(cells), secrets=len(samples.secrets), hits=count
+            ).value
+    return errors
 
 
 def packed(points: np.ndarray) -> str:

@@ -155,6 +155,17 @@ def _side_claims(folder: Path) -> bool:
     )
 
 
+def _of_rows(
+    name: str,
+    seconds: float,
+    file: str,
+    rows: list[dict[str, Any]],
+    run: Callable[[Path], Any],
+) -> Step:
+    """The rows of a file, of real data, each of which takes some seconds."""
+    return Step(name, seconds * len(rows), _with_rows(file, rows), run, True)
+
+
 def tables(
     seeds: tuple[int, ...] = SEEDS, experiments: tuple[int, ...] = NUMBERS, *, paper: bool = False
 ) -> list[Step]:
@@ -228,54 +239,25 @@ def steps(seeds: tuple[int, ...] = SEEDS, *, quick: bool = False) -> list[Step]:
         for name, setting in to_come.SETTINGS.items()
         for number in setting.draws
     ]
+    cups = [{"name": name} for name in pws_cup.names()]
     games = sum(count for _, _, count in ablation.games().values())
     return [
         *found,
-        Step(
+        _of_rows(
             "the codebook beside the bounds",
-            35.0 * len(jobs),
-            _with_rows("learned.json", jobs),
+            35.0,
+            "learned.json",
+            jobs,
             lambda folder: learned.main(folder, seeds),
-            True,
         ),
-        Step(
-            "overlap", 15.0 * len(weights), _with_rows("overlap.json", weights), overlap.main, True
+        _of_rows("overlap", 15.0, "overlap.json", weights, overlap.main),
+        _of_rows("check-ins to come", 70.0, "to_come.json", ahead, to_come.main),
+        _of_rows(
+            "brackets for check-ins to come", 150.0, "bracket.json", bracket.wanted(), bracket.main
         ),
-        Step(
-            "check-ins to come",
-            70.0 * len(ahead),
-            _with_rows("to_come.json", ahead),
-            to_come.main,
-            True,
-        ),
-        Step(
-            "brackets for check-ins to come",
-            150.0 * len(bracket.wanted()),
-            _with_rows("bracket.json", bracket.wanted()),
-            bracket.main,
-            True,
-        ),
-        Step(
-            "further draws",
-            25.0 * len(further),
-            _with_rows("draws.json", further),
-            draws.main,
-            True,
-        ),
-        Step(
-            "linked reports",
-            35.0 * len(linked.wanted()),
-            _with_rows("linked.json", linked.wanted()),
-            linked.main,
-            True,
-        ),
-        Step(
-            "PWS Cup",
-            20.0 * len(pws_cup.names()),
-            _with_rows("pws_cup.json", [{"name": name} for name in pws_cup.names()]),
-            pws_cup.main,
-            True,
-        ),
+        _of_rows("further draws", 25.0, "draws.json", further, draws.main),
+        _of_rows("linked reports", 35.0, "linked.json", linked.wanted(), linked.main),
+        _of_rows("PWS Cup", 20.0, "pws_cup.json", cups, pws_cup.main),
         Step(
             "Foursquare weeks",
             8.0 * len(weeks.wanted()) + 50.0 * len(weeks.wanted_ways()),

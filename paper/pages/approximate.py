@@ -74,9 +74,9 @@ def _moving(rows: Rows) -> list[str]:
         budget = math.ceil(rows[city, "Android", 0]["train"]["loss_m"])
         for name in BESIDE:
             one = rows.get((city, name, budget))
-            told = "-" if one is None else " ".join(_several(one["train"]["linked"]))
-            found.setdefault(name, []).append(told)
-    lines = [[name, *told] for name, told in found.items()]
+            cell = "-" if one is None else " ".join(_several(one["train"]["linked"]))
+            found.setdefault(name, []).append(cell)
+    lines = [[name, *cells] for name, cells in found.items()]
     return table(["reported", *(_NAMES[city] for city in CITIES)], lines)
 
 

@@ -111,7 +111,7 @@ def page(folder: Path = RESULTS) -> str:
     rows = document["rows"]
     sizes = sorted({_size(row) for row in rows})
     fitted = [row for row in rows if row["fitted"] is not None]
-    held = [row["fitted"] >= row["best"][0] - _ROUNDING for row in fitted]
+    bounded = [row["fitted"] >= row["best"][0] - _ROUNDING for row in fitted]
     above = [row["fitted"] - row["best"][0] for row in fitted]
     shared = [row for row in rows if row["shared"] and _size(row) == sizes[-1]]
     alone = [row for row in rows if not row["shared"] and _size(row) == sizes[-1]]
@@ -125,7 +125,7 @@ def page(folder: Path = RESULTS) -> str:
         widths=_widths(rows, sizes),
         fitted_count=len(fitted),
         fitted_size=_size(fitted[0]),
-        fitted_held=f"{np.mean(held):.1%}",
+        fitted_held=f"{np.mean(bounded):.1%}",
         fitted_above=f"{np.median(above):.3f}",
         shared_above=f"{np.median([row['best'][1] - row['best'][0] for row in shared]):.3f}",
         alone_above=f"{np.median([row['best'][1] - row['best'][0] for row in alone]):.3f}",

@@ -150,8 +150,8 @@ def _ablation(folder: Path) -> dict[str, Any] | None:
             claims.append([claim, _KEYS[key], " ".join(both), verdict])
     rows = []
     for name, readings in _READINGS.items():
-        told = [", ".join(_reading(runs[one])) if one in runs else "-" for one in readings]
-        rows.append([name, *told])
+        cells = [", ".join(_reading(runs[one])) if one in runs else "-" for one in readings]
+        rows.append([name, *cells])
     heads = ["the paper says", "figure", "changed, base", ""]
     columns = ["softplus of", "experiment 2", "experiment 1"]
     return {

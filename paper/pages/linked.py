@@ -8,7 +8,7 @@ from typing import Any
 
 from paper.experiments import RESULTS
 from paper.pages.template import filled
-from paper.runs.linked import COUNTS, DATA, MADE_FOR
+from paper.runs.linked import COUNTS, DATA, DRAW, MADE_FOR
 from paper.tables import table
 from sfumato.files import read_json, write_text
 
@@ -49,31 +49,50 @@ def _most_of_ten(proof: dict[str, Any], users: int) -> float:
     return float(min(proof["bayes_error_at_most"], 1 - 2 / users + alike / users))
 
 
-def _ratio(rows: Rows, name: str, budget: float) -> list[str] | None:
-    ten, one = (rows.get((name, budget, made_for)) for made_for in ("10", "1"))
-    if ten is None or one is None:
-        return None
-    cells = [_NAMES[name][0], f"{budget:g}"]
-    proof = rows.get((name, budget, "proof"))
-    values = {}
+def _tens(every: list[dict[str, Any]], made_for: str, part: str) -> dict[int, float]:
+    """The Bayes error of ten reports, by draw."""
+    return {
+        row["draw"]: row[part]["bayes_errors"][_TEN]["value"]
+        for row in every
+        if row["made_for"] == made_for
+    }
+
+
+def _ratio(every: list[dict[str, Any]], name: str, budget: float) -> list[str] | None:
+    """Made for ten over made for one: means over the draws that have both, and the range."""
+    every = [row for row in every if (row["data"], row["budget_m"]) == (name, budget)]
+    means, cells = {}, []
     for part in ("train", "test"):
-        first, other = (row[part]["bayes_errors"][_TEN]["value"] for row in (one, ten))
-        values[part] = first, other / first
-        cells.append(f"{other / first:.2f}")
+        one, ten = (_tens(every, made_for, part) for made_for in ("1", "10"))
+        draws = sorted(one.keys() & ten.keys())
+        if not draws:
+            return None
+        means[part] = tuple(
+            sum(errors[draw] for draw in draws) / len(draws) for errors in (one, ten)
+        )
+        ratios = [ten[draw] / one[draw] for draw in draws]
+        both = f"{means[part][1] / means[part][0]:.2f}"
+        cells.append(
+            both if len(draws) == 1 else f"{both} ({min(ratios):.2f} to {max(ratios):.2f})"
+        )
+    cells = [_NAMES[name][0], f"{budget:g}", str(len(draws)), *cells]
+    proof = next((row for row in every if row["made_for"] == "proof"), None)
     if proof is None:
         return [*cells, "not run", "", "", ""]
     most = _most_of_ten(proof, _NAMES[name][1])
-    room = _WANTED * values["train"][0] <= most
-    met = "yes" if values["train"][1] >= _WANTED else "no"
+    room = _WANTED * means["train"][0] <= most
+    met = "yes" if means["train"][1] >= _WANTED * means["train"][0] else "no"
     alike = min(1.0, proof["overlap_at_most"])
-    bounds = [f"{one:.3f}" for one in (proof["bayes_error_at_most"], alike, most)]
+    bounds = [f"{bound:.3f}" for bound in (proof["bayes_error_at_most"], alike, most)]
     return [*cells, met if room else "no room", *bounds]
 
 
 def page(folder: Path = RESULTS) -> str:
     """Every row that was run."""
     found = read_json(folder / "linked.json", what="results on linked reports")["rows"]
-    rows: Rows = {(row["data"], row["budget_m"], row["made_for"]): row for row in found}
+    rows: Rows = {
+        (row["data"], row["budget_m"], row["made_for"]): row for row in found if row["draw"] == DRAW
+    }
     settings = [(name, budget) for name in _NAMES for budget in DATA[name][1]]
     heads = ["data", "budget, m", "made for"]
     own = ["loss, m", *(f"B{count}" for count in COUNTS), "least overlap"]
@@ -104,7 +123,8 @@ def page(folder: Path = RESULTS) -> str:
         for name, budget in settings  # the same for each budget
         if (proof := rows.get((name, budget, "proof"))) is not None
     }
-    ratios = [line for one in settings if (line := _ratio(rows, *one)) is not None]
+    several = [one for one in settings if one not in alike]
+    ratios = [line for one in several if (line := _ratio(found, *one)) is not None]
     missing = []
     for name, budget in settings:
         left = [one for one in [*order, "proof"] if (name, budget, one) not in rows]
@@ -122,6 +142,7 @@ def page(folder: Path = RESULTS) -> str:
             [
                 "data",
                 "budget, m",
+                "draws",
                 "training",
                 "held-out",
                 f"{_WANTED:g} reached",

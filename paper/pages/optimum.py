@@ -15,11 +15,11 @@ from sfumato.files import read_json, write_text
 def _line(rows: list[dict[str, Any]], error: bool) -> list[str]:
     """One figure per seed: reached, bound on the grid, bound on the plane, and the gap."""
     names = ("leakage", "bound_grid", "bound_plane")
-    told = [
+    figures = [
         " ".join(f"{1 - row[name] if error else row[name]:.4f}" for row in rows) for name in names
     ]
     gaps = [row["gap"] if error else 100 * row["gap"] / row["leakage"] for row in rows]
-    return [*told, f"{max(gaps):.4f}" if error else f"{max(gaps):.2f} %"]
+    return [*figures, f"{max(gaps):.4f}" if error else f"{max(gaps):.2f} %"]
 
 
 def page(folder: Path = RESULTS) -> str:
@@ -31,7 +31,8 @@ def page(folder: Path = RESULTS) -> str:
             own = [
                 row for row in rows if (row["objective"], row["experiment"]) == (objective, number)
             ]
-            lines.append([f"{number}: {name}", *_line(own, objective == "bayes")])
+            if own:  # a quick run has no information
+                lines.append([f"{number}: {name}", *_line(own, objective == "bayes")])
     heads = ["experiment", "reached", "bound on the grid", "bound on the plane", "largest gap"]
     seeds = ", ".join(map(str, sorted({row["seed"] for row in rows})))
     return filled("optimum.md", optima=table(heads, lines), seeds=seeds)

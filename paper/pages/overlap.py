@@ -28,11 +28,11 @@ def _without_noise(rows: list[dict[str, Any]], weights: list[float]) -> list[str
     ]
     for weight in weights:
         own = [row["none"] for row in rows if row["weight"] == weight]
-        told = [
+        figures = [
             " ".join(f"{median(row[part][str(n)] for row in own):.2f}" for n in CELLS)
             for part in SPLITS
         ]
-        lines.append([f"weight {weight:g}", *told])
+        lines.append([f"weight {weight:g}", *figures])
     return table(["", "training", "test"], lines)
 
 
@@ -48,8 +48,8 @@ def _mechanisms(rows: list[dict[str, Any]], weights: list[float]) -> list[str]:
         for number, name in keys:
             found = [row[number][name] for row in own if name in row[number]]
             parts = [part for part in SPLITS if part in found[0]]
-            told = " ".join(f"{median(one[part] for one in found):.3f}" for part in parts)
-            line.append(("≤ " if name == "nobody_above" else "") + told)
+            figures = " ".join(f"{median(one[part] for one in found):.3f}" for part in parts)
+            line.append(("≤ " if name == "nobody_above" else "") + figures)
         lines.append(line)
     return table(["", *(f"{number}: {_NAMES[name]}" for number, name in keys)], lines)
 

@@ -25,8 +25,8 @@ def _name(name: str) -> str:
     if kind == "laplace":
         return f"planar Laplace, {numbers[0]} per km"
     if kind == "codebook":
-        told = ", information" if numbers[2] == "information" else ""
-        return f"codebook, {numbers[0]} m, for {numbers[1]}{told}"
+        objective = ", information" if numbers[2] == "information" else ""
+        return f"codebook, {numbers[0]} m, for {numbers[1]}{objective}"
     return "no protection"
 
 

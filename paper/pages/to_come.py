@@ -77,8 +77,8 @@ def _noise(rows: list[dict[str, Any]]) -> str:
         f"{_name(row['setting'])}, {row['budget_m']:g} m, draw {row['draw']}" for row in over
     )
     return (
-        f"Goal: no draw above {_MOST:.2f}. Above it: {named or 'none'}; by scatter alone none would"
-        f" be above with a chance of {below:.2f}."
+        f"Goal: no draw above {_MOST:.2f}. Above it: {named or 'none'}; by scatter alone, the"
+        f" chance of none above is {below:.2f}."
     )
 
 

@@ -48,7 +48,7 @@ def _one_place(rows: list[dict[str, Any]]) -> list[str]:
         [
             _short(row["reported"]),
             f"{row['budget']:,}",
-            f"{row['loss_m']:,.0f} ± {1.96 * row['loss_error_m']:,.0f}",
+            f"{row['loss_m']:,.0f}&nbsp;±&nbsp;{1.96 * row['loss_error_m']:,.0f}",
             *(_share(row["found"].get(one)) for one in who),
             f"{100 * row['hidden']:.0f}",
             f"{row['users_never_hidden']}, {row['users_always_hidden']}",
@@ -97,11 +97,12 @@ def _verdict(rows: list[dict[str, Any]]) -> str:
     parts: list[str] = []
     for loss, printed in _PRINTED:
         best = min(
-            (row for row in rows if row["loss_m"] <= 1.01 * loss),
+            (row for row in rows if row["loss_m"] <= loss),
             key=lambda row: row["found"]["law"][0],
         )
         share = best["found"]["law"]
-        near = ", within the interval" if share[1] <= printed <= share[2] else ""
+        near = ": not reached" if share[0] > printed else ""
+        near += ", within the interval" if share[1] <= printed <= share[2] else ""
         finds = "*law* finds " if not parts else ""
         of = " of our best row" if not parts else ""
         parts.append(
@@ -125,7 +126,7 @@ def _beside(rows: list[dict[str, Any]]) -> list[str]:
     which fewest are found by who learnt from truths."""
     lines = []
     for loss, printed in _PRINTED:
-        within = [row for row in rows if row["loss_m"] <= 1.01 * loss]
+        within = [row for row in rows if row["loss_m"] <= loss]
         best: list[dict[str, Any]] = []
         for who in ("law", "truths"):
             one = min(within, key=lambda row: row["found"][who][0])

@@ -172,11 +172,11 @@ def _table(experiment: Experiment, folder: Path, laplace: dict[str, Any]) -> lis
 def _no_noise(bare: dict[str, Any]) -> list[str]:
     by_part: dict[tuple[str, str], list[str]] = {}
     for row in bare["rows"]:
-        told = f"{row['theirs']:.2f}; {median(row['by_seed']):.3f}" + (
+        cell = f"{row['theirs']:.2f}; {median(row['by_seed']):.3f}" + (
             "" if row["within"] else " out"
         )
-        by_part.setdefault((row["experiment"], row["split"]), []).append(told)
-    rows = [[f"{data}, {part}", *told] for (data, part), told in by_part.items()]
+        by_part.setdefault((row["experiment"], row["split"]), []).append(cell)
+    rows = [[f"{data}, {part}", *cells] for (data, part), cells in by_part.items()]
     return table(["cells a side", *map(str, CELLS)], rows)
 
 
@@ -212,8 +212,8 @@ def _agreement(folder: Path) -> str:
         ]
         near = sum(abs(difference) <= tolerance for difference, tolerance in off)
         more = sum(difference > tolerance for difference, tolerance in off)
-        told = f" ({more} hide more)" if more else ""
-        parts.append(f"{near} of {len(off)} in experiment {experiment.number}{told}")
+        better = f" ({more} hide more)" if more else ""
+        parts.append(f"{near} of {len(off)} in experiment {experiment.number}{better}")
     return f"{', '.join(parts)}; the others hide less" if parts else "not run"
 
 

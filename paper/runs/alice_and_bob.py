@@ -58,7 +58,7 @@ def _value(payoff: Callable[[Any, Any], Any], swapped: int, *, against: float) -
     with np.errstate(divide="ignore"):
         posterior = np.log(
             np.array([[1 - against, against], [against, 1 - against]])
-        )  # a row a place, a column a user
+        )  # one row per place, one column per user
     return float(payoff(np.eye(2)[user], posterior[place]))
 
 

@@ -144,9 +144,9 @@ def shared_offset_errors(
     for one in range(lists):
         user = random.choice(len(prior), p=prior)
         offset = random.choice(len(offsets), p=weights)
-        seen = number[offset, random.choice(users[user], size=counts[-1])]
+        reported = number[offset, random.choice(users[user], size=counts[-1])]
         for column, count in enumerate(counts):
-            times = np.bincount(seen[:count], minlength=len(reports))
+            times = np.bincount(reported[:count], minlength=len(reports))
             some = np.flatnonzero(times)
             height = logs[:, :, some] @ times[some]  # offsets, users
             chance = prior * (weights @ np.exp(height - height.max()))

@@ -53,21 +53,21 @@ def row(number: int, draw: int) -> dict[str, Any]:
     """One draw: the codebook's figures on held-out check-ins and the bracket by them."""
     experiment = next(one for one in EXPERIMENTS if one.number == number)
     data = load(experiment.data, draw)
-    held = data.test if experiment.data == "gowalla" else fresh(draw)
-    assert held is not None
+    held_out = data.test if experiment.data == "gowalla" else fresh(draw)
+    assert held_out is not None
     problem = Problem(data.train, max_loss=experiment.max_loss_m)
     solution = solve(problem, Codebook(), seed=draw, proof=QUICK)
     # a quick proof is for reports on the grid; the coin, where it is returned, gets no bracket
     mechanism, certificate = solution.mechanism, solution.certificate
-    law = mechanism.law(held.joint())
+    law = mechanism.law(held_out.joint())
     assert law is not None and certificate is not None
-    proved = certify_population(certificate, problem, mechanism, held, confidence=CONFIDENCE)
+    proved = certify_population(certificate, problem, mechanism, held_out, confidence=CONFIDENCE)
     say(f"experiment {number}, draw {draw}: {proved!r}")
     return {
         "experiment": number,
         "draw": draw,
         "settings": SETTINGS,
-        "held_out": len(held),
+        "held_out": len(held_out),
         "loss_m": law.loss,
         "bayes_error": bayes_error(law.joint),
         "at_least": proved.error,

@@ -45,7 +45,7 @@ def run(experiment: Experiment, name: str, seed: int) -> dict[str, Any]:
         "seed": seed,
         "settings": repr(chosen),
         "max_loss_m": experiment.max_loss_m,
-        "status": solution.status,
+        "status": "  ".join([solution.status, *solution.warnings]),
         "solve_seconds": seconds,
         "estimates": {split: values for split, (values, _) in measured.items()},
         "sampled_loss_m": {split: loss for split, (_, loss) in measured.items()},

@@ -68,7 +68,7 @@ def population(seed: int) -> tuple[Samples, float, dict[str, Any]]:
 
 
 def drawn_from(whole: Samples, each: int, seed: tuple[int, ...]) -> Samples:
-    """So many independent check-ins of each user."""
+    """`each` independent check-ins of each user."""
     random = np.random.default_rng(seed)
     rows = random.integers(0, _WHOLE, (len(whole.secrets), each))
     return whole.take((rows + _WHOLE * np.arange(len(whole.secrets))[:, None]).ravel())
@@ -80,15 +80,15 @@ def trials(seed: int) -> list[dict[str, Any]]:
     best = best_within(Problem(whole, max_loss=metres, cells=_CELLS), gap=1e-3)
     rows = []
     for size, each in enumerate(SIZES):
-        train, held = (drawn_from(whole, each, (seed, size, part)) for part in (0, 1))
+        train, held_out = (drawn_from(whole, each, (seed, size, part)) for part in (0, 1))
         problem = Problem(train, max_loss=metres, cells=_CELLS)
         exact = solve(problem, _EXACT)
         assert exact.certificate is not None
         mechanism, kind = exact.mechanism, "exact"
         if seed % 2:
             mechanism, kind = Snapped(solve(problem, Coin()).mechanism, problem.grid), "coin"
-        found = certify_population(exact.certificate, problem, mechanism, held)
-        figures = figures_to_come(mechanism, held, train)
+        found = certify_population(exact.certificate, problem, mechanism, held_out)
+        figures = figures_to_come(mechanism, held_out, train)
         law = mechanism.law(whole.joint(), loss=problem.loss)
         fitted = (
             cross_fitted_bound(problem, folds=4, seed=seed) if size == 1 and seed % 3 == 0 else None
@@ -98,7 +98,7 @@ def trials(seed: int) -> list[dict[str, Any]]:
             "population": seed,
             **drawn,
             "mechanism": kind,
-            "checkins": len(held),
+            "checkins": len(held_out),
             "loss": [law.loss, found.loss.low, found.loss.high],
             "error": [bayes_error(law.joint), found.error],
             "best": [1 - best.leakage, found.best_error],

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from paper.experiments import EXPERIMENTS, RESULTS, load, part
-from paper.runs.game_run import net_of
+from paper.runs.game_run import LINE, net_of
 from paper.tables import arguments, say
 from sfumato.files import read_json, write_json
 from sfumato.solver import Game, Problem
@@ -25,14 +25,6 @@ EPOCHS = 300
 SEED, FURTHER = 0, (1, 2)  # the figures and mutual information are of the first
 SHOWN = (30, 31, 40)  # rounds in the figure, counted from 1
 PAYOFFS = {"cross entropy": CrossEntropy(), "mutual information": MutualInformation()}
-_LINE = (
-    "round",
-    "payoff",
-    "loss",
-    "accuracy_train",
-    "accuracy_validation",
-    "validation_bayes_error",
-)
 
 
 def play(
@@ -61,7 +53,7 @@ def play(
         Problem(data.train, max_loss=experiment.max_loss_m), game, seed=seed, progress=keep
     )
     return {
-        "history": [{key: line[key] for key in _LINE} for line in found.history],
+        "history": [{key: line[key] for key in LINE} for line in found.history],
         "reports_m": reports,
     }
 

@@ -53,8 +53,10 @@ def draw(kind: str, seed: int) -> dict[str, Any]:
     experiment = EXPERIMENTS[3]
     data = load(experiment.data, seed)
     train, test = part(data, "train"), part(data, "test")
-    told = data.all if kind == TOLD else train
-    problem = Problem(told, max_loss=experiment.max_loss_m, region=PAPER_REGION, cells=max(CELLS))
+    learned_from = data.all if kind == TOLD else train
+    problem = Problem(
+        learned_from, max_loss=experiment.max_loss_m, region=PAPER_REGION, cells=max(CELLS)
+    )
     recipe = settings("resampled" if kind == TOLD else kind, experiment.number)
     mechanism = solve(problem, recipe, seed=seed).mechanism
     few = on_few(mechanism, train, int(test.counts.max()), seed=seed)

@@ -10,6 +10,7 @@ from paper.experiments import (
     REPORTS,
     SPLITS,
     Experiment,
+    by_cells_and_hits,
     grid,
     load,
     packed,
@@ -21,7 +22,6 @@ from sfumato.adversary.base import score
 from sfumato.adversary.neural import Neural
 from sfumato.data.samples import Samples, Split
 from sfumato.files import write_json
-from sfumato.measure.estimate import estimate_bayes_error
 from sfumato.measure.judge import judge
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.generator import GeneratorNet
@@ -34,7 +34,7 @@ from sfumato.study.solve import solve
 ADVERSARY = Neural(epochs=100, batch=512)
 COPIES = 10  # reports of each point for the fresh classifier
 FINEST = "260 cells, 500 hits"
-_LINE = (
+LINE = (  # of the history that is kept
     "round",
     "payoff",
     "loss",
@@ -47,15 +47,9 @@ _LINE = (
 def estimates(mechanism: Mechanism, samples: Samples, seed: int) -> tuple[dict[str, float], float]:
     """The paper's estimate for each grid and number of hits, and the loss over all reports."""
     secret, truth, report = reports(samples, mechanism, max(HITS), seed)
-    found = {}
-    for cells in CELLS:
-        for hits in HITS:
-            rows = slice(0, hits * len(samples))
-            value = estimate_bayes_error(
-                secret[rows], report[rows], grid(cells), secrets=len(samples.secrets), hits=hits
-            ).value
-            found[f"{cells} cells, {hits} hits"] = value
-    return found, float(euclidean(truth, report).mean())
+    errors = by_cells_and_hits(samples, secret, report, HITS)
+    named = {f"{cells} cells, {hits} hits": value for (cells, hits), value in errors.items()}
+    return named, float(euclidean(truth, report).mean())
 
 
 def classified(
@@ -63,12 +57,12 @@ def classified(
 ) -> dict[str, list[float]]:
     """Accuracy and F1 of a fresh classifier on training, validation and test data; it learns from
     the training part alone."""
-    learning, held = data.train.carve(validation, seed=seed)
+    learning, validating = data.train.carve(validation, seed=seed)
     assert data.test is not None
     drawn = {
         name: reports(samples, mechanism, COPIES, seed + number)
         for number, (name, samples) in enumerate(
-            (("training", learning), ("validation", held), ("test", data.test))
+            (("training", learning), ("validation", validating), ("test", data.test))
         )
     }
     users = len(learning.secrets)
@@ -138,7 +132,7 @@ def one_run(
     unsnapped = {split: estimates(free, part(data, split), seed) for split in SPLITS}
     run = {
         "seed": seed,
-        "status": learned.status,
+        "status": "  ".join([learned.status, *learned.warnings]),
         "ended": learned.ending.ended.value,
         "seconds": learned.seconds,
         "rounds": len(learned.history),
@@ -147,7 +141,7 @@ def one_run(
         "unsnapped": {split: values for split, (values, _) in unsnapped.items()},
         "unsnapped_loss_m": {split: loss for split, (_, loss) in unsnapped.items()},
         "classifier": classified(learned.mechanism, data, validation=game.validation, seed=seed),
-        "history": [{key: line[key] for key in _LINE} for line in learned.history],
+        "history": [{key: line[key] for key in LINE} for line in learned.history],
         "game": beside(learned.mechanism, problem, data),
         "coin": beside(solve(problem, Coin(), seed=seed).mechanism, problem, data),
         "laplace": beside(solve(problem, Laplace(), seed=seed).mechanism, problem, data),

@@ -2,7 +2,7 @@
 coin and planar Laplace.
 
 Seeds that the JSON of an earlier run already holds, with the same settings, are not played again; a
-stopped game goes on.
+stopped game is resumed.
 
 python -m paper.runs.game_tables [--experiments 1 2] [--recipe game|paper] [--seeds 0 1 2]
 [--classifier-epochs N] [--seconds S] [--again]

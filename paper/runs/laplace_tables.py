@@ -18,6 +18,7 @@ from paper.experiments import (
     SEEDS,
     SPLITS,
     Experiment,
+    by_cells_and_hits,
     grid,
     load,
     part,
@@ -26,7 +27,6 @@ from paper.experiments import (
 from paper.printed import printed_loss, targets
 from paper.tables import compared, finished, run_module, say
 from sfumato.files import write_json
-from sfumato.measure.estimate import estimate_bayes_error
 from sfumato.measure.exact import bayes_error
 from sfumato.mechanism.law import merge_on_grid
 from sfumato.mechanism.loss import euclidean
@@ -44,16 +44,10 @@ def estimates(
     """
     samples = part(load(experiment.data, seed), split)
     secret, truth, report = reports(samples, experiment.laplace, max(hits), seed)
-    found = {}
-    for cells in CELLS:
-        for count in hits:
-            rows = slice(0, count * len(samples))
-            value = estimate_bayes_error(
-                secret[rows], report[rows], grid(cells), secrets=len(samples.secrets), hits=count
-            ).value
-            found[str(experiment.number), split, cells, count] = value
+    errors = by_cells_and_hits(samples, secret, report, hits)
+    named = {(str(experiment.number), split, *key): value for key, value in errors.items()}
     loss = euclidean(truth, report)
-    return found, float(loss.mean()), float(loss[: len(samples)].mean())
+    return named, float(loss.mean()), float(loss[: len(samples)].mean())
 
 
 def exact(experiment: Experiment, split: str, seed: int) -> dict[int, float]:

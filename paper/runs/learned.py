@@ -118,7 +118,7 @@ def run(
         **{f"coin_{name}": figures(coin, samples) for name, samples in parts.items()},
         "bound_grid": stockholm_bound(budget, seed) if number is None else None,
         "processor_seconds": seconds,
-        "status": solution.status,
+        "status": "  ".join([solution.status, *solution.warnings]),
         "data_hash": split.train.hash,
     }
 

@@ -82,7 +82,7 @@ def main(
             "seconds": found.seconds,
             "rounds": len(found.history),
             "training_loss_m": found.loss,
-            "status": found.status,
+            "status": "  ".join([found.status, *found.warnings]),
             "ended": found.ending.ended.value,
         }
         row |= {"loss_m": measured.loss.value, "bayes_error": measured.bayes_error.value}

@@ -2,7 +2,8 @@
 cross-fitted estimate, planar Laplace and the coin, draw by draw.
 
 Settings were chosen on draws 10 to 13 of experiment 4 and on draws 100 and 101 of San Francisco,
-the steps of large areas on draws 30 to 34 of the city with ten users; no draw below is among them.
+the learning of large areas on draws 30 to 34 of the city with ten users; no draw below is among
+them.
 Each draw is solved in expectation and with a confidence of 95 %, on the same folds; where the
 former is known already, the latter alone.
 

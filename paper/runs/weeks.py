@@ -55,11 +55,11 @@ ANY = "any release"
 ONE_PLACE = {  # chosen before a week?  the least share of each user's weeks, and parts of the week
     "one place, chosen after a week": (False, 0.0, 1),
     "one place, chosen before a week": (True, 0.0, 1),
-    "one place, a fifth of each user's weeks": (False, 0.2, 1),
     "common week, chosen after a week": (False, 0.0, 14),
     "common week, a fifth of each user's weeks": (False, 0.2, 14),
 }
 _SPREADS_M = (400.0, 600.0, 800.0, 1200.0, 1600.0)  # of a guess, for the proof
+_ASCENT = 60  # steps
 _APART_M = np.concatenate([np.arange(0, 4000, 25), np.arange(4000, 20_001, 250)])
 CHAINS = {("truth", 0), ("planar laplace", 818)}
 SETTINGS = f"cells of {CELL_M:g} m, seed {SEED}, codebooks of {PER_USER} check-ins per user"
@@ -201,13 +201,14 @@ def least_found(weeks: Sequence[np.ndarray], users: np.ndarray, budget_m: float)
     """The least share of weeks that are found, whatever is reported within a mean loss in metres.
 
     The adversary knows these weeks, not which of them a list of reports z comes from, and guesses
-    the week v of as many check-ins with chance proportional to exp(-D(v, z) / s), where D is the
-    mean distance of check-ins and reports in order.  Where D(w, z) = d, the triangle gives
+    the week v of as many check-ins with chance proportional to a_v exp(-D(v, z) / s), where D is
+    the mean distance of check-ins and reports in order.  Where D(w, z) = d, the triangle gives
     D(v, z) >= D(w, v) - d for every other v, so w's user is named with chance at least
-    S_w(d) = 1 / (1 + sum_v exp((d - max(0, D(w, v) - d)) / s)) over weeks v of others.  For every
-    price p of a metre the share is at least mean_w min_d (S_w(d) + p n_w d) - p L mean_w n_w.  Any
-    s and p will do; the best of some are taken.  S falls with d, so between the points of the grid
-    of d its value at the next point is used.
+    S_w(d) = 1 / (1 + sum_v a_v / a_w exp((d - max(0, D(w, v) - d)) / s)) over weeks v of others.
+    For every price p of a metre the share is at least
+    mean_w min_d (S_w(d) + p n_w d) - p L mean_w n_w.  Any s, p and weights a will do: some s,
+    the best p of some for even weights, and weights that some steps of ascent find for these.  S
+    falls with d, so between the points of the grid of d its value at the next point is used.
 
     >>> far = [np.zeros((3, 2)), np.full((3, 2), 9000.0)]
     >>> [round(least_found(far, np.array([0, 1]), metres), 2) for metres in (0.0, 3000.0)]
@@ -215,28 +216,55 @@ def least_found(weeks: Sequence[np.ndarray], users: np.ndarray, budget_m: float)
     """
     lengths = np.array([len(week) for week in weeks])
     alike = [np.flatnonzero(lengths == length) for length in np.unique(lengths)]
+    groups = [(np.stack([weeks[one] for one in some.tolist()]), users[some]) for some in alike]
     count = lengths[np.concatenate(alike)]
     best = 0.0
     for spread_m in _SPREADS_M:
-        named = np.vstack(
-            [_named([weeks[one] for one in some.tolist()], users[some], spread_m) for some in alike]
-        )
-        for price in np.geomspace(1e-6, 1e-2, 41):
+        even = [_named(_near(*some, spread_m), np.ones(len(some[1])), spread_m) for some in groups]
+        named = np.vstack(even)
+        tried = []
+        for price in np.geomspace(1e-6, 1e-2, 81).tolist():
             share = (named + price * count[:, None] * _APART_M).min(axis=1).mean()
-            best = max(best, float(share - price * budget_m * count.mean()))
+            tried.append((float(share - price * budget_m * count.mean()), price))
+        share, price = max(tried)
+        raised = sum(_raised(*some, spread_m, price) for some in groups) / len(weeks)
+        best = max(best, share, raised - price * budget_m * float(count.mean()))
     return best
 
 
-def _named(weeks: list[np.ndarray], users: np.ndarray, spread_m: float) -> np.ndarray:
-    """S of weeks of one length, at the point of the grid after each."""
-    places = np.stack(weeks)
+def _near(places: np.ndarray, users: np.ndarray, spread_m: float) -> np.ndarray:
+    """What each week of another user adds to the guesses where w is reported d off, at the point of
+    the grid after each; for even weights, shape (w, v, d)."""
     off = places[:, None] - places[None]
     apart = np.hypot(off[..., 0], off[..., 1]).mean(axis=2)
     apart[users[:, None] == users] = np.inf
-    reach = _APART_M[1:]
-    power = (reach - np.maximum(apart[:, :, None] - reach, 0)) / spread_m
-    chance = 1 / (1 + np.exp(np.minimum(power, 500.0)).sum(axis=1))
-    return np.hstack([chance, np.zeros((len(weeks), 1))])
+    return np.asarray(np.exp(-np.maximum(apart[:, :, None] - _APART_M[1:], 0) / spread_m))
+
+
+def _named(near: np.ndarray, weight: np.ndarray, spread_m: float) -> np.ndarray:
+    """S of weeks of one length."""
+    own = weight[:, None] * np.exp(-_APART_M[1:] / spread_m)
+    chance = own / (own + np.einsum("v,wvd->wd", weight, near))
+    return np.hstack([chance, np.zeros((len(weight), 1))])
+
+
+def _raised(places: np.ndarray, users: np.ndarray, spread_m: float, price: float) -> float:
+    """The sum over weeks of one length of min_d (S(d) + p n d), for weights that raise it."""
+    near = np.concatenate([_near(places, users, spread_m), np.ones((len(users),) * 2 + (1,))], 2)
+    row, logs, total, best = np.arange(len(users)), np.zeros(len(users)), 1e-9, 0.0
+    for _ in range(_ASCENT):
+        weight = np.exp(logs)
+        chance = _named(near[..., :-1], weight, spread_m)
+        values = chance + price * places.shape[1] * _APART_M
+        at = values.argmin(axis=1)
+        best = max(best, float(values.min(axis=1).sum()))
+        others = weight * near[row, :, at]
+        named = chance[row, at]
+        share = others / np.maximum(others.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+        slope = named * (1 - named) - (named * (1 - named)) @ share
+        total = total + slope**2
+        logs = logs + slope / np.sqrt(total)
+    return best
 
 
 def proved(loss_m: float) -> dict[str, Any]:
