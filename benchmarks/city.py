@@ -43,7 +43,7 @@ def proved() -> dict[str, Any]:
     certificate = first_order_certificate(
         asked,
         steps=STEPS,
-        found=lambda _, bound, __: heard.append((time.process_time() - start, bound)),
+        on_proof=lambda _, bound, __: heard.append((time.process_time() - start, bound)),
     )
     proof_s = time.process_time() - start
     assert certificate is not None and certificate.on_plane is not None

@@ -39,7 +39,7 @@ def _one() -> dict[str, Any]:
     certificate_for(
         problem,
         seed=0,
-        found=lambda certificate, bound, least: bounds.append((time.process_time(), bound)),
+        on_proof=lambda certificate, bound, least: bounds.append((time.process_time(), bound)),
         known=solution.measured.joint,
     )
     assert solution.outlook is not None

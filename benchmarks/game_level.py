@@ -60,7 +60,7 @@ def climb(game: Any, *, enough: float) -> tuple[list[float], list[float]]:
         players = play(players, index)
         clock += time.process_time() - start
         scores = [
-            match.candidate(one.generator, number).score(match.held)[1]
+            match.candidate(one.generator, number).score(match.validation)[1]
             for number, one in enumerate(players)
         ]
         best = max(best, *scores)

@@ -51,7 +51,7 @@ def measured(budget: float) -> dict[str, Any]:
     certificate = first_order_certificate(
         problem,
         known=solution.measured.joint,
-        found=lambda _, bound, __: heard.append((time.process_time() - learned, bound)),
+        on_proof=lambda _, bound, __: heard.append((time.process_time() - learned, bound)),
     )
     proved = time.process_time()
     assert certificate is not None

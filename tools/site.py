@@ -4,11 +4,14 @@ reference, made from the code; the notebooks; and the pages that lie elsewhere i
 MkDocs calls the functions whose names start with `on_`.
 """
 
+import ast
 import html
+import inspect
 import logging
 import re
 from collections.abc import Iterator
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from posixpath import dirname, join, normpath, relpath
 from types import ModuleType
@@ -41,6 +44,7 @@ _FENCE = re.compile(r"^\s*```")
 _CODE = re.compile(r'<div class="highlight">(?=<pre>(.*?)</pre>)', re.DOTALL)
 _TAG = re.compile(r"<[^>]+>")
 _COLUMNS = re.compile(r"\S {2,}(?=\S)")  # what stands between two columns
+_LONG = 28
 _ITEM = re.compile(r"^([-*]|\d+\.) ")
 
 
@@ -172,7 +176,7 @@ def reference() -> Iterator[tuple[str, str]]:
     ]
     for space, names in spaces().items():
         package = import_module(space)
-        overview += [f"## [{space}]({space}.md)", "", "| name | |", "|---|---|"]
+        overview += [f"## [{space}]({space}.md)", "", "| name | what it is |", "|---|---|"]
         text = [f"# {space}", "", _first(package.__doc__), ""]
         for name in names:
             value = getattr(package, name)
@@ -181,11 +185,13 @@ def reference() -> Iterator[tuple[str, str]]:
                 path = f"{space}.{name}"
             text += [f"::: {path}", "    options:", f"      heading: {space}.{name}"]
             text += [f"      toc_label: {name}", ""]
-            line = _first(value.__doc__) if hasattr(value, "__qualname__") else ""
+            line = _first(
+                value.__doc__ if hasattr(value, "__qualname__") else _below(package, name)
+            )
             overview.append(f"| [`{name}`][{path}] | {line.replace('|', chr(92) + '|')} |")
         overview.append("")
         yield f"reference/{space}.md", "\n".join(text)
-    overview += ["## Commands", "", "| command | |", "|---|---|"]
+    overview += ["## Commands", "", "| command | what it does |", "|---|---|"]
     context = click.Context(cli, info_name="sfumato")
     for name in cli.list_commands(context):
         command = cli.get_command(context, name)
@@ -193,6 +199,16 @@ def reference() -> Iterator[tuple[str, str]]:
         overview.append(f"| [`sfumato {name}`](commands/{name}.md) | {_first(command.help)} |")
         yield f"reference/commands/{name}.md", _command(command, context)
     yield "reference/index.md", "\n".join(overview) + "\n"
+
+
+def _below(package: ModuleType, name: str) -> str:
+    """The string that stands below a value in its package: what says what it is."""
+    lines = ast.parse(inspect.getsource(package)).body
+    named = [f"{name}:", f"{name} ="]
+    for line, after in pairwise(lines):
+        if ast.unparse(line).startswith(tuple(named)) and isinstance(after, ast.Expr):
+            return str(ast.literal_eval(after.value))
+    return ""
 
 
 def _first(text: str | None) -> str:
@@ -207,15 +223,21 @@ def _command(command: click.Command, parent: click.Context) -> str:
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     paragraphs = [" ".join(part.split()) for part in (command.help or "").split("\n\n")]
     text = [f"# sfumato {command.name}", "", f"    {usage}", ""]
-    text += [line for part in paragraphs for line in (html.escape(part, quote=False), "")]
+    for part in paragraphs:
+        text += [re.sub(r"(--[a-z][a-z-]*)", r"`\1`", html.escape(part, quote=False)), ""]
     for line in (command.epilog or "").replace("\b\n", "").strip().splitlines():
         title, _, example = line.partition(": ")
         text += [f"{title}:", "", f"    {example.strip()}", ""]
     rows = [
-        record for one in command.get_params(context) if (record := one.get_help_record(context))
+        record
+        for one in command.get_params(context)
+        if isinstance(one, click.Option) and (record := one.get_help_record(context))
     ]
-    text += ["| option | |", "|---|---|"]
+    text += ["| option | what it does |", "|---|---|"]
     for option, words in rows:
         said = html.escape(words, quote=False).replace("|", "\\|")
-        text.append(f"| `{option}` | {said} |")  # a bar in code separates no cells
+        shown = f"`{option}`"  # a bar in code separates no cells
+        if len(option) > _LONG:  # a line may end between two choices
+            shown = f"<code>{html.escape(option).replace('|', '&#124;<wbr>')}</code>"
+        text.append(f"| {shown} | {said} |")
     return "\n".join(text) + "\n"
