@@ -1,12 +1,36 @@
-"""How much memory is free, and a sentence where something needs more."""
+"""What a job is expected to take, how much memory is free, and a sentence where it needs more."""
 
 import ctypes
+from dataclasses import dataclass
 from pathlib import Path
 
 from sfumato.errors import ProblemError
 
 _KNOWN = Path("/proc/meminfo")
 _ARENA_MAX = -8  # M_ARENA_MAX of glibc's malloc.h
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Seconds of one core of a machine like ours, right to within a factor, and bytes.
+
+    >>> Expected(10.0, 3e8, within=4.0).fastest
+    2.5
+    """
+
+    seconds: float
+    bytes: float
+    within: float = 1.0
+
+    @property
+    def fastest(self) -> float:
+        """The least that it may take, in seconds."""
+        return self.seconds / self.within
+
+    @property
+    def slowest(self) -> float:
+        """The most that it may take, in seconds."""
+        return self.seconds * self.within
 
 
 def free_bytes() -> float | None:

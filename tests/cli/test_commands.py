@@ -217,6 +217,22 @@ def test_solve_says_where_the_data_lie_so_that_swapped_columns_show(sfumato, tmp
         tmp_path / "run",
     )
     assert "4 check-ins of 2 users around latitude 18.06, longitude 59.33" in ended.err
+    assert "; it takes about 10 seconds of one core and 0.2 GB of memory" in ended.err
+
+
+def test_measure_says_what_other_data_take_and_refuses_what_does_not_fit(
+    sfumato, runs, monkeypatch
+):
+    asked = ("measure", runs / "coin", "--data", "four-corners")
+    ended = sfumato(*asked)
+    assert "plan: measure coin on 2,400 check-ins of 4 users" in ended.err
+    assert "; it takes about 10 seconds of one core and 0.2 GB of memory" in ended.err
+    assert "plan:" not in sfumato("measure", runs / "coin").err  # judged when it was made
+    monkeypatch.setattr("sfumato.memory.free_bytes", lambda: 1e8)
+    refused = sfumato(*asked)
+    assert refused.code == 2
+    assert "measuring on 2,400 check-ins of 4 users needs about 0.2 GB" in refused.err
+    assert "take larger cells (--cell-m), or measure on fewer users" in refused.err
 
 
 SOON_LEARNED = (

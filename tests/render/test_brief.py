@@ -14,11 +14,12 @@ from sfumato.measure.certificate import Bounds
 from sfumato.measure.estimate import Estimate
 from sfumato.measure.objective import Bayes, Overlap
 from sfumato.measure.outlook import Outlook
+from sfumato.memory import Expected
 from sfumato.render import brief, text
 from sfumato.render.commands import next_text, selected_text
 from sfumato.render.names import printable
 from sfumato.render.text import gap_missing, gap_text, proved_text
-from sfumato.solver.outcome import FULL, NONE, QUICK, Distillation, Ending, Expected, Learned
+from sfumato.solver.outcome import FULL, NONE, QUICK, Distillation, Ending, Learned
 from sfumato.study.certify import Certified, Gap
 from sfumato.study.measure import measure
 from sfumato.study.solution import Solution
@@ -180,7 +181,18 @@ def test_a_plan_says_how_much_it_is_and_what_would_make_it_less(kept: Kept) -> N
     assert "about 10 seconds of one core" in limited
     assert "takes at most 1.5 minutes more (Ctrl-C" in limited
     assert "(--time-limit ends" in plan(problem, FULL, limited=True)
-    assert brief.plan_text(problem, "coin", None, NONE, limited=False).endswith(" km")
+    unknown = brief.plan_text(problem, "exact", None, NONE, limited=False)
+    assert unknown.endswith("beforehand; --time-limit SECONDS ends it with the best so far")
+    wide = brief.plan_text(problem, "exact", Expected(40, 3e8, within=4), NONE, limited=False)
+    assert "it takes 10 seconds to 3 minutes of one core and 0.3 GB of memory" in wide
+
+
+def test_the_page_says_what_solving_takes() -> None:
+    said = brief.plan_on_page(Expected(40, 3e8), FULL, limited=False, proof_s=120)
+    assert said.startswith("It takes about 40 seconds of one core and 0.3 GB of memory; the proof")
+    assert said.endswith("takes at most 2 minutes more (Stop ends it and keeps its best bound).")
+    assert "the time limit ends it" in brief.plan_on_page(Expected(40, 3e8), FULL, limited=True)
+    assert "not known beforehand" in brief.plan_on_page(None, NONE, limited=False)
 
 
 def test_the_next_command_is_for_the_file_that_was_given(tmp_path: Path) -> None:

@@ -46,6 +46,20 @@ def _drawn(page: Any, at: int = 1) -> int:
     )
 
 
+def test_what_solving_takes_is_said_before_it_begins(page: Any) -> None:
+    page.get_by_role("button", name="Four corners").click()
+    page.get_by_text("2,400 check-ins of 4 users, 1,920 to learn from").wait_for()
+    _choose(page, "Solve")
+    page.fill("#budget-number", "173")
+    page.select_option("#solver", "codebook")
+    page.get_by_text("the proof that follows takes at most 2 minutes more").wait_for()
+    page.select_option("#solver", "laplace")
+    page.get_by_text("It takes about 10 seconds of one core and 0.2 GB of memory.").wait_for()
+    page.fill("#limit", "30")
+    page.select_option("#solver", "codebook")
+    page.get_by_text("(the time limit ends it and keeps its best bound)").wait_for()
+
+
 def test_data_four_corners_region_and_users(page: Any) -> None:
     page.get_by_role("button", name="Four corners").click()
     page.get_by_text(

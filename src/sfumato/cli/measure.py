@@ -80,10 +80,15 @@ def command(target: Path, details: bool, as_json: bool, **options: Any) -> None:
     """
     from sfumato.study.measure import Extras, measure
 
+    def plan(samples: Any, expected: Any) -> None:
+        from sfumato.render import brief
+
+        click.echo(brief.measuring_text(target.name, samples, expected), err=True)
+
     start = time.perf_counter()
     with working(f"measuring {target}") as tell:
         extras = Extras(**{part.name: options.pop(part.name) for part in fields(Extras)})
-        measured = measure(target, extras=extras, progress=tell, **options)
+        measured = measure(target, extras=extras, progress=tell, foretold=plan, **options)
     say_notes(measured.notes)
     if as_json:
         print_json({**measured.as_dict(), "seconds": time.perf_counter() - start})

@@ -143,7 +143,7 @@ class Samples(Tabular, InNotebooks):
     @property
     def described(self) -> str:
         """How many there are and where, in words: swapped columns show."""
-        words = f"{len(self):,} check-ins of {len(self.secrets)} users"
+        words = f"{len(self):,} check-ins of {len(self.secrets):,} users"
         if self.plane is None:
             return words
         latitude, longitude = self.plane.to_degrees(np.median(self.truth, axis=0)[None, :])

@@ -15,7 +15,14 @@ from sfumato.data.joint import Joint
 from sfumato.data.plane import Plane, looks_like_degrees
 from sfumato.errors import FileError, MechanismError, SfumatoError
 from sfumato.files import read_arrays, written_beside
-from sfumato.mechanism.law import Law, ListedChances, ReportChances, ReportRows, merge_on_grid
+from sfumato.mechanism.law import (
+    Law,
+    ListedChances,
+    ReportChances,
+    ReportRows,
+    Window,
+    merge_on_grid,
+)
 from sfumato.mechanism.loss import Loss, euclidean
 from sfumato.mechanism.rows import RowsOnDemand, on_demand
 from sfumato.randomness import uniforms
@@ -137,6 +144,10 @@ class Mechanism(ABC):
     def law_of_cells(self, joint: Joint, grid: Grid, *, loss: Loss = euclidean) -> Law | None:
         """P(secret, cell) and the loss of reporting the middle of the cell that a report falls in,
         for a mechanism that can integrate its law over cells; None for all others."""
+        return None
+
+    def window(self, joint: Joint, grid: Grid | None = None) -> Window | None:
+        """How much is integrated for its law by cells; None where it has none."""
         return None
 
     def law(self, joint: Joint, *, grid: Grid | None = None, loss: Loss = euclidean) -> Law | None:

@@ -11,7 +11,7 @@ from sfumato.data.grid import Grid
 from sfumato.data.joint import Joint
 from sfumato.errors import MechanismError, ProblemError
 from sfumato.mechanism.base import Mechanism
-from sfumato.mechanism.law import Law, deviation
+from sfumato.mechanism.law import Law, Window, deviation
 from sfumato.mechanism.loss import Loss, euclidean, traits_of
 from sfumato.mechanism.rows import MOST_ENTRIES, RowsOnDemand
 
@@ -129,14 +129,10 @@ class PlanarLaplace(Mechanism):
         return law
 
     def _law_of_cells(self, joint: Joint, grid: Grid, loss: Loss) -> Law | None:
+        if self.window(joint, grid) is None:
+            return None
         assert joint.places is not None
-        if joint.sparse is not None:
-            return None
-        if self.terms(joint.places, grid) > _MOST_CELLS:
-            return None
         low, shape = self._window(joint.places, grid)
-        if float(shape[0]) * float(shape[1]) * len(joint.secrets) > _WIDEST_WINDOW:
-            return None
         centres = None
         if not traits_of(loss).is_distance:
             across, up = (
@@ -167,6 +163,17 @@ class PlanarLaplace(Mechanism):
             missing=_WITHIN,
             loss_deviation=deviation(means, joint.place_probability),
         )
+
+    def window(self, joint: Joint, grid: Grid | None = None) -> Window | None:
+        """None where truths and cells are too many, and reports are sampled."""
+        if grid is None or joint.sparse is not None:
+            return None
+        assert joint.places is not None
+        terms, shape = self.terms(joint.places, grid), self._window(joint.places, grid)[1]
+        cells = float(shape[0]) * float(shape[1])
+        if terms > _MOST_CELLS or cells * len(joint.secrets) > _WIDEST_WINDOW:
+            return None
+        return Window(cells, terms)
 
     def terms(self, truth: np.ndarray, grid: Grid) -> float:
         """Truths times the cells, as fine as the series needs them, of the window of a law."""

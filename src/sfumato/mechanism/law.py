@@ -39,6 +39,14 @@ class ReportRows:
         return ReportRows(sparse.csr_matrix(self.matrix @ merge), places)
 
 
+@dataclass(frozen=True)
+class Window:
+    """The cells that noise is integrated over for a law, and how many numbers that sums in all."""
+
+    cells: float
+    terms: float
+
+
 class ReportChances(Protocol):
     """P(report | truth) at some truths."""
 

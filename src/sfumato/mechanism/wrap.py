@@ -19,6 +19,7 @@ from sfumato.mechanism.law import (
     Law,
     ReportChances,
     ReportRows,
+    Window,
     merge_on_grid,
     merged_places,
 )
@@ -121,6 +122,9 @@ class Snapped(Wrapped):
             return table
 
         return ChancesByDistance(chances)
+
+    def window(self, joint: Joint, grid: Grid | None = None) -> Window | None:
+        return self.inner.window(joint, self.grid)
 
     def law(self, joint: Joint, *, grid: Grid | None = None, loss: Loss = euclidean) -> Law | None:
         law = self.inner.law_of_cells(joint, self.grid, loss=loss) or super().law(joint, loss=loss)

@@ -13,6 +13,7 @@ from sfumato.measure.judge import Judgement
 from sfumato.measure.objective import Bayes, Overlap
 from sfumato.measure.outlook import Outlook
 from sfumato.mechanism.loss import traits_of
+from sfumato.memory import Expected
 from sfumato.render.endings import linked_sentence, proof_sentence
 from sfumato.render.estimates import mark, shown
 from sfumato.render.names import printable
@@ -38,7 +39,7 @@ from sfumato.render.text import (
     too_few,
 )
 from sfumato.solver.exact.solver import MOST_LINKED
-from sfumato.solver.outcome import NONE, QUICK, Effort, Expected, Proved
+from sfumato.solver.outcome import NONE, QUICK, Effort, Proved
 from sfumato.solver.problem import Problem
 from sfumato.study.certify import Gap
 from sfumato.study.compare import Compared, Comparison
@@ -69,19 +70,49 @@ def plan_text(
         f" {across:.1f} × {up:.1f} km"
     )
     if expected is None:
-        return text
-    tens, minutes = 10 * ceil(expected.seconds / 10), ceil(expected.seconds / 60)
-    time = f"{tens} seconds" if tens < 60 else f"{minutes} minute{'s' * (minutes > 1)}"
-    text += f"; learning takes about {time} of one core and {expected.bytes / 1e9:.1f} GB of memory"
+        ends = "" if limited else "; --time-limit SECONDS ends it with the best so far"
+        return f"{text}; how long it takes is not known beforehand{ends}"
+    text += f"; {takes_text(expected)}"
     if proof != NONE:
-        longest = (
-            "may take longer" if proof_s is None else f"takes at most {proof_s / 60:g} minutes more"
-        )
-        text += (
-            f"; the proof that follows {longest}"
-            f" ({'--time-limit ends' if limited else 'Ctrl-C ends'} it and keeps its best bound)"
-        )
+        text += f"; {_proof_takes(proof_s, '--time-limit' if limited else 'Ctrl-C')}"
     return f"{text}\n{_less(problem, proof, limited)}".rstrip()
+
+
+def plan_on_page(
+    expected: Expected | None, proof: Effort, *, limited: bool, proof_s: float | None = None
+) -> str:
+    """The same beside the studio's Solve button, where the data are in sight."""
+    if expected is None:
+        return "How long it takes is not known beforehand; a time limit ends it."
+    text = takes_text(expected)
+    if proof != NONE:
+        text += f"; {_proof_takes(proof_s, 'the time limit' if limited else 'Stop')}"
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _proof_takes(seconds: float | None, ends: str) -> str:
+    longest = "may take longer"
+    if seconds is not None:
+        longest = f"takes at most {seconds / 60:g} minutes more"
+    return f"the proof that follows {longest} ({ends} ends it and keeps its best bound)"
+
+
+def takes_text(expected: Expected) -> str:
+    """Time and memory of a job that has not begun."""
+    time = f"about {_duration(expected.seconds)}"
+    if _duration(expected.fastest) != _duration(expected.slowest):
+        time = f"{_duration(expected.fastest)} to {_duration(expected.slowest)}"
+    return f"it takes {time} of one core and {expected.bytes / 1e9:.1f} GB of memory"
+
+
+def _duration(seconds: float) -> str:
+    tens, minutes = 10 * ceil(seconds / 10), ceil(seconds / 60)
+    return f"{tens} seconds" if tens < 60 else f"{minutes} minute{'s' * (minutes > 1)}"
+
+
+def measuring_text(name: str, samples: Samples, expected: Expected) -> str:
+    """What `measure` is about to do on data that was named, and how much that is."""
+    return f"plan: measure {printable(name)} on {samples.described}; {takes_text(expected)}"
 
 
 def _less(problem: Problem, proof: Effort, limited: bool) -> str:

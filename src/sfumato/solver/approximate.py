@@ -7,9 +7,11 @@ from typing import ClassVar
 from sfumato.data.grid import Grid
 from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError
+from sfumato.measure.cost import judging_cost
 from sfumato.mechanism.approximate import DegreeSnap
 from sfumato.mechanism.simple import Identity
 from sfumato.mechanism.wrap import Snapped
+from sfumato.memory import Expected
 from sfumato.solver.outcome import Conditions, Outcome
 from sfumato.solver.problem import Problem
 from sfumato.solver.setting import setting
@@ -40,6 +42,10 @@ class Snap:
         """The same for every problem."""
         return Outcome(Snapped(Identity(), Grid(cell_m=self.cell_m)))
 
+    def expected(self, problem: Problem) -> Expected:
+        """What judging it takes."""
+        return judging_cost(self.solve(problem, Conditions()).mechanism, problem.samples)
+
 
 @dataclass(frozen=True)
 class Android:
@@ -64,6 +70,10 @@ class Android:
         """The same for every problem on one plane."""
         return Outcome(_on_degrees(problem, self.accuracy_m, self.accuracy_m / 4))
 
+    def expected(self, problem: Problem) -> Expected:
+        """What judging it takes."""
+        return judging_cost(self.solve(problem, Conditions()).mechanism, problem.samples)
+
 
 @dataclass(frozen=True)
 class WebKit:
@@ -84,6 +94,10 @@ class WebKit:
     def solve(self, problem: Problem, how: Conditions) -> Outcome:
         """The same for every problem on one plane."""
         return Outcome(_on_degrees(problem, self.cell_m, 0.0))
+
+    def expected(self, problem: Problem) -> Expected:
+        """What judging it takes."""
+        return judging_cost(self.solve(problem, Conditions()).mechanism, problem.samples)
 
 
 def _on_degrees(problem: Problem, cell_m: float, deviation_m: float) -> DegreeSnap:

@@ -6,11 +6,13 @@ import numpy as np
 
 from sfumato.data.categories import CategoricalData
 from sfumato.errors import ProblemError
+from sfumato.measure.cost import START_S, judging_cost
 from sfumato.mechanism.laplace import PlanarLaplace
 from sfumato.mechanism.loss import traits_of
 from sfumato.mechanism.simple import Coin as CoinMechanism
 from sfumato.mechanism.simple import Identity
 from sfumato.mechanism.wrap import Snapped
+from sfumato.memory import Expected
 from sfumato.solver.outcome import Calibrated, Conditions, Ending, Outcome, TruthShare
 from sfumato.solver.problem import Problem
 
@@ -62,6 +64,14 @@ class Laplace:
         # itself.
         mechanism = Snapped(Identity(), problem.grid)
         return Outcome(mechanism, Ending(facts=Calibrated(None, budget, problem.grid.cell_m)))
+
+    def expected(self, problem: Problem) -> Expected:
+        """A law is worked out to find the noise and again to judge it; few reports are drawn to
+        find it where many are drawn to judge it."""
+        noise = Snapped(PlanarLaplace(first_epsilon(problem)), problem.grid)
+        once = judging_cost(noise, problem.samples)
+        again = 0.0 if noise.window(problem.joint) is None else once.seconds - START_S
+        return Expected(once.seconds + again, once.bytes)
 
 
 def first_epsilon(problem: Problem) -> float:
@@ -122,6 +132,10 @@ class Coin:
         always = _mean_loss(problem, place)
         keep = max(0.0, 1 - budget / always) if always > 0 else 0.0
         return Outcome(CoinMechanism(keep=keep, place=place), Ending(facts=TruthShare(keep)))
+
+    def expected(self, problem: Problem) -> Expected:
+        """The search for the place is short; the coin has two reports per truth."""
+        return judging_cost(CoinMechanism(keep=0.5, place=(0.0, 0.0)), problem.samples)
 
 
 def cheapest_place(problem: Problem) -> tuple[float, float]:

@@ -12,6 +12,7 @@ from sfumato.measure.estimate import Estimate
 from sfumato.measure.linked import Linked
 from sfumato.measure.outlook import Outlook
 from sfumato.mechanism.base import Mechanism
+from sfumato.memory import Expected
 from sfumato.solver.deadline import NEVER, Deadline
 from sfumato.solver.problem import Problem
 
@@ -258,20 +259,12 @@ class Conditions:
     proof: Effort | None = None
 
 
-@dataclass(frozen=True)
-class Expected:
-    """What a solve is expected to take: seconds of one core of a machine like ours, and bytes."""
-
-    seconds: float
-    bytes: float
-
-
 @runtime_checkable
 class Foretelling(Protocol):
     """A solver that can say what a problem will take, and refuse what does not fit."""
 
-    def expected(self, problem: Problem) -> Expected:
-        """What it will take."""
+    def expected(self, problem: Problem) -> Expected | None:
+        """What it will take; None where that is not known beforehand."""
 
 
 class Solver(Protocol):

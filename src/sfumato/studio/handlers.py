@@ -4,13 +4,16 @@ nothing to say.  Every mistake is one sentence."""
 import shlex
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.concurrency import run_in_threadpool
 
-from sfumato.errors import ProblemError
+from sfumato.errors import ProblemError, SfumatoError
 from sfumato.studio import parse
 from sfumato.studio.session import PageRun, Session
+
+if TYPE_CHECKING:
+    from sfumato.data.samples import Samples
 
 _DEFAULT_CELL_M = 25.0
 
@@ -50,7 +53,20 @@ async def link(session: Session, asked: dict[str, Any]) -> None:
     session.link()
 
 
+async def plan(session: Session, asked: dict[str, Any]) -> Any:
+    task = await _task(session, asked)
+    try:
+        return {"plan": await run_in_threadpool(_plan, session.data.split.train, task)}
+    except SfumatoError as error:  # what does not fit; what else is wrong is said at Solve
+        return {"refused": parse.in_page(error)}
+
+
 async def solve(session: Session, asked: dict[str, Any]) -> Any:
+    return (await session.solve(await _task(session, asked))).as_dict()
+
+
+async def _task(session: Session, asked: dict[str, Any]) -> dict[str, Any]:
+    """What the page asks a solver to do."""
     from sfumato.measure.objective import objective_named
 
     solvers = {solver["name"]: solver for solver in await run_in_threadpool(_solvers)}
@@ -63,7 +79,7 @@ async def solve(session: Session, asked: dict[str, Any]) -> Any:
     objective = parse.words(asked, "objective") or "bayes"
     await run_in_threadpool(objective_named, objective, session.data.split.train.secrets)
     cell_m = parse.cell_m(asked)
-    task = {
+    return {
         "solver": solver,
         "max_loss": max_loss,
         "objective": objective,
@@ -73,7 +89,22 @@ async def solve(session: Session, asked: dict[str, Any]) -> Any:
         "time_limit": parse.time_limit(asked),
         "resumable": solvers[solver]["resumable"],
     }
-    return (await session.solve(task)).as_dict()
+
+
+def _plan(train: "Samples", task: dict[str, Any]) -> str:
+    """What that takes, in words; refuses what does not fit into memory."""
+    from sfumato.render.brief import plan_on_page
+    from sfumato.solver import DEFAULT, SOLVERS
+    from sfumato.solver.outcome import FULL, NONE, Foretelling
+    from sfumato.studio.work import problem_of
+    from sfumato.study.solve import PROOF_S
+
+    solver, limited = SOLVERS[task["solver"]](), task["time_limit"] is not None
+    expected = None
+    if isinstance(solver, Foretelling):
+        expected = solver.expected(problem_of(train, task))
+    proof = FULL if task["solver"] == DEFAULT else NONE
+    return plan_on_page(expected, proof, limited=limited, proof_s=None if limited else PROOF_S)
 
 
 async def stop(session: Session, asked: dict[str, Any]) -> None:
@@ -178,5 +209,19 @@ def _solvers() -> list[dict[str, Any]]:
     ]
 
 
-_ALL = (state, prove, refine, link, solve, stop, resume, keep, compare, preview, attack, guess)
+_ALL = (
+    state,
+    prove,
+    refine,
+    link,
+    plan,
+    solve,
+    stop,
+    resume,
+    keep,
+    compare,
+    preview,
+    attack,
+    guess,
+)
 HANDLERS: dict[str, Handler] = {handler.__name__: handler for handler in (*_ALL, download)}

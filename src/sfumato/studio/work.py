@@ -13,7 +13,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sfumato.data.samples import Samples
+    from sfumato.solver.problem import Problem
 
 _CLOUD_EVERY_S = 0.4
 LAST_WORDS = ("done", "stopped", "failed")
@@ -139,9 +143,8 @@ def solve_task(task: dict[str, Any], tell: Tell) -> None:
     """Find a mechanism, write its run folder, and beside it P(secret, report) for the page."""
     from sfumato.data.recipe import Recipe
     from sfumato.data.samples import Samples
-    from sfumato.measure.objective import objective_named
     from sfumato.render.text import outlook_note, proof_text
-    from sfumato.solver import SOLVERS, Problem
+    from sfumato.solver import SOLVERS
     from sfumato.studio.preview import save_table
     from sfumato.study.certify import gaps_of
     from sfumato.study.solve import solve_and_save
@@ -149,15 +152,9 @@ def solve_task(task: dict[str, Any], tell: Tell) -> None:
     asked = Recipe.from_dict(task["recipe"])
     here, train, test = replace(asked, source=task["source"]).prepared()
     recipe = replace(here, source=asked.source)
-    problem = Problem(
-        train,
-        max_loss=task["max_loss"],
-        cell_m=task["cell_m"],
-        objective=objective_named(task["objective"], train.secrets),
-        reports=task["reports"],
-    )
-    out = Path(task["out"])
     assert isinstance(train, Samples)  # the page brings check-ins
+    problem = problem_of(train, task)
+    out = Path(task["out"])
     truth = cloud_truths(train.truth)
     shown = 0.0
 
@@ -206,6 +203,20 @@ def solve_task(task: dict[str, Any], tell: Tell) -> None:
             "cell_m": problem.grid.cell_m,
             "cloud": packed(kept.solution.mechanism.sample(truth, seed=0)),
         }
+    )
+
+
+def problem_of(train: "Samples", task: dict[str, Any]) -> "Problem":
+    """The problem that the page asks for."""
+    from sfumato.measure.objective import objective_named
+    from sfumato.solver import Problem
+
+    return Problem(
+        train,
+        max_loss=task["max_loss"],
+        cell_m=task["cell_m"],
+        objective=objective_named(task["objective"], train.secrets),
+        reports=task["reports"],
     )
 
 

@@ -20,6 +20,7 @@ from sfumato.data.recipe import Recipe
 from sfumato.data.samples import Samples
 from sfumato.data.traces import read_traces
 from sfumato.errors import DataError, FileError, ProblemError, arg
+from sfumato.measure.cost import judging_cost
 from sfumato.measure.exact import g_vulnerability, gain_named
 from sfumato.measure.judge import Judgement, check_secrets, draw_reports, judge, judge_reports
 from sfumato.measure.membership import Membership, certificate_membership, membership_test
@@ -30,6 +31,7 @@ from sfumato.measure.repeated import Repeated, repeated_reports
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.custom import Recorded, is_pairs
 from sfumato.mechanism.loss import euclidean, traits_of
+from sfumato.memory import Expected
 from sfumato.show import InNotebooks, Printed
 from sfumato.solver.problem import CELL_M
 from sfumato.study.certify import Gap, gaps_of
@@ -44,6 +46,7 @@ VALIDATION = 0.2
 _ATTACK_HITS = 10
 
 Reports = dict[str, tuple[np.ndarray, np.ndarray]]  # by part: places, and who sent them
+Foretold = Callable[[Samples, Expected], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +123,18 @@ class _Asked:
         """The cells that were named, or the usual ones, over a region."""
         cell_m = self.cell_m if self.own_cells else CELL_M
         return Grid.over(region, cell_m=cell_m, cells=self.cells)
+
+    def grid_for(self, run: Run) -> Grid | None:
+        """The cells that were named, where the run is of places."""
+        return None if run.region is None or not self.own_cells else self.grid(run.region)
+
+    def foretell(
+        self, mechanism: Mechanism, samples: Samples, grid: Grid | None, foretold: Foretold | None
+    ) -> None:
+        """Refuse what does not fit into memory; say what the rest takes."""
+        expected = judging_cost(mechanism, samples, grid=grid, hits=self.hits)
+        if foretold is not None:
+            foretold(samples, expected)
 
 
 @dataclass(frozen=True)
@@ -217,13 +232,15 @@ def measure(
     seed: int = 0,
     extras: Extras = NOTHING_MORE,
     progress: Callable[[str], None] | None = None,
+    foretold: Foretold | None = None,
 ) -> Measured:
     """Judge a run folder, a file of reports or, with `data`, a file of recorded pairs.
 
     Main arguments: `target`; `data`, what to judge on in place of the run's own, with its columns
     `secret`, `lat` and `lon`.  Other arguments: `cell_m` or `cells`, the grid that reports are
     merged on; `hits`, reports per truth where the law is not known; `seed` of these and of the
-    adversaries; `extras`.
+    adversaries; `extras`; `foretold` is called with `data` and what it takes to judge on it, before
+    that begins.  What does not fit into memory is refused.
     """
     if not target.exists():
         raise FileError(f"there is no {target}; expected a run folder, or a file of reports")
@@ -248,6 +265,8 @@ def measure(
             )
             check_traces(run, traces)
         first, test = data_of(run, source=data, **({} if data is None else columns))
+        if data is not None and isinstance(first, Samples):
+            asked.foretell(run.mechanism, first, asked.grid_for(run), foretold)
         measured = _of_run(run, first, test, data is None, asked, progress)
         if traces is None:
             return measured
@@ -259,7 +278,7 @@ def measure(
             " of a run, whose law is known"
         )
     if data is not None:
-        return _of_pairs(target, Recipe(data, **columns).load().all, asked)
+        return _of_pairs(target, Recipe(data, **columns).load().all, asked, foretold)
     if hits is not None:
         raise ProblemError(
             f"{target.name} holds reports that were drawn already; leave {arg('hits')} out, or"
@@ -317,7 +336,7 @@ def _of_run(
             "cells and trained adversaries are for places; categories are judged as they are"
         )
     loss, mechanism = loss_of(run, first), run.mechanism
-    grid = None if run.region is None or not asked.own_cells else asked.grid(run.region)
+    grid = asked.grid_for(run)
     if grid is None and mechanism.law(first.joint(), loss=loss) is None:
         grid = run.grid
     parts: dict[str, Samples | CategoricalData] = {TRAINING if own_data else first.name: first}
@@ -428,7 +447,7 @@ def _of_reports(path: Path, reports: Samples, asked: _Asked) -> Measured:
     )
 
 
-def _of_pairs(path: Path, samples: Samples, asked: _Asked) -> Measured:
+def _of_pairs(path: Path, samples: Samples, asked: _Asked, foretold: Foretold | None) -> Measured:
     """Recorded (truth, report) pairs as a mechanism, on other data."""
     recorded = Recorded.read(path, plane=samples.plane)
     unrecorded, notes = recorded.unrecorded(samples.truth), samples.notes
@@ -439,6 +458,7 @@ def _of_pairs(path: Path, samples: Samples, asked: _Asked) -> Measured:
         )
     region = samples.region or Region.around(np.vstack([samples.truth, recorded.reports]))
     extras, seed, grid = asked.extras, asked.seed, asked.grid(region)
+    asked.foretell(recorded, samples, grid, foretold)
     judged = judge(recorded, samples, grid=grid, hits=asked.hits, seed=seed, region=region)
     attacks: tuple[Attack, ...] = ()
     if extras.attacks:

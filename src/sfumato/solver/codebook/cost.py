@@ -2,10 +2,9 @@
 
 from sfumato.data.samples import Samples
 from sfumato.errors import arg
-from sfumato.memory import check_fits, free_bytes
+from sfumato.memory import Expected, check_fits, free_bytes
 from sfumato.solver.codebook.settings import NEW, Capacity, CodebookSettings, rows_in_a_step
 from sfumato.solver.exact.first_order import STEPS
-from sfumato.solver.outcome import Expected
 from sfumato.solver.problem import Problem
 
 # Fitted to runs on one core (`python -m benchmarks crowd`, `python -m benchmarks.city learn`):
@@ -32,7 +31,13 @@ def few_cost(problem: Problem, settings: CodebookSettings) -> Expected:
     nets = _TIMES_OF_FOLDS if problem.several is None else _TIMES_FOR_SEVERAL
     times = nets if settings.made_for == NEW else 1
     seconds = _FEW_START_S + times * capacity.steps * step_seconds(truths, settings, capacity)
-    return Expected(seconds, _START_BYTES + _LAW_BYTES * truths * capacity.places)
+    size = _START_BYTES + _LAW_BYTES * truths * capacity.places
+    check_fits(
+        size,
+        what=f"learning from {truths:,} places",
+        advice=f"keep fewer check-ins, or take fewer {arg('places')}",
+    )
+    return Expected(seconds, size)
 
 
 def step_seconds(truths: int, settings: CodebookSettings, capacity: Capacity) -> float:

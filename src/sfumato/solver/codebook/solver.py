@@ -6,10 +6,10 @@ from sfumato.data.categories import CategoricalData
 from sfumato.data.samples import MANY_USERS
 from sfumato.errors import ProblemError, arg
 from sfumato.mechanism.loss import traits_of
-from sfumato.memory import give_back, one_heap
+from sfumato.memory import Expected, give_back, one_heap
 from sfumato.solver.codebook.cost import crowd_cost, few_cost
 from sfumato.solver.codebook.settings import CodebookSettings
-from sfumato.solver.outcome import Conditions, Expected, Outcome
+from sfumato.solver.outcome import Conditions, Outcome
 from sfumato.solver.problem import Problem
 
 

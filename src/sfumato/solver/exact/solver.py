@@ -19,9 +19,10 @@ from sfumato.measure.bound import bound_grid
 from sfumato.measure.cells import Cells, covers_hull, widest_root_m
 from sfumato.measure.certificate import Certificate, PlaneProof, Proof, claim_of
 from sfumato.measure.linked import pairs_of
-from sfumato.measure.objective import Gain, Overlap, blind_leakage
+from sfumato.measure.objective import Gain, Information, Overlap, blind_leakage
 from sfumato.mechanism.channel import Channel
 from sfumato.mechanism.loss import traits_of
+from sfumato.memory import Expected, check_fits
 from sfumato.solver.deadline import NEVER, Deadline, OutOfTime
 from sfumato.solver.exact.column_generation import (
     OnProof,
@@ -80,6 +81,11 @@ _PROOF_TRUTHS = 2500  # up to this number the program of such a proof has all of
 _SLOW = 5_000  # users times truths beyond which the interior point takes long to its first bound
 _FIRST_ORDER_SHARE = 0.7  # of the time, before the interior point
 _NOTHING = 1e-9  # above a blind guess's leakage
+# What a solve takes (`python -m benchmarks exact`, `python -m benchmarks foretold`): seconds of the
+# start, and times users, truths and reports to these powers; where bits are minimised, how many
+# times that; and how far off that may be, for what makes a program hard is not its size.
+_START_S, _SOLVE_S, _POWERS, _TIMES_FOR_BITS, _WITHIN = 2.0, 5e-5, (0.5, 1.5, 0.3), 5.0, 4.0
+_START_BYTES, _PAIR_BYTES = 270e6, 50
 
 
 def ignored(certificate: Certificate, bound: float, leakage: float) -> None:
@@ -168,6 +174,25 @@ class Exact:
         )
         facts = Proved(leakage, bound, gap, objective.unit, len(problem.report_places))
         return Outcome(channel, _ending(facts, late), tuple(history), certificate)
+
+    def expected(self, problem: Problem) -> Expected | None:
+        """A wide range: a program of one size may take ten times as long as another.  None for
+        smallest losses, linked reports, categories and thousands of users."""
+        sought = problem.min_bayes_error is not None or problem.reports != 1
+        if sought or problem.region is None or problem.joint.sparse is not None:
+            return None
+        across = np.ptp(problem.places, axis=0) / problem.grid.cell_m + 1
+        size = (*problem.joint.shape, float(np.prod(across)))
+        seconds = _SOLVE_S * float(np.prod(np.power(size, _POWERS)))
+        if isinstance(problem.objective, Information):
+            seconds *= _TIMES_FOR_BITS
+        held = _START_BYTES + _PAIR_BYTES * size[1] * min(size[1:])
+        check_fits(
+            held,
+            what=f"the exact solver with {size[1]:,} places and {size[2]:,.0f} cells",
+            advice=f"take larger cells ({arg('cell_m')}), or fewer check-ins",
+        )
+        return Expected(_START_S + seconds, held, _WITHIN)
 
     def _linked(
         self,

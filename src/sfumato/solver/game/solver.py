@@ -4,9 +4,15 @@ from dataclasses import dataclass
 
 from sfumato.data.categories import CategoricalData
 from sfumato.errors import ProblemError, arg
+from sfumato.memory import Expected, check_fits
 from sfumato.solver.game.settings import GameSettings
 from sfumato.solver.outcome import Conditions, Outcome
 from sfumato.solver.problem import Problem
+
+# Fitted to runs on one core (`python -m benchmarks foretold`): seconds of the start and of
+# compiling, per report that the classifier learns from, per report of a step of the generator.
+_START_S, _CLASSIFIED_S, _GENERATED_S = 12.0, 1.5e-6, 3e-6
+_START_BYTES, _CHECKIN_BYTES = 600e6, 1000
 
 
 @dataclass(frozen=True)
@@ -26,6 +32,31 @@ class Game(GameSettings):
     def solve(self, problem: Problem, how: Conditions) -> Outcome:
         """Play; choose the best round by validation data; bring it within the budget on the
         training data."""
+        self._check(problem)
+        problem.check_feasible()
+        from sfumato.solver.game.training import GameTraining  # JAX: only where it learns
+
+        return GameTraining(self, problem, how.seed).run(how)
+
+    def expected(self, problem: Problem) -> Expected:
+        """What all rounds on all lattices take."""
+        self._check(problem)
+        checkins = len(problem.samples.secret)
+        steps = max(1, -(-checkins // self.generator.batch))
+        steps *= self.generator.epochs_of(steps)
+        turn = _CLASSIFIED_S * self.classifier.epochs * max(self.classifier.reports, checkins)
+        turn += _GENERATED_S * steps * self.generator.batch * self.generator.seeds
+        turns = len(self.lattices) * self.rounds * self.turns
+        size = _START_BYTES + _CHECKIN_BYTES * checkins
+        check_fits(
+            size,
+            what=f"the game with {checkins:,} check-ins",
+            advice=f"keep fewer users ({arg('top_users')}), or take the codebook",
+        )
+        return Expected(_START_S + turns * turn, size)
+
+    def _check(self, problem: Problem) -> None:
+        """Refuse at once what no game can give."""
         if isinstance(problem.samples, CategoricalData):
             raise ProblemError(
                 f"{problem.samples.name} holds categories; the game learns on places: use the exact"
@@ -36,7 +67,3 @@ class Game(GameSettings):
                 f"the game is played for one report; for {arg('reports')} {problem.reports} use the"
                 " codebook or the exact solver"
             )
-        problem.check_feasible()
-        from sfumato.solver.game.training import GameTraining  # JAX: only where it learns
-
-        return GameTraining(self, problem, how.seed).run(how)

@@ -41,7 +41,16 @@ export function SolvePanel({ state, actions }) {
     if (data && state.proved && !state.refined) refine();
     return () => clearTimeout(rest.current);
   }, [state.proved]);
+  const asked = { solver: form.solver, objective: form.reports === 1 ? form.objective : "bayes", reports: form.reports, max_loss: metresNow, cell_m: cellM, seed: numberIn(form.seed), time_limit: numberIn(form.time_limit) };
   const running = live?.run.state === "running";
+  const [plan, setPlan] = useState(null);
+  useEffect(() => { // what Solve would take, once the fields rest
+    setPlan(null);
+    if (!data || !usable || running) return undefined;
+    let stale = false;
+    const rested = setTimeout(() => ask("plan", asked).then((told) => stale || setPlan(told), () => {}), REST_MS);
+    return () => { stale = true; clearTimeout(rested); };
+  }, [data, running, JSON.stringify(asked)]);
   const before = useRef(running);
   useEffect(() => { // the button that was pressed is disabled now: the keyboard goes on at the other
     if (before.current === running) return;
@@ -62,7 +71,7 @@ export function SolvePanel({ state, actions }) {
   const learned = released(live?.records ?? []);
   const solver = state.solvers.find((one) => one.name === form.solver);
   const several = form.reports !== 1;
-  const start = () => actions.solve({ solver: form.solver, objective: several ? "bayes" : form.objective, reports: form.reports, max_loss: metresNow, cell_m: cellM, seed: numberIn(form.seed), time_limit: numberIn(form.time_limit) });
+  const start = () => actions.solve(asked);
   const stop = () => actions.attempt(() => ask("stop"));
   const resume = async () => {
     const run = await actions.attempt(() => ask("resume", { run: live.run.id, time_limit: numberIn(form.time_limit) }));
@@ -104,6 +113,7 @@ export function SolvePanel({ state, actions }) {
         <${NumberField} id="seed" label="Seed" value=${form.seed} onChange=${(text) => setForm({ seed: text })} disabled=${running} />
         <${NumberField} id="limit" label="Time limit, s" value=${form.time_limit} placeholder="none" onChange=${(text) => setForm({ time_limit: text })} disabled=${running} />
       </div>
+      ${plan && html`<p id="plan" class=${plan.refused ? "over" : "quiet"} role="status">${plan.plan ?? sentence(plan.refused)}</p>`}
       <div class="row at-hand">
         <button type="button" id="solve" class="main" disabled=${running} onClick=${start}>Solve</button>
         <button type="button" id="stop" disabled=${!running} onClick=${stop}>Stop</button>
@@ -114,8 +124,10 @@ export function SolvePanel({ state, actions }) {
     </section>`;
 }
 
+const sentence = (words) => `${words.charAt(0).toUpperCase()}${words.slice(1)}.`;
+
 function Proved({ bayes, information, refining, refused, waiting, below, blind }) {
-  if (refused) return html`<p class="proof">${refused.charAt(0).toUpperCase() + refused.slice(1)}.</p>`;
+  if (refused) return html`<p class="proof">${sentence(refused)}</p>`;
   if (waiting) return html`<p class="proof" role="status">Proving the frontier …</p>`;
   if (below) return html`<p class="proof">The frontier below is for reports on ${below.cell_m} m cells and starts at ${below.budgets[0]} m. ${refining ? "Proving at this budget, on smaller cells …" : "This budget is proved on smaller cells, when the frontier is done and the slider rests."}</p>`;
   if (!bayes) return html`<p class="proof">Set a budget above 0 metres.</p>`;
