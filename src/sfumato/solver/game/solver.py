@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from sfumato.data.categories import CategoricalData
+from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError, arg
 from sfumato.memory import Expected, check_fits
 from sfumato.solver.game.settings import GameSettings
@@ -41,7 +42,8 @@ class Game(GameSettings):
     def expected(self, problem: Problem) -> Expected:
         """What all rounds on all lattices take."""
         self._check(problem)
-        checkins = len(problem.samples.secret)
+        assert isinstance(problem.samples, Samples)
+        checkins = len(problem.samples)
         steps = max(1, -(-checkins // self.generator.batch))
         steps *= self.generator.epochs_of(steps)
         turn = _CLASSIFIED_S * self.classifier.epochs * max(self.classifier.reports, checkins)
