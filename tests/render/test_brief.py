@@ -267,6 +267,16 @@ def test_a_mechanism_as_good_as_a_blind_guess_has_nothing_left_to_prove(kept: Ke
     assert gap_missing(replace(row, gap=near)) == ""
     crowd = replace(near, blind=0.001, leakage=0.004, bounds=Bounds(0.001, None, 9))
     assert brief.best_text(crowd).startswith("Not known: ")  # four times as often as a blind one
+    many = replace(crowd, users=3000)
+    beside = (
+        " The best guess is right 4.0 times as often as a blind one (2.00 bits); with any mechanism"
+        " within the budgets it is at least 1.0 times as often (proved), so this is 4.00 times the"
+        " least proved."
+    )
+    assert brief.best_text(many) == brief.best_text(crowd) + beside
+    assert proved_text(many, problem) == proved_text(crowd, problem) + beside
+    few, all_of_them = (str(Certified(kept.solution, problem, gap, True)) for gap in (crowd, many))
+    assert all_of_them == few + beside
 
 
 def test_what_is_proved_of_linked_reports_is_said_in_overlaps() -> None:

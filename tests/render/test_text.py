@@ -120,7 +120,7 @@ def test_a_round_says_what_it_has_reached() -> None:
     proof |= {"proof_gap": None, "certificate": SimpleNamespace(objective="bayes")}
     assert round_text(proof, unit="m") == (
         "the largest Bayes error possible on this grid lies between 0.7250 and 0.7500 (0.0250"
-        " apart)"
+        " apart, 9% of the leakage)"
     )
     assert round_text({"progress": "a column", "seconds": 1.0}, unit="m") is None
     assert round_text({"resumed": learned}, unit="m²") == f"resumed where it was stopped: {said}"

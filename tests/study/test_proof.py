@@ -82,7 +82,14 @@ def test_a_proof_stopped_by_hand_keeps_its_bound_and_is_taken_up(tmp_path: Path)
 def test_stopping_the_second_attempt_keeps_the_better_bound(tmp_path: Path) -> None:
     solve_and_save(PROBLEM, Coin(), tmp_path / "run", recipe=RECIPE, proof="quick")
     before = certify_run(tmp_path / "run", finish=False).gap.bounds.grid
-    found = certify_run(tmp_path / "run", progress=_stop)
+    told: list[dict[str, Any]] = []
+
+    def progress(line: dict[str, Any]) -> None:
+        told.append(line)
+        _stop(line)
+
+    found = certify_run(tmp_path / "run", progress=progress)
+    assert "proof_stopped" in told[-1]  # said at once
     assert found.stopped and found.gap.bounds.grid >= before
     assert load_run(tmp_path / "run").record.proof == "stopped"
 

@@ -254,6 +254,7 @@ def best_text(
         return (
             f"Not known: the proof does not get below the {1 - gap.blind:.3f} of a blind guess;"
             f" {name} has a Bayes error of {1 - gap.leakage:.3f} on {on}."
+            f"{relative_text(gap.relative)}"
         )
     if gap is None or not gap.proved_anything:
         return f"{NOTHING_PROVED.capitalize()}; sfumato certify {run} proves it."

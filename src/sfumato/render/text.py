@@ -350,11 +350,13 @@ def round_text(line: Mapping[str, Any], *, unit: str) -> str | None:
         low, high, what = line["proof_bound"], line["proof_least"], "the least leakage"
         if line["certificate"].objective == Bayes.name:
             low, high, what = 1 - high, 1 - low, "the largest Bayes error"
-        gap = line["proof_gap"]
+        gap, apart = line["proof_gap"], high - low
         ends = "" if gap is None else f"; the proof ends at {gap:g}"
+        if gap is None and line["proof_least"] > 0:  # users are many: a Bayes error says little
+            ends = f", {apart / line['proof_least']:.0%} of the leakage"
         return (
             f"{what} possible on this grid lies between {low:.4f} and {high:.4f}"
-            f" ({high - low:.4f} apart{ends})"
+            f" ({apart:.4f} apart{ends})"
         )
     if "folds" in line:
         beside = " for one report" if line.get("for_one_report") else ""
@@ -387,7 +389,8 @@ def proved_text(gap: Gap, problem: Problem) -> str:
     if gap.nearly_blind:
         return f"{leaks}; {_no_less_than_blind(gap)}."
     if not gap.says_something(gap.bounds.grid) and not gap.leakage <= gap.blind:
-        return f"{leaks}; {NOTHING_PROVED} of how little a mechanism can leak."
+        beside = relative_text(gap.relative)
+        return f"{leaks}; {NOTHING_PROVED} of how little a mechanism can leak.{beside}"
     return (
         f"{leaks}; no mechanism on this grid within the budgets leaks less than"
         f" {max(gap.bounds.grid, 0.0):.4f} (proved).{relative_text(gap.relative)}"
@@ -868,6 +871,7 @@ def certified_text(certified: Certified) -> str:
         return (
             f"{leaks}; {NOTHING_PROVED} of how little a mechanism within {_budget(problem)} can"
             f" leak: the bound is what a blind guess leaks, {gap.blind:.4f}{unit}."
+            f"{relative_text(gap.relative)}"
         )
     grid, plane = gap.bounds.grid, gap.bounds.plane
     where = (

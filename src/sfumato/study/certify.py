@@ -373,6 +373,7 @@ def new_proof(
     except KeyboardInterrupt:
         if best is None:
             raise
+        heard({"proof_stopped": True})
         return best, True
 
 

@@ -190,7 +190,11 @@ def test_its_bound_stays_where_the_interior_point_finds_none_in_the_time(
     proved: Certificate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sfumato.solver.exact.solver._SLOW", 0)
-    weak = first_order_certificate(PROBLEM, steps=1)
+    heard: list[float] = []
+    weak = first_order_certificate(
+        PROBLEM, steps=1, on_proof=lambda _, bound, __: heard.append(bound)
+    )
+    assert heard == [max(heard[0], PROBLEM.joint.prior.max())]  # no less than a blind guess
     assert weak is not None
     monkeypatch.setattr("sfumato.solver.exact.solver._proved", lambda *_, **__: (None, weak))
     found = certificate_for(PROBLEM, seed=0)

@@ -270,6 +270,7 @@ def first_order_certificate(
     least = float(table.max(axis=0).sum()) if known is None else problem.objective.leakage(known)
     at = game.start(table)
     best, proved, number, left = None, -np.inf, 0, deadline.left
+    blind = float(problem.joint.prior.max())  # what any mechanism leaks
     while number < steps:
         number += 1
         at = game.step(at, number / steps)
@@ -285,7 +286,7 @@ def first_order_certificate(
                 proved = float(bounds[chosen])
                 best = on.certificate(problem, at.scores, float(prices[chosen]))
                 if on_proof is not None:
-                    on_proof(best, proved, least)
+                    on_proof(best, max(proved, blind), least)
         if last:
             break
         if isinstance(on, OnPlane) and number in (round(share * steps) for share in _FINER):
