@@ -169,6 +169,8 @@ def test_the_report_is_a_map_without_a_location(city: AtlasRun) -> None:
     assert page == map_html(load_atlas(city.run.folder))
     assert page.count("data:image/png") == 2 and "Planar Laplace" not in page
     assert f"{len(city.mechanism.tiling)} tiles" in page
+    least_m = 2 * city.mechanism.tiling.overlap_m  # whatever the number of users
+    assert f"quarters are at least {least_m:g} m wide" in page
     for name in (f"{CITY.truth[0, 0]:.1f}", f"{CITY.truth[0, 1]:.1f}"):
         assert name not in page
     assert "<h1>Atlas of samples</h1>" in page

@@ -18,6 +18,7 @@ from markupsafe import Markup
 from sfumato.data.categories import CategoricalData
 from sfumato.data.grid import Grid, Region
 from sfumato.data.samples import Samples, Split
+from sfumato.data.tiles import NARROWEST
 from sfumato.errors import ProblemError
 from sfumato.measure.certificate import Certificate
 from sfumato.measure.estimate import Estimate
@@ -510,6 +511,7 @@ def map_html(made: AtlasRun) -> str:
         checkins=record.data.rows,
         users_per_tile=record.settings["users_per_tile"],
         overlap_m=record.settings["overlap_m"],
+        narrowest_m=NARROWEST * record.settings["overlap_m"],
         summary=atlas_lines(made),
         figures=[
             (words, figures.tiles_figure(tiling, values, noise))
