@@ -51,6 +51,34 @@ def test_the_flattest_slope_that_keeps_the_budget_spends_it(
     assert 100 * (1 - 1e-4) < spent.law.loss <= 100
 
 
+@pytest.mark.parametrize("slope", [-0.05, 0.0, 0.02, 0.03])
+def test_a_hurried_search_spends_nearly_all_of_the_budget_in_half_the_losses(
+    slope: float, problem: Problem, net: CodebookNet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passes: list[int] = []
+    chances = CodebookNet.chances_by_part
+    monkeypatch.setattr(
+        CodebookNet, "chances_by_part", lambda *given: passes.append(1) or chances(*given)
+    )
+    learned = Candidate.of(replace(net, slope=slope), problem)
+    found, counted = {}, {}
+    for hurried in (True, False):
+        passes.clear()
+        found[hurried] = within_budgets(replace(learned), hurried=hurried)
+        counted[hurried] = len(passes)
+    assert counted[True] <= 10 and 2 * counted[True] <= counted[False] + 1
+    assert 100 * (1 - 1e-4) < found[True].law.loss <= 100
+    assert found[True].mechanism.slope == pytest.approx(found[False].mechanism.slope, rel=1e-3)
+
+
+def test_a_hurried_search_reports_the_own_cell_where_no_slope_keeps_the_budget(
+    problem: Problem, net: CodebookNet
+) -> None:
+    tight = Candidate.of(net, replace(problem, max_loss=20))
+    both = [within_budgets(tight, hurried=hurried).mechanism for hurried in (True, False)]
+    assert both[0].keep == both[1].keep > 0
+
+
 def test_a_candidate_of_another_slope_has_the_law_of_the_mechanism_itself(
     problem: Problem, net: CodebookNet
 ) -> None:

@@ -15,8 +15,9 @@ from sfumato.measure.outlook import Outlook
 from sfumato.mechanism.codebook import CodebookNet
 from sfumato.mechanism.simple import Coin, Identity, constant
 from sfumato.solver import Codebook, Problem
+from sfumato.solver.codebook.calibrate import Candidate
 from sfumato.solver.codebook.folds import FOLDS, FoldsTraining, OnFolds, charged, fold_of_each
-from sfumato.solver.deadline import NEVER
+from sfumato.solver.deadline import NEVER, Deadline
 from sfumato.solver.learner import train
 from sfumato.solver.outcome import Ended
 from sfumato.study.solution import Solution
@@ -99,6 +100,20 @@ def test_a_confidence_costs_loss(problem: Problem) -> None:
     limit = losses[1].value + 5**0.5 * (losses[1].high - losses[1].value)
     assert limit <= 100  # 95 % one-sided is 90 % two-sided; root five: a quarter as many check-ins
     assert limit >= 95  # below it only by the correction of the mean
+
+
+def test_without_time_the_budgets_are_searched_for_in_a_hurry(problem: Problem) -> None:
+    training = FoldsTraining(SMALL, problem, 0, capacity=SMALL.capacity(problem))
+    state = train(training, deadline=NEVER, progress=None, checkpoint=None).state
+    late, precise = (
+        training.fitted(state, confidence=None, deadline=deadline)
+        for deadline in (Deadline(0.0), NEVER)
+    )
+    assert not late.searched and precise.searched
+    assert late.scale == pytest.approx(precise.scale, rel=0.05)
+    for mechanism, fold in zip(late.nets.mechanisms, late.folds, strict=True):
+        spent = Candidate.of(mechanism, fold.training.problem).spent
+        assert spent <= 100 * late.scale[0] * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(("later", "least", "most"), [(10, 0.93, 0.97), (40, 0.985, 1.0)])

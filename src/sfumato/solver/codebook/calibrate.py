@@ -3,7 +3,7 @@ sampled."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +22,8 @@ from sfumato.solver.problem import Problem
 _HALVINGS = 40
 _BEFORE_SECANTS = 7  # halvings: over a wide range the loss is far from straight
 _SPENT = 1e-7  # of the budget, that may be left: chances have the precision of float32
+_SPENT_HURRIED = 1e-4  # the same where there is no time for more
+_WIDER = 4.0  # times, until the slope of a hurried search is steep enough
 _STEEPEST = 200.0  # slope times the budget beyond which only the nearest place is left
 _MOST_HELD = 8_000_000  # truths times places whose losses are held: 64 MB
 _PART = 4096  # truths at a time
@@ -172,11 +174,14 @@ def calibrated(learned: CodebookNet, problem: Problem, limits: CodebookSettings)
     )
 
 
-def within_budgets(learned: Candidate) -> Candidate:
+def within_budgets(learned: Candidate, *, hurried: bool = False) -> Candidate:
     """The slope that spends the budgets on the training data, unless the slope as learned keeps
-    them and leaks less."""
+    them and leaks less.  `hurried`, about the slope as learned and less precisely, some six losses
+    are computed in place of twenty."""
     if learned.problem.max_loss is None and learned.problem.user_max_loss is None:
         return learned
+    if hurried and learned.problem.user_limits is None and (near := _nearby(learned)) is not None:
+        return near
     spent = _spending(learned)
     return learned if learned.keeps_budgets and learned.leakage <= spent.leakage else spent
 
@@ -197,10 +202,37 @@ def _spending(learned: Candidate) -> Candidate:
     return _least(lambda slope: learned.at(slope=slope), low, high)
 
 
-def _least(candidate: Callable[[float], Candidate], low: float, high: float) -> Candidate:
+def _nearby(learned: Candidate) -> Candidate | None:
+    """The same from the slope as learned on, wider and wider, and only nearly all of the budget;
+    None where no slope keeps it."""
+    scale, slope = learned.problem.scale_m, learned.mechanism.slope
+    candidate = cache(lambda slope: learned.at(slope=slope))
+    low, step = slope, 2 / scale
+    if candidate(slope).keeps_budgets:
+        low, high = (max(slope - step, 0.0) if slope > 0 else slope - step), slope
+        if candidate(low).keeps_budgets:
+            return candidate(low)
+    else:
+        while not candidate(slope + step).keeps_budgets:
+            low, step = slope + step, step * _WIDER
+            if step > _STEEPEST / scale:
+                return None
+        high = slope + step
+    return _least(candidate, low, high, halvings=0, left=_SPENT_HURRIED)
+
+
+def _least(
+    candidate: Callable[[float], Candidate],
+    low: float,
+    high: float,
+    *,
+    halvings: int = _BEFORE_SECANTS,
+    left: float = _SPENT,
+) -> Candidate:
     """The candidate of the least number that keeps the budgets; that of `high` does, that of `low`
-    does not.  By bisection; where the average is the only budget soon by the secant between the
-    two, with the excess of an end that stays halved (the Illinois method)."""
+    does not.  By bisection; where the average is the only budget, after some `halvings`, by the
+    secant between the two, with the excess of an end that stays halved (the Illinois method), until
+    no more than a share of the budget is `left`."""
     best = candidate(high)
     limit = best.problem.max_loss
     if limit is None or best.problem.user_limits is not None:
@@ -210,10 +242,10 @@ def _least(candidate: Callable[[float], Candidate], low: float, high: float) -> 
         return candidate(high)
     over, under, stayed = candidate(low).spent - limit, best.spent - limit, 0
     for number in range(_HALVINGS):
-        if best.spent >= limit * (1 - _SPENT) or not low < high:
+        if best.spent >= limit * (1 - left) or not low < high:
             break
         middle = (low * under - high * over) / (under - over)
-        if number < _BEFORE_SECANTS or not low < middle < high:
+        if number < halvings or not low < middle < high:
             middle = (low + high) / 2
         tried = candidate(middle)
         excess = tried.spent - limit

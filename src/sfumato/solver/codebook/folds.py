@@ -50,6 +50,7 @@ _MOST_TERMS = 2e9  # cells times truths, about twenty seconds
 _TERMS_PER_S = 1e8
 _REACH = 20  # budgets that noise reaches, on both sides together
 _CLOSE = 1e-3
+_LOSSES = 40  # that two rounds of the search compute for each net
 _END = 1 - 1e-9
 
 
@@ -178,9 +179,11 @@ class FoldsTraining:
             fold.net(fold_state) for fold, fold_state in zip(self.folds, states, strict=True)
         ]
         scale, searched = np.ones(len(self._limits)), True
+        hurried = _no_time_for(learned, deadline)
         for number in range(_ROUNDS):
             within = [
-                within_budgets(replace(net, problem=scaled(net.problem, scale))) for net in learned
+                within_budgets(replace(net, problem=scaled(net.problem, scale)), hurried=hurried)
+                for net in learned
             ]
             if number and deadline.passed:
                 searched = False
@@ -382,6 +385,15 @@ class CrossFitted:
     @property
     def _held(self) -> list[Samples]:
         return [fold.held_out for fold in self.folds]
+
+
+def _no_time_for(nets: Sequence[Candidate], deadline: Deadline) -> bool:
+    """Whether a precise search for the budgets would pass the deadline, by the time that one loss
+    takes."""
+    before = deadline.left
+    if not deadline.limited or not np.isfinite(nets[0].spent):
+        return False
+    return deadline.left < _LOSSES * len(nets) * (before - deadline.left)
 
 
 def scaled(problem: Problem, scale: np.ndarray) -> Problem:
