@@ -74,3 +74,10 @@ def test_what_covers_the_region_twice_or_not_at_all_is_refused() -> None:
         Tiling(REGION, np.array([[0, 0, 0]]), overlap_m=900.0)
     with pytest.raises(ProblemError, match="at least 1; got 0"):
         Tiling.of(REGION, *_crowd(0), users_per_tile=0, overlap_m=1.0)
+
+
+@pytest.mark.parametrize("centre, side", [((10.0, 5.0), 1e300), ((1e17, 0.0), 800.0)])
+def test_tiles_whose_edges_are_rounded_are_refused(centre: tuple[float, float], side: float):
+    quarters = np.array([[1, column, row] for row in (0, 1) for column in (0, 1)])
+    with pytest.raises(MechanismError, match="within 1e"):
+        Tiling(Region(centre, side), quarters, 30.0)

@@ -201,6 +201,23 @@ def test_what_makes_no_codebook_is_refused(changes: dict, says: str) -> None:
         net(**changes)
 
 
+@pytest.mark.parametrize("repeated", [1, 400])
+@pytest.mark.parametrize("weight", [3e38, -3e38])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_where_a_net_overflows_it_has_no_law_and_draws_nothing(
+    weight: float, repeated: int
+) -> None:
+    truths = np.array([[30.0, 0.0]] * repeated)
+    layers = ((np.full((2, 2), weight), np.zeros(2)), (np.ones((2, 3)), np.zeros(3)))
+    net = CodebookNet(np.arange(6.0).reshape(3, 2), layers, np.zeros((2, 0)), Grid(cell_m=25))
+    if weight < 0:  # ReLU makes these 0: a law
+        assert net.rows(truths).matrix.sum() == pytest.approx(repeated)
+        return
+    for ask in (net.rows, net.sample):
+        with pytest.raises(MechanismError, match="no law"):
+            ask(truths)
+
+
 def test_a_column_is_drawn_by_its_weight_and_never_one_of_weight_zero() -> None:
     """Against the plain sum of all columns, for widths that do not fill a block too; and at both
     ends of the numbers that are drawn."""

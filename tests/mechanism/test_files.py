@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from sfumato.errors import FileError, MechanismError, SfumatoError
+from sfumato.mechanism.approximate import DegreeSnap
 from sfumato.mechanism.base import Mechanism, load_mechanism
 from tests.mechanism.registry import MECHANISMS, SAMPLES, TRUTHS, UNSAVABLE, law_of
 
@@ -100,6 +101,20 @@ def _pickled(path: Path) -> None:
         np.savez(target, format=np.array([{"a": 1}], dtype=object), kind=np.array("identity"))
 
 
+def _kind_of_numbers(path: Path) -> None:
+    with path.open("wb") as target:
+        np.savez(target, format=np.array("sfumato mechanism 2"), kind=np.eye(9))
+
+
+def _least_cell(path: Path) -> None:
+    snap = DegreeSnap(48.86, 2.35, cell_m=200.0, deviation_m=50.0)
+    snap.save(path)
+    with np.load(path) as stored:
+        arrays = {**stored, "cell": np.array(5e-324)}
+    with path.open("wb") as target:
+        np.savez(target, **arrays)
+
+
 FOREIGN = {
     "text": (lambda path: path.write_text("not a mechanism"), "is not a whole mechanism file"),
     "array": (
@@ -109,6 +124,8 @@ FOREIGN = {
     "archive": (_foreign_npz, "is not a mechanism file of this version"),
     "version": (_other_version, "expected 'sfumato mechanism 2'"),
     "kind": (_unknown_kind, "kind 'crystal ball', which this version does not know"),
+    "numbers": (_kind_of_numbers, "which this version does not know$"),
+    "cell": (_least_cell, "a cell must be above 0 metres"),
     "pickle": (_pickled, "is not a whole mechanism file"),
 }
 
@@ -117,8 +134,9 @@ FOREIGN = {
 @pytest.mark.parametrize(("written", "words"), FOREIGN.values(), ids=FOREIGN.keys())
 def test_a_foreign_file_is_refused(written, words: str, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     written(tmp_path / "mechanism.npz")
-    with pytest.raises(FileError, match=words):
+    with pytest.raises(SfumatoError, match=words) as refused:
         load_mechanism(tmp_path / "mechanism.npz")
+    assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize(

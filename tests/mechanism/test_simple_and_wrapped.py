@@ -202,6 +202,20 @@ def test_snapped_reports_are_cell_middles_and_clamped_ones_lie_inside() -> None:
     assert region.contains(Clamped(Identity(), region).sample(truths)).all()
 
 
+def test_cells_too_small_to_be_numbered_by_one_word_stay_apart_in_the_law() -> None:
+    # cells of 2e-6 m: in a number of 64 bits, 2^32 columns of 2^32 rows are column 0 again
+    side = 2e-6
+    truths = np.array([[0.0, 0.0], [2**32 * side, 0.0], [0.0, (2**32 - 1) * side]]) + side / 2
+    mechanism = Snapped(Identity(), Grid(cell_m=side))
+    rows = mechanism.rows(truths)
+    assert rows is not None
+    reports = mechanism.sample(truths, seed=0)
+    np.testing.assert_array_equal((rows.matrix @ rows.places), reports)
+    users = Joint(np.eye(3) / 3, places=truths, secrets=("ann", "bob", "cid"))
+    law = mechanism.law(users)
+    assert law is not None and bayes_error(law.joint) == pytest.approx(0.0)
+
+
 def test_a_law_says_how_much_falls_outside_the_region() -> None:
     assert _law(Coin(keep=0.25, place=(0.0, 0.0))).outside(Region((0.0, 0.0), 60.0)) == 0.125
 

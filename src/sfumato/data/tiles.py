@@ -10,6 +10,7 @@ from sfumato.data.grid import Region
 from sfumato.errors import MechanismError, ProblemError, arg
 
 _DEEPEST = 20  # times that a square is quartered, at most
+_FARTHEST_M = 1e9
 NARROWEST = 2.0  # overlaps that the side of a tile holds, at least
 
 
@@ -50,6 +51,10 @@ class Tiling:
             level.max()
         ):
             raise MechanismError("the tiles do not cover their region once; expected its quarters")
+        if not max(*map(abs, self.region.centre), self.region.side_m) <= _FARTHEST_M:
+            raise MechanismError(
+                f"the tiles lie within {_FARTHEST_M:g} m, as edges beyond are rounded; got others"
+            )
         object.__setattr__(self, "squares", squares[order])
         object.__setattr__(self, "_start", start[order])
         narrow = self.sides_m.min()

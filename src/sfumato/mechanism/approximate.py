@@ -42,9 +42,9 @@ class DegreeSnap(Mechanism):
     lists_truths = False
 
     def __post_init__(self) -> None:
-        if not 0 < self.cell_m < np.inf:
-            raise MechanismError(f"a cell must be above 0 metres; got {self.cell_m}")
-        if not 0 <= self.deviation_m < np.inf:
+        if not 1e-6 <= self.cell_m < np.inf:
+            raise MechanismError(f"a cell must be above 0 metres, by 1e-6; got {self.cell_m}")
+        if not 0 <= self.deviation_m < 1e9:
             raise MechanismError(
                 f"the deviation of the offset must be 0 metres or more; got {self.deviation_m}"
             )

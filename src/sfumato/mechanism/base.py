@@ -251,7 +251,7 @@ def mechanism_from_arrays(arrays: dict[str, np.ndarray], *, source: str) -> Mech
     kind = str(arrays["kind"])
     if kind not in _KINDS and kind not in kinds():
         raise FileError(
-            f"{source} holds a mechanism of kind '{kind}', which this version does not know"
+            f"{source} holds a mechanism of kind {kind[:40]!r}, which this version does not know"
         )
     odd = [name for name, array in arrays.items() if array.dtype.kind not in "fiubU"]
     if odd:

@@ -264,6 +264,11 @@ class CodebookNet(Mechanism):
         distance *= np.float32(self.slope)
         values -= self._apart.of_places(distance, room)
         highest = values.max(axis=0)
+        if not np.all(highest < np.inf):
+            raise MechanismError(
+                "the codebook net gives a score that is no number, so no law; expected one for"
+                " every truth: make the mechanism again"
+            )
         values -= np.where(np.isfinite(highest), highest, np.float32(0))
         return np.exp(values, out=values)
 

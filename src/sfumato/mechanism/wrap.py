@@ -88,18 +88,10 @@ class Snapped(Wrapped):
         rows = self.inner.rows(truth)
         if rows is None:
             return None
-        # Reports in one cell are one report: merged here by whole numbers, which is far faster than
-        # by places.
-        index = self.grid.index(rows.places)
-        low = index.min(axis=0, initial=0)
-        span = int(index[:, 1].max(initial=0) - low[1]) + 1
-        key, column = np.unique(
-            (index[:, 0] - low[0]) * span + (index[:, 1] - low[1]), return_inverse=True
-        )
-        cells = np.stack([key // span, key % span], axis=1) + low
+        cells, column = _different(self.grid.index(rows.places))
         flat = rows.matrix.tocoo()
         matrix = sparse.csr_matrix(
-            (flat.data, (flat.row, column[flat.col])), shape=(len(truth), len(key))
+            (flat.data, (flat.row, column[flat.col])), shape=(len(truth), len(cells))
         )
         return ReportRows(matrix, self.grid.centre_of(cells))
 
@@ -138,6 +130,19 @@ class Snapped(Wrapped):
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> "Snapped":
         return cls(inner=inner_mechanism(arrays), grid=Grid.from_array(arrays["grid"]))
+
+
+def _different(index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Columns and rows of different cells, and which of them each is: by one whole number per cell,
+    which is far faster than by rows; by rows where cells are so small that it would overflow."""
+    low, high = (pick(axis=0, initial=0).astype(object) for pick in (index.min, index.max))
+    across, span = high - low + 1  # Python's whole numbers
+    if across * span >= 2**62:
+        cells, column = np.unique(index, axis=0, return_inverse=True)
+        return cells, column.ravel()
+    first = low.astype(np.int64)
+    key, column = np.unique((index - first) @ np.array([span, 1]), return_inverse=True)
+    return np.stack([key // span, key % span], axis=1) + first, column
 
 
 @dataclass(frozen=True, eq=False)
