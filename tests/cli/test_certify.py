@@ -229,7 +229,12 @@ def test_a_run_is_certified_for_check_ins_to_come(sfumato, places, tmp_path):
     assert found["kind"] == "population" and found["checkins"] == 450 and found["left_out"] == 0
     assert found["bayes_error_at_least"] < found["best_bayes_error_at_most"] < 2 / 3
     assert found["loss"]["low"] < found["loss"]["value"] < found["loss"]["high"]
-    said = sfumato("certify", run, "--data", held, "--confidence", 0.8).out
+    condition = "this holds if the certificate was made without these check-ins"
+    assert not found["certificate_made_now"] and condition in ended.err
+    (run / "certificate.npz").unlink()
+    ended = sfumato("certify", run, "--data", held, "--confidence", 0.8)
+    assert condition not in ended.err
+    said = ended.out
     assert said.startswith("On check-ins to come, with 80 % confidence (by 450 held-out check-ins")
     held.write_text(held.read_text() + "dora,10,10\n")
     noted = sfumato("certify", run, "--data", held)

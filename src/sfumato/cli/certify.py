@@ -131,10 +131,17 @@ def _to_come(
         certified = certify_to_come(
             folder, held_out, confidence=confidence, data_seed=seed, **proof
         )
+    notes = []
     if certified.left_out:
-        say_notes(
-            [f"{certified.left_out} check-ins of users that the run does not know are left out"]
+        notes.append(
+            f"{certified.left_out} check-ins of users that the run does not know are left out"
         )
+    if not certified.made_now:
+        notes.append(
+            "this holds if the certificate was made without these check-ins, which no checker can"
+            " tell; where somebody else made it, remove the file, and certify makes it again"
+        )
+    say_notes(notes)
     if as_json:
         print_json(certified.as_dict())
     else:

@@ -60,7 +60,8 @@ class CertifiedToCome:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {**self.proved.as_dict(), "left_out": self.left_out}
+        known = {"left_out": self.left_out, "certificate_made_now": self.made_now}
+        return {**self.proved.as_dict(), **known}
 
 
 def certify_to_come(
