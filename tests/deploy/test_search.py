@@ -216,6 +216,33 @@ def test_seconds_since_1970_are_no_latitudes_of_singapore(written) -> None:
     searched.raise_for("log.csv", _MANY)
 
 
+def _numbered(hidden: int) -> None:
+    """Rows numbered 2,250,000 and so on, whose numbers pass the microdegrees of their longitudes;
+    some of the numbers are these."""
+    random = np.random.default_rng(3)
+    rows = 250_000
+    axes = np.array([[48.857], [2.3483]]) + random.uniform(-0.0025, 0.0025, (2, rows))
+    numbers = 2_250_000 + np.arange(rows)
+    numbers[:hidden] = np.round(axes[1, :hidden] * 1e6)
+    searched = Searched(degrees=True, packed=False)
+    searched.truths(lambda: axes)
+    for start in range(0, rows, 50_000):
+        some = slice(start, start + 50_000)
+        searched.column("id", pa.array(numbers[some]), lambda some=some: axes[:, some])
+    searched.raise_for("log.csv", rows)
+
+
+def test_row_numbers_of_the_size_of_coordinates_pass() -> None:
+    """About two of 5,000 numbers in the range agree with their row's longitude by chance."""
+    _numbered(0)
+
+
+def test_ten_coordinates_among_such_row_numbers_are_found() -> None:
+    """Two are expected by chance; ten have a chance below a thousandth."""
+    with pytest.raises(DataError, match="true coordinates stand in other columns, 'id'"):
+        _numbered(10)
+
+
 @pytest.mark.parametrize("wide", [0.0015, 0.15])
 def test_some_places_of_other_rows_among_hashes_are_found(wide: float) -> None:
     random = np.random.default_rng(2)

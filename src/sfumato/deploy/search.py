@@ -63,6 +63,7 @@ class Searched:
         self._scales = _SCALES if degrees else (1.0,)
         self._likely: defaultdict[str, int] = defaultdict(int)
         self._sure: defaultdict[str, int] = defaultdict(int)
+        self._by_chance: defaultdict[str, float] = defaultdict(float)
         self._named = np.empty(0)  # numbers in the header or footer
         self._true = np.empty(0, dtype=bool)  # which of them are truths
         self._out = np.empty(0, dtype=bool)  # which of them are in rows that go out
@@ -230,7 +231,8 @@ class Searched:
                 off = np.abs(there - mine * scale)
                 if scale == 1.0:
                     unit = 10.0 ** _size(mine)
-                    likely = off <= unit * 10.0 ** (1 - _DIGITS) / 2
+                    agrees = unit * 10.0 ** (1 - _DIGITS) / 2
+                    likely = off <= agrees
                     sure = off <= unit * 10.0 ** (1 - _SURE_DIGITS) / 2
                     sure &= _has_digits(mine, _SURE_DIGITS)
                     long = np.flatnonzero(_has_digits(there, _SURE_DIGITS))
@@ -241,10 +243,15 @@ class Searched:
                     # seconds since 1970 have the size of billionths of some longitudes: only in a
                     # text, and of seven decimals, these may be off by a centimetre
                     rounded = in_text[near] & (there % _off(scale) == 0)
-                    likely = off <= np.where(rounded, _off(scale), 1.0)
+                    agrees = np.where(rounded, _off(scale), 1.0)
+                    likely = off <= agrees
                     likely &= mine * scale >= 10.0 ** (_DIGITS - 1)
                 likely &= _has_digits(mine, _DIGITS)
                 self._hit(self._likely, name, rows[near[likely]])
+                # row numbers are as dense beside the truths' range as in it, coordinates are not
+                wide = max(end - start, scale / 1e3)
+                beside = np.count_nonzero((values >= start - wide) & (values <= end + wide))
+                self._by_chance[name] += (beside - len(near)) * float(agrees.mean()) / wide
 
     def _other_rows(self, name: str, values: np.ndarray, truths: "_Truths") -> None:
         """Note different values that agree with the truth of any row, and how many would by chance
@@ -285,7 +292,11 @@ class Searched:
                 f"{source}: a true coordinate stands in the names or notes of its columns; nothing"
                 " was written: rename them"
             )
-        telling = {name for name, count in self._likely.items() if count > _BY_CHANCE * rows}
+        telling = {
+            name
+            for name, count in self._likely.items()
+            if count > _BY_CHANCE * rows and _unlikely(count, self._by_chance[name])
+        }
         telling |= {name for name, count in self._sure.items() if count}
         telling |= {
             name
@@ -643,7 +654,7 @@ def _long(values: np.ndarray) -> np.ndarray:
 
 def _unlikely(count: int, expected: float) -> bool:
     """Whether chance seldom gives this count: P(N >= k) is at most e^k / k! for a mean of e."""
-    return count * log(expected) - lgamma(count + 1) < log(_UNLIKELY)
+    return not expected or count * log(expected) - lgamma(count + 1) < log(_UNLIKELY)
 
 
 def extent(values: np.ndarray) -> tuple[float, float]:
