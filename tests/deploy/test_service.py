@@ -63,6 +63,8 @@ def test_with_a_place_of_its_own_it_answers_for_that_alone_and_for_all_alike(run
             status, answer = served.ask(path, body)
             assert status == 400 and "place of its machine alone" in answer["error"]["message"]
         assert served.ask("/v1/geolocate", usual, client="nobody")[0] == 401
+    said = (tmp_path / "log").read_text()  # the request to try names no place either
+    assert "-d '{}'" in said and "Bearer TOKEN" in said and "LAT" not in said
     with serving(runs / "laplace", tmp_path / "open", *at, clients=()) as served:
         assert (
             served.ask("/v1/geolocate", usual)[0] == 200
@@ -147,7 +149,9 @@ def test_a_bad_request_is_refused_without_repeating_it(served, path, body, heade
 
 
 def test_other_paths_and_methods_are_refused_and_health_answers(served):
-    assert served.raw("GET", "/v1/geolocate", None, {})[0] == 405
+    status, answer = served.raw("GET", "/v1/geolocate", None, {})
+    error = json.loads(answer)["error"]
+    assert status == error["code"] == 405 and "another method" in error["message"]
     for path in ("/nothing", "/"):
         status, answer = served.raw("GET", path, None, {})
         assert status == 404 and b"POST /v1/geolocate" in answer
@@ -304,13 +308,14 @@ def test_what_cannot_be_served_is_a_sentence(runs, tmp_path, monkeypatch, option
     (tmp_path / "ODD").chmod(0o600)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        words = [port if word == "PORT" else word for word in options]
+        words = [port if word == "PORT" else word for word in ("--port", "0", *options)]
         ended = CliRunner().invoke(cli.cli, ["serve", str(runs / "laplace"), *words])
         sentence = (
             str(ended.exception) if isinstance(ended.exception, SfumatoError) else ended.output
         )
         assert ended.exit_code != 0 and said in sentence and "\x1b" not in sentence
-        assert "PORT" not in options or port in sentence
+        assert "PORT" not in options or (port in sentence and "while attempting" not in sentence)
+        assert "PORT" not in options or not (tmp_path / "F").exists()
 
 
 def test_connections_that_say_nothing_are_closed_and_few_are_held(served):

@@ -1,6 +1,8 @@
 """sfumato serve"""
 
+import os
 import shlex
+import socket
 from functools import partial
 from pathlib import Path
 
@@ -84,7 +86,6 @@ def command(
     No coordinate is logged.
     """
     import ipaddress
-    import socket
 
     machine.one_thread(tables=True)
     from sfumato.deploy.clients import read_clients
@@ -124,41 +125,49 @@ def command(
     kept = kept_by_service(loaded)
     if (keep or kept.period) == "forever":
         say_notes([forever_warning(loaded)])
-    settings = Settings(
-        accuracy_m=accuracy(loaded, released)["accuracy_m"],
-        keep=keep or kept.period,
-        keep_cell_m=kept.cell_m,
-        outside=outside,  # type: ignore[arg-type]
-        rate=rate,
-        hosts=frozenset({"127.0.0.1", "localhost", "::1", host}),
-        place=place,
-        clients=None if token_file is None else read_clients(token_file, add=add),
-        places=places,
-        warn=lambda sentence: say_notes([sentence]),
-    )
-    app = service(released, settings)
+    with _listening(host, port) as listening:  # before a token file is made
+        settings = Settings(
+            accuracy_m=accuracy(loaded, released)["accuracy_m"],
+            keep=keep or kept.period,
+            keep_cell_m=kept.cell_m,
+            outside=outside,  # type: ignore[arg-type]
+            rate=rate,
+            hosts=frozenset({"127.0.0.1", "localhost", "::1", host}),
+            place=place,
+            clients=None if token_file is None else read_clients(token_file, add=add),
+            places=places,
+            warn=lambda sentence: say_notes([sentence]),
+        )
+        app = service(released, settings)
+        here = f"[{host}]" if ":" in host else host
+        address = f"http://{here}:{listening.getsockname()[1]}"
+        request = _try(address, token_file, names_place=place is None)
+        said = f"listening on {address}; Ctrl-C ends it; {request}"
+        serve(app, listening, ready=lambda: click.echo(said, err=True))
+
+
+def _listening(host: str, port: int) -> socket.socket:
     try:
-        listening = socket.create_server(
+        return socket.create_server(
             (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
         )
     except OSError as error:
+        why = os.strerror(error.errno) if error.errno else error.strerror
         raise click.UsageError(
-            f"port {port} of {host} cannot be listened on: {error.strerror}; name another with"
-            " --port, or 0 for any free one"
+            f"port {port} of {host} cannot be listened on: {why}; name another with --port, or 0"
+            " for any free one"
         ) from None
-    here = f"[{host}]" if ":" in host else host
-    address = f"http://{here}:{listening.getsockname()[1]}"
-    said = f"listening on {address}; Ctrl-C ends it; {_try(address, token_file)}"
-    serve(app, listening, ready=lambda: click.echo(said, err=True))
 
 
-def _try(address: str, token_file: Path | None) -> str:
+def _try(address: str, token_file: Path | None, *, names_place: bool) -> str:
     """A request to try it with, on a line of its own."""
     words, body, fill = ["curl", "-H", "Content-Type: application/json"], "{}", ""
     if token_file is not None:
         words += ["-H", "Authorization: Bearer TOKEN"]
+        fill = f", with a TOKEN of {token_file}"
+    if names_place:
         body = '{"location": {"lat": LAT, "lng": LNG}}'
-        fill = f", with a TOKEN of {token_file}, a LAT and a LNG in the region"
+        fill += ", a LAT and a LNG in the region"
     return f"try it{fill}:\n{shlex.join([*words, '-d', body, f'{address}/v1/geolocate'])}"
 
 

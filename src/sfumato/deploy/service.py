@@ -357,6 +357,21 @@ def service(release: Release, settings: Settings) -> Starlette:
     async def not_found(request: Request, error: Exception) -> Response:
         return await elsewhere(request)
 
+    async def other_method(request: Request) -> Response:
+        raise Refusal(
+            405,
+            "httpMethodNotAllowed",
+            "this path takes another method; GET /openapi.json says which",
+        )
+
+    otherwise = guarded(other_method, for_clients=False)
+
+    async def not_allowed(request: Request, error: Exception) -> Response:
+        reply: Response = await otherwise(request)
+        if reply.status_code == 405:
+            reply.headers.update(getattr(error, "headers", None) or {})
+        return reply
+
     return Starlette(
         routes=[
             Route("/v1/geolocate", guarded(geolocate, for_clients=True), methods=["POST"]),
@@ -364,7 +379,7 @@ def service(release: Release, settings: Settings) -> Starlette:
             Route("/openapi.json", guarded(openapi, for_clients=False), methods=["GET"]),
             Route("/health", guarded(health, for_clients=False), methods=["GET"]),
         ],
-        exception_handlers={404: not_found},
+        exception_handlers={404: not_found, 405: not_allowed},
     )
 
 
