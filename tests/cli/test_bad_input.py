@@ -102,6 +102,10 @@ BAD_OPTIONS = {
         ["--max-loss", 100, "--region", "48.8584,2.3482,100"],
         ["outside the region"],
     ),
+    "region elsewhere": (
+        ["--max-loss", 100, "--region", "2.3482,48.8584,4500"],
+        ["middle of the region, 2.3482,48.8584,", "200 km from the data", "latitude,longitude,"],
+    ),
     "no time": (["--max-loss", 100, "--time-limit", 0], ["time limit"]),
     "unknown option": (
         ["--max-loss", 100, "--sede", 1],
@@ -145,6 +149,16 @@ BAD_ELSEWHERE = {
         ["assess", "run", "--out", "new.md", "--sensitive-m", 10],
         ["--sensitive-m goes with --sensitive"],
     ),
+    "report over a table": (["compare", "run", "--html", "log.csv"], ["--html must end in .html"]),
+    "map over a table": (
+        ["atlas", *_CORNERS, "--out", "new", "--report", "log.csv"],
+        ["--report must end in .html"],
+    ),
+    "run that is a file": (
+        ["solve", *_CORNERS, "--solver", "coin", "--out", "file"],
+        ["file is a file; name a new folder"],
+    ),
+    "demo that is a file": (["demo", "--out", "file"], ["file is a file; name a new folder"]),
     "machine that is nowhere": (["serve", "run", "--at", "here.json"], ["no file", '"lat"']),
     "nobody may ask": (["serve", "run"], ["say who may ask", "--token-file", "--at"]),
 }

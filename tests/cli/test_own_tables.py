@@ -100,6 +100,18 @@ def test_truths_in_other_units_than_the_reports_are_refused(sfumato, tmp_path):
         assert ended.code == 2 and "gives truths as" in ended.err and ended.out == ""
 
 
+def test_half_a_truth_and_truths_elsewhere_are_refused(sfumato, tmp_path):
+    reports = ["59.33,18.06"] * 2
+    for header, truths, said in (
+        ("truth_lat", ["59.33"] * 2, "'truth_lat' of its truths alone; expected truth_lat and"),
+        ("truth_lat,truth_lon", ["18.06,59.33"] * 2, "truth_lon are probably swapped"),
+        ("truth_lat,truth_lon", ["59.33,18.06", "0,0"], "truth of row 2 lies more than 200 km"),
+    ):
+        path = _write(tmp_path / "r.csv", f"user,lat,lon,{header}", list("ab"), reports, truths)
+        ended = sfumato("measure", path)
+        assert ended.code == 2 and said in ended.err and ended.out == "", ended.err
+
+
 def test_pairs_in_degrees_are_a_mechanism(sfumato, tmp_path, train):
     header = "truth_lat,truth_lon,report_lat,report_lon"
     moved = TRUTHS[:3] + np.array([30.0, 40.0])

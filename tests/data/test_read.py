@@ -15,6 +15,7 @@ from sfumato.mechanism.custom import Recorded
 from sfumato.solver import Problem
 
 ROWS = [("u10", 48.8584, 2.3482), ("u9", 48.8590, 2.3490), ("u10", 48.8575, 2.3470)]
+_SWAPPED = "name the columns with lat and lon, or write the square's latitude first"
 HEADED = "user,lat,lon\n" + "".join(f"{user},{lat},{lon}\n" for user, lat, lon in ROWS)
 SNAP = "".join(f"{user}\t2010-10-19T23:55:27Z\t{lat}\t{lon}\t22847\n" for user, lat, lon in ROWS)
 
@@ -206,7 +207,7 @@ def test_swapped_columns_within_range_are_found_out_by_the_square(tmp_path: Path
         DataError, match=r"none of 3 check-ins lies in the 4500 m square.*probably swapped"
     ) as caught:
         read_checkins(path, square=(48.8584, 2.3482, 4500))
-    assert caught.value.hint == "name the columns with lat and lon"
+    assert caught.value.hint == _SWAPPED
 
 
 def test_an_empty_selection_is_refused(tmp_path: Path) -> None:

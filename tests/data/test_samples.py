@@ -263,7 +263,9 @@ def test_an_empty_square_is_refused_and_a_swapped_one_named() -> None:
         inside_square(
             np.array([2.3482]), np.array([48.8584]), (48.8584, 2.3482, 500), source="log.csv"
         )
-    assert caught.value.hint == "name the columns with lat and lon"
+    assert caught.value.hint == (
+        "name the columns with lat and lon, or write the square's latitude first"
+    )
 
 
 @pytest.mark.parametrize("side", [0, -1, float("nan"), float("inf")])

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from sfumato.cli.options import PATH, as_json, option, print_json, seed_option, working
+from sfumato.cli.options import PATH, as_json, check_file, option, print_json, seed_option, working
 
 _EXAMPLE = "\b\nExample: sfumato assess runs/coin --out assessment.html"
 _ENDINGS = (".html", ".md", ".json")
@@ -31,12 +31,10 @@ def command(run: Path, out: Path, as_json: bool, **options: Any) -> None:
     blind guess and for the truth, and the proven best.  It gives no verdict; review date and
     custody of the key are left for you to fill in.
     """
-    from sfumato.files import check_writable, write_text
+    from sfumato.files import write_text
     from sfumato.study.assess import assess
 
-    if out.suffix.lower() not in _ENDINGS:
-        raise click.UsageError(f"--out must end in {', '.join(_ENDINGS)}; got {out.name}")
-    check_writable(out)
+    check_file("out", out, *_ENDINGS)
     with working(f"assessing {run}") as tell:
         assessment = assess(run, progress=tell, **options)
     if out.suffix.lower() == ".json":

@@ -8,6 +8,7 @@ import click
 
 from sfumato.cli.options import (
     as_json,
+    check_file,
     foreseen,
     option,
     print_json,
@@ -89,12 +90,12 @@ def command(
     Give the same command again to resume a job that was stopped, with or without a cluster.
     """
     from sfumato import show
-    from sfumato.files import check_writable, write_text
+    from sfumato.files import write_text
     from sfumato.render.commands import next_text
     from sfumato.study.atlas import AtlasPlan, Runner, one_by_one, solve_atlas
 
     if report is not None:
-        check_writable(report)
+        check_file("report", report, ".html", ".htm")
     chosen = solver_from(options, solver)
     plan = AtlasPlan(chosen, users_per_tile, overlap_m, fewest_checkins, cell_m)
     recipe = recipe_of(source, options, wide=True)

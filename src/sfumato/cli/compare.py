@@ -8,6 +8,7 @@ import click
 from sfumato.cli.options import (
     PATH,
     as_json,
+    check_file,
     details,
     hits,
     option,
@@ -48,14 +49,13 @@ def command(
     truths.
     """
     from sfumato.data.categories import CategoricalData
-    from sfumato.files import check_writable
     from sfumato.mechanism.custom import Recorded
     from sfumato.study.compare import Contender, compare
     from sfumato.study.folder import load_run
     from sfumato.study.measure import data_of_runs
 
     if html is not None:
-        check_writable(html)
+        check_file("html", html, ".html", ".htm")
     folders = {path: load_run(path) for path in runs if not path.is_file()}
     known = list(folders.values())
     plane = known[0].mechanism.plane if known else None

@@ -22,8 +22,10 @@ def command(out: Path, as_json: bool) -> None:
     Takes about a minute.  Writes a run folder for each mechanism and report.html.
     """
     machine.keep_compiled()
-    from sfumato.errors import require
+    from sfumato.errors import FileError, require
 
+    if out.exists() and not out.is_dir():
+        raise FileError(f"{out} is a file; name a new folder")
     require("learn", "report", bring="learn,report")
     from sfumato.data.recipe import Recipe
     from sfumato.render import brief

@@ -372,6 +372,15 @@ def print_json(document: Any) -> None:
     click.echo(json.dumps(plain(document), indent=2, allow_nan=False))
 
 
+def check_file(name: str, target: Path, *endings: str) -> None:
+    """Refuse, before any work, to write over a file of another kind, and what cannot be written."""
+    from sfumato.files import check_writable
+
+    if target.suffix.lower() not in endings:
+        raise click.UsageError(f"--{name} must end in {', '.join(endings)}; got {target.name}")
+    check_writable(target)
+
+
 def say_notes(notes: Sequence[str]) -> None:
     """What the user should know about the data, on stderr."""
     for note in notes:

@@ -235,7 +235,12 @@ def inside_square(
                 if swapped.size
                 else ": move or widen the square"
             ),
-            hint=f"name the columns with {arg('lat')} and {arg('lon')}" if swapped.size else None,
+            hint=(
+                f"name the columns with {arg('lat')} and {arg('lon')}, or write the square's"
+                " latitude first"
+                if swapped.size
+                else None
+            ),
         )
     return keep, points, plane
 

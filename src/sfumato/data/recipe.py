@@ -131,7 +131,14 @@ class Recipe:
         first, second, side_m = self.region
         if samples.plane is None:
             return Region(centre=(first, second), side_m=side_m)
-        x, y = samples.plane.to_metres(np.array([first]), np.array([second]))[0]
+        middle = np.array([first]), np.array([second])
+        if not samples.plane.flattened(*middle)[1].all():
+            raise DataError(
+                f"the middle of the region, {first:g},{second:g}, lies more than"
+                f" {samples.plane.reach_m / 1000:.0f} km from the data; write {arg('region')} as"
+                " latitude,longitude,side in metres"
+            )
+        x, y = samples.plane.to_metres(*middle)[0]
         return Region(centre=(float(x), float(y)), side_m=side_m)
 
     def as_dict(self) -> dict[str, Any]:

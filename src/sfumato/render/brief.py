@@ -66,7 +66,8 @@ def plan_text(
         return f"plan: {solver} for {printable(samples.described)}"
     across, up = np.ptp(problem.places, axis=0) / 1e3
     text = (
-        f"plan: {solver} for {samples.described}, {len(problem.places):,} places in"
+        f"plan: {solver} for {samples.described}, {len(problem.places):,}"
+        f" place{'s' * (len(problem.places) != 1)} in"
         f" {across:.1f} × {up:.1f} km"
     )
     if expected is None:

@@ -169,9 +169,11 @@ def claimed(target: Path) -> AbstractContextManager[None]:
 def check_target(target: Path, *, replace: bool) -> None:
     """Refuse, before any work is done, a place that holds something other than a run of ours, and
     a run that is not to be replaced."""
+    if target.exists() and not target.is_dir():
+        raise FileError(f"{target} is a file; name a new folder for the run")
     names = {path.name for path in target.iterdir()} if target.is_dir() else set()
     names = {name for name in names if not _of_checkpoint(name)}
-    if not target.exists() or (target.is_dir() and not names):
+    if not names:
         return  # an empty folder, too: a killed job leaves one if it had not begun to learn
     known = {RECORD, _MECHANISM, CERTIFICATE, _HISTORY}
     if (
@@ -179,7 +181,7 @@ def check_target(target: Path, *, replace: bool) -> None:
         or not names <= known
         or read_json(target / RECORD, what="run record").get("format") != FORMAT
     ):
-        raise FileError(f"{target} exists and is not a run folder of ours alone; name a new folder")
+        raise FileError(f"{target} holds other files and is not a run folder; name a new one")
     if not replace:
         raise FileError(
             f"{target} holds a run; name another folder, or set {arg('replace')} to write over it"

@@ -545,6 +545,11 @@ def _costs(path: Path, reports: Samples) -> np.ndarray | None:
                 f" {'metres' if reports.plane is None else 'degrees'}; expected"
                 f" {' and '.join(wanted)}"
             )
+        if half := [name for name in wanted if name in table.column_names]:
+            raise DataError(
+                f"{path.name} has the column '{half[0]}' of its truths alone; expected"
+                f" {' and '.join(wanted)}"
+            )
         return None
     first, second = (numbers(table[name], source=path.name, column=name) for name in wanted)
     if not (np.all(np.isfinite(first)) and np.all(np.isfinite(second))):
@@ -552,6 +557,18 @@ def _costs(path: Path, reports: Samples) -> np.ndarray | None:
     if reports.plane is None:
         return euclidean(np.stack([first, second], axis=1), reports.truth)
     check_degrees(first, second, source=path.name)
+    near = reports.plane.flattened(first, second)[1]
+    if not near.all():
+        swapped = reports.plane.flattened(second, first)[1].all()
+        raise DataError(
+            f"{path.name}: the truth of row {np.argmin(near) + 1} lies more than"
+            f" {reports.plane.reach_m / 1000:.0f} km from the reports"
+            + (
+                "; truth_lat and truth_lon are probably swapped"
+                if swapped
+                else ": remove or repair such rows"
+            )
+        )
     return euclidean(reports.plane.to_metres(first, second), reports.truth)
 
 
