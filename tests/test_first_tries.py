@@ -375,27 +375,30 @@ def test_a_run_is_certified_by_the_name_of_its_folder(here: Here, tmp_path: Path
     assert found.gap.leakage == here.solution.leakage
 
 
-def test_without_pandas_and_matplotlib_a_sentence_says_what_to_install() -> None:
+def test_in_a_plain_install_a_sentence_says_what_to_install() -> None:
     code = (
         "import sys\n"
         "class Blocked:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name in ('pandas', 'matplotlib', 'jinja2'):\n"
+        "        if name in ('jax', 'equinox', 'pandas', 'matplotlib', 'jinja2'):\n"
         "            raise ModuleNotFoundError(name, name=name)\n"
         "sys.meta_path.insert(0, Blocked())\n"
         "import sfumato as sf\n"
         "people = sf.Samples(secret=['a', 'b'], truth=[[0, 0], [300, 0]])\n"
         "compared = sf.compare([sf.mechanism.Identity()], on=people)\n"
         "assert compared._repr_html_() is None\n"
-        "for attempt in (people.to_pandas, compared.plot, compared.plot):\n"
+        "problem = sf.Problem(people, max_loss=45)\n"
+        "learn, play = (lambda: sf.solve(problem)), (lambda: sf.solve(problem, 'game'))\n"
+        "for attempt in (people.to_pandas, compared.plot, compared.plot, learn, play):\n"
         "    try: attempt()\n"
         "    except sf.SfumatoError as error: print(error)\n"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     lines = ended.stdout.splitlines()
-    assert len(lines) == 3
+    assert len(lines) == 5
     assert lines[0].endswith("run: pip install 'sfumato[pandas]'")
     assert lines[1] == lines[2] and lines[1].endswith("run: pip install 'sfumato[report]'")
+    assert all(line.endswith("run: pip install 'sfumato[learn]'") for line in lines[3:])
 
 
 def test_a_name_that_is_not_there_says_what_to_type(here: Here) -> None:

@@ -140,6 +140,7 @@ def test_solving_measuring_and_sanitizing_need_no_extra(tmp_path: Path) -> None:
         "measure laplace",
         "compare laplace coin",
         "sanitize laplace places.csv sanitized.csv",
+        "frontier four-corners --per-user 20 --from 200 --to 250 --points 2 --cell-m 200",
         "export laplace bundle",
     )
     assert ended.returncode == 0, ended.stderr
@@ -155,6 +156,10 @@ def test_solving_measuring_and_sanitizing_need_no_extra(tmp_path: Path) -> None:
         ("serve run --token-file clients.json", "serve"),
         ("studio --no-open", "studio"),
         ("demo", "learn,report"),
+        # before any work: there is no run to read
+        ("compare run --html report.html", "report"),
+        ("assess run --out assessment.html", "report"),
+        ("frontier four-corners --from 1 --to 2 --figure frontier.png", "report"),
     ],
 )
 def test_a_missing_extra_is_a_sentence(tmp_path: Path, words: str, extra: str) -> None:

@@ -31,10 +31,13 @@ def command(run: Path, out: Path, as_json: bool, **options: Any) -> None:
     blind guess and for the truth, and the proven best.  It gives no verdict; review date and
     custody of the key are left for you to fill in.
     """
+    from sfumato.errors import require
     from sfumato.files import write_text
     from sfumato.study.assess import assess
 
     check_file("out", out, *_ENDINGS)
+    if out.suffix.lower() != ".json":
+        require("report", bring="report")
     with working(f"assessing {run}") as tell:
         assessment = assess(run, progress=tell, **options)
     if out.suffix.lower() == ".json":

@@ -49,6 +49,7 @@ def command(
     truths.
     """
     from sfumato.data.categories import CategoricalData
+    from sfumato.errors import require
     from sfumato.mechanism.custom import Recorded
     from sfumato.study.compare import Contender, compare
     from sfumato.study.folder import load_run
@@ -56,6 +57,7 @@ def command(
 
     if html is not None:
         check_file("html", html, ".html", ".htm")
+        require("report", bring="report")
     folders = {path: load_run(path) for path in runs if not path.is_file()}
     known = list(folders.values())
     plane = known[0].mechanism.plane if known else None

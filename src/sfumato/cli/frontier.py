@@ -72,13 +72,14 @@ def command(
     """
     from sfumato.files import check_writable
     from sfumato.mechanism.loss import LOSSES
-    from sfumato.render.figures import check_figure, draw_frontier
     from sfumato.study.linked import linked_trade_off
     from sfumato.study.trade_off import trade_off
 
     if counts is not None and runs:
         raise click.UsageError("--reports makes a mechanism for each; it does not go with --run")
     if figure is not None:
+        from sfumato.render.figures import check_figure, draw_frontier
+
         check_figure(figure)
         check_writable(figure)
     recipe = recipe_of(source, options)

@@ -10,7 +10,7 @@ from typing import Any
 
 from sfumato.data.recipe import Recipe
 from sfumato.data.samples import MANY_USERS, Samples
-from sfumato.errors import MechanismError, ProblemError, arg
+from sfumato.errors import MechanismError, ProblemError, arg, missing_extra
 from sfumato.measure.certificate import Certificate
 from sfumato.measure.judge import Judgement
 from sfumato.measure.linked import Linked
@@ -78,7 +78,10 @@ def solve(
             f" {arg('max_loss')}=METRES), ...)"
         )
     task = _Task(problem, as_solver(solver), seed, Deadline.after(time_limit), progress, proof)
-    solution = task.solved(None if checkpoint is None else Path(checkpoint))
+    try:
+        solution = task.solved(None if checkpoint is None else Path(checkpoint))
+    except ImportError as error:  # a plain install: no learning
+        raise missing_extra(error) or error from None
     return task.proved(solution)
 
 
