@@ -46,6 +46,17 @@ def test_the_commands_of_a_guide_run(
             (tmp_path / made).unlink(missing_ok=True)
 
 
+def test_the_help_names_the_files_that_the_guides_name() -> None:
+    takes = (_GUIDES / "sanitize.md").read_text(encoding="utf-8")
+    kinds = ("CSV", "Parquet", "SNAP", "folder")
+    helped = CliRunner().invoke(cli.cli, ["sanitize", "-h"]).output
+    assert all(kind in takes and kind in helped for kind in kinds)
+    columns = (_GUIDES / "not-only-places.md").read_text(encoding="utf-8")
+    helped = CliRunner().invoke(cli.cli, ["solve", "-h"]).output
+    said = "secret, truth and count (or probability)"
+    assert said in columns and said in " ".join(helped.split())
+
+
 def test_the_options_that_the_guides_name_are_there() -> None:
     for page in ("sanitize", "device", "service", "cluster"):
         text = (_GUIDES / f"{page}.md").read_text(encoding="utf-8")

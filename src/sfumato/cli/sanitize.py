@@ -88,11 +88,12 @@ def command(
 ) -> None:
     """Replace the places in a table by reports of a run's mechanism.
 
-    IN is a CSV file (also .gz), a Parquet file, or a folder of them; OUT is a new one of the same
-    kind. All other columns, all rows and their order stay.  OUT.record.json says what was done.
+    IN is a CSV or SNAP file (also .gz), a Parquet file, or a folder of them; OUT is a new one of
+    the same kind. All other columns, all rows and their order stay.  OUT.record.json says what was
+    done.
 
-    A column that names the user, or that tells the place in another form, stops the command: leave
-    it out with --drop, give users new names with --pseudonym, or let it pass with --keep.
+    A column that names the user, or that reveals the place, stops the command: leave it out with
+    --drop, give users new names with --pseudonym, or let it pass with --keep.
 
     Rows outside the mechanism's region: refuse (the default) writes nothing and says how many; drop
     leaves them out; laplace gives them planar Laplace noise of the same budget; clamp moves them to

@@ -47,7 +47,7 @@ _EXAMPLE = (
 @option(
     "--losses FILE",
     "For categories instead of places: a CSV file with columns truth, report, loss; DATA then"
-    " has columns secret, truth, probability.",
+    " has columns secret, truth and count (or probability).",
     type=str,
 )
 @loss_option
