@@ -428,7 +428,7 @@ def test_a_run_that_keeps_reports_for_an_hour_and_a_wide_cell_is_kept_so(
     [
         ({"version": 3}, "version 3"),
         ({"strict": "yes"}, "strict is true or false"),
-        ({"leave": {"example.org": "often"}}, "a site's leave to ask is one of"),
+        ({"leave": {"example.org": "often"}}, "a site's permission to ask is one of"),
         ({"rest": {"rule": "hidden"}}, "a rule is one of"),
         ({"rest": {"rule": "hide", "metres": -5}}, "metres are 50 to"),
         ({"rest": {"rule": "hide", "metres": "500"}}, "metres are 50 to"),

@@ -7,17 +7,17 @@ const radios = (name = "rule") => [...document.querySelectorAll(`[name=${name}]`
 let url, state;
 
 const GETS = {
-  hide: ({ chosen }) => `gets a report about ${far(chosen.metres)} off, the same one for a place and a while`,
+  hide: ({ chosen }) => `gets a report about ${far(chosen.metres)} off, kept for a place and a period`,
   fixed: () => "gets a fixed place, with noise",
-  refuse: () => "gets nothing: every question is refused",
+  refuse: () => "gets nothing: every request is refused",
   off: () => "gets your true place",
 };
 
 // What the user's leave makes of it.
 function held({ leave, rule, asking }) {
   if (rule.rule === "refuse" || !leave || leave === "granted") return "";
-  if (leave === "denied") return "is refused; with your leave it ";
-  return `${asking ? "asks for your location and waits" : "gets nothing before you say so"}; then it `;
+  if (leave === "denied") return "is refused; if you allow it, it ";
+  return `${asking ? "asks for your location and waits" : "gets nothing until you allow it"}; then it `;
 }
 
 function seen({ reports, drawn, kept }, { keeping, metres }, chosen) {
@@ -27,7 +27,7 @@ function seen({ reports, drawn, kept }, { keeping, metres }, chosen) {
   const near = reports.filter(({ latitude, longitude }) => Math.abs(latitude - last.latitude) < 1 && Math.abs(((longitude - last.longitude + 540) % 360) - 180) < 2);
   draw($("picture"), near);
   const seconds = keeping ? keeping.seconds : 86_400;
-  const days = seconds === null ? "as long as the key lives" : seconds === 86_400 ? "once a day" : seconds === 3600 ? "once an hour" : `once in ${Number((seconds / 3600).toFixed(1))} hours`;
+  const days = seconds === null ? "until the key is removed" : seconds === 86_400 ? "once a day" : seconds === 3600 ? "once an hour" : `once in ${Number((seconds / 3600).toFixed(1))} hours`;
   const others = reports.length - near.length;
   $("picture-said").textContent = `${near.length === 1 ? "The last report" : `The last ${near.length} different reports`} (squares; the newest is framed) and how far off each may be (circles), since the browser was started.${others ? ` Not shown: ${others} more than 100 km away.` : ""}`;
   $("counts").textContent = `Reports given: ${drawn + kept}. New ones drawn: ${drawn}. Kept ones given again: ${kept}.`;

@@ -91,7 +91,7 @@ export function checked(value) {
   if (typeof strict !== "boolean") fail(`strict is true or false; got ${JSON.stringify(strict)}`);
   const named = Object.entries(sites ?? {}), asked = Object.entries(leave ?? {});
   const wrong = asked.find(([, said]) => !LEAVES.includes(said));
-  if (wrong) fail(`a site's leave to ask is one of ${LEAVES.join(", ")}; got ${JSON.stringify(wrong[1])}`);
+  if (wrong) fail(`a site's permission to ask is one of ${LEAVES.join(", ")}; got ${JSON.stringify(wrong[1])}`);
   if (!Array.isArray(list) || list.length + named.length + asked.length > MOST_SITES) fail(`at most ${MOST_SITES} sites can be set`);
   const found = {
     version,

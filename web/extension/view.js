@@ -27,11 +27,11 @@ export const far = (metres) => (metres < 1000 ? `${Math.round(metres)} m` : `${N
 const percent = (share) => `${Math.round(100 * share)} %`;
 
 export function bundleSentence({ from, problem, kind, metres, region, to_come }) {
-  if (problem) return `The bundle cannot be used: ${problem}. Planar Laplace noise on a grid is used instead; it knows nothing of where people are and has no proof of how well it hides you.`;
-  if (from === "none") return "There is no bundle: reports are planar Laplace noise on a grid, which knows nothing of where people are and has no proof of how well it hides you.";
+  if (problem) return `The bundle cannot be used: ${problem}. Planar Laplace noise on a grid is used instead. It ignores where people are, and nothing is proved about how well it hides you.`;
+  if (from === "none") return "There is no bundle: reports are planar Laplace noise on a grid. It ignores where people are, and nothing is proved about how well it hides you.";
   const made = `The bundle that is ${from === "inside" ? "inside the extension" : "imported"}: ${kind}, for a square of ${far(region.side_m)}${metres ? `, ${far(metres)} off on average` : ""}. `;
-  if (!to_come?.loss) return `${made}What to expect of check-ins to come was not measured.`;
-  return `${made}Of check-ins to come, expect reports ${far(to_come.loss.value)} off and the best guess of who sent one to be wrong ${percent(to_come.bayes_error.value)} of the time, by ${to_come.from}. Outside that square, planar Laplace noise is used.`;
+  if (!to_come?.loss) return `${made}What to expect on future check-ins was not measured.`;
+  return `${made}On future check-ins expect reports ${far(to_come.loss.value)} off and the best guess of the sender to be wrong ${percent(to_come.bayes_error.value)} of the time, by ${to_come.from}. Outside that square, planar Laplace noise is used.`;
 }
 
 export function mechanismSentence({ by, metres, extra }, bundle) {
@@ -42,11 +42,11 @@ export function mechanismSentence({ by, metres, extra }, bundle) {
 
 // What an adversary could make of several reports, by the bundle's own figures.
 export function adversarySentence({ many_reports: many }, drawn) {
-  if (!many?.counts) return "What several reports of one person tell together was not measured for these reports. Each new place tells more.";
+  if (!many?.counts) return "What several reports of one person reveal together was not measured. Each new place reveals more.";
   const at = many.counts.findIndex((count) => count >= Math.max(1, drawn));
   const place = at < 0 ? many.counts.length - 1 : Math.max(1, at);
   const one = percent(many.places[0]), now = percent(many.places[place]);
-  return `Of ${many.from}: whoever sees ${many.counts[0]} report guesses who sent it wrongly ${one} of the time; with ${many.counts[place]} reports from different places, ${now} of the time.`;
+  return `On ${many.from}: from ${many.counts[0]} report the best guess of the sender is wrong ${one} of the time; from ${many.counts[place]} reports from different places, ${now} of the time.`;
 }
 
 function shape(kind, attributes, text) {
