@@ -5,7 +5,7 @@ if [ $# -lt 4 ] || [ $# -gt 5 ]; then
     echo "expected FILE LAT,LON,SIDE_M MAX_LOSS_M FOLDER [USERS]; got $# argument(s): see examples/new-city/README.md" >&2
     exit 2
 fi
-PATH="$(dirname "$0")/../../.venv/bin:$PATH"  # where make put it; else the one that is installed
+PATH="$(dirname "$0")/../../.venv/bin:$PATH"  # the sfumato of this clone, else the installed one
 file=$1 square=$2 budget=$3 folder=$4 users=${5:-6}
 select=(--square "$square" --top-users "$users" --per-user 82+20 --overlap-weight 0.15)
 for solver in codebook coin laplace; do
