@@ -34,7 +34,7 @@ def test_the_commands_of_the_guide_print_what_it_shows(
     assert len(shown) == 1 and all(line.strip() in printed for line in shown[0].splitlines())
     assert re.findall(r"^> (.+)$", _GUIDE, re.MULTILINE)[0] in printed
     blind, smallest = (
-        re.search(r"A blind guess errs ([\d.]+) of", _GUIDE),
+        re.search(r"A blind guess is wrong ([\d.]+) of", _GUIDE),
         re.search(r"answers ([\d.]+) bands", _GUIDE),
     )
     assert "metres" not in printed and " m " not in printed
