@@ -55,7 +55,7 @@ def _one_report(rows: Rows) -> list[str]:
             lines.append(_at(rows, city, rule, math.ceil(loss)))
         lines.append(_at(rows, city, None, max(THRESHOLDS)))
     heads = ["rule or budget", "loss, m", "rule ↑", "planar Laplace ↑", "codebook ↑"]
-    return table([*heads, "codebook's loss, m", "nobody above", "worst report ↓"], lines)
+    return table([*heads, "codebook's loss, m", "none above", "worst report ↓"], lines)
 
 
 def _several(errors: list[list[Any]]) -> list[str]:

@@ -58,8 +58,11 @@ def _tens(every: list[dict[str, Any]], made_for: str, part: str) -> dict[int, fl
     }
 
 
-def _ratio(every: list[dict[str, Any]], name: str, budget: float) -> list[str] | None:
-    """Made for ten over made for one: means over the draws that have both, and the range."""
+def _ratio(
+    every: list[dict[str, Any]], name: str, budget: float
+) -> tuple[list[str], int, str] | None:
+    """Made for ten over made for one: of the means over the draws that have both, and the range;
+    the number of draws, and whether the aim is reached."""
     every = [row for row in every if (row["data"], row["budget_m"]) == (name, budget)]
     means, cells = {}, []
     for part in ("train", "test"):
@@ -75,16 +78,16 @@ def _ratio(every: list[dict[str, Any]], name: str, budget: float) -> list[str] |
         cells.append(
             both if len(draws) == 1 else f"{both} ({min(ratios):.2f} to {max(ratios):.2f})"
         )
-    cells = [_NAMES[name][0], f"{budget:g}", str(len(draws)), *cells]
+    cells = [_NAMES[name][0], f"{budget:g}", *cells]
     proof = next((row for row in every if row["made_for"] == "proof"), None)
     if proof is None:
-        return [*cells, "not run", "", "", ""]
+        return [*cells, "", "", ""], len(draws), "without a proof"
     most = _most_of_ten(proof, _NAMES[name][1])
     room = _WANTED * means["train"][0] <= most
-    met = "yes" if means["train"][1] >= _WANTED * means["train"][0] else "no"
+    met = "reached" if means["train"][1] >= _WANTED * means["train"][0] else "missed"
     alike = min(1.0, proof["overlap_at_most"])
     bounds = [f"{bound:.3f}" for bound in (proof["bayes_error_at_most"], alike, most)]
-    return [*cells, met if room else "no room", *bounds]
+    return [*cells, *bounds], len(draws), met if room else "impossible"
 
 
 def page(folder: Path = RESULTS) -> str:
@@ -111,7 +114,7 @@ def page(folder: Path = RESULTS) -> str:
     ]
     equal = [
         f"With {' or '.join(f'{budget:g}' for one, budget in alike if one == name)} m all users of"
-        f" {_NAMES[name][0]} have one law, whatever it is made for."
+        f" {_NAMES[name][0]} have one law, for any number of reports."
         for name in dict.fromkeys(name for name, _ in alike)
     ]
     endless = {
@@ -124,7 +127,10 @@ def page(folder: Path = RESULTS) -> str:
         if (proof := rows.get((name, budget, "proof"))) is not None
     }
     several = [one for one in settings if one not in alike]
-    ratios = [line for one in several if (line := _ratio(found, *one)) is not None]
+    compared = [line for one in several if (line := _ratio(found, *one)) is not None]
+    aims: dict[str, list[str]] = {}
+    for (name, budget, *_), _, met in compared:
+        aims.setdefault(met, []).append(f"{name}, {budget} m")
     missing = []
     for name, budget in settings:
         left = [one for one in [*order, "proof"] if (name, budget, one) not in rows]
@@ -142,15 +148,19 @@ def page(folder: Path = RESULTS) -> str:
             [
                 "data",
                 "budget, m",
-                "draws",
                 "training",
                 "held-out",
-                f"{_WANTED:g} reached",
                 "B1 at most",
                 "least overlap at most",
                 "B10 at most",
             ],
-            ratios,
+            [cells for cells, _, _ in compared],
+        ),
+        draws=max((count for _, count, _ in compared), default=0),
+        wanted=f"{_WANTED:g}",
+        aim="; ".join(
+            f"{met} in {'every row' if len(aims) == 1 else ' and '.join(names)}"
+            for met, names in aims.items()
         ),
         missing=f"Not run yet (made for): {'; '.join(missing)}." if missing else "",
     )

@@ -13,7 +13,7 @@ from paper.printed import targets
 from paper.tables import table
 from sfumato.files import read_json, write_text
 
-_NAMES = {"laplace": "planar Laplace", "coin": "coin", "nobody_above": "nobody above"}
+_NAMES = {"laplace": "planar Laplace", "coin": "coin", "nobody_above": "none above"}
 
 
 def _without_noise(rows: list[dict[str, Any]], weights: list[float]) -> list[str]:
@@ -49,7 +49,7 @@ def _mechanisms(rows: list[dict[str, Any]], weights: list[float]) -> list[str]:
             found = [row[number][name] for row in own if name in row[number]]
             parts = [part for part in SPLITS if part in found[0]]
             figures = " ".join(f"{median(one[part] for one in found):.3f}" for part in parts)
-            line.append(("≤ " if name == "nobody_above" else "") + figures)
+            line.append(figures)
         lines.append(line)
     return table(["", *(f"{number}: {_NAMES[name]}" for number, name in keys)], lines)
 

@@ -54,7 +54,7 @@ def _verdict(rows: dict[str, Any]) -> str:
             more.setdefault(name.split("-")[1], []).append(fmean(row["law_known"]) - beside)
     parts = [f"{min(each):+.3f} to {max(each):+.3f} at {m} m" for m, each in more.items()]
     return (
-        "*Law known* of the codebooks, less that of planar Laplace noise of the same utility"
+        "*Law known* of the codebooks minus that of planar Laplace noise of the same utility"
         f" (interpolated): {', '.join(parts)}."
     )
 

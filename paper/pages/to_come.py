@@ -77,8 +77,8 @@ def _noise(rows: list[dict[str, Any]]) -> str:
         f"{_name(row['setting'])}, {row['budget_m']:g} m, draw {row['draw']}" for row in over
     )
     return (
-        f"Goal: no draw above {_MOST:.2f}. Above it: {named or 'none'}; by scatter alone, the"
-        f" chance of none above is {below:.2f}."
+        f"Goal: no draw above {_MOST:.2f} of its budget. Above it: {named or 'none'}; scatter alone"
+        f" keeps all draws below it with a chance of {below:.2f}."
     )
 
 
@@ -112,8 +112,8 @@ def _best(rows: list[dict[str, Any]]) -> str:
     ]
     other = [row for row in rows if row["expected"]["returned"] != "codebook"]
     return (
-        f"It hides best of the three in {len(rows) - len(lower)} of {len(rows)} draws (not:"
-        f" {counted(lower)}). Draws that returned a baseline, which hid better on the folds:"
+        f"The codebook hides best of the three in {len(rows) - len(lower)} of {len(rows)} draws"
+        f" (not in {counted(lower)}). A baseline hid better on the folds, and was returned, in"
         f" {counted(other)}."
     )
 
@@ -123,7 +123,7 @@ def _confident(setting: str, rows: list[dict[str, Any]]) -> list[str]:
         _name(setting),
         f"{rows[0]['budget_m']:g}",
         _spent(rows, "confident"),
-        f"{_above(rows, 'confident')} of {len(rows)}",
+        str(_above(rows, "confident")),
         _mean(rows, "confident", "test", "bayes_error"),
     ]
 
@@ -211,7 +211,7 @@ def page(folder: Path = RESULTS) -> str:
     drawn = "" if len(fourth) == len(wanted) else f"{len(fourth)} of "
     goal = (
         f"Experiment 4, {drawn}draws 20 to 43: {reached} at {spent} of the"
-        " budget; 0.585 at a mean of at most 1.00 was wanted."
+        " budget; the goal was 0.585 at a mean of at most 1.00."
     )
     missing = [
         f"{_name(name)}, {setting.budget:g} m ({len(setting.draws) - len(groups.get(name, []))})"

@@ -101,14 +101,10 @@ def _verdict(rows: list[dict[str, Any]]) -> str:
             key=lambda row: row["found"]["law"][0],
         )
         share = best["found"]["law"]
-        near = ": not reached" if share[0] > printed else ""
-        near += ", within the interval" if share[1] <= printed <= share[2] else ""
-        finds = "*law* finds " if not parts else ""
-        of = " of our best row" if not parts else ""
-        parts.append(
-            f"at {loss:,} m {finds}{_share(share)}{of} ({100 * printed:.1f} printed{near})"
-        )
-    return f"A{'; '.join(parts)[1:]}."
+        more = "more" if share[0] > printed else "fewer"
+        near = " (the interval includes it)" if share[1] <= printed <= share[2] else ""
+        parts.append(f"{more} at {loss:,} m{near}")
+    return f"Compared with the printed share, *law* finds {', '.join(parts)}."
 
 
 def _order(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -208,6 +204,7 @@ def page(folder: Path = RESULTS) -> str:
                 if row["reported"] == ANY
             ],
         ),
+        over=any(cell.endswith(" !") for line in recommended for cell in line),
         recommended=table(["reported", "budget, m", "recommended", "loss, m", *four], recommended),
         ways=table(["way of keeping", "loss, m", *four], _ways(_plain_ways(noise))),
     )

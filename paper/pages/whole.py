@@ -31,7 +31,7 @@ _PICTURES = {
         "The two nets: the generator G reports, the classifier C guesses, the payoff flows back"
     ),
     **{
-        f"swapping_{n}": f"Cross entropy as payoff carries the clouds about, experiment {n}"
+        f"swapping_{n}": f"Cross entropy as payoff moves the clouds about, experiment {n}"
         for n in (1, 2)
     },
 }
@@ -177,7 +177,7 @@ def _no_noise(bare: dict[str, Any]) -> list[str]:
         )
         by_part.setdefault((row["experiment"], row["split"]), []).append(cell)
     rows = [[f"{data}, {part}", *cells] for (data, part), cells in by_part.items()]
-    return table(["cells a side", *map(str, CELLS)], rows)
+    return table(["cells per side", *map(str, CELLS)], rows)
 
 
 def _reached(folder: Path) -> list[dict[str, Any]]:
