@@ -64,7 +64,7 @@ def game_rows(found: dict[str, Any]) -> list[tuple[str, str, str, dict[str, Any]
         ]
         rows += [
             (
-                "the same: share of one core's peak arithmetic",
+                "the same: share of one core's peak floating-point rate",
                 f"{one['share_of_peak']:.0%}",
                 "",
                 one,
@@ -78,13 +78,20 @@ def game_rows(found: dict[str, Any]) -> list[tuple[str, str, str, dict[str, Any]
         rows += [(name, f"{climb['ratio']:.0f}", f"at least {climb['at_least']:g}", climb)]
         rows += [
             (
-                "processor seconds to it, Game.paper(2)",
+                "processor seconds to that error, Game.paper(2)",
                 f"{climb['seconds']['paper']:.0f}",
                 "",
                 climb,
             )
         ]
-        rows += [("processor seconds to it, Game()", f"{climb['seconds']['game']:.1f}", "", climb)]
+        rows += [
+            (
+                "processor seconds to that error, Game()",
+                f"{climb['seconds']['game']:.1f}",
+                "",
+                climb,
+            )
+        ]
     return rows
 
 
@@ -101,14 +108,14 @@ def page(found: dict[str, Any], kept: dict[str, Any], many: dict[str, Any]) -> s
     rows = [
         (f"planar Laplace, seeded: {faster}", f"{laplace['ratio']:.0f}", f"at least {laplace['at_least']}", laplace),
         (f"planar Laplace, secure randomness: {faster}", f"{laplace['ratio_secure']:.0f}", "", laplace),
-        ("microseconds a point, ours seeded", f"{laplace['ours_us_per_point']:.3f}", "", laplace),
-        ("microseconds a point, ours secure", f"{laplace['ours_secure_us_per_point']:.3f}", "", laplace),
-        ("microseconds a point, GeoPrivacy", f"{laplace['theirs_us_per_point']:.2f}", "", laplace),
+        ("microseconds per point, ours seeded", f"{laplace['ours_us_per_point']:.3f}", "", laplace),
+        ("microseconds per point, ours secure", f"{laplace['ours_secure_us_per_point']:.3f}", "", laplace),
+        ("microseconds per point, GeoPrivacy", f"{laplace['theirs_us_per_point']:.2f}", "", laplace),
         ("Bayes error with interval: times faster than histogramdd", f"{grid['ratio']:.1f}", f"at least {grid['at_least']:g}", grid),
         ("counting hits alone: times faster than histogramdd", f"{grid['ratio_count_hits']:.1f}", "", grid),
-        ("bytes a hit: largest over smallest, 0.3 to 2.4 million hits", f"{memory['growth_per_hit']:.2f}", growth, memory),
-        ("the same, 2,600 to 260,000 cells a side", f"{memory['growth_with_empty_cells']:.2f}", growth, memory),
-        ("most bytes a hit, on any of these grids", f"{memory['most_bytes_per_hit']:.0f}", f"at most {memory['at_most_bytes']}", memory),
+        ("bytes per hit: ratio of the largest to the smallest, 0.3 to 2.4 million hits", f"{memory['growth_per_hit']:.2f}", growth, memory),
+        ("the same, 2,600 to 260,000 cells per side", f"{memory['growth_with_empty_cells']:.2f}", growth, memory),
+        ("most bytes per hit, on any of these grids", f"{memory['most_bytes_per_hit']:.0f}", f"at most {memory['at_most_bytes']}", memory),
         *game_rows(found),
         *codebook.rows(found),
         *crowd.rows(found),
@@ -123,10 +130,10 @@ def page(found: dict[str, Any], kept: dict[str, Any], many: dict[str, Any]) -> s
         "# Benchmarks",
         "",
         (
-            "Made by `make bench` from results.json. Both sides run in turn in one run; figures are"
-            " medians of processor time"
+            "Made by `make bench` from results.json. Where two sides are compared, they run in turn in"
+            " one run. Figures are"
         ),
-        "(one thread each) or peaks of allocated memory.",
+        "medians of processor time (one thread each) or peaks of allocated memory.",
     ]
     lines += [
         f"Machine: {machine['cores']} cores, {machine['system']}, Python {machine['python']}, NumPy"
@@ -139,7 +146,7 @@ def page(found: dict[str, Any], kept: dict[str, Any], many: dict[str, Any]) -> s
     lines[-1] += (
         f"{grid['cells_per_side']} x {grid['cells_per_side']} cells, {grid['repeats']} times."
     )
-    lines += ["", "| figure | measured | wanted | command |", "|---|---|---|---|"]
+    lines += ["", "| figure | measured | goal | command |", "|---|---|---|---|"]
     lines += [
         f"| {name} | {value} | {wanted} | `{source['command']}` |"
         for name, value, wanted, source in rows
@@ -170,24 +177,24 @@ def page(found: dict[str, Any], kept: dict[str, Any], many: dict[str, Any]) -> s
         "## The exact optimum",
         "",
         (
-            "Made from exact.json, which the commands below write, part by part (half an hour and"
-            " more together). Each solve runs in a process"
+            "Made from exact.json. Each command below writes its part of it (together they take half an"
+            " hour or more). Each solve runs in a process"
         ),
         (
             "of its own with one thread; ratios are of processor seconds, both sides in one run."
             " T(n): n x n unit cells as truths and reports,"
         ),
         (
-            "four users, Gaussian about the quarter points, n / 6 allowed. Four corners: 173 m"
-            " allowed; HiGHS is given the same truths and the"
+            "four users, Gaussian about the quarter points, a budget of n / 6. Four corners: a budget of 173 m;"
+            " HiGHS gets the same truths and the"
         ),
         (
-            f"same cells, and is cut off at {exact.ENOUGH_S:.0f} s (its slower ways at"
+            f"same cells, and is stopped at {exact.ENOUGH_S:.0f} s (its slower methods at"
             f" {exact.SLOW_S:.0f} s;"
         ),
-        "one that needed a third of that is not asked again at larger sizes).",
+        "a method that needed a third of that is not run at larger sizes).",
         "",
-        "| figure | measured | wanted | command |",
+        "| figure | measured | goal | command |",
         "|---|---|---|---|",
     ]
     lines += [

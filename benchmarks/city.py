@@ -1,5 +1,5 @@
-"""What is proved of all 6,571 users of San Francisco within 300 m, each apart: processor seconds,
-peak memory, and the least vulnerability of any mechanism beside a blind guess.
+"""What is proved for all 6,571 users of San Francisco within 300 m, each a secret: processor seconds,
+peak memory, and the least vulnerability of any mechanism, with that of a blind guess.
 
 `learn`, after it, learns a codebook for check-ins to come and one for these alone, and says how far
 their vulnerabilities on these check-ins are above it.  Results go to benchmarks/city.json.

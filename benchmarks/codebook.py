@@ -1,10 +1,10 @@
 """Time that a codebook takes to 95 % of the proven bound, and to the level that `Game()` ends at;
-reports a second of one core.
+reports per second on one core.
 
 Experiments 2 and 4, seed 0, training data: the level is the exact Bayes error after calibration to
 the budget, which is on the training check-ins.  Both run in one process, one after the other, on
-all cores; seconds hold compiling, and leave out the judging of the levels.  The game's time ends
-with the round that it gives.  The bounds are those of docs/reproduction/optimum.json.
+all cores; seconds include compiling, and leave out the judging of the levels.  The game's time
+ends with the round that it returns.  The bounds are those of docs/reproduction/optimum.json.
 
 python -m benchmarks codebook
 """
@@ -122,7 +122,7 @@ def one(experiment: int) -> dict[str, Any]:
 
 
 def speed(mechanism: Any) -> float:
-    """Reports a second of processor time with one thread, in a process of its own."""
+    """Reports per second of processor time with one thread, in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         mechanism.save(Path(folder) / "mechanism.npz")
         command = [
@@ -187,7 +187,7 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str, str, dict[str, Any]]]:
         ]
         lines += [
             (
-                f"{name}: times less processor time than Game() to {each['level']:.3f}",
+                f"{name}: Game()'s processor time to a Bayes error of {each['level']:.3f}, ratio to ours",
                 f"{each['ratio_processor']:.1f}",
                 "",
                 document,
@@ -196,7 +196,7 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str, str, dict[str, Any]]]:
         wanted = f"at least {AT_LEAST_PER_SECOND:,}" if each["recipe"] == "resampled" else ""
         lines += [
             (
-                f"{name}: reports a second of one core",
+                f"{name}: reports per second on one core",
                 f"{each['reports_per_second']:,.0f}",
                 wanted,
                 document,

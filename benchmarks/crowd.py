@@ -126,7 +126,7 @@ def plot(runs: list[dict[str, Any]], path: Path) -> None:
 
 
 def _tenfold(runs: list[dict[str, Any]]) -> dict[tuple[int, int], float]:
-    """Times the seconds that ten times the check-ins take, by users and the fewer check-ins."""
+    """By what ten times the check-ins multiply the seconds, by users and the smaller number."""
     seconds = {(row["users"], row["checkins"]): row["seconds"] for row in runs}
     return {
         (users, checkins): seconds[users, 10 * checkins] / spent
@@ -158,6 +158,8 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str, str, dict[str, Any]]]:
             ),
         ]
     for (users, checkins), ratio in _tenfold(own["runs"]).items():
-        text = f"{users:,} users, {checkins:,} check-ins, ten times as many: times the seconds"
+        text = (
+            f"{users:,} users, from {checkins:,} to {10 * checkins:,} check-ins: ratio of seconds"
+        )
         lines.append((text, f"{ratio:.1f}", "at most 10", own))
     return lines

@@ -87,7 +87,7 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str, str, dict[str, Any]]]:
     name = f"default solve, Paris, 518 m, processor seconds{busy}"
     lines = []
     for how, each in own["runs"].items():
-        first = "nothing compiled before" if how == "compiling" else "compiled code kept"
+        first = "empty compilation cache" if how == "compiling" else "filled compilation cache"
         lines += [(f"{name} to the mechanism, {first}", f"{each['mechanism_s']:.1f}", "", own)]
         wanted = f"at most {own['at_most_s']:g}" if how == "compiling" else ""
         to_bound = f"{name} to a bound within {own['within']:g} of the last, {first}"

@@ -1,4 +1,4 @@
-"""A million rows through each engine, beside the same engine's own copy of the table.
+"""A million rows through each engine, compared with a plain copy of the table by the same engine.
 
 Each engine runs in a process of its own; figures are processor seconds of that process and of the
 processes that it started, medians of repeats.  Rows, order and other columns are compared as well.
@@ -307,7 +307,7 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str, str, dict[str, Any]]]:
     many = f"{one['rows'] / 1e6:g} million rows"
     return [
         (
-            f"{many} through {engine}: processor seconds, and times those of its copy",
+            f"{many} through {engine}: processor seconds, and their ratio to a plain copy's",
             f"{told['report_s']:.1f}, {told['ratio']:.1f}",
             "",
             one,

@@ -1,15 +1,17 @@
 """The exact solver against qif and HiGHS, and how its time and memory grow.
 
 Each solve runs in a process of its own with one thread, the two sides in turn. Ratios are of
-processor seconds, so that what else the machine does weighs on both alike; the load average is
-noted beside them.
+processor seconds, so that other load on the machine affects both sides alike; the load average is
+recorded with them.
 
-python -m benchmarks.exact              T(25) against qif and the smallest four corners against
-HiGHS (some minutes) python -m benchmarks.exact qif          T(25) and T(30) against qif python -m
-benchmarks.exact large        T(60), where no peer answers python -m benchmarks.exact highs
-four corners against HiGHS, larger until HiGHS needs ten minutes of processor time python -m
-benchmarks.exact growth       time and memory against truths, reports and users:
-docs/images/exact-growth.png; growth users runs that size alone
+- `python -m benchmarks.exact`: T(25) against qif and the smallest four corners against HiGHS (some
+  minutes)
+- `python -m benchmarks.exact qif`: T(25) and T(30) against qif
+- `python -m benchmarks.exact large`: T(60), which no peer solves
+- `python -m benchmarks.exact highs`: four corners against HiGHS, in growing sizes until HiGHS needs
+  ten minutes of processor time
+- `python -m benchmarks.exact growth`: time and memory against truths, reports and users, drawn in
+  docs/images/exact-growth.png; `growth users` runs that size alone
 """
 
 import json
@@ -29,7 +31,7 @@ COMMON_GAP, LARGE_GAP, CORNERS_GAP = 0.0005, 0.005, 0.001
 SIZES = ((60, 16.0), (100, 10.0), (180, 5.0), (240, 4.0))  # points a user, metres a cell
 ENOUGH_S = 600.0  # processor seconds of HiGHS at which the sizes stop growing and it is cut off
 SLOW_S = (
-    120.0  # its slower ways are cut off here; one that needed a third of this is not asked again
+    120.0  # its slower methods are stopped here; one that needed a third of this is not run again
 )
 WAYS: dict[str, dict[str, Any]] = {
     "ipm, stopped at the gap": {"method": "ipm", "tolerance": CORNERS_GAP},
@@ -282,7 +284,7 @@ def rows_of(kept: dict[str, Any]) -> list[tuple[str, str, str, str]]:
         )
         rows.append(
             (
-                f"{name}: times faster than HiGHS's best way",
+                f"{name}: times faster than HiGHS's best method",
                 f"{more}{row['ratio']:.0f}",
                 wanted,
                 command + "highs",

@@ -134,7 +134,7 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str, str, dict[str, Any]]]:
             one,
         ),
         (
-            "the browser extension: milliseconds of the page per report after the first, 99th of 100",
+            "the browser extension: milliseconds per report after the first, 99th percentile",
             f"{one['report_ms_99']:.1f}",
             f"at most {one['at_most_ms']:g}",
             one,

@@ -83,7 +83,7 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str, str, dict[str, Any]]]:
         return []
     return [
         (
-            f"learning for check-ins to come over learning one net, experiment {row['experiment']}",
+            f"learning for check-ins to come, ratio to learning one net, experiment {row['experiment']}",
             f"{row['ratio']:.1f}",
             f"at most {own['at_most']:g}",
             own,

@@ -2,9 +2,9 @@
 environment of its own.
 
 The same nets, batches, steps and precision, pinned to the same cores, in turn; compiling is outside
-the clock.  On one core both are timed by the processor seconds that they used, so that what else
-the machine does weighs on neither.  On two cores PyTorch has two threads and both are timed by the
-clock on the wall, the shortest of the repeats.  The ratio is against the better of PyTorch's two.
+the clock.  On one core both are timed by processor seconds, so that other load on the machine does
+not count.  On two cores PyTorch has two threads and both are timed by wall time, the shortest of
+the repeats.  The ratio is against the better of PyTorch's two.
 
 python -m benchmarks.game
 """

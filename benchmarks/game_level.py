@@ -1,8 +1,8 @@
 """Time to the highest validation level that both `Game()` and `Game.paper(2)` reach, experiment 2,
 both from the Laplace start.
 
-The clock holds the rounds alone, in processor seconds on one core: compiling, imitating planar
-Laplace and judging are outside it. A round's level is the Bayes error of its best generator so far
+Only the rounds are timed, in processor seconds on one core, without compiling, imitating planar
+Laplace and judging. A round's level is the Bayes error of its best generator so far
 on the validation points, after calibration to the budget.
 
 python -m benchmarks.game_level

@@ -18,7 +18,7 @@ from sfumato.measure.estimate import estimate_bayes_error
 _OFTEN = (125, 250, 500, 1000)  # reports of each of 2400 points
 _CELLS = (260, 2_600, 26_000, 260_000)
 AT_MOST_GROWTH = 1.1
-AT_MOST_BYTES = 64  # a hit, on any grid
+AT_MOST_BYTES = 64  # per hit, on any grid
 
 
 def peak_bytes(secret: np.ndarray, reports: np.ndarray, cells: int) -> int:
@@ -32,7 +32,7 @@ def peak_bytes(secret: np.ndarray, reports: np.ndarray, cells: int) -> int:
 
 
 def run() -> dict[str, Any]:
-    """Bytes a hit as hits grow on one grid; bytes as the same occupied cells stand among ever more
+    """Bytes per hit as hits grow on one grid; bytes as the same occupied cells stand among ever more
     empty ones."""
     by_hits = {}
     for often in _OFTEN:

@@ -1,8 +1,8 @@
 """Planar Laplace reports for a million points: sfumato against the package GeoPrivacy 0.0.4, in an
 environment of its own.
 
-Both sides use one thread; seconds are of processor time, so that what else the machine does weighs
-on neither.
+Both sides use one thread; seconds are of processor time, so that other load on the machine does not
+count.
 
 python -m benchmarks.laplace_sampling
 """

@@ -1,9 +1,9 @@
 """The exact channel at places that it was not made for: python -m benchmarks.new_places [4:10 2:0 …]
 
-For each experiment and draw: loss and Bayes error on held-out check-ins, with new places answered
-by the average over near ones and by the nearest row, beside planar Laplace noise of the same loss.
-Solved channels are kept in runs/new-places; a solve takes some minutes.  Draws 10 to 13 of the
-Gowalla experiments are for choosing settings, 20 to 43 for figures.
+For each experiment and draw: loss and Bayes error on held-out check-ins, where new places get
+the average over near rows or the nearest row, and of planar Laplace noise of the same loss.
+Solved channels are kept in runs/new-places; a solve takes some minutes.  Settings were chosen on
+draws 10 to 13 of the Gowalla experiments; figures use draws 20 to 43.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """The PWS Cup's 2,000 users on 32 x 32 regions of Osaka: processor seconds of learning from all of
 their reference traces, and of the proof, with the gap of the vulnerability between them.
 
-The budget is on average; reports are the regions' cells; for these check-ins alone, as the gap is.
+The budget is on average; reports are the regions' cells.  Learning and gap are for these check-ins.
 Results go to benchmarks/osaka.json.
 
 python -m benchmarks.osaka [BUDGET ...]

@@ -1,4 +1,4 @@
-"""Peers that we measure ourselves against, each in an environment of its own under .bench."""
+"""The tools that we compare with, each in an environment of its own under .bench."""
 
 import subprocess
 import sys

@@ -1,8 +1,8 @@
 """Sanitizing against reading and writing the same file with no change, in processor time and in
-memory: four million rows of Parquet of which no place repeats, and a real log, the check-ins of San
-Francisco again and again in new orders with a time each, as Parquet and as CSV.
+memory: four million rows of Parquet in which no place repeats, and a real log as Parquet and as CSV:
+the check-ins of San Francisco, repeated in new orders, each with a time.
 
-Each side runs in a process of its own, in turn, one thread each; a process gives its processor
+Each side runs in a process of its own, in turn, with one thread; a process reports its processor
 seconds and its peak memory.
 
 python -m benchmarks sanitize, or benchmarks.sanitize [ROWS] for other sizes
@@ -228,7 +228,7 @@ def run(rows: int = ROWS) -> dict[str, Any]:
 
 
 def _real(source: Path, folder: Path) -> dict[str, float]:
-    """A real log: processor seconds of both sides in turn, their ratio, rows a second of ours."""
+    """A real log: processor seconds of both sides in turn, their ratio, our rows per second."""
     spent: dict[str, list[float]] = {"copy": [], "real": []}
     for _ in range(REPEATS):
         for name, seconds in spent.items():
@@ -253,7 +253,7 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str, str, dict[str, Any]]]:
     kinds = {"real.parquet": "Parquet", "real.csv": "CSV"}
     lines = [
         (
-            f"sanitize {count} with {names[name]}: times the processor time of copying it",
+            f"sanitize {count} with {names[name]}: processor time, ratio to a copy",
             f"{one['ratio'][name]:.1f}",
             f"at most {most:g}",
             one,
@@ -262,7 +262,7 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str, str, dict[str, Any]]]:
     ]
     lines += [
         (
-            "rows a second of one core, " + names[name],
+            "rows per second on one core, " + names[name],
             f"{one['rows'] / one['cpu_seconds'][name]:,.0f}",
             "",
             one,
@@ -274,13 +274,13 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str, str, dict[str, Any]]]:
         most, least = f"at most {REAL_AT_MOST:g}", f"at least {CSV_ROWS_A_SECOND:,}"
         lines += [
             (
-                f"sanitize {log} with a learned codebook: times the processor time of copying it",
+                f"sanitize {log} with a learned codebook: processor time, ratio to a copy",
                 f"{part['ratio']:.1f}",
                 most,
                 one,
             ),
             (
-                "the same: rows a second of one core",
+                "the same: rows per second on one core",
                 f"{part['rows_a_second']:,.0f}",
                 least if name == "real.csv" else "",
                 one,
@@ -298,7 +298,7 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str, str, dict[str, Any]]]:
     return [
         *lines,
         (
-            "the same over its peak at a tenth of the rows",
+            "ratio of this peak to that with a tenth of the rows",
             f"{growth:.2f}",
             f"at most {one['at_most_growth']}",
             one,
