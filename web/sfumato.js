@@ -35,7 +35,7 @@ export async function load(from) {
   for (const name of FILES) {
     bytes[name] = await read(name);
     if (bytes[name].length > MOST_BYTES || (await sha256(bytes[name])) !== manifest.files?.[name]?.sha256) {
-      throw new Error(`${name} is not the file that the manifest speaks of; export the bundle again`);
+      throw new Error(`${name} is not the file that the manifest names; export the bundle again`);
     }
   }
   return new Device(manifest, readMechanism(bytes["mechanism.onnx"]), JSON.parse(text.decode(bytes["vectors.json"])).vectors);

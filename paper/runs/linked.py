@@ -91,7 +91,7 @@ def _figures(mechanism: Mechanism, samples: Samples) -> dict[str, Any]:
 
 def proved(asked: dict[str, Any]) -> dict[str, Any]:
     """What no mechanism on the grid passes, by the checker: the Bayes error of one report and the
-    least overlap within the budget; and the loss from which on linking is useless."""
+    least overlap within the budget; and the loss from which linking is useless."""
     clock, found = time.process_time(), dict(_endless(asked["data"]))
     counts: tuple[Reports, ...] = (1, ENDLESS)
     for reports, name in zip(counts, ("bayes_error_at_most", "overlap_at_most"), strict=True):

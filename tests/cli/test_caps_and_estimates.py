@@ -90,7 +90,7 @@ def test_the_smallest_loss_is_not_claimed_where_time_ran_out(sfumato, apart, tmp
     )
     assert (
         refused.code == 2
-        and "a Bayes error of 0.9 cannot be had; the largest possible is 0.5" in refused.err
+        and "a Bayes error of 0.9 cannot be reached; the largest possible is 0.5" in refused.err
     )
 
 

@@ -104,7 +104,7 @@ def test_a_grid_too_large_to_look_at_whole_is_said(sfumato, places, tmp_path, mo
     assert part["cells_checked"] < part["cells_of_grid"] == whole["cells_of_grid"]
     assert (
         f"Of the grid's {part['cells_of_grid']} cells the {part['cells_checked']} about the truths'"
-        " hull were looked at" in part["sentence"]
+        " hull were checked" in part["sentence"]
     )
 
 
@@ -153,7 +153,7 @@ def test_a_run_without_a_certificate_gets_one_and_keeps_it(sfumato, places, tmp_
     assert kept.stat().st_mtime_ns == stamp
     assert (
         not first["reports_on_grid"]
-        and "only what holds on the plane holds for it" in first["sentence"]
+        and "only the bound on the plane holds for it" in first["sentence"]
     )  # the coin says the truth itself
 
 
@@ -355,7 +355,7 @@ def test_the_smallest_loss_for_a_bayes_error(sfumato, places, tmp_path):
         "solve", places, "--min-bayes-error", 0.45, *EXACT, "--out", tmp_path / "run", "--json"
     )
     assert ended.document["bayes_error"]["value"] >= 0.45 - 1e-9
-    assert "no mechanism on this grid can have it below" in ended.document["status"]
+    assert "no mechanism on this grid reaches it below" in ended.document["status"]
     refused = sfumato("certify", tmp_path / "run")
     assert refused.code == 2 and "its status says what is proved" in refused.err
 

@@ -315,7 +315,7 @@ def test_rows_that_stay_together_by_user_are_named(sfumato, runs, tmp_path, orde
     (tmp_path / "in.csv").write_text("user,lat,lon\n" + "".join(rows))
     words = ("sanitize", runs / "laplace", tmp_path / "in.csv", tmp_path / "out.csv")
     ended = sfumato(*words, "--drop", "user", "--outside", "laplace")
-    assert ended.code == 0 and ("rows of one user stand together" in ended.err) is told
+    assert ended.code == 0 and ("rows of one user are next to each other" in ended.err) is told
     record = json.loads((tmp_path / "out.csv.record.json").read_text())
     assert record["rows_of_one_user_together"] is told
 

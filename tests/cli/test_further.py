@@ -101,7 +101,7 @@ def test_the_page_shows_who_is_not_in_the_data(sfumato, runs, tmp_path):
     assert ended.code == 0 and "laplace: left out" in ended.err
     page = (tmp_path / "page.html").read_text()
     assert "Who is not in the data" in page and "each user left out of training in turn" in page
-    assert "tells training points" in page and "whatever the shares" in page
+    assert "distinguishes training points" in page and "whatever the shares" in page
 
 
 REFUSED = {

@@ -112,7 +112,7 @@ def test_a_policy_is_chosen_written_and_followed(sfumato, place, tmp_path, monke
     forever = sfumato(
         "sanitize", run, table, tmp_path / "ever.csv", *drop, *key, "--sticky", "forever"
     )
-    assert forever.code == 0 and "names its user: on your traces" in forever.err
+    assert forever.code == 0 and "identifies its user: on your traces" in forever.err
 
 
 @pytest.mark.parametrize(

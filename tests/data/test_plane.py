@@ -116,7 +116,7 @@ def test_one_side_of_the_antimeridian_is_fine() -> None:
 
 
 def test_a_plane_too_wide_to_be_honest_is_refused() -> None:
-    with pytest.raises(DataError, match="a flat plane is honest to 200 km"):
+    with pytest.raises(DataError, match="a flat plane is accurate to 200 km"):
         Plane(48.0, 2.0).to_metres(np.array([48.0, 52.0]), np.array([2.0, 2.0]))
 
 

@@ -188,7 +188,7 @@ BAD: dict[str, tuple[str, str]] = {
         "user,lat,lon\na,-17,179.9\nb,-17,-179.9\n",
         r"both sides of the antimeridian",
     ),
-    "the whole world": ("user,lat,lon\na,48,2\nb,10,10\n", r"a flat plane is honest to 200 km"),
+    "the whole world": ("user,lat,lon\na,48,2\nb,10,10\n", r"a flat plane is accurate to 200 km"),
 }
 
 

@@ -49,7 +49,7 @@ def test_a_finished_folder_is_done_only_as_its_job_left_it(runs, tmp_path):
         sanitize(*words)
     for parts in ([1], {"1.parquet": 3}):
         (tmp_path / "out.record.json").write_text(json.dumps({**record, "parts": parts}))
-        with pytest.raises(FileError, match="does not say of which parts it is"):
+        with pytest.raises(FileError, match="does not list its parts"):
             sanitize(*words)
 
 

@@ -189,7 +189,7 @@ def test_no_truth_passes_report(runs, tmp_path, kind):
         _write(made, tmp_path / "out.parquet")
         _holds_no_truth(tmp_path / "out.parquet")
         return
-    with pytest.raises(DataError, match="tells the place in other columns"):
+    with pytest.raises(DataError, match="reveals the place in other columns"):
         sf.deploy.report(table, runs / "laplace", key=KEY, row="id")
 
 

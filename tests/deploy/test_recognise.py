@@ -154,7 +154,7 @@ HIDDEN = {
 def _refused(runs, tmp_path, table: pa.Table) -> None:
     """Refused as Parquet and, where the kind of column has a text, as CSV; passes when kept."""
     source = write_parquet(tmp_path / "in.parquet", table)
-    with pytest.raises(DataError, match=r"tells the place in other columns: 'a' \(") as refused:
+    with pytest.raises(DataError, match=r"reveals the place in other columns: 'a' \(") as refused:
         sanitize(runs / "laplace", source, tmp_path / "out.parquet")
     assert "48.8" not in str(refused.value) and os.listdir(tmp_path) == ["in.parquet"]
     policy = Policy(keep=("a",))
@@ -173,7 +173,7 @@ def test_a_hidden_copy_of_the_place_is_refused(runs, tmp_path, kind):
         for (a, b), value in zip(PLACES, values, strict=True)
     ]
     (tmp_path / "in.csv").write_text("lat,lon,a\n" + "".join(lines))
-    with pytest.raises(DataError, match=r"tells the place in other columns: 'a' \("):
+    with pytest.raises(DataError, match=r"reveals the place in other columns: 'a' \("):
         sanitize(runs / "laplace", tmp_path / "in.csv", tmp_path / "out.csv")
     assert not (tmp_path / "out.csv").exists()
 

@@ -60,7 +60,7 @@ _HIDDEN = {
 @pytest.mark.parametrize("known", [False, True])
 @pytest.mark.parametrize("form", _HIDDEN)
 def test_a_coordinate_in_another_form_is_found(form: str, known: bool) -> None:
-    with pytest.raises(DataError, match="true coordinates stand in other columns, 'beside'"):
+    with pytest.raises(DataError, match="true coordinates are in other columns, 'beside'"):
         _search(_HIDDEN[form](), known=known)
 
 
@@ -119,9 +119,7 @@ def test_a_coordinate_in_a_single_text_is_found(form: str) -> None:
             texts = honest.copy()
             _search(pa.array(texts).cast(kind), packed=False)
             texts[row] = _SINGLE[form](LATITUDE[row], LONGITUDE[row])
-            with pytest.raises(
-                DataError, match="true coordinates stand in other columns, 'beside'"
-            ):
+            with pytest.raises(DataError, match="true coordinates are in other columns, 'beside'"):
                 _search(pa.array(texts).cast(kind), packed=False)
 
 
@@ -129,7 +127,7 @@ def test_a_coordinate_in_a_text_that_is_not_utf_8_is_found() -> None:
     texts = ["caf\xe9 5\xb0 8'".encode("latin-1")] * ROWS
     _search(pa.array(texts), packed=False)
     texts[7] = _sexagesimal(LATITUDE[7], "\xb0|'|\"", 3).encode("latin-1")
-    with pytest.raises(DataError, match="true coordinates stand in other columns, 'beside'"):
+    with pytest.raises(DataError, match="true coordinates are in other columns, 'beside'"):
         _search(pa.array(texts), packed=False)
 
 
@@ -253,7 +251,7 @@ def test_some_places_of_other_rows_among_hashes_are_found(wide: float) -> None:
     searched = Searched(degrees=True, packed=True)
     searched.truths(lambda: axes)
     searched.column("beside", pa.array(texts), lambda: axes)
-    with pytest.raises(DataError, match="true coordinates stand in other columns"):
+    with pytest.raises(DataError, match="true coordinates are in other columns"):
         searched.raise_for("log.parquet", _MANY)
 
 

@@ -288,11 +288,11 @@ def test_a_client_is_its_token(runs, tmp_path):
         (("--token-file", "F", "--client", "a\x1b[31mb"), "a client's name is"),
         (("--token-file", "F", "--client", ""), "a client's name is"),
         (("--token-file", "OPEN"), "others can read"),
-        (("--token-file", "ODD"), "holds no clients of ours"),
+        (("--token-file", "ODD"), "is not a token file of sfumato"),
         (("--token-file", "."), "is not a file"),
         (("--token-file", "no/where"), "cannot write"),
         (("--token-file", "F", "--keep", "never"), "--keep"),
-        (("--token-file", "F", "--port", "PORT"), "cannot be listened on"),
+        (("--token-file", "F", "--port", "PORT"), "cannot listen on port"),
     ],
 )
 def test_what_cannot_be_served_is_a_sentence(runs, tmp_path, monkeypatch, options, said):

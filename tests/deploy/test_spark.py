@@ -136,7 +136,7 @@ def test_empty_partitions_pass_and_refusals_come_before_or_with_the_rows(spark, 
     from pyspark.errors import PythonException
 
     copied = frame.withColumn("again", frame["lat"] * 2 + 1)
-    with pytest.raises(PythonException, match="tells the place in other columns: 'again'"):
+    with pytest.raises(PythonException, match="reveals the place in other columns: 'again'"):
         sf.deploy.report(copied, runs / "laplace", **OPTIONS).count()
 
 

@@ -136,7 +136,7 @@ def test_keyed_numbers_are_even(runs):
 
 
 def test_without_a_key_it_is_refused_with_the_reason(runs):
-    with pytest.raises(DataError, match="second draw of a row tells more than one"):
+    with pytest.raises(DataError, match="second draw of a row reveals more than one"):
         sf.deploy.report(table_of(5), runs / "laplace", row="number", drop="user")
 
 
@@ -148,7 +148,7 @@ def test_a_key_of_the_wrong_length_is_refused(runs, length):
 
 def test_rows_that_nothing_tells_apart_are_refused(runs):
     table = table_of(5).select(["lat", "lon", "note"])
-    with pytest.raises(DataError, match="must be told from others"):
+    with pytest.raises(DataError, match="must be identified"):
         sf.deploy.report(table, runs / "laplace", key=KEY)
 
 
@@ -406,7 +406,7 @@ DISGUISED = {
 @pytest.mark.parametrize("kind", DISGUISED)
 def test_a_latitude_that_calls_itself_something_else_is_refused(runs, kind):
     table = table_of(300)
-    with pytest.raises(DataError, match=r"tells the place in other columns: 'other' \(a c"):
+    with pytest.raises(DataError, match=r"reveals the place in other columns: 'other' \(a c"):
         report(table.append_column("other", DISGUISED[kind](table)), runs)
 
 

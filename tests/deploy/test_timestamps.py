@@ -98,7 +98,7 @@ BELOW = {  # what hides a latitude within the second, the minute or the hour of 
 def test_a_latitude_below_the_second_is_refused(runs, tmp_path, kind):
     table = pa.table({"lat": LATITUDE, "lon": LONGITUDE, "when": BELOW[kind]})
     parquet.write_table(table, tmp_path / "in.parquet")
-    with pytest.raises(DataError, match=r"tells the place in other columns: 'when' \("):
+    with pytest.raises(DataError, match=r"reveals the place in other columns: 'when' \("):
         sanitize(runs / "laplace", tmp_path / "in.parquet", tmp_path / "out.parquet")
     assert not (tmp_path / "out.parquet").exists()
 

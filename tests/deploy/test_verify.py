@@ -223,7 +223,7 @@ def test_a_place_of_four_decimals_in_one_note_of_thousands_is_found(runs, tmp_pa
     assert sanitize(runs / "laplace", source, tmp_path / "out.parquet")["rows_out"] == rows
     notes[1_777] = f"we met at {longitude[1_777]:.4f} {latitude[1_777]:.4f}"
     source = write_parquet(tmp_path / "told.parquet", pa.table(table))
-    with pytest.raises(DataError, match="true coordinates stand in other columns, 'a'"):
+    with pytest.raises(DataError, match="true coordinates are in other columns, 'a'"):
         sanitize(runs / "laplace", source, tmp_path / "told-out.parquet")
     assert not (tmp_path / "told-out.parquet").exists()
 

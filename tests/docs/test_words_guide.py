@@ -42,7 +42,7 @@ def test_the_commands_of_the_guide_print_what_it_shows(
     assert blind is not None and f"a blind guess errs {blind[1]}" in printed
     assert (
         smallest is not None
-        and f"Bayes error of 0.7: {smallest[1]}; no mechanism on this grid can have it below {smallest[1]}"
+        and f"Bayes error of 0.7: {smallest[1]}; no mechanism on this grid reaches it below {smallest[1]}"
         in printed
     )
 

@@ -65,7 +65,7 @@ def test_a_mechanism_that_is_surer_where_it_was_trained_is_caught() -> None:
     peaked = Peaked(np.vstack([INSIDE.truth, OUTSIDE.truth]), [[0.0, 0.0], [1.0, 1.0]], chances)
     found = membership_test(peaked, INSIDE, OUTSIDE)
     assert found.scores[SURE].value == 1 and found.listed == 0
-    assert "tells training points" in found.verdict
+    assert "distinguishes training points" in found.verdict
 
 
 def test_places_seen_twice_are_left_out_and_too_few_are_not_tested() -> None:
@@ -119,7 +119,7 @@ def test_a_certificate_of_sparse_data_tells_its_points_and_one_of_nothing_does_n
     assert certificate is not None and certificate.on_plane is not None
     found = certificate_membership(certificate, train, test)
     assert found.scores[GUESSED].low > 0.5 and found.scores[SMALL].low > 0.5
-    assert "better than a toss" in found.verdict and found.listed == 0
+    assert "better than a coin toss" in found.verdict and found.listed == 0
     count = len(problem.report_places)
     level = Proof(problem.report_places, np.full((count, 3), 1 / 3), np.zeros(1))
     cells = PlaneProof(

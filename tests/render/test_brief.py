@@ -170,8 +170,8 @@ def test_a_plan_says_how_much_it_is_and_what_would_make_it_less(kept: Kept) -> N
 
     text = plan(problem, FULL)
     assert "48 check-ins of 4 users" in text and "2 minutes of one core and 0.7 GB" in text
-    assert "less: --proof quick" in text
-    assert "less: --square" in plan(far, FULL) and "90.0 × 90.0 km" in plan(far, FULL)
+    assert "to reduce this: --proof quick" in text
+    assert "to reduce this: --square" in plan(far, FULL) and "90.0 × 90.0 km" in plan(far, FULL)
     assert "less" not in plan(problem, QUICK) and "less" not in plan(problem, FULL, limited=True)
     assert "proof" not in plan(problem, NONE)
     assert "; the proof that follows may take longer" in text and "(Ctrl-C ends" in text
@@ -282,7 +282,7 @@ def test_a_mechanism_as_good_as_a_blind_guess_has_nothing_left_to_prove(kept: Ke
 def test_what_is_proved_of_linked_reports_is_said_in_overlaps() -> None:
     said = brief.best_text(replace(GAP, objective=Overlap(), blind=0.0))
     assert said == (
-        "Whatever the mechanism, some two users overlap by at most 0.6500 per report on the"
+        "With every mechanism some two users overlap by at most 0.6500 per report on the"
         " training check-ins (proved); with this mechanism the least overlap is 0.6000 there."
     )
 

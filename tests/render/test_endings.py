@@ -58,8 +58,8 @@ PLAYED = Played(
         ),
         (
             Ending(Ended.TIME_LIMIT, LossProved(0.5, 140.0, 120.5)),
-            "Time limit: a loss for a Bayes error of 0.5: 140.00; no mechanism on this grid can"
-            " have it below 120.50.",
+            "Time limit: a loss for a Bayes error of 0.5: 140.00; no mechanism on this grid reaches"
+            " it below 120.50.",
         ),
         (Ending(facts=LEARNED), "Learned in 1500 steps."),
         (

@@ -259,8 +259,8 @@ def test_the_headline_names_the_best_within_the_budget_and_what_it_exposes_first
         _row("far", loss=101, error=0.45, exposed=0.01),
     )
     lead = checker.text.partition("do not publish it.")[2].strip()
-    assert lead.startswith("How well reports hide their senders: some users Asked Hide which of")
-    words = ("Asked", "Came out", "Best possible", "Left exposed")
+    assert lead.startswith("How well reports hide their senders: some users Goal Hide which of")
+    words = ("Goal", "Result", "Best possible", "Left exposed")
     assert sorted(words, key=lead.index) == list(words)
     assert "with a loss of at most 100 m on average." in lead
     assert (

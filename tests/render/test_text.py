@@ -69,7 +69,7 @@ def test_the_users_who_are_easiest_to_guess_are_shown_where_there_are_many(
     one = judged.per_user[0]
     users = tuple(replace(one, name=f"user{n:02}", error=n / 100) for n in range(25))
     text = judged_text("many", {"test data": replace(judged, per_user=users)}, max_loss=45)
-    assert "loss, metres (budget 45)" in text and "… and 5 users who are easier to hide" in text
+    assert "loss, metres (budget 45)" in text and "… and 5 users who are harder to guess" in text
     assert "user00" in text and "user19" in text and "user20" not in text
 
 
@@ -90,10 +90,13 @@ def test_repeated_reports_have_a_column_per_count_and_one_for_endless() -> None:
     ("found", "sentence"),
     [
         (Membership(30, {}, 1.0), "lists its training points"),
-        (Membership(30, {}, 0.25), "25.0% of the training points stand in the file"),
+        (Membership(30, {}, 0.25), "25.0% of the training points are in the file"),
         (Membership(4, {}, 0.0), "Not tested: 4 places"),
         (Membership(30, {"near": HALF}, 0.0), "None of these scores"),
-        (Membership(30, {"near": replace(HALF, value=0.9, low=0.8)}, 0.0), "score 'near' tells"),
+        (
+            Membership(30, {"near": replace(HALF, value=0.9, low=0.8)}, 0.0),
+            "score 'near' distinguishes",
+        ),
     ],
 )
 def test_a_membership_test_ends_in_a_verdict(found: Membership, sentence: str) -> None:

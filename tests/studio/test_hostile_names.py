@@ -62,7 +62,7 @@ def test_no_panel_runs_or_is_widened_by_a_name(browser: Any, tmp_path: Path) -> 
 
         source.unlink()  # while the page is open
         page.goto(studio.address)
-        page.get_by_text("Your work on this page was found again").wait_for()
+        page.get_by_text("Your work on this page was restored").wait_for()
         page.get_by_role("tab", name="Solve").click()
         page.locator("#solver").select_option("laplace")
         page.get_by_role("button", name="Solve", exact=True).click()

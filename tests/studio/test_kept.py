@@ -71,7 +71,7 @@ def test_the_page_offers_the_work_of_a_closed_one(browser: Any, studio: Served) 
     shown.goto(studio.address)
     offer = shown.locator(".left").filter(has_text="small.csv").last
     offer.get_by_role("button", name="Take up again").click()
-    shown.get_by_text("Your work on this page was found again").wait_for()
+    shown.get_by_text("Your work on this page was restored").wait_for()
     shown.get_by_role("tab", name="Take away").click()
     shown.get_by_role("link", name=f"Download {run}.zip").wait_for()
     # Other data is asked about; what is refused stays.

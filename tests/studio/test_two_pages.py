@@ -21,7 +21,7 @@ def _stop(page: Any) -> Any:
 def test_stop_is_at_hand_after_the_page_was_loaded_again(page: Any) -> None:
     _solve_slowly(page)
     page.reload()
-    page.get_by_text("Your work on this page was found again").wait_for()
+    page.get_by_text("Your work on this page was restored").wait_for()
     page.get_by_role("tab", name="Solve").click()
     assert page.get_by_role("button", name="Solve", exact=True).is_disabled()
     _stop(page).click()
@@ -37,7 +37,7 @@ def test_a_second_page_shows_the_job_and_a_stop_in_one_is_seen_in_the_other(
     second.goto(studio.address)
     offer = second.locator(".left").filter(has_text="Another page works on small.csv")
     offer.get_by_role("button", name="Show it here too").first.click()
-    second.get_by_text("Your work on this page was found again").wait_for()
+    second.get_by_text("Your work on this page was restored").wait_for()
     second.get_by_role("tab", name="Solve").click()
     second.get_by_role("heading", name="At work").wait_for()
     both = (page, second)

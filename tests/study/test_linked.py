@@ -174,7 +174,7 @@ def test_the_trade_off_rises_with_the_budget_and_falls_with_the_reports(recipe):
         watch=lambda so_far: grown.append(len(so_far.points)),
     )
     assert grown == list(range(1, len(found.points) + 1))
-    assert news[1].startswith("the loss from which on linking is useless: round 1")
+    assert news[1].startswith("the loss from which linking is useless: round 1")
     assert "budget 1 of 4: laws for 5 reports, from start 3 of 3" in news  # none is silent for long
     assert found.counts == (1, 5) and found.endless is not None
     assert found.endless.loss in [point.max_loss for point in found.points]

@@ -85,7 +85,7 @@ def test_a_rotating_period_is_chosen_where_kept_reports_are_names(choice):
     assert fresh.shown.worst.value > fewest == choice.best.shown.worst.value
     over = replace(fresh, within_budget=False)
     none = str(replace(choice, ways=(over,), best=over))
-    assert "No way is within the budget" in none and "Of the ways within" not in none
+    assert "No way is within the budget" in none and "smallest share found" not in none
 
 
 @pytest.mark.parametrize(("named_days", "days_each"), [(None, 1), (7, 1), (None, 2)])

@@ -202,7 +202,7 @@ def test_the_certificate_stays_out_of_a_bundle_unless_it_is_asked_for(tmp_path):
     stored = tmp_path / "with" / "certificate.npz"
     assert stored.read_bytes() == (tmp_path / "exact" / "certificate.npz").read_bytes()
     stored.write_bytes(stored.read_bytes()[:-1])
-    with pytest.raises(FileError, match="not the file that the manifest speaks of"):
+    with pytest.raises(FileError, match="not the file that the manifest names"):
         load_bundle(tmp_path / "with")
 
 

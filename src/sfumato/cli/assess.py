@@ -24,7 +24,7 @@ _ENDINGS = (".html", ".md", ".json")
 @seed_option("sampled reports")
 @as_json
 def command(run: Path, out: Path, as_json: bool, **options: Any) -> None:
-    """Write a risk assessment of a run for those who sign: two pages, no location of the data.
+    """Write a two-page risk assessment of a run, for those who approve it; no location of the data.
 
     The headings are those of Opinion 05/2014 (singling out, linkability, inference), ISO/IEC 27559
     and the ICO's motivated intruder.  Each row has the adversary in words, a figure, the same for a

@@ -43,12 +43,12 @@ _EXAMPLE = (
 )
 @option(
     "--overlap METRES",
-    "Up to this far from an edge both tiles answer, by chance [default: four budgets].",
+    "Distance from an edge within which either tile may report, by chance [default: four budgets].",
     "overlap_m",
 )
 @option(
     "--fewest-checkins N",
-    "Give tiles with fewer, or with one user, planar Laplace noise of the budget.",
+    "Give tiles with fewer check-ins, or with one user, planar Laplace noise of the budget.",
     default=FEWEST_CHECKINS,
 )
 @option(
@@ -64,7 +64,7 @@ _EXAMPLE = (
     "--cluster ADDRESS", "Solve the tiles on this dask cluster (pip install 'sfumato[cluster]')."
 )
 @option("--out DIR", "The run folder.", required=True)
-@option("--replace", "Replace the run that the folder holds already.")
+@option("--replace", "Replace the run that is in the folder already.")
 @option("--report FILE", "Also write the map: one HTML file with a figure for each tile.")
 @as_json
 def command(
@@ -85,7 +85,7 @@ def command(
     each, and write one run folder, which sanitize and serve take like any other.
 
     A square is quartered as long as more than --users-per-tile users were there; no tile is
-    narrower than two overlaps.  Near an edge the tiles on both sides answer, by chance.
+    narrower than two overlaps.  Near an edge either tile may report, by chance.
 
     Give the same command again to resume a job that was stopped, with or without a cluster.
     """

@@ -30,11 +30,11 @@ _EXAMPLE = "\b\nExample: sfumato certify runs/coin"
 @option("--with RUN2", "Use the certificate of this run on the same data.", "other")
 @option(
     "--data HELD-OUT",
-    "Say what these held-out check-ins prove of check-ins to come; 'test': the test part of the"
+    "Say what these held-out check-ins prove about check-ins to come; 'test': the test part of the"
     " run's data; 'train': a bound for every mechanism from the training part, cross-fitted.",
     "held",
 )
-@option("--confidence C", "Confidence of what is said of check-ins to come [default: 0.95].")
+@option("--confidence C", "Confidence of the statements about check-ins to come [default: 0.95].")
 @option("--data-seed S", "Seed of --data, for four-corners [default: 0].", type=SEEDS)
 @option("--train DATA", "Where the run's own data is now, if it moved.", "train")
 @option(
@@ -59,11 +59,12 @@ def command(
     """Prove how far a run's mechanism is from the best that can exist.
 
     Checks the run's certificate against the data alone.  A run that has none, or one from a
-    proof that was quick or ended early, gets one: the exact solver finds it, the checker checks it,
-    and it is kept in the run folder.  Ctrl-C keeps the best bound so far.
+    proof that was quick or ended early, gets a new one: the exact solver finds it, the checker
+    checks it, and it is kept in the run folder.  Ctrl-C keeps the best bound so far.
 
     With --data it says, with a confidence, what holds for check-ins to come: how well this
-    mechanism hides at least, what it costs, and what no mechanism within the budget goes beyond.
+    mechanism hides at least, what it costs, and how well any mechanism within the budget can hide
+    at most.
     """
     from sfumato.study.certify import certify_run
 

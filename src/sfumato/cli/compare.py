@@ -29,7 +29,7 @@ _EXAMPLE = "\b\nExample: sfumato compare runs/laplace runs/coin --html report.ht
 @option("--html FILE", "Also write the report; it contains true locations.")
 @option(
     "--leave-one-out",
-    "Also solve again without each user and judge everybody: one solve per user and run.",
+    "Also solve again without each user and measure all users: one solve per user and run.",
 )
 @details
 @as_json

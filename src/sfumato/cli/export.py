@@ -13,7 +13,7 @@ _EXAMPLE = "\b\nExample: sfumato export runs/laplace dist"
 @click.command("export", epilog=_EXAMPLE)
 @click.argument("run", metavar="RUN", type=PATH)
 @click.argument("target", metavar="DIST", type=PATH)
-@option("--page", "Put the page and its modules beside the bundle.")
+@option("--page", "Put the page and its modules into the bundle's folder.")
 @option("--extension", "Write a browser extension with the bundle inside.")
 @option("--reveal-truths", "Export a mechanism whose file lists true locations of its data.")
 @option(
@@ -21,7 +21,7 @@ _EXAMPLE = "\b\nExample: sfumato export runs/laplace dist"
     "Put the run's certificate into the bundle; it can reveal places of the data.",
 )
 @option(
-    "--tile N", "Of an atlas: one tile alone, by its number on the map.", type=click.IntRange(min=0)
+    "--tile N", "Export one tile of an atlas, by its number on the map.", type=click.IntRange(min=0)
 )
 @new_places_option
 @as_json
@@ -68,4 +68,4 @@ def command(
     if manifest["holds_true_locations"]:
         click.echo("this bundle lists true locations")
     if manifest["holds_certificate"]:
-        click.echo("this bundle holds the certificate, which tells places of the data")
+        click.echo("this bundle contains the certificate, which reveals places of the data")

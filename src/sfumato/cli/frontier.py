@@ -39,20 +39,20 @@ _EXAMPLE = (
 @grid_options()
 @option(
     "--gap GAP",
-    "How far apart the two sides of the proof may stay, as a probability and in bits.",
+    "Largest gap between what is reached and the bound, as a probability and in bits.",
     default=0.005,
 )
 @option(
     "--reports N,...,endless",
-    "Draw it for these numbers of reports of one user, as 1,5,10,50,endless.",
+    "The frontier for these numbers of reports of one user, as 1,5,10,50,endless.",
     "counts",
 )
-@option("--run RUN", "Place this run on it; may be repeated.", "runs", multiple=True)
+@option("--run RUN", "Show this run on the frontier; may be repeated.", "runs", multiple=True)
 @option(
     "--time-limit S",
     "Stop proving after S seconds; placing Laplace and the coin takes some seconds more.",
 )
-@option("--figure FILE", "Also draw it: a .png or .svg file.", "--out")
+@option("--figure FILE", "Also draw the frontier: a .png or .svg file.", "--out")
 @as_json
 def command(
     source: str,
@@ -68,7 +68,7 @@ def command(
     it.
 
     With --reports: the Bayes error against the budget when several reports of one user are seen
-    together, how alike users can be made, and the loss from which on linking is useless.
+    together, how similar users can be made, and the loss from which linking is useless.
     """
     from sfumato.files import check_writable
     from sfumato.mechanism.loss import LOSSES

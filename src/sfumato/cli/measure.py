@@ -47,11 +47,14 @@ _EXAMPLE = "\b\nExample: sfumato measure runs/coin --cell-m 100"
 @seed_option("sampled reports and adversaries")
 @option(
     "--reports-per-user N,N,...",
-    "Also the Bayes error when n reports of one user are seen.",
+    "Also the Bayes error when n reports of one user are seen together.",
     default=(),
 )
 @sticky_cell
-@option("--traces FILE", "Also how often whole traces in this table are found; rows in any order.")
+@option(
+    "--traces FILE",
+    "Also how often the user of a whole trace in this table is found; rows in any order.",
+)
 @columns(
     trace="the trace, in --traces",
     time="the time, in --traces, in ISO 8601 or seconds since 1970",
@@ -62,7 +65,8 @@ _EXAMPLE = "\b\nExample: sfumato measure runs/coin --cell-m 100"
     " [default: the last third of each user's traces is to be found].",
 )
 @option(
-    "--leave-one-out", "Also solve again without each user and judge everybody: one solve per user."
+    "--leave-one-out",
+    "Also solve again without each user and measure all users: one solve per user.",
 )
 @option("--keep DIR", "Keep the runs of --leave-one-out here, and resume from them.")
 @details
@@ -74,9 +78,9 @@ def command(target: Path, details: bool, as_json: bool, **options: Any) -> None:
     or x and y in metres), and may have truth_lat and truth_lon, or truth_x and truth_y, for the
     loss.  With --data, a file of pairs (truth_lat, truth_lon, report_lat, report_lon; or truth_x,
     truth_y, report_x, report_y in metres) is judged as a mechanism.  A run is judged on its own
-    training data, with the test data beside it, or on all of --data.  --details has the users one
-    by one, other measures and, for a run, other shares of the users and what the mechanism's file
-    tells about its training points.
+    training and test data, or on all of --data.  --details has the users one by one, other measures
+    and, for a run, other shares of the users and what the mechanism's file reveals about its
+    training points.
     """
     from sfumato.study.measure import Extras, measure
 

@@ -89,7 +89,7 @@ def _names(text: str, *, exact: bool) -> tuple[str, ...]:
     try:
         names = tuple(name for row in lines for name in row)
     except csv.Error:
-        raise ValueError("a name with a line end needs quotes about it") from None
+        raise ValueError("a name with a line end needs quotes around it") from None
     if not names:
         raise ValueError("an empty text names nothing; expected NAME,NAME,...")
     return names
@@ -100,7 +100,8 @@ def _counts(text: str) -> tuple[int, ...]:
     parts = text.split(",")
     if not all(part.strip().isdecimal() and int(part) >= 1 for part in parts):
         raise ValueError(
-            f"'{text}' is not numbers of reports; write whole numbers of at least 1 with commas, as"
+            f"'{text}' is not a list of numbers of reports; write whole numbers of at least 1"
+            " with commas, as"
             " 1,2,5,10,50"
         )
     return tuple(int(part) for part in parts)
@@ -216,7 +217,7 @@ selection = together(
     option("--top-users K", "Keep the K users with the most check-ins."),
     option(
         "--pool-below N",
-        "Make one secret, 'everybody else', of the users with fewer than N check-ins"
+        "Pool the users with fewer than N check-ins into one secret, 'everybody else'"
         " [default of solve: 4, if there are more than 200 users].",
     ),
     option(
@@ -302,8 +303,8 @@ sticky_cell = option(
 )
 new_places_option = option(
     "--new-places average|nearest|refuse",
-    "For an exact run, places that it was not made for: answer them by an average over near"
-    " places (if the run has one), as the nearest place, or not at all.",
+    "What an exact run does with places that it was not made for: average over near places (if"
+    " the run can), treat them as the nearest place, or refuse them.",
     default="average",
 )
 details = option("--details", "Print every table, not the main figures alone.")

@@ -75,7 +75,7 @@ def command(
     """Choose how long reports are kept, by how often whole traces reveal their user.
 
     TRACES is a table of check-ins with times and a column that says which rows belong together.
-    Each way of keeping reports is measured against four adversaries: one knows the law, one holds
+    Each way of keeping reports is measured against four adversaries: one knows the law, one has
     named reports of other traces, one knows the law but sees a new
     name in each period, and one sees all.  A way is judged by
     the adversary who finds most traces; the way with the lowest such share is written into the run,

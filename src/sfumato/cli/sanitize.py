@@ -41,7 +41,7 @@ _SHOWN = 5  # skipped files named in a note; the record names all
 @option("--drop COLUMN,...", "Leave these columns out; may be repeated.", multiple=True)
 @option(
     "--keep COLUMN,...",
-    "Let these columns pass although they name the user or tell the place; may be repeated.",
+    "Let these columns pass although they name the user or reveal the place; may be repeated.",
     multiple=True,
 )
 @option(
@@ -92,8 +92,8 @@ def command(
     the same kind. All other columns, all rows and their order stay.  OUT.record.json says what was
     done.
 
-    A column that names the user, or that reveals the place, stops the command: leave it out with
-    --drop, give users new names with --pseudonym, or let it pass with --keep.
+    A column that names the user, or that reveals the place in another form, stops the command:
+    leave it out with --drop, give users new names with --pseudonym, or let it pass with --keep.
 
     Rows outside the mechanism's region: refuse (the default) writes nothing and says how many; drop
     leaves them out; laplace gives them planar Laplace noise of the same budget; clamp moves them to
@@ -102,7 +102,7 @@ def command(
     A table whose reports cost more than the run's budget, by more than chance explains, is not
     written: its places are unlike those that the run was made for.  --over-budget writes it.
 
-    If sfumato policy chose how long the run's reports are kept, this is followed: the same user,
+    If sfumato policy chose how long the run's reports are kept, sanitize follows it: the same user,
     place and period get the same report, whatever the order of the rows; --key names the key.
     """
     machine.one_thread(tables=True)
@@ -160,18 +160,18 @@ def command(
             ),
         )
     notes = [
-        f"the column '{name}' tells the place; leave it out with --drop"
+        f"the column '{name}' reveals the place; leave it out with --drop"
         f" {shell_word(listed([name]))}"
         for name in record["columns_that_tell_the_place"]
     ]
     if record.get("rows_of_one_user_together"):
         notes.append(
-            "rows of one user stand together, so that their order still tells which belong"
+            "rows of one user are next to each other, so that their order shows which belong"
             " together; shuffle the rows of the table first, if that is to be hidden"
         )
     if record.get("rows_in_order_of_place"):
         notes.append(
-            "the rows are in the order of a true coordinate, which their order still tells;"
+            "the rows are in the order of a true coordinate, which the order reveals;"
             " shuffle the rows of the table first"
         )
     say_notes(_skipped(record.get("skipped_files", [])) + notes)

@@ -119,7 +119,7 @@ def command(
     released = release(loaded, new_places=new_places)  # type: ignore[arg-type]
     if released.plane is None:
         raise FileError(
-            f"{run} is in plane metres; the service speaks degrees: solve with latitude and"
+            f"{run} is in plane metres; the service needs degrees: solve with latitude and"
             " longitude"
         )
     kept = kept_by_service(loaded)
@@ -154,8 +154,8 @@ def _listening(host: str, port: int) -> socket.socket:
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else error.strerror
         raise click.UsageError(
-            f"port {port} of {host} cannot be listened on: {why}; name another with --port, or 0"
-            " for any free one"
+            f"cannot listen on port {port} of {host}: {why}; name another with"
+            " --port, or 0 for any free one"
         ) from None
 
 

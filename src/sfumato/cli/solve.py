@@ -33,7 +33,7 @@ from sfumato.solver.outcome import FULL, NONE, QUICK, Effort
 _EXAMPLE = (
     "\b\nFor ten reports of one user (some 3 minutes): sfumato solve four-corners"
     " --max-loss 173 --reports 10 --out runs/ten\n"
-    "From which loss on linking is useless: sfumato solve four-corners"
+    "The loss from which linking is useless: sfumato solve four-corners"
     " --reports endless --out runs/endless\n"
     "Example: sfumato solve four-corners --max-loss 173 --out runs/learned"
 )
@@ -59,7 +59,7 @@ _EXAMPLE = (
 @option("--max-distance METRES", "A hard cap: no report further off than this (codebook, exact).")
 @option(
     "--min-bayes-error B",
-    "Instead of a budget: the smallest loss for this Bayes error, a chance (exact solver).",
+    "Instead of a budget: find the smallest loss with this Bayes error, 0 to 1 (exact solver).",
 )
 @option(
     "--reports N|endless",
@@ -69,7 +69,7 @@ _EXAMPLE = (
 )
 @option(
     "--objective GOAL",
-    "What is minimised: bayes (right guesses of the user), information, overlap (how surely"
+    "What is minimised: bayes (right guesses of the user), information, overlap (how well"
     " two users are told apart), two-guesses, guess-or-pass or target:USER.",
     default="bayes",
 )
@@ -99,7 +99,7 @@ _EXAMPLE = (
     " measuring take some seconds more, up to a minute with thousands of places.",
 )
 @option("--out RUN", "The run folder to write.")
-@option("--replace", "Replace the run that RUN holds already.")
+@option("--replace", "Replace the run that is in RUN already.")
 @option("--resume RUN", "Resume learning that was stopped; give all other options as before.")
 @details
 @as_json

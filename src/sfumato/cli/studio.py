@@ -33,7 +33,7 @@ def command(
 
     The page opens with DATA chosen; a RUN is opened again, with its data.
 
-    The page answers on this machine only, to whoever has the address that is printed.  Ctrl-C ends
+    The page answers on this machine only, to anyone with the printed address.  Ctrl-C ends
     it and removes what the page kept: take away what you want to have.
     """
     machine.keep_compiled()  # the jobs of all pages inherit it

@@ -169,7 +169,7 @@ def read_categories(probabilities: str | Path, losses: str | Path) -> Categorica
         weights[secrets.index(secret), truths.index(truth)] += weight
     if not (np.all(weights >= 0) and 0 < weights.sum() < np.inf):
         raise DataError(
-            f"{first.name}: probabilities are numbers of at least 0 that do not all vanish; repair"
+            f"{first.name}: probabilities are numbers of at least 0 that are not all 0; repair"
             " the column"
         )
     matrix = np.full((len(truths), len(reports)), np.nan)

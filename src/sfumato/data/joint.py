@@ -86,7 +86,8 @@ class Joint:
             rows, columns = self.shape
             raise ProblemError(
                 f"this needs a whole table of {rows:,} users and {columns:,} places,"
-                f" {rows * columns * 8 / 1e9:.3g} GB, and knows no other way; take fewer users with"
+                f" {rows * columns * 8 / 1e9:.3g} GB, and cannot work in parts; take fewer users"
+                " with"
                 f" {arg('top_users')}, or fewer places in a smaller {arg('square')}"
             )
         return self._dense

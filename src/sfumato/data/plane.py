@@ -107,7 +107,7 @@ class Plane:
             off = np.abs(latitude - np.median(latitude)) + np.abs(longitude - np.median(longitude))
             raise DataError(
                 f"the points reach {np.abs(points).max() / 1000:.0f} km from their centre; a flat"
-                f" plane is honest to {self.reach_m / 1000:.0f} km: select a smaller area with"
+                f" plane is accurate to {self.reach_m / 1000:.0f} km: select a smaller area with"
                 f" {arg('square')}, or repair row {int(np.argmax(off)) + 1}, the farthest from the"
                 " others, if it is a mistake"
             )

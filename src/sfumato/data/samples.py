@@ -198,8 +198,9 @@ class Samples(Tabular, InNotebooks):
             return self
         if plane is None or self.plane is None:
             raise DataError(
-                f"{self.name} is in {'plane metres' if self.plane is None else 'degrees'} and what"
-                f" it meets in {'plane metres' if plane is None else 'degrees'}; expected the same"
+                f"{self.name} is in {'plane metres' if self.plane is None else 'degrees'} and"
+                f" the other data in {'plane metres' if plane is None else 'degrees'}; expected"
+                " the same"
                 " of both: bring both in degrees, or give Samples(..., plane=) the plane that its"
                 " metres lie on"
             )
@@ -232,7 +233,7 @@ class Samples(Tabular, InNotebooks):
         unknown = [name for name in names if name not in self.secrets]
         if unknown or not names:
             odd = f"there is no user '{unknown[0]}' in it" if unknown else "no user was named"
-            raise DataError(f"{self.name}: {odd}; expected names of users that it holds")
+            raise DataError(f"{self.name}: {odd}; expected names of its users")
         chosen = [number for number, name in enumerate(self.secrets) if name in set(names)]
         return self.take(np.isin(self.secret, chosen)).renumbered()
 

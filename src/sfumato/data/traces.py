@@ -88,13 +88,13 @@ class Traces:
         if missing:
             raise DataError(
                 f"{source}: {missing} of {users} users have no trace in the training part; expected"
-                f" one at least, to be known with the name: leave these users out, or move a trace"
+                f" one at least, known by name: leave these users out, or move a trace"
                 f" of theirs with {arg('split')}"
             )
         if self.named.all():
             raise DataError(
                 f"{source} has no trace to be found: each user has one trace, or none is of the"
-                " test part; expected at least two traces of some users, one known with the name"
+                " test part; expected at least two traces of some users, one known by name"
                 " and one to be found"
             )
         return self
@@ -127,7 +127,7 @@ def _least(values: np.ndarray, number: np.ndarray, count: int) -> np.ndarray:
 
 
 def _all_but_the_last_third(secret: np.ndarray, trace: np.ndarray) -> np.ndarray:
-    """Which rows are of traces that are known with the name; traces are numbered user by user."""
+    """Which rows are of traces that are known by name; traces are numbered user by user."""
     starts = np.flatnonzero(np.diff(trace, prepend=-1))
     user = secret[starts]
     count = np.bincount(user)
@@ -152,7 +152,7 @@ def read_traces(
     Main arguments: `path`; `trace`, the column that names the trace of a row (a trace is a name and
     a user: a column of days will do); `time`, the column of the time (ISO 8601 or seconds), without
     which the rows of a trace are in order as they come.  Other arguments: `split`, a column with
-    the words train (known with the name) and test (to be found); `secret`, `lat`, `lon` and `plane`
+    the words train (known by name) and test (to be found); `secret`, `lat`, `lon` and `plane`
     as in `read_checkins`.
     """
     given = Path(path)

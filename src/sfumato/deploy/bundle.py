@@ -88,13 +88,13 @@ def export(
     if released.mechanism.lists_truths and not reveal_truths:
         raise FileError(
             f"the mechanism of {loaded.folder} lists true locations of its data, and a bundle is"
-            " handed out; expected one that lists none",
+            " given to others; expected one that lists none",
             hint=f"{arg('reveal_truths')} exports it all the same",
         )
     if isinstance(released.mechanism, Channel) and not released.mechanism.answers_new:
         raise FileError(
             f"the mechanism of {loaded.folder} has no answer for places that it was not made for,"
-            " and a device goes to others; solve it again",
+            " and a device visits other places; solve it again",
             hint=f"{arg('new_places')} nearest answers them as the nearest known place, which hides"
             " less than planar Laplace noise",
         )
@@ -189,8 +189,7 @@ def load_bundle(folder: str | Path) -> dict[str, Any]:
         data = _read(source / name)
         if len(data) != size or hashlib.sha256(data).hexdigest() != digest:
             raise FileError(
-                f"{source / name} is not the file that the manifest speaks of; export the bundle"
-                " again"
+                f"{source / name} is not the file that the manifest names; export the bundle again"
             )
     return manifest
 
@@ -331,7 +330,7 @@ def _vectors(released: Release) -> dict[str, Any]:
     if len(steady) < _VECTORS // 2:
         raise FileError(
             "reports of this mechanism change with the last digits of its input; it cannot be"
-            " carried to a device"
+            " exported to a device"
         )
     written = np.stack(released.written(reports), axis=1)
     names = ("x", "y") if released.plane is None else ("latitude", "longitude")

@@ -69,5 +69,5 @@ def _tokens(path: Path) -> dict[str, str]:
         )
         or len(set(clients.values())) < len(clients)
     ):
-        raise FileError(f"{path} holds no clients of ours; name a new file and it is made")
+        raise FileError(f"{path} is not a token file of sfumato; name a new file and it is made")
     return clients

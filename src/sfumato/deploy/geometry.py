@@ -53,7 +53,7 @@ def find_geometry(schema: Any, *, source: str, without: tuple[str, ...]) -> Geom
     if len(names) > 1:
         raise DataError(
             f"{source} has several geometries, {', '.join(names)}; expected one, as each would"
-            " tell the place",
+            " reveal the place",
             hint=f"leave the others out with {arg('drop')}",
         )
     name = names[0]
@@ -216,7 +216,7 @@ def _check_crs(noted: dict[str, Any], field: Any, *, name: str, source: str) -> 
     if crs is None:
         raise DataError(
             f"{source}: the geometry '{name}' has a coordinate reference system without definition;"
-            " expected one, as nobody can tell degrees from metres: set it first"
+            " expected one, without it degrees and metres look alike: set it first"
         )
     if isinstance(crs, dict):
         code = crs.get("id") or {}

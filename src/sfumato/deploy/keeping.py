@@ -90,11 +90,11 @@ def forever_warning(run: Run) -> str:
     forever, fresh = shares.get(Keeping("forever").words), shares.get(Keeping(NEVER).words)
     if keeping is None or forever is None or fresh is None:
         return (
-            "a report that is kept forever names its user to whoever has seen it with the name;"
-            " sfumato policy measures how often that finds the traces of your data"
+            "a report that is kept forever identifies its user to anyone who has seen it with a"
+            " name; sfumato policy measures how often that finds the traces of your data"
         )
     return (
-        "a report that is kept forever names its user: on your traces, whoever has kept reports of"
-        f" other traces with the name finds {forever['history']:.0%}, and {fresh['history']:.0%}"
+        "a report that is kept forever identifies its user: on your traces, an adversary with named"
+        f" kept reports of other traces finds {forever['history']:.0%}, and {fresh['history']:.0%}"
         f" with a new draw for each (sfumato policy, {keeping.traces} traces)"
     )

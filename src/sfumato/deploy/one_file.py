@@ -373,7 +373,9 @@ def sanitize_part(
     before, content = _stamp(source), file_hash(source)
     tally = sanitize_file(protection, source, target, progress=progress)
     if _stamp(source) != before:
-        raise DataError(f"{source.name} changed while it was read; sanitize it when it is whole")
+        raise DataError(
+            f"{source.name} changed while it was read; sanitize it when it no longer changes"
+        )
     tally.source_hash, tally.users = content, tally.users.digested()
     return tally
 
@@ -617,7 +619,7 @@ def refuse_columns(
         )
     if telling:
         columns = ", ".join(f"'{name}' ({how})" for name, how in telling.items())
-        parts.append(f"tells the place in other columns: {columns}")
+        parts.append(f"reveals the place in other columns: {columns}")
     names = shell_word(listed((*naming, *one_to_one, *telling)))
     new = f", give new names to '{naming[0]}' with {arg('pseudonym')}" if naming else ""
     raise DataError(

@@ -97,7 +97,8 @@ def read_key(path: Path) -> bytes:
         key = b""
     if len(key) != KEY_BYTES:
         raise FileError(
-            f"{path} holds no key of ours; expected {KEY_BYTES * 2} hexadecimal digits: name a new"
+            f"{path} is not a key file of sfumato; expected {KEY_BYTES * 2} hexadecimal digits:"
+            " name a new"
             " file and one is made"
         )
     return key

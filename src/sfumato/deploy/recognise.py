@@ -304,7 +304,7 @@ def _are_whole(values: list[Any]) -> bool:
 
 
 def _how(values: list[Any], truths: _Truths) -> str | None:
-    """How a column tells the place, None where it does not."""
+    """How a column reveals the place, None where it does not."""
     leaves: dict[str, list[tuple[int, Any]]] = defaultdict(list)
     if {*map(type, values)} == {int}:
         rows = np.arange(len(values))

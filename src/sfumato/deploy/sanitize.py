@@ -120,7 +120,7 @@ def sanitize(
             )
     given, wanted = Path(source), Path(target)
     if policy is not None and options:
-        raise TypeError(f"'{min(options)}' belongs into the policy that was given")
+        raise TypeError(f"'{min(options)}' belongs in the policy that was given")
     asked, loaded = policy or Policy.of(**options), load_run(run)
     released = release(loaded, new_places=asked.new_places)
     job = _Job(
@@ -144,7 +144,8 @@ def sanitize(
             return _sanitize_folder(job, names, skipped, runner)
     if runner is not one_by_one:
         raise FileError(
-            f"{given.name} is no folder, and only the parts of a folder can be done elsewhere;"
+            f"{given.name} is no folder, and only the parts of a folder can be sanitized on a"
+            " cluster;"
             " sanitize it on this machine"
         )
     open_table(given).close()
@@ -209,7 +210,7 @@ def _check_kind(source: Path, target: Path) -> None:
 
 def _exists(target: Path, what: str) -> FileError:
     return FileError(
-        f"{target} exists; a second draw of the same rows tells more than one: name a new {what},"
+        f"{target} exists; a second draw of the same rows reveals more than one: name a new {what},"
         " or remove the old one"
     )
 
@@ -313,7 +314,7 @@ def _refuse_copies(source: Path, names: list[str], chance: Chance) -> None:
             if other != name and _has_rows(source / name):
                 raise DataError(
                     f"{source / name} is a copy of {other}, so its rows would be drawn twice, which"
-                    " tells more than once; leave one of them out",
+                    " reveals more than one draw; leave one of them out",
                     hint=f"or draw the same report for both with {arg('sticky')}",
                 )
 
@@ -402,8 +403,7 @@ def _refuse_changed(target: Path, record: dict[str, Any]) -> None:
         written = {name: part.get("hash") for name, part in record["parts"].items()}
     except (AttributeError, KeyError):
         raise FileError(
-            f"the record of {target} does not say of which parts it is; bring it back as it was,"
-            " or name a new folder"
+            f"the record of {target} does not list its parts; restore it, or name a new folder"
         ) from None
     there = {path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file()}
     wrong = sorted(there ^ written.keys()) or [
@@ -412,7 +412,7 @@ def _refuse_changed(target: Path, record: dict[str, Any]) -> None:
     if wrong:
         raise FileError(
             f"{target} is the output of this command, but {wrong[0]} in it is not as it was"
-            " written; bring the folder back as it was, or name a new one"
+            " written; restore the folder, or name a new one"
         )
 
 

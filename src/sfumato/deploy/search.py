@@ -289,7 +289,7 @@ class Searched:
         """One sentence with the columns and how many rows; never what is in them."""
         if np.any(self._true & ~self._out):
             raise DataError(
-                f"{source}: a true coordinate stands in the names or notes of its columns; nothing"
+                f"{source}: a true coordinate is in the names or notes of its columns; nothing"
                 " was written: rename them"
             )
         telling = {
@@ -306,8 +306,7 @@ class Searched:
         if telling:
             columns = ", ".join(f"'{name}'" for name in sorted(telling))
             raise DataError(
-                f"{source}: true coordinates stand in other columns, {columns}; nothing was"
-                " written",
+                f"{source}: true coordinates are in other columns, {columns}; nothing was written",
                 hint=f"leave a column out with {arg('drop')}, or let it pass with {arg('keep')}",
             )
 

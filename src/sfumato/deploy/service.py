@@ -321,7 +321,7 @@ def service(release: Release, settings: Settings) -> Starlette:
         raise Refusal(
             404,
             "notFound",
-            "nothing is here; POST /v1/geolocate answers, GET /openapi.json says how",
+            "unknown address; use POST /v1/geolocate, or GET /openapi.json for a description",
         )
 
     def answered_client(request: Request) -> Client:

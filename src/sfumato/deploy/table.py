@@ -334,7 +334,7 @@ def _refuse_repeats(blocks: list[_Block], columns: Columns) -> None:
         by = [name for name in (columns.user, columns.time, columns.row) if name is not None]
         raise DataError(
             f"{_SOURCE}: {repeats} of {keys.num_rows} rows repeat another row's"
-            f" {', '.join(repr(name) for name in by)}, by which rows are told apart, and would"
+            f" {', '.join(repr(name) for name in by)}, which identify rows, and would"
             " share its report; expected no repeats",
             hint=f"name a column that numbers the rows with {arg('row')}",
         )
@@ -376,7 +376,7 @@ def _key(given: bytes | str | Path | None) -> bytes:
     if given is None:
         raise DataError(
             f"no {arg('key')} was given; an engine computes rows again when a task fails or a"
-            " cache is lost, and a second draw of a row tells more than one, so draws are made"
+            " cache is lost, and a second draw of a row reveals more than one, so draws are made"
             " from a key of 32 bytes: give one, or a key file"
         )
     if isinstance(given, (str, Path)):

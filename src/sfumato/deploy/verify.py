@@ -336,7 +336,8 @@ class _Fault:
         if not holds:
             raise DataError(
                 f"{self._shown} was read back by another parser and differs in {what}; nothing was"
-                " written: the input is probably read in two ways, so make it plainer"
+                " written: two parsers probably read the input differently, so write it in a"
+                " plainer form"
             )
 
 

@@ -719,8 +719,8 @@ def _chances(released: Released, places: np.ndarray) -> ReportChances:
     chances = released.mechanism.chances_at(released.answer(places))
     if chances is None:
         raise ProblemError(
-            f"the law of this mechanism ('{released.mechanism.kind}') is not known, and whoever"
-            " looks at traces needs it; snap it to a grid, or measure a mechanism whose law is"
+            f"the law of this mechanism ('{released.mechanism.kind}') is not known, and"
+            " adversaries on traces need it; snap it to a grid, or measure a mechanism whose law is"
             " known"
         )
     return chances

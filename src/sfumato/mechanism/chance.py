@@ -262,7 +262,7 @@ class Keyed:
         check_key(self.key)
         if not (self.by_name or (self.by_user and self.by_time)):
             raise DataError(
-                "a row must be told from others before its draw can be repeated; expected a column"
+                "a row must be identified before its draw can be repeated; expected a column"
                 f" that names the row ({arg('row')}), or those of the user and of the time"
             )
 

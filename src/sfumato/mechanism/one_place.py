@@ -165,7 +165,7 @@ class OnePlace:
         try:
             tables = {name: np.array(value, dtype=float) for name, value in numbers.items()}
         except OverflowError:
-            raise ValueError("a rule for one place has a number beyond all bounds") from None
+            raise ValueError("a rule for one place has a number that is too large") from None
         price, spread = float(tables.pop("price")), float(tables.pop("spread"))
         return cls(**tables, users=tuple(users), price=price, spread=spread)
 

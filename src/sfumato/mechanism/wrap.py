@@ -242,5 +242,7 @@ class Remapped(Wrapped):
             or reports.shape != better.shape
             or not len(reports)
         ):
-            raise MechanismError("a remap has a place for each place; got arrays of other shapes")
+            raise MechanismError(
+                "a remap needs one new place per old place; got arrays of other shapes"
+            )
         return cls(inner=inner_mechanism(arrays), seen=reports, better=better)

@@ -120,11 +120,14 @@ def _less(problem: Problem, proof: Effort, limited: bool) -> str:
     """The option that saves most."""
     users = len(problem.samples.secrets)
     if users > MANY_USERS:
-        return f"less: --top-users {MANY_USERS} learns from the users with most check-ins alone"
+        return (
+            f"to reduce this: --top-users {MANY_USERS} learns only from the users with most"
+            " check-ins"
+        )
     if np.ptp(problem.places, axis=0).max() > _WIDE * problem.scale_m:
-        return "less: --square LAT,LON,METRES keeps one part of the area"
+        return "to reduce this: --square LAT,LON,METRES keeps one part of the area"
     if proof not in (NONE, QUICK) and not limited:
-        return "less: --proof quick ends the proof within some 0.01 of the best bound"
+        return "to reduce this: --proof quick ends the proof within some 0.01 of the best bound"
     return ""
 
 
@@ -224,7 +227,8 @@ def _worst_case(judgement: Judgement) -> str:
     if of_categories(judgement):
         whose, one = f"{named} in {share} of its", "secret"
     return (
-        f"Worst case: the best guess names {whose} reports; the most revealing report gives one"
+        f"Worst case: the best guess identifies {whose} reports; the most revealing report gives"
+        " one"
         f" {one} a probability of {_worst(judgement)}."
     )
 
@@ -261,7 +265,7 @@ def best_text(
         return f"{NOTHING_PROVED.capitalize()}; sfumato certify {run} proves it."
     if isinstance(gap.objective, Overlap):
         return (
-            f"Whatever the mechanism, some two users overlap by at most"
+            f"With every mechanism some two users overlap by at most"
             f" {1 - max(gap.bounds.grid, 0.0):.4f} per report on {on} (proved);"
             f" with {name} the least overlap is {1 - gap.leakage:.4f} there."
         )

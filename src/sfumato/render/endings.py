@@ -98,14 +98,14 @@ def _said(ending: Ending, unit: str) -> str:
         case LossProved() as facts:
             return (
                 f"{'Time limit: a loss' if late else 'Smallest loss'} for a Bayes error of"
-                f" {facts.bayes_error:g}: {facts.loss:.2f}; no mechanism on this grid can have it"
+                f" {facts.bayes_error:g}: {facts.loss:.2f}; no mechanism on this grid reaches it"
                 f" below {facts.bound:.2f}."
             )
         case OverlapProved() as facts:
             return (
                 f"{'Time limit: any' if late else 'Any'} two users overlap by at least"
                 f" {facts.overlap:.4f} per report; no mechanism on these {facts.reports:,} reports"
-                f" keeps every two above {facts.bound:.4f}."
+                f" keeps every pair above {facts.bound:.4f}."
             )
         case EndlessProved() as facts:
             return (
@@ -143,13 +143,13 @@ def _learned(ending: Ending, facts: Learned, unit: str) -> list[str]:
         parts.append("There was no time to compare it with planar Laplace.")
     if not facts.searched:
         parts.append(
-            "There was no time to search on for the budget on training check-ins: it is a first"
-            " estimate."
+            "There was no time to refine the budget on training check-ins: it is a first estimate."
         )
     if facts.reports is not None:
         parts.append(
-            f"On check-ins to come what is learned for one report hides {facts.reports} reports"
-            " better, so it is that."
+            f"On check-ins to come a net learned for one report hides {facts.reports} reports"
+            " better,"
+            " so it is returned."
         )
     if facts.instead is not None:
         parts.append(
@@ -172,8 +172,8 @@ def _limits(cost: LimitsCost, unit: str) -> list[str]:
     parts = [
         f"The worst-case limits cost {cost.bayes_error_without - cost.bayes_error:.4f} of Bayes"
         f" error ({cost.bayes_error_without:.4f} to {cost.bayes_error:.4f},"
-        f" {cost.loss_without:.1f}{unit} to {cost.loss:.1f}{unit}) beside the same net without"
-        " them."
+        f" {cost.loss_without:.1f}{unit} to {cost.loss:.1f}{unit}) compared with the same net"
+        " without them."
     ]
     if cost.geo_epsilon is not None:
         parts.append(

@@ -120,7 +120,7 @@ def judged_text(
         ],
         [[user.name, *_figures_of(user)] for user in users],
     )
-    more = f"\n… and {hidden} users who are easier to hide" if hidden else ""
+    more = f"\n… and {hidden} users who are harder to guess" if hidden else ""
     return f"{text_table([name, *judged], lines)}\n\n{per_user}{more}"
 
 
@@ -286,7 +286,7 @@ def too_few(outlook: Outlook, max_loss: float) -> str:
         return ""
     half, needed = (outlook.loss.high - outlook.loss.low) / 2, outlook.checkins_for(max_loss)
     if needed is None:
-        return "One check-in does not tell the loss on those to come."
+        return "One check-in is too few to estimate the loss on those to come."
     return (
         f"The loss on check-ins to come is known only to within {half / max_loss:.0%} of the"
         f" budget either way; about {needed:,} check-ins would narrow that to 5%."
@@ -485,8 +485,7 @@ def traces_text(traces: TracesFound) -> str:
     note = (
         "Each adversary guesses the user of a whole trace, and knows the user's other traces"
         f" ({traces.named} in all): their true places and the law of the reports (law), how the"
-        " user goes from place to place besides (chain), or their reports with the name, and"
-        " nothing else (named history)."
+        " user moves between places as well (chain), or only their named reports (named history)."
         f" A blind guess finds about {traces.blind:.1%}. 95 % intervals over traces; cleverer"
         " adversaries may find more."
     )
@@ -548,9 +547,9 @@ def _why(choice: PolicyChoice) -> str:
             " like them, or with a larger budget."
         )
     return (
-        "Of the ways within the budget, each judged by the adversary who finds most, it has the"
-        f" fewest traces found among {choice.best.chosen_by.traces} other traces, by which it was"
-        f" chosen: {choice.best.chosen_by.worst.value:.1%}.{_fewer_here(choice)}"
+        "Each way within the budget is judged by the adversary who finds most traces. This way has"
+        f" the smallest share found on the {choice.best.chosen_by.traces} other traces, which chose"
+        f" it: {choice.best.chosen_by.worst.value:.1%}.{_fewer_here(choice)}"
     )
 
 
@@ -651,7 +650,7 @@ def verdict_text(found: Membership) -> str:
         )
     if found.listed > 0:
         return (
-            f"{found.listed:.1%} of the training points stand in the file: anyone with the file"
+            f"{found.listed:.1%} of the training points are in the file: anyone with the file"
             " has them."
         )
     if found.telling is None:
@@ -661,17 +660,20 @@ def verdict_text(found: Membership) -> str:
         )
     name, auc = found.telling
     if auc.low <= 0.5 <= auc.high:
-        return "None of these scores tells training points from held-out ones."
-    return f"The score '{name}' tells training points from held-out ones better than a toss."
+        return "None of these scores distinguishes training points from held-out ones."
+    return (
+        f"The score '{name}' distinguishes training points from held-out ones better than a"
+        " coin toss."
+    )
 
 
 def membership_text(found: Membership, *, file: str = "the file") -> str:
     """What the file of the mechanism, or of the certificate, tells about its training points."""
     if not found.scores:
-        return f"what {file} tells about its training points: {found.verdict}"
+        return f"what {file} reveals about its training points: {found.verdict}"
     lines = [[name, shown(auc, interval=True)] for name, auc in found.scores.items()]
     head = f"is a place a training point? {found.points} against {found.points} held out"
-    return f"{text_table([head, 'AUC (0.5 is a toss)'], lines)}\n{found.verdict}"
+    return f"{text_table([head, 'AUC (0.5 is a coin toss)'], lines)}\n{found.verdict}"
 
 
 def file_tells(found: Membership | None) -> str:
@@ -730,7 +732,7 @@ def comparison_text(comparison: Comparison) -> str:
         tables,
         f"{others}\none user doubled: with twice the check-ins of the user for whom that is"
         " worst; training points in its file: how well anyone with the file tells them from"
-        " held-out points (AUC, 0.5 is a toss)"
+        " held-out points (AUC, 0.5 is a coin toss)"
         + "; not computed: needs the mechanism's law in one table"
         * any(row.priors is None for row in rows),
     ]
@@ -891,10 +893,10 @@ def certified_text(certified: Certified) -> str:
     if gap.bounds.all_cells is not None and gap.bounds.cells < gap.bounds.all_cells:
         text += (
             f" Of the grid's {gap.bounds.all_cells} cells the {gap.bounds.cells} about the truths'"
-            " hull were looked at; the bound on the grid holds for reports there."
+            " hull were checked; the bound on the grid holds for reports there."
         )
     if not gap.on_grid:
-        text += " It does not report on that grid, so only what holds on the plane holds for it."
+        text += " It does not report on that grid, so only the bound on the plane holds for it."
     if not gap.within_budgets:
         which = f"budget (its average loss is {gap.loss:.4g})"
         if gap.over_cap:
@@ -922,7 +924,7 @@ def _linked_text(problem: Problem, gap: Gap) -> str:
             gaps += f" / {gap.leakage / gap.bounds.plane - 1:.2%}"
         text += f"; gap {gaps}."
         if not gap.within_budgets:
-            text += " It does not: its users' laws differ, so the figures say nothing of it."
+            text += " It does not: its users' laws differ, so the figures say nothing about it."
         return text
     overlap, most = 1 - gap.leakage, 1 - max(gap.bounds.grid, 0.0)
     text = f"Under this mechanism any two users overlap by at least {overlap:.4f} per report"
@@ -931,8 +933,8 @@ def _linked_text(problem: Problem, gap: Gap) -> str:
     if not gap.proved_anything:
         return f"{text}; {NOTHING_PROVED} of how much they can overlap within {_budget(problem)}."
     text += (
-        f"; no mechanism within {_budget(problem)} on {where} keeps every two above {most:.4f}:"
-        f" whatever the mechanism, some two are told apart at a rate of at least {-log(most):.4f}"
+        f"; no mechanism within {_budget(problem)} on {where} keeps every pair above {most:.4f}:"
+        f" with every mechanism some pair is told apart at a rate of at least {-log(most):.4f}"
         " nats per report"
     )
     gaps, plane = f"{most - overlap:.4f}", gap.bounds.plane
@@ -942,7 +944,7 @@ def _linked_text(problem: Problem, gap: Gap) -> str:
         gaps += f" / {1 - plane - overlap:.4f}"
     text += f"; gap {gaps}."
     if not gap.on_grid:
-        only = "so only what holds on the plane holds for it"
+        only = "so only the bound on the plane holds for it"
         text += " It does not report on that grid, "
         text += f"{only}." if gap.says_something(plane) else "so the bound does not hold for it."
     if not gap.within_budgets:
@@ -977,7 +979,7 @@ def cross_fitted_text(bound: CrossFitted) -> str:
 
 
 def _linked_population_text(proved: PopulationCertificate) -> str:
-    """The same for linked reports: overlaps, or the loss from which on linking is useless."""
+    """The same for linked reports: overlaps, or the loss from which linking is useless."""
     unit, text = proved.loss_unit, f"{_held_out(proved)} "
     if proved.most is not None:
         text += f"under this mechanism any two users overlap by at least {1 - proved.most:.4f}, "
@@ -1074,7 +1076,7 @@ def population_text(proved: PopulationCertificate) -> str:
     if proved.all_cells is not None and proved.cells < proved.all_cells:
         text += (
             f" Of the grid's {proved.all_cells} cells the {proved.cells} about the truths' hull"
-            " were looked at."
+            " were checked."
         )
     if proved.mixed:
         text += f" {proved.mixed:.0%} of the prior is mixed into the posteriors of the proof."
@@ -1128,7 +1130,7 @@ def trade_off_text(trade_off: TradeOff) -> str:
     notes = f"reports on {frontier.problem.grid.cell_m:g} m cells; {proved}"
     if "-" in (*at_most, *at_least) and proved != NOTHING_PROVED:
         notes += "; -: nothing proved there beyond a blind guess"
-    notes += "; the best mechanism found has the figure before each bound, none can pass the bound"
+    notes += "; before each bound, which none can pass, is the figure of the best mechanism found"
     if any(place.kind != "exact" for place in trade_off.placed):
         notes += "; ≈ estimated from samples"
     to_come = tuple(
@@ -1147,8 +1149,8 @@ def trade_off_text(trade_off: TradeOff) -> str:
 
 @show.text.register
 def linked_trade_off_text(trade_off: LinkedTradeOff) -> str:
-    """Bayes errors by budget and number of reports, how alike users can be made, and from where on
-    linking is useless."""
+    """Bayes errors by budget and number of reports, how similar users can be made, and from
+    where on linking is useless."""
     unit = trade_off.loss_unit
     heads = [f"max loss {unit}", *(f"Bayes error ↑ of {count}" for count in trade_off.counts)]
     lines = [
@@ -1173,7 +1175,8 @@ def linked_trade_off_text(trade_off: LinkedTradeOff) -> str:
         in_unit(f"{value:.4g}", unit) for value in (trade_off.endless.loss, trade_off.endless.bound)
     )
     return (
-        f"{table}\n{notes}\nFrom {loss} on linking is useless: no number of reports tells anything"
+        f"{table}\n{notes}\nFrom {loss} on linking is useless: no number of reports reveals"
+        " anything"
         f" (proved: not below {bound})."
     )
 

@@ -151,7 +151,6 @@ def load(path: Path, like: State, *, of: str) -> tuple[State, History]:
         sound = False
     if not sound:
         raise FileError(
-            f"{path} does not hold what a checkpoint of this run holds; start the learning again"
-            " without it"
+            f"{path} is not a checkpoint of this run; start the learning again without it"
         )
     return state, history

@@ -118,7 +118,7 @@ def load_run(folder: str | Path) -> Run:
     mechanism = load_mechanism(source / _MECHANISM)
     if file_hash(source / _MECHANISM) != record.mechanism_hash:
         raise FileError(
-            f"{source / _MECHANISM} is not the mechanism that the run record speaks of; make the"
+            f"{source / _MECHANISM} is not the mechanism that the run record names; make the"
             " run again"
         )
     run = Run(source, record, mechanism.on_plane(record.data.plane))

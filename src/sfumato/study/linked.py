@@ -1,5 +1,5 @@
 """The trade-off for linked reports: how well n reports of one user can be hidden at each budget,
-how alike users can be made, and from which loss on linking is useless."""
+how similar users can be made, and from which loss on linking is useless."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -94,7 +94,7 @@ def linked_trade_off(
     problem.check_feasible()
     one_law, endless = None, None
     if ENDLESS in counts:
-        about = "the loss from which on linking is useless"
+        about = "the loss from which linking is useless"
         progress(about)
         one_law = equal_laws(
             problem, gap=gap, deadline=deadline, progress=lambda news: progress(f"{about}: {news}")

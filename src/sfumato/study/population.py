@@ -320,7 +320,7 @@ def cross_fitted_bound(
     delta = check_confidence(confidence)
     if isinstance(problem.objective, Overlap):
         raise ProblemError(
-            "from training data alone what holds for check-ins to come is proved for one report,"
+            "from training data alone, bounds for check-ins to come are proved for one report only,"
             " and this is for linked ones; name held-out check-ins"
         )
     samples = check_folds(problem.samples, folds)

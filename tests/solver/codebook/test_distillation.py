@@ -108,7 +108,7 @@ def test_distillation_without_a_law_to_teach_says_so(problem: Problem) -> None:
 
 
 def test_distillation_knows_no_worst_case_limits() -> None:
-    with pytest.raises(ProblemError, match="knows no worst-case limits"):
+    with pytest.raises(ProblemError, match="does not go with worst-case limits"):
         Codebook(distillation=0.4, max_posterior=0.8)
     with pytest.raises(ProblemError, match="below 1"):
         Codebook(distillation=1.0)

@@ -80,7 +80,7 @@ def test_without_time_a_net_that_learned_nothing_gives_way_to_a_baseline(problem
     assert found.ending.ended is Ended.TIME_LIMIT and found.loss <= 100
     assert not isinstance(found.mechanism, CodebookNet)
     assert "hides better than what was learned" in found.status
-    assert "no time to search on for the budget" in found.status
+    assert "no time to refine the budget" in found.status
     assert found.outlook is not None
     assert found.outlook.leakage == min(found.outlook.baselines.values())
     assert isinstance(found.mechanism, Coin) or found.loss == pytest.approx(100, rel=1e-3)

@@ -95,7 +95,7 @@ def test_where_one_hides_ten_better_it_is_the_mechanism_for_one(ranked: dict[str
     found = sf.solve(TEN, TO_COME, seed=0, proof="none")
     one = sf.solve(ONE, TO_COME, seed=0, proof="none")
     assert _same(found.mechanism, one.mechanism)
-    assert "what is learned for one report hides 10 reports better" in found.status
+    assert "a net learned for one report hides 10 reports better" in found.status
     assert "For 10 reports" in found.status and found.problem.reports == 10
     assert found.outlook is not None and one.outlook is not None
     assert found.outlook.loss == one.outlook.loss

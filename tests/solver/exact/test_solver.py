@@ -138,7 +138,7 @@ def test_the_smallest_feasible_budget_is_feasible_and_a_little_less_is_not() -> 
 def test_the_smallest_loss_for_a_bayes_error_is_the_question_turned_round(wanted: float) -> None:
     solution = solve(on_square(min_bayes_error=wanted), Exact(gap=1e-3))
     assert bayes_error(law_of(solution).joint) >= wanted - 1e-9
-    assert "no mechanism on this grid can have it below" in solution.status
+    assert "no mechanism on this grid reaches it below" in solution.status
     assert solve(on_square(max_loss=solution.loss * 1.001), GRID_ONLY).leakage <= 1 - wanted + 2e-3
     assert proved(solve(on_square(max_loss=solution.loss * 0.98), GRID_ONLY)) > 1 - wanted
 
@@ -197,7 +197,9 @@ def test_a_law_that_does_not_hold_what_it_claims_is_refused() -> None:
     channel = solution.mechanism
     assert isinstance(channel, Channel)
     verify(problem, channel, claimed=solution.leakage)
-    with pytest.raises(SfumatoError, match="does not hold what it claims: the leakage is"):
+    with pytest.raises(
+        SfumatoError, match="does not have the figures that it claims: the leakage is"
+    ):
         verify(problem, channel, claimed=solution.leakage - 1e-6)
     away = Channel(channel.truths, np.array([[400.0, 400.0]]), np.ones((len(channel.truths), 1)))
     with pytest.raises(

@@ -118,7 +118,8 @@ def _outcome(future: Any, what: str) -> dict[str, Any]:
     except Exception as error:
         # workers that kept dying, a scheduler that went away: dask's own errors
         raise ClusterError(
-            f"the cluster gave {what} up ({type(error).__name__}); mend it and run the same command"
+            f"the cluster failed on {what} ({type(error).__name__}); mend it and run the same"
+            " command"
             " again to resume"
         ) from None
     if "error" in outcome:
@@ -138,7 +139,7 @@ def _order(protection: Protection) -> tuple[bytes, str]:
         )
     if not isinstance(chance, Secure | Sticky):
         raise FileError(
-            "a cluster draws with secure randomness or with a key; this chance is neither"
+            "a cluster draws with secure randomness or with a key; these random numbers are neither"
         )
     mechanism, rest = protection.as_parts()
     return mechanism, json.dumps(rest)

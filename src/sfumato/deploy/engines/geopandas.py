@@ -72,7 +72,7 @@ def _points(frame: Any, reporter: Reporter) -> tuple[str, Any]:
     if len(geometries) > 1:
         raise DataError(
             f"the frame has several geometries, {', '.join(map(str, geometries))}; expected one,"
-            " as each would tell the place",
+            " as each would reveal the place",
             hint=f"leave the others out with {arg('drop')}",
         )
     points = frame.geometry

@@ -578,8 +578,8 @@ def check_crowd(settings: CodebookSettings, problem: Problem) -> None:
         )
     if problem.several is None and not isinstance(problem.objective, Bayes | Information):
         raise ProblemError(
-            f"with {users:,} users (more than {MANY}) a codebook lowers the Bayes vulnerability,"
-            f" what a number of linked reports tell, or the information; got"
+            f"with {users:,} users (more than {MANY}) a codebook minimises the Bayes vulnerability,"
+            f" that of linked reports, or the information; got"
             f" {problem.objective.name}"
         )
     if problem.several is not None and users > MOST_LINKED:
@@ -589,7 +589,7 @@ def check_crowd(settings: CodebookSettings, problem: Problem) -> None:
         )
     if settings.limited:
         raise ProblemError(
-            f"with {users:,} users (more than {MANY}) a codebook knows no worst-case limits; leave"
+            f"with {users:,} users (more than {MANY}) a codebook keeps no worst-case limits; leave"
             " them out"
         )
     if settings.distillation and settings.made_for == NEW:

@@ -124,8 +124,8 @@ class CodebookSettings:
                 raise ProblemError(f"{arg(name)} is a share between 0 and 1; got {value}")
         if self.distillation == 1 or (self.distillation and self.limited):
             raise ProblemError(
-                f"{arg('distillation')} is a share below 1 of the steps and knows no worst-case"
-                " limits; leave one out"
+                f"{arg('distillation')} is a share below 1 of the steps and does not go with"
+                " worst-case limits; leave one out"
             )
         if self.geo_epsilon is not None and not self.geo_epsilon > 0:
             raise ProblemError(f"{arg('geo_epsilon')} is above 0 per metre; got {self.geo_epsilon}")

@@ -310,7 +310,7 @@ def check_finite(state: State, done: float) -> None:
     """Refuse a state that no mechanism can be made of."""
     if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(jax.device_get(state))):
         raise ProblemError(
-            f"learning ran into numbers that are not finite at {done:.0%}; lower the rate or raise"
+            f"learning gave numbers that are not finite at {done:.0%}; lower the rate or raise"
             " the budget"
         )
 

@@ -53,7 +53,7 @@ def min_loss_given_max_leakage(
                 f" {leakage:g}; allow more time"
             )
         raise InfeasibleBudget(
-            f"a Bayes error of {1 - leakage:.9g} cannot be had; the largest possible is"
+            f"a Bayes error of {1 - leakage:.9g} cannot be reached; the largest possible is"
             f" {1 - high.leakage:.9g}: ask for less"
         )
     mixed = _mix(task, low, high, leakage)

@@ -115,11 +115,13 @@ class Exact:
 
     gap: float = setting(
         1e-3,
-        "How far the leakage may stay above the bound, as a probability or in bits; bits also to"
-        " within 0.8 % of the leakage.",
+        "How far the leakage may stay above the bound, as a probability or in bits; in bits 0.8 %"
+        " of the leakage is enough.",
         option="GAP",
     )
-    plane: bool = setting(True, "Prove a bound over the whole plane as well.", option="flag")
+    plane: bool = setting(
+        True, "Prove a bound for reports anywhere on the plane too.", option="flag"
+    )
     name = "exact"
     resumable = False
 
@@ -583,4 +585,6 @@ def verify(problem: Problem, channel: Channel, *, claimed: float) -> None:
     if abs(leakage - claimed) > 1e-8:
         faults.append(f"the leakage is {leakage:.9g}, not {claimed:.9g}")
     if faults:
-        raise SfumatoError("the solver's law does not hold what it claims: " + "; ".join(faults))
+        raise SfumatoError(
+            "the solver's law does not have the figures that it claims: " + "; ".join(faults)
+        )

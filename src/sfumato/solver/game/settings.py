@@ -57,7 +57,7 @@ class GeneratorConfig:
     seeds: int = setting(4, "Reports of each truth in a step of the generator.", option="N")
     restart_adam: bool = setting(False, "Begin each turn with Adam's moments at 0.")
     fade: bool = setting(True, "Let the rate fall to 0 over the rounds.")
-    levels: int = setting(LEVELS, "Different seeds of the released mechanism.", option="N")
+    levels: int = setting(LEVELS, "Number of seeds of the released mechanism.", option="N")
 
     def epochs_of(self, steps_per_epoch: int) -> int:
         """Passes over the truths per turn."""

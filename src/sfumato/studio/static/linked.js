@@ -31,7 +31,7 @@ export function linkedAt(linked, budget) {
 export function LinkedProved({ linked, reports, budget, checkins }) {
   if (linked?.error) return html`<p class="proof" id="linked">Linked reports: ${linked.error}.</p>`;
   const known = linkedAt(linked, budget);
-  if (!known) return html`<p class="proof" id="linked" role="status">${linked?.done ? `The trade-off starts at ${metres(linked.points[0].max_loss)}.` : "Working out linked reports …"}</p>`;
+  if (!known) return html`<p class="proof" id="linked" role="status">${linked?.done ? `The trade-off starts at ${metres(linked.points[0].max_loss)}.` : "Computing linked reports …"}</p>`;
   const error = known.errors[linked.reports.indexOf(reports)];
   const end = linked.endless_budget;
   return html`<div class="proof" id="linked"><dl>

@@ -74,7 +74,7 @@ function App() {
       update((old) => ({ solvers: found.solvers, form: { ...old.form, solver: solver.name } }));
       if (found.data && !now.current.data) { // unless other data was chosen meanwhile
         await take(found);
-        update({ said: "Your work on this page was found again." });
+        update({ said: "Your work on this page was restored." });
       } else if (entered.given && !now.current.chosen) update({ opening: true });
     });
   }, []);
@@ -99,7 +99,7 @@ function App() {
     /** Whether other data may be chosen: it drops kept and unfinished runs, so the person is asked. */
     mayDrop() {
       const count = now.current.runs.filter((one) => one.kept || one.state === "interrupted").length;
-      return !count || confirm(`Other data drops ${count === 1 ? "the run that is kept or unfinished" : `the ${count} runs that are kept or unfinished`} on this page. Drop, and go on?`);
+      return !count || confirm(`Other data drops ${count === 1 ? "the run that is kept or unfinished" : `the ${count} runs that are kept or unfinished`} on this page. Continue?`);
     },
     async discard(left) {
       if (!confirm(`Remove ${counted(left.runs)} on ${left.data} for good?`)) return;
@@ -132,7 +132,7 @@ function App() {
     </header>
     <div role="alert" class="error" hidden=${!state.error}>${state.error}${state.error && html` <button type="button" class="plain" aria-label="Close this message" onClick=${() => update({ error: "" })}>✕</button>`}</div>
     ${state.lost && html`<div class="error" role="alert">The studio does not answer. If <code>sfumato studio</code> is still running, load this page again.</div>`}
-    ${(state.entered?.left ?? []).map((left) => html`<div class="left" key=${left.session}>${left.open ? `Another page works on ${left.data}.` : `A page that was closed holds ${counted(left.runs)} on ${left.data}, in ${left.folder}.`} <button type="button" onClick=${() => takeUp(left.session)}>${left.open ? "Show it here too" : "Take up again"}</button> ${!left.open && html`<button type="button" onClick=${() => actions.discard(left)}>Discard</button>`}</div>`)}
+    ${(state.entered?.left ?? []).map((left) => html`<div class="left" key=${left.session}>${left.open ? `Another page works on ${left.data}.` : `A closed page has ${counted(left.runs)} on ${left.data}, in ${left.folder}.`} <button type="button" onClick=${() => takeUp(left.session)}>${left.open ? "Show it here too" : "Take up again"}</button> ${!left.open && html`<button type="button" onClick=${() => actions.discard(left)}>Discard</button>`}</div>`)}
     <div class="said" role="status" aria-live="polite">${state.said}</div>
     <main><div id="panel" role="tabpanel" aria-labelledby="tab-${state.panel}"><${Panel} state=${state} actions=${actions} /></div></main>
     <${Glossary} terms=${state.entered?.terms} />

@@ -40,11 +40,11 @@ export function AttackPanel({ state, actions }) {
   return html`
     <section class="stage" aria-label="Report">
       <${Chart2D} label=${game?.report ? `Map with one report, at ${(verdict ? game.shown : game.report)?.map((value) => value.toFixed(0)).join(", ")} metres east and north of the middle, and the true places of everybody` : "Map of true places"} bounds=${data.bounds} ghost=${everybody} marks=${marks} plane=${data.plane} tiles=${state.entered?.tiles} />
-      <p class="caption">${game ? "The ringed white dot is the report. The small marks are where everybody usually is: the adversary knows that." : "The small marks are where everybody usually is: the adversary knows that."}</p>
+      <p class="caption">${game ? "The ringed white dot is the report. The small marks are where all users usually are: the adversary knows that." : "The small marks are where all users usually are: the adversary knows that."}</p>
     </section>
     <section class="side" aria-label="Attack yourself">
       <h2>Attack yourself</h2>
-      ${!game && html`<p>A check-in is drawn, the mechanism makes a report of it, and you see only the report. Who sent it? Twenty rounds. Beside your score stands the best that any adversary can expect.</p>`}
+      ${!game && html`<p>A check-in is drawn, the mechanism makes a report of it, and you see only the report. Who sent it? Twenty rounds. Next to your score is the best that any adversary can expect.</p>`}
       ${(!game || over) && html`<${Select} id="against" label="Against" value=${chosen || firstChoice(runs)} options=${runs.map((one) => [one.id, nameOf(one)])} onChange=${choose} />
         <div class="row"><button type="button" class="main" onClick=${begin}>${game ? "Play again" : "Begin"}</button></div>`}
       ${game && html`<p class="score" id="score">Round <strong>${Math.min(game.round + (verdict ? 0 : 1), game.rounds)}</strong> of ${game.rounds} against ${run?.solver}. You: <strong>${game.score}</strong> right. The best adversary on the same reports: <strong>${game.best_score}</strong>.</p>`}

@@ -117,7 +117,7 @@ export function DataPanel({ state, actions }) {
     <section class="stage" aria-label="Map">
       ${data
         ? html`<${Chart2D} label="Map of ${data.rows} check-ins" bounds=${data.bounds} points=${points} plane=${data.plane} tiles=${entered?.tiles} square=${squareOf(form, data)} drawing=${drawing} onSquare=${square} onView=${setView} /><${Legend} users=${data.users} />`
-        : html`<div class="welcome"><h2>Who can be told from your reports?</h2><p>Bring check-ins of several people: one row each with a user, a latitude and a longitude. sfumato finds a mechanism that blurs each place before it is sent, so that it hides <em>who</em> sent it, and proves how close to the best possible it is.</p><p>No data at hand? <strong>Four corners</strong> is a made-up set of four people in Paris.</p></div>`}
+        : html`<div class="welcome"><h2>Who can be recognised from your reports?</h2><p>Bring check-ins of several people: one row each with a user, a latitude and a longitude. sfumato finds a mechanism that blurs each place before it is sent, so that it hides <em>who</em> sent it, and proves how close to the best possible it is.</p><p>No data at hand? <strong>Four corners</strong> is a made-up set of four people in Paris.</p></div>`}
     </section>
     <section class="side" aria-label="Data">
       <h2>Data</h2>
@@ -148,7 +148,7 @@ export function DataPanel({ state, actions }) {
           ${data && !data.plane && html`<small>This data is in plane metres; a region needs latitudes and longitudes.</small>`}
         </fieldset>
         ${data && html`<fieldset><legend>Users</legend>
-          ${data.users.length > MANY && html`<p class="quiet">These are many users: proofs and learning take minutes to hours, and each hides among the others only where they meet. <button type="button" disabled=${busy} onClick=${fewer}>Keep the ${FEW} most frequent${busiest ? ` of the busiest ${QUARTER_M / 1000} km` : ""}</button></p>`}
+          ${data.users.length > MANY && html`<p class="quiet">With this many users proofs and learning take minutes to hours, and users hide each other only where they meet. <button type="button" disabled=${busy} onClick=${fewer}>Keep the ${FEW} most frequent${busiest ? ` of the busiest ${QUARTER_M / 1000} km` : ""}</button></p>`}
           ${data.everybody.length > SHOWN && html`<div class="row"><input id="find-user" type="search" aria-label="Find a user" placeholder="Find a user" value=${wanted} onInput=${(event) => setWanted(event.target.value)} /></div>`}
           <div class="users">
             ${listed.slice(0, SHOWN).map((user) => {

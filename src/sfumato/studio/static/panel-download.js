@@ -43,7 +43,7 @@ export function DownloadPanel({ state, actions }) {
         <a class="button" href=${fileAddress(chosen, "run.zip")} download="${chosen}.zip">Download ${chosen}.zip</a></li>
       <li><h3>Device bundle</h3><p>The mechanism for a phone or a browser: ONNX, manifest, test vectors and a page that runs it. It lists no check-ins.</p>
         ${offer.bundle ? html`<a class="button" href=${fileAddress(chosen, "bundle.zip")} download="${chosen}-device.zip">Download ${chosen}-device.zip</a>` : html`<p class="quiet" id="no-bundle">None for this run: ${offer.bundle_refused}</p>`}</li>
-      <li class="whole"><h3>Command line</h3><p>Repeats this run, from the folder that holds the data.</p>
+      <li class="whole"><h3>Command line</h3><p>Repeats this run, in the folder of the data.</p>
         <pre id="command" tabindex="0">${offer.command}</pre><button type="button" onClick=${copy}>${copied ? "Copied" : "Copy"}</button></li>
     </ul>`}
   </section>`;
