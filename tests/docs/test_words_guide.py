@@ -38,7 +38,7 @@ def test_the_commands_of_the_guide_print_what_it_shows(
         re.search(r"answers ([\d.]+) bands", _GUIDE),
     )
     assert "metres" not in printed and " m " not in printed
-    assert "names school in" in printed and "training check-ins" not in printed
+    assert "identifies school in" in printed and "training check-ins" not in printed
     assert blind is not None and f"a blind guess errs {blind[1]}" in printed
     assert (
         smallest is not None
