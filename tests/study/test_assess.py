@@ -23,6 +23,7 @@ from sfumato.study.assess import assess
 from sfumato.study.atlas import AtlasPlan, solve_atlas
 from sfumato.study.folder import RECORD, load_run
 from sfumato.study.solve import solve_and_save
+from tests.browser import launched
 
 PLANE = sf.Plane(48.8584, 2.3482)
 HEADINGS = (
@@ -259,3 +260,19 @@ def test_an_atlas_is_assessed_or_refused_with_what_would_fit(
     with pytest.raises(ProblemError, match=r"4 users with .* about \d users would fit"):
         assess(tmp_path / "run", data=tmp_path / "data.csv")
     assert not (tmp_path / "a.json").exists()
+
+
+_OVER_THE_EDGE = """[...document.querySelectorAll("td, th")].filter((cell) => {
+  const inside = document.createRange();
+  inside.selectNodeContents(cell);
+  return inside.getBoundingClientRect().right > cell.getBoundingClientRect().right - 4;
+}).map((cell) => cell.innerText)"""
+
+
+@pytest.mark.parametrize("width", [390, 768, 900])
+def test_no_word_of_a_table_touches_the_edge_of_its_cell(small, tmp_path, width):
+    (tmp_path / "page.html").write_text(assessment_html(assess(small[0])))
+    with launched() as browser:
+        page = browser.new_page(viewport={"width": width, "height": 900})
+        page.goto((tmp_path / "page.html").as_uri())
+        assert page.evaluate(_OVER_THE_EDGE) == []
