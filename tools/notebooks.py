@@ -10,6 +10,7 @@ and the figures that are left open are their outputs.
 import ast
 import base64
 import contextlib
+import html
 import io
 import json
 import shutil
@@ -93,7 +94,7 @@ def page(path: Path) -> str:
         for output in cell["outputs"]:
             data = output.get("data", {"text/plain": output.get("text", [])})
             if "image/png" in data:
-                alt = "".join(data["text/plain"])
+                alt = html.escape(f"What {source.splitlines()[-1]} draws")
                 parts.append(f'<img alt="{alt}" src="data:image/png;base64,{data["image/png"]}">')
             elif "text/html" in data:
                 text = "".join(line.strip() + "\n" for line in data["text/html"] if line.strip())

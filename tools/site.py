@@ -45,7 +45,17 @@ _CODE = re.compile(r'<div class="highlight">(?=<pre>(.*?)</pre>)', re.DOTALL)
 _TAG = re.compile(r"<[^>]+>")
 _COLUMNS = re.compile(r"\S {2,}(?=\S)")  # what stands between two columns
 _LONG = 28
+_OPTION = re.compile(r"(--[a-z][a-z-]*)")
 _ITEM = re.compile(r"^([-*]|\d+\.) ")
+_FIGURE = re.compile(r'<p>(<img [^>]*src="(?![^"]*studio-)([^"]+\.png)"[^>]*>)</p>')
+_SPAN = re.compile(r"<code>.*?</code>|<td[^>]*>.*?</td>|<h2 .*?</h2>", re.DOTALL)
+_DASHED = re.compile(r"(?<![\w&/.-])(-{1,2}[a-z][\w-]*)(?![^<]*>)")  # an option
+_NUMBER = r"[-−≈]?\d[\d.,]*"
+_INTERVAL = re.compile(
+    rf"\({_NUMBER} to {_NUMBER}\)|\[{_NUMBER}, {_NUMBER}\]|{_NUMBER} ± {_NUMBER}"
+)
+_UNIT = re.compile(rf"{_NUMBER} (?:m|km|s|MB|GB|%)(?!\w)(?![^<]*</span>)")
+_DOTTED = re.compile(r"\b[a-z]+\.[a-z]+\.[\w.]+(?![^<]*>)")  # a name in a package
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -98,14 +108,47 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     return "\n".join(_lines(markdown.splitlines(), home, uri))
 
 
+def on_post_template(output_content: str, template_name: str, **_: Any) -> str:
+    """404.html, which a server shows at any address, also has its style when opened as a file."""
+    if template_name != "404.html":
+        return output_content
+    base = (
+        """<script>if (location.protocol !== "file:") document.write('<base href="/">')</script>"""
+    )
+    relative = re.sub(
+        r'((?:href|src)=")/', r"\1", output_content.replace('"base": "/"', '"base": "."')
+    )
+    return relative.replace("<head>", f"<head>{base}", 1)
+
+
 def on_page_content(content: str, **_: Any) -> str:
-    """Mark blocks of code that hold a table: its lines stay whole, and it scrolls."""
-    return _CODE.sub(_marked, content)
+    """Mark blocks of code that hold a table: its lines stay whole, and it scrolls.  Say where else
+    a line may end, and where not.  A figure leads to the picture in its own size."""
+    content = _FIGURE.sub(r'<p><a class="figure" href="\2">\1</a></p>', content)
+    return _SPAN.sub(_ends, _CODE.sub(_marked, content))
+
+
+def _ends(found: re.Match[str]) -> str:
+    """A line ends neither within an option, before a unit nor within an interval, but may after a
+    name's dot."""
+    text = found[0]
+    if text.startswith("<h2"):
+        return _dotted(text)
+    if text.startswith("<td"):
+        text = _INTERVAL.sub(r'<span class="interval">\g<0></span>', text)
+        text = _UNIT.sub(r'<span class="whole">\g<0></span>', text)
+        text = re.sub(r"<code>.*?</code>", lambda one: _dotted(one[0]), text)
+    return _DASHED.sub(r'<span class="whole">\1</span>', text) if "<code>" in text else text
+
+
+def _dotted(text: str) -> str:
+    return _DOTTED.sub(lambda name: name[0].replace(".", ".<wbr>"), text)
 
 
 def _marked(found: re.Match[str]) -> str:
     lines = html.unescape(_TAG.sub("", found[1])).splitlines()
     table = sum(len(_COLUMNS.findall(line.strip())) > 1 for line in lines) > 1
+    table |= sum(" # " in line for line in lines) > 2  # remarks beside commands
     return '<div class="highlight columns">' if table else found[0]
 
 
@@ -224,7 +267,7 @@ def _command(command: click.Command, parent: click.Context) -> str:
     paragraphs = [" ".join(part.split()) for part in (command.help or "").split("\n\n")]
     text = [f"# sfumato {command.name}", "", f"    {usage}", ""]
     for part in paragraphs:
-        text += [re.sub(r"(--[a-z][a-z-]*)", r"`\1`", html.escape(part, quote=False)), ""]
+        text += [_OPTION.sub(r"`\1`", html.escape(part, quote=False)), ""]
     for line in (command.epilog or "").replace("\b\n", "").strip().splitlines():
         title, _, example = line.partition(": ")
         text += [f"{title}:", "", f"    {example.strip()}", ""]
@@ -235,7 +278,7 @@ def _command(command: click.Command, parent: click.Context) -> str:
     ]
     text += ["| option | what it does |", "|---|---|"]
     for option, words in rows:
-        said = html.escape(words, quote=False).replace("|", "\\|")
+        said = _OPTION.sub(r"`\1`", html.escape(words, quote=False).replace("|", "\\|"))
         shown = f"`{option}`"  # a bar in code separates no cells
         if len(option) > _LONG:  # a line may end between two choices
             shown = f"<code>{html.escape(option).replace('|', '&#124;<wbr>')}</code>"

@@ -35,7 +35,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_public_name_and_every_command_is_in_the_reference(built: Path) -> None:
     for space, names in site.spaces().items():
         page = (built / f"reference/{space}.html").read_text("utf-8")
-        headings = set(re.findall(rf"</code>\s+{re.escape(space)}\.(\w+)\n", page))
+        headings = set(
+            re.findall(rf"</code>\s+{re.escape(space)}\.(\w+)\n", page.replace("<wbr>", ""))
+        )
         assert headings == set(names), space
     pages = {path.stem for path in (built / "reference/commands").glob("*.html")}
     assert pages == set(_COMMANDS)
@@ -76,9 +78,50 @@ def test_a_printed_table_keeps_its_lines_whole(built: Path) -> None:
     table = "mechanism  loss m  Bayes error\nlaplace     173.0        0.240"
     assert site.on_page_content(code.format(table)).startswith('<div class="highlight columns">')
     command = "sfumato solve four-corners --max-loss 173\nsfumato data  x  y"
-    assert site.on_page_content(code.format(command)) == code.format(command)
+    assert site.on_page_content(code.format(command)).startswith('<div class="highlight"><pre>')
+    remarks = "a  # one\nb  # two\nc  # three"
+    assert "columns" in site.on_page_content(code.format(remarks))
+    assert "columns" not in site.on_page_content(code.format(remarks[:-9]))
     for name in ("compare", "many-reports", "mechanisms-of-your-own", "not-only-places"):
         assert "highlight columns" in (built / f"guides/{name}.html").read_text("utf-8")
+
+
+def test_a_line_ends_neither_in_an_option_nor_in_an_interval(built: Path) -> None:
+    whole = '<span class="whole">{}</span>'
+    code = "<p><code>sfumato solve four-corners --max-loss 173 -o x-y</code> --bare</p>"
+    assert site.on_page_content(code) == code.replace(
+        "--max-loss", whole.format("--max-loss")
+    ).replace("-o", whole.format("-o"))
+    interval = '<span class="interval">{}</span>'
+    for cell in ("(0.59 to 0.62)", "1.5 ± 0.2", "[3, 4]"):
+        text = f"<td>0.61 {cell} (read to us)</td>"
+        assert site.on_page_content(text) == text.replace(cell, interval.format(cell))
+    assert site.on_page_content("<td>1,000 m</td>") == f"<td>{whole.format('1,000 m')}</td>"
+    link = '<td><a href="a.b.c--d"><code>a.b.c</code></a></td>'
+    assert site.on_page_content(link) == link.replace(">a.b.c<", ">a.<wbr>b.<wbr>c<")
+    assert "measure.<wbr>bayes_error" in (built / "reference/sfumato.measure.html").read_text()
+    table = (built / "reference/commands/measure.html").read_text("utf-8")
+    assert not re.search(r"<td>[^<]*\s--[a-z]", re.sub(r"<code>.*?</code>", "", table))
+
+
+def test_a_figure_leads_to_its_picture(built: Path) -> None:
+    page = (built / "index.html").read_text("utf-8")
+    assert re.search(r'<a class="figure" href="images/demo.png"><img alt="[^"]+"', page)
+    for path in built.rglob("*.html"):
+        for image in re.findall(r"<img [^>]*>", path.read_text("utf-8")):
+            source = re.search(r'src="([^"]+)"', image)
+            assert re.search(r'alt="[^"]+"', image) and source, (path, image[:80])
+            assert source[1].startswith("data:") or (path.parent / source[1]).is_file(), source[1]
+    style = (built / "stylesheets/site.css").read_text("utf-8")
+    for name in re.findall(r"url\(\.\./([^)]+)\)", style):
+        assert (built / name).is_file(), name
+
+
+def test_the_page_for_a_wrong_address_has_its_style_as_a_file_too(built: Path) -> None:
+    page = (built / "404.html").read_text("utf-8")
+    loaded = re.findall(r'<(?:link|script)[^>]* (?:href|src)="([^"]+)"', page)
+    assert len(loaded) > 4 and all((built / name).is_file() for name in loaded), loaded
+    assert page.index('<base href="/">') < page.index("stylesheet")  # on a server: from its root
 
 
 def test_a_link_to_nowhere_fails_the_build(caplog: pytest.LogCaptureFixture) -> None:
