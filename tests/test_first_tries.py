@@ -1,6 +1,7 @@
 """What a person types first, without reading: each try works, or a sentence says what to type."""
 
 import copy
+import json
 import multiprocessing
 import pickle
 import pydoc
@@ -196,6 +197,7 @@ WORKS: dict[str, tuple[Callable[[Here], Any], Callable[[Any], bool]]] = {
         lambda o: (o.compared["coin"], o.compared[0], next(iter(o.compared))),
         lambda rows: rows[0] is rows[1] is rows[2],
     ),
+    "len(comparison)": (lambda o: len(o.compared), lambda rows: rows == 2),
     "frontier.plot()": (
         lambda o: o.frontier.plot(),
         lambda figure: len(figure.axes) == 2,
@@ -406,13 +408,49 @@ def test_a_name_that_is_not_there_says_what_to_type(here: Here) -> None:
         (here.solution, "sample", r"solution\.mechanism\.sample\(truth\)"),
         (here.split.train, "users", r"type data\.secrets"),
         (here.compared, "summary", r"print\(comparison\)"),
-        (here.solution, "nothing", "a Solution has no 'nothing'$"),
+        (here.solution, "nothing", r"a Solution has no 'nothing'; it has .*mechanism, .*solver"),
+        (here.solution, "bayes_eror", r"did you mean 'bayes_error'\?"),
+        (sf.Solution, "load", r"type sf\.load_run\('run'\)"),
+        (here.split.train, "to_polars", r"polars\.DataFrame\(data\)"),
+        (here.split.train, "iloc", "it has .*to_pandas"),
+        (here.compared, "best", r"max\(comparison, key="),
+        (sf.judge(here.solution, here.test), "mutual_information", "information_bits"),
         (here.solution, "certify", r"sf\.certify\(solution\)"),
         (sf, "read_csv", r"did you mean sfumato\.read_checkins\?"),
         (sf, "demo", r"help\(sfumato\) lists"),
     ):
         with pytest.raises(AttributeError, match=words):
             getattr(thing, name)
+
+
+def test_an_argument_that_is_not_there_says_what_to_type(here: Here) -> None:
+    attempts: tuple[tuple[Callable[..., Any], dict[str, Any], str], ...] = (
+        (sf.Problem, {"samples": here.split, "budget": 45}, "Problem has no .*; type max_loss"),
+        (sf.Problem, {"samples": here.split, "maxloss": 45}, "did you mean max_loss"),
+        (sf.solve, {"problem": here.problem, "method": "coin"}, "type solver"),
+        (sf.solve, {"problem": here.split.train, "max_loss": 45}, r"sf\.Problem\(data"),
+        (sf.solve, {"problem": here.problem, "x": 1}, "it takes problem, solver, seed"),
+        (sf.compare, {"solutions": [here.solution], "data": here.test}, "type on$"),
+        (sf.Grid, {"cell": 25}, "type cell_m"),
+    )
+    for attempt, given, words in attempts:
+        with pytest.raises(TypeError, match=words):
+            attempt(**given)
+
+
+def test_what_to_type_works(here: Here) -> None:
+    """Each sentence that a value gives in place of a name is typed as it stands."""
+    data, solution, comparison = here.split.train, here.solution, here.compared
+    judgement = sf.judge(solution, here.test)
+    known = {"sf": sf, "polars": pl, "solution": solution, "comparison": comparison}
+    for kind, more in (
+        (sf.Samples, {"data": data}),
+        (type(comparison), {"data": here.split, "json": json}),
+        (type(judgement), {"judgement": judgement, "data": here.split}),
+    ):
+        for typed in kind.instead.values():
+            if ".csv'" not in typed and ".html'" not in typed and "80, 20" not in typed:
+                eval(typed.replace("split(10)", "split(2)"), {**known, **more})
 
 
 def test_the_package_of_a_commands_name_says_what_to_call(here: Here) -> None:

@@ -6,7 +6,9 @@ registers what each answers, per class (`html.register`).  Which modules do so s
 value: a terminal table needs none of what pages need.
 """
 
+from abc import ABCMeta
 from collections.abc import Callable
+from difflib import get_close_matches
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -56,20 +58,48 @@ def _registered(show: Any, value: object) -> Any:
     return show(value)
 
 
-class InNotebooks:
-    """What notebooks show as the table of `html`.  `instead` has what to type in place of names
-    that it is often asked for and does not have."""
+class _Guiding(ABCMeta):
+    """A name that a class does not have is answered as on its values: `Solution.load`."""
+
+    if not TYPE_CHECKING:  # it would make any name pass
+
+        def __getattr__(cls, name):
+            raise AttributeError(_not_there(cls, name), name=name, obj=cls)
+
+
+class Guided(metaclass=_Guiding):
+    """What answers a name that it does not have with the one to type: that of `instead`, which
+    holds what it is often asked for, or the nearest that it has, or all."""
 
     instead: ClassVar[dict[str, str]] = {}
 
-    if not TYPE_CHECKING:  # it would make any name pass
+    if not TYPE_CHECKING:
 
         def __getattr__(self, name):
             kind = type(self)
             if hasattr(kind, name):  # a property that failed says why
                 return object.__getattribute__(self, name)
-            said = f"; type {kind.instead[name]}" if name in kind.instead else ""
-            raise AttributeError(f"a {kind.__name__} has no '{name}'{said}", name=name, obj=self)
+            raise AttributeError(_not_there(kind, name), name=name, obj=self)
+
+
+def _not_there(kind: type[Guided], name: str) -> str:
+    sentence = f"a {kind.__name__} has no '{name}'"
+    if name.startswith("_"):  # Python asks for these, not a person
+        return sentence
+    if name in kind.instead:
+        return f"{sentence}; type {kind.instead[name]}"
+    fields = getattr(kind, "__dataclass_fields__", {})
+    names = sorted(
+        own for own in {*dir(kind), *fields} if own != "instead" and not own.startswith("_")
+    )
+    near = get_close_matches(name, names, n=1, cutoff=0.62)
+    return f"{sentence}; " + (
+        f"did you mean '{near[0]}'?" if near else f"it has {', '.join(names)}"
+    )
+
+
+class InNotebooks(Guided):
+    """What notebooks show as the table of `html`."""
 
     def _repr_html_(self) -> str | None:
         try:

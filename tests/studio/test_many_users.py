@@ -34,6 +34,18 @@ def test_many_users_are_searched_and_fewer_are_proposed(page: Any, tmp_path: Pat
     wait_until(page, f"{ticked} === 5")
 
 
+def test_a_rare_user_with_a_short_name_is_found(page: Any, tmp_path: Path) -> None:
+    """User 1 has one check-in, and 120 users whose names hold a 1 have two each."""
+    rows = ["1,48.86,2.35"]
+    rows += [f"1{user:03},{48.86 + user / 1e4},2.35" for user in range(120) for _ in range(2)]
+    (tmp_path / "short.csv").write_text("user,lat,lon\n" + "\n".join(rows) + "\n")
+    page.set_input_files("#file", str(tmp_path / "short.csv"))
+    page.get_by_text("241 check-ins of 121 users", exact=False).first.wait_for()
+    page.fill("#find-user", "1")
+    assert page.locator(".users label").count() == 100
+    assert page.locator(".users label").first.inner_text().split() == ["1", "1"]
+
+
 def test_of_many_users_the_most_frequent_are_in_the_legend_and_a_quarter_is_proposed(
     page: Any, tmp_path: Path
 ) -> None:

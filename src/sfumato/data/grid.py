@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
+from sfumato.arguments import guided_class
 from sfumato.errors import ProblemError, arg
 
 STICKY_CELL_M = 25.0  # truths in one such cell have one kept report
@@ -56,6 +57,7 @@ class Region:
         return np.clip(points, centre - self.side_m / 2, centre + self.side_m / 2)
 
 
+@guided_class(cell="cell_m", side="side_m")
 @dataclass(frozen=True, init=False, repr=False)
 class Grid:
     """Square cells of the plane, named by their side or by how many cover a region.

@@ -44,6 +44,17 @@ class Samples(Tabular, InNotebooks):
         "users": "data.secrets",
         "df": "data.to_pandas()",
         "head": "data.to_pandas().head()",
+        "to_polars": "polars.DataFrame(data)",
+        "to_csv": "data.to_pandas().to_csv('file.csv')",
+        "to_numpy": "data.secret, data.truth",
+        "x": "data.truth[:, 0]",
+        "y": "data.truth[:, 1]",
+        "n": "len(data)",
+        "shape": "data.truth.shape",
+        "sample": "data.split(10).train",
+        "train_test_split": "data.split(80, 20)",
+        "only": "data.among(('ann', 'bob'))",
+        "select": "data.among(('ann', 'bob'))",
         "plot": "sf.compare(sf.mechanism.Identity(), data).html('map.html')",
     }
 

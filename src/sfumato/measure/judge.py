@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from scipy import sparse, special
@@ -34,6 +34,7 @@ from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.custom import Rule, as_mechanism
 from sfumato.mechanism.law import Law, merge_on_grid
 from sfumato.mechanism.loss import Loss, euclidean, on_earth
+from sfumato.show import Guided
 
 _MOST_PAIRS = (
     2e9  # pairs of truths times reports beyond which geo-indistinguishability is not computed
@@ -57,7 +58,7 @@ class PerUser:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Judgement:
+class Judgement(Guided):
     """Loss and leakage of a mechanism on given data, with worst cases and per-user figures.
 
     `bayes_error` is B(X|Z) for the adversary who knows the law of these very points.
@@ -73,6 +74,14 @@ class Judgement:
     >>> judge(Identity(), four_corners(seed=0).test).exposed  # the truth gives everybody away
     <Estimate 1 (exact)>
     """
+
+    instead: ClassVar[dict[str, str]] = {
+        "information": "judgement.information_bits",
+        "mutual_information": "judgement.information_bits",
+        "leakage": "1 - judgement.bayes_error.value",
+        "to_pandas": "sf.compare(solution, data.test).to_pandas()",
+        "plot": "sf.compare(solution, data.test).plot()",
+    }
 
     loss: Estimate
     bayes_error: Estimate

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError, cKDTree
 
+from sfumato.arguments import guided_class
 from sfumato.data.categories import CategoricalData
 from sfumato.data.grid import Grid, Region
 from sfumato.data.joint import Joint
@@ -29,6 +30,7 @@ _RING = 1  # cells about the hull that are kept as well
 _WIDEST_MARGIN_M = 1000.0
 
 
+@guided_class(budget="max_loss", data="samples", cell="cell_m")
 @dataclass(frozen=True, eq=False, repr=False)
 class Problem:
     """Hide the secret of `samples` within a loss budget.

@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
+from sfumato.arguments import guided
 from sfumato.data.categories import CategoricalData
 from sfumato.data.frames import Tabular
 from sfumato.data.grid import Grid, Region
@@ -138,6 +139,11 @@ class Comparison(Tabular, Printed, Drawn, InNotebooks):
     instead: ClassVar[dict[str, str]] = {
         "summary": "print(comparison)",
         "to_html": "comparison.html('report.html')",
+        "save": "comparison.html('report.html')",
+        "to_polars": "polars.DataFrame(comparison)",
+        "to_dict": "comparison.as_dict()",
+        "to_json": "json.dumps(comparison.as_dict())",
+        "best": "max(comparison, key=lambda row: row.measured.bayes_error)",
     }
 
     on: Samples | CategoricalData
@@ -147,6 +153,9 @@ class Comparison(Tabular, Printed, Drawn, InNotebooks):
 
     def __repr__(self) -> str:
         return f"<Comparison of {', '.join(row.name for row in self.rows)}>"
+
+    def __len__(self) -> int:
+        return len(self.rows)
 
     def __getitem__(self, which: str | int) -> Compared:
         """A row, by the name of its mechanism or by its number."""
@@ -199,6 +208,7 @@ class Comparison(Tabular, Printed, Drawn, InNotebooks):
         write_text(path, page(self), private=True)
 
 
+@guided(data="on", test="on")
 def compare(
     solutions: Comparable | Iterable[Comparable],
     on: Samples | CategoricalData | None = None,

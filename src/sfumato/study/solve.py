@@ -8,6 +8,7 @@ from dataclasses import replace as changed
 from pathlib import Path
 from typing import Any
 
+from sfumato.arguments import guided
 from sfumato.data.recipe import Recipe
 from sfumato.data.samples import MANY_USERS, Samples
 from sfumato.errors import MechanismError, ProblemError, arg, missing_extra
@@ -44,6 +45,11 @@ PROOF_S = 120.0  # of a proof that nobody asked for
 
 
 @one_thread()
+@guided(
+    max_loss="sf.solve(sf.Problem(data, max_loss=METRES), ...)",
+    method="solver",
+    rounds="sf.solve(problem, sf.Game(rounds=N))",
+)
 def solve(
     problem: Problem,
     solver: Solver | type[Solver] | str = DEFAULT,

@@ -18,7 +18,10 @@ export function DataPanel({ state, actions }) {
   const [view, setView] = useState(null);
   const [off, setOff] = useState(state.usersOff ?? null); // who was unticked since; null: nobody was ticked or unticked
   const [wanted, setWanted] = useState("");
-  const listed = (data?.everybody ?? []).filter((user) => user.name.toLowerCase().includes(wanted.toLowerCase()));
+  const sought = wanted.toLowerCase();
+  const listed = (data?.everybody ?? []).filter((user) => user.name.toLowerCase().includes(sought));
+  // whoever has that very name comes first: of "12" the list may not reach user 12
+  listed.sort((one, other) => (other.name.toLowerCase() === sought) - (one.name.toLowerCase() === sought));
   const set = (part) => {
     const next = { ...form, ...part };
     setForm(next);
