@@ -8,6 +8,10 @@ from scipy import sparse
 
 from sfumato.errors import DataError, ProblemError, arg
 
+_LARGE, _FEW = (
+    1_000_000,
+    0.05,
+)  # entries, and the share above 0, of tables multiplied as sparse ones
 MOST_DENSE = 20_000_000  # entries of a table that is held whole (160 MB); a larger one is sparse
 
 Table = Annotated[np.ndarray, "secrets places"]
@@ -146,6 +150,11 @@ class Joint:
         """The table times a matrix of places x reports; sparse where both are."""
         if self.sparse is not None:
             return self.sparse @ matrix
+        if self.table.size > _LARGE:  # of many users most entries are 0
+            few = sparse.csr_matrix(self.table)
+            if few.nnz < _FEW * self.table.size:
+                made = few @ matrix
+                return made.toarray() if sparse.issparse(made) else np.asarray(made)
         return np.asarray((matrix.T @ self.table.T).T)
 
 
