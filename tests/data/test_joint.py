@@ -14,7 +14,7 @@ class _NotTurned(sparse.csr_matrix):
     """A matrix that only its own rows may be taken of, as the product with a sparse table does."""
 
     @property
-    def T(self) -> Any:  # noqa: N802
+    def T(self) -> Any:
         raise AssertionError("multiplied with the whole table")
 
 

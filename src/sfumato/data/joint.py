@@ -8,10 +8,7 @@ from scipy import sparse
 
 from sfumato.errors import DataError, ProblemError, arg
 
-_LARGE, _FEW = (
-    1_000_000,
-    0.05,
-)  # entries, and the share above 0, of tables multiplied as sparse ones
+_LARGE, _FEW = 1_000_000, 0.05  # entries and share above 0 of tables multiplied as sparse ones
 MOST_DENSE = 20_000_000  # entries of a table that is held whole (160 MB); a larger one is sparse
 
 Table = Annotated[np.ndarray, "secrets places"]
