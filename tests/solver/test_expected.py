@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+import sfumato as sf
 from sfumato.data.synthetic import four_corners
 from sfumato.errors import ProblemError
 from sfumato.measure.objective import Information
@@ -30,6 +31,17 @@ def test_what_does_not_fit_is_refused(name: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("sfumato.memory.free_bytes", lambda: 5e7)
     with pytest.raises(ProblemError, match=r"needs about 0\.\d GB of memory and 0\.1 GB are free"):
         solver.expected(LARGE)
+
+
+def test_the_exact_solver_refuses_thousands_of_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfumato.data.samples.MOST_DENSE", 40)
+    monkeypatch.setattr("sfumato.data.joint.MOST_DENSE", 40)
+    problem = Problem(DATA.split(20).train, max_loss=173)
+    for attempt in (Exact().expected, lambda given: sf.solve(given, Exact())):
+        with pytest.raises(
+            ProblemError, match=r"4 users with \d+ places: keep fewer with top_users"
+        ):
+            attempt(problem)
 
 
 def test_rounds_and_bits_take_longer_and_linked_reports_are_not_foretold() -> None:

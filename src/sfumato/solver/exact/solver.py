@@ -12,7 +12,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from sfumato.data.categories import CategoricalData
-from sfumato.data.joint import Joint
+from sfumato.data.joint import MOST_DENSE, Joint
 from sfumato.data.samples import MANY_USERS, Samples
 from sfumato.errors import ProblemError, SfumatoError, arg
 from sfumato.measure.bound import bound_grid
@@ -132,6 +132,7 @@ class Exact:
     def solve(self, problem: Problem, how: Conditions) -> Outcome:
         """The optimum on the grid, then (for distances) a proof over the plane."""
         start = time.perf_counter()
+        _check_size(problem)
         problem.check_feasible()
         objective, secrets = problem.objective, problem.joint.secrets
         if isinstance(objective, Gain) and len(objective.gains(secrets)) < 2:
@@ -179,9 +180,10 @@ class Exact:
 
     def expected(self, problem: Problem) -> Expected | None:
         """A wide range: a program of one size may take ten times as long as another.  None for
-        smallest losses, linked reports, categories and thousands of users."""
+        smallest losses, linked reports and categories."""
+        _check_size(problem)
         sought = problem.min_bayes_error is not None or problem.reports != 1
-        if sought or problem.region is None or problem.joint.sparse is not None:
+        if sought or problem.region is None:
             return None
         across = np.ptp(problem.places, axis=0) / problem.grid.cell_m + 1
         size = (*problem.joint.shape, float(np.prod(across)))
@@ -251,6 +253,17 @@ class Exact:
         wide = law.loss - law.loss_bound > 2 * self.gap * max(law.loss, 1.0)
         facts = LossProved(problem.min_bayes_error, law.loss, law.loss_bound)
         return Outcome(channel, _ending(facts, deadline.limited and wide))
+
+
+def _check_size(problem: Problem) -> None:
+    """Refuse tables that are not held whole: the programs here are of users times places."""
+    if problem.joint.sparse is not None:
+        users, places = problem.joint.shape
+        raise ProblemError(
+            f"the exact solver takes at most {MOST_DENSE // 1_000_000} million users times places;"
+            f" got {users:,} users with {places:,} places: keep fewer with {arg('top_users')}, or"
+            " take the codebook"
+        )
 
 
 def equal_laws(
