@@ -29,12 +29,13 @@ CASES = (  # solver, users and check-ins of the town (None: experiment 2), budge
     ("game", (6, 10_000), 300.0),
     ("exact", None, 173.0),
     ("exact", (6, 1_000), 1000.0),
-    ("measure", (600, 100_000), 300.0),
+    ("measure coin", (600, 100_000), 300.0),
+    ("measure laplace", (600, 100_000), 300.0),
 )
 
 
 def _one(solver: str, size: tuple[int, int] | None, budget: float) -> dict[str, float]:
-    """What is said and what is taken; `measure` is that of a coin."""
+    """What is said and what is taken; `measure` is that of a coin or of noise."""
     start = time.process_time()
     import resource
 
@@ -43,10 +44,12 @@ def _one(solver: str, size: tuple[int, int] | None, budget: float) -> dict[str, 
     from sfumato.measure.judge import judge
 
     data = sf.four_corners(0).train if size is None else town(*size)
-    if solver == "measure":
-        coin = sf.solve(sf.Problem(data, max_loss=budget), "coin").mechanism
-        start, expected = time.process_time(), judging_cost(coin, data)
-        judge(coin, data)
+    if solver.startswith("measure "):
+        problem, before = sf.Problem(data, max_loss=budget), time.process_time()
+        mechanism = sf.solve(problem, solver.removeprefix("measure ")).mechanism
+        start += time.process_time() - before
+        expected = judging_cost(mechanism, data)
+        judge(mechanism, data, sampled_on=problem.grid)
     else:
         problem, chosen = sf.Problem(data, max_loss=budget), sf.solver.SOLVERS[solver]()
         expected = chosen.expected(problem)

@@ -237,7 +237,7 @@ def test_row_numbers_of_the_size_of_coordinates_pass() -> None:
 
 def test_ten_coordinates_among_such_row_numbers_are_found() -> None:
     """Two are expected by chance; ten have a chance below a thousandth."""
-    with pytest.raises(DataError, match="true coordinates stand in other columns, 'id'"):
+    with pytest.raises(DataError, match="true coordinates are in other columns, 'id'"):
         _numbered(10)
 
 

@@ -11,7 +11,8 @@ from sfumato.data.samples import Samples
 from sfumato.data.synthetic import four_corners
 from sfumato.errors import ProblemError
 from sfumato.measure.exact import bayes_error
-from sfumato.measure.judge import Judgement, judge, judge_reports
+from sfumato.measure.judge import Judgement, geo_epsilon_at, judge, judge_reports
+from sfumato.mechanism.channel import Channel
 from sfumato.mechanism.custom import Function
 from sfumato.mechanism.laplace import PlanarLaplace
 from sfumato.mechanism.simple import Coin, Identity, constant
@@ -21,6 +22,22 @@ GRID = Grid(cell_m=50.0)
 TWO = Samples(
     secret=[0, 0, 1, 1], truth=[[10, 10], [10, 20], [120, 10], [10, 10]], secrets=("ann", "bob")
 )
+
+
+def test_geo_indistinguishability_in_parts_is_that_of_the_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also where a report that one part always sends is never sent by another."""
+    chances = np.random.default_rng(0).dirichlet(np.ones(4), size=3)
+    truths, reports = np.unique(TWO.truth, axis=0), np.arange(8.0).reshape(4, 2)
+    apart = np.zeros((3, 4))
+    apart[(0, 1, 2), (0, 0, 1)] = 1
+    for rows in (chances, apart):
+        channel = Channel(truths, reports, rows)
+        whole = geo_epsilon_at(channel, TWO)
+        for most in (1, 2):
+            monkeypatch.setattr("sfumato.measure.judge.TRUTHS_WHOLE", most)
+            assert geo_epsilon_at(channel, TWO) == whole is not None
 
 
 def test_a_coin_is_judged_exactly_by_hand() -> None:

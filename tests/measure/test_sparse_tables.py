@@ -97,18 +97,28 @@ def test_the_whole_table_of_many_users_is_refused_in_a_sentence(
 def test_a_law_worked_out_in_parts_is_the_law(
     mechanism: Any, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Of many users, and of few users with many truths."""
     merged = mechanism == "merged"
     coin = Coin(keep=0.3, place=(10.0, 10.0)) if merged else mechanism
     whole, held = _both(request)
     monkeypatch.setattr("sfumato.mechanism.law._TRUTHS_AT_ONCE", 4)
-    expected, found = coin.law(whole), coin.law(held)
-    assert expected is not None and found is not None
-    if merged:
-        expected, found = (merge_on_grid(law, Grid(cell_m=400)) for law in (expected, found))
-    assert found.loss == pytest.approx(expected.loss)
-    assert found.loss_of == pytest.approx(expected.loss_of)
-    assert found.most_loss == pytest.approx(expected.most_loss)
-    assert exact.bayes_error(found.joint) == pytest.approx(exact.bayes_error(expected.joint))
+    expected, worked_out = coin.law(whole), []
+    rows = Coin.rows
+    monkeypatch.setattr(
+        Coin, "rows", lambda self, truth: worked_out.append(len(truth)) or rows(self, truth)
+    )
+    monkeypatch.setattr("sfumato.mechanism.law.TRUTHS_WHOLE", 8)
+    for joint in (held, whole):
+        worked_out.clear()
+        found = coin.law(joint)
+        assert worked_out == [4, 4, 1] and expected is not None and found is not None
+        if merged:
+            found = merge_on_grid(found, Grid(cell_m=400))
+        law = merge_on_grid(expected, Grid(cell_m=400)) if merged else expected
+        assert found.loss == pytest.approx(law.loss)
+        assert found.loss_of == pytest.approx(law.loss_of)
+        assert found.most_loss == pytest.approx(law.most_loss)
+        assert exact.bayes_error(found.joint) == pytest.approx(exact.bayes_error(law.joint))
 
 
 def test_hits_of_many_users_are_estimated_as_those_of_few(

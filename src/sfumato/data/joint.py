@@ -145,14 +145,20 @@ class Joint:
 
     def times(self, matrix: Any) -> Any:
         """The table times a matrix of places x reports; sparse where both are."""
-        if self.sparse is not None:
-            return self.sparse @ matrix
-        if self.table.size > _LARGE:  # of many users most entries are 0
-            few = sparse.csr_matrix(self.table)
-            if few.nnz < _FEW * self.table.size:
-                made = few @ matrix
-                return made.toarray() if sparse.issparse(made) else np.asarray(made)
-        return np.asarray((matrix.T @ self.table.T).T)
+        return product(self.matrix, matrix)
+
+
+def product(table: Any, matrix: Any) -> Any:
+    """A table of secrets x places, or some of its columns, times a matrix of places x reports;
+    sparse where both are."""
+    if sparse.issparse(table):
+        return table @ matrix
+    if table.size > _LARGE:  # of many users most entries are 0
+        few = sparse.csr_matrix(table)
+        if few.nnz < _FEW * table.size:
+            made = few @ matrix
+            return made.toarray() if sparse.issparse(made) else np.asarray(made)
+    return np.asarray((matrix.T @ table.T).T)
 
 
 class Pairs(NamedTuple):

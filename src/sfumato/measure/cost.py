@@ -8,12 +8,13 @@ from sfumato.data.samples import Samples
 from sfumato.errors import arg
 from sfumato.measure.judge import hits_for
 from sfumato.mechanism.base import Mechanism
+from sfumato.mechanism.law import TRUTHS_WHOLE
 from sfumato.memory import Expected, check_fits
 
 # Fitted to runs on one core (`python -m benchmarks foretold`): seconds of the start, per cell that
 # noise is integrated over, per chance of a law at a place and for a pair of user and place, per
 # report that is drawn.
-START_S, _CELL_S, _CHANCE_S, _REPORT_S = 1.5, 8e-9, 1.5e-8, 1.4e-6
+START_S, _CELL_S, _CHANCE_S, _REPORT_S = 1.0, 8e-9, 1.5e-8, 1.4e-6
 # Bytes of the start, per check-in, per user and report of a table, per chance of a law that is held
 # whole, per report that is drawn.
 _START_BYTES, _CHECKIN_BYTES, _TABLE_BYTES, _CHANCE_BYTES, _REPORT_BYTES = 220e6, 60, 28, 24, 100
@@ -52,8 +53,9 @@ def judging_cost(
         few = joint.sparse is None
         pairs = np.count_nonzero(joint.table) if few else len(joint.pairs.weight)
         seconds += _CHANCE_S * (truths + pairs) * width
-        # rows are worked out in parts where users are many, and a user sends some of the reports
-        size += _CHANCE_BYTES * (truths if few else 0) * width
+        # rows are worked out in parts where users or truths are many, and a user sends some of the
+        # reports
+        size += _CHANCE_BYTES * (truths if few and truths <= TRUTHS_WHOLE else 0) * width
         size += _TABLE_BYTES * min(users * max(len(rows.places), width), pairs * width)
     else:
         drawn = len(samples) * (hits_for(samples) if hits is None else hits)
@@ -63,4 +65,4 @@ def judging_cost(
         what=f"measuring on {len(samples):,} check-ins of {users:,} users",
         advice=f"take larger cells ({arg('cell_m')}), or measure on fewer users",
     )
-    return Expected(seconds, size)
+    return Expected(float(seconds), float(size))

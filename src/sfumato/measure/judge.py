@@ -32,13 +32,13 @@ from sfumato.measure.worst import (
 )
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.custom import Rule, as_mechanism
-from sfumato.mechanism.law import Law, merge_on_grid
+from sfumato.mechanism.law import TRUTHS_WHOLE, Law, merge_on_grid
 from sfumato.mechanism.loss import Loss, euclidean, on_earth
 from sfumato.show import Guided
 
-_MOST_PAIRS = (
-    2e9  # pairs of truths times reports beyond which geo-indistinguishability is not computed
-)
+# Geo-indistinguishability is computed up to this number of pairs of truths times reports, of which
+# at least so many are counted, as the pairs are held.
+_MOST_PAIRS, _FEWEST_SENT = 2e9, 64
 _LOG2_E = float(np.log2(np.e))
 _HITS, _MOST_HITS = 500, 10_000_000  # reports drawn per check-in, and in all
 _MOST_SPARSE_HITS = 4_000_000  # in all, where users are many
@@ -266,17 +266,24 @@ def geo_epsilon_at(mechanism: Mechanism, samples: Samples | CategoricalData) -> 
         return None
     places = samples.joint().places
     assert places is not None
-    rows = mechanism.rows(places)
-    if rows is None:
-        return None
-    merged = rows.distinct()
-    senders = merged.matrix.getnnz(axis=0)
-    # a report that some truths can send and others cannot
-    if np.any((senders > 0) & (senders < len(places))):
-        return float("inf")
-    if len(places) ** 2 * len(merged.places) > _MOST_PAIRS:
-        return None
-    return geo_indistinguishability(np.asarray(merged.matrix.todense()), places)
+    parts, sent = [], None
+    for start in range(0, len(places), TRUTHS_WHOLE):
+        truths = places[start : start + TRUTHS_WHOLE]
+        rows = mechanism.rows(truths)
+        if rows is None:
+            return None
+        merged = rows.distinct()
+        senders = merged.matrix.getnnz(axis=0)
+        own = merged.places[senders > 0]
+        # a report that some truths can send and others cannot
+        if np.any((senders > 0) & (senders < len(truths))) or (
+            sent is not None and not np.array_equal(own, sent)
+        ):
+            return float("inf")
+        sent = own
+        if len(places) ** 2 * max(len(sent), _FEWEST_SENT) <= _MOST_PAIRS:
+            parts.append(merged.matrix[:, senders > 0].toarray())
+    return geo_indistinguishability(np.vstack(parts), places) if parts else None
 
 
 def check_secrets(samples: Samples | CategoricalData) -> None:

@@ -165,11 +165,7 @@ class Mechanism(ABC):
         return law if grid is None else merge_on_grid(law, grid)
 
     def _law(self, joint: Joint, loss: Loss) -> Law | None:
-        if joint.sparse is not None:
-            return Law.of_parts(joint, self.rows, loss=loss)
-        assert joint.places is not None
-        rows = self.rows(joint.places)
-        return None if rows is None else Law.of_rows(joint, rows, loss=loss)
+        return Law.of_mechanism(joint, self.rows, loss=loss)
 
     @property
     def geo_epsilon(self) -> float | None:

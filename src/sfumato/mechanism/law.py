@@ -8,10 +8,11 @@ import numpy as np
 from scipy import sparse
 
 from sfumato.data.grid import Grid, Region
-from sfumato.data.joint import Joint
+from sfumato.data.joint import Joint, product
 from sfumato.mechanism.loss import Loss
 
-_TRUTHS_AT_ONCE = 512  # where users are many
+_TRUTHS_AT_ONCE = 512  # where users are many, or truths
+TRUTHS_WHOLE = 2_048  # up to which the rows of few users are all held
 _DENSE_SHARE = 0.1  # of the chances above 0 from which on a law is worked out as a whole table
 
 
@@ -182,13 +183,17 @@ class Law:
         )
 
     @classmethod
-    def of_parts(
+    def of_mechanism(
         cls, joint: Joint, rows_of: Callable[[np.ndarray], ReportRows | None], *, loss: Loss
     ) -> "Law | None":
-        """The same for a sparse P(secret, truth), a few thousand truths at a time: nothing of the
-        size of truths times reports is held.  None where `rows_of` knows no law."""
-        assert joint.places is not None and joint.sparse is not None
-        by_truth = joint.sparse.tocsc()
+        """The same for rows that are worked out where they are needed; some truths at a time where
+        users or truths are many, so that nothing of the size of truths times reports is held.  None
+        where `rows_of` knows no law."""
+        assert joint.places is not None
+        if joint.sparse is None and len(joint.places) <= TRUTHS_WHOLE:
+            rows = rows_of(joint.places)
+            return None if rows is None else cls.of_rows(joint, rows, loss=loss)
+        by_truth = joint.table if joint.sparse is None else joint.sparse.tocsc()
         mass, truths = joint.place_probability, joint.places
         cost_of_truth, most_loss = np.zeros(len(truths)), 0.0
         table: Any = None
@@ -201,7 +206,7 @@ class Law:
             cost_of_truth[part], most = _costs(rows, truths[part], mass[part], loss)
             most_loss = max(most_loss, most)
             full = rows.matrix.nnz > _DENSE_SHARE * rows.matrix.shape[0] * rows.matrix.shape[1]
-            made = by_truth[:, part] @ (rows.matrix.toarray() if full else rows.matrix)
+            made = product(by_truth[:, part], rows.matrix.toarray() if full else rows.matrix)
             table, places = _joined(table, places, made, rows.places)
         return cls(
             joint=Joint(table, places=places, secrets=joint.secrets),

@@ -22,7 +22,7 @@ _LAW_BYTES = 32.0  # per truth and place
 # A step of the game that finds a teacher's law, per place and pair, truth and user; and its law.
 _GAME_PAIR_S, _GAME_TRUTH_S, _GAME_USER_S = 1e-10, 2.5e-9, 1.5e-9
 _TEACHER_BYTES = 12.0  # per truth and place
-_START_BYTES, _BYTES_PER_CHECKIN, _BYTES_PER_ENTRY = 450e6, 60.0, 80.0
+_START_BYTES, _BYTES_PER_CHECKIN, _BYTES_PER_ENTRY = 520e6, 60.0, 80.0
 
 
 def few_cost(problem: Problem, settings: CodebookSettings) -> Expected:
