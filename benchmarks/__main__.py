@@ -165,7 +165,7 @@ def page(found: dict[str, Any], kept: dict[str, Any], many: dict[str, Any]) -> s
             " relative gap is the share of the vulnerability that is above the proven least."
         ),
         "",
-        "| figure | measured | wanted | command |",
+        "| figure | measured | goal | command |",
         "|---|---|---|---|",
     ]
     lines += [

@@ -8,12 +8,11 @@ every user has four favourites and spends a third of the check-ins elsewhere; a 
 python -m benchmarks crowd, which draws docs/images/crowd-growth.png
 """
 
-import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+from benchmarks.alone import alone
 
 SIZES = (  # users, check-ins
     (6, 1_000),
@@ -26,11 +25,6 @@ SIZES = (  # users, check-ins
 )
 _FIGURE = Path(__file__).resolve().parent.parent / "docs" / "images" / "crowd-growth.png"
 _PER_CHECKIN, _BASE = 60, 500e6  # bytes wanted, at most
-_ONE_THREAD = {
-    "OPENBLAS_NUM_THREADS": "1",
-    "OMP_NUM_THREADS": "1",
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
-}
 
 
 def town(users: int, checkins: int) -> Any:
@@ -73,18 +67,7 @@ def run() -> dict[str, Any]:
     """All sizes, one after another."""
     found = []
     for users, checkins in SIZES:
-        code = (
-            "import json; from benchmarks.crowd import _one;"
-            f" print(json.dumps(_one({users}, {checkins})))"
-        )
-        ended = subprocess.run(
-            [sys.executable, "-c", code],
-            env=os.environ | _ONE_THREAD,
-            check=True,
-            capture_output=True,
-            text=True,
-        )
-        line = {"users": users, "checkins": checkins, **json.loads(ended.stdout.splitlines()[-1])}
+        line = {"users": users, "checkins": checkins, **alone(_one, users, checkins)}
         print(line, file=sys.stderr, flush=True)
         found.append(line)
     plot(found, _FIGURE)

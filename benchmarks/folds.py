@@ -7,22 +7,14 @@ second run is compiled already.  Without calibration, judging and the proof.
 python -m benchmarks folds
 """
 
-import json
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
+from benchmarks.alone import alone
 from benchmarks.codebook import SEED, problem_of
 
 AT_MOST = 3.0
-_ONE_THREAD = {
-    "OPENBLAS_NUM_THREADS": "1",
-    "OMP_NUM_THREADS": "1",
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
-}
 
 
 def _timed(run: Callable[[], Any]) -> float:
@@ -57,15 +49,7 @@ def run() -> dict[str, Any]:
     """Both experiments, each in a process of its own with one thread."""
     found = []
     for experiment in (2, 4):
-        code = f"import json; from benchmarks.folds import _both; print(json.dumps(_both({experiment})))"
-        ended = subprocess.run(
-            [sys.executable, "-c", code],
-            env=os.environ | _ONE_THREAD,
-            check=True,
-            capture_output=True,
-            text=True,
-        )
-        seconds = json.loads(ended.stdout.splitlines()[-1])
+        seconds = alone(_both, experiment)
         ratio = seconds["folds"] / seconds["one"]
         found.append({"experiment": experiment, "ratio": ratio, "processor_seconds": seconds})
     return {

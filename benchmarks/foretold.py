@@ -8,14 +8,12 @@ solver, which says one) and memory is at most 1.5 times what was said.
 python -m benchmarks foretold
 """
 
-import json
-import os
-import subprocess
 import sys
 import time
 from typing import Any
 
-from benchmarks.crowd import _ONE_THREAD, town
+from benchmarks.alone import alone
+from benchmarks.crowd import town
 
 _TIMES, _MEMORY = 3.0, 1.5
 CASES = (  # solver, users and check-ins of the town (None: experiment 2), budget in metres
@@ -67,17 +65,7 @@ def run(cases: Any = CASES) -> dict[str, Any]:
     """Every case."""
     found = []
     for case in cases:
-        code = (
-            f"import json; from benchmarks.foretold import _one; print(json.dumps(_one(*{case!r})))"
-        )
-        ended = subprocess.run(
-            [sys.executable, "-c", code],
-            env=os.environ | _ONE_THREAD,
-            check=True,
-            capture_output=True,
-            text=True,
-        )
-        one = json.loads(ended.stdout.splitlines()[-1])
+        one = alone(_one, *case)
         solver, size, budget = case
         data = "experiment 2" if size is None else f"{size[1]:,} check-ins of {size[0]:,} users"
         found.append({"solver": solver, "data": data, "budget_m": budget, **one})

@@ -1,0 +1,31 @@
+"""A function in a process of its own, so that its time and memory are no other's."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+_ONE_THREAD = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+}
+
+
+def alone(function: Callable[..., dict[str, Any]], *given: Any) -> dict[str, Any]:
+    """What `function` gives for arguments that `repr` writes, on one thread."""
+    code = (
+        f"import json; from {function.__module__} import {function.__name__} as one;"
+        f" print(json.dumps(one(*{given!r})))"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | _ONE_THREAD,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    found: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
+    return found
