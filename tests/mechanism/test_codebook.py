@@ -13,6 +13,7 @@ from sfumato.mechanism.base import load_mechanism
 from sfumato.mechanism.codebook import CodebookNet, _columns
 
 GRID = Grid(side_m=1000, cells=40)
+_OF_A_LAW = 2 * 40 + 64  # numbers that are kept of a law of 40 places, at most
 
 
 def net(count: int = 12, pace: int = 4, **changes: object) -> CodebookNet:
@@ -57,8 +58,9 @@ def test_laws_that_do_not_fit_into_one_table_are_looked_up_in_turn(monkeypatch) 
     truths = random.uniform(-300, 300, (50, 2))[random.integers(0, 50, 3_000)]
     chance = random.random((3_000, 1))
     whole = mechanism.report(truths, chance)
-    for room in (10**6, 40 * 60, 40 * 7):  # all laws are known; then some are; then few fit
-        monkeypatch.setattr("sfumato.mechanism.codebook._MOST_HELD", room)
+    for laws in (10**4, 60, 7):  # all laws are known; then some are; then few fit
+        monkeypatch.setattr("sfumato.mechanism.codebook._MOST_AT_ONCE", 40 * laws)
+        monkeypatch.setattr("sfumato.mechanism.codebook._MOST_KEPT", _OF_A_LAW * laws)
         assert np.array_equal(mechanism.report(truths, chance), whole)
         other = mechanism.report(truths[::-1] + 1.0, chance[::-1])
         assert np.array_equal(other[::-1], net(40).report(truths + 1.0, chance))
@@ -67,14 +69,14 @@ def test_laws_that_do_not_fit_into_one_table_are_looked_up_in_turn(monkeypatch) 
 
 
 def test_nets_that_answer_together_share_the_room_for_laws(monkeypatch) -> None:
-    monkeypatch.setattr("sfumato.mechanism.codebook._MOST_HELD", 40 * 100)
+    monkeypatch.setattr("sfumato.mechanism.codebook._MOST_KEPT", _OF_A_LAW * 100)
     mechanism, random = net(40), np.random.default_rng(2)
     mechanism.share_room(4)
     for _ in range(6):
         block = random.uniform(-300, 300, (20, 2))[random.integers(0, 20, 900)]
         reports = mechanism.report(block, chance := random.random((900, 1)))
         assert np.array_equal(reports, net(40).report(block, chance))
-        assert mechanism.__dict__["_kept"].table.size <= 40 * 25
+        assert mechanism.__dict__["_kept"].size <= _OF_A_LAW * 25
 
 
 def test_samples_follow_the_law() -> None:

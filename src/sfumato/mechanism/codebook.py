@@ -9,10 +9,11 @@ from itertools import pairwise
 import numpy as np
 from scipy import sparse
 
-from sfumato.data.distinct import distinct, keys, note
+from sfumato.data.distinct import distinct, note
 from sfumato.data.grid import Grid
 from sfumato.errors import MechanismError
 from sfumato.mechanism.base import Mechanism
+from sfumato.mechanism.known_laws import OPEN, KnownLaws
 from sfumato.mechanism.law import ReportRows
 from sfumato.mechanism.layers import Layers, check_frame, checked_layers, layer_arrays, layers_from
 
@@ -20,35 +21,10 @@ _BLOCK = 16  # places that are summed together when one is drawn
 _PART = 768  # truths at a time, so that the working arrays stay in cache
 _UP_TO = np.tril(np.ones((_BLOCK, _BLOCK), dtype=np.float32))  # times weights: their running sums
 _ERROR = 2.0**-22  # of the sum of weights: four times what an addition in float32 errs by at most
-_SEARCHED = 32_768  # rows that are looked up at a time
-_MOST_HELD = 1 << 22  # entries of a table of laws that are looked up
-_STEPS = 1 << 16  # in which running sums are kept
+_MOST_AT_ONCE = 1 << 24  # truths times places whose laws are looked up at a time
+_MOST_KEPT = 1 << 23  # numbers of laws that are kept for later calls
 
 Scores = list[tuple[np.ndarray, np.ndarray]]
-
-
-@dataclass(frozen=True, eq=False)
-class _Kept:
-    """Truths, a table with the running sums of their laws in `_STEPS` steps, and which of them have
-    no law."""
-
-    truths: np.ndarray
-    table: np.ndarray
-    alone: np.ndarray
-
-    @cached_property
-    def _sorted(self) -> tuple[np.ndarray, np.ndarray]:
-        key = keys(self.truths)
-        order = np.argsort(key)
-        return key[order], order
-
-    def find(self, truths: np.ndarray) -> np.ndarray:
-        """The row of each truth, -1 for one that is not here."""
-        if not len(self.truths):
-            return np.full(len(truths), -1)
-        key, order = self._sorted
-        row = order[np.minimum(np.searchsorted(key, keys(truths)), len(key) - 1)]
-        return np.where((self.truths[row] == truths).all(axis=1), row, -1)
 
 
 class _Apart:
@@ -300,69 +276,55 @@ class CodebookNet(Mechanism):
     def _looked_up(
         self, truths: np.ndarray, number: np.ndarray, drawn: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The same where truths repeat: a law is worked out once, summed up, and looked up for
-        every row of its truth.  Sums are rounded to few bits, so that many stay in cache; where
-        that leaves open on which side of one a number is, the law is worked out again."""
+        """The same where truths repeat: a law is worked out once and looked up for every row of its
+        truth; where that leaves open what a number falls on, the law is worked out again."""
         column, alone = np.empty(len(number), dtype=np.int64), np.empty(len(number), dtype=bool)
-        step = max(1, _MOST_HELD // self._width)
+        step = max(1, _MOST_AT_ONCE // len(self.places))
         for first in range(0, len(truths), step):
             whole = step >= len(truths)
-            kept, row = self._sums(truths if whole else truths[first : first + step])
+            known, row = self._known(truths if whole else truths[first : first + step])
             mine = slice(None) if whole else (number >= first) & (number < first + step)
             own = row[number[mine] - first]
-            column[mine] = _looked_up(kept.table, own, drawn[mine])
-            alone[mine] = kept.alone[own] if kept.alone.any() else False
+            column[mine] = known.look_up(own, drawn[mine])
+            alone[mine] = known.alone[own] if known.alone.any() else False
         column[alone] = 0
-        open_ = np.flatnonzero(column < 0)
+        open_ = np.flatnonzero(column == OPEN)
         if len(open_):
             column[open_] = self._drawn(truths[number[open_]], drawn[open_])[0]
         return column, alone
 
-    @property
-    def _width(self) -> int:
-        """Of a table of sums: a power of two."""
-        return 1 << (len(self.places) - 1).bit_length()
-
     def share_room(self, nets: int) -> None:
         """Keep laws in an n-th of the usual room: this is one of n nets that answer together."""
-        self.__dict__["_room"] = _MOST_HELD // nets
+        self.__dict__["_room"] = _MOST_KEPT // nets
 
-    def _sums(self, truths: np.ndarray) -> tuple[_Kept, np.ndarray]:
-        """A table whose rows are running sums of laws, and each truth's row in it.  The laws of
-        earlier calls are kept while there is room: a log comes in blocks that repeat its places.
-        What is kept is replaced whole, so that threads may call this at once."""
-        last: tuple[np.ndarray, _Kept, np.ndarray] | None = self.__dict__.get("_last")
+    def _known(self, truths: np.ndarray) -> tuple[KnownLaws, np.ndarray]:
+        """Laws, and each truth's number among them.  Those of earlier calls are kept while there is
+        room: a log comes in blocks that repeat its places.  What is kept is replaced whole, so that
+        threads may call this at once."""
+        last: tuple[np.ndarray, KnownLaws, np.ndarray] | None = self.__dict__.get("_last")
         if last is not None and last[0] is truths and not truths.flags.writeable:
             return last[1:]
-        width = self._width
-        none = _Kept(np.empty((0, 2)), np.empty((0, width), np.uint16), np.empty(0, bool))
-        kept = self.__dict__.get("_kept", none)
-        row = kept.find(truths)
-        new = np.flatnonzero(row < 0)
-        room = self.__dict__.get("_room", _MOST_HELD)
-        if (len(kept.truths) + len(new)) * width > room:
-            kept, new = none, np.arange(len(truths))
+        room = self.__dict__.get("_room", _MOST_KEPT)
+        known: KnownLaws = self.__dict__.get("_kept", KnownLaws.none())
+        number = known.find(truths)
+        new = np.flatnonzero(number < 0)
         if len(new):
-            made, alone = np.empty((len(new), width), np.uint16), np.empty(len(new), bool)
-            work = _Work(self, min(_PART, len(new)))
-            for start in range(0, len(new), _PART):
-                rows = slice(start, start + _PART)
-                weights = np.ascontiguousarray(self._weights(truths[new[rows]], work).T)
-                sums = np.cumsum(weights, axis=1, dtype=float)
-                alone[rows] = sums[:, -1] == 0
-                sums *= (_STEPS / np.where(alone[rows], 1.0, sums[:, -1]))[:, None]
-                made[rows, : len(self.places)] = np.minimum(sums, _STEPS - 1)
-                made[rows, len(self.places) :] = _STEPS - 1
-            row[new] = len(kept.truths) + np.arange(len(new))
-            kept = _Kept(
-                np.concatenate([kept.truths, truths[new]]),
-                np.concatenate([kept.table, made]),
-                np.concatenate([kept.alone, alone]),
-            )
-            self.__dict__["_kept"] = kept if kept.table.size <= room else none
-        if kept.table.size <= room:
-            self.__dict__["_last"] = truths, kept, row
-        return kept, row
+            more = self._laws(truths[new])
+            if known.size + more.size > room and len(new) < len(truths):
+                known, new, more = KnownLaws.none(), np.arange(len(truths)), self._laws(truths)
+            number[new] = len(known.truths) + np.arange(len(new))
+            known = KnownLaws.joined(known, more)
+            self.__dict__["_kept"] = known if known.size <= room else KnownLaws.none()
+        if known.size <= room:
+            self.__dict__["_last"] = truths, known, number
+        return known, number
+
+    def _laws(self, truths: np.ndarray) -> KnownLaws:
+        work, known = _Work(self, min(_PART, len(truths))), []
+        for start in range(0, len(truths), _PART):
+            some = truths[start : start + _PART]
+            known.append(KnownLaws.of(some, np.ascontiguousarray(self._weights(some, work).T)))
+        return KnownLaws.joined(*known)
 
     def middle(self, truth: np.ndarray) -> np.ndarray:
         """What is reported where no place has a chance."""
@@ -460,26 +422,3 @@ def _count(below: np.ndarray) -> np.ndarray:
     """How many of each column hold."""
     small = len(below) < 256
     return np.add.reduce(below.view(np.uint8), axis=0, dtype=np.uint8 if small else int).astype(int)
-
-
-def _looked_up(table: np.ndarray, number: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-    """The column that each number between 0 and 1 falls in, by halving; each has a row of running
-    sums in the table, whose width is a power of two.  -1 where the table is too coarse to say."""
-    width = table.shape[1]
-    flat, column = table.ravel(), np.empty(len(number), dtype=np.int64)
-    for start in range(0, len(number), _SEARCHED):
-        rows = slice(start, start + _SEARCHED)
-        row = number[rows].astype(np.int64) * width
-        target = (drawn[rows] * _STEPS).astype(np.uint16)
-        low, step = row - 1, width
-        middle, value, up = np.empty_like(row), np.empty_like(target), np.empty(len(row), bool)
-        while step := step // 2:  # what is at `low` and before is below the target
-            np.add(low, step, out=middle)
-            flat.take(middle, out=value, mode="clip")  # clip: without a copy; all are within
-            np.less(value, target, out=up)
-            low += np.multiply(up, step, out=middle)
-        low += 1
-        flat.take(low, out=value, mode="clip")
-        np.subtract(low, row, out=column[rows])
-        column[rows][value == target] = -1
-    return column
