@@ -25,7 +25,7 @@ from sfumato.study.solve import solve
 
 _RESULTS = Path(__file__).with_name("city.json")
 BUDGET, STEPS = 300.0, 200
-SETTINGS = {"new": Codebook(), "these": Codebook(made_for="these", places=1024, steps=1500)}
+SETTINGS = {"new": Codebook(), "these": Codebook(made_for="these")}
 _MOST_S, _MOST_BYTES = 600.0, 4e9
 
 

@@ -10,6 +10,7 @@ from sfumato.data.read import write_split
 from sfumato.data.samples import Samples, Split
 from sfumato.errors import ProblemError
 from sfumato.measure.bound import CertificateError
+from sfumato.measure.judge import judge
 from sfumato.measure.repeated import linked_bayes_error
 from sfumato.solver import Codebook, Laplace, Problem
 from sfumato.solver.codebook import cost, crowd
@@ -187,9 +188,45 @@ def test_where_the_grid_is_finer_the_places_are_learned_before_a_law_is_taught()
     )
 
 
+def test_for_check_ins_to_come_a_net_that_imitates_a_law_tells_less() -> None:
+    """To an adversary who knows other check-ins of the same users, at no more loss."""
+    samples = crowd_of(USERS)
+    later = held_out(samples, seed=9)
+    problem = replace(PROBLEM, samples=samples.take(~later))
+    imitating = replace(QUICK, steps=300)
+    told, spent = {}, {}
+    for name, settings in {
+        "imitates": imitating,
+        "alone": replace(imitating, distillation=0.0),
+    }.items():
+        found = solve(problem, settings, seed=0, proof="none")
+        judged = judge(found.mechanism, samples.take(later), fitted_on=samples.take(~later))
+        assert judged.learnt_error is not None
+        told[name], spent[name] = 1 - judged.learnt_error.value, judged.loss.value
+    assert told["imitates"] < 0.9 * told["alone"]
+    assert spent["imitates"] < 1.05 * 250
+
+
+@pytest.mark.parametrize("share", [1, 0.5])
+def test_a_law_of_many_truths_is_imitated_at_some_of_them(
+    monkeypatch: pytest.MonkeyPatch, share: float
+) -> None:
+    """At half of them in a part, the net comes as close to the law as at all of them."""
+    settings = replace(QUICK, made_for="these", steps=400, distillation=None)
+    truths = len(PROBLEM.places)
+    room = int(share * truths * settings.capacity(PROBLEM).places)
+    monkeypatch.setattr("sfumato.solver.codebook.crowd._MOST_OF_LAW", room)
+    training = CrowdTraining(settings, PROBLEM, 0)
+    assert training.alone == 0 and training.most_truths == int(share * truths)
+    cells = training.base.on_the_grid(training.first()).places
+    assert set(map(tuple, cells)) <= set(map(tuple, PROBLEM.grid.snap(PROBLEM.places)))
+    found = solve(PROBLEM, settings, seed=0, proof="none")
+    other = solve(PROBLEM, replace(settings, distillation=0.0), seed=0, proof="none")
+    assert found.loss <= 250 * (1 + 1e-9)
+    assert found.leakage < 0.9 * other.leakage
+
+
 def test_a_law_is_taught_only_where_it_is_known_how() -> None:
-    with pytest.raises(ProblemError, match="for these check-ins"):
-        solve(PROBLEM, replace(QUICK, distillation=0.5))
     capped = replace(PROBLEM, max_distance=2000.0)
     with pytest.raises(ProblemError, match="without a cap"):
         solve(capped, replace(QUICK, made_for="these", distillation=0.5))

@@ -1,14 +1,15 @@
-"""Learning a codebook where users are many: minibatches of check-ins against an adversary whose
-scores are worked out anew every few steps.
+"""Learning a codebook where users are many.
 
-The leakage is a sum over reports of the best score that an adversary can have there, and its slope
-in the law is that score, the adversary held fixed.  So a step needs the scores of the users in its
-minibatch alone; the table P(user, report), users x places, is summed up over all truths only now
-and then, a few thousand of them at a time.  Nothing of the size of users times truths, or (but for
-a teacher's law) of truths times places, is ever made.
+For the Bayes error of one report the net imitates a law that a first-order method finds on its
+places (`solver.exact.first_order`).  The places do not move: they are truths, or all reports of the
+grid where these are few.
 
-For these check-ins alone the net then imitates a law that a first-order method finds on its places
-(`solver.exact.first_order`); from the start where the places can be all reports of the grid.
+Otherwise it learns from minibatches of check-ins against an adversary whose scores are worked out
+anew every few steps.  The leakage is a sum over reports of the best score that an adversary can
+have there, and its slope in the law is that score, the adversary held fixed.  So a step needs the
+scores of the users in its minibatch alone; the table P(user, report), users x places, is summed up
+over all truths only now and then, a few thousand of them at a time.  Nothing of the size of users
+times truths is ever made, and of truths times places only a part.
 """
 
 from collections.abc import Callable
@@ -47,10 +48,16 @@ from sfumato.solver.codebook.learn import (
     rate_at,
     way,
 )
-from sfumato.solver.codebook.settings import NEW, THESE, Capacity, CodebookSettings
+from sfumato.solver.codebook.settings import (
+    NEW,
+    THESE,
+    Capacity,
+    CodebookSettings,
+    imitable,
+)
 from sfumato.solver.codebook.training import END, PARTS, CodebookTraining, check_finite, until
 from sfumato.solver.deadline import NEVER, Deadline
-from sfumato.solver.exact.first_order import Game, least_leaking
+from sfumato.solver.exact.first_order import Game, SoftLaw, least_leaking
 from sfumato.solver.learner import Clock, History, Round
 from sfumato.solver.outcome import Distillation, Ended
 from sfumato.solver.problem import Problem
@@ -71,12 +78,12 @@ _OTHERS = 1000  # users with whom every user is compared, drawn anew for each su
 MOST_LINKED = 5000  # users of linked reports, as all pairs are measured
 _FOR_THE_TEACHER = 0.5  # of the time that is left
 _TIMES_THE_RATE = 3.0  # of learning, for imitating: its gradients are exact
-_MOST_OF_LAW = 25_000_000  # truths times places of a teacher's law: 100 MB
+_MOST_OF_LAW = 12_000_000  # truths times places of a teacher's law: 48 MB
 
 
 class CrowdData(NamedTuple):
     """Check-ins as arrays: the number of the truth and of the user of each, the truths (n, 2) in
-    units, how far check-ins lie from each other, and the frame of the net."""
+    units, how far truths lie from each other (a budget at most), and the frame of the net."""
 
     place: Any
     user: Any
@@ -148,18 +155,19 @@ def imitate(
     steps: int,
 ) -> State:
     """Take `steps` steps towards a teacher's law, at all truths where these are few, else at drawn
-    ones; `share` of the distillation is done before and after them."""
+    ones, some of which are moved; `share` of the distillation is done before and after them."""
     height = jnp.cumsum(mass)
 
     def step(state: State, number: Any) -> tuple[State, None]:
         done = share[0] + (share[1] - share[0]) * jnp.float32(number - first) / steps
         if len(teacher) <= 2 * BATCH:
-            rows, weight = jnp.arange(len(teacher)), mass
+            rows, weight, points = jnp.arange(len(teacher)), mass, data.truths
         else:
-            drawn = jax.random.uniform(jax.random.fold_in(key, number), (BATCH,))
+            row_key, move_key = jax.random.split(jax.random.fold_in(key, number))
+            drawn = jax.random.uniform(row_key, (BATCH,))
             rows = jnp.minimum(jnp.searchsorted(height, drawn), len(teacher) - 1)
             weight = jnp.full(BATCH, 1 / BATCH)
-        points = data.truths[rows]
+            points = data.truths[rows] + _moves(data, move_key, config)
         inputs = features(points, data.waves)
 
         def cost(weights: Any) -> Any:
@@ -182,12 +190,17 @@ def _descended(state: State, gradient: Any, rate: Any, places_move: Any) -> Stat
 
 def _drawn(data: CrowdData, key: Any, config: CrowdConfig) -> tuple[Any, Any]:
     """Check-ins of a step, and their places in units, some of them moved."""
-    row_key, far_key, way_key = jax.random.split(key, 3)
+    row_key, move_key = jax.random.split(key)
     rows = jax.random.randint(row_key, (BATCH,), 0, len(data.user))
+    return rows, data.truths[data.place[rows]] + _moves(data, move_key, config)
+
+
+def _moves(data: CrowdData, key: Any, config: CrowdConfig) -> Any:
+    """How far some check-ins of a step are moved, in units."""
+    far_key, way_key = jax.random.split(key)
     far = data.gaps[jax.random.randint(far_key, (BATCH,), 0, len(data.gaps))]
     far = jnp.where(jnp.arange(BATCH) < config.moved, far, 0.0)
-    shift = way(far, jax.random.uniform(way_key, (BATCH,)))
-    return rows, data.truths[data.place[rows]] + shift
+    return way(far, jax.random.uniform(way_key, (BATCH,)))
 
 
 @jax.jit
@@ -255,6 +268,21 @@ def linked_scores(
     return np.asarray(scores, np.float32)
 
 
+class Teacher(NamedTuple):
+    """A law on distinct places, and which of them each place of a net is."""
+
+    game: Game
+    law: SoftLaw
+    number: np.ndarray
+
+    def rows(self, truths: np.ndarray) -> np.ndarray:
+        """P(place | truth) of some truths, by number; places that coincide share evenly."""
+        shared = np.bincount(self.number)[self.number].astype(np.float32)
+        rows = self.game.law_at(self.law, truths)[:, self.number]
+        rows /= shared
+        return rows
+
+
 class CrowdTraining:
     """One codebook on one problem of many users: a `Training` of the learner's loop."""
 
@@ -281,18 +309,11 @@ class CrowdTraining:
         self._known: tuple[Any, np.ndarray] | None = None
 
     def _taught(self, capacity: Capacity) -> float:
-        """The share of the steps that are distillation: all of them where the places can be all
-        reports of the grid."""
-        self.distillation, self._whole_grid = Distillation.DONE, False
-        self._teacher_law: Any = None
-        teachable = isinstance(self.problem.objective, Bayes) and self.problem.max_distance is None
-        if not (capacity.distillation and teachable):
-            return 0.0
-        if len(self.fit.places) > self.most_truths:
-            self.distillation = Distillation.TOO_MANY_PLACES
-            return 0.0
-        self._whole_grid = len(self.fit.report_places) <= capacity.places
-        return 1.0 if self._whole_grid else capacity.distillation
+        """The share of the steps that are distillation."""
+        self.distillation = Distillation.DONE
+        self._teacher: Teacher | None = None
+        self._law_of_all: Any = None
+        return capacity.distillation if imitable(self.problem) else 0.0
 
     def identity(self) -> str:
         budget = (self.problem.max_loss, self.problem.max_distance, self.problem.objective)
@@ -303,12 +324,20 @@ class CrowdTraining:
         )
 
     def first(self) -> State:
+        """Where no places are to be moved: all reports of the grid, or cells with truths, drawn by
+        the root of their share."""
         state = self.base.first()
-        if not self._whole_grid:
+        if self.alone:
             return state
-        reports = (self.fit.report_places - self.base.centre) / self.base.unit_m
-        each = np.resize(np.arange(len(reports)), len(state.weights.places))
-        places = jnp.asarray(reports[each], jnp.float32)
+        cells, count = self.fit.report_places, len(state.weights.places)
+        if len(cells) > count:
+            at = self.fit.grid.snap(self.fit.places)
+            cells, cell = np.unique(at, axis=0, return_inverse=True)
+            root = np.sqrt(np.bincount(cell.ravel(), self._mass))
+            random, some = np.random.default_rng((self.seed, 6)), min(count, len(cells))
+            cells = cells[random.choice(len(cells), some, replace=False, p=root / root.sum())]
+        places = cells[np.resize(np.arange(len(cells)), count)] - self.base.centre
+        places = jnp.asarray(places / self.base.unit_m, jnp.float32)
         return state._replace(weights=state.weights._replace(places=places))
 
     def next_round(self, state: State, history: History, clock: Clock) -> Round[State] | Ended:
@@ -359,13 +388,26 @@ class CrowdTraining:
     def _distilled(
         self, state: State, part: int, share: tuple[float, float], deadline: Deadline
     ) -> State:
-        """One part towards the teacher's law."""
+        """One part towards the teacher's law: at all truths, or at some that are drawn for it."""
+        if self._teacher is None:
+            self._teacher = self._taught_by(state, deadline)
+        teacher, data, mass = self._teacher, self.data, self._mass
+        if len(mass) <= self.most_truths:
+            if self._law_of_all is None:
+                self._law_of_all = jnp.asarray(teacher.rows(np.arange(len(mass))))
+            law = self._law_of_all
+        else:
+            random = np.random.default_rng((self.seed, 7, part))
+            some = np.sort(random.choice(len(mass), self.most_truths, p=mass / mass.sum()))
+            law = jnp.asarray(teacher.rows(some))
+            data = data._replace(truths=data.truths[some])
+            mass = np.full(len(some), 1 / len(some))
         rest = 1 - self.alone
         return imitate(
             state,
-            self.data,
-            self._teacher(state, deadline),
-            jnp.asarray(self._mass, jnp.float32),
+            data,
+            law,
+            jnp.asarray(mass, jnp.float32),
             jax.random.key(self.seed),
             part * self.part_steps,
             ((share[0] - self.alone) / rest, (share[1] - self.alone) / rest),
@@ -373,26 +415,21 @@ class CrowdTraining:
             steps=self.part_steps,
         )
 
-    def _teacher(self, state: State, deadline: Deadline) -> Any:
-        """P(place | truth) of least leakage that the first-order method finds on the places, which
-        no longer move; places that coincide share evenly.  Worked out once."""
-        if self._teacher_law is None:
-            places = self.base.on_the_grid(state).places
-            distinct, number = np.unique(places, axis=0, return_inverse=True)
-            truths, loss, budget = self.fit.places, self.problem.loss, self.problem.max_loss
-            assert budget is not None
-            game = Game(
-                self.fit.joint,
-                lambda part: loss(truths[part][:, None, :], distinct[None, :, :]),
-                len(distinct),
-                budget,
-            )
-            law = least_leaking(game, deadline=deadline.share(_FOR_THE_TEACHER))
-            rows = np.concatenate([rows for _, rows, _ in game.chances(law)])
-            number = number.ravel()
-            shared = np.bincount(number)[number].astype(np.float32)
-            self._teacher_law = jnp.asarray(rows[:, number] / shared)
-        return self._teacher_law
+    def _taught_by(self, state: State, deadline: Deadline) -> "Teacher":
+        """The law of least leakage that the first-order method finds on the places, which no longer
+        move."""
+        places = self.base.on_the_grid(state).places
+        distinct, number = np.unique(places, axis=0, return_inverse=True)
+        truths, loss, budget = self.fit.places, self.problem.loss, self.problem.max_loss
+        assert budget is not None
+        game = Game(
+            self.fit.joint,
+            lambda some: loss(truths[some][:, None, :], distinct[None, :, :]),
+            len(distinct),
+            budget,
+        )
+        law = least_leaking(game, deadline=deadline.share(_FOR_THE_TEACHER))
+        return Teacher(game, law, number.ravel())
 
     def _scores(self, state: State, done: float) -> np.ndarray:
         rise = min(1.0, done / _SHARP_BY)
@@ -446,12 +483,14 @@ class CrowdTraining:
         place = unique_points(samples.truth)[1]
         capped = problem.max_distance is not None
         cap = problem.cap_as_distance / self.base.unit_m if capped else np.inf
-        some = samples.truth[:: max(1, len(samples) // _MOST_GAPS)] / self.base.unit_m
+        some = self.base.truths[:: max(1, len(self.base.truths) // _MOST_GAPS)]
+        gaps = cKDTree(some).query(some, k=2)[0][:, -1]
+        limit = problem.max_loss if traits_of(problem.loss).is_distance else np.inf
         return CrowdData(
             place=jnp.asarray(place, jnp.int32),
             user=jnp.asarray(samples.secret, jnp.int32),
             truths=jnp.asarray(self.base.truths),
-            gaps=jnp.asarray(cKDTree(some).query(some, k=2)[0][:, -1], jnp.float32),
+            gaps=jnp.asarray(np.minimum(gaps, limit / self.base.unit_m), jnp.float32),
             waves=jnp.asarray(self.base.waves),
             cap=jnp.float32(cap),
             limit=jnp.float32(problem.max_loss),
@@ -592,14 +631,7 @@ def check_crowd(settings: CodebookSettings, problem: Problem) -> None:
             f"with {users:,} users (more than {MANY}) a codebook keeps no worst-case limits; leave"
             " them out"
         )
-    if settings.distillation and settings.made_for == NEW:
-        raise ProblemError(
-            f"with {users:,} users (more than {MANY}) distillation is for these check-ins alone;"
-            f" leave {arg('distillation')} out, or set {arg('made_for')} {THESE}"
-        )
-    if settings.distillation and (
-        not isinstance(problem.objective, Bayes) or problem.max_distance is not None
-    ):
+    if settings.distillation and not imitable(problem):
         raise ProblemError(
             f"with {users:,} users (more than {MANY}) distillation is for the Bayes objective"
             f" without a cap; leave {arg('distillation')} out"

@@ -7,6 +7,7 @@ import numpy as np
 
 from sfumato.data.samples import MANY_USERS, Samples
 from sfumato.errors import ProblemError, arg
+from sfumato.measure.objective import Bayes
 from sfumato.solver.problem import Problem
 from sfumato.solver.setting import setting
 
@@ -16,6 +17,8 @@ _FEWEST_PLACES, _MOST_PLACES = 128, 1024
 # report places per square of the budget's side that holds a check-in, and where users have many
 _PLACES_PER_SQUARE, _PLACES_PER_RICH_SQUARE = 1.0, 3.0
 _WAVE_SCALE, _USUAL_SPREAD = 4.0, 4.0  # the waves of data that spreads over four budgets
+_IMITATED = 3000, 0.25, 3  # where users are many: steps, share of moved truths, times as fast waves
+_WIDER = 4  # times as many units and waves
 _FEW = 200  # check-ins of the largest user; with fewer they are trusted less
 _RESAMPLED, _RESAMPLED_OF_FEW = 0.5, 0.7
 _WORK = 2**18  # truths times places that a step looks at, and as many redrawn ones
@@ -23,8 +26,8 @@ _FEWEST_ROWS, _ROWS_OF_THESE = 256, 2048
 
 
 class Capacity(NamedTuple):
-    """The settings that may be left open, none of them open (see `CodebookSettings`), and whether
-    no user has many check-ins."""
+    """The settings that may be left open, none of them open (see `CodebookSettings`), whether no
+    user has many check-ins, and how many times wider the net is than the settings say."""
 
     places: int
     steps: int
@@ -32,6 +35,7 @@ class Capacity(NamedTuple):
     resampled_share: float
     distillation: float
     few: bool
+    wider: int = 1
 
 
 @dataclass(frozen=True)
@@ -81,8 +85,14 @@ class CodebookSettings:
     geo_epsilon: float | None = setting(
         None, "Largest geo-indistinguishability, per metre, at the data's points.", option="E"
     )
-    hidden: tuple[int, ...] = setting((64, 64), "Units of the net's hidden layers.")
-    waves: int = setting(64, "Sines and cosines of the truth that the net sees.")
+    hidden: tuple[int, ...] = setting(
+        (64, 64), "Units of the net's hidden layers; with more than 200 users four times as many."
+    )
+    waves: int = setting(
+        64,
+        "Sines and cosines of the truth that the net sees; with more than 200 users four times as"
+        " many.",
+    )
     wave_scale: float | None = setting(None, "How fast the waves are; more makes a finer net.")
     rate: float = setting(3e-3, "Learning rate of Adam.")
     redraws: int = setting(4, "Resampled data sets per step, at least.")
@@ -140,16 +150,19 @@ class CodebookSettings:
 
         The report places and the waves follow from how many squares of the budget's side hold a
         check-in, and from how far the check-ins spread in units of the budget.  More places take
-        more steps; where users have few check-ins, neither gains anything.
+        more steps; where users have few check-ins, neither gains anything.  Where users are many,
+        the net imitates a law from the first step, if it can, which takes a wider net.
         """
         assert isinstance(problem.samples, Samples)
         few = int(problem.samples.counts.max()) < _FEW
-        if self.made_for == THESE:
+        crowd = len(problem.samples.secrets) > MANY_USERS
+        imitates = crowd and self.distillation != 0 and imitable(problem)
+        if self.made_for == THESE and not imitates:
             capacity = Capacity(256, 5000, 8.0, 0.0, 0.0 if self.limited else 0.4, few)
         else:
             squares = np.unique(np.floor(problem.places / problem.scale_m), axis=0)
             spread = np.sqrt(problem.places.var(axis=0).mean()) / problem.scale_m
-            rich = not few and len(problem.samples.secrets) <= MANY_USERS
+            rich = not few and not crowd
             per_square = _PLACES_PER_RICH_SQUARE if rich else _PLACES_PER_SQUARE
             places = np.clip(per_square * len(squares), _FEWEST_PLACES, _MOST_PLACES)
             steps = _STEPS
@@ -163,8 +176,22 @@ class CodebookSettings:
                 distillation=0.0,
                 few=few,
             )
+        if imitates:
+            steps, moved, faster = _IMITATED
+            capacity = capacity._replace(
+                steps=steps,
+                wave_scale=faster * capacity.wave_scale,
+                resampled_share=moved if self.made_for == NEW else 0.0,
+                distillation=1.0,
+                wider=_WIDER,
+            )
         given = {name: getattr(self, name, None) for name in capacity._fields}
         return capacity._replace(**{name: v for name, v in given.items() if v is not None})
+
+
+def imitable(problem: Problem) -> bool:
+    """Whether a first-order method finds a law for many users: for the Bayes error, with no cap."""
+    return isinstance(problem.objective, Bayes) and problem.max_distance is None
 
 
 def rows_in_a_step(settings: CodebookSettings, capacity: Capacity) -> int:

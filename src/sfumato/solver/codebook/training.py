@@ -182,8 +182,9 @@ class CodebookTraining:
     def waves(self) -> np.ndarray:
         """The waves of the truth that the net sees, two rows."""
         random = np.random.default_rng((self.seed, 2))
-        pace = np.geomspace(0.3, 3.0, self.settings.waves) * self.capacity.wave_scale
-        return np.asarray(random.normal(size=(2, self.settings.waves)) * pace, np.float32)
+        count = self.capacity.wider * self.settings.waves
+        pace = np.geomspace(0.3, 3.0, count) * self.capacity.wave_scale
+        return np.asarray(random.normal(size=(2, count)) * pace, np.float32)
 
     @property
     def _budgets(self) -> int:
@@ -287,7 +288,8 @@ class CodebookTraining:
         drawn = truths[random.choice(len(truths), size=(count - count // 2, 3), p=mass)]
         between = (drawn * random.dirichlet([1, 1, 1], size=len(drawn))[..., None]).sum(axis=1)
         at = truths[random.choice(len(truths), size=count // 2, replace=len(truths) < count // 2)]
-        sizes = (2 + 2 * self.settings.waves, *self.settings.hidden, count)
+        hidden = (self.capacity.wider * units for units in self.settings.hidden)
+        sizes = (2 + 2 * self.waves.shape[1], *hidden, count)
         net = jax.device_get(_net(jax.random.key(self.seed), sizes=sizes))
         last = Layer(net.layers[-1].weights * np.float32(_LAST_LAYER), net.layers[-1].bias)
         net = replace(net, layers=(*net.layers[:-1], last))
