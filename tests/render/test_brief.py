@@ -19,9 +19,9 @@ from sfumato.render import brief, text
 from sfumato.render.commands import next_text, selected_text
 from sfumato.render.names import printable
 from sfumato.render.text import gap_missing, gap_text, proved_text
-from sfumato.solver.outcome import FULL, NONE, QUICK, Distillation, Ending, Learned
+from sfumato.solver.outcome import FULL, NONE, QUICK, Distillation, Effort, Ending, Learned
 from sfumato.study.certify import Certified, Gap
-from sfumato.study.measure import measure
+from sfumato.study.measure import TRAINING, measure
 from sfumato.study.solution import Solution
 from sfumato.study.solve import Kept, solve_and_save
 
@@ -90,6 +90,21 @@ def test_what_held_out_check_ins_cost_over_the_budget_is_said(kept: Kept, tmp_pa
     for budget in (loss.value, 1e3):
         kept_so = replace(fitted, solution=_of_budget(kept, budget))
         assert "eld-out check-ins lose" not in brief.kept_text(kept_so, seconds=1.0)
+
+
+def test_measure_says_where_a_loss_is_over_the_budget(kept: Kept) -> None:
+    loss = kept.test.loss_of_sample
+    assert loss is not None
+    measured = replace(measure(kept.folder), max_loss=0.9 * loss.low)
+    named = replace(measured, judged={"other.csv": kept.test}, priors=None)
+    said = f"Warning: the check-ins of other.csv lose {loss.value:.1f} m on average, over the"
+    trained = measured.judged[TRAINING].loss.value
+    for printed in (brief.measured_text, text.measured_text):
+        assert f"{said} budget of {measured.max_loss:g} m, by more than chance" in printed(named)
+        assert f"Warning: training check-ins lose {trained:.1f} m" in printed(measured)
+        assert "lose" not in printed(replace(measured, max_loss=1e3))
+    within = replace(named, max_loss=(loss.low + loss.value) / 2)
+    assert "The check-ins of other.csv lose" in brief.measured_text(within)
 
 
 def _of_budget(kept: Kept, max_loss: float) -> Solution:

@@ -30,6 +30,7 @@ from sfumato.render.text import (
     left_out_parts,
     loss_form,
     of_categories,
+    over_budget,
     over_mark,
     posterior,
     relative_text,
@@ -313,7 +314,7 @@ def measured_text(measured: Measured) -> str:
         *([] if measured.gap is None else [f"Best possible: {best_text(measured.gap, **on)}"]),
         _worst_case(first),
         _cells(first),
-        held_out_over(judged.get(TEST), measured.to_come, measured.max_loss, measured.loss_unit),
+        *over_budget(measured),
         *measured.warnings,
     ]
     return "\n\n".join(["\n".join(filter(None, lines)), *asked_text(measured)])

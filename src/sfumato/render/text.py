@@ -152,8 +152,7 @@ def measured_text(measured: Measured) -> str:
         judged_text(measured.name, judged, max_loss=measured.max_loss, unit=unit)
         + f"\n{_tables_text(measured)}"
     )
-    over = held_out_over(measured.judged.get(TEST), measured.to_come, measured.max_loss, unit)
-    if warned := [*filter(None, [over]), *measured.warnings]:
+    if warned := [*over_budget(measured), *measured.warnings]:
         parts.append("\n".join(warned))
     if measured.priors is not None:
         parts.append(priors_text(measured.priors[label], label, unit=unit))
@@ -315,8 +314,27 @@ def settled_text(kept: Kept) -> str:
     )
 
 
+def over_budget(measured: Measured) -> list[str]:
+    """The data on which a mechanism costs more than its budget, one sentence each."""
+    said, max_loss, unit = [], measured.max_loss, measured.loss_unit
+    for label, judgement in measured.judged.items():
+        if label == TEST:
+            said.append(held_out_over(judgement, measured.to_come, max_loss, unit))
+        elif label != TRAINING:
+            whose = f"the check-ins of {printable(label)}"
+            said.append(held_out_over(judgement, None, max_loss, unit, whose=whose))
+        elif max_loss is not None and judgement.loss.low > max_loss * (1 + 1e-9):
+            said.append(f"Warning: training check-ins {_lose(judgement.loss, max_loss, unit)}.")
+    return list(filter(None, said))
+
+
 def held_out_over(
-    judged: Judgement | None, to_come: Outlook | None, max_loss: float | None, unit: str
+    judged: Judgement | None,
+    to_come: Outlook | None,
+    max_loss: float | None,
+    unit: str,
+    *,
+    whose: str = "held-out check-ins",
 ) -> str:
     """That held-out check-ins cost more than the budget, and whether chance explains it; nothing
     where they do not, or where they are what is shown of check-ins to come."""
@@ -330,10 +348,16 @@ def held_out_over(
     if loss.high == inf:
         around = "one check-in has no interval"
     return (
-        f"{'Warning: held-out' if more else 'Held-out'} check-ins lose"
-        f" {in_unit(f'{loss.value:.1f}', unit)} on average, over the budget of"
-        f" {in_unit(f'{max_loss:g}', unit)}, by {'more' if more else 'no more'} than chance"
-        f" explains ({around})."
+        f"{'Warning: ' + whose if more else whose[0].upper() + whose[1:]}"
+        f" {_lose(loss, max_loss, unit)}, by {'more' if more else 'no more'} than chance explains"
+        f" ({around})."
+    )
+
+
+def _lose(loss: Estimate, max_loss: float, unit: str) -> str:
+    return (
+        f"lose {in_unit(f'{loss.value:.1f}', unit)} on average, over the budget of"
+        f" {in_unit(f'{max_loss:g}', unit)}"
     )
 
 
