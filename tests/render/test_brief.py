@@ -179,35 +179,42 @@ def test_a_plan_says_how_much_it_is_and_what_would_make_it_less(kept: Kept) -> N
     )
     far = sf.Problem(wide, max_loss=300, cell_m=500)
 
-    def plan(problem: sf.Problem, effort: str, limited: bool = False) -> str:
+    def plan(problem: sf.Problem, effort: Effort, limit_s: float | None = None) -> str:
         expected = Expected(100.0, 7e8)
-        return brief.plan_text(problem, "codebook", expected, effort, limited=limited)  # type: ignore[arg-type]
+        return brief.plan_text(problem, "codebook", expected, effort, limit_s=limit_s)
 
     text = plan(problem, FULL)
     assert "48 check-ins of 4 users" in text and "2 minutes of one core and 0.7 GB" in text
     assert "to reduce this: --proof quick" in text
     assert "to reduce this: --square" in plan(far, FULL) and "90.0 × 90.0 km" in plan(far, FULL)
-    assert "less" not in plan(problem, QUICK) and "less" not in plan(problem, FULL, limited=True)
+    assert "reduce" not in plan(problem, QUICK) and "reduce" not in plan(problem, FULL, 200.0)
     assert "proof" not in plan(problem, NONE)
     assert "; the proof that follows may take longer" in text and "(Ctrl-C ends" in text
-    limited = brief.plan_text(
-        problem, "codebook", Expected(9, 7e8), FULL, limited=False, proof_s=90
-    )
+    limited = brief.plan_text(problem, "codebook", Expected(9, 7e8), FULL, proof_s=90)
     assert "about 10 seconds of one core" in limited
     assert "takes at most 1.5 minutes more (Ctrl-C" in limited
-    assert "(--time-limit ends" in plan(problem, FULL, limited=True)
-    unknown = brief.plan_text(problem, "exact", None, NONE, limited=False)
+    assert "(--time-limit ends" in plan(problem, FULL, 200.0)
+    assert plan(problem, FULL, 60.0).endswith(
+        "--time-limit ends it earlier and keeps the best so far"
+    )
+    assert "to reduce this: --square" in plan(far, NONE)
+    short = brief.plan_text(far, "coin", Expected(9, 7e8), NONE)
+    assert short.endswith("0.7 GB of memory")  # nothing to reduce
+    unknown = brief.plan_text(problem, "exact", None, NONE)
     assert unknown.endswith("beforehand; --time-limit SECONDS ends it with the best so far")
-    wide = brief.plan_text(problem, "exact", Expected(40, 3e8, within=4), NONE, limited=False)
+    wide = brief.plan_text(problem, "exact", Expected(40, 3e8, within=4), NONE)
     assert "it takes 10 seconds to 3 minutes of one core and 0.3 GB of memory" in wide
 
 
 def test_the_page_says_what_solving_takes() -> None:
-    said = brief.plan_on_page(Expected(40, 3e8), FULL, limited=False, proof_s=120)
+    said = brief.plan_on_page(Expected(40, 3e8), FULL, proof_s=120)
     assert said.startswith("It takes about 40 seconds of one core and 0.3 GB of memory; the proof")
     assert said.endswith("takes at most 2 minutes more (Stop ends it and keeps its best bound).")
-    assert "the time limit ends it" in brief.plan_on_page(Expected(40, 3e8), FULL, limited=True)
-    assert "not known beforehand" in brief.plan_on_page(None, NONE, limited=False)
+    assert "(the time limit ends it" in brief.plan_on_page(Expected(40, 3e8), FULL, limit_s=60)
+    assert "; the time limit ends it earlier" in brief.plan_on_page(
+        Expected(40, 3e8), FULL, limit_s=30
+    )
+    assert "not known beforehand" in brief.plan_on_page(None, NONE)
 
 
 def test_the_next_command_is_for_the_file_that_was_given(tmp_path: Path) -> None:
