@@ -87,7 +87,7 @@ class TradeOff(Printed, Drawn, InNotebooks):
         worse = [(0.0, 0.0, -entropy(joint)), (always.high, blind, 0.0)]
         better = [
             (0.0, bayes_error(joint), -mutual_information(joint)),
-            (max(0.0, always.low), blind, 0.0),
+            (always.low, blind, 0.0),
         ]
         for outlook in self.cross_fitted:
             loss, error, bits = outlook.loss, outlook.bayes_error, outlook.information_bits
