@@ -1154,7 +1154,7 @@ def trade_off_text(trade_off: TradeOff) -> str:
     notes = f"reports on {frontier.problem.grid.cell_m:g} m cells; {proved}"
     if "-" in (*at_most, *at_least) and proved != NOTHING_PROVED:
         notes += "; -: nothing proved there beyond a blind guess"
-    notes += "; before each bound, which none can pass, is the figure of the best mechanism found"
+    notes += "; at most, at least: proved for every mechanism; before them: the best found"
     if any(place.kind != "exact" for place in trade_off.placed):
         notes += "; ≈ estimated from samples"
     to_come = tuple(
