@@ -28,6 +28,7 @@ from sfumato.render.text import (
     held_out_over,
     in_unit,
     left_out_parts,
+    loss_digits,
     loss_form,
     of_categories,
     over_budget,
@@ -199,7 +200,10 @@ def _figures(
         worst = "-" if held_out is None else _worst(held_out)
         rows.append(["on check-ins to come", *_outlook(to_come, max_loss), worst])
     rows += [
-        [_on(label, judgement), *_judged(judgement, interval=True)]
+        [
+            _on(label, judgement),
+            *_judged(judgement, loss_digits(of_categories(judgement)), interval=True),
+        ]
         for label, judgement in parts.items()
     ]
     blind = 1 - float(first.joint.prior.max())
@@ -226,7 +230,7 @@ def _outlook(outlook: Outlook, max_loss: float | None) -> list[str]:
 
 
 def _judged(
-    judgement: Judgement, loss_form: str = "{:.1f}", over: str = "", *, interval: bool = False
+    judgement: Judgement, loss_form: str, over: str = "", *, interval: bool = False
 ) -> list[str]:
     return [
         shown(judgement.loss, loss_form, interval=interval) + over,

@@ -88,8 +88,9 @@ def judged_text(
     first, label = columns[0], next(iter(judged))
     cell_m = first.bayes_error.cell_m
     cells = "own reports" if cell_m is None else f"{cell_m:g} m cells"
+    digits = loss_digits(of_categories(first))
     lines = [
-        [_loss_head(unit, max_loss), *[shown(j.loss, "{:.1f}", interval=True) for j in columns]],
+        [_loss_head(unit, max_loss), *[shown(j.loss, digits, interval=True) for j in columns]],
         [f"Bayes error ↑ ({cells})", *[shown(j.bayes_error, interval=True) for j in columns]],
         ["information, bits ↓", *[shown(j.information_bits, interval=True) for j in columns]],
         ["exposed reports ↓", *[shown(j.exposed, "{:.1%}") for j in columns]],
@@ -118,7 +119,7 @@ def judged_text(
             "error ↑",
             "exposed ↓",
         ],
-        [[user.name, *_figures_of(user)] for user in users],
+        [[user.name, *_figures_of(user, digits)] for user in users],
     )
     more = f"\n… and {hidden} users who are harder to guess" if hidden else ""
     return f"{text_table([name, *judged], lines)}\n\n{per_user}{more}"
@@ -130,12 +131,10 @@ def _loss_head(unit: str, max_loss: float | None) -> str:
     return f"loss{unit and ', '}{'metres' if unit == 'm' else unit}{budget}"
 
 
-_USER_FORMS = {"loss": "{:.1f}", "error": "{:.3f}", "exposed": "{:.1%}"}
-
-
-def _figures_of(user: PerUser | None) -> list[str]:
+def _figures_of(user: PerUser | None, digits: str = "{:.1f}") -> list[str]:
     """Loss, error and exposure of one user; a dash for what is not known."""
-    values = [(form, None if user is None else getattr(user, p)) for p, form in _USER_FORMS.items()]
+    forms = {"loss": digits, "error": "{:.3f}", "exposed": "{:.1%}"}
+    values = [(form, None if user is None else getattr(user, p)) for p, form in forms.items()]
     return ["-" if value is None or isnan(value) else form.format(value) for form, value in values]
 
 
@@ -769,9 +768,14 @@ def common_unit(rows: Sequence[Compared]) -> str | None:
     return units.pop() if len(units) == 1 else None
 
 
+def loss_digits(categories: bool) -> str:
+    """How many digits of a loss are shown: a decimetre, or a thousandth of the table's unit."""
+    return "{:.3f}" if categories else "{:.1f}"
+
+
 def loss_form(row: Compared, comparison: Comparison) -> str:
     """How a loss is written in a comparison."""
-    form = "{:.3f}" if isinstance(comparison.on, CategoricalData) else "{:.1f}"
+    form = loss_digits(isinstance(comparison.on, CategoricalData))
     return form if common_unit(comparison.rows) is not None else f"{form} {row.loss_unit}"
 
 
