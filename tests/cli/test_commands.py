@@ -284,6 +284,12 @@ def test_export_says_how_to_open_the_page(sfumato, runs, tmp_path):
     assert "warning" not in ended.out
 
 
+def test_one_mechanism_is_compared_and_an_absent_one_is_named(sfumato, runs, tmp_path):
+    assert "comparing 1 mechanism …" in sfumato("compare", runs / "coin").err
+    absent = sfumato("measure", tmp_path / "nowhere").err
+    assert f"there is no file or folder {tmp_path / 'nowhere'}; expected a run folder" in absent
+
+
 def test_export_warns_of_a_mechanism_that_reports_the_truth(sfumato, runs, tmp_path):
     ended = sfumato("export", runs / "coin", tmp_path / "dist")
     share = load_run(runs / "coin").mechanism.keep
