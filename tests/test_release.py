@@ -63,6 +63,10 @@ def test_workflows_test_three_systems_and_publish_without_a_password() -> None:
     assert release["jobs"]["publish"]["permissions"] == {"id-token": "write"}
     assert release["jobs"]["publish"]["needs"] == "build"
     assert "secrets." not in (folder / "release.yml").read_text("utf-8")
+    jobs = [*tests["jobs"].values(), *release["jobs"].values()]
+    used = [step["uses"] for job in jobs for step in job["steps"] if "uses" in step]
+    # By commit: a tag can be moved to other code, which would publish in our name.
+    assert len(used) == 7 and all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", name) for name in used)
 
 
 @pytest.mark.paper

@@ -31,6 +31,7 @@ LOG = logging.getLogger("mkdocs.plugins.site")  # a warning of this one fails a 
 # Where a page of the repository that is not in docs/ stands on the site.
 ELSEWHERE = {
     "README.md": "index.md",
+    "docs/index.md": "documents.md",
     "CHANGELOG.md": "changes.md",
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
@@ -59,7 +60,7 @@ _DOTTED = re.compile(r"\b[a-z]+\.[a-z]+\.[\w.]+(?![^<]*>)")  # a name in a packa
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that are made, and put the README in place of the list of pages."""
+    """Add the pages that are made, and put the README first, where the list of pages was."""
     pages = {uri: (ROOT / name).read_text("utf-8") for name, uri in ELSEWHERE.items()}
     pages |= dict(reference())
     pages |= {f"notebooks/{p.stem}.md": notebooks.page(p) for p in notebooks.FOLDER.glob("*.ipynb")}
@@ -181,8 +182,6 @@ def _linked(found: re.Match[str], home: str, uri: str) -> str:
         LOG.warning(f"{home} links to {target}, which is not there")
     if target in ELSEWHERE:
         there = ELSEWHERE[target]
-    elif target == "docs/index.md":
-        there = "index.md"
     elif target.startswith("docs/"):
         there = target.removeprefix("docs/").replace(".ipynb", ".md")
     else:  # code and data: no pages

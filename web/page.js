@@ -57,8 +57,9 @@ function show(device, policy, found) {
   say("");
 }
 
-function about({ to_come, budget, region }) {
-  const made = `This mechanism covers a square of ${(region.side_m / 1000).toFixed(1)} km. `;
+function about({ to_come, budget, region, truth_share }) {
+  const truth = truth_share ? `It reports your true place ${(100 * truth_share).toFixed(0)}\u00a0% of the time. ` : "";
+  const made = `This mechanism covers a square of ${(region.side_m / 1000).toFixed(1)} km. ${truth}`;
   const limit = budget.max_loss ? ` (budget ${budget.max_loss} m)` : "";
   if (!to_come || to_come.loss === null)
     return `${made}How far off its reports are on average${limit}, and how often the best guess of the sender is wrong, was not measured.`;

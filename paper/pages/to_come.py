@@ -77,8 +77,8 @@ def _noise(rows: list[dict[str, Any]]) -> str:
         f"{_name(row['setting'])}, {row['budget_m']:g} m, draw {row['draw']}" for row in over
     )
     return (
-        f"Goal: no draw above {_MOST:.2f} of its budget. Above it: {named or 'none'}; scatter alone"
-        f" keeps all draws below it with a chance of {below:.2f}."
+        f"Goal: no draw above {_MOST:.2f} of its budget. Above it: {named or 'none'}; by"
+        f" scatter alone, all draws stay below it with probability {below:.2f}."
     )
 
 

@@ -15,6 +15,7 @@ from sfumato.cli import _COMMANDS
 from sfumato.cli.sanitize import _cost
 from sfumato.data.recipe import Recipe
 from sfumato.render.text import posterior
+from sfumato.study.folder import load_run
 
 KEYS = {
     "max_loss",
@@ -280,6 +281,19 @@ def test_a_worst_report_that_is_not_certain_does_not_read_as_certain():
 def test_export_says_how_to_open_the_page(sfumato, runs, tmp_path):
     ended = sfumato("export", runs / "laplace", tmp_path / "dist", "--page")
     assert f"python -m http.server --bind localhost --directory {tmp_path / 'dist'}" in ended.out
+    assert "warning" not in ended.out
+
+
+def test_one_mechanism_is_compared_and_an_absent_one_is_named(sfumato, runs, tmp_path):
+    assert "comparing 1 mechanism …" in sfumato("compare", runs / "coin").err
+    absent = sfumato("measure", tmp_path / "nowhere").err
+    assert f"there is no file or folder {tmp_path / 'nowhere'}; expected a run folder" in absent
+
+
+def test_export_warns_of_a_mechanism_that_reports_the_truth(sfumato, runs, tmp_path):
+    ended = sfumato("export", runs / "coin", tmp_path / "dist")
+    share = load_run(runs / "coin").mechanism.keep
+    assert f"warning: it reports the true place {share:.1%} of the time" in ended.out
 
 
 def test_a_refused_table_leaves_no_new_key_and_spares_an_old_one(sfumato, runs, tmp_path):

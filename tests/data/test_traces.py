@@ -69,7 +69,11 @@ def test_a_trace_is_a_name_and_a_user():
             "1 of 2 users",
         ),
         ([*ROWS, "1,0,2020-01-01T09:00:00Z,5,5,test\n"], {"split": "part"}, "both training"),
-        ([*ROWS, "1,,2020-01-01T09:00:00Z,5,5,test\n"], {}, "no value in 'trip'"),
+        (
+            [*ROWS, "1,,2020-01-01T09:00:00Z,5,5,test\n"],
+            {},
+            "no value in 'trip'; expected one in each row",
+        ),
         ([*ROWS, "1,0,,5,5,test\n"], {}, "no value in 'when'"),
     ],
 )

@@ -143,3 +143,11 @@ def test_links_out_of_the_documents_lead_to_their_pages_and_lists_are_lists() ->
         "- [changes](../changes.md#x)",
         "- code",
     ]
+
+
+def test_the_list_of_all_documents_is_a_page_of_its_own(built: Path) -> None:
+    """The README stands first on the site; its link to the list led back to itself."""
+    assert '<a href="documents.html">All documents</a>' in (built / "index.html").read_text("utf-8")
+    listed = (built / "documents.html").read_text("utf-8")
+    for name in ("guides/install", "concepts/the-chain", "changes", "reproduction/deviations"):
+        assert f'href="{name}.html"' in listed

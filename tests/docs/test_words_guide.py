@@ -38,11 +38,14 @@ def test_the_commands_of_the_guide_print_what_it_shows(
         re.search(r"answers ([\d.]+) bands", _GUIDE),
     )
     assert "metres" not in printed and " m " not in printed
+    assert re.search(
+        r"on the data +0\.500 ", printed
+    )  # in the unit of the losses, not in decimetres
     assert "identifies school in" in printed and "training check-ins" not in printed
     assert blind is not None and f"a blind guess errs {blind[1]}" in printed
     assert (
         smallest is not None
-        and f"Bayes error of 0.7: {smallest[1]}; no mechanism on this grid reaches it below {smallest[1]}"
+        and f"Bayes error of 0.7: {smallest[1]}; no mechanism with these reports reaches it below {smallest[1]}"
         in printed
     )
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sfumato as sf
 from sfumato.data.grid import Grid
 from sfumato.data.joint import Joint
 from sfumato.errors import ProblemError
@@ -283,3 +284,11 @@ def test_an_exact_number_says_so() -> None:
     found = Estimate.exact(0.5, within=1e-3, cell_m=25.0)
     assert (found.low, found.high, found.kind, found.hits) == (0.499, 0.501, "exact", None)
     assert set(found.as_dict()) >= {"value", "low", "high", "kind", "cell_m", "hits"}
+
+
+def test_the_interval_of_a_mean_loss_does_not_reach_below_zero() -> None:
+    few = np.array([0.0, 0.0, 0.0, 500.0])
+    assert (estimate_mean(few).value, estimate_mean(few).low) == (125.0, 0.0)
+    people = sf.Samples([0, 0, 1, 1], [[0.0, 0.0]] * 3 + [[500.0, 0.0]], ("ann", "bob"))
+    loss = sf.judge(sf.mechanism.constant((0, 0)), people).loss_of_sample
+    assert loss is not None and (loss.value, loss.low) == (125.0, 0.0)

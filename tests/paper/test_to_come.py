@@ -57,5 +57,5 @@ def test_a_draw_scatters_by_the_folds_and_by_its_held_out_check_ins() -> None:
     }
     assert _scatter(row) == pytest.approx((0.2**2 + 0.4**2) ** 0.5)
     chance = stats.norm.cdf(0.1 / 0.2**0.5) ** 2
-    assert f"keeps all draws below it with a chance of {chance:.2f}" in _noise([row, row])
+    assert f"all draws stay below it with probability {chance:.2f}" in _noise([row, row])
     assert "Stockholm, 300 m, draw 20" in _noise([row])

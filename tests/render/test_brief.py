@@ -19,9 +19,9 @@ from sfumato.render import brief, text
 from sfumato.render.commands import next_text, selected_text
 from sfumato.render.names import printable
 from sfumato.render.text import gap_missing, gap_text, proved_text
-from sfumato.solver.outcome import FULL, NONE, QUICK, Distillation, Ending, Learned
+from sfumato.solver.outcome import FULL, NONE, QUICK, Distillation, Effort, Ending, Learned
 from sfumato.study.certify import Certified, Gap
-from sfumato.study.measure import measure
+from sfumato.study.measure import TRAINING, measure
 from sfumato.study.solution import Solution
 from sfumato.study.solve import Kept, solve_and_save
 
@@ -90,6 +90,21 @@ def test_what_held_out_check_ins_cost_over_the_budget_is_said(kept: Kept, tmp_pa
     for budget in (loss.value, 1e3):
         kept_so = replace(fitted, solution=_of_budget(kept, budget))
         assert "eld-out check-ins lose" not in brief.kept_text(kept_so, seconds=1.0)
+
+
+def test_measure_says_where_a_loss_is_over_the_budget(kept: Kept) -> None:
+    loss = kept.test.loss_of_sample
+    assert loss is not None
+    measured = replace(measure(kept.folder), max_loss=0.9 * loss.low)
+    named = replace(measured, judged={"other.csv": kept.test}, priors=None)
+    said = f"Warning: the check-ins of other.csv lose {loss.value:.1f} m on average, over the"
+    trained = measured.judged[TRAINING].loss.value
+    for printed in (brief.measured_text, text.measured_text):
+        assert f"{said} budget of {measured.max_loss:g} m, by more than chance" in printed(named)
+        assert f"Warning: training check-ins lose {trained:.1f} m" in printed(measured)
+        assert "lose" not in printed(replace(measured, max_loss=1e3))
+    within = replace(named, max_loss=(loss.low + loss.value) / 2)
+    assert "The check-ins of other.csv lose" in brief.measured_text(within)
 
 
 def _of_budget(kept: Kept, max_loss: float) -> Solution:
@@ -164,35 +179,42 @@ def test_a_plan_says_how_much_it_is_and_what_would_make_it_less(kept: Kept) -> N
     )
     far = sf.Problem(wide, max_loss=300, cell_m=500)
 
-    def plan(problem: sf.Problem, effort: str, limited: bool = False) -> str:
+    def plan(problem: sf.Problem, effort: Effort, limit_s: float | None = None) -> str:
         expected = Expected(100.0, 7e8)
-        return brief.plan_text(problem, "codebook", expected, effort, limited=limited)  # type: ignore[arg-type]
+        return brief.plan_text(problem, "codebook", expected, effort, limit_s=limit_s)
 
     text = plan(problem, FULL)
     assert "48 check-ins of 4 users" in text and "2 minutes of one core and 0.7 GB" in text
     assert "to reduce this: --proof quick" in text
     assert "to reduce this: --square" in plan(far, FULL) and "90.0 × 90.0 km" in plan(far, FULL)
-    assert "less" not in plan(problem, QUICK) and "less" not in plan(problem, FULL, limited=True)
+    assert "reduce" not in plan(problem, QUICK) and "reduce" not in plan(problem, FULL, 200.0)
     assert "proof" not in plan(problem, NONE)
     assert "; the proof that follows may take longer" in text and "(Ctrl-C ends" in text
-    limited = brief.plan_text(
-        problem, "codebook", Expected(9, 7e8), FULL, limited=False, proof_s=90
-    )
+    limited = brief.plan_text(problem, "codebook", Expected(9, 7e8), FULL, proof_s=90)
     assert "about 10 seconds of one core" in limited
     assert "takes at most 1.5 minutes more (Ctrl-C" in limited
-    assert "(--time-limit ends" in plan(problem, FULL, limited=True)
-    unknown = brief.plan_text(problem, "exact", None, NONE, limited=False)
+    assert "(--time-limit ends" in plan(problem, FULL, 200.0)
+    assert plan(problem, FULL, 60.0).endswith(
+        "--time-limit ends it earlier and keeps the best so far"
+    )
+    assert "to reduce this: --square" in plan(far, NONE)
+    short = brief.plan_text(far, "coin", Expected(9, 7e8), NONE)
+    assert short.endswith("0.7 GB of memory")  # nothing to reduce
+    unknown = brief.plan_text(problem, "exact", None, NONE)
     assert unknown.endswith("beforehand; --time-limit SECONDS ends it with the best so far")
-    wide = brief.plan_text(problem, "exact", Expected(40, 3e8, within=4), NONE, limited=False)
+    wide = brief.plan_text(problem, "exact", Expected(40, 3e8, within=4), NONE)
     assert "it takes 10 seconds to 3 minutes of one core and 0.3 GB of memory" in wide
 
 
 def test_the_page_says_what_solving_takes() -> None:
-    said = brief.plan_on_page(Expected(40, 3e8), FULL, limited=False, proof_s=120)
+    said = brief.plan_on_page(Expected(40, 3e8), FULL, proof_s=120)
     assert said.startswith("It takes about 40 seconds of one core and 0.3 GB of memory; the proof")
     assert said.endswith("takes at most 2 minutes more (Stop ends it and keeps its best bound).")
-    assert "the time limit ends it" in brief.plan_on_page(Expected(40, 3e8), FULL, limited=True)
-    assert "not known beforehand" in brief.plan_on_page(None, NONE, limited=False)
+    assert "(the time limit ends it" in brief.plan_on_page(Expected(40, 3e8), FULL, limit_s=60)
+    assert "; the time limit ends it earlier" in brief.plan_on_page(
+        Expected(40, 3e8), FULL, limit_s=30
+    )
+    assert "not known beforehand" in brief.plan_on_page(None, NONE)
 
 
 def test_the_next_command_is_for_the_file_that_was_given(tmp_path: Path) -> None:

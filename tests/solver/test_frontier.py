@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import sfumato as sf
 from sfumato.data.grid import Region
 from sfumato.data.synthetic import four_corners
 from sfumato.errors import ProblemError
@@ -104,3 +105,22 @@ def test_what_is_not_on_the_cells_may_pass_the_curve_and_is_named() -> None:
         and not guessed.beyond
     )
     assert guessed.as_dict()["placed"][0]["kind"] == "estimate" and "≈" not in str(found)
+
+
+def test_what_is_reached_is_never_worse_than_the_laplace_noise_beside_it() -> None:
+    """Two users all over a square: much noise hides them better than one place at times."""
+    places = np.random.default_rng(0).uniform(0, 1000, (60, 2))
+    data = sf.Samples(secret=[0, 1] * 30, truth=places, secrets=("ann", "bob"))
+    found = trade_off(
+        data, first=100, last=250, points=4, cell_m=50, cells=None, gap=0.005, time_limit=1e-6
+    )
+    reached = found.frontier.columns()
+    laplace = [place for place in found.placed if place.name == "laplace"]
+    assert len(laplace) == 4
+    for at, place in enumerate(laplace):
+        assert reached["bayes_error"][at] >= place.bayes_error - 1e-3
+        assert reached["information_bits"][at] <= place.information_bits + 1e-3
+    for curve in (found.frontier.bayes, found.frontier.information):
+        heights, slopes = curve.tangents.T
+        proved = (heights + slopes * curve.budgets[:, None]).max(axis=1)
+        assert np.all(curve.reached >= proved - 1e-9)

@@ -57,6 +57,8 @@ def test_what_solving_takes_is_said_before_it_begins(page: Any) -> None:
     page.get_by_text("It takes about 10 seconds of one core and 0.2 GB of memory.").wait_for()
     page.fill("#limit", "30")
     page.select_option("#solver", "codebook")
+    page.get_by_text("the time limit ends it earlier and keeps the best so far").wait_for()
+    page.fill("#limit", "600")
     page.get_by_text("(the time limit ends it and keeps its best bound)").wait_for()
 
 

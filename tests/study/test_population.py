@@ -145,6 +145,23 @@ def test_with_times_only_the_same_row_is_the_same_check_in(tmp_path):
         refuse_shared(train, train.take(np.arange(39)), files=(trained, tmp_path / "copied.csv"))
 
 
+def test_rows_with_empty_times_are_compared_as_rows_without(tmp_path):
+    """Some logs have the column and no time in it; two visits to a place are then not one row."""
+    rng = np.random.default_rng(3)
+    samples, files = [], []
+    for name in ("train.csv", "test.csv"):
+        secret = np.repeat(np.arange(3), 40)
+        place = rng.integers(0, 10, 120)
+        samples.append(Samples(secret, 100.0 * np.column_stack([secret, place]), NAMES))
+        lines = write(tmp_path / name, samples[-1], times=True).read_text().splitlines()
+        blank = [lines[0], *(",".join([*line.split(",")[:3], ""]) for line in lines[1:])]
+        (tmp_path / name).write_text("\n".join(blank) + "\n")
+        files.append(tmp_path / name)
+    refuse_shared(*samples, files=tuple(files))
+    with pytest.raises(DataError, match=r"same user and place, where repeated visits"):
+        refuse_shared(draw(30, 0), draw(30, 0), files=tuple(files))
+
+
 def test_a_confidence_is_between_0_and_1(folder):
     for confidence in (0.0, 1.0, 95.0, float("nan")):
         with pytest.raises(ProblemError, match="lies between 0 and 1"):

@@ -68,6 +68,7 @@ def test_the_page_says_what_to_expect_of_check_ins_to_come(bundles, tmp_path, br
     loss = manifest["to_come"]["loss"]["value"]
     assert f"{loss:.0f} m off on average (budget 173 m)" in said and "held-out check-ins" in said
     assert manifest["measured"]["training"]["loss"]["value"] != loss
+    assert f"It reports your true place {manifest['truth_share']:.0%}" in said.replace("\xa0", "")
 
 
 def test_the_policy_of_the_page_lets_nothing_out(bundles, browser):

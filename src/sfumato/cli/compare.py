@@ -72,7 +72,7 @@ def command(
                     " data for one may be training data for it"
                 ]
             )
-    with working(f"comparing {len(loaded)} mechanisms") as tell:
+    with working(f"comparing {len(loaded)} mechanism{'s' * (len(loaded) > 1)}") as tell:
         on, train = data_of_runs(known, source=source)
         comparison = compare(loaded, on=on, train=train, progress=tell, **options)
     if as_json:

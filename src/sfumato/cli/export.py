@@ -56,6 +56,11 @@ def command(
         else f"check-ins to come: {to_come['loss']['value']:.0f} m off on average, the best guess"
         f" wrong {to_come['bayes_error']['value']:.0%} of the time, by {to_come['from']}"
     )
+    if manifest["truth_share"]:
+        click.echo(
+            f"warning: it reports the true place {manifest['truth_share']:.1%} of the time; a"
+            " codebook (sfumato solve) mixes users instead"
+        )
     if page:
         click.echo(
             f"open it: python -m http.server --bind localhost --directory {target},"

@@ -183,9 +183,8 @@ def command(
     )
     expected = chosen.expected(problem) if isinstance(chosen, Foretelling) else None
     effort = proof or (FULL if solver == DEFAULT else NONE)
-    limited = time_limit is not None
-    proof_s = PROOF_S if proof is None and not limited else None
-    plan = brief.plan_text(problem, solver, expected, effort, limited=limited, proof_s=proof_s)
+    proof_s = PROOF_S if proof is None and time_limit is None else None
+    plan = brief.plan_text(problem, solver, expected, effort, limit_s=time_limit, proof_s=proof_s)
     begun = printed = False
 
     def figures(kept: Kept) -> None:

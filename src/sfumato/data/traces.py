@@ -181,5 +181,8 @@ def _texts(values: Any, *, source: str, column: str) -> np.ndarray:
     import pyarrow as pa
 
     if values.null_count:
-        raise DataError(f"{source}: {values.null_count} row(s) have no value in '{column}'")
+        raise DataError(
+            f"{source}: {values.null_count} row(s) have no value in '{column}'; expected one in"
+            " each row"
+        )
     return np.array(values.cast(pa.string()).to_pylist())

@@ -20,6 +20,7 @@ from sfumato.measure.repeated import repeated_reports
 from sfumato.mechanism.atlas import Atlas
 from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.channel import Channel
+from sfumato.mechanism.simple import Coin
 from sfumato.randomness import uniforms
 from sfumato.study.atlas import NAME as ATLAS
 from sfumato.study.atlas import tile_of
@@ -249,6 +250,7 @@ def _manifest(run: Run, released: Release, *, reveal_truths: bool) -> dict[str, 
         "to_come": _expected(run),
         "keeping": manifest_keeping(run, released),
         "proved": _proved(run),
+        "truth_share": released.mechanism.keep if isinstance(released.mechanism, Coin) else None,
         "holds_true_locations": reveal_truths and released.mechanism.lists_truths,
     }
 

@@ -351,12 +351,12 @@ def _picked(learnt: Any, judged: Any, prior: np.ndarray) -> tuple[float, float]:
 
 
 def estimate_mean(values: np.ndarray, *, hits: int | None = None) -> Estimate:
-    """The mean of sampled numbers (a loss in metres) with a 95 % interval; unbiased."""
+    """The mean of sampled numbers of at least 0 (a loss in metres) with a 95 % interval;
+    unbiased."""
     mean = float(np.mean(values))
     error = _DEVIATIONS * float(np.std(values)) / np.sqrt(len(values))
-    return Estimate(
-        value=mean, low=mean - error, high=mean + error, kind="estimate", hits=hits, errs="unbiased"
-    )
+    low = max(0.0, mean - error)
+    return Estimate(mean, low, mean + error, "estimate", hits=hits, errs="unbiased")
 
 
 def _halves(

@@ -123,7 +123,7 @@ class Judgement(Guided):
             free = self.checkins - 1
             half = float(special.stdtrit(free, 0.975)) * self.loss_deviation / free**0.5
         value = self.loss.value
-        return Estimate(value, value - half, value + half, "estimate", errs="unbiased")
+        return Estimate(value, max(0.0, value - half), value + half, "estimate", errs="unbiased")
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: lengths in metres, information in bits."""

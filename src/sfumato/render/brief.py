@@ -28,8 +28,10 @@ from sfumato.render.text import (
     held_out_over,
     in_unit,
     left_out_parts,
+    loss_digits,
     loss_form,
     of_categories,
+    over_budget,
     over_mark,
     posterior,
     relative_text,
@@ -47,6 +49,7 @@ from sfumato.study.measure import TEST, TRAINING, Measured
 from sfumato.study.solve import Kept
 
 _LABELS = {TEST: "on held-out check-ins", TRAINING: "on training check-ins"}
+_SHORT_S = 60
 _WIDE = 40  # budgets along a side: much of such an area is far from any one user's check-ins
 
 
@@ -56,11 +59,11 @@ def plan_text(
     expected: Expected | None,
     proof: Effort,
     *,
-    limited: bool,
+    limit_s: float | None = None,
     proof_s: float | None = None,
 ) -> str:
-    """What is about to be done, how much that is (the proof at most `proof_s` seconds), and the one
-    option that would make it less."""
+    """What is about to be done, how much that is (within a time limit of `limit_s` seconds, the
+    proof at most `proof_s`), and the one option that would make it less."""
     samples = problem.samples
     if not isinstance(samples, Samples):
         return f"plan: {solver} for {printable(samples.described)}"
@@ -71,24 +74,41 @@ def plan_text(
         f" {across:.1f} × {up:.1f} km"
     )
     if expected is None:
-        ends = "" if limited else "; --time-limit SECONDS ends it with the best so far"
+        ends = "" if limit_s else "; --time-limit SECONDS ends it with the best so far"
         return f"{text}; how long it takes is not known beforehand{ends}"
     text += f"; {takes_text(expected)}"
-    if proof != NONE:
-        text += f"; {_proof_takes(proof_s, '--time-limit' if limited else 'Ctrl-C')}"
-    return f"{text}\n{_less(problem, proof, limited)}".rstrip()
+    text += _ends(expected, proof, limit_s, proof_s, "--time-limit", "Ctrl-C")
+    return f"{text}\n{_less(problem, expected, proof, limit_s)}".rstrip()
 
 
 def plan_on_page(
-    expected: Expected | None, proof: Effort, *, limited: bool, proof_s: float | None = None
+    expected: Expected | None,
+    proof: Effort,
+    *,
+    limit_s: float | None = None,
+    proof_s: float | None = None,
 ) -> str:
     """The same beside the studio's Solve button, where the data are in sight."""
     if expected is None:
         return "How long it takes is not known beforehand; a time limit ends it."
-    text = takes_text(expected)
-    if proof != NONE:
-        text += f"; {_proof_takes(proof_s, 'the time limit' if limited else 'Stop')}"
+    text = takes_text(expected) + _ends(expected, proof, limit_s, proof_s, "the time limit", "Stop")
     return f"{text[0].upper()}{text[1:]}."
+
+
+def _ends(
+    expected: Expected,
+    proof: Effort,
+    limit_s: float | None,
+    proof_s: float | None,
+    limit: str,
+    stop: str,
+) -> str:
+    """What ends a job before it is done: the `limit`, or whoever presses `stop`."""
+    if limit_s is not None and expected.slowest > limit_s:
+        return f"; {limit} ends it earlier and keeps the best so far"
+    if proof == NONE:
+        return ""
+    return f"; {_proof_takes(proof_s, stop if limit_s is None else limit)}"
 
 
 def _proof_takes(seconds: float | None, ends: str) -> str:
@@ -116,8 +136,10 @@ def measuring_text(name: str, samples: Samples, expected: Expected) -> str:
     return f"plan: measure {printable(name)} on {samples.described}; {takes_text(expected)}"
 
 
-def _less(problem: Problem, proof: Effort, limited: bool) -> str:
-    """The option that saves most."""
+def _less(problem: Problem, expected: Expected, proof: Effort, limit_s: float | None) -> str:
+    """The option that saves most; nothing of a job that takes less than a minute."""
+    if proof == NONE and expected.slowest < _SHORT_S:
+        return ""
     users = len(problem.samples.secrets)
     if users > MANY_USERS:
         return (
@@ -126,7 +148,7 @@ def _less(problem: Problem, proof: Effort, limited: bool) -> str:
         )
     if np.ptp(problem.places, axis=0).max() > _WIDE * problem.scale_m:
         return "to reduce this: --square LAT,LON,METRES keeps one part of the area"
-    if proof not in (NONE, QUICK) and not limited:
+    if proof not in (NONE, QUICK) and limit_s is None:
         return "to reduce this: --proof quick ends the proof within some 0.01 of the best bound"
     return ""
 
@@ -178,7 +200,10 @@ def _figures(
         worst = "-" if held_out is None else _worst(held_out)
         rows.append(["on check-ins to come", *_outlook(to_come, max_loss), worst])
     rows += [
-        [_on(label, judgement), *_judged(judgement, interval=True)]
+        [
+            _on(label, judgement),
+            *_judged(judgement, loss_digits(of_categories(judgement)), interval=True),
+        ]
         for label, judgement in parts.items()
     ]
     blind = 1 - float(first.joint.prior.max())
@@ -205,7 +230,7 @@ def _outlook(outlook: Outlook, max_loss: float | None) -> list[str]:
 
 
 def _judged(
-    judgement: Judgement, loss_form: str = "{:.1f}", over: str = "", *, interval: bool = False
+    judgement: Judgement, loss_form: str, over: str = "", *, interval: bool = False
 ) -> list[str]:
     return [
         shown(judgement.loss, loss_form, interval=interval) + over,
@@ -313,7 +338,7 @@ def measured_text(measured: Measured) -> str:
         *([] if measured.gap is None else [f"Best possible: {best_text(measured.gap, **on)}"]),
         _worst_case(first),
         _cells(first),
-        held_out_over(judged.get(TEST), measured.to_come, measured.max_loss, measured.loss_unit),
+        *over_budget(measured),
         *measured.warnings,
     ]
     return "\n\n".join(["\n".join(filter(None, lines)), *asked_text(measured)])

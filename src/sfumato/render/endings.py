@@ -98,7 +98,8 @@ def _said(ending: Ending, unit: str) -> str:
         case LossProved() as facts:
             return (
                 f"{'Time limit: a loss' if late else 'Smallest loss'} for a Bayes error of"
-                f" {facts.bayes_error:g}: {facts.loss:.2f}; no mechanism on this grid reaches it"
+                f" {facts.bayes_error:g}: {facts.loss:.2f}; no mechanism"
+                f" {'on this grid' if unit else 'with these reports'} reaches it"
                 f" below {facts.bound:.2f}."
             )
         case OverlapProved() as facts:

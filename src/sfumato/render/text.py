@@ -88,8 +88,9 @@ def judged_text(
     first, label = columns[0], next(iter(judged))
     cell_m = first.bayes_error.cell_m
     cells = "own reports" if cell_m is None else f"{cell_m:g} m cells"
+    digits = loss_digits(of_categories(first))
     lines = [
-        [_loss_head(unit, max_loss), *[shown(j.loss, "{:.1f}", interval=True) for j in columns]],
+        [_loss_head(unit, max_loss), *[shown(j.loss, digits, interval=True) for j in columns]],
         [f"Bayes error ↑ ({cells})", *[shown(j.bayes_error, interval=True) for j in columns]],
         ["information, bits ↓", *[shown(j.information_bits, interval=True) for j in columns]],
         ["exposed reports ↓", *[shown(j.exposed, "{:.1%}") for j in columns]],
@@ -118,7 +119,7 @@ def judged_text(
             "error ↑",
             "exposed ↓",
         ],
-        [[user.name, *_figures_of(user)] for user in users],
+        [[user.name, *_figures_of(user, digits)] for user in users],
     )
     more = f"\n… and {hidden} users who are harder to guess" if hidden else ""
     return f"{text_table([name, *judged], lines)}\n\n{per_user}{more}"
@@ -130,12 +131,10 @@ def _loss_head(unit: str, max_loss: float | None) -> str:
     return f"loss{unit and ', '}{'metres' if unit == 'm' else unit}{budget}"
 
 
-_USER_FORMS = {"loss": "{:.1f}", "error": "{:.3f}", "exposed": "{:.1%}"}
-
-
-def _figures_of(user: PerUser | None) -> list[str]:
+def _figures_of(user: PerUser | None, digits: str = "{:.1f}") -> list[str]:
     """Loss, error and exposure of one user; a dash for what is not known."""
-    values = [(form, None if user is None else getattr(user, p)) for p, form in _USER_FORMS.items()]
+    forms = {"loss": digits, "error": "{:.3f}", "exposed": "{:.1%}"}
+    values = [(form, None if user is None else getattr(user, p)) for p, form in forms.items()]
     return ["-" if value is None or isnan(value) else form.format(value) for form, value in values]
 
 
@@ -152,8 +151,7 @@ def measured_text(measured: Measured) -> str:
         judged_text(measured.name, judged, max_loss=measured.max_loss, unit=unit)
         + f"\n{_tables_text(measured)}"
     )
-    over = held_out_over(measured.judged.get(TEST), measured.to_come, measured.max_loss, unit)
-    if warned := [*filter(None, [over]), *measured.warnings]:
+    if warned := [*over_budget(measured), *measured.warnings]:
         parts.append("\n".join(warned))
     if measured.priors is not None:
         parts.append(priors_text(measured.priors[label], label, unit=unit))
@@ -315,8 +313,27 @@ def settled_text(kept: Kept) -> str:
     )
 
 
+def over_budget(measured: Measured) -> list[str]:
+    """The data on which a mechanism costs more than its budget, one sentence each."""
+    said, max_loss, unit = [], measured.max_loss, measured.loss_unit
+    for label, judgement in measured.judged.items():
+        if label == TEST:
+            said.append(held_out_over(judgement, measured.to_come, max_loss, unit))
+        elif label != TRAINING:
+            whose = f"the check-ins of {printable(label)}"
+            said.append(held_out_over(judgement, None, max_loss, unit, whose=whose))
+        elif max_loss is not None and judgement.loss.low > max_loss * (1 + 1e-9):
+            said.append(f"Warning: training check-ins {_lose(judgement.loss, max_loss, unit)}.")
+    return list(filter(None, said))
+
+
 def held_out_over(
-    judged: Judgement | None, to_come: Outlook | None, max_loss: float | None, unit: str
+    judged: Judgement | None,
+    to_come: Outlook | None,
+    max_loss: float | None,
+    unit: str,
+    *,
+    whose: str = "held-out check-ins",
 ) -> str:
     """That held-out check-ins cost more than the budget, and whether chance explains it; nothing
     where they do not, or where they are what is shown of check-ins to come."""
@@ -330,10 +347,16 @@ def held_out_over(
     if loss.high == inf:
         around = "one check-in has no interval"
     return (
-        f"{'Warning: held-out' if more else 'Held-out'} check-ins lose"
-        f" {in_unit(f'{loss.value:.1f}', unit)} on average, over the budget of"
-        f" {in_unit(f'{max_loss:g}', unit)}, by {'more' if more else 'no more'} than chance"
-        f" explains ({around})."
+        f"{'Warning: ' + whose if more else whose[0].upper() + whose[1:]}"
+        f" {_lose(loss, max_loss, unit)}, by {'more' if more else 'no more'} than chance explains"
+        f" ({around})."
+    )
+
+
+def _lose(loss: Estimate, max_loss: float, unit: str) -> str:
+    return (
+        f"lose {in_unit(f'{loss.value:.1f}', unit)} on average, over the budget of"
+        f" {in_unit(f'{max_loss:g}', unit)}"
     )
 
 
@@ -745,9 +768,14 @@ def common_unit(rows: Sequence[Compared]) -> str | None:
     return units.pop() if len(units) == 1 else None
 
 
+def loss_digits(categories: bool) -> str:
+    """How many digits of a loss are shown: a decimetre, or a thousandth of the table's unit."""
+    return "{:.3f}" if categories else "{:.1f}"
+
+
 def loss_form(row: Compared, comparison: Comparison) -> str:
     """How a loss is written in a comparison."""
-    form = "{:.3f}" if isinstance(comparison.on, CategoricalData) else "{:.1f}"
+    form = loss_digits(isinstance(comparison.on, CategoricalData))
     return form if common_unit(comparison.rows) is not None else f"{form} {row.loss_unit}"
 
 
@@ -1130,7 +1158,7 @@ def trade_off_text(trade_off: TradeOff) -> str:
     notes = f"reports on {frontier.problem.grid.cell_m:g} m cells; {proved}"
     if "-" in (*at_most, *at_least) and proved != NOTHING_PROVED:
         notes += "; -: nothing proved there beyond a blind guess"
-    notes += "; before each bound, which none can pass, is the figure of the best mechanism found"
+    notes += "; at most, at least: proved for every mechanism; before them: the best found"
     if any(place.kind != "exact" for place in trade_off.placed):
         notes += "; ≈ estimated from samples"
     to_come = tuple(

@@ -6,7 +6,7 @@ the slope) and a mechanism on it (mixing two mechanisms gives all losses between
 bracket the whole curve, and the next one goes where the bracket is widest.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -59,6 +59,13 @@ class Curve:
         """At any budgets from the first to the last: two mechanisms take turns."""
         order = np.argsort(self.budgets)
         return np.interp(budgets, self.budgets[order], self.reached[order])
+
+    def with_mechanisms(self, points: Iterable[tuple[float, float]]) -> "Curve":
+        """The curve where further mechanisms, each a loss and a leakage, take turns too: where the
+        time was up, a baseline may be the best that is known."""
+        known = [*zip(self.budgets.tolist(), self.reached.tolist(), strict=True), *points]
+        reached = np.interp(self.budgets, *_lower_hull(known))
+        return replace(self, reached=np.maximum(reached, self.bound))
 
     @property
     def proved_anything(self) -> bool:

@@ -99,12 +99,14 @@ def _plan(train: "Samples", task: dict[str, Any]) -> str:
     from sfumato.studio.work import problem_of
     from sfumato.study.solve import PROOF_S
 
-    solver, limited = SOLVERS[task["solver"]](), task["time_limit"] is not None
+    solver, limit_s = SOLVERS[task["solver"]](), task["time_limit"]
     expected = None
     if isinstance(solver, Foretelling):
         expected = solver.expected(problem_of(train, task))
     proof = FULL if task["solver"] == DEFAULT else NONE
-    return plan_on_page(expected, proof, limited=limited, proof_s=None if limited else PROOF_S)
+    return plan_on_page(
+        expected, proof, limit_s=limit_s, proof_s=PROOF_S if limit_s is None else None
+    )
 
 
 async def stop(session: Session, asked: dict[str, Any]) -> None:

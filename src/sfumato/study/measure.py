@@ -243,7 +243,9 @@ def measure(
     that begins.  What does not fit into memory is refused.
     """
     if not target.exists():
-        raise FileError(f"there is no {target}; expected a run folder, or a file of reports")
+        raise FileError(
+            f"there is no file or folder {target}; expected a run folder, or a file of reports"
+        )
     columns: dict[str, Any] = {"secret": secret, "lat": lat, "lon": lon}
     asked = _Asked(cell_m, cells, hits, seed, extras)
     if target.is_dir():

@@ -237,7 +237,8 @@ def _rows_with_times(train: Samples, trained: Path, held_out: Path) -> int | Non
 
 
 def _timed_rows(path: Path, train: Samples) -> dict[tuple[str, str, float, float], int] | None:
-    """User, time and place (to a decimetre, on the training plane) of the rows of known users."""
+    """User, time and place (to a decimetre, on the training plane) of the rows of known users; None
+    where one has no time: two rows without times may be two visits."""
     table = read_table(path)
     columns = {name.lower(): name for name in table.column_names}
 
@@ -255,9 +256,11 @@ def _timed_rows(path: Path, train: Samples) -> dict[tuple[str, str, float, float
     places = np.stack([first, second], axis=1)
     if train.plane is not None:
         places = train.plane.to_metres(second, first)
-    times = table[when].to_pylist()
+    times = ["" if time is None else str(time).strip() for time in table[when].to_pylist()]
+    if not all(times[row] for row in keep):
+        return None
     return {
-        (users[row], str(times[row]), *np.round(place, 1).tolist()): row
+        (users[row], times[row], *np.round(place, 1).tolist()): row
         for row, place in zip(keep, places, strict=True)
     }
 

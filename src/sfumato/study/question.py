@@ -92,7 +92,8 @@ def solver_of(run: Run) -> Solver:
     record = run.record
     if record.solver not in SOLVERS:
         raise FileError(
-            f"{run.folder} was made by a solver '{record.solver}', which this version does not know"
+            f"{run.folder} was made by a solver '{record.solver}', which this version does not"
+            " know; make the run again"
         )
     try:
         solver: Solver = restored(SOLVERS[record.solver](), record.settings)

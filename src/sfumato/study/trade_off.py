@@ -87,7 +87,7 @@ class TradeOff(Printed, Drawn, InNotebooks):
         worse = [(0.0, 0.0, -entropy(joint)), (always.high, blind, 0.0)]
         better = [
             (0.0, bayes_error(joint), -mutual_information(joint)),
-            (max(0.0, always.low), blind, 0.0),
+            (always.low, blind, 0.0),
         ]
         for outlook in self.cross_fitted:
             loss, error, bits = outlook.loss, outlook.bayes_error, outlook.information_bits
@@ -180,6 +180,14 @@ def trade_off(
                 measured.information_bits.value,
             )
             placed.append(Placed(solver.name, *figures, measured.bayes_error.kind))
+    on_cells = [one for one in placed if one.name == Laplace.name and one.kind == "exact"]
+    curves = replace(
+        curves,
+        bayes=curves.bayes.with_mechanisms((one.loss, 1 - one.bayes_error) for one in on_cells),
+        information=curves.information.with_mechanisms(
+            (one.loss, one.information_bits) for one in on_cells
+        ),
+    )
     return TradeOff(curves, (*placed, *runs_placed))
 
 
