@@ -97,14 +97,15 @@ def _plan(train: "Samples", task: dict[str, Any]) -> str:
     from sfumato.solver import DEFAULT, SOLVERS
     from sfumato.solver.outcome import FULL, NONE, Foretelling
     from sfumato.studio.work import problem_of
-    from sfumato.study.solve import PROOF_S
+    from sfumato.study.solve import proof_limit
 
     solver, limited = SOLVERS[task["solver"]](), task["time_limit"] is not None
     expected = None
     if isinstance(solver, Foretelling):
         expected = solver.expected(problem_of(train, task))
     proof = FULL if task["solver"] == DEFAULT else NONE
-    return plan_on_page(expected, proof, limited=limited, proof_s=None if limited else PROOF_S)
+    proof_s = proof_limit(None, limited=limited)
+    return plan_on_page(expected, proof, limited=limited, proof_s=proof_s)
 
 
 async def stop(session: Session, asked: dict[str, Any]) -> None:
