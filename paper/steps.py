@@ -42,7 +42,7 @@ _OPTIMUM_SECONDS = {
     (4, "information"): 25,
 }
 _COLUMN_SECONDS = {1: 30, 2: 45, 3: 10, 4: 25}
-_GAME_SECONDS = {"game": {1: 60, 2: 60, 3: 60, 4: 60}, "paper": {1: 500, 2: 370, 3: 600, 4: 600}}
+_GAME_SECONDS = {"game": {1: 60, 2: 40, 3: 60, 4: 60}, "paper": {1: 500, 2: 150, 3: 600, 4: 600}}
 
 
 @dataclass(frozen=True)

@@ -90,6 +90,24 @@ def test_truths_in_degrees_beside_reports_give_the_loss(sfumato, tmp_path):
     )
 
 
+def test_every_table_has_the_intervals_that_the_main_figures_have(sfumato, tmp_path):
+    path = _write(tmp_path / "r.csv", "user,lat,lon", list("abab"), _degrees(TRUTHS))
+    main, every = sfumato("measure", path).out, sfumato("measure", path, "--details").out
+    interval = main.split("%]")[0].rpartition("[")[2]
+    (exposed,) = (line for line in every.splitlines() if line.startswith("exposed reports"))
+    assert "%" in interval and f"[{interval}%]" in exposed
+
+
+def test_reports_without_truths_say_which_columns_give_the_loss(sfumato, tmp_path):
+    for header, reports, wanted in (
+        ("user,lat,lon", _degrees(TRUTHS), "truth_lat and truth_lon"),
+        ("user,x,y", ["0,0", "1,1", "2,2", "3,3"], "truth_x and truth_y"),
+    ):
+        ended = sfumato("measure", _write(tmp_path / "r.csv", header, list("abab"), reports))
+        assert ended.code == 0 and "not known" in ended.out
+        assert f"no columns {wanted}, so that the loss is not known" in ended.err
+
+
 def test_truths_in_other_units_than_the_reports_are_refused(sfumato, tmp_path):
     for header, reports in (
         ("user,x,y,truth_lat,truth_lon", ["0,0", "9,9"]),
@@ -118,6 +136,10 @@ def test_pairs_in_degrees_are_a_mechanism(sfumato, tmp_path, train):
     pairs = _write(tmp_path / "p.csv", header, _degrees(TRUTHS[:3]), _degrees(moved))
     ended = sfumato("measure", pairs, "--data", train, "--hits", 2)
     assert ended.code == 0 and "1 of 4 check-ins lie more than 1 m" in ended.out + ended.err
+    assert "100% of the recorded truths have one report, which is always given again" in ended.err
+    again = [*_degrees(moved), *_degrees(moved + 9)]
+    drawn = _write(tmp_path / "twice.csv", header, _degrees(TRUTHS[:3]) * 2, again)
+    assert "always given again" not in sfumato("measure", drawn, "--data", train, "--hits", 2).err
     named = _write(
         tmp_path / "r.csv", "truth_lat,truth_lon,lat,lon", _degrees(TRUTHS[:3]), _degrees(moved)
     )

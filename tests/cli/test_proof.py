@@ -34,6 +34,11 @@ def test_the_exact_solver_takes_no_effort_of_proof(sfumato: Any, tmp_path: Path)
     assert not (tmp_path / "run").exists()
 
 
+def test_a_solve_without_a_run_folder_says_how_to_name_one(sfumato: Any) -> None:
+    ended = sfumato("solve", *_SMALL, "--solver", "coin")
+    assert ended.code == 2 and "name a new run folder, --out runs/mine" in ended.err
+
+
 def test_of_a_proof_what_narrows_it_visibly_is_told() -> None:
     told: list[str] = []
     heard = rounds_to(told.append, unit="m")

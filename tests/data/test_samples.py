@@ -134,9 +134,12 @@ def test_a_split_repeats_with_its_seed_and_differs_with_another() -> None:
 
 def test_asking_for_more_check_ins_than_a_user_has_is_refused_by_name() -> None:
     with pytest.raises(
-        DataError, match=r"user bob has 2 check-ins to draw from; 2\+1 were asked for"
+        DataError,
+        match=r"user bob has 2 check-ins to draw from; 2\+1 were asked for, and 1 of 2 users has 3:",
     ):
         _three().take(np.arange(5)).renumbered().split(2, 1)
+    with pytest.raises(DataError, match=r"user cid has 1 check-in to .* 2 of 3 users have 2:"):
+        _three().split(1, 1)
     with pytest.raises(DataError, match=r"got 0\+3"):
         _three().split(0, 3)
 

@@ -146,6 +146,7 @@ def test_a_bad_request_is_refused_without_repeating_it(served, path, body, heade
     found, answer = served.raw("POST", path, body, {**served.headers(), **headers})
     assert found == status and b"8577" not in answer
     assert json.loads(answer)["error"]["code"] == status
+    assert (b"'Content-Type: application/json'" in answer) == (status == 415)
 
 
 def test_other_paths_and_methods_are_refused_and_health_answers(served):

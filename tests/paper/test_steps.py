@@ -2,6 +2,7 @@
 file."""
 
 import gzip
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from paper.experiments import EXPERIMENTS, RESULTS, SEEDS, gowalla_file, load
 from paper.runs import columns, game_run
-from paper.steps import Step, carry_out, steps
+from paper.steps import Step, carry_out, steps, tables
 from sfumato.data.samples import Samples, Split
 from sfumato.data.synthetic import four_corners
 from sfumato.files import read_json, write_json
@@ -87,6 +88,14 @@ def test_every_experiment_is_in_the_quick_run_with_one_seed() -> None:
     )
     assert not any("seed 1" in name or "information" in name for name in quick)
     assert sum(step.seconds for step in steps(SEEDS[:1], quick=True)) < 15 * 60
+
+
+def test_one_experiment_is_expected_to_take_what_the_readme_says() -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    said = re.search(r"--experiment 2` runs one experiment \((\d+) minutes of one core\)", readme)
+    assert said is not None
+    expected = sum(step.seconds for step in tables(experiments=(2,), paper=True)) / 60
+    assert 0.75 * int(said[1]) < expected < 1.25 * int(said[1])
 
 
 def test_snaps_own_file_gives_the_same_selection(

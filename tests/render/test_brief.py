@@ -232,7 +232,7 @@ def test_the_next_command_is_for_the_file_that_was_given(tmp_path: Path) -> None
     square = Recipe(str(file), square=(48.85, 2.35, 900.0), per_user=(8, 2))
     assert "reports.csv.gz --drop Uid --outside drop;" in next_text(Path("runs/a"), square)
     some = next_text(Path("runs/a"), replace(square, users=("ann b", "c"), secret="who"))
-    chosen = "--secret who --square 48.85,2.35,900.0 --users 'ann b,c' --out selected.csv"
+    chosen = "--secret who --square 48.85,2.35,900 --users 'ann b,c' --out selected.csv"
     assert f"data {file} {chosen} && sfumato sanitize runs/a selected.csv" in some
     assert "export runs/a dist --page" in next_text(Path("runs/a"), Recipe("four-corners"))
 
@@ -281,6 +281,10 @@ def test_a_mechanism_as_good_as_a_blind_guess_has_nothing_left_to_prove(kept: Ke
     )
     assert brief.best_text(far).startswith("Not known: ")
     assert "proved" in brief.best_text(replace(near, bounds=Bounds(0.2505, None, 9)))
+    anywhere = replace(GAP, on_grid=False, bounds=Bounds(0.30, 0.29, 9))
+    assert "at most 0.710 on the training check-ins (proved for reports anywhere)" in (
+        brief.best_text(anywhere)
+    )
     problem = kept.solution.problem
     said = [proved_text(near, problem), str(Certified(kept.solution, problem, near, False))]
     assert all("no mechanism leaks less than the 0.2500 of a blind guess" in one for one in said)
@@ -291,9 +295,8 @@ def test_a_mechanism_as_good_as_a_blind_guess_has_nothing_left_to_prove(kept: Ke
     assert brief.best_text(crowd).startswith("Not known: ")  # four times as often as a blind one
     many = replace(crowd, users=3000)
     beside = (
-        " The best guess is right 4.0 times as often as a blind one (2.00 bits); with any mechanism"
-        " within the budgets it is at least 1.0 times as often (proved), so this is 4.00 times the"
-        " least proved."
+        " The best guess is right 4.0 times as often as a blind one (2.00 bits), which is 4.00 times"
+        " the least that is proved for any mechanism within the budget."
     )
     assert brief.best_text(many) == brief.best_text(crowd) + beside
     assert proved_text(many, problem) == proved_text(crowd, problem) + beside

@@ -110,6 +110,18 @@ def test_what_is_not_certain_does_not_read_100_percent(found):
     assert ">99.9%" in row(0.9998) and ">99.9%" not in row(1.0) and "100.0%" in row(1.0)
 
 
+def test_without_a_proof_none_is_spoken_of_and_the_command_is_named(small, found, tmp_path):
+    bare = shutil.copytree(small[0], tmp_path / "run")
+    (bare / "certificate.npz").unlink()
+    words = ["assess", str(bare), "--out", str(tmp_path / "page.md"), "--data", str(small[1])]
+    assert "hint" not in CliRunner().invoke(cli.cli, words).output
+    ended = CliRunner().invoke(cli.cli, words[:-2])
+    assert f"hint: the column 'proven best' is empty; sfumato certify {bare}" in ended.output
+    page = (tmp_path / "page.md").read_text(encoding="utf-8")
+    assert "Nothing was proved about the best possible" in page and "the proven best on" not in page
+    assert found.proved_best and "the proven best on the training" in assessment_markdown(found)
+
+
 def test_the_figures_are_those_of_the_measures(small, found):
     run, _, samples = small
     judged = sf.judge(sf.load_run(run).mechanism, samples)

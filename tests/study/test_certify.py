@@ -11,6 +11,7 @@ from sfumato.measure.certificate import Certificate, Proof
 from sfumato.mechanism.laplace import PlanarLaplace
 from sfumato.mechanism.simple import Coin
 from sfumato.render.text import NOTHING_PROVED, proved_text
+from sfumato.study import certify
 from sfumato.study.certify import Gap, certify_run, gaps_of
 from tests.solver.three_users import on_square
 
@@ -60,6 +61,18 @@ def test_the_blind_guess_is_not_called_a_proof():
     )
     (proved,) = gaps_of([sf.solve(problem, sf.Exact(plane=False))], None)
     assert proved.proved_anything and "(proved)" in proved_text(proved, problem)
+
+
+def test_a_mechanism_without_a_law_is_refused_before_anything_is_proved(monkeypatch) -> None:
+    def prove(*_: object, **__: object) -> None:
+        raise AssertionError("a proof was begun")
+
+    monkeypatch.setattr(certify, "new_certificate", prove)
+    monkeypatch.setattr(Coin, "law", lambda *_, **__: None)
+    bare = sf.solve(on_square(max_loss=70.0), sf.Laplace())
+    bare = replace(bare, mechanism=Coin(keep=0.5, place=(0.0, 0.0)))
+    with pytest.raises(sf.errors.ProblemError, match="not known in one table"):
+        certify_run(bare)
 
 
 def test_a_mechanism_beyond_the_cap_that_its_record_names_is_not_within_its_budgets() -> None:

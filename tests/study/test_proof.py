@@ -8,6 +8,7 @@ import pytest
 from sfumato.data.recipe import Recipe
 from sfumato.errors import ProblemError
 from sfumato.solver import Codebook, Coin, Problem
+from sfumato.solver.deadline import Deadline
 from sfumato.solver.outcome import Proving
 from sfumato.study import solve as study
 from sfumato.study.certify import certify_run
@@ -33,6 +34,23 @@ def test_nothing_is_proved_after_a_baseline_unless_it_is_asked_for() -> None:
     assert full.certificate is not None and full.certificate.on_plane is not None
     quick_bound, full_bound = quick.certificate.bound(PROBLEM), full.certificate.bound(PROBLEM)
     assert 0 <= full_bound.grid - quick_bound.grid <= 0.01
+
+
+def test_only_a_full_proof_that_was_asked_for_has_no_limit_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The plan offers the quick proof as the shorter one: it ends no later than the default's."""
+    seen: list[bool] = []
+
+    def certificate_for(*_: Any, deadline: Deadline, **__: Any) -> None:
+        seen.append(deadline.limited)
+
+    monkeypatch.setattr(study, "certificate_for", certificate_for)
+    solve(PROBLEM, Coin(), proof="quick")
+    solve(PROBLEM, Coin(), proof="full")
+    solve(PROBLEM, Coin(), proof="full", time_limit=60)
+    assert seen == [True, False, True]
+    assert study.proof_limit(None, limited=False) == study.proof_limit("quick", limited=False)
 
 
 def test_an_effort_that_is_none_of_ours_is_refused() -> None:

@@ -55,3 +55,8 @@ def command(run: Path, out: Path, as_json: bool, **options: Any) -> None:
             f"{out}: what {len(assessment.risks)} adversaries can find out, without a place of the"
             " data"
         )
+        if not assessment.proved_best and options["data"] is None:
+            click.echo(
+                f"hint: the column 'proven best' is empty; sfumato certify {run} proves one",
+                err=True,
+            )

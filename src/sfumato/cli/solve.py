@@ -88,9 +88,9 @@ _EXAMPLE = (
 @option(
     f"--proof {NONE}|{QUICK}|{FULL}",
     "After the mechanism is written, prove how little any mechanism can leak: no proof, one to"
-    " within 0.01, or one to within 0.002 that also holds anywhere on the plane [default: full"
-    " for the codebook, for two minutes at most without --time-limit; none for others; exact"
-    " proves as it solves].",
+    " within 0.01, or one to within 0.002 that also holds anywhere on the plane; without"
+    f" --time-limit, two minutes at most unless you ask for {FULL} [default: {FULL} for the"
+    f" codebook, {NONE} for others; exact proves as it solves].",
 )
 @seed_option("the solver")
 @option(
@@ -144,7 +144,7 @@ def command(
     from sfumato.study.certify import gaps_of
     from sfumato.study.folder import check_target
     from sfumato.study.population import check_folds, check_test_file, cross_fit_run
-    from sfumato.study.solve import PROOF_S, Kept, solve_and_save
+    from sfumato.study.solve import Kept, proof_limit, solve_and_save
 
     budgets = (max_loss, user_max_loss, max_distance)
     seeks_loss = min_bayes_error is not None or (reports == "endless" and not any(budgets))
@@ -183,7 +183,7 @@ def command(
     )
     expected = chosen.expected(problem) if isinstance(chosen, Foretelling) else None
     effort = proof or (FULL if solver == DEFAULT else NONE)
-    proof_s = PROOF_S if proof is None and time_limit is None else None
+    proof_s = proof_limit(proof, limited=time_limit is not None)
     plan = brief.plan_text(problem, solver, expected, effort, limit_s=time_limit, proof_s=proof_s)
     begun = printed = False
 
@@ -275,5 +275,5 @@ def _target(out: Path | None, resume: Path | None, solver: str) -> Path:
         raise click.UsageError(f"only {able} can be resumed; got --solver {solver}")
     target = out or resume
     if target is None:
-        raise click.UsageError("Missing option '--out'.")
+        raise click.UsageError("Missing option '--out': name a new run folder, --out runs/mine")
     return target

@@ -337,10 +337,12 @@ class Samples(Tabular, InNotebooks):
             rows = np.flatnonzero(self.secret == secret)
             usable = int((weights[rows] > 0).sum())
             if usable < train + test:
+                enough = int((np.bincount(self.secret, weights > 0) >= train + test).sum())
                 raise DataError(
-                    f"user {name} has {usable} check-ins to draw from; {train}+{test} were asked"
-                    " for: ask for fewer, or keep only more frequent users with"
-                    f" {arg('top_users')}"
+                    f"user {name} has {usable} check-in{'s' * (usable != 1)} to draw from;"
+                    f" {train}+{test} were asked for, and {enough:,} of {len(self.secrets):,} users"
+                    f" ha{'s' if enough == 1 else 've'} {train + test:,}: ask for fewer, or keep"
+                    f" only more frequent users with {arg('top_users')}"
                 )
             chance = weights[rows] / weights[rows].sum()
             # A weighted draw takes heavy rows first; shuffled, both parts follow one law.

@@ -89,7 +89,7 @@ def export(
     if released.mechanism.lists_truths and not reveal_truths:
         raise FileError(
             f"the mechanism of {loaded.folder} lists true locations of its data, and a bundle is"
-            " given to others; expected one that lists none",
+            " given to others; expected one that lists none, such as a codebook",
             hint=f"{arg('reveal_truths')} exports it all the same",
         )
     if isinstance(released.mechanism, Channel) and not released.mechanism.answers_new:

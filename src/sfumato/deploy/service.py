@@ -427,7 +427,7 @@ def _same_address(name: str, local: str) -> bool:
 async def _body(request: Request, most: int) -> dict[str, Any]:
     kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if kind != "application/json":
-        raise Refusal(415, "invalid", "expected a body of type application/json")
+        raise Refusal(415, "invalid", "expected JSON; send 'Content-Type: application/json'")
     data = bytearray()
     async for part in request.stream():
         data += part

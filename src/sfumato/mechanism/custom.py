@@ -149,6 +149,11 @@ class Recorded(Mechanism):
         """How many truths lie more than a metre from every recorded one."""
         return int((self._tree.query(truth)[0] > 1.0).sum())  # type: ignore[attr-defined]
 
+    @property
+    def recorded_once(self) -> float:
+        """The share of the recorded truths that have one report."""
+        return float((np.diff(self._start) == 1).mean())  # type: ignore[attr-defined]
+
     def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
         group = self._tree.query(truth)[1]  # type: ignore[attr-defined]
         start, end = self._start[group], self._start[group + 1]  # type: ignore[attr-defined]

@@ -302,7 +302,7 @@ def best_text(
             f"{what} of at least {max(gap.bounds.grid, 0.0):.4g} on {on}"
             f" (proved); {name} has {gap.leakage:.4g} there."
         )
-    bound, where = gap.bound, ""
+    bound, where = gap.bound, "" if gap.on_grid else " for reports anywhere"
     if bound is None:
         bound, where = gap.bounds.grid, " for reports on the grid, where its are not"
     return (

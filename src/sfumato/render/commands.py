@@ -71,7 +71,8 @@ def selection_words(recipe: Recipe) -> list[str]:
     """
     words = _column_words(recipe)
     if recipe.square is not None:
-        words += ["--square", ",".join(repr(float(value)) for value in recipe.square)]
+        numbers = (repr(float(value)).removesuffix(".0") for value in recipe.square)
+        words += ["--square", ",".join(numbers)]
     if recipe.users is not None:
         words += ["--users", listed(recipe.users)]
     if recipe.top_users is not None:

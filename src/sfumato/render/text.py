@@ -93,7 +93,7 @@ def judged_text(
         [_loss_head(unit, max_loss), *[shown(j.loss, digits, interval=True) for j in columns]],
         [f"Bayes error ↑ ({cells})", *[shown(j.bayes_error, interval=True) for j in columns]],
         ["information, bits ↓", *[shown(j.information_bits, interval=True) for j in columns]],
-        ["exposed reports ↓", *[shown(j.exposed, "{:.1%}") for j in columns]],
+        ["exposed reports ↓", *[shown(j.exposed, "{:.1%}", interval=True) for j in columns]],
         ["worst report ↓", *[f"{mark(j.exposed.kind)}{j.worst_report:.3f}" for j in columns]],
         ["reports outside the region", *[f"{j.outside:.2%}" for j in columns]],
     ]
@@ -428,17 +428,15 @@ def relative_text(found: Relative | None) -> str:
     """The vulnerability beside the blind guess, a further sentence; nothing where users are few.
 
     >>> relative_text(Relative(4.0, 2.0))
-    ' The best guess is right 4.0 times as often as a blind one (2.00 bits); with any mechanism\
- within the budgets it is at least 2.0 times as often (proved), so this is 2.00 times the least\
- proved.'
+    ' The best guess is right 4.0 times as often as a blind one (2.00 bits), which is 2.00 times\
+ the least that is proved for any mechanism within the budget.'
     """
     if found is None:
         return ""
     return (
         f" The best guess is right {found.times:.1f} times as often as a blind one"
-        f" ({found.bits:.2f} bits); with any mechanism within the budgets it is at least"
-        f" {found.least_times:.1f} times as often (proved), so this is {found.of_least:.2f} times"
-        " the least proved."
+        f" ({found.bits:.2f} bits), which is {found.of_least:.2f} times the least that is proved"
+        " for any mechanism within the budget."
     )
 
 
@@ -727,8 +725,8 @@ def comparison_text(comparison: Comparison) -> str:
     gaps = [row.gap for row in rows if row.gap is not None]
     if any(gap.proved_anything for gap in gaps):
         marks += (
-            "; gap: leakage on the training data above what no mechanism can go below (proved;"
-            " for reports off the grid, on the plane)"
+            "; gap: leakage on training check-ins above the least possible (proved; for reports off"
+            " the grid, on the plane)"
         )
     if missing := gaps_missing(comparison):
         marks += f"; gap -: {missing}"

@@ -97,16 +97,15 @@ def _plan(train: "Samples", task: dict[str, Any]) -> str:
     from sfumato.solver import DEFAULT, SOLVERS
     from sfumato.solver.outcome import FULL, NONE, Foretelling
     from sfumato.studio.work import problem_of
-    from sfumato.study.solve import PROOF_S
+    from sfumato.study.solve import proof_limit
 
     solver, limit_s = SOLVERS[task["solver"]](), task["time_limit"]
     expected = None
     if isinstance(solver, Foretelling):
         expected = solver.expected(problem_of(train, task))
     proof = FULL if task["solver"] == DEFAULT else NONE
-    return plan_on_page(
-        expected, proof, limit_s=limit_s, proof_s=PROOF_S if limit_s is None else None
-    )
+    proof_s = proof_limit(None, limited=limit_s is not None)
+    return plan_on_page(expected, proof, limit_s=limit_s, proof_s=proof_s)
 
 
 async def stop(session: Session, asked: dict[str, Any]) -> None:

@@ -82,6 +82,11 @@ class Assessment(Tabular):
         """The figures of one adversary."""
         return next(risk for risk in self.risks if risk.name == name)
 
+    @property
+    def proved_best(self) -> bool:
+        """Whether a best possible figure is proved for any adversary."""
+        return any(risk.best is not None for risk in self.risks)
+
     def columns(self) -> dict[str, Any]:
         """One row per adversary; a figure that was not assessed is missing."""
         risks = self.risks

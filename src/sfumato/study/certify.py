@@ -231,22 +231,23 @@ def certify_run(
     check_gap(gap)
     if isinstance(folder, Solution):
         check_has_budget(folder.problem)
-        made_now = folder.certificate is None
+        law, made_now = _known_law(folder, folder.problem), folder.certificate is None
         certificate = folder.certificate or new_certificate(folder.problem, gap)
-        return _certified(folder, folder.problem, certificate, made_now)
+        return _certified(folder, folder.problem, law, certificate, made_now)
     run = folder if isinstance(folder, Run) else load_run(folder)
     problem = problem_of(run, recipe_of_run(run, source).data()[0], option="train")
     check_has_budget(problem)
+    law = _known_law(run, problem)
     path = (run.folder if other is None else Path(other)) / CERTIFICATE
     unfinished = finish and run.record.proof in _UNFINISHED
     if other is not None or (path.exists() and not unfinished):
-        return _certified(run, problem, load_certificate(path), made_now=False)
+        return _certified(run, problem, law, load_certificate(path), made_now=False)
     many = len(problem.joint.secrets) > MANY_USERS
-    law = run.mechanism.law(problem.joint, loss=problem.loss) if many else None
-    made, stopped = new_proof(problem, gap, progress, None if law is None else law.joint)
+    own = run.mechanism.law(problem.joint, loss=problem.loss) if many else None
+    made, stopped = new_proof(problem, gap, progress, None if own is None else own.joint)
     known = load_certificate(path) if path.exists() else None
     certificate = _better(problem, known, made)
-    certified = _certified(run, problem, certificate, made_now=True)
+    certified = _certified(run, problem, law, certificate, made_now=True)
     certificate.save(path)
     proof = Proving.STOPPED if stopped else Proving.FULL
     replace(run.record, proof=proof.value).write(run.folder / RECORD)
@@ -275,18 +276,25 @@ def check_has_budget(problem: Problem) -> None:
         )
 
 
-def _certified(
-    run: Run | Solution, problem: Problem, certificate: Certificate, made_now: bool
-) -> Certified:
-    bounds = certificate.bound(problem)
+def _known_law(run: Run | Solution, problem: Problem) -> Law:
+    """The mechanism's law on the problem's data; refused, before there is a proof, where it is not
+    known."""
     law = run.mechanism.law(problem.joint, loss=problem.loss)
     if law is None:
         law = run.mechanism.law(problem.joint, grid=problem.grid, loss=problem.loss)
     if law is None:
         raise ProblemError(
-            "the law of this run's mechanism is not known, so its leakage can only be estimated",
-            hint="sfumato measure",
+            "the law of this run's mechanism is not known in one table, so no gap to a proof can be"
+            " computed; expected a run of one mechanism with a known law",
+            hint="sfumato measure RUN estimates what it leaks",
         )
+    return law
+
+
+def _certified(
+    run: Run | Solution, problem: Problem, law: Law, certificate: Certificate, made_now: bool
+) -> Certified:
+    bounds = certificate.bound(problem)
     gap = Gap.of(problem, law, bounds)
     equal_laws = not problem.seeks_endless_budget  # where they must be, rounding decides
     if gap.bound is not None and equal_laws and _keeps_budgets(problem, law):

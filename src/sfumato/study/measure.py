@@ -425,9 +425,12 @@ def _of_reports(path: Path, reports: Samples, asked: _Asked) -> Measured:
     """Reports that somebody drew."""
     check_secrets(reports)
     extras, seed, grid = asked.extras, asked.seed, asked.grid(Region.around(reports.truth))
-    judged = judge_reports(
-        reports.secret, reports.truth, grid, names=reports.secrets, cost=_costs(path, reports)
-    )
+    costs = _costs(path, reports)
+    judged = judge_reports(reports.secret, reports.truth, grid, names=reports.secrets, cost=costs)
+    notes = reports.notes
+    if costs is None:
+        wanted = " and ".join(_truth_columns(reports)[0])
+        notes += (f"the file has no columns {wanted}, so that the loss is not known",)
     attacks: tuple[Attack, ...] = ()
     if extras.attacks:
         rest, test = reports.carve(VALIDATION, seed=seed)
@@ -440,7 +443,7 @@ def _of_reports(path: Path, reports: Samples, asked: _Asked) -> Measured:
         judged={path.name: judged},
         status="Measured from the file's reports.",
         notes=(
-            *reports.notes,
+            *notes,
             "one report per row; with few reports per cell the Bayes error is too low and the"
             " exposed share too high: compare with larger cells",
         ),
@@ -457,6 +460,13 @@ def _of_pairs(path: Path, samples: Samples, asked: _Asked, foretold: Foretold | 
         notes += (
             f"{unrecorded:,} of {len(samples):,} check-ins lie more than 1 m from every recorded"
             " truth and are answered as the nearest",
+        )
+    alone = recorded.recorded_once
+    if alone:
+        notes += (
+            f"{alone:.0%} of the recorded truths have one report, which is always given again:"
+            " a mechanism that draws hides more; without"
+            f" {arg('data')} the pairs are counted as draws",
         )
     region = samples.region or Region.around(np.vstack([samples.truth, recorded.reports]))
     extras, seed, grid = asked.extras, asked.seed, asked.grid(region)
@@ -534,12 +544,17 @@ def data_of(
     return train, test
 
 
+def _truth_columns(reports: Samples) -> tuple[tuple[str, str], tuple[str, str]]:
+    """The columns of the truths beside these reports, and those in the other unit."""
+    degrees, metres = ("truth_lat", "truth_lon"), ("truth_x", "truth_y")
+    return (metres, degrees) if reports.plane is None else (degrees, metres)
+
+
 def _costs(path: Path, reports: Samples) -> np.ndarray | None:
     """The loss of each report in metres, where the file also holds truths: truth_lat and truth_lon
     beside reports in degrees, truth_x and truth_y beside reports in metres."""
     table = read_table(path)
-    degrees, metres = ("truth_lat", "truth_lon"), ("truth_x", "truth_y")
-    wanted, others = (metres, degrees) if reports.plane is None else (degrees, metres)
+    wanted, others = _truth_columns(reports)
     if not set(wanted) <= set(table.column_names):
         if set(others) <= set(table.column_names):
             raise DataError(

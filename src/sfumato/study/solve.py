@@ -41,7 +41,13 @@ from sfumato.study.solution import Solution
 from sfumato.threads import one_thread
 
 _LEAST_PROOF_S = 1.0
-PROOF_S = 120.0  # of a proof that nobody asked for
+PROOF_S = 120.0  # of a proof that is not to be full
+
+
+def proof_limit(proof: Effort | None, *, limited: bool) -> float | None:
+    """The seconds after which a proof of this effort ends by itself, in a solve that is `limited`
+    in time or not; None where nothing but that limit ends it."""
+    return None if proof == FULL or limited else PROOF_S
 
 
 @one_thread()
@@ -69,9 +75,9 @@ def solve(
     then, under "mechanism"), and with `checkpoint` (a file) can be stopped and resumed.
 
     `proof` is "none", "quick" (a bound within some 0.01 of the best one) or "full"; unless set it
-    is full after a codebook, for two minutes at most where there is no time limit, and none after
-    the other solvers.  The exact solver proves as it solves.  Ctrl-C during the proof ends it with
-    the best bound so far.
+    is full after a codebook and none after the other solvers.  Where there is no time limit, a
+    proof ends after two minutes unless "full" was asked for.  The exact solver proves as it solves.
+    Ctrl-C during the proof ends it with the best bound so far.
 
     >>> import sfumato as sf
     >>> solution = sf.solve(sf.Problem(sf.four_corners(0).train, max_loss=173), sf.Coin())
@@ -166,8 +172,8 @@ class _Task:
 
         gap = QUICK_GAP if quick else FULL_GAP
         many = len(self.problem.joint.secrets) > MANY_USERS  # their proof ends after some steps
-        asked = self.proof is not None or self.deadline.limited
-        deadline = self.deadline if asked else Deadline.after(PROOF_S)
+        limit = proof_limit(self.proof, limited=self.deadline.limited)
+        deadline = self.deadline if limit is None else Deadline.after(limit)
         deadline = deadline.no_sooner_than(_LEAST_PROOF_S)
         try:
             best = certificate_for(
