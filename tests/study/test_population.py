@@ -145,6 +145,21 @@ def test_with_times_only_the_same_row_is_the_same_check_in(tmp_path):
         refuse_shared(train, train.take(np.arange(39)), files=(trained, tmp_path / "copied.csv"))
 
 
+def test_where_the_column_of_times_is_empty_repeated_visits_are_no_training_rows(tmp_path):
+    rng = np.random.default_rng(0)
+    secret = np.repeat(np.arange(3), 80)
+    place = 100.0 * np.column_stack([secret, rng.integers(0, 10, len(secret))])
+    both = Samples(secret, place, NAMES)
+    train, test = both.take(np.arange(0, 240, 2)), both.take(np.arange(1, 240, 2))
+    files = []
+    for name, part in (("train.csv", train), ("test.csv", test)):
+        written = write(tmp_path / name, part, times=True).read_text().splitlines()
+        lines = [written[0], *(line.rpartition(",")[0] + "," for line in written[1:])]
+        files.append(tmp_path / name)
+        files[-1].write_text("\n".join(lines) + "\n")
+    refuse_shared(train, test, files=(files[0], files[1]))
+
+
 def test_a_confidence_is_between_0_and_1(folder):
     for confidence in (0.0, 1.0, 95.0, float("nan")):
         with pytest.raises(ProblemError, match="lies between 0 and 1"):
