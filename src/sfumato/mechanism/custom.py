@@ -64,11 +64,13 @@ class Function(Mechanism):
     def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
         random = np.random.default_rng(np.ascontiguousarray(chance).view(np.uint64).ravel()[:4])
         reports = np.asarray(self.rule(truth, random), dtype=float)
-        if reports.shape != truth.shape or not np.all(np.isfinite(reports)):
+        if reports.shape != truth.shape:
             raise MechanismError(
-                f"the function must give a finite report for each truth, shape {truth.shape}; got"
+                f"the function must give a report for each truth, shape {truth.shape}; got"
                 f" {reports.shape}"
             )
+        if not np.all(np.isfinite(reports)):
+            raise MechanismError("the function must give finite reports; got NaN or infinity")
         return reports
 
 
