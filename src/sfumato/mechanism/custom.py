@@ -33,6 +33,8 @@ def as_mechanism(given: object) -> Mechanism:
     what = given.__name__ if isinstance(given, type) else type(given).__name__
     hint = ".mechanism" if hasattr(given, "mechanism") else "()" if isinstance(given, type) else ""
     way = f"write it with {hint} behind" if hint else "solve a problem for one, or write a function"
+    if isinstance(given, str):
+        way = f"read a run folder with sf.load_run({given!r}), or solve a problem for one"
     raise MechanismError(
         f"expected a mechanism or a function (truth, random) -> reports; got {what}: {way}"
     )

@@ -521,7 +521,7 @@ def data_of(
         return given.on_plane(run.mechanism.plane), None
     hint = f"{arg('data')} FILE"
     if run.recipe is None:
-        raise DataError(f"{run.folder} does not say where its data is; name it", hint=hint)
+        raise DataError(f"{run.folder} does not say where its data is; name it with {hint}")
     train, test = run.recipe.data()
     if train.hash != run.record.data.hash:
         raise DataError(
