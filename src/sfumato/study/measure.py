@@ -423,9 +423,15 @@ def _of_reports(path: Path, reports: Samples, asked: _Asked) -> Measured:
     """Reports that somebody drew."""
     check_secrets(reports)
     extras, seed, grid = asked.extras, asked.seed, asked.grid(Region.around(reports.truth))
-    judged = judge_reports(
-        reports.secret, reports.truth, grid, names=reports.secrets, cost=_costs(path, reports)
-    )
+    costs = _costs(path, reports)
+    judged = judge_reports(reports.secret, reports.truth, grid, names=reports.secrets, cost=costs)
+    notes = reports.notes
+    if costs is None:
+        axes = ("x", "y") if reports.plane is None else ("lat", "lon")
+        notes += (
+            "the file's places are taken for reports; for the loss it needs columns"
+            f" truth_{axes[0]} and truth_{axes[1]}",
+        )
     attacks: tuple[Attack, ...] = ()
     if extras.attacks:
         rest, test = reports.carve(VALIDATION, seed=seed)
@@ -438,7 +444,7 @@ def _of_reports(path: Path, reports: Samples, asked: _Asked) -> Measured:
         judged={path.name: judged},
         status="Measured from the file's reports.",
         notes=(
-            *reports.notes,
+            *notes,
             "one report per row; with few reports per cell the Bayes error is too low and the"
             " exposed share too high: compare with larger cells",
         ),
