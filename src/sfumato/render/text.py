@@ -411,11 +411,15 @@ def relative_text(found: Relative | None) -> str:
     """
     if found is None:
         return ""
-    return (
+    said = (
         f" The best guess is right {found.times:.1f} times as often as a blind one"
-        f" ({found.bits:.2f} bits); with any mechanism within the budgets it is at least"
-        f" {found.least_times:.1f} times as often (proved), so this is {found.of_least:.2f} times"
-        " the least proved."
+        f" ({found.bits:.2f} bits)"
+    )
+    if not found.least_times > 1 + 1e-9:  # a blind guess's: nothing is proved
+        return f"{said}."
+    return (
+        f"{said}; with any mechanism within the budgets it is at least {found.least_times:.1f} times"
+        f" as often (proved), so this is {found.of_least:.2f} times the least proved."
     )
 
 
@@ -1130,7 +1134,7 @@ def trade_off_text(trade_off: TradeOff) -> str:
     notes = f"reports on {frontier.problem.grid.cell_m:g} m cells; {proved}"
     if "-" in (*at_most, *at_least) and proved != NOTHING_PROVED:
         notes += "; -: nothing proved there beyond a blind guess"
-    notes += "; before each bound, which none can pass, is the figure of the best mechanism found"
+    notes += "; before each bound, which none can pass, is what the search reached"
     if any(place.kind != "exact" for place in trade_off.placed):
         notes += "; ≈ estimated from samples"
     to_come = tuple(
