@@ -418,8 +418,8 @@ def relative_text(found: Relative | None) -> str:
     if not found.least_times > 1 + 1e-9:  # a blind guess's: nothing is proved
         return f"{said}."
     return (
-        f"{said}; with any mechanism within the budgets it is at least {found.least_times:.1f} times"
-        f" as often (proved), so this is {found.of_least:.2f} times the least proved."
+        f"{said}; with any mechanism within the budgets it is at least {found.least_times:.1f}"
+        f" times as often (proved), so this is {found.of_least:.2f} times the least proved."
     )
 
 
