@@ -222,6 +222,10 @@ WORKS: dict[str, tuple[Callable[[Here], Any], Callable[[Any], bool]]] = {
         lambda o: (sf.read_checkins(pl.DataFrame(COLUMNS)), o.split.train),
         lambda both: both[0].hash == both[1].hash,
     ),
+    "read_checkins(rows)": (
+        lambda o: (sf.read_checkins(_frame().to_dict("records")), o.split.train),
+        lambda both: both[0].hash == both[1].hash,
+    ),
     "read_checkins(geopandas)": (
         lambda o: (sf.read_checkins(_points()), o.split.train),
         lambda both: np.allclose(both[0].truth, both[1].truth, atol=1e-3),
@@ -280,6 +284,22 @@ SAYS: dict[str, tuple[Callable[[Here], Any], str]] = {
         lambda o: o.solution.mechanism.sample(o.test),
         r"sample\(data\.truth\)",
     ),
+    "mechanism.sample(frame)": (
+        lambda o: o.solution.mechanism.sample(_frame()[["lat", "lon"]]),
+        r"sf\.deploy\.report\(frame, 'run'\)",
+    ),
+    "read_checkins(lazy polars)": (
+        lambda o: sf.read_checkins(pl.LazyFrame(COLUMNS)),
+        r"frame\.collect\(\)",
+    ),
+    "compare(dictionary)": (
+        lambda o: sf.compare({"mine": o.solution}, on=o.test),  # type: ignore[dict-item]
+        r"list\(named\.values\(\)\)",
+    ),
+    "compare([folder])": (
+        lambda o: sf.compare(["run"], on=o.test),  # type: ignore[list-item]
+        r"sf\.load_run\('run'\)",
+    ),
     "data.split(share)": (lambda o: o.test.split(0.8), r"split\(80, 20\)"),  # type: ignore[arg-type]
     "compare(solution, solution)": (
         lambda o: sf.compare(o.solution, o.optimum),  # type: ignore[arg-type]
@@ -322,6 +342,8 @@ SAYS: dict[str, tuple[Callable[[Here], Any], str]] = {
     ),
     "compare(on=split)": (lambda o: sf.compare([o.solution], on=o.split), r"on=data\.test"),
     "1 - estimate": (lambda o: 1 - o.estimate, r"\.value"),
+    "abs(estimate)": (lambda o: abs(o.estimate), r"\.value"),
+    "-estimate": (lambda o: -o.estimate, r"\.value"),
     "read_checkins(None)": (lambda o: sf.read_checkins(None), "file, a data frame"),
     "read_checkins(frame without users)": (
         lambda o: sf.read_checkins(_frame().drop(columns="user")),
@@ -377,6 +399,14 @@ def test_a_run_is_certified_by_the_name_of_its_folder(here: Here, tmp_path: Path
     assert found.gap.leakage == here.solution.leakage
 
 
+def test_a_run_that_was_saved_from_python_is_assessed_on_data_that_are_named(
+    here: Here, tmp_path: Path
+) -> None:
+    here.solution.save(tmp_path / "run")
+    with pytest.raises(sf.SfumatoError, match="where its data is; name it with data FILE"):
+        sf.assess(tmp_path / "run")
+
+
 def test_in_a_plain_install_a_sentence_says_what_to_install() -> None:
     code = (
         "import sys\n"
@@ -416,6 +446,10 @@ def test_a_name_that_is_not_there_says_what_to_type(here: Here) -> None:
         (here.compared, "best", r"max\(comparison, key="),
         (sf.judge(here.solution, here.test), "mutual_information", "information_bits"),
         (here.solution, "certify", r"sf\.certify\(solution\)"),
+        (here.solution, "predict", r"solution\.mechanism\.sample\(truth\)"),
+        (here.compared, "to_csv", r"comparison\.to_pandas\(\)\.to_csv"),
+        (here.split.train, "describe", r"data\.to_pandas\(\)\.describe\(\)"),
+        (sf.Exact(), "fit", r"type sf\.solve\(sf\.Problem"),
         (sf, "read_csv", r"did you mean sfumato\.read_checkins\?"),
         (sf, "demo", r"help\(sfumato\) lists"),
     ):
@@ -432,10 +466,25 @@ def test_an_argument_that_is_not_there_says_what_to_type(here: Here) -> None:
         (sf.solve, {"problem": here.problem, "x": 1}, "it takes problem, solver, seed"),
         (sf.compare, {"solutions": [here.solution], "data": here.test}, "type on$"),
         (sf.Grid, {"cell": 25}, "type cell_m"),
+        (sf.Codebook, {"place": 5}, "did you mean places"),
+        (sf.Laplace, {"epsilon": 0.1}, r"sf\.mechanism\.PlanarLaplace"),
+        (sf.Coin, {"x": 1}, "it takes none"),
+        (sf.Coin().solve, {"problem": here.problem}, r"type sf\.solve\(sf\.Problem"),
+        (sf.read_checkins, {"path": COLUMNS, "user": "user"}, "type secret"),
+        (here.test.split, {"test_size": 0.2}, r"type data\.split\(80, 20\)"),
+        (here.test.split, {}, r"type data\.split\(80, 20\)"),
+        (here.solution.mechanism.sample, {"truth": [0, 0], "random_state": 1}, "type seed"),
+        (sf.frontier, {"problem": here.problem, "start": 45}, "type budgets"),
+        (sf.frontier, {"problem": here.problem}, r"type sf\.frontier\(problem, \["),
     )
     for attempt, given, words in attempts:
         with pytest.raises(TypeError, match=words):
             attempt(**given)
+
+
+def test_an_argument_too_many_says_what_there_are() -> None:
+    with pytest.raises(TypeError, match="Grid: too many positional arguments; it takes cell_m="):
+        sf.Grid(25)  # type: ignore[misc]
 
 
 def test_what_to_type_works(here: Here) -> None:

@@ -151,12 +151,15 @@ def test_solving_measuring_and_sanitizing_need_no_extra(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "extra"),
     [
-        ("solve four-corners --max-loss 173 --solver game --out run", "learn"),
-        ("solve four-corners --max-loss 173 --solver codebook --out run", "learn"),
         ("serve run --token-file clients.json", "serve"),
         ("studio --no-open", "studio"),
         ("demo", "learn,report"),
-        # before any work: there is no run to read
+        # before any work: there is no run and no file to read
+        ("solve none.csv --max-loss 173 --solver game --out run", "learn"),
+        ("solve none.csv --max-loss 173 --out run", "learn"),
+        ("atlas none.csv --max-loss 173 --out run", "learn"),
+        ("atlas none.csv --max-loss 173 --solver coin --out run --report map.html", "report"),
+        ("measure run --attack neural", "learn"),
         ("compare run --html report.html", "report"),
         ("assess run --out assessment.html", "report"),
         ("frontier four-corners --from 1 --to 2 --figure frontier.png", "report"),

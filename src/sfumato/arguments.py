@@ -1,4 +1,4 @@
-"""An argument that a function does not have: the sentence says which one to type."""
+"""An argument that a function does not have or lacks: the sentence says what to type."""
 
 import inspect
 from collections.abc import Callable
@@ -12,7 +12,7 @@ _Made = TypeVar("_Made")
 
 def guided(**instead: str) -> Callable[[Callable[_Given, _Made]], Callable[_Given, _Made]]:
     """Answer a name that `function` does not take with the one to type; `instead` holds those
-    that are often tried.
+    that are often tried, and those that are often left out.
 
     >>> @guided(budget="max_loss")
     ... def solve(problem, *, max_loss=None):
@@ -25,23 +25,37 @@ def guided(**instead: str) -> Callable[[Callable[_Given, _Made]], Callable[_Give
     >>> solve(1, x=2)
     Traceback (most recent call last):
     TypeError: solve has no argument 'x'; it takes problem, max_loss
+    >>> solve(1, 2)
+    Traceback (most recent call last):
+    TypeError: solve: too many positional arguments; it takes problem, max_loss=
     """
 
     def wrap(function: Callable[_Given, _Made]) -> Callable[_Given, _Made]:
         called = function.__qualname__.removesuffix(".__init__")
-        taken = [name for name in inspect.signature(function).parameters if name != "self"]
+        signature = inspect.signature(function)
+        taken = [name for name in signature.parameters if name != "self"]
+        by_name = {
+            name for name, one in signature.parameters.items() if one.kind is one.KEYWORD_ONLY
+        }
+        listed = ", ".join(f"{name}=" if name in by_name else name for name in taken) or "none"
 
         @wraps(function)
         def call(*args: _Given.args, **given: _Given.kwargs) -> _Made:
             for name in given:
                 if name not in taken:
                     near = get_close_matches(name, taken, n=1, cutoff=0.62)
-                    said = f"it takes {', '.join(taken)}"
+                    said = f"it takes {', '.join(taken) or 'none'}"
                     if name in instead:
                         said = f"type {instead[name]}"
                     elif near:
                         said = f"did you mean {near[0]}?"
                     raise TypeError(f"{called} has no argument '{name}'; {said}")
+            try:
+                signature.bind(*args, **given)
+            except TypeError as error:
+                left_out = next((name for name in instead if f"'{name}'" in str(error)), None)
+                said = f"it takes {listed}" if left_out is None else f"type {instead[left_out]}"
+                raise TypeError(f"{called}: {error}; {said}") from None
             return function(*args, **given)
 
         return call

@@ -105,7 +105,7 @@ def test_reports_without_truths_say_which_columns_give_the_loss(sfumato, tmp_pat
     ):
         ended = sfumato("measure", _write(tmp_path / "r.csv", header, list("abab"), reports))
         assert ended.code == 0 and "not known" in ended.out
-        assert f"no columns {wanted}, so that the loss is not known" in ended.err
+        assert f"without columns {wanted} the loss is not known" in ended.err
 
 
 def test_truths_in_other_units_than_the_reports_are_refused(sfumato, tmp_path):

@@ -149,6 +149,13 @@ def test_a_bad_request_is_refused_without_repeating_it(served, path, body, heade
     assert (b"'Content-Type: application/json'" in answer) == (status == 415)
 
 
+def test_a_request_without_a_location_is_told_what_to_send(served):
+    status, answer = served.ask("/v1/geolocate", {"lat": 48.8577, "lon": 2})
+    assert status == 404 and answer["error"]["message"].endswith(
+        'send {"location": {"lat": LAT, "lng": LNG}}'
+    )
+
+
 def test_other_paths_and_methods_are_refused_and_health_answers(served):
     status, answer = served.raw("GET", "/v1/geolocate", None, {})
     error = json.loads(answer)["error"]

@@ -243,6 +243,9 @@ def test_recorded_pairs_that_do_not_pair_are_refused() -> None:
 
 
 def test_a_function_that_loses_or_spoils_reports_is_refused() -> None:
-    for rule in (lambda truth, random: truth[:1], lambda truth, random: truth * np.nan):
-        with pytest.raises(MechanismError, match="finite report for each truth"):
+    for rule, said in (
+        (lambda truth, random: truth[:1], r"a report for each truth, shape .*; got \(1, 2\)"),
+        (lambda truth, random: truth * np.nan, "got NaN or infinity"),
+    ):
+        with pytest.raises(MechanismError, match=said):
             Function(rule).sample(PLACES)

@@ -283,5 +283,13 @@ def test_empty_panels_say_what_comes_first(browser: Any) -> None:
             _choose(page, name)
             assert page.get_by_role("button", name="Go to Data").count() == 1
         page.get_by_role("button", name="Go to Data").click()
-        page.get_by_role("button", name="Four corners").wait_for()
+        held: list[Any] = []
+        page.route("**/data", lambda route: held.append(route))  # noqa: PLW0108 (Playwright reads the signature)
+        page.get_by_role("button", name="Four corners").click()
+        for name in ("Solve", "Compare"):
+            _choose(page, name)
+            assert page.locator(".empty").get_by_text("Reading …").is_visible()
+        held[0].continue_()
+        _choose(page, "Solve")
+        page.locator("#solver").wait_for()
         page.close()

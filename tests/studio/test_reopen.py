@@ -76,3 +76,14 @@ def test_the_studio_opens_compares_and_plays_it(run: Path) -> None:
         assert [one["name"] for one in found] == [opened["id"]]
         assert page.ask("attack", {"run": opened["id"]})["run"] == opened["id"]
         assert "sfumato measure" in page.ask("download", {"run": opened["id"]})["command"]
+
+
+def test_its_figures_are_under_solve(run: Path, browser: Any) -> None:
+    with served(str(run)) as studio:
+        page = browser.new_page()
+        page.goto(studio.address)
+        page.get_by_text("check-ins of 4 users").first.wait_for()
+        page.get_by_role("tab", name="Solve").click()
+        page.locator("#result").get_by_text("of 173 m").wait_for()
+        page.get_by_role("button", name="Next: compare").wait_for()
+        page.close()

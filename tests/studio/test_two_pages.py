@@ -28,6 +28,19 @@ def test_stop_is_at_hand_after_the_page_was_loaded_again(page: Any) -> None:
     page.locator(".said").get_by_text("Stopped").wait_for()
 
 
+def test_a_result_can_be_kept_after_the_page_was_loaded_again(page: Any) -> None:
+    page.get_by_role("tab", name="Solve").click()
+    page.locator("#solver").select_option("coin")
+    page.get_by_role("button", name="Solve", exact=True).click()
+    page.locator("#result").wait_for()
+    page.reload()
+    page.get_by_text("Your work on this page was restored").wait_for()
+    page.get_by_role("tab", name="Solve").click()
+    page.locator("#result").wait_for()
+    page.get_by_role("button", name="Keep", exact=True).click()
+    page.get_by_role("button", name="Next: compare").wait_for()
+
+
 @pytest.mark.parametrize("stopper", [0, 1])
 def test_a_second_page_shows_the_job_and_a_stop_in_one_is_seen_in_the_other(
     page: Any, studio: Served, stopper: int

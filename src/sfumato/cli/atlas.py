@@ -90,12 +90,14 @@ def command(
     Give the same command again to resume a job that was stopped, with or without a cluster.
     """
     from sfumato import show
+    from sfumato.errors import require
     from sfumato.files import write_text
     from sfumato.render.commands import next_text
     from sfumato.study.atlas import AtlasPlan, Runner, one_by_one, solve_atlas
 
     if report is not None:
         check_file("report", report, ".html", ".htm")
+        require("report", bring="report")
     chosen = solver_from(options, solver)
     plan = AtlasPlan(chosen, users_per_tile, overlap_m, fewest_checkins, cell_m)
     recipe = recipe_of(source, options, wide=True)

@@ -82,7 +82,11 @@ def command(target: Path, details: bool, as_json: bool, **options: Any) -> None:
     and, for a run, other shares of the users and what the mechanism's file reveals about its
     training points.
     """
+    from sfumato.errors import require
     from sfumato.study.measure import Extras, measure
+
+    if "neural" in options["attacks"]:
+        require("learn", bring="learn")
 
     def plan(samples: Any, expected: Any) -> None:
         from sfumato.render import brief

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 import click
 
 from sfumato.cli.options import COUNT, NUMBER, Written
+from sfumato.errors import require
 from sfumato.solver import SOLVERS
 
 
@@ -107,7 +108,8 @@ def solver_options(
 
 
 def solver_from(options: dict[str, Any], solver: str) -> Any:
-    """Take the settings out of the options and make the solver; refuse those of another one."""
+    """Take the settings out of the options and make the solver; refuse those of another one, and a
+    solver that is not installed."""
     given: dict[str, Any] = {}
     of_parts: dict[str, Any] = {}
     for name, solvers in _offered(SOLVERS).items():
@@ -117,6 +119,8 @@ def solver_from(options: dict[str, Any], solver: str) -> Any:
         if solver not in solvers:
             _refuse(_flag(name, next(iter(solvers.values()))), " or ".join(solvers), solver)
         (given if name == solvers[solver].name else of_parts)[name] = value
+    if SOLVERS[solver].resumable:  # it learns
+        require("learn", bring="learn")
     made = SOLVERS[solver](**given)
     return made.changed(**of_parts) if of_parts else made
 

@@ -38,8 +38,8 @@ class Tabular(ABC):
 
 
 def arrow_table(given: Any) -> Any:
-    """An Arrow table of a data frame (pandas, Polars, GeoPandas), an Arrow table or a dictionary of
-    columns.  A GeoPandas geometry of points becomes the columns lat and lon.
+    """An Arrow table of a data frame (pandas, Polars, GeoPandas), an Arrow table, a dictionary of
+    columns or a list of rows.  A GeoPandas geometry of points becomes the columns lat and lon.
 
     >>> arrow_table({"user": ["ann"], "lat": [48.86], "lon": [2.35]}).num_rows
     1
@@ -48,6 +48,10 @@ def arrow_table(given: Any) -> Any:
 
     if hasattr(given, "to_crs") and hasattr(given, "geometry"):
         given = _with_degrees(given)
+    if isinstance(given, list) and given and all(isinstance(row, dict) for row in given):
+        return pa.Table.from_pylist(given)
+    if hasattr(given, "collect_schema") and hasattr(given, "collect"):
+        raise DataError("got a lazy frame; expected its rows: frame.collect()")
     try:
         return pa.table(given)
     except (TypeError, ValueError, pa.ArrowException) as error:

@@ -9,6 +9,7 @@ from typing import IO, Any, cast
 
 import numpy as np
 
+from sfumato.arguments import guided
 from sfumato.data.frames import arrow_table
 from sfumato.data.joint import by_number
 from sfumato.data.plane import Plane, check_degrees, inside_square
@@ -30,6 +31,7 @@ _PARQUET = (".parquet", ".pq")
 SNAP_COLUMNS = ["user", "time", "latitude", "longitude", "location"]
 
 
+@guided(user="secret", users="secret", latitude="lat", longitude="lon", lng="lon")
 def read_checkins(
     path: str | Path | Any,
     *,

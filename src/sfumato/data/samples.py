@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
+from sfumato.arguments import guided
 from sfumato.data.distinct import unique_points
 from sfumato.data.frames import Tabular
 from sfumato.data.grid import Grid, Region
@@ -44,6 +45,7 @@ class Samples(Tabular, InNotebooks):
         "users": "data.secrets",
         "df": "data.to_pandas()",
         "head": "data.to_pandas().head()",
+        "describe": "data.to_pandas().describe()",
         "to_polars": "polars.DataFrame(data)",
         "to_csv": "data.to_pandas().to_csv('file.csv')",
         "to_numpy": "data.secret, data.truth",
@@ -317,6 +319,13 @@ class Samples(Tabular, InNotebooks):
         ]
         return np.sort(np.concatenate(rows))
 
+    @guided(
+        test_size="data.split(80, 20)",
+        train_size="data.split(80, 20)",
+        frac="data.split(80, 20)",
+        train="data.split(80, 20)",
+        random_state="seed",
+    )
     def split(
         self, train: int, test: int = 0, *, seed: int = 0, overlap_weight: float = 1.0
     ) -> "Split":

@@ -288,7 +288,8 @@ def service(release: Release, settings: Settings) -> Starlette:
             raise Refusal(
                 404,
                 "notFound",
-                "the request has no location, and this service was not told where the machine is",
+                "the request has no location, and this service was not told where the machine is;"
+                ' send {"location": {"lat": LAT, "lng": LNG}}',
             )
         (report,) = answer(client, [place])
         if report is None:

@@ -69,7 +69,7 @@ class Estimate:
     def __ge__(self, other: SupportsFloat) -> bool:
         return self.value >= float(other)
 
-    def _calculated(self, other: object) -> float:
+    def _calculated(self, other: object = None) -> float:
         raise ProblemError(
             "a calculation with an Estimate would lose its interval; expected a number: use"
             " .value, .low or .high"
@@ -77,6 +77,7 @@ class Estimate:
 
     __add__ = __radd__ = __sub__ = __rsub__ = _calculated
     __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _calculated
+    __pow__ = __neg__ = __abs__ = _calculated
 
     def __repr__(self) -> str:
         between = "" if self.low == self.high else f", {self.low:.4g} to {self.high:.4g}"

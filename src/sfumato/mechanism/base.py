@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from sfumato.arguments import guided
 from sfumato.data.grid import Grid
 from sfumato.data.joint import Joint
 from sfumato.data.plane import Plane, looks_like_degrees
@@ -72,6 +73,7 @@ class Mechanism(ABC):
         object.__setattr__(placed, "_plane", plane)
         return placed
 
+    @guided(random_state="seed", rng="seed", n="sample(np.repeat(truth, n, axis=0))")
     def sample(self, truth: Any, *, seed: int | None = None) -> np.ndarray:
         """A report for one point (2,) or for many (n, 2), in metres.
 
@@ -79,6 +81,11 @@ class Mechanism(ABC):
         """
         if hasattr(truth, "truth"):
             raise MechanismError("got check-ins; expected their true places: sample(data.truth)")
+        if hasattr(truth, "columns"):
+            raise MechanismError(
+                "got a data frame; expected true places in metres: sample(frame[['x', 'y']]"
+                ".to_numpy()), or sf.deploy.report(frame, 'run') for latitudes and longitudes"
+            )
         points = np.asarray(truth, dtype=float)
         single = points.ndim == 1
         points = np.atleast_2d(points)

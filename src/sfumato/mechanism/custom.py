@@ -33,6 +33,8 @@ def as_mechanism(given: object) -> Mechanism:
     what = given.__name__ if isinstance(given, type) else type(given).__name__
     hint = ".mechanism" if hasattr(given, "mechanism") else "()" if isinstance(given, type) else ""
     way = f"write it with {hint} behind" if hint else "solve a problem for one, or write a function"
+    if isinstance(given, str):
+        way = f"read a run folder with sf.load_run({given!r}), or solve a problem for one"
     raise MechanismError(
         f"expected a mechanism or a function (truth, random) -> reports; got {what}: {way}"
     )
@@ -64,11 +66,13 @@ class Function(Mechanism):
     def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
         random = np.random.default_rng(np.ascontiguousarray(chance).view(np.uint64).ravel()[:4])
         reports = np.asarray(self.rule(truth, random), dtype=float)
-        if reports.shape != truth.shape or not np.all(np.isfinite(reports)):
+        if reports.shape != truth.shape:
             raise MechanismError(
-                f"the function must give a finite report for each truth, shape {truth.shape}; got"
+                f"the function must give a report for each truth, shape {truth.shape}; got"
                 f" {reports.shape}"
             )
+        if not np.all(np.isfinite(reports)):
+            raise MechanismError("the function must give finite reports; got NaN or infinity")
         return reports
 
 

@@ -433,10 +433,15 @@ def relative_text(found: Relative | None) -> str:
     """
     if found is None:
         return ""
-    return (
+    said = (
         f" The best guess is right {found.times:.1f} times as often as a blind one"
-        f" ({found.bits:.2f} bits), which is {found.of_least:.2f} times the least that is proved"
-        " for any mechanism within the budget."
+        f" ({found.bits:.2f} bits)"
+    )
+    if not found.least_times > 1 + 1e-9:  # a blind guess's: nothing is proved
+        return f"{said}."
+    return (
+        f"{said}, which is {found.of_least:.2f} times the least that is proved for any mechanism"
+        " within the budget."
     )
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.arguments import guided_class
 from sfumato.data.categories import CategoricalData
 from sfumato.errors import ProblemError
 from sfumato.measure.cost import START_S, judging_cost
@@ -13,7 +14,7 @@ from sfumato.mechanism.simple import Coin as CoinMechanism
 from sfumato.mechanism.simple import Identity
 from sfumato.mechanism.wrap import Snapped
 from sfumato.memory import Expected
-from sfumato.solver.outcome import Calibrated, Conditions, Ending, Outcome, TruthShare
+from sfumato.solver.outcome import Calibrated, Conditions, Ending, Outcome, Solving, TruthShare
 from sfumato.solver.problem import Problem
 
 _CLOSE = 1e-4  # how far below the budget a calibrated loss may end, relatively
@@ -21,8 +22,9 @@ _TRIES = 12
 _SAMPLED = 200_000  # reports for calibration where the law is too large to compute
 
 
+@guided_class(epsilon="sf.mechanism.PlanarLaplace(epsilon=E)")
 @dataclass(frozen=True)
-class Laplace:
+class Laplace(Solving):
     """Planar Laplace noise, snapped to the grid, with the loss calibrated to the budget on the
     training data.  The loss is in its own unit; more of it is more private.
 
@@ -101,8 +103,9 @@ def _loss_of(mechanism: Snapped, problem: Problem, *, seed: int) -> float:
     return float(problem.loss(truth, mechanism.sample(truth, seed=seed)).mean())
 
 
+@guided_class()
 @dataclass(frozen=True)
-class Coin:
+class Coin(Solving):
     """Report the truth with chance p, one fixed best place otherwise, with p set to meet the
     budget.
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.arguments import guided
 from sfumato.data.frames import Tabular
 from sfumato.errors import ProblemError, arg
 from sfumato.measure.certificate import Proof, bound_on_the_grid
@@ -147,6 +148,12 @@ class Frontier(Tabular, Drawn, InNotebooks):
 
 
 @one_thread()
+@guided(
+    budgets="sf.frontier(problem, [100, 200])",
+    start="budgets",
+    max_loss="budgets",
+    max_losses="budgets",
+)
 def frontier(
     problem: Problem,
     budgets: Sequence[float] | np.ndarray,

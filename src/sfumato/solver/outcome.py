@@ -5,14 +5,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
+from sfumato.arguments import guided
 from sfumato.measure.certificate import Certificate
 from sfumato.measure.estimate import Estimate
 from sfumato.measure.linked import Linked
 from sfumato.measure.outlook import Outlook
 from sfumato.mechanism.base import Mechanism
 from sfumato.memory import Expected
+from sfumato.show import Guided
 from sfumato.solver.deadline import NEVER, Deadline
 from sfumato.solver.problem import Problem
 
@@ -23,6 +25,7 @@ Effort = Literal["none", "quick", "full"]  # of the proof that follows a solve
 NONE: Effort = "none"
 QUICK: Effort = "quick"
 FULL: Effort = "full"
+_TYPE = "sf.solve(sf.Problem(data, max_loss=METRES), solver)"
 FOR_THE_PROOF = 0.2  # of a time limit
 _FAILED = 0.1  # a mechanism that reports the truth's cell this often did not learn its budget
 
@@ -280,3 +283,13 @@ class Solver(Protocol):
 
     def solve(self, problem: Problem, how: Conditions) -> Outcome:
         """Find a mechanism; never look at anything but the problem."""
+
+
+class Solving(Guided):
+    """A solver of ours: answers what it is often asked for with what to type."""
+
+    instead: ClassVar[dict[str, str]] = dict.fromkeys(("fit", "fit_transform", "run"), _TYPE)
+
+    def __init_subclass__(cls) -> None:
+        if "solve" in vars(cls):
+            cls.solve = guided(how=_TYPE)(cls.solve)  # type: ignore[attr-defined]

@@ -1,6 +1,6 @@
 """Mechanisms side by side, on the same data, each with its loss beside its leakage."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -138,6 +138,7 @@ class Comparison(Tabular, Printed, Drawn, InNotebooks):
 
     instead: ClassVar[dict[str, str]] = {
         "summary": "print(comparison)",
+        "to_csv": "comparison.to_pandas().to_csv('file.csv')",
         "to_html": "comparison.html('report.html')",
         "save": "comparison.html('report.html')",
         "to_polars": "polars.DataFrame(comparison)",
@@ -304,6 +305,11 @@ def compare(
 
 def _contenders(given: Comparable | Iterable[Comparable]) -> list[Solution | Run | Contender]:
     """What was given, with a name and the others' budget for a bare mechanism or function."""
+    if isinstance(given, Mapping):
+        raise ProblemError(
+            "got a dictionary; expected a list: compare(list(named.values()), on=data.test), with"
+            " sf.Contender(name, mechanism) for a mechanism with a name of its own"
+        )
     several = isinstance(given, Iterable) and not isinstance(given, Mechanism)
     items: list[Any] = list(given) if several else [given]  # type: ignore[arg-type]
     if not items:

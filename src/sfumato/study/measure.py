@@ -430,7 +430,10 @@ def _of_reports(path: Path, reports: Samples, asked: _Asked) -> Measured:
     notes = reports.notes
     if costs is None:
         wanted = " and ".join(_truth_columns(reports)[0])
-        notes += (f"the file has no columns {wanted}, so that the loss is not known",)
+        notes += (
+            "the file's places are taken for reports; without columns"
+            f" {wanted} the loss is not known",
+        )
     attacks: tuple[Attack, ...] = ()
     if extras.attacks:
         rest, test = reports.carve(VALIDATION, seed=seed)
@@ -533,7 +536,7 @@ def data_of(
         return given.on_plane(run.mechanism.plane), None
     hint = f"{arg('data')} FILE"
     if run.recipe is None:
-        raise DataError(f"{run.folder} does not say where its data is; name it", hint=hint)
+        raise DataError(f"{run.folder} does not say where its data is; name it with {hint}")
     train, test = run.recipe.data()
     if train.hash != run.record.data.hash:
         raise DataError(

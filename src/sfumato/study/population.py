@@ -164,10 +164,10 @@ def refuse_shared(
 ) -> None:
     """Refuse held-out check-ins that are training check-ins, with their number.
 
-    Where both files have times, a row is the same if user, place and time are.  Without times a
-    user's visit to a known place may be a new visit: it is refused where there are more of them
-    than repeated visits among the training check-ins explain (none, where nobody was at a place
-    twice).
+    Where both files have a time in each row, a row is the same if user, place and time are.
+    Without times a user's visit to a known place may be a new visit: it is refused where there are
+    more of them than repeated visits among the training check-ins explain (none, where nobody was
+    at a place twice).
     """
     same = _at_known_places(train, held_out)
     timed = None if files is None else _rows_with_times(train, *files)
@@ -224,7 +224,8 @@ def _revisits(train: Samples) -> float:
 
 def _rows_with_times(train: Samples, trained: Path, held_out: Path) -> int | None:
     """How many rows of the held-out file are rows of the training file, with the same time, at a
-    place where the user has a training check-in; None where a file has no times."""
+    place where the user has a training check-in; None where a file has no times, or gaps in
+    them."""
     tables = [_timed_rows(path, train) for path in (trained, held_out)]
     if tables[0] is None or tables[1] is None:
         return None

@@ -37,6 +37,9 @@ class Solution(InNotebooks):
 
     instead: ClassVar[dict[str, str]] = {
         "sample": "solution.mechanism.sample(truth)",
+        "predict": "solution.mechanism.sample(truth)",
+        "transform": "solution.mechanism.sample(truth)",
+        "html": "sf.compare(solution, data.test).html('report.html')",
         "report": "solution.save('run'), then sf.sanitize('run', 'log.csv', 'reports.csv')",
         "gap": "sf.certify(solution).gap",
         "certify": "sf.certify(solution)",

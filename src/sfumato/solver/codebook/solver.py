@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from sfumato.arguments import guided_class
 from sfumato.data.categories import CategoricalData
 from sfumato.data.samples import MANY_USERS
 from sfumato.errors import ProblemError, arg
@@ -9,12 +10,13 @@ from sfumato.mechanism.loss import traits_of
 from sfumato.memory import Expected, give_back, one_heap
 from sfumato.solver.codebook.cost import crowd_cost, few_cost
 from sfumato.solver.codebook.settings import CodebookSettings
-from sfumato.solver.outcome import Conditions, Outcome
+from sfumato.solver.outcome import Conditions, Outcome, Solving
 from sfumato.solver.problem import Problem
 
 
+@guided_class()
 @dataclass(frozen=True)
-class Codebook(CodebookSettings):
+class Codebook(CodebookSettings, Solving):
     """Learn finitely many report places and a net that gives the chance of each at any truth.
 
     The law of such a mechanism is known, so its leakage is computed and lowered directly, with no

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial import cKDTree
 
+from sfumato.arguments import guided_class
 from sfumato.data.categories import CategoricalData
 from sfumato.data.joint import MOST_DENSE, Joint
 from sfumato.data.samples import MANY_USERS, Samples
@@ -58,6 +59,7 @@ from sfumato.solver.outcome import (
     Outcome,
     OverlapProved,
     Proved,
+    Solving,
     proof_line,
 )
 from sfumato.solver.problem import Problem
@@ -92,8 +94,9 @@ def ignored(certificate: Certificate, bound: float, leakage: float) -> None:
     """Certificates on the way that nobody waits for."""
 
 
+@guided_class()
 @dataclass(frozen=True)
-class Exact:
+class Exact(Solving):
     """The mechanism that leaks least within the budgets, on reports at the cells of the grid, up to
     a proven gap.
 

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
+from sfumato.arguments import guided_class
 from sfumato.data.categories import CategoricalData
 from sfumato.data.samples import Samples
 from sfumato.errors import ProblemError, arg
 from sfumato.memory import Expected, check_fits
 from sfumato.solver.game.settings import GameSettings
-from sfumato.solver.outcome import Conditions, Outcome
+from sfumato.solver.outcome import Conditions, Outcome, Solving
 from sfumato.solver.problem import Problem
 
 # Fitted to runs on one core (`python -m benchmarks foretold`): seconds of the start and of
@@ -16,8 +17,9 @@ _START_S, _CLASSIFIED_S, _GENERATED_S = 12.0, 1.5e-6, 3e-6
 _START_BYTES, _CHECKIN_BYTES = 600e6, 1000
 
 
+@guided_class()
 @dataclass(frozen=True)
-class Game(GameSettings):
+class Game(GameSettings, Solving):
     """Generator against classifier: the paper's two nets and payoff, with a faster recipe.
 
     `Game.paper` is the paper's own, by experiment.  The payoff that is learned by is not the

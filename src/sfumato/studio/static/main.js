@@ -56,7 +56,7 @@ function App() {
   const take = async (found) => {
     if (found.data && found.data.choice !== now.current.data?.choice) await useData(found.data);
     const old = now.current.live;
-    const run = found.runs.find((one) => one.state === "running") ?? found.runs.find((one) => one.id === old?.run.id) ?? found.runs.findLast((one) => one.state === "interrupted");
+    const run = found.runs.find((one) => one.state === "running") ?? found.runs.find((one) => one.id === old?.run.id) ?? found.runs.findLast((one) => one.state === "interrupted" || one.solution);
     const live = run ? { ...(old?.run.id === run.id ? old : { records: [], cloud: null }), run } : null;
     update({ runs: found.runs, curves: found.curves, comparison: found.comparison, live });
   };

@@ -23,7 +23,7 @@ export function ComparePanel({ state, actions }) {
     }
   }, [wanted, state.comparing, busy]);
 
-  if (!data) return html`<section class="empty"><h2>Compare</h2><p>Choose data first.</p><button type="button" class="main" onClick=${() => actions.update({ panel: "data" })}>Go to Data</button></section>`;
+  if (!data) return html`<section class="empty"><h2>Compare</h2><p>${state.reading ? "Reading …" : "Choose data first."}</p><button type="button" class="main" onClick=${() => actions.update({ panel: "data" })}>Go to Data</button></section>`;
 
   const budget = kept.at(-1)?.max_loss ?? Number(String(state.budget).replace(",", "."));
   const cell = kept.at(-1)?.cell_m ?? state.form.cell_m;

@@ -42,7 +42,7 @@ export function DataPanel({ state, actions }) {
   const choose = async (source, next = form, without = off ?? (numberIn(next.top) === null ? absent : named)) => {
     if (!actions.mayDrop()) return;
     setBusy("Reading …");
-    actions.update({ said: "Reading …" }); // also seen from other panels
+    actions.update({ said: "Reading …", reading: true }); // also seen from other panels
     const square = [next.lat, next.lon, next.side].map(numberIn);
     const users = without.size && data ? data.everybody.map((one) => one.name).filter((name) => !without.has(name)) : null;
     const asked = {
@@ -61,10 +61,11 @@ export function DataPanel({ state, actions }) {
     if (found) {
       await actions.attempt(() => actions.useData(found));
       turn(null);
-      if (found.opened) actions.update({ runs: found.opened });
+      if (found.opened) actions.update({ runs: found.opened, live: { run: found.opened.at(-1), records: [], cloud: null } });
       actions.update({ said: `${found.name}: ${found.rows.toLocaleString("en")} check-ins of ${found.users.length.toLocaleString("en")} users.` });
     }
     else actions.update({ said: "" });
+    actions.update({ reading: false });
     setBusy("");
   };
 

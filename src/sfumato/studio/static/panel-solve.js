@@ -63,7 +63,7 @@ export function SolvePanel({ state, actions }) {
   const reports = useMemo(() => (live?.cloud ? fanOut({ ...live.cloud, user: state.cloud.user }, stepOfFrame(frame)) : null), [live?.cloud, frame?.join()]);
   const faint = useMemo(() => state.cloud && { ...state.cloud, faint: 0.18 }, [state.cloud]);
 
-  if (!data) return html`<section class="empty"><h2>Solve</h2><p>Choose data first.</p><button type="button" class="main" onClick=${() => actions.update({ panel: "data" })}>Go to Data</button></section>`;
+  if (!data) return html`<section class="empty"><h2>Solve</h2><p>${state.reading ? "Reading …" : "Choose data first."}</p><button type="button" class="main" onClick=${() => actions.update({ panel: "data" })}>Go to Data</button></section>`;
 
   const curve = curves.bayes;
   const bayes = usable ? bestKnown(state, "bayes", metresNow) : null;
