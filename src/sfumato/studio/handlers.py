@@ -95,15 +95,13 @@ def _plan(train: "Samples", task: dict[str, Any]) -> str:
     """What that takes, in words; refuses what does not fit into memory."""
     from sfumato.render.brief import plan_on_page
     from sfumato.solver import DEFAULT, SOLVERS
-    from sfumato.solver.outcome import FULL, NONE, Foretelling
+    from sfumato.solver.outcome import FULL, NONE
     from sfumato.studio.work import problem_of
-    from sfumato.study.solve import PROOF_S
+    from sfumato.study.solve import PROOF_S, foretold
 
     solver, limited = SOLVERS[task["solver"]](), task["time_limit"] is not None
-    expected = None
-    if isinstance(solver, Foretelling):
-        expected = solver.expected(problem_of(train, task))
     proof = FULL if task["solver"] == DEFAULT else NONE
+    expected = foretold(solver, problem_of(train, task), proof)
     return plan_on_page(expected, proof, limited=limited, proof_s=None if limited else PROOF_S)
 
 
