@@ -8,7 +8,7 @@ import pytest
 import sfumato as sf
 from sfumato.data.synthetic import four_corners
 from sfumato.errors import ProblemError
-from sfumato.measure.objective import Gain, Information
+from sfumato.measure.objective import Gain, Information, objective_named
 from sfumato.solver import SOLVERS, Exact, Game, Problem
 from sfumato.solver.exact import certificate_for, proof_bytes
 from sfumato.solver.outcome import Foretelling
@@ -93,8 +93,13 @@ def test_a_proof_that_does_not_fit_is_left_out_and_its_memory_is_foretold(
 
 
 def test_pairs_of_thousands_of_users_are_refused() -> None:
-    with pytest.raises(ProblemError, match=r"4,498,500 pairs of 3,000 users.*top_users"):
-        Gain("two-guesses").gains(tuple(map(str, range(3_000))))
+    users = tuple(map(str, range(3_000)))
+    with pytest.raises(ProblemError, match=r"^two-guesses has 4,498,500 pairs of 3,000 users"):
+        objective_named("two-guesses", users)
+    with pytest.raises(
+        ProblemError, match=r"no user 'ann' to target; expected one of 0, .* 11, …$"
+    ):
+        objective_named("target:ann", users)
 
 
 def test_the_game_says_what_users_take_and_refuses_thousands() -> None:

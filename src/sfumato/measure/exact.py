@@ -16,6 +16,7 @@ from sfumato.data.joint import MOST_DENSE, Joint, Pairs
 from sfumato.errors import ProblemError, arg
 
 _LN2 = float(np.log(2))
+_MOST_NAMED = 12  # users in a sentence
 
 
 def _entropy_of(probability: np.ndarray) -> float:
@@ -232,9 +233,8 @@ def gain_named(name: str, secrets: Sequence[str]) -> np.ndarray:
     if name.startswith("target:"):
         person = name.removeprefix("target:")
         if person not in secrets:
-            raise ProblemError(
-                f"there is no user '{person}' to target; expected one of {', '.join(secrets)}"
-            )
+            named = ", ".join([*secrets[:_MOST_NAMED], *["…"] * (len(secrets) > _MOST_NAMED)])
+            raise ProblemError(f"there is no user '{person}' to target; expected one of {named}")
         return one_target(len(secrets), list(secrets).index(person))
     if name not in GAINS:
         raise ProblemError(f"unknown gain '{name}'; expected {', '.join(GAINS)} or target:NAME")
