@@ -1,6 +1,8 @@
 """What a job is expected to take, how much memory is free, and a sentence where it needs more."""
 
 import ctypes
+import gc
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,6 +73,19 @@ def give_back() -> None:
     >>> give_back()
     """
     _malloc("malloc_trim", 0)
+
+
+def forget_compiled() -> None:
+    """Drop what JAX has compiled, where it is in use.  It keeps every program, for each shape of
+    its arrays: tens of megabytes, and some hundred mappings, of which Linux allows a process 65,530
+    and beyond them the compiler ends it.
+
+    >>> forget_compiled()
+    """
+    if "jax" in sys.modules:
+        sys.modules["jax"].clear_caches()
+        gc.collect()
+        give_back()
 
 
 def _malloc(name: str, *numbers: int) -> None:

@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
 from sfumato.data.plane import COUNTRY_M, Plane
 from sfumato.data.samples import Samples
+from sfumato.data.synthetic import four_corners
 from sfumato.deploy.bundle import export
 from sfumato.deploy.sanitize import sanitize
 from sfumato.errors import FileError, MechanismError, ProblemError
@@ -290,3 +292,14 @@ def test_what_makes_no_atlas_is_refused_in_a_sentence(tmp_path: Path) -> None:
         with pytest.raises(ProblemError, match="cell_m must be above 0 metres"):
             AtlasPlan(cell_m=cell_m)
     assert not list(tmp_path.iterdir())
+
+
+def test_what_was_compiled_for_one_tile_is_dropped_after_some(tmp_path: Path) -> None:
+    """Kept for all, the compiler ended an atlas of 84 tiles: no memory mapping was left."""
+    program = jax.jit(lambda number: number + 1)
+    program(1.0)
+    assert program._cache_size() == 1
+    plan = AtlasPlan(Coin(), users_per_tile=3, fewest_checkins=10)
+    atlas = solve_atlas(four_corners(0).train, tmp_path / "run", max_loss=100, plan=plan)
+    assert len(atlas.tiles) >= 4
+    assert program._cache_size() == 0

@@ -140,11 +140,11 @@ def command(
     from sfumato.measure.objective import objective_named
     from sfumato.render import brief, text
     from sfumato.render.commands import next_text
-    from sfumato.solver.outcome import Ended, Foretelling, Proving
+    from sfumato.solver.outcome import Ended, Proving
     from sfumato.study.certify import gaps_of
     from sfumato.study.folder import check_target
     from sfumato.study.population import check_folds, check_test_file, cross_fit_run
-    from sfumato.study.solve import Kept, proof_limit, solve_and_save
+    from sfumato.study.solve import Kept, foretold, proof_limit, solve_and_save
 
     budgets = (max_loss, user_max_loss, max_distance)
     seeks_loss = min_bayes_error is not None or (reports == "endless" and not any(budgets))
@@ -181,8 +181,8 @@ def command(
         min_bayes_error=min_bayes_error,
         reports=reports,
     )
-    expected = chosen.expected(problem) if isinstance(chosen, Foretelling) else None
     effort = proof or (FULL if solver == DEFAULT else NONE)
+    expected = foretold(chosen, problem, effort)
     proof_s = proof_limit(proof, limited=time_limit is not None)
     plan = brief.plan_text(problem, solver, expected, effort, limit_s=time_limit, proof_s=proof_s)
     begun = printed = False

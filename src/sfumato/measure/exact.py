@@ -6,15 +6,17 @@ you pass decides what the adversary is taken to see.  Information is in bits.
 
 from collections.abc import Callable, Sequence
 from itertools import combinations
+from math import comb
 
 import numpy as np
 from scipy import sparse
 from scipy.special import xlogy
 
-from sfumato.data.joint import Joint, Pairs
-from sfumato.errors import ProblemError
+from sfumato.data.joint import MOST_DENSE, Joint, Pairs
+from sfumato.errors import ProblemError, arg
 
 _LN2 = float(np.log(2))
+_MOST_NAMED = 12  # users in a sentence
 
 
 def _entropy_of(probability: np.ndarray) -> float:
@@ -193,6 +195,11 @@ def bayes(secrets: int) -> np.ndarray:
 
 def two_guesses(secrets: int) -> np.ndarray:
     """Two guesses, worth 1 if either is right."""
+    if comb(secrets, 2) * secrets > MOST_DENSE:
+        raise ProblemError(
+            f"two-guesses has {comb(secrets, 2):,} pairs of {secrets:,} users, too many for a"
+            f" table; keep fewer with {arg('top_users')}, or take bayes"
+        )
     rows = list(combinations(range(secrets), min(2, secrets)))
     gain = np.zeros((len(rows), secrets))
     for action, pair in enumerate(rows):
@@ -226,9 +233,8 @@ def gain_named(name: str, secrets: Sequence[str]) -> np.ndarray:
     if name.startswith("target:"):
         person = name.removeprefix("target:")
         if person not in secrets:
-            raise ProblemError(
-                f"there is no user '{person}' to target; expected one of {', '.join(secrets)}"
-            )
+            named = ", ".join([*secrets[:_MOST_NAMED], *["…"] * (len(secrets) > _MOST_NAMED)])
+            raise ProblemError(f"there is no user '{person}' to target; expected one of {named}")
         return one_target(len(secrets), list(secrets).index(person))
     if name not in GAINS:
         raise ProblemError(f"unknown gain '{name}'; expected {', '.join(GAINS)} or target:NAME")

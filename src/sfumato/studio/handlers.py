@@ -95,15 +95,13 @@ def _plan(train: "Samples", task: dict[str, Any]) -> str:
     """What that takes, in words; refuses what does not fit into memory."""
     from sfumato.render.brief import plan_on_page
     from sfumato.solver import DEFAULT, SOLVERS
-    from sfumato.solver.outcome import FULL, NONE, Foretelling
+    from sfumato.solver.outcome import FULL, NONE
     from sfumato.studio.work import problem_of
-    from sfumato.study.solve import proof_limit
+    from sfumato.study.solve import foretold, proof_limit
 
     solver, limit_s = SOLVERS[task["solver"]](), task["time_limit"]
-    expected = None
-    if isinstance(solver, Foretelling):
-        expected = solver.expected(problem_of(train, task))
     proof = FULL if task["solver"] == DEFAULT else NONE
+    expected = foretold(solver, problem_of(train, task), proof)
     proof_s = proof_limit(None, limited=limit_s is not None)
     return plan_on_page(expected, proof, limit_s=limit_s, proof_s=proof_s)
 

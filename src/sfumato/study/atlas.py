@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ from sfumato.mechanism.base import Mechanism, load_mechanism
 from sfumato.mechanism.laplace import PlanarLaplace
 from sfumato.mechanism.loss import euclidean, on_earth
 from sfumato.mechanism.wrap import Snapped
+from sfumato.memory import forget_compiled
 from sfumato.randomness import uniforms
 from sfumato.solver import SOLVERS, Codebook
 from sfumato.solver.baselines import epsilon_on_cells
@@ -60,6 +62,8 @@ _WIDEST_TILE_M = 100_000.0  # of a tile with a plane of its own
 _MOST_HITS = 2_000_000  # reports of a tile that are drawn where its law is not known
 _TRIES = 12  # to bring a baseline within its budget on the atlas's lattice
 _HAIR = 1e-4  # what the formula for the lattice's share of the loss may be off by
+_COMPILED_FOR = 4  # tiles until what was compiled for their shapes is dropped
+_tiles_here = count(1)  # that this process has solved
 _MEASURED = ("loss", "bayes_error", "information_bits", "exposed")
 
 Runner = Callable[[Path, list[int]], Iterable[int]]
@@ -286,6 +290,8 @@ def solve_tile(work: str | Path, tile: int) -> None:
     line["job"] = job.mark
     line["mechanism_hash"] = file_hash(_mechanism(folder, tile)) if line["solved"] else None
     write_json(_line(folder, tile), line)
+    if next(_tiles_here) % _COMPILED_FOR == 0:
+        forget_compiled()
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,8 @@ from dataclasses import replace as changed
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sfumato.arguments import guided
 from sfumato.data.recipe import Recipe
 from sfumato.data.samples import MANY_USERS, Samples
@@ -18,9 +20,10 @@ from sfumato.measure.linked import Linked
 from sfumato.measure.outlook import Outlook
 from sfumato.measure.repeated import linked_figures
 from sfumato.mechanism.loss import traits_of
+from sfumato.memory import Expected, free_bytes
 from sfumato.solver import DEFAULT, as_solver
 from sfumato.solver.deadline import Deadline
-from sfumato.solver.exact import FULL_GAP, QUICK_GAP, certificate_for
+from sfumato.solver.exact import FULL_GAP, QUICK_GAP, certificate_for, proof_bytes
 from sfumato.solver.outcome import (
     FULL,
     NONE,
@@ -230,6 +233,18 @@ class Kept:
         to_come = None if self.to_come is None else self.to_come.as_dict()
         linked = {} if self.linked is None else {"linked_test": asdict(self.linked)}
         return {**self.solution.as_dict(), "to_come": to_come, "test": test, **linked}
+
+
+def foretold(solver: Solver, problem: Problem, proof: Effort) -> Expected | None:
+    """What a solve takes, with the memory of the proof that follows; None where that is not known
+    beforehand."""
+    expected = solver.expected(problem) if isinstance(solver, Foretelling) else None
+    if expected is None or proof == NONE or len(problem.joint.secrets) > MANY_USERS:
+        return expected
+    needed = proof_bytes(problem)
+    if needed > (free_bytes() or np.inf):  # then there is none
+        return expected
+    return changed(expected, bytes=max(expected.bytes, needed))
 
 
 @one_thread()

@@ -197,3 +197,14 @@ def test_too_few_check_ins_are_refused(samples: Samples) -> None:
         Problem(samples.take(one), max_loss=100), replace(SMALL, made_for="these", steps=20)
     )
     assert found.outlook is None
+
+
+def test_check_ins_that_are_all_at_one_place_are_solved() -> None:
+    """The coin then costs nothing, and the budget is no multiple of that: it was a traceback."""
+    samples = Samples(
+        secret=np.arange(40) % 2, truth=np.full((40, 2), 512.5), secrets=("ann", "bob")
+    )
+    problem = Problem(samples, max_loss=100.0)
+    solution = solve_and_prove(problem, Codebook(steps=20, places=4), proof="none")
+    assert solution.measured.bayes_error.value == 0.5
+    assert solution.measured.loss.value <= 100

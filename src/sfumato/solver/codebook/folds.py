@@ -262,7 +262,7 @@ class CrossFitted:
             return []
         noise = PlanarLaplace(first_epsilon(problem))
         spent = charged(*self._costs(self._coins(1.0)), confidence)
-        scale = min(1.0, problem.max_loss / spent)
+        scale = min(1.0, problem.max_loss / spent) if spent > 0 else 1.0  # 0: one place for all
         coin = Baseline(COIN, Coin(), scale, OnFolds(self._coins(scale)))
         grid = _coarse(problem)
         terms = sum(noise.terms(np.unique(part.truth, axis=0), grid) for part in self._held)

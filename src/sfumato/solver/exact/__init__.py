@@ -16,4 +16,5 @@ from sfumato.solver.exact.solver import best_within as best_within
 from sfumato.solver.exact.solver import certificate_for as certificate_for
 from sfumato.solver.exact.solver import equal_laws as equal_laws
 from sfumato.solver.exact.solver import program_of as program_of
+from sfumato.solver.exact.solver import proof_bytes as proof_bytes
 from sfumato.solver.exact.solver import task_of as task_of

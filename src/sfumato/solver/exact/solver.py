@@ -23,7 +23,7 @@ from sfumato.measure.linked import pairs_of
 from sfumato.measure.objective import Gain, Information, Overlap, blind_leakage
 from sfumato.mechanism.channel import Channel
 from sfumato.mechanism.loss import traits_of
-from sfumato.memory import Expected, check_fits
+from sfumato.memory import Expected, check_fits, free_bytes
 from sfumato.solver.deadline import NEVER, Deadline, OutOfTime
 from sfumato.solver.exact.column_generation import (
     OnProof,
@@ -87,7 +87,9 @@ _NOTHING = 1e-9  # above a blind guess's leakage
 # start, and times users, truths and reports to these powers; where bits are minimised, how many
 # times that; and how far off that may be, for what makes a program hard is not its size.
 _START_S, _SOLVE_S, _POWERS, _TIMES_FOR_BITS, _WITHIN = 6.0, 5e-5, (0.5, 1.5, 0.3), 5.0, 4.0
-_START_BYTES, _PAIR_BYTES = 270e6, 50
+# Bytes of the start, per place and cell, and per pair of guesses at each report of a program, of
+# which there are some hundred at once.
+_START_BYTES, _PAIR_BYTES, _GUESSES_BYTES, _REPORTS_AT_ONCE = 270e6, 50, 60, 500
 
 
 def ignored(certificate: Certificate, bound: float, leakage: float) -> None:
@@ -188,18 +190,11 @@ class Exact(Solving):
         sought = problem.min_bayes_error is not None or problem.reports != 1
         if sought or problem.region is None:
             return None
-        across = np.ptp(problem.places, axis=0) / problem.grid.cell_m + 1
-        size = (*problem.joint.shape, float(np.prod(across)))
+        size = (*problem.joint.shape, _cells_across(problem))
         seconds = _SOLVE_S * float(np.prod(np.power(size, _POWERS)))
         if isinstance(problem.objective, Information):
             seconds *= _TIMES_FOR_BITS
-        held = _START_BYTES + _PAIR_BYTES * size[1] * min(size[1:])
-        check_fits(
-            held,
-            what=f"the exact solver with {size[1]:,} places and {size[2]:,.0f} cells",
-            advice=f"take larger cells ({arg('cell_m')}), or fewer check-ins",
-        )
-        return Expected(_START_S + seconds, held, _WITHIN)
+        return Expected(_START_S + seconds, program_bytes(problem), _WITHIN)
 
     def _linked(
         self,
@@ -258,8 +253,27 @@ class Exact(Solving):
         return Outcome(channel, _ending(facts, deadline.limited and wide))
 
 
+def program_bytes(problem: Problem, *, most_truths: int | None = None) -> float:
+    """What is held while a program is solved: losses, and at each report a matrix of its guesses;
+    of a program with `most_truths` truths at most."""
+    users, truths = problem.joint.shape
+    truths = truths if most_truths is None else min(truths, most_truths)
+    gains = problem.objective.gains(problem.joint.secrets)
+    guesses = users if gains is None else len(gains)
+    cells = len(problem.report_places) if problem.region is None else _cells_across(problem)
+    losses = _PAIR_BYTES * truths * min(truths, cells)
+    reports = min(len(problem.report_places), _REPORTS_AT_ONCE)
+    return _START_BYTES + losses + _GUESSES_BYTES * reports * float(guesses) ** 2
+
+
+def _cells_across(problem: Problem) -> float:
+    """How many cells the places lie among."""
+    return float(np.prod(np.ptp(problem.places, axis=0) / problem.grid.cell_m + 1))
+
+
 def _check_size(problem: Problem) -> None:
-    """Refuse tables that are not held whole: the programs here are of users times places."""
+    """Refuse tables that are not held whole, for the programs here are of users times places; and
+    programs that do not fit into memory."""
     if problem.joint.sparse is not None:
         users, places = problem.joint.shape
         raise ProblemError(
@@ -267,6 +281,15 @@ def _check_size(problem: Problem) -> None:
             f" got {users:,} users with {places:,} places: keep fewer with {arg('top_users')}, or"
             " take the codebook"
         )
+    users, places = problem.joint.shape
+    check_fits(
+        program_bytes(problem),
+        what=f"the exact solver with {users:,} users at {places:,} place{'s' * (places != 1)}",
+        advice=(
+            f"keep fewer users ({arg('top_users')}), take larger cells ({arg('cell_m')}), or take"
+            " the codebook"
+        ),
+    )
 
 
 def equal_laws(
@@ -394,7 +417,7 @@ def certificate_for(
     known: Joint | None = None,
 ) -> Certificate | None:
     """The bound that is proved in the time, for a problem that another solver answers, up to `gap`;
-    None where there is no time at all, or too many users for linked reports.
+    None where there is no time at all, too many users for linked reports, or too little memory.
 
     With more than 200 users a first-order method proves it, for the Bayes objective and reports
     anywhere on the plane (`first_order`), from `known`, P(secret, report) of what was found.  With
@@ -411,8 +434,9 @@ def certificate_for(
         return first_order_certificate(
             problem, steps=steps, known=known, deadline=deadline, on_proof=on_proof
         )
+    fits = proof_bytes(problem) <= (free_bytes() or np.inf)
     if len(problem.places) > _PROOF_TRUTHS:
-        return _from_a_draw(problem, seed=seed, deadline=deadline)
+        return _from_a_draw(problem, seed=seed, deadline=deadline) if fits else None
     best: tuple[float, Certificate | None] = -np.inf, None
 
     def better(certificate: Certificate, bound: float, least: float) -> None:
@@ -424,8 +448,8 @@ def certificate_for(
     if len(problem.joint.secrets) * len(problem.places) > _SLOW:
         share = deadline.share(_FIRST_ORDER_SHARE)
         first_order_certificate(problem, known=known, deadline=share, on_proof=better)
-        if deadline.passed:
-            return best[1]
+    if deadline.passed or not fits:
+        return best[1]
     heard = certified(problem, better)
     linked = problem.objective.scores == "overlap" and isinstance(problem.samples, Samples)
     if linked and len(problem.joint.secrets) > _FEW_LINKED:
@@ -442,6 +466,11 @@ def certificate_for(
     early = best[0]
     last = _proved(problem, gap=gap, plane=plane, deadline=deadline, on_proof=heard)[1]
     return best[1] if best[1] is not None and last.bound(problem).grid < early else last
+
+
+def proof_bytes(problem: Problem) -> float:
+    """What the proof of a problem that another solver answers holds, where a program finds it."""
+    return program_bytes(problem, most_truths=_PROOF_TRUTHS)
 
 
 def _weighed_at_once(

@@ -12,9 +12,11 @@ from sfumato.solver.outcome import Conditions, Outcome, Solving
 from sfumato.solver.problem import Problem
 
 # Fitted to runs on one core (`python -m benchmarks foretold`): seconds of the start and of
-# compiling, per report that the classifier learns from, per report of a step of the generator.
-_START_S, _CLASSIFIED_S, _GENERATED_S = 12.0, 1.5e-6, 3e-6
-_START_BYTES, _CHECKIN_BYTES = 600e6, 1000
+# compiling, per report that the classifier learns from, per report of a step of the generator, and
+# for both per user, who has an output of the classifier.
+_START_S, _CLASSIFIED_S, _GENERATED_S, _USER_S = 12.0, 1.5e-6, 3e-6, 4.5e-8
+_START_BYTES, _CHECKIN_BYTES, _USER_BYTES = 600e6, 1000, 500e3
+_MOST_USERS = 1_000  # with more a round, which is never left halfway, takes minutes
 
 
 @guided_class()
@@ -45,13 +47,15 @@ class Game(GameSettings, Solving):
         """What all rounds on all lattices take."""
         self._check(problem)
         assert isinstance(problem.samples, Samples)
-        checkins = len(problem.samples)
+        checkins, users = len(problem.samples), len(problem.samples.secrets)
         steps = max(1, -(-checkins // self.generator.batch))
         steps *= self.generator.epochs_of(steps)
-        turn = _CLASSIFIED_S * self.classifier.epochs * max(self.classifier.reports, checkins)
-        turn += _GENERATED_S * steps * self.generator.batch * self.generator.seeds
+        classified = self.classifier.epochs * max(self.classifier.reports, checkins)
+        generated = steps * self.generator.batch * self.generator.seeds
+        turn = _CLASSIFIED_S * classified + _GENERATED_S * generated
+        turn += _USER_S * users * (classified + generated)
         turns = len(self.lattices) * self.rounds * self.turns
-        size = _START_BYTES + _CHECKIN_BYTES * checkins
+        size = _START_BYTES + _CHECKIN_BYTES * checkins + _USER_BYTES * users
         check_fits(
             size,
             what=f"the game with {checkins:,} check-ins",
@@ -65,6 +69,18 @@ class Game(GameSettings, Solving):
             raise ProblemError(
                 f"{problem.samples.name} holds categories; the game learns on places: use the exact"
                 " solver"
+            )
+        if len(problem.samples.secrets) > _MOST_USERS:
+            raise ProblemError(
+                f"the game takes at most {_MOST_USERS:,} users, each an output of its classifier;"
+                f" got {len(problem.samples.secrets):,}: keep fewer with {arg('top_users')}, or"
+                " take the codebook"
+            )
+        fewest = min(count for count in problem.samples.counts if count)
+        if not round(self.validation * fewest) >= 1:
+            raise ProblemError(
+                f"a validation share of {self.validation:g} leaves a user with {fewest} check-ins"
+                " without any; raise it or keep only users with more"
             )
         if problem.reports != 1:
             raise ProblemError(

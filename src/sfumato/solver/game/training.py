@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sfumato.data.samples import Samples
-from sfumato.errors import ProblemError
 from sfumato.mechanism.base import Mechanism
 from sfumato.nets import Net, glorot_net
 from sfumato.solver.game.candidate import Candidate
@@ -38,11 +37,6 @@ class GameTraining:
         assert isinstance(problem.samples, Samples)
         self.game, self.problem, self.seed = game, problem, seed
         self.learning, self.validation = problem.samples.carve(game.validation, seed=seed)
-        if not len(np.unique(self.validation.secret)) == len(np.unique(problem.samples.secret)):
-            raise ProblemError(
-                f"a validation share of {game.validation:g} leaves a user without check-ins; raise"
-                " it or bring more data"
-            )
         widths = (
             wide_cells(share, max_loss=problem.average_budget, cell_m=problem.grid.cell_m)
             for share in game.lattices
