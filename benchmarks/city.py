@@ -2,10 +2,13 @@
 peak memory, and the least vulnerability of any mechanism, with that of a blind guess.
 
 `learn`, after it, learns a codebook for check-ins to come and one for these alone, and says how far
-their vulnerabilities on these check-ins are above it.  Results go to benchmarks/city.json.
+their vulnerabilities on these check-ins are above it.  `to-come` learns from half of each user's
+check-ins and lets an adversary who knows three quarters of them guess the senders of the rest, one
+report each.  Results go to benchmarks/city.json.
 
 python -m benchmarks.city
 python -m benchmarks.city learn
+python -m benchmarks.city to-come
 """
 
 import json
@@ -13,12 +16,20 @@ import math
 import resource
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from scipy import sparse
+
 from paper.experiments import data_folder
+from sfumato.data.distinct import unique_points
 from sfumato.data.read import read_checkins
+from sfumato.data.samples import Samples
 from sfumato.files import write_json
+from sfumato.mechanism.codebook import CodebookNet
+from sfumato.mechanism.loss import euclidean
 from sfumato.solver import Codebook, Problem
 from sfumato.solver.exact.first_order import first_order_certificate
 from sfumato.study.solve import solve
@@ -27,6 +38,8 @@ _RESULTS = Path(__file__).with_name("city.json")
 BUDGET, STEPS = 300.0, 200
 SETTINGS = {"new": Codebook(), "these": Codebook(made_for="these")}
 _MOST_S, _MOST_BYTES = 600.0, 4e9
+SEEDS = (1, 2, 3)
+WAYS = {"imitates a law": Codebook(), "learned alone": Codebook(distillation=0.0)}
 
 
 def problem() -> Problem:
@@ -86,14 +99,83 @@ def learned(whom: str, least: float, blind: float) -> dict[str, Any]:
     }
 
 
+def to_come(seed: int) -> list[dict[str, Any]]:
+    """Each way of learning, and noise on the same places at the same budget, on one split."""
+    whole = problem()
+    samples = whole.samples
+    part = _quarters(samples, seed)
+    fit, known, later = (samples.take(some) for some in (part < 2, part < 3, part == 3))
+    nets = {}
+    for name, settings in WAYS.items():
+        learned = solve(replace(whole, samples=fit), settings, seed=seed, proof="none").mechanism
+        assert isinstance(learned, CodebookNet)
+        nets[name] = learned
+    nets["noise"] = _noise(learned, fit)
+    found = []
+    for name, net in nets.items():
+        found.append({"seed": seed, "way": name} | guessed(net, known, later))
+        print(json.dumps(found[-1]), flush=True)
+    return found
+
+
+def guessed(net: CodebookNet, known: Samples, later: Samples) -> dict[str, float]:
+    """Mean loss of later check-ins, and how often the adversary is right: with the best guess at
+    each report by the check-ins that are known, and, as an upper end, by the later ones."""
+    truths, place = unique_points(np.concatenate([known.truth, later.truth]))
+    rows = net.rows(truths).distinct()
+    tables, start = [], 0
+    for samples in (known, later):
+        each = np.ones(len(samples)), (samples.secret, place[start : start + len(samples)])
+        counts = sparse.csr_matrix(each, shape=(len(samples.secrets), len(truths)))
+        tables.append((counts @ rows.matrix).toarray())
+        start += len(samples)
+    table, truth = tables
+    right = truth[table.argmax(axis=0), np.arange(table.shape[1])].sum()
+    return {
+        "loss_m": float(rows.losses(truths, euclidean)[place[len(known) :]].mean()),
+        "right": float(right) / len(later),
+        "right_by_these": float(truth.max(axis=0).sum()) / len(later),
+    }
+
+
+def _quarters(samples: Samples, seed: int) -> np.ndarray:
+    """A number from 0 to 3 for each check-in, each for a quarter of each user's."""
+    random = np.random.default_rng((seed, 11))
+    order = np.lexsort((random.random(len(samples)), samples.secret))
+    rank = np.empty(len(samples))
+    rank[order] = np.arange(len(samples)) - np.repeat(
+        np.cumsum(samples.counts) - samples.counts, samples.counts
+    )
+    offset = random.random(len(samples.counts))[samples.secret]
+    return np.asarray(4 * (((rank + offset) / samples.counts[samples.secret]) % 1), dtype=int)
+
+
+def _noise(net: CodebookNet, samples: Samples) -> CodebookNet:
+    """The net without what it learned, with the slope that spends the budget."""
+    flat = replace(net, layers=tuple((0 * weights, 0 * bias) for weights, bias in net.layers))
+    truths, place = unique_points(samples.truth)
+    low, high = 0.0, 100 / BUDGET
+    for _ in range(20):
+        middle = (low + high) / 2
+        rows = replace(flat, slope=middle).rows(truths)
+        kept = rows.losses(truths, euclidean)[place].mean() <= BUDGET
+        low, high = (low, middle) if kept else (middle, high)
+    return replace(flat, slope=high)
+
+
 def _peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
 
 
 def main() -> None:
     """The proof, or the mechanisms beside the proof that is kept."""
-    if sys.argv[1:] != ["learn"]:
-        found: dict[str, Any] = {"command": "python -m benchmarks.city [learn]", "proof": proved()}
+    if sys.argv[1:] == ["to-come"]:
+        found = json.loads(_RESULTS.read_text())
+        found["to_come"] = [line for seed in SEEDS for line in to_come(seed)]
+        write_json(_RESULTS, found)
+    elif sys.argv[1:] != ["learn"]:
+        command = "python -m benchmarks.city [learn | to-come]"
+        found: dict[str, Any] = {"command": command, "proof": proved()}
         print(json.dumps(found, indent=1), flush=True)
         write_json(_RESULTS, found)
     else:

@@ -163,11 +163,11 @@ def imitate(
         if len(teacher) <= 2 * BATCH:
             rows, weight, points = jnp.arange(len(teacher)), mass, data.truths
         else:
-            row_key, move_key = jax.random.split(jax.random.fold_in(key, number))
+            row_key, far_key, way_key = jax.random.split(jax.random.fold_in(key, number), 3)
             drawn = jax.random.uniform(row_key, (BATCH,))
             rows = jnp.minimum(jnp.searchsorted(height, drawn), len(teacher) - 1)
             weight = jnp.full(BATCH, 1 / BATCH)
-            points = data.truths[rows] + _moves(data, move_key, config)
+            points = data.truths[rows] + _moves(data, far_key, way_key, config)
         inputs = features(points, data.waves)
 
         def cost(weights: Any) -> Any:
@@ -190,14 +190,13 @@ def _descended(state: State, gradient: Any, rate: Any, places_move: Any) -> Stat
 
 def _drawn(data: CrowdData, key: Any, config: CrowdConfig) -> tuple[Any, Any]:
     """Check-ins of a step, and their places in units, some of them moved."""
-    row_key, move_key = jax.random.split(key)
+    row_key, far_key, way_key = jax.random.split(key, 3)
     rows = jax.random.randint(row_key, (BATCH,), 0, len(data.user))
-    return rows, data.truths[data.place[rows]] + _moves(data, move_key, config)
+    return rows, data.truths[data.place[rows]] + _moves(data, far_key, way_key, config)
 
 
-def _moves(data: CrowdData, key: Any, config: CrowdConfig) -> Any:
+def _moves(data: CrowdData, far_key: Any, way_key: Any, config: CrowdConfig) -> Any:
     """How far some check-ins of a step are moved, in units."""
-    far_key, way_key = jax.random.split(key)
     far = data.gaps[jax.random.randint(far_key, (BATCH,), 0, len(data.gaps))]
     far = jnp.where(jnp.arange(BATCH) < config.moved, far, 0.0)
     return way(far, jax.random.uniform(way_key, (BATCH,)))
