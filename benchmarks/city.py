@@ -39,6 +39,7 @@ BUDGET, STEPS = 300.0, 200
 SETTINGS = {"new": Codebook(), "these": Codebook(made_for="these")}
 _MOST_S, _MOST_BYTES = 600.0, 4e9
 SEEDS = (1, 2, 3)
+_OFF_M = 20.0
 WAYS = {"imitates a law": Codebook(), "learned alone": Codebook(distillation=0.0)}
 
 
@@ -119,8 +120,9 @@ def to_come(seed: int) -> list[dict[str, Any]]:
 
 
 def guessed(net: CodebookNet, known: Samples, later: Samples) -> dict[str, float]:
-    """Mean loss of later check-ins, and how often the adversary is right: with the best guess at
-    each report by the check-ins that are known, and, as an upper end, by the later ones."""
+    """Expected losses of later check-ins, also of places 20 m off, and how often the adversary is
+    right: with the best guess at each report by the check-ins that are known, and, as an upper end,
+    by the later ones."""
     truths, place = unique_points(np.concatenate([known.truth, later.truth]))
     rows = net.rows(truths).distinct()
     tables, start = [], 0
@@ -131,8 +133,14 @@ def guessed(net: CodebookNet, known: Samples, later: Samples) -> dict[str, float
         start += len(samples)
     table, truth = tables
     right = truth[table.argmax(axis=0), np.arange(table.shape[1])].sum()
+    losses = rows.losses(truths, euclidean)[place[len(known) :]]
+    angle = np.random.default_rng(0).uniform(0, 2 * np.pi, len(later))
+    moved = later.truth + _OFF_M * np.column_stack([np.cos(angle), np.sin(angle)])
     return {
-        "loss_m": float(rows.losses(truths, euclidean)[place[len(known) :]].mean()),
+        "loss_m": float(losses.mean()),
+        "median_loss_m": float(np.median(losses)),
+        "loss_of_one_in_a_thousand_m": float(np.quantile(losses, 0.999)),
+        "loss_off_the_places_m": float(net.rows(moved).losses(moved, euclidean).mean()),
         "right": float(right) / len(later),
         "right_by_these": float(truth.max(axis=0).sum()) / len(later),
     }

@@ -12,6 +12,7 @@ CITY_S, CITY_GB = 600, 4
 OSAKA_S, OSAKA_GAP = 300, 0.1
 CITY_TILES, COUNTRY_TILES = 25, 1000
 _TILES = "python -m benchmarks.atlas"
+_LOSSES = ("loss_m", "median_loss_m", "loss_of_one_in_a_thousand_m", "loss_off_the_places_m")
 _OVERLAPS = (("none", 0), ("two budgets", 2), ("four budgets", 4))
 
 
@@ -45,6 +46,29 @@ def _city(found: dict[str, Any]) -> list[Row]:
                 f"{which}: vulnerability, times a blind guess, bits, relative gap to the proven least",
                 f"{one['vulnerability']:.4f}, {one['times_blind']:.2f},"
                 f" {one['bits_above_blind']:.2f}, {gap:.0%}",
+                "",
+                command,
+            ),
+        ]
+    command = "python -m benchmarks.city to-come"
+    for way in dict.fromkeys(one["way"] for one in found["to_come"]):
+        ones = [one for one in found["to_come"] if one["way"] == way]
+        right = [
+            f"{min(values):.4f} to {max(values):.4f}"
+            for values in ([one["right"] for one in ones], [one["right_by_these"] for one in ones])
+        ]
+        loss = [sum(one[key] for one in ones) / len(ones) for key in _LOSSES]
+        rows += [
+            (
+                f"{name}, half of the check-ins known, {way}: later senders guessed by who knows three"
+                f" quarters, and by who knows the later quarter, over {len(ones)} draws",
+                ", ".join(right),
+                "",
+                command,
+            ),
+            (
+                "the same: loss m, median, of one in a thousand, 20 m off the places",
+                ", ".join(f"{value:.0f}" for value in loss),
                 "",
                 command,
             ),

@@ -54,10 +54,11 @@ from sfumato.solver.codebook.settings import (
     Capacity,
     CodebookSettings,
     imitable,
+    most_imitated,
 )
 from sfumato.solver.codebook.training import END, PARTS, CodebookTraining, check_finite, until
 from sfumato.solver.deadline import NEVER, Deadline
-from sfumato.solver.exact.first_order import Game, SoftLaw, least_leaking
+from sfumato.solver.exact.first_order import Game, least_leaking
 from sfumato.solver.learner import Clock, History, Round
 from sfumato.solver.outcome import Distillation, Ended
 from sfumato.solver.problem import Problem
@@ -78,7 +79,6 @@ _OTHERS = 1000  # users with whom every user is compared, drawn anew for each su
 MOST_LINKED = 5000  # users of linked reports, as all pairs are measured
 _FOR_THE_TEACHER = 0.5  # of the time that is left
 _TIMES_THE_RATE = 3.0  # of learning, for imitating: its gradients are exact
-_MOST_OF_LAW = 12_000_000  # truths times places of a teacher's law: 48 MB
 
 
 class CrowdData(NamedTuple):
@@ -267,21 +267,6 @@ def linked_scores(
     return np.asarray(scores, np.float32)
 
 
-class Teacher(NamedTuple):
-    """A law on distinct places, and which of them each place of a net is."""
-
-    game: Game
-    law: SoftLaw
-    number: np.ndarray
-
-    def rows(self, truths: np.ndarray) -> np.ndarray:
-        """P(place | truth) of some truths, by number; places that coincide share evenly."""
-        shared = np.bincount(self.number)[self.number].astype(np.float32)
-        rows = self.game.law_at(self.law, truths)[:, self.number]
-        rows /= shared
-        return rows
-
-
 class CrowdTraining:
     """One codebook on one problem of many users: a `Training` of the learner's loop."""
 
@@ -302,7 +287,7 @@ class CrowdTraining:
         self.fit = replace(problem, samples=fit)
         capacity = settings.capacity(self.fit)
         self.base = CodebookTraining(settings, self.fit, seed, capacity=capacity)
-        self.most_truths = _MOST_OF_LAW // capacity.places
+        self.most_truths = most_imitated(capacity.places)
         self.alone = 1 - self._taught(capacity)  # the share without distillation
         self.part_steps = -(-self.base.part_steps // EVERY) * EVERY
         self._known: tuple[Any, np.ndarray] | None = None
@@ -310,9 +295,11 @@ class CrowdTraining:
     def _taught(self, capacity: Capacity) -> float:
         """The share of the steps that are distillation."""
         self.distillation = Distillation.DONE
-        self._teacher: Teacher | None = None
-        self._law_of_all: Any = None
-        return capacity.distillation if imitable(self.problem) else 0.0
+        self._teacher_law: Any = None
+        wanted = capacity.distillation if imitable(self.problem) else 0.0
+        if wanted and len(self.fit.places) > self.most_truths:
+            self.distillation, wanted = Distillation.TOO_MANY_PLACES, 0.0
+        return wanted
 
     def identity(self) -> str:
         budget = (self.problem.max_loss, self.problem.max_distance, self.problem.objective)
@@ -387,26 +374,15 @@ class CrowdTraining:
     def _distilled(
         self, state: State, part: int, share: tuple[float, float], deadline: Deadline
     ) -> State:
-        """One part towards the teacher's law: at all truths, or at some that are drawn for it."""
-        if self._teacher is None:
-            self._teacher = self._taught_by(state, deadline)
-        teacher, data, mass = self._teacher, self.data, self._mass
-        if len(mass) <= self.most_truths:
-            if self._law_of_all is None:
-                self._law_of_all = jnp.asarray(teacher.rows(np.arange(len(mass))))
-            law = self._law_of_all
-        else:
-            random = np.random.default_rng((self.seed, 7, part))
-            some = np.sort(random.choice(len(mass), self.most_truths, p=mass / mass.sum()))
-            law = jnp.asarray(teacher.rows(some))
-            data = data._replace(truths=data.truths[some])
-            mass = np.full(len(some), 1 / len(some))
+        """One part towards the teacher's law, which is worked out once."""
+        if self._teacher_law is None:
+            self._teacher_law = jnp.asarray(self._law(state, deadline))
         rest = 1 - self.alone
         return imitate(
             state,
-            data,
-            law,
-            jnp.asarray(mass, jnp.float32),
+            self.data,
+            self._teacher_law,
+            jnp.asarray(self._mass, jnp.float32),
             jax.random.key(self.seed),
             part * self.part_steps,
             ((share[0] - self.alone) / rest, (share[1] - self.alone) / rest),
@@ -414,21 +390,24 @@ class CrowdTraining:
             steps=self.part_steps,
         )
 
-    def _taught_by(self, state: State, deadline: Deadline) -> "Teacher":
-        """The law of least leakage that the first-order method finds on the places, which no longer
-        move."""
+    def _law(self, state: State, deadline: Deadline) -> np.ndarray:
+        """P(place | truth) of least leakage that the first-order method finds on the places, which
+        no longer move; places that coincide share evenly."""
         places = self.base.on_the_grid(state).places
         distinct, number = np.unique(places, axis=0, return_inverse=True)
         truths, loss, budget = self.fit.places, self.problem.loss, self.problem.max_loss
         assert budget is not None
         game = Game(
             self.fit.joint,
-            lambda some: loss(truths[some][:, None, :], distinct[None, :, :]),
+            lambda part: loss(truths[part][:, None, :], distinct[None, :, :]),
             len(distinct),
             budget,
         )
         law = least_leaking(game, deadline=deadline.share(_FOR_THE_TEACHER))
-        return Teacher(game, law, number.ravel())
+        rows = np.concatenate([rows for _, rows, _ in game.chances(law)])
+        number = number.ravel()
+        shared = np.bincount(number)[number].astype(np.float32)
+        return np.asarray(rows[:, number] / shared)
 
     def _scores(self, state: State, done: float) -> np.ndarray:
         rise = min(1.0, done / _SHARP_BY)

@@ -19,6 +19,8 @@ _PLACES_PER_SQUARE, _PLACES_PER_RICH_SQUARE = 1.0, 3.0
 _WAVE_SCALE, _USUAL_SPREAD = 4.0, 4.0  # the waves of data that spreads over four budgets
 _IMITATED = 3000, 0.25, 3  # where users are many: steps, share of moved truths, times as fast waves
 _WIDER = 4  # times as many units and waves
+_FEWEST_IMITATED = 1000  # steps: with fewer a law is not followed, and learning alone is better
+_MOST_OF_LAW = 12_000_000  # truths times places: more are not followed, and take memory
 _FEW = 200  # check-ins of the largest user; with fewer they are trusted less
 _RESAMPLED, _RESAMPLED_OF_FEW = 0.5, 0.7
 _WORK = 2**18  # truths times places that a step looks at, and as many redrawn ones
@@ -145,6 +147,14 @@ class CodebookSettings:
         """Whether a worst-case limit is set."""
         return (self.max_posterior, self.max_exposed, self.geo_epsilon) != (None, None, None)
 
+    def imitates(self, problem: Problem) -> bool:
+        """Whether a net for many users imitates a law: where it is asked to, or takes enough steps
+        and the truths are not too many."""
+        if self.distillation is not None or not imitable(problem):
+            return bool(self.distillation) and imitable(problem)
+        enough = self.steps is None or self.steps >= _FEWEST_IMITATED
+        return enough and len(problem.places) <= most_imitated(self.places)
+
     def capacity(self, problem: Problem) -> Capacity:
         """What was left open, as this problem needs it.
 
@@ -156,7 +166,7 @@ class CodebookSettings:
         assert isinstance(problem.samples, Samples)
         few = int(problem.samples.counts.max()) < _FEW
         crowd = len(problem.samples.secrets) > MANY_USERS
-        imitates = crowd and self.distillation != 0 and imitable(problem)
+        imitates = crowd and self.imitates(problem)
         if self.made_for == THESE and not imitates:
             capacity = Capacity(256, 5000, 8.0, 0.0, 0.0 if self.limited else 0.4, few)
         else:
@@ -192,6 +202,12 @@ class CodebookSettings:
 def imitable(problem: Problem) -> bool:
     """Whether a first-order method finds a law for many users: for the Bayes error, with no cap."""
     return isinstance(problem.objective, Bayes) and problem.max_distance is None
+
+
+def most_imitated(places: int | None) -> int:
+    """At how many truths a law on that many places (unless set, as many as there may be) is
+    imitated, at most."""
+    return _MOST_OF_LAW // (places or _MOST_PLACES)
 
 
 def rows_in_a_step(settings: CodebookSettings, capacity: Capacity) -> int:

@@ -129,7 +129,7 @@ class Game:
     every report."""
 
     joint: Joint
-    losses: Callable[[Any], np.ndarray]  # of truths by a slice or by numbers
+    losses: Callable[[slice], np.ndarray]
     reports: int
     budget: float
 
@@ -177,20 +177,13 @@ class Game:
     def chances(self, law: SoftLaw) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
         """P(report | truth) of some truths at a time, with their losses."""
         for part, distance in self.parts():
-            yield part, self._rows(law, part, distance), distance
-
-    def law_at(self, law: SoftLaw, truths: np.ndarray) -> np.ndarray:
-        """P(report | truth) of some truths, by number."""
-        return self._rows(law, truths, self.losses(truths).astype(np.float32))
-
-    def _rows(self, law: SoftLaw, some: Any, distance: np.ndarray) -> np.ndarray:
-        rows = self._given_truth[some] @ law.pull
-        rows += np.float32(law.slope) * distance
-        rows -= rows.min(axis=1, keepdims=True)
-        np.negative(rows, out=rows)
-        np.exp(rows, out=rows)
-        rows /= rows.sum(axis=1, keepdims=True)
-        return rows
+            rows = self._given_truth[part] @ law.pull
+            rows += np.float32(law.slope) * distance
+            rows -= rows.min(axis=1, keepdims=True)
+            np.negative(rows, out=rows)
+            np.exp(rows, out=rows)
+            rows /= rows.sum(axis=1, keepdims=True)
+            yield part, rows, distance
 
     def through(self, law: SoftLaw) -> tuple[np.ndarray, float]:
         """P(user, report) of a law, and what it spends."""
