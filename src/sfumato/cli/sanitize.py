@@ -169,6 +169,12 @@ def command(
             "rows of one user are next to each other, so that their order shows which belong"
             " together; shuffle the rows of the table first, if that is to be hidden"
         )
+    if linking := record.get("columns_that_link_rows"):
+        shown, drop = ", ".join(f"'{name}'" for name in linking), shell_word(listed(linking))
+        notes.append(
+            f"rows with the same value of {shown} are of one user, which shows that they belong"
+            f" together; leave it out with --drop {drop}, if that is to be hidden"
+        )
     if record.get("rows_in_order_of_place"):
         notes.append(
             "the rows are in the order of a true coordinate, which the order reveals;"

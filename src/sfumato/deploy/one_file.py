@@ -13,7 +13,7 @@ from sfumato.deploy.columns import Columns, find_columns, has_place, users
 from sfumato.deploy.coordinates import clamped, truths
 from sfumato.deploy.csv_table import CsvTable
 from sfumato.deploy.geometry import find_geometry
-from sfumato.deploy.naming import OneToOne, sorted_by, together
+from sfumato.deploy.naming import OneToOne, linking, sorted_by, together
 from sfumato.deploy.parquet_table import ParquetTable
 from sfumato.deploy.protect import POLICIES, Outside, protect
 from sfumato.deploy.pseudonym import Pseudonym
@@ -136,6 +136,7 @@ class Tally:
     betraying: list[str] = field(default_factory=list)
     users: OneToOne = field(default_factory=OneToOne)
     together: bool = False  # the order of the rows tells which are of one user
+    linking: list[str] = field(default_factory=list)  # columns that do
     by_place: bool = False  # it follows a coordinate
     source_hash: str = ""  # of the part that was read
     target_hash: str = ""  # of what was written
@@ -148,6 +149,7 @@ class Tally:
         self.betraying = sorted({*self.betraying, *other.betraying})
         self.users.add(other.users)
         self.together |= other.together
+        self.linking = sorted({*self.linking, *other.linking})
         self.by_place |= other.by_place
 
     def as_dict(self) -> dict[str, Any]:
@@ -556,7 +558,10 @@ class Answers:
         if self._user is not None and looked:
             said = (*users(self._names, policy.user), *policy.keep)
             others = {name: values for name, values in looked.items() if name not in said}
-            self.tally.users.note(block.values(self._user, rows), others)
+            whose = block.values(self._user, rows)
+            self.tally.users.note(whose, others)
+            if not self.tally.rows_in and self._user in policy.drop:
+                self.tally.linking = linking(whose, others)
 
     def _telling(self) -> dict[str, str]:
         """The same of all blocks of which rows were taken and not looked at yet."""
