@@ -170,10 +170,11 @@ def command(
             " together; shuffle the rows of the table first, if that is to be hidden"
         )
     if linking := record.get("columns_that_link_rows"):
-        shown, drop = ", ".join(f"'{name}'" for name in linking), shell_word(listed(linking))
+        shown = ", ".join(f"'{name}'" for name in linking)
         notes.append(
             f"rows with the same value of {shown} are of one user, which shows that they belong"
-            f" together; leave it out with --drop {drop}, if that is to be hidden"
+            f" together; leave out with --drop {shell_word(listed(linking))}, if that is to be"
+            " hidden"
         )
     if record.get("rows_in_order_of_place"):
         notes.append(

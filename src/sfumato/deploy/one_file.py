@@ -28,7 +28,9 @@ from sfumato.render.names import listed, shell_word
 
 _SHOWN = 5  # rows named in a refusal
 _LOOKED_AT = 5_000  # rows of the first block in which columns that tell the place are looked for
-_LATER = 400  # rows of every later block
+_LATER = 400  # rows of a later block
+_APART = 4_096  # rows from one such block to the next, at least, once the first rows are looked at:
+# a block of a wide table holds some hundred, and a thousand columns passed at 60 rows per second
 _FORESEEN = 1_000_000  # rows of a file in which columns to drop are looked for before it is begun
 _AT_ONCE = 8  # later blocks that are looked at together
 _STAYS = 31 << 20  # bytes; the C library lets at most 32 MB stay
@@ -443,6 +445,7 @@ class Answers:
         self._outside = Refused("places outside the mechanism's region")
         self._impossible = Refused("no possible coordinates")
         self._new = Refused("places that the mechanism was not made for")
+        self._look_from = 0  # rows before the next block that is looked at
         self._looked: list[Looked] = []  # rows of later blocks, not looked at yet
 
     @property
@@ -457,7 +460,9 @@ class Answers:
         """The answer to a block; None once a row was refused, as nothing goes out then."""
         columns, policy, tally = self._columns, self._policy, self.tally
         first, second = block.numbers(columns.first), block.numbers(columns.second)
-        self._look_at(block, first, second)
+        if tally.rows_in < _LOOKED_AT or tally.rows_in >= self._look_from:
+            self._look_at(block, first, second)
+            self._look_from = tally.rows_in + _APART
         if not tally.rows_in or len(self._looked) == _AT_ONCE:
             refuse_columns(self._source, [], tally.users.naming(sure=True), self._telling())
         if not tally.rows_in:
