@@ -12,6 +12,7 @@ import pytest
 from sfumato import files
 from sfumato.errors import FileError
 from sfumato.files import (
+    check_can_be_made,
     file_hash,
     folder_beside,
     locked,
@@ -167,3 +168,23 @@ def test_an_array_that_says_it_is_larger_than_it_is_takes_no_memory(tmp_path):
         )
     with pytest.raises(FileError, match="not a whole mechanism file"):
         read_arrays(tmp_path / "false.npz", what="mechanism")
+
+
+def test_errors_within_a_folder_in_the_making_name_the_folder_that_was_asked_for(tmp_path):
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    with (
+        pytest.raises(FileError, match="No space left") as refused,
+        folder_beside(tmp_path / "run") as beside,
+        written_beside(beside / "run.json"),
+    ):
+        raise full
+    assert str(tmp_path / "run" / "run.json") in str(refused.value)
+    assert ".part" not in str(refused.value)
+
+
+def test_a_folder_that_cannot_be_made_is_refused_beforehand(tmp_path):
+    check_can_be_made(tmp_path / "new" / "run")
+    assert not os.listdir(tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(FileError, match=r"^cannot write .*file/run: Not a directory"):
+        check_can_be_made(tmp_path / "file" / "run")

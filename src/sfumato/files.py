@@ -32,6 +32,7 @@ _UNNAMED = hasattr(os, "O_TMPFILE") and _HANDLES.is_dir()
 _BINARY = getattr(os, "O_BINARY", 0)
 _NOT_KNOWN_HERE = {errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOSYS}
 _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS}
+_DRAFT = re.compile(r"\A\.(.+)\.[0-9a-f]{8}\.part\Z")  # as `_hidden_name` names it
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _MOST_JSON, _MOST_ARRAYS = 1 << 28, 1 << 31  # bytes; files of ours are far below
 _MOST_PACKED, _MOST_SHRUNK = 1 << 26, 100  # beyond these bytes an archive shrinks to 1 % at most
@@ -244,10 +245,16 @@ def _make_folder(folder: Path) -> None:
 
 def check_writable(target: Path) -> None:
     """Refuse, before any work is done, a file that cannot be written; nothing is left behind."""
-    folder = next(place for place in target.absolute().parents if place.exists())
     with _errors_name(target):
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    check_can_be_made(target)
+
+
+def check_can_be_made(target: Path) -> None:
+    """The same of a folder, which may be there to be replaced."""
+    folder = next(place for place in target.absolute().parents if place.exists())
+    with _errors_name(target):
         try:
             with TemporaryFile(dir=folder):
                 pass
@@ -298,6 +305,7 @@ def _errors_name(target: Path) -> Iterator[None]:
         )
         if named is None or inside or named.parent == _HANDLES:
             named = target
+        named = Path(*(_DRAFT.sub(r"\1", part) for part in named.parts))
         advice = "name a place in a folder that can be written"
         if error.errno in _FULL:
             advice = "make room on that disk, or name a place on another"

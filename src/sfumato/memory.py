@@ -2,13 +2,22 @@
 
 import ctypes
 import gc
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from sfumato.errors import ProblemError
 
-_KNOWN = Path("/proc/meminfo")
+_SYSTEM, _SIZES = Path("/proc/meminfo"), Path("/proc/self/statm")
+_OWN_GROUPS, _GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
+# by the names of the two versions of control groups: the folder, limit, use and cache to be had
+_OF_GROUPS = {
+    "": (".", "memory.max", "memory.current", "inactive_file"),
+    "memory": ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+}
 _ARENA_MAX = -8  # M_ARENA_MAX of glibc's malloc.h
 
 
@@ -36,19 +45,56 @@ class Expected:
 
 
 def free_bytes() -> float | None:
-    """What can be had without pushing anything else out; None where the system does not say.
+    """What can be had without pushing anything else out: the least of what the system, the control
+    groups (a container, a job of a cluster) and the limit of this process (`ulimit -v`) leave; None
+    where none of them says.
 
     >>> free = free_bytes()
     >>> free is None or free > 0
     True
     """
-    try:
-        for line in _KNOWN.read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return float(line.split()[1]) * 1024
-    except (OSError, ValueError, IndexError):
-        pass
-    return None
+    left: list[float] = []
+    for known in (_of_system, _of_groups, _of_process):
+        with suppress(OSError, ValueError, IndexError):
+            left.extend(known())
+    return max(1.0, min(left)) if left else None
+
+
+def _of_system() -> Iterator[float]:
+    yield _number_after("MemAvailable:", _SYSTEM) * 1024
+
+
+def _of_groups() -> Iterator[float]:
+    """Of the groups of this process, and of those above them, that have a limit."""
+    for line in _OWN_GROUPS.read_text().splitlines():
+        _, kinds, path = line.split(":", 2)
+        kind = "memory" if "memory" in kinds.split(",") else kinds
+        if kind not in _OF_GROUPS:
+            continue
+        folder, limit, used, cache = _OF_GROUPS[kind]
+        own = Path(path.lstrip("/"))
+        for group in (own, *own.parents):  # within a container only the last is there
+            place = _GROUPS / folder / group
+            with suppress(OSError, ValueError, IndexError):
+                most = float((place / limit).read_text())  # "max" is no limit
+                now = float((place / used).read_text())
+                yield most - now + _number_after(cache, place / "memory.stat")
+
+
+def _of_process() -> Iterator[float]:
+    if sys.platform == "win32":
+        return
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY:
+        yield limit - float(_SIZES.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _number_after(name: str, path: Path) -> float:
+    """The number behind a name, in a file with one such pair per line."""
+    pairs = (line.split() for line in path.read_text().splitlines())
+    return float(next((pair[1] for pair in pairs if pair[0] == name), "nothing"))
 
 
 def check_fits(needed: float, *, what: str, advice: str) -> None:

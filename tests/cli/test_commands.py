@@ -334,6 +334,22 @@ def test_rows_that_stay_together_by_user_are_named(sfumato, runs, tmp_path, orde
     assert record["rows_of_one_user_together"] is told
 
 
+@pytest.mark.parametrize(("user", "told"), [("--drop", True), ("--keep", False)])
+def test_a_column_that_links_rows_of_a_dropped_user_is_named(sfumato, runs, tmp_path, user, told):
+    rows = [
+        f"user{k % 9},48.85{k % 7}7,2.34{k % 5}7,{hash((k % 9, k // 27)) % 10**6},{k % 4}\n"
+        for k in range(189)
+    ]
+    (tmp_path / "in.csv").write_text("user,lat,lon,trace,price\n" + "".join(rows))
+    words = ("sanitize", runs / "laplace", tmp_path / "in.csv", tmp_path / "out.csv")
+    ended = sfumato(*words, user, "user", "--outside", "laplace")
+    assert ended.code == 0, ended.err
+    said = "rows with the same value of 'trace' are of one user"
+    assert (said in ended.err) is told and ("--drop trace" in ended.err) is told
+    record = json.loads((tmp_path / "out.csv.record.json").read_text())
+    assert record["columns_that_link_rows"] == ["trace"] * told
+
+
 def test_a_table_a_little_over_its_budget_says_by_how_much():
     record = {"loss_unit": "m", "mechanism": {"max_loss": 200.0}, "loss_over_budget": False}
     said = [

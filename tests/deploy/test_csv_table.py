@@ -3,11 +3,12 @@
 import gzip
 import os
 
+import numpy as np
 import pytest
 
-from sfumato.deploy import csv_table
+from sfumato.deploy import csv_table, one_file
 from sfumato.deploy.csv_table import CsvTable
-from sfumato.deploy.one_file import Policy
+from sfumato.deploy.one_file import Answers, Policy
 from sfumato.deploy.sanitize import sanitize
 from sfumato.errors import DataError
 from sfumato.mechanism.chance import Sticky
@@ -125,3 +126,30 @@ def test_a_file_that_unpacks_to_far_more_than_a_table_is_refused(runs, tmp_path,
     with pytest.raises(DataError, match="unpacks to more than 250 times"):
         for _ in CsvTable(tmp_path / "in.csv.gz").blocks():
             pass
+
+
+@pytest.mark.parametrize("reveals", [False, True])
+def test_of_blocks_of_few_rows_not_most_rows_are_looked_at(runs, tmp_path, monkeypatch, reveals):
+    """A block of a table of 1,000 columns holds some hundred rows, and 400 of each were looked at:
+    60 rows per second.  A column that reveals the place from some row on is still found."""
+    monkeypatch.setattr(csv_table, "_BLOCK_BYTES", 20_000)
+    looked = []
+    look = Answers._look_at
+
+    def counted(self, block, first, second):
+        looked.append(min(len(block), one_file._LATER))
+        look(self, block, first, second)
+
+    monkeypatch.setattr(Answers, "_look_at", counted)
+    random, rows = np.random.default_rng(0), 30_000
+    lat, lon = 48.86 + random.uniform(-2e-3, 2e-3, rows), 2.35 + random.uniform(-2e-3, 2e-3, rows)
+    other = np.where((np.arange(rows) > 9_000) & reveals, lat, random.permutation(lat) + 1)
+    lines = [f"{a:.6f},{b:.6f},{c:.6f}" for a, b, c in zip(lat, lon, other, strict=True)]
+    (tmp_path / "in.csv").write_text("\n".join(["lat,lon,other", *lines, ""]))
+    task = (runs / "laplace", tmp_path / "in.csv", tmp_path / "out.csv")
+    if reveals:
+        with pytest.raises(DataError, match="'other'"):
+            sanitize(*task)
+    else:
+        assert sanitize(*task)["rows_out"] == rows
+        assert 5_000 <= sum(looked) < 10_000

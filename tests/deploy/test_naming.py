@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.deploy.naming import OneToOne
+from sfumato.deploy.naming import OneToOne, linking
 from sfumato.deploy.one_file import Policy
 from sfumato.deploy.sanitize import one_by_one, sanitize
 from sfumato.deploy.table import report
@@ -286,3 +286,30 @@ def test_texts_that_hold_the_name_of_the_user_with_most_rows_in_all_rows_pass(pe
     found = OneToOne()
     found.note(users, {"bought": texts})
     assert found.naming() == []
+
+
+@pytest.mark.parametrize(
+    ("value", "links"),
+    [
+        (lambda user, row: f"u{user}-w{row // 150}", True),
+        (lambda user, row: (user * 7919 + row // 150 * 104_729) % 999_983, True),
+        (lambda user, row: f"{user}/{row // 150}" if row % 10 else "unknown", True),
+        (lambda user, row: [user, row // 150], True),
+        (lambda user, row: row, False),
+        (lambda user, row: row // 3, False),  # a clock
+        (lambda user, row: int(RANDOM.integers(40)), False),
+        (lambda user, row: user // 2, False),
+        (lambda user, row: "same", False),
+        (lambda user, row: None, False),
+        (lambda user, row: float("nan"), False),
+    ],
+)
+@pytest.mark.parametrize("most", [0.0, 0.9])  # of the rows are of one user
+def test_a_number_of_a_trace_links_rows_and_other_columns_do_not(value, links, most):
+    users = [0 if RANDOM.random() < most else int(RANDOM.integers(30)) for _ in range(900)]
+    column = [value(user, row) for row, user in enumerate(users)]
+    assert linking(users, {"column": column}) == ["column"] * links
+
+
+def test_rows_of_one_user_alone_are_linked_by_no_column():
+    assert linking(["ann"] * 50, {"day": [at // 9 for at in range(50)]}) == linking([], {}) == []

@@ -7,6 +7,8 @@ import pytest
 
 from sfumato.data.recipe import Recipe
 from sfumato.errors import ProblemError
+from sfumato.render import brief, text
+from sfumato.render.text import round_text
 from sfumato.solver import Codebook, Coin, Problem
 from sfumato.solver.deadline import Deadline
 from sfumato.solver.outcome import Proving
@@ -95,6 +97,36 @@ def test_a_proof_stopped_by_hand_keeps_its_bound_and_is_taken_up(tmp_path: Path)
     assert again.made_now and not again.stopped and again.gap.bounds.grid >= early
     assert load_run(run.folder).record.proof == "full"
     assert not certify_run(run.folder).made_now
+
+
+def test_a_proof_stopped_before_its_first_bound_keeps_none_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def stopped(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(study, "certificate_for", stopped)
+    told: list[dict[str, Any]] = []
+    kept = solve_and_save(
+        PROBLEM, Coin(), tmp_path / "run", recipe=RECIPE, proof="full", progress=told.append
+    )
+    assert round_text(told[-1], unit="m") == "the proof is stopped"
+    for said in (brief.proof_text(kept, None), text.proof_text(kept.solution, None)):
+        assert "stopped before its first bound" in said and "so far" not in said
+
+
+def test_a_proof_left_out_for_memory_is_not_said_to_be_made_by_certify(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("sfumato.solver.exact.solver.free_bytes", lambda: 1e7)
+    kept = solve_and_save(PROBLEM, Coin(), tmp_path / "run", recipe=RECIPE, proof="full")
+    assert load_run(kept.folder).record.proof == Proving.NO_MEMORY.value
+    said = brief.proof_text(kept, None)
+    assert "certify" not in said and "more memory than is free" in said
+    monkeypatch.setattr("sfumato.memory.free_bytes", lambda: 1e7)
+    with pytest.raises(ProblemError, match=r"^a proof with 4 users at .*larger cells") as refused:
+        certify_run(kept.folder)
+    assert refused.value.field is None  # certify has neither --top-users nor --cell-m
 
 
 def test_stopping_the_second_attempt_keeps_the_better_bound(tmp_path: Path) -> None:

@@ -169,6 +169,13 @@ def command(
             "rows of one user are next to each other, so that their order shows which belong"
             " together; shuffle the rows of the table first, if that is to be hidden"
         )
+    if linking := record.get("columns_that_link_rows"):
+        shown = ", ".join(f"'{name}'" for name in linking)
+        notes.append(
+            f"rows with the same value of {shown} are of one user, which shows that they belong"
+            f" together; leave out with --drop {shell_word(listed(linking))}, if that is to be"
+            " hidden"
+        )
     if record.get("rows_in_order_of_place"):
         notes.append(
             "the rows are in the order of a true coordinate, which the order reveals;"

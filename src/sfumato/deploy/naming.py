@@ -1,5 +1,5 @@
 """Columns that name the user one to one beside the column that does: e-mail addresses, numbers of
-devices, names; also within a longer text."""
+devices, names; also within a longer text.  And what links rows of one user without a name."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,6 +20,7 @@ _HOPELESS = 0.3
 _USERS, _VALUES = 500, 3  # of a part, and of each of its users, that count for the whole folder
 _STAY = 64  # values of a user that stay where parts are added
 _BEYOND, _ALWAYS = 0.1, 0.9  # of neighbouring rows, more than by chance; of few users
+_OF_OTHERS = 0.3  # of the rows of other users that have a value by chance, where it links rows
 _WITHIN = 0.5  # of a block's rows, whose texts hold their user's name, before these are counted
 _BY_CHANCE = 0.2  # of a user's rows, on average, that hold the next user's
 _LONGEST_ZEROS = 32  # before a number
@@ -220,6 +221,31 @@ def together(users: Sequence[Any]) -> bool:
     same = sum(user == other for user, other in pairwise(users)) / pairs
     by_chance = sum((count / len(users)) ** 2 for count in Counter(users).values())
     return same > min(2 * by_chance + _BEYOND, _ALWAYS)
+
+
+def linking(users: Sequence[Any], columns: Mapping[str, Sequence[Any]]) -> list[str]:
+    """Columns in which rows with the same value are of one user, far more often than by chance: the
+    number of a trace or of a session links them, though each user has several.
+
+    >>> users = ["ann", "bob"] * 12
+    >>> linking(users, {"trace": [f"{user}{at // 8}" for at, user in enumerate(users)]})
+    ['trace']
+    >>> linking(users, {"day": [at // 8 for at in range(24)]})
+    []
+    """
+    by_chance = max(Counter(map(_hashable, users)).values(), default=0) / max(1, len(users))
+    found = []
+    for name, values in columns.items():
+        rows: dict[Any, list[int]] = {}  # of each value, by its users
+        for (user, value), count in _pairs(users, values).items():
+            if not (_empty(user) or _empty(value)):
+                rows.setdefault(value, []).append(count)
+        repeated = sum(map(sum, rows.values())) - len(rows)
+        of_one = sum(map(max, rows.values())) - len(rows)
+        others = repeated - of_one
+        if repeated >= _REPEATS and others < _OF_OTHERS * (1 - by_chance) * repeated:
+            found.append(name)
+    return found
 
 
 def sorted_by(values: np.ndarray) -> bool:

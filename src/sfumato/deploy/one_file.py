@@ -13,7 +13,7 @@ from sfumato.deploy.columns import Columns, find_columns, has_place, users
 from sfumato.deploy.coordinates import clamped, truths
 from sfumato.deploy.csv_table import CsvTable
 from sfumato.deploy.geometry import find_geometry
-from sfumato.deploy.naming import OneToOne, sorted_by, together
+from sfumato.deploy.naming import OneToOne, linking, sorted_by, together
 from sfumato.deploy.parquet_table import ParquetTable
 from sfumato.deploy.protect import POLICIES, Outside, protect
 from sfumato.deploy.pseudonym import Pseudonym
@@ -28,7 +28,9 @@ from sfumato.render.names import listed, shell_word
 
 _SHOWN = 5  # rows named in a refusal
 _LOOKED_AT = 5_000  # rows of the first block in which columns that tell the place are looked for
-_LATER = 400  # rows of every later block
+_LATER = 400  # rows of a later block
+_APART = 4_096  # rows from one such block to the next, at least, once the first rows are looked at:
+# a block of a wide table holds some hundred, and a thousand columns passed at 60 rows per second
 _FORESEEN = 1_000_000  # rows of a file in which columns to drop are looked for before it is begun
 _AT_ONCE = 8  # later blocks that are looked at together
 _STAYS = 31 << 20  # bytes; the C library lets at most 32 MB stay
@@ -136,6 +138,7 @@ class Tally:
     betraying: list[str] = field(default_factory=list)
     users: OneToOne = field(default_factory=OneToOne)
     together: bool = False  # the order of the rows tells which are of one user
+    linking: list[str] = field(default_factory=list)  # columns that do
     by_place: bool = False  # it follows a coordinate
     source_hash: str = ""  # of the part that was read
     target_hash: str = ""  # of what was written
@@ -148,6 +151,7 @@ class Tally:
         self.betraying = sorted({*self.betraying, *other.betraying})
         self.users.add(other.users)
         self.together |= other.together
+        self.linking = sorted({*self.linking, *other.linking})
         self.by_place |= other.by_place
 
     def as_dict(self) -> dict[str, Any]:
@@ -441,6 +445,7 @@ class Answers:
         self._outside = Refused("places outside the mechanism's region")
         self._impossible = Refused("no possible coordinates")
         self._new = Refused("places that the mechanism was not made for")
+        self._look_from = 0  # rows before the next block that is looked at
         self._looked: list[Looked] = []  # rows of later blocks, not looked at yet
 
     @property
@@ -455,7 +460,9 @@ class Answers:
         """The answer to a block; None once a row was refused, as nothing goes out then."""
         columns, policy, tally = self._columns, self._policy, self.tally
         first, second = block.numbers(columns.first), block.numbers(columns.second)
-        self._look_at(block, first, second)
+        if tally.rows_in < _LOOKED_AT or tally.rows_in >= self._look_from:
+            self._look_at(block, first, second)
+            self._look_from = tally.rows_in + _APART
         if not tally.rows_in or len(self._looked) == _AT_ONCE:
             refuse_columns(self._source, [], tally.users.naming(sure=True), self._telling())
         if not tally.rows_in:
@@ -556,7 +563,10 @@ class Answers:
         if self._user is not None and looked:
             said = (*users(self._names, policy.user), *policy.keep)
             others = {name: values for name, values in looked.items() if name not in said}
-            self.tally.users.note(block.values(self._user, rows), others)
+            whose = block.values(self._user, rows)
+            self.tally.users.note(whose, others)
+            if not self.tally.rows_in and self._user in policy.drop:
+                self.tally.linking = linking(whose, others)
 
     def _telling(self) -> dict[str, str]:
         """The same of all blocks of which rows were taken and not looked at yet."""

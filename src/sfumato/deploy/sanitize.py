@@ -515,6 +515,7 @@ def _record(protection: Protection, parts: dict[str, Tally], skipped: list[str])
         "pseudonym": policy.words()["pseudonym"],
         "columns_that_tell_the_place": whole.betraying,
         "rows_of_one_user_together": whole.together,
+        "columns_that_link_rows": whole.linking,
         "rows_in_order_of_place": whole.by_place,
         "chance": protection.chance.words(),
         "decimals": released.decimals,

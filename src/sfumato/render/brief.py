@@ -41,7 +41,7 @@ from sfumato.render.text import (
     too_few,
 )
 from sfumato.solver.exact.solver import MOST_LINKED
-from sfumato.solver.outcome import NONE, QUICK, Effort, Proved
+from sfumato.solver.outcome import NONE, QUICK, Effort, Proved, Proving
 from sfumato.solver.problem import Problem
 from sfumato.study.certify import Gap
 from sfumato.study.compare import Compared, Comparison
@@ -318,7 +318,10 @@ def proof_text(kept: Kept, gap: Gap | None) -> str:
     users, best = len(solution.problem.samples.secrets), best_text(gap, kept.folder)
     if gap is None and solution.problem.reports != 1 and users > MOST_LINKED:
         return f"Best possible: not proved for linked reports of more than {MOST_LINKED} users."
-    return f"Best possible: {best} {proof_sentence(solution.ending)}".strip()
+    ended = proof_sentence(solution.ending, bound=gap is not None)
+    if solution.ending.proof is Proving.NO_MEMORY:
+        return f"Best possible: {NOTHING_PROVED}. {ended}"
+    return f"Best possible: {best} {ended}".strip()
 
 
 def measured_text(measured: Measured) -> str:

@@ -25,6 +25,9 @@ _BETWEEN = "  "  # sentences
 _PROOFS = {
     Proving.TIME_LIMIT: "Time limit: the proof ended early.",
     Proving.STOPPED: "The proof was stopped: the best bound so far is kept.",
+    Proving.NO_MEMORY: (
+        "A proof needs more memory than is free: solve for fewer users or with larger cells."
+    ),
 }
 
 
@@ -68,8 +71,11 @@ def linked_sentence(linked: Linked, *, on: str = "") -> str:
     return f"{start}{on}: Bayes error {error}, least overlap of two users {overlap:.4f}."
 
 
-def proof_sentence(ending: Ending) -> str:
-    """How the proof that followed a solve ended, where it ended early; else nothing."""
+def proof_sentence(ending: Ending, *, bound: bool = True) -> str:
+    """How the proof that followed a solve ended, with a bound or without, where it ended early;
+    else nothing."""
+    if ending.proof is Proving.STOPPED and not bound:
+        return "The proof was stopped before its first bound."
     return "" if ending.proof is None else _PROOFS.get(ending.proof, "")
 
 

@@ -368,7 +368,8 @@ def round_text(line: Mapping[str, Any], *, unit: str) -> str | None:
     if "resumed" in line:
         return f"resumed where it was stopped: {round_text(line['resumed'], unit=unit)}"
     if "proof_stopped" in line:
-        return "the proof is stopped; the best bound so far is kept"
+        kept = line["certificate"] is not None
+        return f"the proof is stopped{'; the best bound so far is kept' * kept}"
     if "proof_bound" in line:
         low, high, what = line["proof_bound"], line["proof_least"], "the least leakage"
         if line["certificate"].objective == Bayes.name:
@@ -400,7 +401,7 @@ def round_text(line: Mapping[str, Any], *, unit: str) -> str | None:
 
 def proof_text(solution: Solution, gap: Gap | None) -> str:
     """What the proof that followed a solve came to."""
-    ended = proof_sentence(solution.ending)
+    ended = proof_sentence(solution.ending, bound=gap is not None)
     if gap is None:
         return f"{ended} {NOTHING_PROVED.capitalize()} of how little a mechanism can leak.".strip()
     return f"{proved_text(gap, solution.problem)} {ended}".strip()

@@ -38,6 +38,7 @@ class Proving(Enum):
     QUICK = "quick"
     TIME_LIMIT = "time limit"
     STOPPED = "stopped"  # by hand
+    NO_MEMORY = "no memory"  # nothing is proved
 
 
 class Ended(Enum):

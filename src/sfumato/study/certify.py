@@ -19,7 +19,7 @@ from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import Law
 from sfumato.mechanism.loss import Loss, traits_of
 from sfumato.show import Printed
-from sfumato.solver.exact import Exact, certificate_for
+from sfumato.solver.exact import Exact, certificate_for, check_size
 from sfumato.solver.outcome import Conditions, Progress, Proving, proof_line
 from sfumato.solver.problem import Problem
 from sfumato.study.folder import CERTIFICATE, RECORD, Run, load_run
@@ -341,6 +341,7 @@ def recipe_of_run(run: Run, source: str | None) -> Recipe:
 @one_thread()
 def new_certificate(problem: Problem, gap: float) -> Certificate:
     """The exact solver's certificate for a problem."""
+    check_size(problem, of_run=True)
     outcome = Exact(gap=gap).solve(problem, Conditions())
     assert outcome.certificate is not None
     return outcome.certificate
@@ -375,13 +376,14 @@ def new_proof(
                     f" budget is proved; got {problem.objective.name}"
                 )
         else:
+            check_size(problem, of_run=True)
             certificate = Exact(gap=gap).solve(problem, Conditions(progress=heard)).certificate
         assert certificate is not None
         return certificate, False
     except KeyboardInterrupt:
         if best is None:
             raise
-        heard({"proof_stopped": True})
+        heard({"proof_stopped": True, "certificate": best})
         return best, True
 
 

@@ -8,8 +8,6 @@ from dataclasses import replace as changed
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from sfumato.arguments import guided
 from sfumato.data.recipe import Recipe
 from sfumato.data.samples import MANY_USERS, Samples
@@ -20,10 +18,10 @@ from sfumato.measure.linked import Linked
 from sfumato.measure.outlook import Outlook
 from sfumato.measure.repeated import linked_figures
 from sfumato.mechanism.loss import traits_of
-from sfumato.memory import Expected, free_bytes
+from sfumato.memory import Expected
 from sfumato.solver import DEFAULT, as_solver
 from sfumato.solver.deadline import Deadline
-from sfumato.solver.exact import FULL_GAP, QUICK_GAP, certificate_for, proof_bytes
+from sfumato.solver.exact import FULL_GAP, QUICK_GAP, certificate_for, proof_bytes, proof_fits
 from sfumato.solver.outcome import (
     FULL,
     NONE,
@@ -191,10 +189,12 @@ class _Task:
             ended = Proving.QUICK if quick else Proving.FULL
             if deadline.passed:
                 ended = Proving.TIME_LIMIT
+            elif best is None and not proof_fits(self.problem):
+                ended = Proving.NO_MEMORY
         except KeyboardInterrupt:
             ended = Proving.STOPPED
             if self.progress is not None:
-                self.progress({"proof_stopped": True})
+                self.progress({"proof_stopped": True, "certificate": best})
         return changed(
             solution,
             certificate=best,
@@ -239,12 +239,10 @@ def foretold(solver: Solver, problem: Problem, proof: Effort) -> Expected | None
     """What a solve takes, with the memory of the proof that follows; None where that is not known
     beforehand."""
     expected = solver.expected(problem) if isinstance(solver, Foretelling) else None
-    if expected is None or proof == NONE or len(problem.joint.secrets) > MANY_USERS:
+    many = len(problem.joint.secrets) > MANY_USERS
+    if expected is None or proof == NONE or many or not proof_fits(problem):
         return expected
-    needed = proof_bytes(problem)
-    if needed > (free_bytes() or np.inf):  # then there is none
-        return expected
-    return changed(expected, bytes=max(expected.bytes, needed))
+    return changed(expected, bytes=max(expected.bytes, proof_bytes(problem)))
 
 
 @one_thread()

@@ -14,7 +14,9 @@ from sfumato.solver.exact.solver import QUICK_GAP as QUICK_GAP
 from sfumato.solver.exact.solver import Exact as Exact
 from sfumato.solver.exact.solver import best_within as best_within
 from sfumato.solver.exact.solver import certificate_for as certificate_for
+from sfumato.solver.exact.solver import check_size as check_size
 from sfumato.solver.exact.solver import equal_laws as equal_laws
 from sfumato.solver.exact.solver import program_of as program_of
 from sfumato.solver.exact.solver import proof_bytes as proof_bytes
+from sfumato.solver.exact.solver import proof_fits as proof_fits
 from sfumato.solver.exact.solver import task_of as task_of

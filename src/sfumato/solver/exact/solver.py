@@ -137,7 +137,7 @@ class Exact(Solving):
     def solve(self, problem: Problem, how: Conditions) -> Outcome:
         """The optimum on the grid, then (for distances) a proof over the plane."""
         start = time.perf_counter()
-        _check_size(problem)
+        check_size(problem)
         problem.check_feasible()
         objective, secrets = problem.objective, problem.joint.secrets
         if isinstance(objective, Gain) and len(objective.gains(secrets)) < 2:
@@ -186,7 +186,7 @@ class Exact(Solving):
     def expected(self, problem: Problem) -> Expected | None:
         """A wide range: a program of one size may take ten times as long as another.  None for
         smallest losses, linked reports and categories."""
-        _check_size(problem)
+        check_size(problem)
         sought = problem.min_bayes_error is not None or problem.reports != 1
         if sought or problem.region is None:
             return None
@@ -271,24 +271,24 @@ def _cells_across(problem: Problem) -> float:
     return float(np.prod(np.ptp(problem.places, axis=0) / problem.grid.cell_m + 1))
 
 
-def _check_size(problem: Problem) -> None:
+def check_size(problem: Problem, *, of_run: bool = False) -> None:
     """Refuse tables that are not held whole, for the programs here are of users times places; and
-    programs that do not fit into memory."""
-    if problem.joint.sparse is not None:
-        users, places = problem.joint.shape
-        raise ProblemError(
-            f"the exact solver takes at most {MOST_DENSE // 1_000_000} million users times places;"
-            f" got {users:,} users with {places:,} places: keep fewer with {arg('top_users')}, or"
-            " take the codebook"
-        )
+    programs that do not fit into memory.  Of a run that is there (`of_run`) only a proof is made,
+    and its users and cells are set."""
     users, places = problem.joint.shape
+    what = "a proof" if of_run else "the exact solver"
+    another = "solve anew with fewer users or larger cells, and certify that run"
+    if problem.joint.sparse is not None:
+        fewer = f"keep fewer with {arg('top_users')}, or take the codebook"
+        raise ProblemError(
+            f"{what} takes at most {MOST_DENSE // 1_000_000} million users times places; got"
+            f" {users:,} users with {places:,} places: {another if of_run else fewer}"
+        )
+    fewer = f"keep fewer users ({arg('top_users')}), take larger cells ({arg('cell_m')})"
     check_fits(
         program_bytes(problem),
-        what=f"the exact solver with {users:,} users at {places:,} place{'s' * (places != 1)}",
-        advice=(
-            f"keep fewer users ({arg('top_users')}), take larger cells ({arg('cell_m')}), or take"
-            " the codebook"
-        ),
+        what=f"{what} with {users:,} users at {places:,} place{'s' * (places != 1)}",
+        advice=another if of_run else f"{fewer}, or take the codebook",
     )
 
 
@@ -434,7 +434,7 @@ def certificate_for(
         return first_order_certificate(
             problem, steps=steps, known=known, deadline=deadline, on_proof=on_proof
         )
-    fits = proof_bytes(problem) <= (free_bytes() or np.inf)
+    fits = proof_fits(problem)
     if len(problem.places) > _PROOF_TRUTHS:
         return _from_a_draw(problem, seed=seed, deadline=deadline) if fits else None
     best: tuple[float, Certificate | None] = -np.inf, None
@@ -471,6 +471,13 @@ def certificate_for(
 def proof_bytes(problem: Problem) -> float:
     """What the proof of a problem that another solver answers holds, where a program finds it."""
     return program_bytes(problem, most_truths=_PROOF_TRUTHS)
+
+
+def proof_fits(problem: Problem) -> bool:
+    """Whether there is memory for that proof; with more than 200 users a method that holds little
+    takes its place."""
+    many = len(problem.joint.secrets) > MANY_USERS
+    return many or proof_bytes(problem) <= (free_bytes() or np.inf)
 
 
 def _weighed_at_once(
