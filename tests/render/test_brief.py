@@ -268,7 +268,7 @@ def test_a_short_measure_of_samples_has_intervals_and_cells(tmp_path: Path) -> N
     rows = [f"{user},{100 * user + step % 7},{step % 5}" for user in (0, 1) for step in range(60)]
     (tmp_path / "reports.csv").write_text("user,x,y\n" + "\n".join(rows))
     measured = measure(tmp_path / "reports.csv")
-    assert "for the loss it needs columns truth_x and truth_y" in measured.notes[0]
+    assert "without columns truth_x and truth_y the loss is not known" in measured.notes[0]
     text = brief.measured_text(measured)
     row = next(line for line in text.splitlines() if line.startswith("on "))
     assert row.count("[") == 2 and "counted on cells of 25 m, with 95 % intervals" in text

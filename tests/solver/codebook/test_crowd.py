@@ -6,12 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sfumato.data.joint import Joint
 from sfumato.data.read import write_split
 from sfumato.data.samples import Samples, Split
 from sfumato.errors import ProblemError
 from sfumato.measure.bound import CertificateError
-from sfumato.measure.exact import bayes_error
 from sfumato.measure.repeated import linked_bayes_error
 from sfumato.solver import Codebook, Laplace, Problem
 from sfumato.solver.codebook import cost, crowd
@@ -189,27 +187,15 @@ def test_where_the_grid_is_finer_the_places_are_learned_before_a_law_is_taught()
     )
 
 
-def test_for_check_ins_to_come_a_net_that_imitates_a_law_tells_less() -> None:
-    """On the whole population, whose law is known, within the budget: users with three favourites
-    among venues of which few are popular, eight check-ins drawn for each."""
-    random = np.random.default_rng(1)
-    venues = np.round(random.normal(0, 800, (120, 2)))
-    popular = random.zipf(1.6, 120).clip(max=200) / 1.0
-    popular /= popular.sum()
-    law = np.tile(0.3 * popular, (USERS, 1))
-    for user in range(USERS):
-        np.add.at(law[user], random.choice(120, 3, p=popular), 0.7 / 3)
-    visited = np.concatenate([random.choice(120, 8, p=each / each.sum()) for each in law])
-    names = tuple(f"u{number:03}" for number in range(USERS))
-    problem = Problem(Samples(np.repeat(np.arange(USERS), 8), venues[visited], names), max_loss=300)
-    everybody = Joint(law / law.sum(), venues, names)
-    told = {}
-    for share in (None, 0.0):
-        found = solve(problem, Codebook(distillation=share), seed=0, proof="none")
-        judged = found.mechanism.law(everybody)
-        assert judged is not None and judged.loss <= 300
-        told[share] = 1 - bayes_error(judged.joint)
-    assert told[None] < 0.95 * told[0.0]
+def test_for_check_ins_to_come_too_a_net_that_imitates_a_law_tells_less() -> None:
+    """Of the check-ins that it was made from; `python -m benchmarks.city to-come` has later ones."""
+    found = {
+        share: solve(PROBLEM, Codebook(distillation=share), seed=0, proof="none")
+        for share in (None, 0.0)
+    }
+    assert found[None].leakage < 0.9 * found[0.0].leakage
+    for one in found.values():
+        assert one.outlook is not None and one.outlook.loss.value <= 250 * (1 + 1e-9)
 
 
 def test_a_law_is_imitated_where_steps_are_enough_and_truths_not_too_many(
