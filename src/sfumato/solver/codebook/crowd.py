@@ -49,6 +49,7 @@ from sfumato.solver.codebook.learn import (
     way,
 )
 from sfumato.solver.codebook.settings import (
+    BATCH,
     NEW,
     THESE,
     Capacity,
@@ -58,12 +59,11 @@ from sfumato.solver.codebook.settings import (
 from sfumato.solver.codebook.training import END, PARTS, CodebookTraining, check_finite, until
 from sfumato.solver.deadline import NEVER, Deadline
 from sfumato.solver.exact.first_order import Game, SoftLaw, least_leaking
-from sfumato.solver.learner import Clock, History, Round
+from sfumato.solver.learner import Clock, History, Round, Tell, silent
 from sfumato.solver.outcome import Distillation, Ended
 from sfumato.solver.problem import Problem
 
 MANY = MANY_USERS  # from which on they are learned from in minibatches
-BATCH = 512  # check-ins of a step
 EVERY = 25  # steps between two sums over all truths
 _HELD_OUT = 8  # one check-in of this many is held out
 _AT_ONCE = 2048  # truths
@@ -349,7 +349,7 @@ class CrowdTraining:
             end = min(end, self.alone)
             state = self._learned(state, part, (done / self.alone, end / self.alone))
         else:
-            state = self._distilled(state, part, (done, end), clock.deadline)
+            state = self._distilled(state, part, (done, end), clock)
         if not part:
             give_back()  # what compiling took
         check_finite(state, end)
@@ -385,11 +385,11 @@ class CrowdTraining:
         return state
 
     def _distilled(
-        self, state: State, part: int, share: tuple[float, float], deadline: Deadline
+        self, state: State, part: int, share: tuple[float, float], clock: Clock
     ) -> State:
         """One part towards the teacher's law: at all truths, or at some that are drawn for it."""
         if self._teacher is None:
-            self._teacher = self._taught_by(state, deadline)
+            self._teacher = self._taught_by(state, clock)
         teacher, data, mass = self._teacher, self.data, self._mass
         if len(mass) <= self.most_truths:
             if self._law_of_all is None:
@@ -414,7 +414,7 @@ class CrowdTraining:
             steps=self.part_steps,
         )
 
-    def _taught_by(self, state: State, deadline: Deadline) -> "Teacher":
+    def _taught_by(self, state: State, clock: Clock) -> Teacher:
         """The law of least leakage that the first-order method finds on the places, which no longer
         move."""
         places = self.base.on_the_grid(state).places
@@ -427,7 +427,11 @@ class CrowdTraining:
             len(distinct),
             budget,
         )
-        law = least_leaking(game, deadline=deadline.share(_FOR_THE_TEACHER))
+        law = least_leaking(
+            game,
+            deadline=clock.deadline.share(_FOR_THE_TEACHER),
+            tell=lambda done: clock.tell(f"finding a law to imitate: {done:.0%}"),
+        )
         return Teacher(game, law, number.ravel())
 
     def _scores(self, state: State, done: float) -> np.ndarray:
@@ -506,12 +510,14 @@ class CrowdTraining:
             rate=self.settings.rate,
         )
 
-    def released(self, state: State, deadline: Deadline = NEVER) -> CodebookNet:
+    def released(
+        self, state: State, deadline: Deadline = NEVER, tell: Tell = silent
+    ) -> CodebookNet:
         """The state on the grid, with the slope that spends the budget, on the check-ins that were
         learned from and, where some were held out, on those as well; or with the slope as learned
         where that keeps the budget and leaks less.  After the deadline some of it may be left."""
         learned = self.base.on_the_grid(state)
-        spending = self._spending(learned, deadline)
+        spending = self._spending(learned, deadline, tell)
         assert self.problem.max_loss is not None
         if self._spent(learned) > self.problem.max_loss:
             return spending
@@ -522,14 +528,17 @@ class CrowdTraining:
         assert law is not None
         return self.problem.leakage(law.joint)
 
-    def _spending(self, learned: CodebookNet, deadline: Deadline) -> CodebookNet:
+    def _spending(self, learned: CodebookNet, deadline: Deadline, tell: Tell) -> CodebookNet:
         """The least steep slope that keeps the budget; where none does, the truth's own cell is
         reported as often as needed."""
         budget, scale = self.problem.max_loss, self.problem.scale_m
+        unit = traits_of(self.problem.loss).unit
         assert budget is not None
 
         def kept(mechanism: CodebookNet) -> bool:
-            return self._spent(mechanism) <= budget
+            spent = self._spent(mechanism)
+            tell(f"setting the noise for the budget: loss {spent:.1f} {unit}".rstrip())
+            return spent <= budget
 
         low = max(0.0, learned.slope - 2 / scale)
         high = learned.slope + _STEEPEST / scale

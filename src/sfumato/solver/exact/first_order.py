@@ -237,10 +237,14 @@ class Game:
         return Position(law, logs, scores, price, at.scores, at.price, table, leakage, spent)
 
 
-def least_leaking(game: Game, *, deadline: Deadline = NEVER) -> SoftLaw:
-    """The law that the game comes to, a little steeper where that is needed for the budget."""
+def least_leaking(
+    game: Game, *, deadline: Deadline = NEVER, tell: Callable[[float], None] = lambda done: None
+) -> SoftLaw:
+    """The law that the game comes to, a little steeper where that is needed for the budget; `tell`
+    is called with the share of the steps that is done."""
     at = game.start(game.through(game.noise())[0])
     for number in range(STEPS):
+        tell(number / STEPS)
         at = game.step(at, number / STEPS)
         if deadline.passed:
             break
