@@ -52,7 +52,6 @@ from sfumato.solver.codebook.settings import (
     BATCH,
     NEW,
     THESE,
-    Capacity,
     CodebookSettings,
     imitable,
 )
@@ -60,7 +59,7 @@ from sfumato.solver.codebook.training import END, PARTS, CodebookTraining, check
 from sfumato.solver.deadline import NEVER, Deadline
 from sfumato.solver.exact.first_order import Game, SoftLaw, least_leaking
 from sfumato.solver.learner import Clock, History, Round, Tell, silent
-from sfumato.solver.outcome import Distillation, Ended
+from sfumato.solver.outcome import Ended
 from sfumato.solver.problem import Problem
 
 MANY = MANY_USERS  # from which on they are learned from in minibatches
@@ -303,16 +302,12 @@ class CrowdTraining:
         capacity = settings.capacity(self.fit)
         self.base = CodebookTraining(settings, self.fit, seed, capacity=capacity)
         self.most_truths = _MOST_OF_LAW // capacity.places
-        self.alone = 1 - self._taught(capacity)  # the share without distillation
+        taught = capacity.distillation if imitable(problem) else 0.0
+        self.alone = 1 - taught  # the share without distillation
         self.part_steps = -(-self.base.part_steps // EVERY) * EVERY
         self._known: tuple[Any, np.ndarray] | None = None
-
-    def _taught(self, capacity: Capacity) -> float:
-        """The share of the steps that are distillation."""
-        self.distillation = Distillation.DONE
         self._teacher: Teacher | None = None
         self._law_of_all: Any = None
-        return capacity.distillation if imitable(self.problem) else 0.0
 
     def identity(self) -> str:
         budget = (self.problem.max_loss, self.problem.max_distance, self.problem.objective)
