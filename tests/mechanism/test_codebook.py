@@ -11,6 +11,7 @@ from sfumato.data.joint import Joint
 from sfumato.errors import MechanismError
 from sfumato.mechanism.base import load_mechanism
 from sfumato.mechanism.codebook import CodebookNet, _columns
+from sfumato.mechanism.known_laws import KnownLaws
 
 GRID = Grid(side_m=1000, cells=40)
 _OF_A_LAW = 2 * 40 + 64  # numbers that are kept of a law of 40 places, at most
@@ -59,7 +60,7 @@ def test_laws_that_do_not_fit_into_one_table_are_looked_up_in_turn(monkeypatch) 
     chance = random.random((3_000, 1))
     whole = mechanism.report(truths, chance)
     for laws in (10**4, 60, 7):  # all laws are known; then some are; then few fit
-        monkeypatch.setattr("sfumato.mechanism.codebook._MOST_AT_ONCE", 40 * laws)
+        monkeypatch.setattr("sfumato.mechanism.codebook._MOST_AT_ONCE", 104 * laws)
         monkeypatch.setattr("sfumato.mechanism.codebook._MOST_KEPT", _OF_A_LAW * laws)
         assert np.array_equal(mechanism.report(truths, chance), whole)
         other = mechanism.report(truths[::-1] + 1.0, chance[::-1])
@@ -77,6 +78,45 @@ def test_nets_that_answer_together_share_the_room_for_laws(monkeypatch) -> None:
         reports = mechanism.report(block, chance := random.random((900, 1)))
         assert np.array_equal(reports, net(40).report(block, chance))
         assert mechanism.__dict__["_kept"].size <= _OF_A_LAW * 25
+
+
+def test_no_law_is_worked_out_twice_in_a_block(monkeypatch) -> None:
+    """Where the laws of a block fit into the room, and those of two blocks do not."""
+    monkeypatch.setattr("sfumato.mechanism.codebook._MOST_KEPT", _OF_A_LAW * 70)
+    mechanism, random, asked = net(40), np.random.default_rng(3), []
+    plain = CodebookNet._weights
+
+    def weights(self: CodebookNet, truth: np.ndarray, work: object) -> np.ndarray:
+        asked.append(truth)
+        return plain(self, truth, work)
+
+    often = random.uniform(-300, 300, (30, 2))
+    numbers = (np.arange(900) + 0.5) / 900
+    for _ in range(6):
+        places = np.vstack([often, random.uniform(-300, 300, (30, 2))])
+        block = places[random.permutation(np.arange(900) % 60)]
+        expected = net(40).report(block, numbers[:, None])
+        monkeypatch.setattr(CodebookNet, "_weights", weights)
+        assert np.array_equal(mechanism.report(block, numbers[:, None]), expected)
+        monkeypatch.setattr(CodebookNet, "_weights", plain)
+        laws = np.vstack([part for part in asked if len(part) >= 30])
+        assert len(np.unique(laws, axis=0)) == len(laws)
+        asked.clear()
+
+
+def test_laws_of_few_places_are_not_all_guides_at_once(monkeypatch) -> None:
+    """A law of two places has a guide of 64 numbers: two million of them took 2.5 GB."""
+    monkeypatch.setattr("sfumato.mechanism.codebook._MOST_AT_ONCE", 6_600)
+    sizes, plain = [], KnownLaws.look_up
+
+    def look_up(self: KnownLaws, *rows: np.ndarray) -> np.ndarray:
+        sizes.append(len(self.truths))
+        return plain(self, *rows)
+
+    monkeypatch.setattr(KnownLaws, "look_up", look_up)
+    random = np.random.default_rng(4)
+    net(2).report(random.uniform(-300, 300, (350, 2)).repeat(3, axis=0), random.random((1050, 1)))
+    assert sizes[0] == 100 and len(sizes) == 4
 
 
 def test_samples_follow_the_law() -> None:

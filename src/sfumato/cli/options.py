@@ -329,8 +329,8 @@ def working(message: str) -> Iterator[Callable[[str], None]]:
 
 
 def rounds_to(tell: Callable[[str], None], *, unit: str) -> Callable[[dict[str, Any]], None]:
-    """What to give a solver as `progress`: tells every round; of the exact solver's steps one in
-    five seconds, and of better proofs those that narrow what was told last by a tenth too."""
+    """What to give a solver as `progress`: tells every round; of steps that are texts one in five
+    seconds, and of better proofs those that narrow what was told last by a tenth too."""
     from sfumato.render.text import round_text
 
     said, apart = time.monotonic(), float("inf")

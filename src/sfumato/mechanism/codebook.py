@@ -13,7 +13,7 @@ from sfumato.data.distinct import distinct, note
 from sfumato.data.grid import Grid
 from sfumato.errors import MechanismError
 from sfumato.mechanism.base import Mechanism
-from sfumato.mechanism.known_laws import OPEN, KnownLaws
+from sfumato.mechanism.known_laws import GUIDE, OPEN, KnownLaws
 from sfumato.mechanism.law import ReportRows
 from sfumato.mechanism.layers import Layers, check_frame, checked_layers, layer_arrays, layers_from
 
@@ -21,7 +21,7 @@ _BLOCK = 16  # places that are summed together when one is drawn
 _PART = 768  # truths at a time, so that the working arrays stay in cache
 _UP_TO = np.tril(np.ones((_BLOCK, _BLOCK), dtype=np.float32))  # times weights: their running sums
 _ERROR = 2.0**-22  # of the sum of weights: four times what an addition in float32 errs by at most
-_MOST_AT_ONCE = 1 << 24  # truths times places whose laws are looked up at a time
+_MOST_AT_ONCE = 1 << 24  # numbers of laws that are looked up at a time
 _MOST_KEPT = 1 << 23  # numbers of laws that are kept for later calls
 
 Scores = list[tuple[np.ndarray, np.ndarray]]
@@ -279,7 +279,7 @@ class CodebookNet(Mechanism):
         """The same where truths repeat: a law is worked out once and looked up for every row of its
         truth; where that leaves open what a number falls on, the law is worked out again."""
         column, alone = np.empty(len(number), dtype=np.int64), np.empty(len(number), dtype=bool)
-        step = max(1, _MOST_AT_ONCE // len(self.places))
+        step = max(1, _MOST_AT_ONCE // (len(self.places) + GUIDE))
         for first in range(0, len(truths), step):
             whole = step >= len(truths)
             known, row = self._known(truths if whole else truths[first : first + step])
@@ -299,8 +299,8 @@ class CodebookNet(Mechanism):
 
     def _known(self, truths: np.ndarray) -> tuple[KnownLaws, np.ndarray]:
         """Laws, and each truth's number among them.  Those of earlier calls are kept while there is
-        room: a log comes in blocks that repeat its places.  What is kept is replaced whole, so that
-        threads may call this at once."""
+        room, then the new ones alone: a log comes in blocks that repeat its places.  What is kept
+        is replaced whole, so that threads may call this at once."""
         last: tuple[np.ndarray, KnownLaws, np.ndarray] | None = self.__dict__.get("_last")
         if last is not None and last[0] is truths and not truths.flags.writeable:
             return last[1:]
@@ -310,11 +310,10 @@ class CodebookNet(Mechanism):
         new = np.flatnonzero(number < 0)
         if len(new):
             more = self._laws(truths[new])
-            if known.size + more.size > room and len(new) < len(truths):
-                known, new, more = KnownLaws.none(), np.arange(len(truths)), self._laws(truths)
             number[new] = len(known.truths) + np.arange(len(new))
             known = KnownLaws.joined(known, more)
-            self.__dict__["_kept"] = known if known.size <= room else KnownLaws.none()
+            fitting = (laws for laws in (known, more) if laws.size <= room)
+            self.__dict__["_kept"] = next(fitting, KnownLaws.none())
         if known.size <= room:
             self.__dict__["_last"] = truths, known, number
         return known, number

@@ -2,7 +2,7 @@
 
 A law is kept as its running sums, in `_STEPS` steps, each value once, with the place that it ends:
 of a thousand places a truth has some dozens with a chance that shows.  A guide beside them has, for
-each of `_BUCKETS` equal parts of the numbers, the first sum that a number there can fall on.  Where
+each of `GUIDE` equal parts of the numbers, the first sum that a number there can fall on.  Where
 the steps leave open on which side of a sum a number is, the look-up says so.
 """
 
@@ -14,8 +14,8 @@ import numpy as np
 from sfumato.data.distinct import keys
 
 _STEPS = 1 << 18  # in which running sums are kept
-_BUCKETS = 1 << 6  # of the guide of a law
-_IN_BUCKET = _STEPS // _BUCKETS
+GUIDE = 1 << 6  # numbers of the guide of a law
+_IN_BUCKET = _STEPS // GUIDE
 _AT_ONCE = 1 << 17  # rows that are looked up at a time
 OPEN = -1
 
@@ -107,7 +107,7 @@ class KnownLaws:
         for start in range(0, len(truth), _AT_ONCE):
             rows = slice(start, start + _AT_ONCE)
             target = (drawn[rows] * _STEPS).astype(np.uint32)
-            guide = truth[rows] * np.int64(_BUCKETS)
+            guide = truth[rows] * np.int64(GUIDE)
             guide += target // np.uint32(_IN_BUCKET)
             at = self.guides.take(guide)
             reached = self.sums.take(at)

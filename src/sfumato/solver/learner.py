@@ -3,6 +3,7 @@
 import io
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
@@ -22,12 +23,26 @@ History = list[dict[str, Any]]
 State = TypeVar("State")
 
 
+Tell = Callable[[str], None]  # called with what is done within a round, or after the last
+
+
+def silent(text: str) -> None:
+    """Tells nobody."""
+
+
+def telling(progress: Progress | None) -> Tell:
+    """Sentences as records of progress."""
+    return silent if progress is None else lambda text: progress({"progress": text})
+
+
 @dataclass
 class Clock:
-    """The deadline of the learning, and the seconds of each round of this run."""
+    """The deadline of the learning, the seconds of each round of this run, and whom to tell what is
+    done within one."""
 
     deadline: Deadline
     took: list[float] = field(default_factory=list)
+    tell: Tell = silent
 
     def play(
         self, training: "Training[State]", state: State, history: History
@@ -89,7 +104,7 @@ def train(
         state, history = load(checkpoint, state, of=_hashed(training))
         if progress is not None and history:
             progress({"resumed": history[-1]})
-    clock = Clock(deadline)
+    clock = Clock(deadline, tell=telling(progress))
     try:
         while True:
             result = clock.play(training, state, history)

@@ -66,6 +66,18 @@ def test_law_and_bound_lie_within_five_per_cent_of_the_optimum(proved: Certifica
     assert optimum - 2e-3 <= table.max(axis=0).sum() <= 1.05 * optimum
 
 
+def test_a_budget_that_no_law_keeps_takes_few_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    game, passes, plain = replace(game_of(PROBLEM), budget=1e-6), [], Game.through
+
+    def through(self: Game, law: first_order.SoftLaw) -> tuple[np.ndarray, float]:
+        passes.append(law.slope)
+        return plain(self, law)
+
+    monkeypatch.setattr(Game, "through", through)
+    law = first_order._within_budget(game, replace(game, budget=150.0).noise())
+    assert law.slope >= 100 * passes[0] and len(passes) < 40
+
+
 def test_the_bound_of_a_position_is_no_smaller_on_finer_cells(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -3,16 +3,25 @@
 from sfumato.data.samples import Samples
 from sfumato.errors import arg
 from sfumato.memory import Expected, check_fits, free_bytes
-from sfumato.solver.codebook.settings import NEW, Capacity, CodebookSettings, rows_in_a_step
+from sfumato.solver.codebook.settings import (
+    BATCH,
+    NEW,
+    Capacity,
+    CodebookSettings,
+    rows_in_a_step,
+)
 from sfumato.solver.exact.first_order import STEPS
 from sfumato.solver.problem import Problem
 
 # Fitted to runs on one core (`python -m benchmarks crowd`, `python -m benchmarks.city learn`):
-# seconds of the start and of compiling, per step and place, per truth and place of a sum, per pair
-# and place of a sum, per user and place.
-_START_S = 8.0
-_STEP_S, _TRUTH_S, _PAIR_S, _USER_S = 2e-5, 1.6e-8, 1.2e-9, 4.5e-8
-_SUMS = 60  # over all truths, in 1500 steps
+# seconds of the start and of compiling; of a step, per row, and per row and place; of a sum over
+# all truths, per truth, pair and user, and place; of a law that is measured, per truth and place.
+_START_S = 3.0
+_STEP_ROW_S, _STEP_PLACE_S = 4.7e-6, 1.2e-8
+_SUM_TRUTH_S, _SUM_PAIR_S, _SUM_USER_S = 1e-8, 1.2e-9, 4.5e-8
+_LAW_S = 4.3e-8
+_SUMS = 60  # over all truths, in 1500 steps without distillation
+_PARTS = 20  # after each of which a sum and a law are worked out
 _LAWS = 40  # laws that are worked out while the budget is met
 # The same for few users (`python -m benchmarks folds`): the start, and per step, row and place.
 _FEW_START_S, _ROW_S = 8.0, 1.6e-8
@@ -54,10 +63,11 @@ def crowd_cost(problem: Problem, capacity: Capacity) -> Expected:
     users, truths = problem.joint.shape
     checkins, places = len(problem.samples), capacity.places
     pairs = len(problem.joint.pairs.weight)
-    sums = _SUMS * capacity.steps / 1500
-    law_s = places * (_TRUTH_S * truths + _PAIR_S * pairs)
-    seconds = _START_S + capacity.steps * places * _STEP_S
-    seconds += sums * (law_s + _USER_S * users * places) + _LAWS * law_s
+    rows = truths if capacity.distillation and truths <= 2 * BATCH else BATCH
+    seconds = _START_S + capacity.steps * rows * (_STEP_ROW_S + _STEP_PLACE_S * places)
+    sums = _PARTS + (1 - capacity.distillation) * _SUMS * capacity.steps / 1500
+    sum_s = _SUM_TRUTH_S * truths + _SUM_PAIR_S * pairs + _SUM_USER_S * users
+    seconds += places * (sums * sum_s + (_PARTS + _LAWS) * _LAW_S * truths)
     size = _START_BYTES + _BYTES_PER_CHECKIN * checkins + _BYTES_PER_ENTRY * users * places
     if capacity.distillation:
         game = _GAME_PAIR_S * pairs + _GAME_TRUTH_S * truths + _GAME_USER_S * users

@@ -49,9 +49,9 @@ from sfumato.solver.codebook.learn import (
     way,
 )
 from sfumato.solver.codebook.settings import (
+    BATCH,
     NEW,
     THESE,
-    Capacity,
     CodebookSettings,
     imitable,
     most_imitated,
@@ -59,12 +59,11 @@ from sfumato.solver.codebook.settings import (
 from sfumato.solver.codebook.training import END, PARTS, CodebookTraining, check_finite, until
 from sfumato.solver.deadline import NEVER, Deadline
 from sfumato.solver.exact.first_order import Game, least_leaking
-from sfumato.solver.learner import Clock, History, Round
+from sfumato.solver.learner import Clock, History, Round, Tell, silent
 from sfumato.solver.outcome import Distillation, Ended
 from sfumato.solver.problem import Problem
 
 MANY = MANY_USERS  # from which on they are learned from in minibatches
-BATCH = 512  # check-ins of a step
 EVERY = 25  # steps between two sums over all truths
 _HELD_OUT = 8  # one check-in of this many is held out
 _AT_ONCE = 2048  # truths
@@ -288,18 +287,14 @@ class CrowdTraining:
         capacity = settings.capacity(self.fit)
         self.base = CodebookTraining(settings, self.fit, seed, capacity=capacity)
         self.most_truths = most_imitated(capacity.places)
-        self.alone = 1 - self._taught(capacity)  # the share without distillation
+        self.distillation = Distillation.DONE
+        taught = capacity.distillation if imitable(problem) else 0.0
+        if taught and len(self.fit.places) > self.most_truths:
+            self.distillation, taught = Distillation.TOO_MANY_PLACES, 0.0
+        self.alone = 1 - taught  # the share without distillation
         self.part_steps = -(-self.base.part_steps // EVERY) * EVERY
         self._known: tuple[Any, np.ndarray] | None = None
-
-    def _taught(self, capacity: Capacity) -> float:
-        """The share of the steps that are distillation."""
-        self.distillation = Distillation.DONE
         self._teacher_law: Any = None
-        wanted = capacity.distillation if imitable(self.problem) else 0.0
-        if wanted and len(self.fit.places) > self.most_truths:
-            self.distillation, wanted = Distillation.TOO_MANY_PLACES, 0.0
-        return wanted
 
     def identity(self) -> str:
         budget = (self.problem.max_loss, self.problem.max_distance, self.problem.objective)
@@ -336,7 +331,7 @@ class CrowdTraining:
             end = min(end, self.alone)
             state = self._learned(state, part, (done / self.alone, end / self.alone))
         else:
-            state = self._distilled(state, part, (done, end), clock.deadline)
+            state = self._distilled(state, part, (done, end), clock)
         if not part:
             give_back()  # what compiling took
         check_finite(state, end)
@@ -372,11 +367,11 @@ class CrowdTraining:
         return state
 
     def _distilled(
-        self, state: State, part: int, share: tuple[float, float], deadline: Deadline
+        self, state: State, part: int, share: tuple[float, float], clock: Clock
     ) -> State:
         """One part towards the teacher's law, which is worked out once."""
         if self._teacher_law is None:
-            self._teacher_law = jnp.asarray(self._law(state, deadline))
+            self._teacher_law = jnp.asarray(self._law(state, clock))
         rest = 1 - self.alone
         return imitate(
             state,
@@ -390,7 +385,7 @@ class CrowdTraining:
             steps=self.part_steps,
         )
 
-    def _law(self, state: State, deadline: Deadline) -> np.ndarray:
+    def _law(self, state: State, clock: Clock) -> np.ndarray:
         """P(place | truth) of least leakage that the first-order method finds on the places, which
         no longer move; places that coincide share evenly."""
         places = self.base.on_the_grid(state).places
@@ -403,7 +398,11 @@ class CrowdTraining:
             len(distinct),
             budget,
         )
-        law = least_leaking(game, deadline=deadline.share(_FOR_THE_TEACHER))
+        law = least_leaking(
+            game,
+            deadline=clock.deadline.share(_FOR_THE_TEACHER),
+            tell=lambda done: clock.tell(f"finding a law to imitate: {done:.0%}"),
+        )
         rows = np.concatenate([rows for _, rows, _ in game.chances(law)])
         number = number.ravel()
         shared = np.bincount(number)[number].astype(np.float32)
@@ -485,12 +484,14 @@ class CrowdTraining:
             rate=self.settings.rate,
         )
 
-    def released(self, state: State, deadline: Deadline = NEVER) -> CodebookNet:
+    def released(
+        self, state: State, deadline: Deadline = NEVER, tell: Tell = silent
+    ) -> CodebookNet:
         """The state on the grid, with the slope that spends the budget, on the check-ins that were
         learned from and, where some were held out, on those as well; or with the slope as learned
         where that keeps the budget and leaks less.  After the deadline some of it may be left."""
         learned = self.base.on_the_grid(state)
-        spending = self._spending(learned, deadline)
+        spending = self._spending(learned, deadline, tell)
         assert self.problem.max_loss is not None
         if self._spent(learned) > self.problem.max_loss:
             return spending
@@ -501,14 +502,17 @@ class CrowdTraining:
         assert law is not None
         return self.problem.leakage(law.joint)
 
-    def _spending(self, learned: CodebookNet, deadline: Deadline) -> CodebookNet:
+    def _spending(self, learned: CodebookNet, deadline: Deadline, tell: Tell) -> CodebookNet:
         """The least steep slope that keeps the budget; where none does, the truth's own cell is
         reported as often as needed."""
         budget, scale = self.problem.max_loss, self.problem.scale_m
+        unit = traits_of(self.problem.loss).unit
         assert budget is not None
 
         def kept(mechanism: CodebookNet) -> bool:
-            return self._spent(mechanism) <= budget
+            spent = self._spent(mechanism)
+            tell(f"setting the noise for the budget: loss {spent:.1f} {unit}".rstrip())
+            return spent <= budget
 
         low = max(0.0, learned.slope - 2 / scale)
         high = learned.slope + _STEEPEST / scale

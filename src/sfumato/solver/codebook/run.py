@@ -17,7 +17,7 @@ from sfumato.solver.codebook.learn import State
 from sfumato.solver.codebook.settings import NEW, CodebookSettings
 from sfumato.solver.codebook.training import END, MOST_TRUTHS, PARTS, CodebookTraining
 from sfumato.solver.deadline import NEVER, Deadline
-from sfumato.solver.learner import Clock, History, Round, train
+from sfumato.solver.learner import Clock, History, Round, telling, train
 from sfumato.solver.outcome import (
     FOR_THE_PROOF,
     FULL,
@@ -204,7 +204,9 @@ def run(settings: CodebookSettings, problem: Problem, how: Conditions) -> Outcom
 def _many(training: CrowdTraining, options: Any, effort: Effort) -> Outcome:
     """The same where users are many: one net, with some check-ins of each user held out."""
     trained = train(training, **options)
-    mechanism = training.released(trained.state, options["deadline"])
+    tell = telling(options["progress"])
+    mechanism = training.released(trained.state, options["deadline"], tell)
+    tell("measuring what was learned")
     problem, done = training.problem, trained.history[-1]["done"]
     facts = Learned(
         steps=len(trained.history) * training.part_steps,

@@ -25,6 +25,7 @@ _FEW = 200  # check-ins of the largest user; with fewer they are trusted less
 _RESAMPLED, _RESAMPLED_OF_FEW = 0.5, 0.7
 _WORK = 2**18  # truths times places that a step looks at, and as many redrawn ones
 _FEWEST_ROWS, _ROWS_OF_THESE = 256, 2048
+BATCH = 512  # check-ins of a step where users are many
 
 
 class Capacity(NamedTuple):

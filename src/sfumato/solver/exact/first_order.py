@@ -44,7 +44,7 @@ _FIRST_CELLS = 1 / 4  # of them, before they are split where reports fall
 _FINER = 0.35, 0.7  # shares of the steps after which they are
 _STEP = 0.7  # of the logarithms, per leakage of the law and per largest posterior of the scores
 _PRICE_STEP = 0.05
-_STEEPER, _STEEPEST = 0.002, 100.0  # of the slope, until the budget is kept; times, at most
+_STEEPER, _STEEPEST = 0.002, 100.0  # first share that is added to a slope; times a slope, at most
 _DAMPING = 0.1, 0.012  # of a step's logarithms, from first to last
 _DAMPED_BY = 0.8  # share of the steps
 _EVERY = 20  # steps between two trials of a bound
@@ -230,16 +230,26 @@ class Game:
         return Position(law, logs, scores, price, at.scores, at.price, table, leakage, spent)
 
 
-def least_leaking(game: Game, *, deadline: Deadline = NEVER) -> SoftLaw:
-    """The law that the game comes to, a little steeper where that is needed for the budget."""
+def least_leaking(
+    game: Game, *, deadline: Deadline = NEVER, tell: Callable[[float], None] = lambda done: None
+) -> SoftLaw:
+    """The law that the game comes to, a little steeper where that is needed for the budget; `tell`
+    is called with the share of the steps that is done."""
     at = game.start(game.through(game.noise())[0])
     for number in range(STEPS):
+        tell(number / STEPS)
         at = game.step(at, number / STEPS)
         if deadline.passed:
             break
-    law = at.law
-    while game.through(law)[1] > game.budget and law.slope < _STEEPEST * at.law.slope:
-        law = law._replace(slope=law.slope * (1 + _STEEPER))
+    return _within_budget(game, at.law)
+
+
+def _within_budget(game: Game, law: SoftLaw) -> SoftLaw:
+    """The law, steeper by ever larger steps until it keeps the budget, or far steeper."""
+    steepest, share = _STEEPEST * law.slope, _STEEPER
+    while game.through(law)[1] > game.budget and law.slope < steepest:
+        law = law._replace(slope=law.slope * (1 + share))
+        share *= 2
     return law
 
 
