@@ -239,7 +239,7 @@ def test_seconds_foretold_are_those_of_a_run() -> None:
 
 def test_what_is_done_before_the_first_part_and_after_the_last_is_said() -> None:
     lines: list[dict] = []
-    solve(PROBLEM, QUICK, seed=0, progress=lines.append, proof="none")
+    solve(PROBLEM, replace(QUICK, steps=1000), seed=0, progress=lines.append, proof="none")
     rounds = [number for number, line in enumerate(lines) if "round" in line]
     said = [line.get("progress", "") for line in lines]
     assert said[0] == "finding a law to imitate: 0%"

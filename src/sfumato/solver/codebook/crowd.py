@@ -82,7 +82,8 @@ _TIMES_THE_RATE = 3.0  # of learning, for imitating: its gradients are exact
 
 class CrowdData(NamedTuple):
     """Check-ins as arrays: the number of the truth and of the user of each, the truths (n, 2) in
-    units, how far truths lie from each other (a budget at most), and the frame of the net."""
+    units, how far check-ins lie from each other, or truths where a law is imitated there, and the
+    frame of the net."""
 
     place: Any
     user: Any
@@ -460,14 +461,18 @@ class CrowdTraining:
         place = unique_points(samples.truth)[1]
         capped = problem.max_distance is not None
         cap = problem.cap_as_distance / self.base.unit_m if capped else np.inf
-        some = self.base.truths[:: max(1, len(self.base.truths) // _MOST_GAPS)]
-        gaps = cKDTree(some).query(some, k=2)[0][:, -1]
-        limit = problem.max_loss if traits_of(problem.loss).is_distance else np.inf
+        points, furthest = samples.truth / self.base.unit_m, np.inf
+        if self.alone < 1:  # a law is imitated around places, of which many repeat
+            points = self.base.truths
+            if traits_of(problem.loss).is_distance:
+                furthest = problem.max_loss / self.base.unit_m
+        some = points[:: max(1, len(points) // _MOST_GAPS)]
+        gaps = np.minimum(cKDTree(some).query(some, k=2)[0][:, -1], furthest)
         return CrowdData(
             place=jnp.asarray(place, jnp.int32),
             user=jnp.asarray(samples.secret, jnp.int32),
             truths=jnp.asarray(self.base.truths),
-            gaps=jnp.asarray(np.minimum(gaps, limit / self.base.unit_m), jnp.float32),
+            gaps=jnp.asarray(gaps, jnp.float32),
             waves=jnp.asarray(self.base.waves),
             cap=jnp.float32(cap),
             limit=jnp.float32(problem.max_loss),
