@@ -12,7 +12,6 @@ import pytest
 from sfumato import files
 from sfumato.errors import FileError
 from sfumato.files import (
-    check_can_be_made,
     file_hash,
     folder_beside,
     locked,
@@ -180,11 +179,3 @@ def test_errors_within_a_folder_in_the_making_name_the_folder_that_was_asked_for
         raise full
     assert str(tmp_path / "run" / "run.json") in str(refused.value)
     assert ".part" not in str(refused.value)
-
-
-def test_a_folder_that_cannot_be_made_is_refused_beforehand(tmp_path):
-    check_can_be_made(tmp_path / "new" / "run")
-    assert not os.listdir(tmp_path)
-    (tmp_path / "file").touch()
-    with pytest.raises(FileError, match=r"^cannot write .*file/run: Not a directory"):
-        check_can_be_made(tmp_path / "file" / "run")

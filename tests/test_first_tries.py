@@ -416,7 +416,7 @@ def test_in_a_plain_install_a_sentence_says_what_to_install() -> None:
         "            raise ModuleNotFoundError(name, name=name)\n"
         "sys.meta_path.insert(0, Blocked())\n"
         "import sfumato as sf\n"
-        "people = sf.Samples(secret=['a', 'b'], truth=[[0, 0], [300, 0]])\n"
+        "people = sf.Samples(secret=['a', 'b'] * 9, truth=[[0, 0], [300, 0]] * 9)\n"
         "compared = sf.compare([sf.mechanism.Identity()], on=people)\n"
         "assert compared._repr_html_() is None\n"
         "problem = sf.Problem(people, max_loss=45)\n"

@@ -245,16 +245,10 @@ def _make_folder(folder: Path) -> None:
 
 def check_writable(target: Path) -> None:
     """Refuse, before any work is done, a file that cannot be written; nothing is left behind."""
+    folder = next(place for place in target.absolute().parents if place.exists())
     with _errors_name(target):
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-    check_can_be_made(target)
-
-
-def check_can_be_made(target: Path) -> None:
-    """The same of a folder, which may be there to be replaced."""
-    folder = next(place for place in target.absolute().parents if place.exists())
-    with _errors_name(target):
         try:
             with TemporaryFile(dir=folder):
                 pass

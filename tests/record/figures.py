@@ -167,7 +167,7 @@ def _flat(name: str, value: Any) -> list[tuple[str, float | str]]:
     return [found for key, part in parts for found in _flat(f"{name}.{key}", part)]
 
 
-def differences(case: Case, relative: float = 1e-9) -> list[str]:
+def differences(case: Case, relative: float = 1e-5) -> list[str]:
     """What differs from the record, one line for each figure: before, now."""
     before, now = json.loads(RECORD.read_text())[case.name], case.figures()
     lines = []

@@ -198,7 +198,7 @@ def test_a_command_line_says_every_choice() -> None:
     told = dict(zip(words[3::2], words[4::2], strict=True))
     assert told == {
         "--secret": "who",
-        "--square": "48.85,2.35,4500.0",
+        "--square": "48.85,2.35,4500",
         "--users": 'a b,"c,d"',
         "--top-users": "2",
         "--per-user": "82+20",

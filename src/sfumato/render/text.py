@@ -730,9 +730,11 @@ def comparison_text(comparison: Comparison) -> str:
     marks = "≈ estimated from samples, otherwise computed from the mechanism's law"
     gaps = [row.gap for row in rows if row.gap is not None]
     if any(gap.proved_anything for gap in gaps):
+        categories = isinstance(comparison.on, CategoricalData)
+        data = "the data" if categories else "training check-ins"
         marks += (
-            "; gap: leakage on training check-ins above the least possible (proved; for reports off"
-            " the grid, on the plane)"
+            f"; gap: leakage on {data} above the least possible (proved; for reports off the grid,"
+            " on the plane)"
         )
     if missing := gaps_missing(comparison):
         marks += f"; gap -: {missing}"

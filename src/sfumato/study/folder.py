@@ -20,7 +20,6 @@ from sfumato.data.grid import Grid, Region
 from sfumato.data.recipe import Recipe
 from sfumato.errors import FileError, arg
 from sfumato.files import (
-    check_can_be_made,
     clear_drafts,
     file_hash,
     folder_beside,
@@ -172,7 +171,6 @@ def check_target(target: Path, *, replace: bool) -> None:
     a run that is not to be replaced."""
     if target.exists() and not target.is_dir():
         raise FileError(f"{target} is a file; name a new folder for the run")
-    check_can_be_made(target)
     names = {path.name for path in target.iterdir()} if target.is_dir() else set()
     names = {name for name in names if not _of_checkpoint(name)}
     if not names:
