@@ -38,6 +38,7 @@ def crowd_of(users: int, each: int = 8) -> Samples:
 
 
 PROBLEM = Problem(crowd_of(USERS), max_loss=250, cell_m=50)
+RICH = Problem(crowd_of(USERS, each=16), max_loss=250, cell_m=50)
 
 
 @pytest.fixture(scope="module")
@@ -190,7 +191,7 @@ def test_where_the_grid_is_finer_the_places_are_learned_before_a_law_is_taught()
 def test_for_check_ins_to_come_too_a_net_that_imitates_a_law_tells_less() -> None:
     """Of the check-ins that it was made from; `python -m benchmarks.city to-come` has later ones."""
     found = {
-        share: solve(PROBLEM, Codebook(distillation=share), seed=0, proof="none")
+        share: solve(RICH, Codebook(distillation=share), seed=0, proof="none")
         for share in (None, 0.0)
     }
     assert found[None].leakage < 0.9 * found[0.0].leakage
@@ -202,16 +203,18 @@ def test_a_law_is_imitated_where_steps_are_enough_and_truths_not_too_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     enough = replace(QUICK, steps=1000)
-    training = CrowdTraining(enough, PROBLEM, 0)
+    training = CrowdTraining(enough, RICH, 0)
     assert training.alone == 0 and training.base.capacity.wider == 4
+    assert CrowdTraining(enough, PROBLEM, 0).alone == 1  # eight check-ins each
+    assert CrowdTraining(replace(enough, made_for="these"), PROBLEM, 0).alone == 0
     cells = training.base.on_the_grid(training.first()).places
-    assert set(map(tuple, cells)) <= set(map(tuple, PROBLEM.grid.snap(PROBLEM.places)))
+    assert set(map(tuple, cells)) <= set(map(tuple, RICH.grid.snap(RICH.places)))
     for fewer in (replace(enough, steps=999), replace(enough, distillation=0.0)):
-        assert CrowdTraining(fewer, PROBLEM, 0).alone == 1
-        assert fewer.capacity(PROBLEM).wider == 1
+        assert CrowdTraining(fewer, RICH, 0).alone == 1
+        assert fewer.capacity(RICH).wider == 1
     monkeypatch.setattr("sfumato.solver.codebook.settings._MOST_OF_LAW", 40 * 100)
-    assert CrowdTraining(enough, PROBLEM, 0).alone == 1  # 120 truths
-    asked = CrowdTraining(replace(enough, distillation=0.5), PROBLEM, 0)
+    assert CrowdTraining(enough, RICH, 0).alone == 1  # 120 truths
+    asked = CrowdTraining(replace(enough, distillation=0.5), RICH, 0)
     assert asked.alone == 1 and asked.distillation is Distillation.TOO_MANY_PLACES
 
 
@@ -234,12 +237,12 @@ def test_it_says_what_it_takes_and_refuses_what_does_not_fit(
 
 def test_seconds_foretold_are_those_of_a_run() -> None:
     """4 s on one core; a model of steps against an adversary said 16 s."""
-    assert 2 < Codebook().expected(PROBLEM).seconds < 8
+    assert 2 < Codebook().expected(RICH).seconds < 8
 
 
 def test_what_is_done_before_the_first_part_and_after_the_last_is_said() -> None:
     lines: list[dict] = []
-    solve(PROBLEM, replace(QUICK, steps=1000), seed=0, progress=lines.append, proof="none")
+    solve(RICH, replace(QUICK, steps=1000), seed=0, progress=lines.append, proof="none")
     rounds = [number for number, line in enumerate(lines) if "round" in line]
     said = [line.get("progress", "") for line in lines]
     assert said[0] == "finding a law to imitate: 0%"

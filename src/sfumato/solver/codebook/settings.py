@@ -20,6 +20,7 @@ _WAVE_SCALE, _USUAL_SPREAD = 4.0, 4.0  # the waves of data that spreads over fou
 _IMITATED = 3000, 0.25, 3  # where users are many: steps, share of moved truths, times as fast waves
 _WIDER = 4  # times as many units and waves
 _FEWEST_IMITATED = 1000  # steps: with fewer a law is not followed, and learning alone is better
+_ENOUGH_EACH = 12  # check-ins of a check-in's user, on average; fewer are fitted too closely
 _MOST_OF_LAW = 12_000_000  # truths times places: more are not followed, and take memory
 _FEW = 200  # check-ins of the largest user; with fewer they are trusted less
 _RESAMPLED, _RESAMPLED_OF_FEW = 0.5, 0.7
@@ -149,11 +150,16 @@ class CodebookSettings:
         return (self.max_posterior, self.max_exposed, self.geo_epsilon) != (None, None, None)
 
     def imitates(self, problem: Problem) -> bool:
-        """Whether a net for many users imitates a law: where it is asked to, or takes enough steps
-        and the truths are not too many."""
+        """Whether a net for many users imitates a law: where it is asked to; or where it takes
+        enough steps, the truths are not too many, and users, if it is for check-ins to come, have
+        enough check-ins."""
         if self.distillation is not None or not imitable(problem):
             return bool(self.distillation) and imitable(problem)
         enough = self.steps is None or self.steps >= _FEWEST_IMITATED
+        if self.made_for == NEW:
+            assert isinstance(problem.samples, Samples)
+            counts = problem.samples.counts.astype(float)
+            enough = enough and float(counts @ counts / counts.sum()) >= _ENOUGH_EACH
         return enough and len(problem.places) <= most_imitated(self.places)
 
     def capacity(self, problem: Problem) -> Capacity:
