@@ -90,12 +90,14 @@ class CodebookSettings:
         None, "Largest geo-indistinguishability, per metre, at the data's points.", option="E"
     )
     hidden: tuple[int, ...] = setting(
-        (64, 64), "Units of the net's hidden layers; with more than 200 users four times as many."
+        (64, 64),
+        "Units of the net's hidden layers; four times as many where it imitates a law (with more"
+        " than 200 users).",
     )
     waves: int = setting(
         64,
-        "Sines and cosines of the truth that the net sees; with more than 200 users four times as"
-        " many.",
+        "Sines and cosines of the truth that the net sees; four times as many where it imitates a"
+        " law.",
     )
     wave_scale: float | None = setting(None, "How fast the waves are; more makes a finer net.")
     rate: float = setting(3e-3, "Learning rate of Adam.")
