@@ -57,7 +57,9 @@ _NUMBER = r"[-−≈]?\d[\d.,]*"
 _INTERVAL = re.compile(
     rf"\({_NUMBER} to {_NUMBER}\)|\[{_NUMBER}, {_NUMBER}\]|{_NUMBER} ± {_NUMBER}"
 )
-_UNIT = re.compile(rf"{_NUMBER} (?:m|km|s|MB|GB|%)(?!\w)(?![^<]*</span>)")
+_UNIT = re.compile(
+    rf"(?:{_NUMBER} (?:m|km|s|MB|GB|%)(?!\w)|at (?:most|least) {_NUMBER}%?)(?![^<]*</span>)"
+)
 _DOTTED = re.compile(r"\b[a-z]+\.[a-z]+\.[\w.]+(?![^<]*>)")  # a name in a package
 
 

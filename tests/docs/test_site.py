@@ -110,6 +110,7 @@ def test_a_line_ends_neither_in_an_option_nor_in_an_interval(built: Path) -> Non
         text = f"<td>0.61 {cell} (read to us)</td>"
         assert site.on_page_content(text) == text.replace(cell, interval.format(cell))
     assert site.on_page_content("<td>1,000 m</td>") == f"<td>{whole.format('1,000 m')}</td>"
+    assert site.on_page_content("<td>at most 4</td>") == f"<td>{whole.format('at most 4')}</td>"
     link = '<td><a href="a.b.c--d"><code>a.b.c</code></a></td>'
     assert site.on_page_content(link) == link.replace(">a.b.c<", ">a.<wbr>b.<wbr>c<")
     assert "measure.<wbr>bayes_error" in (built / "reference/sfumato.measure.html").read_text()
