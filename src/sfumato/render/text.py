@@ -399,6 +399,11 @@ def round_text(line: Mapping[str, Any], *, unit: str) -> str | None:
     )
 
 
+def unmoved_text(proof: str, *, since: str) -> str:
+    """A proof that has got no further for some seconds."""
+    return f"{proof}; not moved since {since}, the proof continues"
+
+
 def proof_text(solution: Solution, gap: Gap | None) -> str:
     """What the proof that followed a solve came to."""
     ended = proof_sentence(solution.ending, bound=gap is not None)

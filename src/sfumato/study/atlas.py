@@ -590,6 +590,7 @@ def _together(
         leakage=1 - stated["bayes_error"].value,
         checkins=int(sum(line["checkins"] for line in lines)),
         folds=folds,
+        blind_error=float(share @ np.array([line["blind"] for line in lines])),
     )
 
 
