@@ -225,7 +225,24 @@ def atlas_text(made: AtlasRun) -> str:
     leads = ""
     if record.to_come is not None:
         leads = f"{outlook_text(record.to_come, max_loss=record.max_loss)}\n\n"
-    return f"{leads}{table}\n{record.status}  {record.seconds or 0.0:.1f} s."
+    ends = "  ".join(
+        filter(None, [record.status, f"{record.seconds or 0.0:.1f} s.", alone_text(made)])
+    )
+    return f"{leads}{table}\n{ends}"
+
+
+def alone_text(made: AtlasRun) -> str:
+    """Why tiles have no Bayes error; nothing where each has one."""
+    alone, tiles = len(made.alone), len(made.tiles)
+    if not alone:
+        return ""
+    if alone == tiles:
+        return "No tile has two users: nobody can be taken for another, so there is no Bayes error (-)."
+    return (
+        f"{alone:,} of {tiles:,} tiles near check-ins {'has' if alone == 1 else 'have'} one user or"
+        " none: nobody there can be taken for another, so they have no Bayes error (-). The figures"
+        " of all tiles count them."
+    )
 
 
 def atlas_lines(made: AtlasRun) -> list[list[str]]:
@@ -234,10 +251,11 @@ def atlas_lines(made: AtlasRun) -> list[list[str]]:
     loss, error, bits = (
         Estimate(**record.train[name]) for name in ("loss", "bayes_error", "information_bits")
     )
+    nobody = len(made.alone) == len(made.tiles)  # has a tile with others
     return [
         [_loss_head("m", record.max_loss), shown(loss, "{:.1f}")],
-        ["Bayes error, at least ↑", f"{error.low:.3f}"],
-        ["Bayes error of a blind guess, tile known", f"{made.blind:.3f}"],
+        ["Bayes error, at least ↑", "-" if nobody else f"{error.low:.3f}"],
+        ["Bayes error of a blind guess, tile known", "-" if nobody else f"{made.blind:.3f}"],
         ["information, bits, at most ↓", f"{bits.high:.3f}"],
         ["exposed reports, tile known ↓", f"{record.train['exposed']:.1%}"],
     ]

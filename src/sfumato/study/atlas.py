@@ -56,6 +56,7 @@ from sfumato.study.record import DataRecord, RunRecord
 
 NAME = "atlas"
 USERS_PER_TILE, FEWEST_CHECKINS = 500, 50
+_FEWEST_USERS = 2  # of whom one can be taken for the other
 OVERLAP = 4.0  # budgets: with this an edge tells little more than a line within a tile does
 TILE_SOLVERS = ("codebook", "coin", "laplace")
 _WIDEST_TILE_M = 100_000.0  # of a tile with a plane of its own
@@ -131,6 +132,11 @@ class AtlasRun:
         """The error of a guess that sees no report but is told which tile answered."""
         weight = np.array([line["weight"] for line in self.tiles])
         return float(np.average([line["blind"] for line in self.tiles], weights=weight))
+
+    @property
+    def alone(self) -> set[int]:
+        """The tiles with one user or none: nobody there can be taken for another."""
+        return {line["tile"] for line in self.tiles if line["users"] < _FEWEST_USERS}
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -429,7 +435,7 @@ class _Tile:
         local = self._samples(self.given)
         if plan.solver.resumable:
             local = _learnable(local)
-        if (local.counts > 0).sum() < 2:
+        if (local.counts > 0).sum() < _FEWEST_USERS:
             return None, None
         local = local.on_plane(self._plane)
         # what the lattice adds to the loss of reports that spread as the budget's noise does
