@@ -15,7 +15,7 @@ from sfumato.deploy.onnx_file import OPSET
 from sfumato.deploy.release import NewPlaces, Release, accuracy, release, to_come, training_samples
 from sfumato.deploy.web_files import copy_extension, web_files
 from sfumato.errors import FileError, SfumatoError, arg
-from sfumato.files import folder_beside, plain
+from sfumato.files import check_can_be_made, folder_beside, plain
 from sfumato.measure.repeated import repeated_reports
 from sfumato.mechanism.atlas import Atlas
 from sfumato.mechanism.base import Mechanism
@@ -101,6 +101,7 @@ def export(
         )
     if folder.exists():
         raise FileError(f"{folder} exists; name a new folder for the bundle")
+    check_can_be_made(folder)
     graph, vectors = graph_of(released.mechanism), _vectors(released)
     stored = {"mechanism.onnx": graph, "vectors.json": _json(vectors)}
     if with_certificate:

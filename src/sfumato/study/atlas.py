@@ -27,6 +27,7 @@ from sfumato.data.samples import POOL_BELOW, Samples
 from sfumato.data.tiles import Tiling
 from sfumato.errors import FileError, ProblemError, SfumatoError, arg
 from sfumato.files import (
+    check_can_be_made,
     file_hash,
     make_folder,
     plain,
@@ -183,7 +184,8 @@ def tile_of(run: Run, tile: int) -> Run:
     region = Region((float(x), float(y)), float(tiling.sides_m[tile]) + 2 * tiling.overlap_m)
     grid = Grid(cell_m=atlas.grid.cell_m) if own != atlas.plane else atlas.grid
     digest = hashlib.sha256(f"{run.record.mechanism_hash} {tile}".encode()).hexdigest()
-    measured = {**line["measured"], "exposed": line["measured"]["exposed"]["value"]}
+    exposed = line["measured"]["exposed"]
+    measured = {**line["measured"], "exposed": exposed["value"], "exposed_estimate": exposed}
     record = replace(
         run.record,
         region=region,
@@ -235,6 +237,7 @@ def solve_atlas(
             f"{arg('max_loss')} of an atlas is above the side of a cell, {plan.cell_m:g} m; got"
             f" {max_loss}"
         )
+    check_can_be_made(target)
     start, tell = time.perf_counter(), progress or (lambda _: None)
     job = _Job.of(samples, max_loss, plan, seed)
     with claimed(target):
@@ -573,6 +576,7 @@ def _together(
     figures = {name: mean(measured, name) for name in _MEASURED}
     train = {name: asdict(estimate) for name, estimate in figures.items()} | {
         "exposed": figures["exposed"].value,
+        "exposed_estimate": asdict(figures["exposed"]),
         "worst_report": max(line["worst_report"] for line in lines),
         "per_user": [],
         "outside": float(share @ np.array([line["outside"] for line in lines])),
