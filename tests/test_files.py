@@ -183,7 +183,7 @@ def test_errors_within_a_folder_in_the_making_name_the_folder_that_was_asked_for
 
 
 def _refused(target):
-    with pytest.raises(FileError, match="^cannot write .*; name a place in a folder") as refused:
+    with pytest.raises(FileError, match=r"^cannot write .*; name a place in a folder") as refused:
         check_can_be_made(target)
     return str(refused.value)
 

@@ -237,7 +237,7 @@ def alone_text(made: AtlasRun) -> str:
     if not alone:
         return ""
     if alone == tiles:
-        return "No tile has two users: nobody can be taken for another, so there is no Bayes error (-)."
+        return "No tile has two users: nobody can be taken for another; there is no Bayes error (-)."
     return (
         f"{alone:,} of {tiles:,} tiles near check-ins {'has' if alone == 1 else 'have'} one user or"
         " none: nobody there can be taken for another, so they have no Bayes error (-). The figures"
