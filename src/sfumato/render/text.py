@@ -42,6 +42,12 @@ from sfumato.study.trade_off import TradeOff
 NOTHING_PROVED = "nothing proved yet"
 _ALIKE = 1e-9  # 1 - overlap that rounding alone makes
 _MOST_USERS = 20
+_WIDE_BELOW = 0.1  # of reports: an exposed share whose interval reaches further down is explained
+_NOT_TESTED = "not tested"
+NEEDS_LAW = (
+    "needs the mechanism's law in one table, which functions, recorded pairs and noise over too"
+    " many cells do not have: an sf.mechanism.Channel of reports and their chances has it"
+)
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -78,6 +84,19 @@ def posterior(value: float) -> str:
 
 
 # One mechanism -----------------------------------------------------------------------------------
+
+
+def exposed_note(judgement: Judgement) -> str:
+    """What the interval of an estimated exposed share means, where it reaches far below the value;
+    nothing elsewhere."""
+    share = judgement.exposed
+    if share.kind != "estimate" or not share.value - share.low > _WIDE_BELOW:
+        return ""
+    return (
+        f"The exposed share errs high: a cell with few reports looks certain. Its interval begins"
+        f" at {share.low:.1%}, as one half of the reports confirms no more of what the other half"
+        " shows; larger cells (--cell-m) or more reports narrow it."
+    )
 
 
 def judged_text(
@@ -151,6 +170,8 @@ def measured_text(measured: Measured) -> str:
         judged_text(measured.name, judged, max_loss=measured.max_loss, unit=unit)
         + f"\n{_tables_text(measured)}"
     )
+    if note := exposed_note(measured.first):
+        parts.append(note)
     if warned := [*over_budget(measured), *measured.warnings]:
         parts.append("\n".join(warned))
     if measured.priors is not None:
@@ -237,7 +258,9 @@ def alone_text(made: AtlasRun) -> str:
     if not alone:
         return ""
     if alone == tiles:
-        return "No tile has two users: nobody can be taken for another; there is no Bayes error (-)."
+        return (
+            "No tile has two users: nobody can be taken for another, so none has a Bayes error (-)."
+        )
     return (
         f"{alone:,} of {tiles:,} tiles near check-ins {'has' if alone == 1 else 'have'} one user or"
         " none: nobody there can be taken for another, so they have no Bayes error (-). The figures"
@@ -629,7 +652,7 @@ def share_shown(share: Estimate) -> str:
 def priors_text(priors: Priors | None, label: str, *, unit: str = "m") -> str:
     """Loss and leakage under other shares of the users."""
     if priors is None:
-        return "Other shares of the users: not computed, the figures are estimated from samples."
+        return f"Other shares of the users: not computed; this {NEEDS_LAW}."
     chosen = {
         "as in the data": priors.given,
         "equal": priors.equal,
@@ -731,7 +754,7 @@ def file_tells(found: Membership | None) -> str:
     if found is not None and found.listed:
         return f"lists {found.listed:.0%} of its training points"
     if found is None or found.telling is None:
-        return "not tested"
+        return _NOT_TESTED
     return shown(found.telling[1], interval=True)
 
 
@@ -785,8 +808,11 @@ def comparison_text(comparison: Comparison) -> str:
         f"{others}\none user doubled: with twice the check-ins of the user for whom that is"
         " worst; training points in its file: how well anyone with the file tells them from"
         " held-out points (AUC, 0.5 is a coin toss)"
-        + "; not computed: needs the mechanism's law in one table"
-        * any(row.priors is None for row in rows),
+        + f"; not computed: {NEEDS_LAW}"
+        * any(row.priors is None for row in rows)
+        + "; not tested: needs the training check-ins that a run or solution was made from and"
+        f" {FEWEST} others, at places seen once"
+        * any(file_tells(row.membership) == _NOT_TESTED for row in rows),
     ]
     return "\n\n".join([*parts, *left_out_parts(rows)])
 
