@@ -257,15 +257,11 @@ def alone_text(made: AtlasRun) -> str:
     alone, tiles = len(made.alone), len(made.tiles)
     if not alone:
         return ""
+    some = f"In {alone:,} of the {tiles:,} tiles near check-ins was one user or none"
+    whole = "; the figures of all tiles count them"
     if alone == tiles:
-        return (
-            "No tile has two users: nobody can be taken for another, so none has a Bayes error (-)."
-        )
-    return (
-        f"{alone:,} of {tiles:,} tiles near check-ins {'has' if alone == 1 else 'have'} one user or"
-        " none: nobody there can be taken for another, so they have no Bayes error (-). The figures"
-        " of all tiles count them."
-    )
+        some, whole = "In no tile were two users", ""
+    return f"{some}. Nobody there can be taken for another, so no Bayes error is given (-){whole}."
 
 
 def atlas_lines(made: AtlasRun) -> list[list[str]]:
