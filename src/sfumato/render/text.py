@@ -804,13 +804,21 @@ def comparison_text(comparison: Comparison) -> str:
         f"{others}\none user doubled: with twice the check-ins of the user for whom that is"
         " worst; training points in its file: how well anyone with the file tells them from"
         " held-out points (AUC, 0.5 is a coin toss)"
-        + f"; not computed: {NEEDS_LAW}"
-        * any(row.priors is None for row in rows)
-        + "; not tested: needs the training check-ins that a run or solution was made from and"
-        f" {FEWEST} others, at places seen once"
+        + f"; not computed: {NEEDS_LAW}" * any(row.priors is None for row in rows)
+        + f"; not tested: {_needs_points(comparison)}"
         * any(file_tells(row.membership) == _NOT_TESTED for row in rows),
     ]
     return "\n\n".join([*parts, *left_out_parts(rows)])
+
+
+def _needs_points(comparison: Comparison) -> str:
+    """Why it is not tested what a file tells about its training points."""
+    if isinstance(comparison.on, CategoricalData):
+        return "a table of chances holds no training points"
+    return (
+        "needs the training check-ins that a run or solution was made from, and on either side"
+        f" {FEWEST} places seen once"
+    )
 
 
 def common_unit(rows: Sequence[Compared]) -> str | None:
