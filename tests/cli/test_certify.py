@@ -482,7 +482,7 @@ def test_the_frontier_prints_a_table_and_draws_a_figure(sfumato, places, tmp_pat
     )
     assert (
         "max loss m" in ended.out
-        and "reports on 70 m cells; proved to 0.0" in ended.out
+        and "users; reports on 70 m cells; proved to 0.0" in ended.out
         and "coin" in ended.out
     )
     assert (tmp_path / "f.png").read_bytes().startswith(b"\x89PNG")
