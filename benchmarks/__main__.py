@@ -130,8 +130,8 @@ def page(found: dict[str, Any], kept: dict[str, Any], many: dict[str, Any]) -> s
         "# Benchmarks",
         "",
         (
-            "Made by `make bench` from results.json. Where two sides are compared, they run in turn in"
-            " one run. Figures are"
+            "This page shows what each part costs, beside its goal. Made by `make bench` from"
+            " results.json. Where two sides are compared, they run in turn in one run. Figures are"
         ),
         "medians of processor time (one thread each) or peaks of allocated memory.",
     ]

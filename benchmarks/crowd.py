@@ -85,6 +85,7 @@ def run() -> dict[str, Any]:
 def plot(runs: list[dict[str, Any]], path: Path) -> None:
     """Processor seconds and peak memory against check-ins, a line for each number of users."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator
 
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     axes = figure.subplots(1, 2)
@@ -98,13 +99,14 @@ def plot(runs: list[dict[str, Any]], path: Path) -> None:
     axes[1].loglog(sizes, allowed, "k--", label="500 MB and 60 bytes per check-in")
     axes[0].set_ylabel("processor seconds, one thread")
     axes[1].set_ylabel("peak memory, MB")
-    axes[0].legend(title="users", fontsize=7)
-    axes[1].legend(fontsize=7)
+    axes[0].legend(title="users", fontsize=8)
+    axes[1].legend(fontsize=8)
     for axis in axes:
         axis.set_xlabel("check-ins")
         axis.grid(alpha=0.3)
-    axes[1].yaxis.set_major_formatter("{x:g}")
-    axes[1].yaxis.set_minor_formatter("{x:g}")
+        axis.yaxis.set_minor_locator(LogLocator(subs=(2, 3, 4, 6)))
+        axis.yaxis.set_major_formatter("{x:g}")
+        axis.yaxis.set_minor_formatter("{x:g}")
     figure.savefig(path, dpi=120)
 
 

@@ -164,9 +164,10 @@ def plot(found: dict[str, list[dict[str, Any]]], path: Path) -> None:
     axes[0].set_ylabel("processor seconds, one thread")
     axes[1].set_ylabel("peak memory, MB (75 MB before the solve)")
     for axis in axes:
-        axis.set_xlabel("how many")
+        axis.set_xlabel("number of truths, reports or users")
         axis.grid(alpha=0.3)
-    axes[0].legend(fontsize=7)
+    axes[0].yaxis.set_major_formatter("{x:g}")
+    axes[0].legend(fontsize=8)
     axes[1].yaxis.set_major_formatter("{x:g}")
     axes[1].yaxis.set_minor_formatter("{x:g}")
     figure.savefig(path, dpi=120)

@@ -167,7 +167,9 @@ def _one(what: str, source: Path, target: Path) -> None:
 
     from sfumato.deploy.one_file import Policy
     from sfumato.deploy.sanitize import sanitize  # imports are not part of the time
+    from sfumato.mechanism.base import kinds
 
+    kinds()  # imports every mechanism
     pa.set_cpu_count(1)
     before, clock = time.process_time(), time.perf_counter()
     if what == "copy":

@@ -12,6 +12,7 @@ import pytest
 from sfumato import files
 from sfumato.errors import FileError
 from sfumato.files import (
+    check_can_be_made,
     file_hash,
     folder_beside,
     locked,
@@ -180,3 +181,47 @@ def test_errors_within_a_folder_in_the_making_name_the_folder_that_was_asked_for
         raise full
     assert str(tmp_path / "run" / "run.json") in str(refused.value)
     assert ".part" not in str(refused.value)
+
+
+def _refused(target):
+    with pytest.raises(FileError, match=r"^cannot write .*; name a place in a folder") as refused:
+        check_can_be_made(target)
+    return str(refused.value)
+
+
+def test_a_place_that_cannot_be_written_is_refused_beforehand_and_nothing_is_left(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "file").touch()
+    before = set(tmp_path.rglob("*"))
+    for name in ("new", "run", "not/yet/there", "r" * 230, f"{'r' * 250}/run", f"new/{'é' * 110}"):
+        check_can_be_made(tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    check_can_be_made(Path("new"))
+    assert "Not a directory" in _refused(tmp_path / "file" / "run")
+    for name in ("r" * 250, f"new/{'r' * 256}/run", f"new/{'r' * 250}"):  # a draft's is longer
+        assert "File name too long" in _refused(tmp_path / name)
+    assert ".part" not in _refused(tmp_path / ("r" * 250))
+    assert set(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="no /proc here")
+def test_root_cannot_write_everywhere():
+    assert "/proc/run" in _refused(Path("/proc/run"))
+
+
+def test_a_folder_that_cannot_be_written_is_refused_although_the_one_above_can(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "run").mkdir()
+    make = Path.mkdir
+
+    def refusing(path, *more, **options):
+        if path.parent == tmp_path / "run":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        make(path, *more, **options)
+
+    monkeypatch.setattr(Path, "mkdir", refusing)
+    assert f"{tmp_path / 'run'}: Permission denied" in _refused(tmp_path / "run")
+    assert os.listdir(tmp_path) == ["run"]

@@ -10,6 +10,7 @@ import inspect
 import logging
 import re
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -49,13 +50,16 @@ _LONG = 28
 _OPTION = re.compile(r"(--[a-z][a-z-]*)")
 _ITEM = re.compile(r"^([-*]|\d+\.) ")
 _FIGURE = re.compile(r'<p>(<img [^>]*src="(?![^"]*studio-)([^"]+\.png)"[^>]*>)</p>')
+_LONG_CELL = re.compile(r"<td(?=[^>]*>[^<]{45})")
 _SPAN = re.compile(r"<code>.*?</code>|<td[^>]*>.*?</td>|<h2 .*?</h2>", re.DOTALL)
 _DASHED = re.compile(r"(?<![\w&/.-])(-{1,2}[a-z][\w-]*)(?![^<]*>)")  # an option
 _NUMBER = r"[-−≈]?\d[\d.,]*"
 _INTERVAL = re.compile(
     rf"\({_NUMBER} to {_NUMBER}\)|\[{_NUMBER}, {_NUMBER}\]|{_NUMBER} ± {_NUMBER}"
 )
-_UNIT = re.compile(rf"{_NUMBER} (?:m|km|s|MB|GB|%)(?!\w)(?![^<]*</span>)")
+_UNIT = re.compile(
+    rf"(?:{_NUMBER} (?:m|km|s|MB|GB|%)(?!\w)|at (?:most|least) {_NUMBER}%?)(?![^<]*</span>)"
+)
 _DOTTED = re.compile(r"\b[a-z]+\.[a-z]+\.[\w.]+(?![^<]*>)")  # a name in a package
 
 
@@ -124,7 +128,13 @@ def on_post_template(output_content: str, template_name: str, **_: Any) -> str:
 
 def on_page_content(content: str, **_: Any) -> str:
     """Mark blocks of code that hold a table: its lines stay whole, and it scrolls.  Say where else
-    a line may end, and where not.  A figure leads to the picture in its own size."""
+    a line may end, and where not, and which cells hold a sentence.  A figure leads to the picture
+    in its own size, and a function has its public name."""
+    for called, name in _renamed().items():
+        content = content.replace(
+            f'<span class="nf">{called}</span>', f'<span class="nf">{name}</span>'
+        )
+    content = _LONG_CELL.sub('<td class="long"', content)
     content = _FIGURE.sub(r'<p><a class="figure" href="\2">\1</a></p>', content)
     return _SPAN.sub(_ends, _CODE.sub(_marked, content))
 
@@ -208,6 +218,15 @@ def spaces() -> dict[str, list[str]]:
     return found
 
 
+@cache
+def _renamed() -> dict[str, str]:
+    """The functions that are public under another name than they have in the code."""
+    named = [(getattr(sfumato, name), name) for name in spaces()["sfumato"]]
+    return {
+        value.__name__: name for value, name in named if getattr(value, "__name__", name) != name
+    }
+
+
 def reference() -> Iterator[tuple[str, str]]:
     """The pages of the reference: one per package, one per command, and an overview."""
     overview = [
@@ -219,7 +238,8 @@ def reference() -> Iterator[tuple[str, str]]:
     for space, names in spaces().items():
         package = import_module(space)
         overview += [f"## [{space}]({space}.md)", "", "| name | what it is |", "|---|---|"]
-        text = [f"# {space}", "", _first(package.__doc__), ""]
+        title = "# The package sfumato" if space == "sfumato" else f"# {space}"
+        text = [title, "", _first(package.__doc__), ""]
         for name in names:
             value = getattr(package, name)
             path = f"{getattr(value, '__module__', space)}.{getattr(value, '__qualname__', name)}"

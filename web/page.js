@@ -64,7 +64,8 @@ function about({ to_come, budget, region, truth_share }) {
   if (!to_come || to_come.loss === null)
     return `${made}How far off its reports are on average${limit}, and how often the best guess of the sender is wrong, was not measured.`;
   const loss = to_come.loss.value.toFixed(0), error = (100 * to_come.bayes_error.value).toFixed(0);
-  return `${made}Expect its reports to be ${loss} m off on average${limit}, and the best guess of the sender to be wrong ${error}\u00a0% of the time. Estimated from ${to_come.from}.`;
+  const blind = to_come.blind_error == null ? "" : ` Without a report, a guess is wrong ${(100 * to_come.blind_error).toFixed(0)}\u00a0% of the time: that is the most that any mechanism can reach.`;
+  return `${made}Expect its reports to be ${loss} m off on average${limit}, and the best guess of the sender to be wrong ${error}\u00a0% of the time.${blind} Estimated from ${to_come.from}.`;
 }
 
 async function start() {

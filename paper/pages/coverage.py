@@ -100,7 +100,7 @@ def figure(folder: Path = RESULTS) -> None:
     axes.set_yscale("log")
     axes.set_ylim(0.002, 1)
     axes.set_xlabel("held-out check-ins")
-    axes.set_ylabel("Bayes error")
+    axes.set_ylabel("difference of Bayes errors")
     axes.legend(frameon=False)
     save(drawn, folder / "coverage.png")
 

@@ -152,7 +152,7 @@ def _ablation(folder: Path) -> dict[str, Any] | None:
     for name, readings in _READINGS.items():
         cells = [", ".join(_reading(runs[one])) if one in runs else "-" for one in readings]
         rows.append([name, *cells])
-    heads = ["the paper says", "figure", "changed, base", ""]
+    heads = ["the paper says", "figure", "changed, base", "verdict"]
     columns = ["softplus of", "experiment 2", "experiment 1"]
     return {
         "last": document["last"],

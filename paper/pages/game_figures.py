@@ -36,6 +36,7 @@ from sfumato.files import read_json, written_beside
 from sfumato.render.figures import fan_out, look_of
 
 SEED = 0
+_PAGE_IN, _DPI = 6.88, 200  # a page of the site is 688 px wide, and shows half a figure's pixels
 _LAYERS = 8  # users take turns, so that none covers the others
 _HALF_M = {"synthetic": 600.0, "gowalla": 3250.0}
 _SHOWN = {"Game.paper": "paper", "Game": "game", "Codebook": "codebook"}
@@ -79,18 +80,25 @@ def _scatter(axes: Axes, title: str, points: np.ndarray, samples: Samples, half_
     )
     axes.set(xlim=(-half_m, half_m), ylim=(-half_m, half_m))
     axes.set_aspect("equal")
-    axes.locator_params(nbins=5)
-    axes.tick_params(labelsize=7)
+    axes.locator_params(nbins=4)
+    axes.tick_params(labelsize=8)
 
 
 def draw(rows: list[tuple[str, Samples, list[Panel]]], half_m: float, path: Path) -> None:
-    """One row of panels a part of the data; what was not kept is left empty."""
+    """Panels of each part of the data, two or three side by side; what was not kept is left
+    empty."""
     wide = len(rows[0][2])
-    figure = Figure(figsize=(2.75 * wide, 0.45 + 3.2 * len(rows)), layout="constrained", dpi=120)
+    across = 2 if wide in (2, 4) else 3
+    lines = -(-wide // across)
+    panel_in = _PAGE_IN / across + 0.08  # a title takes more room than a scale
+    figure = Figure(
+        figsize=(_PAGE_IN, 0.4 + panel_in * lines * len(rows)), layout="constrained", dpi=_DPI
+    )
     FigureCanvasAgg(figure)
-    grid = figure.subplots(len(rows), wide, squeeze=False)
-    for line, (name, samples, panels) in zip(grid, rows, strict=True):
-        for axes, (title, points) in zip(line, panels, strict=True):
+    grid = figure.subplots(lines * len(rows), across, squeeze=False)
+    for number, (name, samples, panels) in enumerate(rows):
+        block = grid[number * lines : (number + 1) * lines]
+        for axes, (title, points) in zip(block.flat, panels, strict=False):
             if points is None:
                 axes.set_axis_off()
                 axes.text(
@@ -98,24 +106,24 @@ def draw(rows: list[tuple[str, Samples, list[Panel]]], half_m: float, path: Path
                 )
             else:
                 _scatter(axes, title, points, samples, half_m)
-        line[0].set_ylabel(f"{name}\nmetres north", fontsize=9)
-    for axes in grid[-1]:
-        axes.set_xlabel("metres east", fontsize=9)
-    users = range(len(rows[0][1].secrets))
+        for axes in block.flat[wide:]:
+            axes.set_axis_off()
+        for axes in block[:, 0]:
+            axes.set_ylabel(f"{name}\nmetres north", fontsize=9)
+    for at in range(across):
+        below = [line[at] for line in grid if line[at].axison]
+        if below:
+            below[-1].set_xlabel("metres east", fontsize=9)
     marks = [
-        Line2D(
-            [],
-            [],
-            linestyle="",
-            color=look_of(user)[0],
-            marker=look_of(user)[1],
-            label=f"user {user + 1}",
-        )
-        for user in users
+        Line2D([], [], linestyle="", color=colour, marker=marker, label=f"user {user + 1}")
+        for user, (colour, marker) in enumerate(map(look_of, range(len(rows[0][1].secrets))))
     ]
-    figure.legend(
-        handles=marks, loc="outside lower center", ncols=len(marks), frameon=False, fontsize=9
-    )
+    spare = [axes for axes in grid[:lines].flat if not axes.axison]
+    if spare:
+        spare[-1].legend(handles=marks, loc="center", frameon=False, fontsize=9)
+    else:
+        places = {"loc": "outside lower center", "ncols": len(marks)}
+        figure.legend(handles=marks, frameon=False, fontsize=9, **places)
     save(figure, path)
 
 

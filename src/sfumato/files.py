@@ -20,7 +20,6 @@ import zipfile
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import IO, Any
 
 import numpy as np
@@ -33,6 +32,7 @@ _BINARY = getattr(os, "O_BINARY", 0)
 _NOT_KNOWN_HERE = {errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOSYS}
 _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS}
 _DRAFT = re.compile(r"\A\.(.+)\.[0-9a-f]{8}\.part\Z")  # as `_hidden_name` names it
+_CUT = 60  # letters of a name that leave room for a draft's, whatever the letters
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _MOST_DIGITS = 300  # of a whole number; one of 309 is infinite in floating point
 _MOST_JSON, _MOST_ARRAYS = 1 << 28, 1 << 31  # bytes; files of ours are far below
@@ -246,15 +246,44 @@ def _make_folder(folder: Path) -> None:
 
 def check_writable(target: Path) -> None:
     """Refuse, before any work is done, a file that cannot be written; nothing is left behind."""
-    folder = next(place for place in target.absolute().parents if place.exists())
     with _errors_name(target):
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    check_can_be_made(target)
+
+
+def check_can_be_made(target: Path) -> None:
+    """The same of a file or a folder; of a folder that is there, also that it can be written.
+
+    Only trying tells: root may write anywhere by its rights, and not in /proc.  What is tried has
+    the names that will be needed, within a draft, and is removed at once; a kill in between leaves
+    an empty draft, which the next job clears.
+    """
+    target = target.absolute()
+    with _errors_name(target):
+        first = target  # the uppermost that is to be made
+        while not os.path.exists(first.parent):
+            first = first.parent
+        if not os.path.isdir(first.parent):
+            code = errno.ENOTDIR
+            raise NotADirectoryError(code, os.strerror(code), str(first.parent))
+        tried = [_hidden_name(first.with_name(first.name[:_CUT]))]
+        for part in target.relative_to(first.parent).parts[:-1]:
+            tried.append(tried[-1] / part)
+        tried.append(tried[-1] / _hidden_name(target).name)  # the longest name of a draft
+        if os.path.isdir(target):
+            tried.append(target / tried[-1].name)
+        made = []
         try:
-            with TemporaryFile(dir=folder):
-                pass
-        except OSError as error:  # without the name of the file that was tried
+            for folder in tried:
+                folder.mkdir(0o700)
+                made.append(folder)
+        except OSError as error:  # without the name of what was tried
             raise OSError(error.errno, error.strerror) from None
+        finally:
+            for folder in reversed(made):
+                with suppress(OSError):
+                    folder.rmdir()
 
 
 def rename(path: Path, target: Path) -> None:

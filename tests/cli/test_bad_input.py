@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import sfumato as sf
+
 HEADER = "user,lat,lon\n"
 PARIS = "a,48.85,2.34\na,48.86,2.35\nb,48.87,2.36\nb,48.85,2.35\n"
 
@@ -286,3 +288,34 @@ def test_a_run_whose_data_changed_is_not_measured_silently(sfumato, tmp_path):
     sfumato("data", "four-corners", "--data-seed", 9, "--out", tmp_path / "d.csv")
     ended = sfumato("measure", tmp_path / "run")
     assert ended.code == 2 and "has changed" in ended.err
+
+
+_TOO_LONG = "r" * 245  # a folder may have the name; what is written beside it first may not
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("solve", "missing.csv", "--max-loss", 173, "--solver", "coin", "--out"),
+        ("atlas", "missing.csv", "--max-loss", 100, "--out"),
+        ("demo", "--out"),
+        ("export", "run"),
+        ("sanitize", "run", "in.csv", "--drop", "user"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_place_that_cannot_be_written_is_refused_before_the_work(
+    sfumato, tmp_path, monkeypatch, words
+):
+    """Before the data is read, where there is data to read."""
+    monkeypatch.chdir(tmp_path)
+    sf.solve(sf.Problem(sf.four_corners(0).train, max_loss=173, cell_m=250), sf.Coin()).save("run")
+    (tmp_path / "in.csv").write_text("user,lat,lon\na,48.86,2.35\n")
+    for work in ("deploy.bundle.graph_of", "deploy.sanitize.sanitize_file", "study.solve._Task"):
+        monkeypatch.setattr(f"sfumato.{work}", None)  # what calls it ends in another error
+    before = sorted(tmp_path.rglob("*"))
+    ending = ".csv" if words[0] == "sanitize" else ""
+    ended = sfumato(*words, _TOO_LONG[: 245 - len(ending)] + ending)
+    assert ended.code == 2 and ended.out == ""
+    assert "error: cannot write" in ended.err and "File name too long" in ended.err
+    assert sorted(tmp_path.rglob("*")) == before

@@ -446,6 +446,8 @@ def test_the_frontier_as_json_and_as_a_figure(sfumato, places, tmp_path):
     )
     ended = sfumato("frontier", places, *options, "--json")
     assert ended.code == 0, ended.err
+    plan, news = ended.err.index("plan: a frontier at 4 budgets"), ended.err.index("at most ")
+    assert plan < news and "GB of memory" in ended.err  # before minutes are spent
     found = ended.document
     assert [point["max_loss"] for point in found["points"]] == [60, 90, 120, 150]
     for point in found["points"]:
@@ -468,6 +470,7 @@ def test_the_frontier_of_linked_reports(sfumato, places, tmp_path):
     figure = tmp_path / "linked.svg"
     ended = sfumato("frontier", places, *options, "--json", "--figure", figure)
     assert ended.code == 0, ended.err
+    assert "how long it takes is not known beforehand" in ended.err
     found = json.loads(ended.out)
     assert found["reports"] == [3] and len(found["points"]) in (2, 3)
     assert found["endless_budget"]["bound"] <= found["endless_budget"]["loss"]

@@ -23,6 +23,7 @@ KEYS = {
     "bayes_error",
     "information_bits",
     "exposed",
+    "exposed_estimate",
     "per_user",
     "status",
     "seconds",

@@ -4,6 +4,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from sfumato.cli import options
 from sfumato.cli.options import rounds_to
 
 _SMALL = ("four-corners", "--per-user", "15+5", "--max-loss", "173", "--cell-m", "100")
@@ -46,3 +49,19 @@ def test_of_a_proof_what_narrows_it_visibly_is_told() -> None:
         line = {"proof_bound": bound, "proof_least": 0.4, "proof_gap": 0.01}
         heard({**line, "certificate": SimpleNamespace(objective="information")})
     assert [line.split()[9] for line in told] == ["0.3000", "0.3110", "0.3600"]
+
+
+def test_a_proof_that_stands_still_is_told_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bounds that differ behind the digits shown; each comes after the silence that asks for news."""
+    told: list[str] = []
+    clock = iter(range(0, 10_000, options.EVERY_S))
+    monkeypatch.setattr(options.time, "monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr(options.time, "strftime", lambda _: "14:02:31")
+    heard = rounds_to(told.append, unit="m")
+    for bound in (0.3, *(0.300001 + step / 1e7 for step in range(20)), 0.301, 0.301, 0.301):
+        line = {"proof_bound": bound, "proof_least": 0.4, "proof_gap": 0.01}
+        heard({**line, "certificate": SimpleNamespace(objective="information")})
+    first, still, second, again = told
+    assert "between 0.3000" in first and "between 0.3010" in second
+    assert still == f"{first}; not moved since 14:02:31, the proof continues"
+    assert again.startswith(second) and "not moved since" in again

@@ -228,16 +228,16 @@ def test_a_place_of_four_decimals_in_one_note_of_thousands_is_found(runs, tmp_pa
     assert not (tmp_path / "told-out.parquet").exists()
 
 
-def test_the_digest_of_texts_does_not_hang_on_where_blocks_end():
+def test_the_checksum_of_texts_does_not_hang_on_where_blocks_end():
     texts = pa.array([b"a", b"", b"bcd", b"", b"e"], pa.binary())
     one, two = Noted(), Noted()
     one.columns([streams(texts)])
     for part in (texts[:2], texts[2:2], texts[2:]):
         two.columns([streams(part)])
-    assert one.digests() == two.digests()
+    assert one.checksums == two.checksums
     moved = Noted()
     moved.columns([streams(pa.array([b"a", b"b", b"cd", b"", b"e"], pa.binary()))])
-    assert moved.digests() != one.digests()  # the same bytes, cut elsewhere
+    assert moved.checksums != one.checksums  # the same bytes, cut elsewhere
 
 
 def test_numbers_that_hardly_repeat_are_written_without_a_dictionary(runs, tmp_path):

@@ -51,6 +51,19 @@ def test_every_public_name_and_every_command_is_in_the_reference(built: Path) ->
     assert "Number of report places; unless set, by area" in names
 
 
+def test_a_signature_has_the_public_name(built: Path) -> None:
+    names = (built / "reference/sfumato.html").read_text("utf-8")
+    assert '<span class="nf">certify</span>' in names and "certify_run</span>" not in names
+
+
+def test_a_cell_with_a_sentence_is_marked_as_long() -> None:
+    long, short = "how often the best single guess of the secret is wrong", "0.60"
+    assert (
+        site.on_page_content(f'<td>{short}</td><td style="x">{long}</td>')
+        == f'<td>{short}</td><td class="long" style="x">{long}</td>'
+    )
+
+
 def test_examples_in_docstrings_are_code(built: Path) -> None:
     for space in site.spaces():
         assert "&gt;&gt;&gt; " not in re.sub(
@@ -97,6 +110,7 @@ def test_a_line_ends_neither_in_an_option_nor_in_an_interval(built: Path) -> Non
         text = f"<td>0.61 {cell} (read to us)</td>"
         assert site.on_page_content(text) == text.replace(cell, interval.format(cell))
     assert site.on_page_content("<td>1,000 m</td>") == f"<td>{whole.format('1,000 m')}</td>"
+    assert site.on_page_content("<td>at most 4</td>") == f"<td>{whole.format('at most 4')}</td>"
     link = '<td><a href="a.b.c--d"><code>a.b.c</code></a></td>'
     assert site.on_page_content(link) == link.replace(">a.b.c<", ">a.<wbr>b.<wbr>c<")
     assert "measure.<wbr>bayes_error" in (built / "reference/sfumato.measure.html").read_text()

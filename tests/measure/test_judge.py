@@ -175,12 +175,15 @@ def test_the_judgement_as_json_has_every_figure() -> None:
         "bayes_error",
         "information_bits",
         "exposed",
+        "exposed_estimate",
         "per_user",
         "worst_report",
         "outside",
         "learnt_error",
     } <= set(record)
-    assert {"value", "low", "high", "kind", "cell_m", "hits"} <= set(record["bayes_error"])
+    for name in ("bayes_error", "exposed_estimate"):
+        assert {"value", "low", "high", "kind", "cell_m", "hits"} <= set(record[name])
+    assert record["exposed"] == record["exposed_estimate"]["value"]
     assert record["learnt_error"]["value"] == pytest.approx(
         bayes_error(judge(Coin(keep=0.5, place=(10.0, 20.0)), TWO).joint)
     )

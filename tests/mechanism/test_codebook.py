@@ -14,7 +14,7 @@ from sfumato.mechanism.codebook import CodebookNet, _columns
 from sfumato.mechanism.known_laws import KnownLaws
 
 GRID = Grid(side_m=1000, cells=40)
-_OF_A_LAW = 2 * 40 + 64  # numbers that are kept of a law of 40 places, at most
+_OF_A_LAW = 40 + 128  # numbers that are kept of a law of 40 places, at most
 
 
 def net(count: int = 12, pace: int = 4, **changes: object) -> CodebookNet:
@@ -60,7 +60,7 @@ def test_laws_that_do_not_fit_into_one_table_are_looked_up_in_turn(monkeypatch) 
     chance = random.random((3_000, 1))
     whole = mechanism.report(truths, chance)
     for laws in (10**4, 60, 7):  # all laws are known; then some are; then few fit
-        monkeypatch.setattr("sfumato.mechanism.codebook._MOST_AT_ONCE", 104 * laws)
+        monkeypatch.setattr("sfumato.mechanism.codebook._MOST_AT_ONCE", _OF_A_LAW * laws)
         monkeypatch.setattr("sfumato.mechanism.codebook._MOST_KEPT", _OF_A_LAW * laws)
         assert np.array_equal(mechanism.report(truths, chance), whole)
         other = mechanism.report(truths[::-1] + 1.0, chance[::-1])
@@ -105,8 +105,8 @@ def test_no_law_is_worked_out_twice_in_a_block(monkeypatch) -> None:
 
 
 def test_laws_of_few_places_are_not_all_guides_at_once(monkeypatch) -> None:
-    """A law of two places has a guide of 64 numbers: two million of them took 2.5 GB."""
-    monkeypatch.setattr("sfumato.mechanism.codebook._MOST_AT_ONCE", 6_600)
+    """A law of two places has a guide of 128 numbers: two million of them took gigabytes."""
+    monkeypatch.setattr("sfumato.mechanism.codebook._MOST_AT_ONCE", 13_000)
     sizes, plain = [], KnownLaws.look_up
 
     def look_up(self: KnownLaws, *rows: np.ndarray) -> np.ndarray:

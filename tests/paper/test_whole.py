@@ -3,13 +3,16 @@ must not hold."""
 
 import json
 import shutil
+from itertools import combinations
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import pytest
+from matplotlib.text import Text
 
 from paper.experiments import CELLS, HITS, RESULTS, SEEDS, SPLITS
-from paper.pages import build, whole
+from paper.pages import build, game_figures, whole
 from paper.pages.results_by_column import FINEST, ceilings, columns
 from paper.printed import Target, figures, targets
 from paper.runs.columns import SOLVERS, solver
@@ -206,6 +209,29 @@ def test_a_changed_number_a_changed_page_and_a_changed_picture_are_noticed(copie
         "readings.md",
         "scatter_2.png",
     } <= wrong and "optimum.md" not in wrong
+
+
+@pytest.mark.parametrize(("parts", "panels"), [(2, 5), (1, 4)])
+def test_letters_of_scatter_figures_can_be_read_at_the_width_of_a_page(
+    parts: int, panels: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page of the site is 688 px wide; at that width no letter is below 11 px, and no two titles
+    meet."""
+    drawn: list[Any] = []
+    monkeypatch.setattr(game_figures, "save", lambda figure, path: drawn.append(figure))
+    data = game_figures.load("synthetic", 0)
+    samples = game_figures.shown(data, "test")
+    row = [("planar Laplace", samples.truth + 700.0)] * panels
+    game_figures.draw([("test", samples, row)] * parts, 600.0, tmp_path / "figure.png")
+    (figure,) = drawn
+    figure.canvas.draw()
+    shrunk = 688 / (figure.get_figwidth() * figure.dpi)
+    texts = [text for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
+    points = min(text.get_fontsize() for text in texts)
+    assert len(texts) > 20 and points * figure.dpi / 72 * shrunk >= 11
+    titles = [axes.title.get_window_extent() for axes in figure.axes if axes.axison]
+    assert len(titles) == parts * panels
+    assert not any(one.overlaps(other) for one, other in combinations(titles, 2))
 
 
 def test_pictures_may_differ_by_a_shade_but_not_by_a_point(tmp_path: Path) -> None:

@@ -345,3 +345,16 @@ def test_a_next_command_is_said_of_a_file_that_was_damaged_since(
     file = tmp_path / f"table.{ending}"
     file.write_bytes(b"\xff\x1f\x8b")
     assert " --drop user;" in next_text(Path("a"), Recipe(str(file)))
+
+
+def test_the_plan_of_a_frontier_says_how_much_it_is_and_what_ends_it(kept: Kept) -> None:
+    problem = kept.solution.problem
+    text = brief.frontier_plan_text(problem, 20, Expected(60.0, 3e8, within=6.0))
+    assert "a frontier at 20 budgets for 48 check-ins of 4 users" in text and " places in " in text
+    assert "10 seconds to 6 minutes of one core and 0.3 GB of memory" in text
+    assert "--time-limit SECONDS ends it" in text and "to reduce this: --per-user N" in text
+    limited = brief.frontier_plan_text(problem, 20, Expected(60.0, 3e8), limit_s=30.0)
+    assert limited.endswith("--time-limit ends it earlier and keeps the best bounds so far")
+    soon = brief.frontier_plan_text(problem, 20, Expected(6.0, 3e8))
+    assert "reduce" not in soon and "--time-limit" not in soon
+    assert "not known beforehand" in brief.frontier_plan_text(problem, 20, None)

@@ -10,17 +10,21 @@ import pytest
 import sfumato as sf
 from sfumato.measure.certificate import Bounds
 from sfumato.measure.estimate import Estimate
-from sfumato.measure.judge import Judgement
+from sfumato.measure.judge import Judgement, judge_reports
 from sfumato.measure.membership import Membership
 from sfumato.measure.objective import Bayes
 from sfumato.measure.prior import under_priors
 from sfumato.measure.repeated import repeated_reports
+from sfumato.render import brief
 from sfumato.render.estimates import shown
 from sfumato.render.text import (
+    comparison_text,
+    exposed_note,
     file_tells,
     in_unit,
     judged_text,
     left_out_text,
+    measured_text,
     membership_text,
     priors_text,
     proved_text,
@@ -33,6 +37,7 @@ from sfumato.solver.frontier import Curve
 from sfumato.study.certify import Gap
 from sfumato.study.compare import Compared, Comparison, Contender
 from sfumato.study.leave_one_out import LeftOutUser
+from sfumato.study.measure import Measured
 from sfumato.study.trade_off import Placed, TradeOff
 
 DATA = sf.Samples(
@@ -76,7 +81,40 @@ def test_the_users_who_are_easiest_to_guess_are_shown_where_there_are_many(
 def test_other_shares_are_said_or_refused(judged: Judgement) -> None:
     text = priors_text(under_priors(judged), "test data")
     assert "ann twice (least error)" in text and "Whatever the shares" in text
-    assert "not computed" in priors_text(None, "test data")
+    refused = priors_text(None, "test data")
+    assert "not computed; this needs the mechanism's law in one table" in refused
+    assert "sf.mechanism.Channel" in refused
+
+
+def test_an_exposed_share_that_may_be_much_smaller_says_why(judged: Judgement) -> None:
+    """With one report per cell all look exposed, and none need be."""
+    wide = replace(HALF, value=0.421, low=0.0, high=0.43)
+    note = exposed_note(replace(judged, exposed=wide))
+    assert "errs high" in note and "begins at 0.0%" in note and "--cell-m" in note
+    assert exposed_note(replace(judged, exposed=replace(wide, low=0.4))) == ""
+    assert exposed_note(replace(judged, exposed=replace(wide, kind="exact"))) == ""
+    random = np.random.default_rng(0)
+    secret, reports = np.arange(40) % 2, random.uniform(-900, 900, (40, 2))
+    found = judge_reports(secret, reports, sf.Grid(cell_m=25), names=("ann", "bob"))
+    assert found.exposed.value > 0.9 and found.exposed.low == 0
+    measured = Measured(name="log.csv", judged={"log.csv": found})
+    for text in (measured_text(measured), brief.measured_text(measured)):
+        assert text.count("The exposed share errs high") == 1
+
+
+def test_what_a_function_has_no_figure_for_says_why_and_what_to_do() -> None:
+    data = sf.four_corners(seed=0).train.split(12, 12)
+    coin = sf.solve(sf.Problem(data.train, max_loss=173, cell_m=100), sf.Coin())
+
+    def mine(truth: np.ndarray, random: np.random.Generator) -> np.ndarray:
+        return truth + random.normal(0, 100, truth.shape)
+
+    text = comparison_text(sf.compare([coin, mine], on=data.test, hits=5))
+    assert "not computed" in text and "; not computed: needs the mechanism's law" in text
+    assert "an sf.mechanism.Channel of reports and their chances has it" in text
+    assert "not tested" in text and "; not tested: needs the training check-ins" in text
+    alone = comparison_text(sf.compare([coin], on=data.test))
+    assert "not computed" not in alone and "not tested" not in alone
 
 
 def test_repeated_reports_have_a_column_per_count_and_one_for_endless() -> None:
@@ -157,7 +195,8 @@ def test_a_comparison_says_who_is_over_the_budget_and_what_the_marks_mean(
     first, second = text.splitlines()[1:3]
     assert first.split()[1].endswith("!") and "! over its budget here" in text
     assert "≈50.0%" in second and "!" not in second
-    assert text.count("not tested") == 2 and "a blind guess errs 0.500" in text
+    assert text.count("not tested") == 3 and "; not tested: needs" in text  # two rows, one reason
+    assert "a blind guess errs 0.500" in text
 
 
 def test_a_trade_off_says_who_passes_the_curve_and_in_which_unit() -> None:

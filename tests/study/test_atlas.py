@@ -186,10 +186,11 @@ def test_the_report_is_a_map_without_a_location(city: AtlasRun) -> None:
     assert json.dumps(city.as_dict()["answered_by"]) == json.dumps(city.answered)
 
 
-def test_the_map_numbers_its_tiles_and_leaves_those_without_check_ins_empty(
+def test_the_map_numbers_its_tiles_and_leaves_those_without_a_figure_empty(
     city: AtlasRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A tile beside one with check-ins may answer some of them by chance and have none itself."""
+    """A tile beside one with check-ins may answer some of them by chance and have none itself; where
+    one user was there is no Bayes error, and one user."""
     tiling, drawn, coloured = city.mechanism.tiling, [], []
 
     def kept(draw: Callable[[Figure], None], size: object, *, dpi: int, transparent: bool) -> str:
@@ -202,15 +203,34 @@ def test_the_map_numbers_its_tiles_and_leaves_those_without_check_ins_empty(
 
     monkeypatch.setattr(figures, "_address", kept)
     empty = {**city.tiles[0], "checkins": 0, "users": 0}
-    for made in (city, replace(city, tiles=(empty, *city.tiles[1:]))):
+    single = {**city.tiles[0], "users": 1}
+    for made in (city, *(replace(city, tiles=(one, *city.tiles[1:])) for one in (empty, single))):
         drawn.clear()
         coloured.clear()
         map_html(made)
-        numbers = {line["tile"] for line in made.tiles if line["checkins"]}
-        wide = {tile for tile in numbers if tiling.sides_m[tile] >= 0.03 * tiling.region.side_m}
-        assert coloured == [len(numbers)] * 2 and len(wide) > 3
-        for words in drawn:
+        counts = {line["tile"]: line["users"] for line in made.tiles}
+        for least, of, words in zip((2, 1), coloured, drawn, strict=True):
+            numbers = {tile for tile, users in counts.items() if users >= least}
+            wide = {tile for tile in numbers if tiling.sides_m[tile] >= 0.03 * tiling.region.side_m}
+            assert of == len(numbers) and len(wide) > 3
             assert {word for word in words if word.isdecimal()} == {str(tile) for tile in wide}
+
+
+def test_a_tile_in_which_nobody_can_be_taken_for_another_has_no_bayes_error(city: AtlasRun) -> None:
+    """Its error of 0 is no failure of its mechanism; the reason is said once."""
+    single = {**city.tiles[0], "users": 1}
+    made = replace(city, tiles=(single, *city.tiles[1:]))
+    few, dashes = len(made.alone), 2 * len(made.alone)
+    assert made.alone == {line["tile"] for line in made.tiles if line["users"] < 2} and few > 1
+    page = map_html(made)
+    assert page.count("<td>-</td>") == dashes and page.count("taken for another") == 1
+    assert f"In {few} of the {len(made.tiles)} tiles near check-ins was one user or" in text(made)
+    lines = tuple({**line, "users": 2 + number} for number, line in enumerate(made.tiles))
+    full = replace(city, tiles=lines)
+    assert "another" not in text(full) and "<td>-</td>" not in map_html(full)
+    nobody = replace(city, tiles=tuple({**line, "users": 1} for line in city.tiles))
+    assert "In no tile were two users" in text(nobody)
+    assert dict(atlas_lines(nobody))["Bayes error, at least ↑"] == "-"
 
 
 def test_a_resumed_job_and_a_finished_one_say_so(tmp_path: Path) -> None:

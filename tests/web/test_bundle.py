@@ -14,6 +14,7 @@ from sfumato.deploy.bundle import _expected, export, load_bundle
 from sfumato.deploy.release import budget_of
 from sfumato.errors import FileError, MechanismError
 from sfumato.measure.judge import judge
+from sfumato.measure.outlook import Outlook
 from sfumato.study.folder import keep_reports, load_run, save_run
 from sfumato.study.record import Keeping
 from tests.deploy.tables import DATA
@@ -154,6 +155,37 @@ def test_the_manifest_leads_with_check_ins_to_come_or_says_that_nobody_looked(ru
     expected = export(tmp_path / "tested", tmp_path / "b")["to_come"]
     assert expected["loss"]["value"] == pytest.approx(judged.loss.value)
     assert expected["from"] == "held-out check-ins" and "why" not in expected
+    assert expected["blind_error"] == pytest.approx(1 - judged.joint.prior.max())
+
+
+def test_the_extension_names_the_blind_guess_where_the_bundle_does():
+    to_come = {"loss": {"value": 170.0}, "bayes_error": {"value": 0.6}, "from": "folds"}
+    bundle = {"from": "inside", "kind": "coin", "region": {"side_m": 6500}, "to_come": to_come}
+    said = in_node(
+        f"globalThis.chrome = {{ runtime: {{}} }};\n"
+        f'const {{ bundleSentence }} = await import("{WEB.as_uri()}/extension/view.js");\n'
+        "console.log(JSON.stringify(given.map(bundleSentence)));",
+        [bundle, {**bundle, "to_come": {**to_come, "blind_error": 0.75}}],
+    )
+    assert "wrong 60 % of the time, by folds" in said[0]
+    assert "wrong 60 % of the time (75 % without a report, the most" in said[1]
+
+
+def test_of_an_older_run_the_blind_guess_is_that_of_its_training_data(tmp_path):
+    """Its record does not state it; without the data nobody can say, and nothing is said."""
+    some = DATA.train.take(np.arange(3, len(DATA.train), 7))
+    write_split(sf.Split(some), tmp_path / "some.csv")
+    recipe = Recipe(str(tmp_path / "some.csv"))
+    solution = sf.solve(sf.Problem(recipe.load().train, max_loss=173, cell_m=250), sf.Coin())
+    solution.save(tmp_path / "run", recipe=recipe, test=judge(solution.mechanism, DATA.test))
+    run = sf.load_run(tmp_path / "run")
+    older = replace(run.record, to_come=replace(run.record.to_come, blind_error=None))
+    stored = older.as_dict()["to_come"]
+    assert stored.pop("blind_error") is None and Outlook.from_dict(stored) == older.to_come
+    found = _expected(replace(run, record=older))["blind_error"]
+    assert found == pytest.approx(1 - np.bincount(some.secret).max() / len(some))
+    (tmp_path / "some.csv").unlink()
+    assert _expected(replace(run, record=older))["blind_error"] is None
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """The page in Chromium with a faked location: the truth, the report, the spread; and nothing
 leaves."""
 
+import json
 import re
 
 import pytest
@@ -9,7 +10,7 @@ import sfumato as sf
 from sfumato.deploy.bundle import export
 from sfumato.measure.judge import judge
 from tests.browser import launched
-from tests.web.device import served
+from tests.web.device import WEB, served
 
 HERE = {"latitude": 48.857, "longitude": 2.347}
 
@@ -68,7 +69,35 @@ def test_the_page_says_what_to_expect_of_check_ins_to_come(bundles, tmp_path, br
     loss = manifest["to_come"]["loss"]["value"]
     assert f"{loss:.0f} m off on average (budget 173 m)" in said and "held-out check-ins" in said
     assert manifest["measured"]["training"]["loss"]["value"] != loss
-    assert f"It reports your true place {manifest['truth_share']:.0%}" in said.replace("\xa0", "")
+    plain = said.replace("\xa0", "")
+    assert f"It reports your true place {manifest['truth_share']:.0%}" in plain
+    blind = manifest["to_come"]["blind_error"]
+    assert f"Without a report, a guess is wrong {blind:.0%} of the time" in plain
+    assert blind == pytest.approx(0.75)
+
+
+def test_a_bundle_that_does_not_state_the_blind_guess_is_shown_without_it(bundles, browser):
+    """Bundles of earlier versions; the page's own words, on a manifest as they have it."""
+    figures = {
+        "loss": {"value": 170.0},
+        "bayes_error": {"value": 0.6},
+        "from": "held-out check-ins",
+    }
+    source = (WEB / "page.js").read_text().replace("about(device.manifest)", "about(OLDER)")
+    older = {"to_come": figures, "budget": {"max_loss": 173}, "region": {"side_m": 6500}}
+    with served(bundles / "laplace") as address:
+        context = browser.new_context()
+        page = context.new_page()
+        page.route(
+            "**/page.js",
+            lambda route: route.fulfill(
+                body=f"const OLDER = {json.dumps(older)};\n{source}", content_type="text/javascript"
+            ),
+        )
+        page.goto(f"{address}/index.html")
+        page.wait_for_selector("#locate:enabled", timeout=20_000)
+        said = page.text_content("#about").replace("\xa0", " ")
+    assert "wrong 60 % of the time. Estimated from" in said and "Without a report" not in said
 
 
 def test_the_policy_of_the_page_lets_nothing_out(bundles, browser):

@@ -31,7 +31,8 @@ export function bundleSentence({ from, problem, kind, metres, region, to_come })
   if (from === "none") return "There is no bundle: reports are planar Laplace noise on a grid. It ignores where people are, and nothing is proved about how well it hides you.";
   const made = `The bundle that is ${from === "inside" ? "inside the extension" : "imported"}: ${kind}, for a square of ${far(region.side_m)}${metres ? `, ${far(metres)} off on average` : ""}. `;
   if (!to_come?.loss) return `${made}What to expect on future check-ins was not measured.`;
-  return `${made}On future check-ins expect reports ${far(to_come.loss.value)} off and the best guess of the sender to be wrong ${percent(to_come.bayes_error.value)} of the time, by ${to_come.from}. Outside that square, planar Laplace noise is used.`;
+  const blind = to_come.blind_error == null ? "" : ` (${percent(to_come.blind_error)} without a report, the most that any mechanism can reach)`;
+  return `${made}On future check-ins expect reports ${far(to_come.loss.value)} off and the best guess of the sender to be wrong ${percent(to_come.bayes_error.value)} of the time${blind}, by ${to_come.from}. Outside that square, planar Laplace noise is used.`;
 }
 
 export function mechanismSentence({ by, metres, extra }, bundle) {

@@ -91,13 +91,14 @@ def command(
     """
     from sfumato import show
     from sfumato.errors import require
-    from sfumato.files import write_text
+    from sfumato.files import check_can_be_made, write_text
     from sfumato.render.commands import next_text
     from sfumato.study.atlas import AtlasPlan, Runner, one_by_one, solve_atlas
 
     if report is not None:
         check_file("report", report, ".html", ".htm")
         require("report", bring="report")
+    check_can_be_made(out)
     chosen = solver_from(options, solver)
     plan = AtlasPlan(chosen, users_per_tile, overlap_m, fewest_checkins, cell_m)
     recipe = recipe_of(source, options, wide=True)

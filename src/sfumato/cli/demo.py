@@ -23,9 +23,11 @@ def command(out: Path, as_json: bool) -> None:
     """
     machine.keep_compiled()
     from sfumato.errors import FileError, require
+    from sfumato.files import check_can_be_made
 
     if out.exists() and not out.is_dir():
         raise FileError(f"{out} is a file; name a new folder")
+    check_can_be_made(out)
     require("learn", "report", bring="learn,report")
     from sfumato.data.recipe import Recipe
     from sfumato.render import brief

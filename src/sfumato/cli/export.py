@@ -50,11 +50,13 @@ def command(
         f" {manifest['accuracy_m']:g} m"
     )
     to_come = manifest["to_come"]
+    blind = to_come.get("blind_error")
+    beside = "" if blind is None else f" ({blind:.0%} for a blind guess)"
     click.echo(
         f"check-ins to come: {to_come['why']}"
         if to_come["loss"] is None
         else f"check-ins to come: {to_come['loss']['value']:.0f} m off on average, the best guess"
-        f" wrong {to_come['bayes_error']['value']:.0%} of the time, by {to_come['from']}"
+        f" wrong {to_come['bayes_error']['value']:.0%} of the time{beside}, by {to_come['from']}"
     )
     if manifest["truth_share"]:
         click.echo(

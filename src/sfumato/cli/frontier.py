@@ -85,7 +85,19 @@ def command(
     recipe = recipe_of(source, options)
     data, _ = recipe.data()
     say_notes(data.notes)
-    asked = {**options, "points": points, "loss": LOSSES[loss or "euclidean"].function}
+
+    def plan(problem: Any, expected: Any) -> None:
+        from sfumato.render import brief
+
+        limit_s = options["time_limit"]
+        click.echo(brief.frontier_plan_text(problem, points, expected, limit_s=limit_s), err=True)
+
+    asked = {
+        **options,
+        "foretold": plan,
+        "points": points,
+        "loss": LOSSES[loss or "euclidean"].function,
+    }
     with working(f"proving the frontier at {points} budgets") as tell:
         curves: Any
         if counts is not None:

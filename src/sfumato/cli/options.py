@@ -330,20 +330,27 @@ def working(message: str) -> Iterator[Callable[[str], None]]:
 
 def rounds_to(tell: Callable[[str], None], *, unit: str) -> Callable[[dict[str, Any]], None]:
     """What to give a solver as `progress`: tells every round; of steps that are texts one in five
-    seconds, and of better proofs those that narrow what was told last by a tenth too."""
-    from sfumato.render.text import round_text
+    seconds, and of better proofs those that narrow what was told last by a tenth too.  A proof that
+    is no better in the digits that are shown is told once more, with the time since when."""
+    from sfumato.render.text import round_text, unmoved_text
 
     said, apart = time.monotonic(), float("inf")
+    proof: str | None = None  # that was told last
+    moved = ""  # when it was; nothing once that has been told too
 
     def heard(line: dict[str, Any]) -> None:
-        nonlocal said, apart
+        nonlocal said, apart, proof, moved
         silent = time.monotonic() - said >= EVERY_S
         text = round_text(line, unit=unit)
         if "proof_bound" in line:
             now = line["proof_least"] - line["proof_bound"]
-            if not (silent or now <= _NARROWER * apart):
+            same = text == proof
+            if not (silent or now <= _NARROWER * apart) or (same and not moved):
                 return
-            apart = now
+            if same:
+                text, moved = unmoved_text(str(proof), since=moved), ""
+            else:
+                apart, proof, moved = now, text, time.strftime("%H:%M:%S")
         if text is None and silent:
             text = line.get("progress")
         if text is not None:

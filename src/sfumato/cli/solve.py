@@ -137,6 +137,7 @@ def command(
     from sfumato import show
     from sfumato.cli.options import for_each
     from sfumato.data.categories import CategoricalData
+    from sfumato.files import check_can_be_made
     from sfumato.measure.objective import objective_named
     from sfumato.render import brief, text
     from sfumato.render.commands import next_text
@@ -161,6 +162,7 @@ def command(
         raise click.UsageError("the exact solver proves as it solves; leave --proof out")
     out = _target(out, resume, solver)
     check_target(out, replace=replace or resume is not None)
+    check_can_be_made(out)
     recipe, data, held_out = recipe_of(source, options, losses=losses).prepared()
     say_notes(data.notes)
     if held_out is not None and not isinstance(data, CategoricalData):

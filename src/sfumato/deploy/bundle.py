@@ -15,7 +15,7 @@ from sfumato.deploy.onnx_file import OPSET
 from sfumato.deploy.release import NewPlaces, Release, accuracy, release, to_come, training_samples
 from sfumato.deploy.web_files import copy_extension, web_files
 from sfumato.errors import FileError, SfumatoError, arg
-from sfumato.files import folder_beside, plain
+from sfumato.files import check_can_be_made, folder_beside, plain
 from sfumato.measure.repeated import repeated_reports
 from sfumato.mechanism.atlas import Atlas
 from sfumato.mechanism.base import Mechanism
@@ -101,6 +101,7 @@ def export(
         )
     if folder.exists():
         raise FileError(f"{folder} exists; name a new folder for the bundle")
+    check_can_be_made(folder)
     graph, vectors = graph_of(released.mechanism), _vectors(released)
     stored = {"mechanism.onnx": graph, "vectors.json": _json(vectors)}
     if with_certificate:
@@ -261,15 +262,26 @@ def _expected(run: Run) -> dict[str, Any]:
     names = ("loss", "bayes_error", "information_bits", "exposed")
     expected, test = to_come(run), run.record.test
     if expected is not None:
-        stated = {name: expected[name] for name in (*names, "confidence", "checkins")}
+        known = {name: expected[name] for name in (*names, "confidence", "checkins")}
+        stated = {**known, "blind_error": _blind_error(run, expected.get("blind_error"))}
         cross = expected["how"] == "cross-fitted"
         return {**stated, "from": "folds of its training data" if cross else "held-out check-ins"}
     if test is not None:
-        return {**{name: test.get(name) for name in names}, "from": "held-out check-ins"}
+        known = {name: test.get(name) for name in names}
+        return {**known, "blind_error": _blind_error(run), "from": "held-out check-ins"}
     return {
         **dict.fromkeys(names),
         "why": "not measured; figures on training points may be better than what will come",
     }
+
+
+def _blind_error(run: Run, stated: float | None = None) -> float | None:
+    """How often a guess of the user that sees no report is wrong: as the run's record states, else
+    by the users' shares of its training data; None where nobody can say."""
+    if stated is not None or run.record.solver == ATLAS:  # an atlas's figures are for known tiles
+        return stated
+    samples = training_samples(run)
+    return None if samples is None else 1 - float(samples.counts.max() / len(samples))
 
 
 def _many_reports(run: Run, released: Release) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from sfumato.data.times import seconds_of
 from sfumato.deploy.columns import check_header
 from sfumato.deploy.damaged import readable
 from sfumato.deploy.search import remade, timeless
-from sfumato.deploy.verify import Noted, Written, digest_of, read_back_parquet
+from sfumato.deploy.verify import Noted, Written, bytes_of, read_back_parquet
 from sfumato.errors import DataError, arg
 
 BLOCK_ROWS = 131_072
@@ -220,7 +220,7 @@ class ParquetSink:
         self.noted.truths(*(block.numbers(name) for name in self._coordinates))
         self.noted.rows(len(block), keep)
         self.noted.columns(
-            digest_of(pa.chunked_array([batch.column(place)])) for place, _ in self._places
+            bytes_of(pa.chunked_array([batch.column(place)])) for place, _ in self._places
         )
         if self._writer is None:
             names = (name for name in batch.schema.names if _repeats(batch.column(name)))

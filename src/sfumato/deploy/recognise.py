@@ -267,10 +267,12 @@ def telling(looked: list[Looked], *, degrees: bool, cell_m: float) -> dict[str, 
 def _together(columns: dict[str, list[Any]], truths: _Truths) -> list[str]:
     """Columns of numbers of which a coordinate is a sum, each multiplied by a number; without those
     that it does not need."""
-    numbers = {}
-    for name, values in columns.items():
-        if _as_number(values[0]) is not None:
-            numbers[name] = np.array([*map(_as_number, values)], dtype=float)  # NaN for None
+    some = [name for name, values in columns.items() if _as_number(values[0]) is not None]
+    if len(some) < 2:
+        return []
+    numbers = {  # NaN for None
+        name: np.array([*map(_as_number, columns[name])], dtype=float) for name in some
+    }
     numbers = {
         name: values / size
         for name, values in numbers.items()

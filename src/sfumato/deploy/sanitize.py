@@ -31,6 +31,7 @@ from sfumato.deploy.one_file import (
 from sfumato.deploy.release import release
 from sfumato.errors import DataError, FileError, arg
 from sfumato.files import (
+    check_can_be_made,
     clear_drafts,
     file_hash,
     locked,
@@ -133,6 +134,8 @@ def sanitize(
     )
     if wanted.resolve() == given.resolve():
         raise FileError(f"{target} is the file to be read; name another to be written")
+    for path in (wanted, job.record):
+        check_can_be_made(path)
     if given.is_dir():
         names, skipped = _parts_of(given)
         paths = [given / name for name in names]

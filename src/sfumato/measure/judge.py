@@ -132,6 +132,7 @@ class Judgement(Guided):
             "bayes_error": self.bayes_error.as_dict(),
             "information_bits": self.information_bits.as_dict(),
             "exposed": self.exposed.value,
+            "exposed_estimate": self.exposed.as_dict(),
             "worst_report": self.worst_report,
             "per_user": [user.as_dict() for user in self.per_user],
             "outside": self.outside,

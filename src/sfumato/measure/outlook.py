@@ -23,7 +23,8 @@ class Outlook:
     folds of the training data, each by a mechanism that was learned without it.  `checkins` is the
     number of check-ins behind the figures; `folds` is 0 for held-out data.  `leakage` is the
     problem's objective, and `baselines` that of simple mechanisms at the same budget on the same
-    check-ins.
+    check-ins.  `blind_error` is the Bayes error of a guess that sees no report; records that are
+    older lack it.
 
     >>> loss = Estimate(300.0, 290.0, 310.0, "estimate")
     >>> error = Estimate(0.5, 0.45, 0.55, "estimate")
@@ -40,6 +41,7 @@ class Outlook:
     folds: int = 0
     confidence: float = 0.95
     baselines: Mapping[str, float] = field(default_factory=dict)
+    blind_error: float | None = None
 
     @property
     def how(self) -> Literal["cross-fitted", "held-out"]:
@@ -79,6 +81,7 @@ class Outlook:
             exposed=Estimate(exposed, *wilson(exposed, count), "estimate", errs=f"high {few}"),
             leakage=objective.leakage(judged.joint),
             checkins=count,
+            blind_error=blind,
         )
 
     def over(self, budget: float) -> bool:
@@ -123,5 +126,6 @@ class Outlook:
     def from_dict(cls, document: Mapping[str, Any]) -> "Outlook":
         """From JSON."""
         figures = ("loss", "bayes_error", "information_bits", "exposed")
-        stored = {part.name: document[part.name] for part in fields(cls)}
+        known = {"blind_error": None, **document}
+        stored = {part.name: known[part.name] for part in fields(cls)}
         return cls(**stored | {name: Estimate(**document[name]) for name in figures})

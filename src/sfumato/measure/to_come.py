@@ -306,6 +306,7 @@ def figures_to_come(
         leakage=1 - value,
         checkins=len(held_out),
         confidence=confidence,
+        blind_error=1 - float(joint.prior.max()),
     )
 
 

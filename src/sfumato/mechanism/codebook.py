@@ -19,6 +19,7 @@ from sfumato.mechanism.layers import Layers, check_frame, checked_layers, layer_
 
 _BLOCK = 16  # places that are summed together when one is drawn
 _PART = 768  # truths at a time, so that the working arrays stay in cache
+_SUMMED = 256  # of these, laws that are summed together
 _UP_TO = np.tril(np.ones((_BLOCK, _BLOCK), dtype=np.float32))  # times weights: their running sums
 _ERROR = 2.0**-22  # of the sum of weights: four times what an addition in float32 errs by at most
 _MOST_AT_ONCE = 1 << 24  # numbers of laws that are looked up at a time
@@ -305,7 +306,7 @@ class CodebookNet(Mechanism):
         if last is not None and last[0] is truths and not truths.flags.writeable:
             return last[1:]
         room = self.__dict__.get("_room", _MOST_KEPT)
-        known: KnownLaws = self.__dict__.get("_kept", KnownLaws.none())
+        known: KnownLaws = self.__dict__.get("_kept", KnownLaws.none(len(self.places)))
         number = known.find(truths)
         new = np.flatnonzero(number < 0)
         if len(new):
@@ -313,7 +314,7 @@ class CodebookNet(Mechanism):
             number[new] = len(known.truths) + np.arange(len(new))
             known = KnownLaws.joined(known, more)
             fitting = (laws for laws in (known, more) if laws.size <= room)
-            self.__dict__["_kept"] = next(fitting, KnownLaws.none())
+            self.__dict__["_kept"] = next(fitting, KnownLaws.none(len(self.places)))
         if known.size <= room:
             self.__dict__["_last"] = truths, known, number
         return known, number
@@ -322,7 +323,10 @@ class CodebookNet(Mechanism):
         work, known = _Work(self, min(_PART, len(truths))), []
         for start in range(0, len(truths), _PART):
             some = truths[start : start + _PART]
-            known.append(KnownLaws.of(some, np.ascontiguousarray(self._weights(some, work).T)))
+            weights = self._weights(some, work)
+            for first in range(0, len(some), _SUMMED):
+                rows = slice(first, first + _SUMMED)
+                known.append(KnownLaws.of(some[rows], weights[:, rows]))
         return KnownLaws.joined(*known)
 
     def middle(self, truth: np.ndarray) -> np.ndarray:

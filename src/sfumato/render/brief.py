@@ -22,6 +22,7 @@ from sfumato.render.text import (
     asked_text,
     common_unit,
     counted_on,
+    exposed_note,
     figures_to_come,
     gap_text,
     gaps_missing,
@@ -67,18 +68,46 @@ def plan_text(
     samples = problem.samples
     if not isinstance(samples, Samples):
         return f"plan: {solver} for {printable(samples.described)}"
-    across, up = np.ptp(problem.places, axis=0) / 1e3
-    text = (
-        f"plan: {solver} for {samples.described}, {len(problem.places):,}"
-        f" place{'s' * (len(problem.places) != 1)} in"
-        f" {across:.1f} × {up:.1f} km"
-    )
+    text = f"plan: {solver} for {_of_places(problem, samples)}"
     if expected is None:
-        ends = "" if limit_s else "; --time-limit SECONDS ends it with the best so far"
-        return f"{text}; how long it takes is not known beforehand{ends}"
+        return f"{text}; {_takes_unknown(limit_s, 'the best')}"
     text += f"; {takes_text(expected)}"
     text += _ends(expected, proof, limit_s, proof_s, "--time-limit", "Ctrl-C")
     return f"{text}\n{_less(problem, expected, proof, limit_s)}".rstrip()
+
+
+def _of_places(problem: Problem, samples: Samples) -> str:
+    """Check-ins, users, places and area."""
+    across, up = np.ptp(problem.places, axis=0) / 1e3
+    return (
+        f"{samples.described}, {len(problem.places):,}"
+        f" place{'s' * (len(problem.places) != 1)} in {across:.1f} × {up:.1f} km"
+    )
+
+
+def _takes_unknown(limit_s: float | None, kept: str) -> str:
+    ends = "" if limit_s else f"; --time-limit SECONDS ends it with {kept} so far"
+    return f"how long it takes is not known beforehand{ends}"
+
+
+def frontier_plan_text(
+    problem: Problem, budgets: int, expected: Expected | None, *, limit_s: float | None = None
+) -> str:
+    """What `frontier` is about to do, how much that is, and the option that would make it less."""
+    samples = problem.samples
+    assert isinstance(samples, Samples)  # categories have no frontier
+    text = f"plan: a frontier at {budgets} budgets for {_of_places(problem, samples)}"
+    if expected is None:
+        return f"{text}; {_takes_unknown(limit_s, 'the budgets')}"
+    text += f"; {takes_text(expected)}"
+    if limit_s is not None and expected.slowest > limit_s:
+        return f"{text}; --time-limit ends it earlier and keeps the best bounds so far"
+    if limit_s is not None or expected.slowest < _SHORT_S:
+        return text
+    return (
+        f"{text}; --time-limit SECONDS ends it with the best bounds so far\nto reduce this:"
+        " --per-user N takes N check-ins of each user"
+    )
 
 
 def plan_on_page(
@@ -341,6 +370,7 @@ def measured_text(measured: Measured) -> str:
         *([] if measured.gap is None else [f"Best possible: {best_text(measured.gap, **on)}"]),
         _worst_case(first),
         _cells(first),
+        exposed_note(first),
         *over_budget(measured),
         *measured.warnings,
     ]

@@ -32,6 +32,7 @@ from sfumato.render.estimates import mark, shown
 from sfumato.render.glossary import TERMS
 from sfumato.render.names import printable
 from sfumato.render.text import (
+    alone_text,
     atlas_lines,
     gap_missing,
     left_out_heads,
@@ -483,8 +484,11 @@ def map_html(made: AtlasRun) -> str:
     rows = []
     for line in made.tiles:
         tile, measured = line["tile"], line["measured"]
+        alone = tile in made.alone
         if line["checkins"]:  # others are near check-ins that their neighbours answer
-            error[tile], users[tile] = measured["bayes_error"]["value"], line["users"]
+            users[tile] = line["users"]
+        if not alone:
+            error[tile] = measured["bayes_error"]["value"]
         rows.append(
             (
                 tile,
@@ -493,13 +497,13 @@ def map_html(made: AtlasRun) -> str:
                 line["checkins"],
                 line["kind"],
                 shown(Estimate(**measured["loss"]), "{:.1f}"),
-                shown(Estimate(**measured["bayes_error"])),
-                f"{line['blind']:.3f}",
+                "-" if alone else shown(Estimate(**measured["bayes_error"])),
+                "-" if alone else f"{line['blind']:.3f}",
             )
         )
     captions = {
-        "Bayes error of each tile; empty: no check-in; hatched: planar Laplace noise; the numbers"
-        " are those of the table below, where a tile is wide enough": error,
+        "Bayes error of each tile; empty: fewer than two users; hatched: planar Laplace noise; the"
+        " numbers are those of the table below, where a tile is wide enough": error,
         "Users of each tile": np.where(users > 0, users, np.nan),
     }
     return rendered(
@@ -519,4 +523,5 @@ def map_html(made: AtlasRun) -> str:
         ],
         heads=_HEADS,
         rows=rows,
+        alone=alone_text(made),
     )

@@ -42,6 +42,12 @@ from sfumato.study.trade_off import TradeOff
 NOTHING_PROVED = "nothing proved yet"
 _ALIKE = 1e-9  # 1 - overlap that rounding alone makes
 _MOST_USERS = 20
+_WIDE_BELOW = 0.1  # of reports: an exposed share whose interval reaches further down is explained
+_NOT_TESTED = "not tested"
+NEEDS_LAW = (
+    "needs the mechanism's law in one table, which functions, recorded pairs and noise over too"
+    " many cells do not have: an sf.mechanism.Channel of reports and their chances has it"
+)
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -78,6 +84,19 @@ def posterior(value: float) -> str:
 
 
 # One mechanism -----------------------------------------------------------------------------------
+
+
+def exposed_note(judgement: Judgement) -> str:
+    """What the interval of an estimated exposed share means, where it reaches far below the value;
+    nothing elsewhere."""
+    share = judgement.exposed
+    if share.kind != "estimate" or not share.value - share.low > _WIDE_BELOW:
+        return ""
+    return (
+        f"The exposed share errs high: a cell with few reports looks certain. Its interval begins"
+        f" at {share.low:.1%}, as one half of the reports confirms no more of what the other half"
+        " shows; larger cells (--cell-m) or more reports narrow it."
+    )
 
 
 def judged_text(
@@ -151,6 +170,8 @@ def measured_text(measured: Measured) -> str:
         judged_text(measured.name, judged, max_loss=measured.max_loss, unit=unit)
         + f"\n{_tables_text(measured)}"
     )
+    if note := exposed_note(measured.first):
+        parts.append(note)
     if warned := [*over_budget(measured), *measured.warnings]:
         parts.append("\n".join(warned))
     if measured.priors is not None:
@@ -225,7 +246,22 @@ def atlas_text(made: AtlasRun) -> str:
     leads = ""
     if record.to_come is not None:
         leads = f"{outlook_text(record.to_come, max_loss=record.max_loss)}\n\n"
-    return f"{leads}{table}\n{record.status}  {record.seconds or 0.0:.1f} s."
+    ends = "  ".join(
+        filter(None, [record.status, f"{record.seconds or 0.0:.1f} s.", alone_text(made)])
+    )
+    return f"{leads}{table}\n{ends}"
+
+
+def alone_text(made: AtlasRun) -> str:
+    """Why tiles have no Bayes error; nothing where each has one."""
+    alone, tiles = len(made.alone), len(made.tiles)
+    if not alone:
+        return ""
+    some = f"In {alone:,} of the {tiles:,} tiles near check-ins was one user or none"
+    whole = "; the figures of all tiles count them"
+    if alone == tiles:
+        some, whole = "In no tile were two users", ""
+    return f"{some}. Nobody there can be taken for another, so no Bayes error is given (-){whole}."
 
 
 def atlas_lines(made: AtlasRun) -> list[list[str]]:
@@ -234,10 +270,11 @@ def atlas_lines(made: AtlasRun) -> list[list[str]]:
     loss, error, bits = (
         Estimate(**record.train[name]) for name in ("loss", "bayes_error", "information_bits")
     )
+    nobody = len(made.alone) == len(made.tiles)  # has a tile with others
     return [
         [_loss_head("m", record.max_loss), shown(loss, "{:.1f}")],
-        ["Bayes error, at least ↑", f"{error.low:.3f}"],
-        ["Bayes error of a blind guess, tile known", f"{made.blind:.3f}"],
+        ["Bayes error, at least ↑", "-" if nobody else f"{error.low:.3f}"],
+        ["Bayes error of a blind guess, tile known", "-" if nobody else f"{made.blind:.3f}"],
         ["information, bits, at most ↓", f"{bits.high:.3f}"],
         ["exposed reports, tile known ↓", f"{record.train['exposed']:.1%}"],
     ]
@@ -397,6 +434,11 @@ def round_text(line: Mapping[str, Any], *, unit: str) -> str | None:
         f" {line['accuracy_validation']:.3f} (training / validation), validation Bayes error"
         f" {line['validation_bayes_error']:.3f}"
     )
+
+
+def unmoved_text(proof: str, *, since: str) -> str:
+    """A proof that has got no further for some seconds."""
+    return f"{proof}; not moved since {since}, the proof continues"
 
 
 def proof_text(solution: Solution, gap: Gap | None) -> str:
@@ -606,7 +648,7 @@ def share_shown(share: Estimate) -> str:
 def priors_text(priors: Priors | None, label: str, *, unit: str = "m") -> str:
     """Loss and leakage under other shares of the users."""
     if priors is None:
-        return "Other shares of the users: not computed, the figures are estimated from samples."
+        return f"Other shares of the users: not computed; this {NEEDS_LAW}."
     chosen = {
         "as in the data": priors.given,
         "equal": priors.equal,
@@ -708,7 +750,7 @@ def file_tells(found: Membership | None) -> str:
     if found is not None and found.listed:
         return f"lists {found.listed:.0%} of its training points"
     if found is None or found.telling is None:
-        return "not tested"
+        return _NOT_TESTED
     return shown(found.telling[1], interval=True)
 
 
@@ -762,10 +804,21 @@ def comparison_text(comparison: Comparison) -> str:
         f"{others}\none user doubled: with twice the check-ins of the user for whom that is"
         " worst; training points in its file: how well anyone with the file tells them from"
         " held-out points (AUC, 0.5 is a coin toss)"
-        + "; not computed: needs the mechanism's law in one table"
-        * any(row.priors is None for row in rows),
+        + f"; not computed: {NEEDS_LAW}" * any(row.priors is None for row in rows)
+        + f"; not tested: {_needs_points(comparison)}"
+        * any(file_tells(row.membership) == _NOT_TESTED for row in rows),
     ]
     return "\n\n".join([*parts, *left_out_parts(rows)])
+
+
+def _needs_points(comparison: Comparison) -> str:
+    """Why it is not tested what a file tells about its training points."""
+    if isinstance(comparison.on, CategoricalData):
+        return "a table of chances holds no training points"
+    return (
+        "needs the training check-ins that a run or solution was made from, and on either side"
+        f" {FEWEST} places seen once"
+    )
 
 
 def common_unit(rows: Sequence[Compared]) -> str | None:

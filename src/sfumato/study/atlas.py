@@ -27,6 +27,7 @@ from sfumato.data.samples import POOL_BELOW, Samples
 from sfumato.data.tiles import Tiling
 from sfumato.errors import FileError, ProblemError, SfumatoError, arg
 from sfumato.files import (
+    check_can_be_made,
     file_hash,
     make_folder,
     plain,
@@ -56,6 +57,7 @@ from sfumato.study.record import DataRecord, RunRecord
 
 NAME = "atlas"
 USERS_PER_TILE, FEWEST_CHECKINS = 500, 50
+_FEWEST_USERS = 2  # of whom one can be taken for the other
 OVERLAP = 4.0  # budgets: with this an edge tells little more than a line within a tile does
 TILE_SOLVERS = ("codebook", "coin", "laplace")
 _WIDEST_TILE_M = 100_000.0  # of a tile with a plane of its own
@@ -132,6 +134,11 @@ class AtlasRun:
         weight = np.array([line["weight"] for line in self.tiles])
         return float(np.average([line["blind"] for line in self.tiles], weights=weight))
 
+    @property
+    def alone(self) -> set[int]:
+        """The tiles with one user or none: nobody there can be taken for another."""
+        return {line["tile"] for line in self.tiles if line["users"] < _FEWEST_USERS}
+
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         record = self.run.record
@@ -177,7 +184,8 @@ def tile_of(run: Run, tile: int) -> Run:
     region = Region((float(x), float(y)), float(tiling.sides_m[tile]) + 2 * tiling.overlap_m)
     grid = Grid(cell_m=atlas.grid.cell_m) if own != atlas.plane else atlas.grid
     digest = hashlib.sha256(f"{run.record.mechanism_hash} {tile}".encode()).hexdigest()
-    measured = {**line["measured"], "exposed": line["measured"]["exposed"]["value"]}
+    exposed = line["measured"]["exposed"]
+    measured = {**line["measured"], "exposed": exposed["value"], "exposed_estimate": exposed}
     record = replace(
         run.record,
         region=region,
@@ -229,6 +237,7 @@ def solve_atlas(
             f"{arg('max_loss')} of an atlas is above the side of a cell, {plan.cell_m:g} m; got"
             f" {max_loss}"
         )
+    check_can_be_made(target)
     start, tell = time.perf_counter(), progress or (lambda _: None)
     job = _Job.of(samples, max_loss, plan, seed)
     with claimed(target):
@@ -429,7 +438,7 @@ class _Tile:
         local = self._samples(self.given)
         if plan.solver.resumable:
             local = _learnable(local)
-        if (local.counts > 0).sum() < 2:
+        if (local.counts > 0).sum() < _FEWEST_USERS:
             return None, None
         local = local.on_plane(self._plane)
         # what the lattice adds to the loss of reports that spread as the budget's noise does
@@ -567,6 +576,7 @@ def _together(
     figures = {name: mean(measured, name) for name in _MEASURED}
     train = {name: asdict(estimate) for name, estimate in figures.items()} | {
         "exposed": figures["exposed"].value,
+        "exposed_estimate": asdict(figures["exposed"]),
         "worst_report": max(line["worst_report"] for line in lines),
         "per_user": [],
         "outside": float(share @ np.array([line["outside"] for line in lines])),
@@ -590,6 +600,7 @@ def _together(
         leakage=1 - stated["bayes_error"].value,
         checkins=int(sum(line["checkins"] for line in lines)),
         folds=folds,
+        blind_error=float(share @ np.array([line["blind"] for line in lines])),
     )
 
 

@@ -227,7 +227,7 @@ def certify_run(
     >>> data = sf.Samples(secret=[0, 0, 1, 1], truth=places, secrets=("ann", "bob"))
     >>> data.to_pandas().to_csv("data.csv", index=False)
     >>> sf.solve(sf.Problem(data, max_loss=45, cell_m=20), sf.Coin()).save("run")
-    >>> found = certify_run("run", source="data.csv")
+    >>> found = sf.certify("run", source="data.csv")
     >>> round(found.gap.leakage, 3), round(found.gap.value, 3)
     (0.525, 0.0)
     """

@@ -65,8 +65,8 @@ def leave_one_out(
     keep: str | Path | None = None,
     progress: Progress | None = None,
 ) -> tuple[LeftOutUser, ...]:
-    """For each user: solve again without the user, then judge everybody with that mechanism.  One
-    solve a user.
+    """For each user: solve again without the user, then judge everybody with that mechanism: one
+    solve per user.
 
     Main arguments: the problem and the solver of the mechanism that is looked at, and its `seed`;
     `on`, data to judge on by name (all of the training data unless said).  Other arguments:

@@ -20,7 +20,7 @@ from sfumato.solver.deadline import Deadline
 from sfumato.solver.exact import best_within, equal_laws, joint_of, laws_for, program_of
 from sfumato.solver.outcome import EndlessProved
 from sfumato.solver.problem import BAYES, Problem
-from sfumato.study.trade_off import check_range
+from sfumato.study.trade_off import Foretold, check_range
 
 
 @dataclass(frozen=True)
@@ -79,19 +79,22 @@ def linked_trade_off(
     time_limit: float | None = None,
     progress: Callable[[str], None] = lambda text: None,
     watch: Callable[[LinkedTradeOff], None] = lambda trade_off: None,
+    foretold: Foretold | None = None,
 ) -> LinkedTradeOff:
     """Solve at each budget for each number of reports; `first` and `last` are in the unit of
     `loss`, `gap` is of overlaps and, as a share, of the endless budget, which is one of the budgets
     where it lies between them.
 
     After `time_limit` seconds the budgets that are left are left out.  `watch` is given what is
-    known after each budget.
+    known after each budget; `foretold` is called before, with nothing: what it takes is not known.
     """
     check_range(data, first, last)
     deadline = Deadline.after(time_limit)
     numbers = tuple(sorted({count for count in counts if isinstance(count, int)}))
     problem = Problem(data, max_loss=last, cell_m=cell_m, cells=cells, loss=loss, reports=ENDLESS)
     problem.check_feasible()
+    if foretold is not None:
+        foretold(problem, None)
     one_law, endless = None, None
     if ENDLESS in counts:
         about = "the loss from which linking is useless"

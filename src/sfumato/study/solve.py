@@ -12,6 +12,7 @@ from sfumato.arguments import guided
 from sfumato.data.recipe import Recipe
 from sfumato.data.samples import MANY_USERS, Samples
 from sfumato.errors import MechanismError, ProblemError, arg, missing_extra
+from sfumato.files import check_can_be_made
 from sfumato.measure.certificate import Certificate
 from sfumato.measure.judge import Judgement
 from sfumato.measure.linked import Linked
@@ -269,6 +270,7 @@ def solve_and_save(
     proof.  The folder always holds the best certificate so far.
     """
     check_target(folder, replace=replace or resume)
+    check_can_be_made(folder)
     with claimed(folder):
         learned = solver.resumable
         task = _Task(problem, solver, seed, Deadline.after(time_limit), progress, proof)

@@ -367,6 +367,7 @@ class CrossFitted:
             checkins=len(cost),
             folds=len(judged),
             confidence=confidence,
+            blind_error=self._blind,
         )
 
     def _exposed(self, value: float, off: float) -> Estimate:

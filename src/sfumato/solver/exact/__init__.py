@@ -11,6 +11,7 @@ from sfumato.solver.exact.linked import joint_of as joint_of
 from sfumato.solver.exact.linked import laws_for as laws_for
 from sfumato.solver.exact.solver import FULL_GAP as FULL_GAP
 from sfumato.solver.exact.solver import QUICK_GAP as QUICK_GAP
+from sfumato.solver.exact.solver import START_S as START_S
 from sfumato.solver.exact.solver import Exact as Exact
 from sfumato.solver.exact.solver import best_within as best_within
 from sfumato.solver.exact.solver import certificate_for as certificate_for

@@ -86,7 +86,7 @@ _NOTHING = 1e-9  # above a blind guess's leakage
 # What a solve takes (`python -m benchmarks exact`, `python -m benchmarks foretold`): seconds of the
 # start, and times users, truths and reports to these powers; where bits are minimised, how many
 # times that; and how far off that may be, for what makes a program hard is not its size.
-_START_S, _SOLVE_S, _POWERS, _TIMES_FOR_BITS, _WITHIN = 6.0, 5e-5, (0.5, 1.5, 0.3), 5.0, 4.0
+START_S, _SOLVE_S, _POWERS, _TIMES_FOR_BITS, _WITHIN = 6.0, 5e-5, (0.5, 1.5, 0.3), 5.0, 4.0
 # Bytes of the start, per place and cell, and per pair of guesses at each report of a program, of
 # which there are some hundred at once.
 _START_BYTES, _PAIR_BYTES, _GUESSES_BYTES, _REPORTS_AT_ONCE = 270e6, 50, 60, 500
@@ -194,7 +194,7 @@ class Exact(Solving):
         seconds = _SOLVE_S * float(np.prod(np.power(size, _POWERS)))
         if isinstance(problem.objective, Information):
             seconds *= _TIMES_FOR_BITS
-        return Expected(_START_S + seconds, program_bytes(problem), _WITHIN)
+        return Expected(START_S + seconds, program_bytes(problem), _WITHIN)
 
     def _linked(
         self,
