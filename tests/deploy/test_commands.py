@@ -48,7 +48,7 @@ def test_a_table_with_json_and_a_note_on_a_column_that_tells(runs, tmp_path, typ
 def test_a_note_names_the_files_of_a_folder_that_are_skipped(runs, tmp_path, typed):
     (tmp_path / "in").mkdir()
     for name in ("a.csv", "_b.csv", *(f"c{number}.json" for number in range(6))):
-        (tmp_path / "in" / name).write_text(HEAD + "u,48.857,2.347,v\n")
+        (tmp_path / "in" / name).write_text(HEAD + "blue,48.857,2.347,v\n")
     ended = typed("sanitize", runs / "laplace", "in", "out", "--drop", "user")
     assert ended.returncode == 0 and os.listdir(tmp_path / "out") == ["a.csv"]
     (note,) = [line for line in ended.stderr.splitlines() if line.startswith("note: ")]

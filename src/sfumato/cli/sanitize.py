@@ -158,6 +158,13 @@ def command(
             resumed=lambda done, parts: say_notes(
                 [f"resumed: {done} of {parts} parts are done already"]
             ),
+            others=lambda rows, of: say_notes(
+                [
+                    f"{rows:,} of {of:,} rows are of users whom the run was not made for, so its"
+                    " figures do not hold for them; sfumato measure --leave-one-out measures how"
+                    " well such users are hidden (docs/concepts/other-people.md)"
+                ]
+            ),
         )
     notes = [
         f"the column '{name}' reveals the place; leave it out with --drop"

@@ -48,6 +48,11 @@ class CsvBlock(ABC):
     def values(self, name: str, rows: np.ndarray) -> list[Any]:
         """The values of a column in some rows, as they are."""
 
+    def column(self, name: str) -> Any:
+        """A column's fields as bytes."""
+        fields = [field.encode("utf-8", "surrogateescape") for field in self._fields(name)]
+        return pa.array(fields, pa.binary())
+
     @abstractmethod
     def lines(self, new: dict[int, Any], kept: list[int], chosen: np.ndarray) -> Any:
         """The bytes that are written of some rows: the columns `kept`, by number, with Arrow's
@@ -140,6 +145,10 @@ class PlainBlock(CsvBlock):
             data[start : stop - 1].decode("utf-8", "surrogateescape")
             for start, stop in zip(starts, stops, strict=True)
         ]
+
+    def column(self, name: str) -> Any:
+        place = self._names.index(name)
+        return self._cut(place, place + 1, slice(None))
 
     def numbers(self, name: str) -> np.ndarray:
         place = self._names.index(name)

@@ -13,6 +13,7 @@ from sfumato.deploy.columns import Columns, find_columns, has_place, users
 from sfumato.deploy.coordinates import clamped, truths
 from sfumato.deploy.csv_table import CsvTable
 from sfumato.deploy.geometry import find_geometry
+from sfumato.deploy.known import KnownUsers
 from sfumato.deploy.naming import OneToOne, linking, sorted_by, together
 from sfumato.deploy.parquet_table import ParquetTable
 from sfumato.deploy.protect import POLICIES, Outside, protect
@@ -94,11 +95,12 @@ class Policy:
 @dataclass(frozen=True)
 class Protection:
     """What tables are answered with: a release, where its chance comes from, and what else is asked
-    for."""
+    for.  Rows of others than the users `known` are counted; None for none."""
 
     release: Release
     chance: Chance
     policy: Policy
+    known: KnownUsers | None = None
 
     def as_parts(self) -> tuple[bytes, dict[str, Any]]:
         """The mechanism's file and the rest as plain values, for another process.  Keys are in
@@ -110,18 +112,21 @@ class Protection:
             "policy": asdict(replace(self.policy, pseudonym=None)),
             "pseudonym": None if named is None else [named.key.hex(), named.period],
             "kept": self.chance.as_dict() if isinstance(self.chance, Sticky) else None,
+            "known": None if self.known is None else list(self.known.names),
         }
 
     @classmethod
     def from_parts(cls, mechanism: bytes, rest: dict[str, Any]) -> "Protection":
         """Build what `as_parts` took apart."""
         policy, named, kept = dict(rest["policy"]), rest["pseudonym"], rest["kept"]
+        known = rest["known"]
         if named is not None:
             policy["pseudonym"] = Pseudonym(bytes.fromhex(named[0]), named[1])
         return cls(
             Release.from_parts(mechanism, rest["release"]),
             Secure() if kept is None else Sticky.from_dict(kept),
             Policy.of(**policy),
+            None if known is None else KnownUsers(tuple(known)),
         )
 
 
@@ -134,6 +139,7 @@ class Tally:
     rows_out: int = 0
     without_place: int = 0
     outside: int = 0
+    of_others: int | None = None  # rows of users whom the run does not know, where this is known
     losses: Ledger = field(default_factory=Ledger)
     betraying: list[str] = field(default_factory=list)
     users: OneToOne = field(default_factory=OneToOne)
@@ -147,6 +153,8 @@ class Tally:
         """Take another file's counts in."""
         for name in ("rows_in", "rows_out", "without_place", "outside"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
+        if other.of_others is not None:
+            self.of_others = (self.of_others or 0) + other.of_others
         self.losses.join(other.losses)
         self.betraying = sorted({*self.betraying, *other.betraying})
         self.users.add(other.users)
@@ -182,6 +190,9 @@ class Block(Protocol):
 
     def values(self, name: str, rows: np.ndarray) -> list[Any]:
         """The values of a column in some rows, as they are."""
+
+    def column(self, name: str) -> Any:
+        """A column as Arrow has it; the text of a file as bytes."""
 
 
 _Block = TypeVar("_Block", bound=Block)
@@ -470,6 +481,7 @@ class Answers:
         if not tally.rows_in and self._user in policy.drop:
             few = np.arange(min(len(block), _LOOKED_AT))
             tally.together = together(block.values(self._user, few))
+        self._count_others(block)
         rows = Rows(
             users=block.text(columns.user) if columns.user is not None else None,
             seconds=block.seconds(columns.time) if columns.time is not None else None,
@@ -535,6 +547,15 @@ class Answers:
         them."""
         self._look_at(block, first, second)
         return self._telling()
+
+    def _count_others(self, block: Block) -> None:
+        """Take in how many rows are of users whom the run does not know."""
+        known = self.protection.known
+        if known is None or self._user is None:
+            return
+        others = known.others(block.column(self._user))
+        if others is not None:
+            self.tally.of_others = (self.tally.of_others or 0) + others
 
     def _look_at(self, block: Block, first: np.ndarray, second: np.ndarray) -> None:
         """Take some rows of a block, in which columns that tell the place or name the user are

@@ -84,6 +84,9 @@ class ParquetBlock:
             column = unviewed(self.batch.column(name)).take(to_arrow(rows))
             return timeless(column).to_pylist()
 
+    def column(self, name: str) -> Any:
+        return unviewed(self.batch.column(name))
+
 
 class ParquetTable:
     """A Parquet file to be read in blocks and written again with two columns changed."""

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from sfumato.deploy.keeping import chance_for
+from sfumato.deploy.known import KnownUsers
 from sfumato.deploy.one_file import (
     ENOUGH_ROWS,
     Policy,
@@ -86,6 +87,7 @@ def sanitize(
     progress: Callable[[int], None] | None = None,
     runner: Runner = one_by_one,
     resumed: Callable[[int, int], None] | None = None,
+    others: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """Replace the places in a table by reports of a run's mechanism; gives the record that is
@@ -99,8 +101,9 @@ def sanitize(
     lets them pass although they name the user or tell the place; `pseudonym`, `outside`,
     `new_places`, `over_budget`; or all of these as a `policy`.  `progress` is called with numbers
     of rows; `runner` does the parts of a folder, on this machine unless another is given; `resumed`
-    is called with the number of parts that a stopped job had done, and of all.  The record has the
-    loss in metres.
+    is called with the number of parts that a stopped job had done, and of all; `others` with the
+    number of rows of users whom the run was not made for, where there are any, and of all.  The
+    record has the loss in metres.
 
     >>> import sfumato as sf
     >>> from tempfile import TemporaryDirectory
@@ -125,12 +128,15 @@ def sanitize(
     asked, loaded = policy or Policy.of(**options), load_run(run)
     released = release(loaded, new_places=asked.new_places)
     job = _Job(
-        protection=Protection(released, chance or chance_for(loaded, None), asked),
+        protection=Protection(
+            released, chance or chance_for(loaded, None), asked, KnownUsers.of(loaded.record)
+        ),
         source=given,
         target=wanted,
         record=wanted.with_name(wanted.name + ".record.json"),
         progress=progress,
         resumed=resumed,
+        others=others,
     )
     if wanted.resolve() == given.resolve():
         raise FileError(f"{target} is the file to be read; name another to be written")
@@ -168,6 +174,7 @@ class _Job:
     record: Path
     progress: Callable[[int], None] | None
     resumed: Callable[[int, int], None] | None
+    others: Callable[[int, int], None] | None
 
 
 def _whole_periods(protection: Protection, paths: list[Path]) -> Protection:
@@ -239,7 +246,7 @@ def _sanitize_one(job: _Job) -> dict[str, Any]:
         write_json(job.record, record)
 
     with _record_goes_with(job):
-        sanitize_file(
+        tally = sanitize_file(
             job.protection,
             job.source,
             job.target,
@@ -247,7 +254,13 @@ def _sanitize_one(job: _Job) -> dict[str, Any]:
             before_naming=write_record,
             progress=job.progress,
         )
+    _say_others(job, tally.of_others, tally.rows_in)
     return record
+
+
+def _say_others(job: _Job, rows: int | None, of: int) -> None:
+    if rows and job.others is not None:
+        job.others(rows, of)
 
 
 @contextmanager
@@ -385,6 +398,8 @@ def _sanitize_folder(
             shutil.rmtree(work, ignore_errors=True)
         raise
     shutil.rmtree(work, ignore_errors=True)
+    whole = _together(ordered)
+    _say_others(job, whole.of_others, whole.rows_in)
     return record
 
 
@@ -396,6 +411,7 @@ def _done_before(job: _Job, names: list[str], settings: str, work: Path) -> dict
         if record.get("job") == _mark(settings, content, salt=_salt_of(record)):
             _refuse_changed(job.target, record)
             shutil.rmtree(work, ignore_errors=True)  # a job that was killed as it ended
+            _say_others(job, record.get("rows_of_other_users"), record["rows_in"])
             return record
     raise _exists(job.target, "folder")
 
@@ -511,6 +527,7 @@ def _record(protection: Protection, parts: dict[str, Tally], skipped: list[str])
         },
         "rows_in": whole.rows_in,
         "rows_out": whole.rows_out,
+        "rows_of_other_users": whole.of_others if enough else None,
         "rows_without_place": whole.without_place,
         "outside": {"policy": policy.outside, "rows": whole.outside},
         "dropped_columns": list(policy.drop),
