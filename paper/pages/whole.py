@@ -61,12 +61,18 @@ def _told(target: Target) -> str:
 def introduction(
     folder: Path, laplace: dict[str, Any], experiments: tuple[int, ...] = NUMBERS
 ) -> list[str]:
-    """The summary table of the paper's introduction, ours beside theirs."""
+    """The summary table of the paper's introduction, ours beside theirs; without a column for a
+    mechanism that was not run."""
     rows, measured = [], _laplace(laplace)
     learned, noise = _printed("learned"), _printed("laplace")
     optimal = {
         row["experiment"]: row["value"] for row in figures() if row["mechanism"] == "optimal"
     }
+    ran = [
+        name
+        for name in LEARNED
+        if any(columns(folder, number)[name].runs for number in experiments)
+    ]
     for experiment, title in zip(EXPERIMENTS, _TITLES, strict=True):
         if experiment.number not in experiments:
             continue
@@ -82,20 +88,20 @@ def introduction(
                 *(
                     said(found[name].errors("test", *FINEST))
                     + found[name].over(experiment.max_loss_m)
-                    for name in LEARNED
+                    for name in ran
                 ),
                 optimal.get(str(experiment.number), "?"),
                 *(f"≤ {max(top[split]):.3f}" if top[split] else "" for split in SPLITS),
             ]
         )
+    shown = dict(zip(LEARNED, ["`Game.paper(n)`", *_names(0)[1:]], strict=True))
     heads = [
         "experiment",
         "budget, m",
         "Laplace: paper",
         "ours",
         "learned: paper",
-        "`Game.paper(n)`",
-        *_names(0)[1:],
+        *(shown[name] for name in ran),
     ]
     return table([*heads, "optimum: paper", "proved, training", "proved, test"], rows)
 

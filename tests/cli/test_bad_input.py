@@ -14,8 +14,11 @@ def table(rows: str, header: str = HEADER) -> str:
 
 
 BAD_TABLES = {
-    "nan": (table(PARIS + "a,nan,2.3\n"), ["latitude", "not finite", "row 5", "remove or repair"]),
-    "infinite": (table(PARIS + "a,48.8,inf\n"), ["longitude", "not finite", "row 5"]),
+    "nan": (
+        table(PARIS + "a,nan,2.3\n"),
+        ["latitude", "not finite", "data row 5", "remove or repair"],
+    ),
+    "infinite": (table(PARIS + "a,48.8,inf\n"), ["longitude", "not finite", "data row 5"]),
     "no value": (table(PARIS + "a,,2.3\n"), ["latitude", "not finite"]),
     "latitude beyond 90": (table(PARIS + "a,95.0,120.0\n"), ["latitude 95.0", "beyond 90"]),
     "longitude beyond 180": (table(PARIS + "a,48.0,195.0\n"), ["longitude 195.0", "beyond 180"]),

@@ -123,7 +123,11 @@ def test_half_a_truth_and_truths_elsewhere_are_refused(sfumato, tmp_path):
     for header, truths, said in (
         ("truth_lat", ["59.33"] * 2, "'truth_lat' of its truths alone; expected truth_lat and"),
         ("truth_lat,truth_lon", ["18.06,59.33"] * 2, "truth_lon are probably swapped"),
-        ("truth_lat,truth_lon", ["59.33,18.06", "0,0"], "truth of row 2 lies more than 200 km"),
+        (
+            "truth_lat,truth_lon",
+            ["59.33,18.06", "0,0"],
+            "truth of data row 2 lies more than 200 km",
+        ),
     ):
         path = _write(tmp_path / "r.csv", f"user,lat,lon,{header}", list("ab"), reports, truths)
         ended = sfumato("measure", path)

@@ -115,28 +115,31 @@ def test_a_split_column_is_noted_not_hidden(tmp_path: Path) -> None:
 BAD: dict[str, tuple[str, str]] = {
     "NaN latitude": (
         "user,lat,lon\na,nan,2\nb,48,2\n",
-        r"1 latitude value\(s\) are not finite numbers \(first in row 1: nan\)",
+        r"1 latitude value\(s\) are not finite numbers \(first in data row 1: nan\)",
     ),
     "infinite longitude": (
         "user,lat,lon\na,48,2\nb,48,inf\n",
-        r"1 longitude value\(s\) are not finite numbers \(first in row 2: inf\)",
+        r"1 longitude value\(s\) are not finite numbers \(first in data row 2: inf\)",
     ),
     "empty cell": (
         "user,lat,lon\na,48,2\nb,,2\n",
-        r"1 latitude value\(s\) are not finite numbers \(first in row 2",
+        r"1 latitude value\(s\) are not finite numbers \(first in data row 2",
     ),
-    "NaN metres": ("user,x,y\na,0,0\nb,nan,0\n", r"1 point\(s\) are not finite \(first in row 2\)"),
+    "NaN metres": (
+        "user,x,y\na,0,0\nb,nan,0\n",
+        r"1 point\(s\) are not finite \(first in data row 2\)",
+    ),
     "latitude beyond 90": (
         "user,lat,lon\na,148,151\nb,48,2\n",
-        r"latitude 148\.0 in row 1 is beyond 90 degrees .*expected degrees between -90 and 90",
+        r"latitude 148\.0 in data row 1 is beyond 90 degrees .*expected degrees between -90 and 90",
     ),
     "swapped": (
         "user,lat,lon\na,151.2,-33.8\nb,151.3,-33.9\n",
-        r"latitude 151\.2 in row 1 is beyond 90.*latitude and longitude are probably swapped",
+        r"latitude 151\.2 in data row 1 is beyond 90.*latitude and longitude are probably swapped",
     ),
     "longitude beyond 180": (
         "user,lat,lon\na,48,200\nb,48,2\n",
-        r"longitude 200\.0 in row 1 is beyond 180 degrees",
+        r"longitude 200\.0 in data row 1 is beyond 180 degrees",
     ),
     "duplicate columns": (
         "user,lat,lat,lon\na,48,48,2\n",
@@ -161,7 +164,7 @@ BAD: dict[str, tuple[str, str]] = {
     "only latitude": ("user,lat\na,48\n", r"has no columns for the place"),
     "text in a number column": (
         "user,lat,lon\na,48,2\nb,north,2\n",
-        r"'north' in column 'lat', row 2, is not a number",
+        r"'north' in column 'lat', data row 2, is not a number",
     ),
     "missing user": ("user,lat,lon\na,48,2\n,48,2\n", r"1 row\(s\) have no value in 'user'"),
     "header alone": ("user,lat,lon\n", r"holds no rows"),
@@ -176,15 +179,15 @@ BAD: dict[str, tuple[str, str]] = {
     "JSON": ('[{"user": "a"}]\n', r"looks like JSON; expected a SNAP, CSV or Parquet file"),
     "decimal commas": (
         "user;lat;lon\na;48,1;2,3\n",
-        r"'48,1' in column 'lat', row 1, is not a number; write numbers with a decimal point",
+        r"'48,1' in column 'lat', data row 1, is not a number; write numbers with a decimal point",
     ),
     "one odd latitude": (
         "user,lat,lon\na,48,2\nb,48,2\nb,948,2\n",
-        r"latitude 948\.0 in row 3 is beyond 90 degrees .*: remove or repair these rows",
+        r"latitude 948\.0 in data row 3 is beyond 90 degrees .*: remove or repair these rows",
     ),
     "one odd place": (
         "user,lat,lon\na,48,2\nb,0,0\nb,48.1,2\n",
-        r"repair row 2, the farthest from the others, if it is a mistake",
+        r"repair data row 2, the farthest from the others, if it is a mistake",
     ),
     "pole": ("user,lat,lon\na,89.9,2\nb,89.8,3\n", r"not at the poles"),
     "antimeridian": (

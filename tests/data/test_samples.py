@@ -82,7 +82,7 @@ def test_samples_do_not_change_behind_our_back() -> None:
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), float("-inf")])
 def test_a_truth_that_is_not_finite_is_refused_with_its_row(bad: float) -> None:
-    with pytest.raises(DataError, match=r"1 point\(s\) are not finite \(first in row 2\)"):
+    with pytest.raises(DataError, match=r"1 point\(s\) are not finite \(first in data row 2\)"):
         Samples(secret=[0, 1], truth=[[0, 0], [bad, 0]], secrets=("a", "b"))
 
 

@@ -33,7 +33,9 @@ def half_known(runs, tmp_path):
 
 
 def test_a_run_without_a_rule_refuses_new_places_with_count_and_rows(runs, half_known, tmp_path):
-    with pytest.raises(DataError, match=r"40 of 80 rows .* \(rows 2, 4, 6, 8, 10, …\)") as refused:
+    with pytest.raises(
+        DataError, match=r"40 of 80 rows .* \(data rows 2, 4, 6, 8, 10, …\)"
+    ) as refused:
         sanitize(runs / "nearest-channel", half_known, tmp_path / "out.parquet")
     assert "new_places" in (refused.value.hint or "")
     assert os.listdir(tmp_path) == ["in.parquet"]

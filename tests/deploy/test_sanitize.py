@@ -104,7 +104,7 @@ def test_points_outside_are_refused_with_count_and_rows_and_nothing_is_written(r
     far = table["latitude"].to_numpy().copy()
     far[[3, 20, 21]] = [40.0, -33.3, 48.9]
     source = write_parquet(tmp_path / "in.parquet", table.set_column(2, "latitude", pa.array(far)))
-    with pytest.raises(DataError, match=r"3 of 50 rows .* \(rows 4, 21, 22\)") as refused:
+    with pytest.raises(DataError, match=r"3 of 50 rows .* \(data rows 4, 21, 22\)") as refused:
         sanitize(runs / "laplace", source, tmp_path / "out.parquet")
     assert "40" not in str(refused.value) and "33.3" not in str(refused.value)
     assert sorted(os.listdir(tmp_path)) == ["in.parquet"]
@@ -164,7 +164,7 @@ def test_rows_without_a_place_stay_without_one(runs, tmp_path):
 
 def test_impossible_coordinates_are_refused_whatever_the_policy(runs, tmp_path):
     (tmp_path / "in.csv").write_text("lat,lon\n48.857,2.347\n948.5,2.3\n")
-    with pytest.raises(DataError, match=r"1 of 2 rows .* \(rows 2\)") as refused:
+    with pytest.raises(DataError, match=r"1 of 2 rows .* \(data rows 2\)") as refused:
         sanitize(
             runs / "laplace",
             tmp_path / "in.csv",
@@ -327,7 +327,7 @@ def test_a_column_of_users_can_be_used_for_keeping_and_dropped(runs, tmp_path):
         ("a,b\n1,2\n", "no column for lat"),
         ("lat,lon\n48.857\n", "fields"),
         ("lat,lon\n48.857,x7y\n", "not"),
-        ('lat,lon\n"48.857,2.3\n', "row 1 has a quote"),
+        ('lat,lon\n"48.857,2.3\n', "data row 1 has a quote"),
         ("lat,lon,lat\n1,2,3\n", "has the column 'lat' twice"),
         ("lat,lon,note,note\n1,2,3,4\n", "has the column 'note' twice"),
         ("\n\nlat,lon\n", "empty"),

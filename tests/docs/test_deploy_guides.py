@@ -1,5 +1,6 @@
 """The commands of the guides for tables and devices run as written."""
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from sfumato import cli
+from sfumato.deploy.clients import read_clients
 
 _GUIDES = Path(__file__).resolve().parents[2] / "docs" / "guides"
 
@@ -55,6 +57,17 @@ def test_the_help_names_the_files_that_the_guides_name() -> None:
     helped = CliRunner().invoke(cli.cli, ["solve", "-h"]).output
     said = "secret, truth and count (or probability)"
     assert said in columns and said in " ".join(helped.split())
+
+
+def test_the_token_file_is_as_the_guide_shows_it(tmp_path: Path) -> None:
+    text = (_GUIDES / "service.md").read_text(encoding="utf-8")
+    shown = json.loads(re.search(r'^    (\{"format".+)$', text, re.MULTILINE)[1])  # type: ignore[index]
+    (client,) = shown["clients"]
+    read_clients(tmp_path / "clients.json", add=(client,))
+    made = json.loads((tmp_path / "clients.json").read_text())
+    assert made.keys() == shown.keys() and made["format"] == shown["format"]
+    assert made["clients"].keys() == {client} and f"--client {client}" in text
+    assert f"Authorization: Bearer {shown['clients'][client]}" in text
 
 
 def test_the_options_that_the_guides_name_are_there() -> None:

@@ -68,3 +68,4 @@ def test_synthetic_experiments_run_without_the_file(fresh_clone: Path) -> None:
     laplace = read_json(fresh_clone / "laplace.json", what="planar Laplace")
     table = introduction(fresh_clone, laplace, (2,))
     assert "2: synthetic data, high utility" in table[2] and len(table) == 4
+    assert "Game" not in table[0]  # it was not run, and its column would be blank

@@ -136,6 +136,10 @@ def test_measure_and_compare_have_the_columns_of_solve(kept: Kept) -> None:
     measured = measure(kept.folder)
     text = brief.measured_text(measured)
     assert _columns(text) == COLUMNS and len(text.splitlines()) <= 10
+    unknown = brief.measured_text(replace(measured, to_come=FITTED))
+    row = next(line for line in unknown.splitlines() if line.startswith("on check-ins to come"))
+    assert row.endswith(" -") and "worst report -: it is the largest of all" in unknown
+    assert "worst report -" not in text
     assert "Best possible: " in text and measured.gap is not None
     compared = brief.compared_text(sf.compare([kept.solution], on=RECIPE.load().test))
     head = compared.splitlines()[0]
@@ -258,13 +262,15 @@ def test_a_missing_gap_has_its_reason_beside_it(kept: Kept) -> None:
     found = replace(found, rows=rows)
     assert text.gaps_missing(found) == (
         "over the proved budget on training check-ins, or held to another (identity), its reports"
-        " are not on the grid of the proof (coin), nothing is proved beyond a blind guess (coin)"
+        " are not on the grid of the proof: certify proves for any (coin), nothing is proved beyond"
+        " a blind guess: certify may prove more (coin)"
     )
     assert f"gap -: {text.gaps_missing(found)}" in str(found)
     over = replace(rows[1], gap=None)
     over = replace(over, contender=replace(over.contender, status="", max_loss=1.0))
     assert "over its budget (coin)" in text.gaps_missing(replace(found, rows=(*rows, over)))
-    assert text.gaps_missing(replace(found, rows=(bare,))) == "no proof was asked for (identity)"
+    asked = "no proof was asked for: certify makes one (identity)"
+    assert text.gaps_missing(replace(found, rows=(bare,))) == asked
     alone = sf.compare([sf.load_run(kept.folder)], on=RECIPE.load().test)
     assert "gap -: the training data was not given (train=) (coin)" in str(alone)
 
@@ -303,6 +309,10 @@ def test_a_mechanism_as_good_as_a_blind_guess_has_nothing_left_to_prove(kept: Ke
     many = replace(crowd, users=3000)
     beside = " The best guess is right 4.0 times as often as a blind one (2.00 bits)."
     assert brief.best_text(many) == brief.best_text(crowd) + beside
+    hidden = replace(many, leakage=0.001 * (1 - 1e-12))  # rounding puts it below a blind guess
+    assert "-0.0" not in brief.best_text(hidden) + str(
+        Certified(kept.solution, problem, hidden, False)
+    )
     assert proved_text(many, problem) == proved_text(crowd, problem) + beside
     few, all_of_them = (str(Certified(kept.solution, problem, gap, True)) for gap in (crowd, many))
     assert all_of_them == few + beside

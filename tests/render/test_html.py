@@ -21,6 +21,7 @@ from sfumato.errors import ProblemError
 from sfumato.measure.estimate import Estimate
 from sfumato.measure.judge import judge_reports
 from sfumato.measure.outlook import Outlook
+from sfumato.mechanism.codebook import CodebookNet
 from sfumato.render.html import (
     amount,
     best_within_budgets,
@@ -490,12 +491,21 @@ def test_a_loss_at_its_budget_is_not_over_it() -> None:
 
 
 def test_a_description_holds_no_address_in_memory() -> None:
-    assert (
-        described(sf.mechanism.Function(lambda truth, random: truth)) == "function(rule=<lambda>)"
-    )
+    assert described(sf.mechanism.Function(lambda truth, random: truth)) == "function (<lambda>)"
     assert described(
         sf.mechanism.Snapped(sf.mechanism.PlanarLaplace(0.01), sf.Grid(cell_m=25))
-    ).startswith("snapped(inner=planar laplace(epsilon=0.01")
+    ).startswith("snapped (planar laplace (epsilon 0.01 per metre)")
+
+
+def test_a_description_names_settings_in_words_and_leaves_out_those_at_their_default() -> None:
+    grid, places = sf.Grid(cell_m=25), np.array([[0.0, 0.0], [25.0, 0.0]])
+    layers = ((np.ones((4, 2)), np.zeros(2)),)
+    made = CodebookNet(places, layers, np.ones((2, 1)), grid, unit_m=200.0, max_distance=400.0)
+    assert described(made) == (
+        "codebook net (25 m cells, unit 200 m, never further off than 400 m, 16 numbers)"
+    )
+    for usual in (made, sf.mechanism.Coin(keep=0.2, place=(3.0, 4.0))):
+        assert not re.search(r"=|None|_| 0[,)]", described(usual))
 
 
 def test_a_description_counts_the_numbers_of_arrays_and_shows_none() -> None:

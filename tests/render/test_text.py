@@ -203,7 +203,7 @@ def test_a_trade_off_says_who_passes_the_curve_and_in_which_unit() -> None:
     found = sf.frontier(PROBLEM, np.array([45.0, 60.0]), gap=0.005)
     inside, better = Placed("inside", 50.0, 0.1, 0.9), Placed("better", 50.0, 0.9, 0.0)
     text = str(TradeOff(found, (inside, better)))
-    assert "max loss m" in text and "reports on 20 m cells; proved to" in text
+    assert "max loss m" in text and "reports on 20 m cells\nproved to" in text
     assert "before them: the best found" in text
     assert text.endswith(
         "better: above the curve somewhere, with reports that are not on these cells"

@@ -108,8 +108,8 @@ class Plane:
             raise DataError(
                 f"the points reach {np.abs(points).max() / 1000:.0f} km from their centre; a flat"
                 f" plane is accurate to {self.reach_m / 1000:.0f} km: select a smaller area with"
-                f" {arg('square')}, or repair row {int(np.argmax(off)) + 1}, the farthest from the"
-                " others, if it is a mistake"
+                f" {arg('square')}, or repair data row {int(np.argmax(off)) + 1}, the farthest from"
+                " the others, if it is a mistake"
             )
         return points
 
@@ -317,14 +317,14 @@ def check_degrees(latitude: np.ndarray, longitude: np.ndarray, *, source: str) -
         bad = np.flatnonzero(~np.isfinite(values))
         if bad.size:
             raise DataError(
-                f"{source}: {bad.size} {name} value(s) are not finite numbers (first in row"
+                f"{source}: {bad.size} {name} value(s) are not finite numbers (first in data row"
                 f" {bad[0] + 1}: {values[bad[0]]}); expected degrees: remove or repair these rows"
             )
     bad = np.flatnonzero(np.abs(latitude) > 90)
     if bad.size:
         swapped = 2 * bad.size > len(latitude) and np.abs(longitude).max() <= 90
         raise DataError(
-            f"{source}: latitude {latitude[bad[0]]} in row {bad[0] + 1} is beyond 90 degrees"
+            f"{source}: latitude {latitude[bad[0]]} in data row {bad[0] + 1} is beyond 90 degrees"
             f" ({bad.size} such row(s))"
             + (
                 "; latitude and longitude are probably swapped"
@@ -336,6 +336,6 @@ def check_degrees(latitude: np.ndarray, longitude: np.ndarray, *, source: str) -
     bad = np.flatnonzero(np.abs(longitude) > 180)
     if bad.size:
         raise DataError(
-            f"{source}: longitude {longitude[bad[0]]} in row {bad[0] + 1} is beyond 180 degrees;"
-            " expected -180 to 180"
+            f"{source}: longitude {longitude[bad[0]]} in data row {bad[0] + 1} is beyond 180"
+            " degrees; expected -180 to 180"
         )

@@ -346,7 +346,8 @@ def numbers(values: Any, *, source: str, column: str) -> np.ndarray:
                 float(text if text is not None else "nan")
             except ValueError:
                 raise DataError(
-                    f"{source}: '{text}' in column '{column}', row {row + 1}, is not a number; "
+                    f"{source}: '{text}' in column '{column}', data row {row + 1}, is not a"
+                    " number; "
                     + (
                         "write numbers with a decimal point"
                         if re.fullmatch(r"[+-]?\d+,\d+", text.strip())

@@ -83,7 +83,7 @@ class Samples(Tabular, InNotebooks):
         bad = np.flatnonzero(~np.isfinite(truth).all(axis=1))
         if bad.size:
             raise DataError(
-                f"{self.name}: {bad.size} point(s) are not finite (first in row {bad[0] + 1});"
+                f"{self.name}: {bad.size} point(s) are not finite (first in data row {bad[0] + 1});"
                 " remove or repair them"
             )
         if not (secret.min() >= 0 and secret.max() < len(self.secrets)):

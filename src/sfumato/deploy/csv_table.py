@@ -68,8 +68,8 @@ class CsvBlock(ABC):
         except ValueError:
             bad = [row for row, field in enumerate(fields) if not _is_number(field)]
             raise DataError(
-                f"{self._source}: {len(bad)} value(s) of '{name}' among rows {self._start + 1} to"
-                f" {self._start + len(fields)} are not numbers (first in row"
+                f"{self._source}: {len(bad)} value(s) of '{name}' among data rows {self._start + 1}"
+                f" to {self._start + len(fields)} are not numbers (first in data row"
                 f" {self._start + bad[0] + 1}); remove or repair these rows"
             ) from None
 
@@ -290,8 +290,8 @@ class CsvTable:
                         continue
                     number = start + len(records) + 1
                     raise DataError(
-                        f"{self.path.name}: row {number} has {len(fields)} fields; expected {width}"
-                        " as in its first line"
+                        f"{self.path.name}: data row {number} has {len(fields)} fields; expected"
+                        f" {width} as in its first line"
                     )
                 if len(records) == _BLOCK_ROWS:
                     yield QuotedBlock(self, start, records, ends)
@@ -514,7 +514,7 @@ def _quote_refusal(path: Path, row: int) -> DataError:
 
 
 def _named(row: int) -> str:
-    return f"row {row}" if row else "its first line"
+    return f"data row {row}" if row else "its first line"
 
 
 def _cut(line: str) -> tuple[str, str]:

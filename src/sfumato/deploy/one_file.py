@@ -704,7 +704,7 @@ class Refused:
             shown = ", ".join(map(str, self.first))
             more = ", …" if self.count > len(self.first) else ""
             raise DataError(
-                f"{name}: {self.count} of {rows} rows hold {self.why} (rows {shown}{more});"
+                f"{name}: {self.count} of {rows} rows hold {self.why} (data rows {shown}{more});"
                 f" {advice}",
                 hint=hint,
             )

@@ -50,6 +50,10 @@ from sfumato.study.measure import TEST, TRAINING, Measured
 from sfumato.study.solve import Kept
 
 _LABELS = {TEST: "on held-out check-ins", TRAINING: "on training check-ins"}
+_NO_WORST = (
+    "worst report -: it is the largest of all reports, which cannot be estimated for check-ins to"
+    " come"
+)
 _SHORT_S = 60
 _WIDE = 40  # budgets along a side: much of such an area is far from any one user's check-ins
 
@@ -238,7 +242,8 @@ def _figures(
     blind = 1 - float(first.joint.prior.max())
     rows.append(["a blind guess", "", f"{blind:.3f}", "", ""])
     budget = "" if max_loss is None else f", budget {in_unit(f'{max_loss:g}', unit)}"
-    return text_table([f"{name}{budget}", *_heads(unit)], rows)
+    table = text_table([f"{name}{budget}", *_heads(unit)], rows)
+    return table + f"\n{_NO_WORST}" * (rows[0][-1] == "-")
 
 
 def _on(label: str, judgement: Judgement) -> str:

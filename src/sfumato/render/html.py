@@ -5,7 +5,7 @@ shows is escaped, and passes through `printable` first.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from importlib.resources import files
 from math import inf, isfinite, isnan
@@ -428,13 +428,41 @@ def described(thing: Any) -> str:
         return f"({', '.join(described(part) for part in thing)})"
     if is_dataclass(thing):
         name = thing.kind if isinstance(thing, Mechanism) else type(thing).__name__.lower()
-        values = {part.name: getattr(thing, part.name) for part in fields(thing)}
-        sizes = {part: _numbers_in(value) for part, value in values.items()}
-        said = [f"{part}={described(values[part])}" for part in values if not sizes[part]]
+        given = {part.name: getattr(thing, part.name) for part in fields(thing)}
+        sizes = {part: _numbers_in(value) for part, value in given.items()}
+        usual = {part.name: part.default for part in fields(thing)}
+        said = [
+            _part_described(part, value)
+            for part, value in given.items()
+            if not sizes[part] and not _is_usual(value, usual[part])
+        ]
         if total := sum(sizes.values()):
             said.append(f"{total:,} numbers")
-        return f"{name}({', '.join(said)})"
+        return f"{name} ({', '.join(said)})" if said else name
     return str(getattr(thing, "__name__", type(thing).__name__))
+
+
+def _part_described(part: str, value: Any) -> str:
+    """A part's name and value in words; a part that says what it is needs no name."""
+    if part in _NAMELESS:
+        return described(value)
+    words, unit = _WORDS.get(part, (part.removesuffix("_m").replace("_", " "), ""))
+    return f"{words} {described(value)}{unit or ' m' * part.endswith('_m')}"
+
+
+# parts of mechanisms by what they are, and what others mean
+_NAMELESS = frozenset({"inner", "mechanisms", "grid", "region", "tiling", "rule"})
+_WORDS = {
+    "epsilon": ("epsilon", " per metre"),
+    "keep": ("keeps the truth with chance", ""),
+    "max_distance": ("never further off than", " m"),
+    "far": ("far away on", ""),
+}
+
+
+def _is_usual(value: Any, default: Any) -> bool:
+    """Whether a part is as it is unless somebody sets it."""
+    return default is not MISSING and bool(value == default)
 
 
 def _numbers_in(thing: Any) -> int:

@@ -452,7 +452,7 @@ def proof_text(solution: Solution, gap: Gap | None) -> str:
 
 def proved_text(gap: Gap, problem: Problem) -> str:
     """What is proved of a learned mechanism, in a sentence."""
-    leaks = f"On training data it leaks {gap.leakage:.4f} ({problem.objective.unit})"
+    leaks = f"On training data it leaks {gap.leakage:z.4f} ({problem.objective.unit})"
     if gap.nearly_blind:
         return f"{leaks}; {_no_less_than_blind(gap)}."
     if not gap.says_something(gap.bounds.grid) and not gap.leakage <= gap.blind:
@@ -460,7 +460,7 @@ def proved_text(gap: Gap, problem: Problem) -> str:
         return f"{leaks}; {NOTHING_PROVED} of how little a mechanism can leak.{beside}"
     return (
         f"{leaks}; no mechanism on this grid within the budgets leaks less than"
-        f" {max(gap.bounds.grid, 0.0):.4f} (proved).{relative_text(gap.relative)}"
+        f" {max(gap.bounds.grid, 0.0):z.4f} (proved).{relative_text(gap.relative)}"
     )
 
 
@@ -479,7 +479,7 @@ def relative_text(found: Relative | None) -> str:
         return ""
     said = (
         f" The best guess is right {found.times:.1f} times as often as a blind one"
-        f" ({found.bits:.2f} bits)"
+        f" ({found.bits:z.2f} bits)"
     )
     if not found.least_times > 1 + 1e-9:  # a blind guess's: nothing is proved
         return f"{said}."
@@ -879,19 +879,20 @@ def gap_text(gap: Gap | None) -> str:
     """A gap in a table; a dash where nothing is proved."""
     if gap is None or not gap.proved_anything or gap.value is None:
         return "-"
-    return f"{'≈' * gap.estimated}{gap.value:.3f}"
+    return f"{'≈' * gap.estimated}{gap.value:z.3f}"
 
 
 def gap_missing(row: Compared) -> str:
-    """Why a mechanism has no gap; nothing where it has one."""
+    """Why a mechanism has no gap, and what to do where there is something; nothing where it has
+    one."""
     gap = row.gap
     if gap_text(gap) != "-":
         return ""
     if gap is None:
-        return "over its budget" if row.over_by > 0 else "no proof was asked for"
+        return "over its budget" if row.over_by > 0 else "no proof was asked for: certify makes one"
     if not gap.proved_anything:
-        return "nothing is proved beyond a blind guess"
-    return "its reports are not on the grid of the proof"
+        return "nothing is proved beyond a blind guess: certify may prove more"
+    return "its reports are not on the grid of the proof: certify proves for any"
 
 
 def gaps_missing(comparison: Comparison) -> str:
@@ -954,9 +955,9 @@ def certified_text(certified: Certified) -> str:
     if isinstance(problem.objective, Overlap):
         return _linked_text(problem, gap)
     unit = " bits" if problem.objective.unit == "bits" else ""
-    leaks = f"This mechanism leaks {gap.leakage:.4f}{unit} (exact, on its own reports)"
+    leaks = f"This mechanism leaks {gap.leakage:z.4f}{unit} (exact, on its own reports)"
     if gap.nearly_blind and gap.within_budgets:
-        return f"{leaks}; {_no_less_than_blind(gap)}; gap {gap.leakage - gap.blind:.4f}."
+        return f"{leaks}; {_no_less_than_blind(gap)}; gap {gap.leakage - gap.blind:z.4f}."
     if not gap.proved_anything:
         return (
             f"{leaks}; {NOTHING_PROVED} of how little a mechanism within {_budget(problem)} can"
@@ -971,12 +972,12 @@ def certified_text(certified: Certified) -> str:
     )
     text = (
         f"{leaks}; no mechanism within {_budget(problem)} that {where} can leak less than"
-        f" {max(grid, 0.0):.4f}{unit}"
+        f" {max(grid, 0.0):z.4f}{unit}"
     )
-    gaps = f"{gap.leakage - grid:.4f}"
+    gaps = f"{gap.leakage - grid:z.4f}"
     if plane is not None:
-        text += f"; anywhere on the plane, less than {max(plane, 0.0):.4f}{unit}"
-        gaps += f" on the grid, {gap.leakage - plane:.4f} on the plane"
+        text += f"; anywhere on the plane, less than {max(plane, 0.0):z.4f}{unit}"
+        gaps += f" on the grid, {gap.leakage - plane:z.4f} on the plane"
     text += f"; gap {gaps}.{relative_text(gap.relative)}"
     if gap.bounds.all_cells is not None and gap.bounds.cells < gap.bounds.all_cells:
         text += (
@@ -1005,11 +1006,11 @@ def _linked_text(problem: Problem, gap: Gap) -> str:
             " reports with one law"
             f" for all users; no mechanism on {where} does so below {least}"
         )
-        gaps = f"{gap.leakage / gap.bounds.grid - 1:.2%}"
+        gaps = f"{gap.leakage / gap.bounds.grid - 1:z.2%}"
         if gap.bounds.plane is not None:
             below = in_unit(f"{gap.bounds.plane:.5g}", unit)
             text += f", none anywhere on the plane below {below}"
-            gaps += f" on the grid, {gap.leakage / gap.bounds.plane - 1:.2%} on the plane"
+            gaps += f" on the grid, {gap.leakage / gap.bounds.plane - 1:z.2%} on the plane"
         text += f"; gap {gaps}."
         if not gap.within_budgets:
             text += " It does not: its users' laws differ, so the figures say nothing about it."
@@ -1025,11 +1026,11 @@ def _linked_text(problem: Problem, gap: Gap) -> str:
         f" with every mechanism some pair is told apart at a rate of at least {-log(most):.4f}"
         " nats per report"
     )
-    gaps, plane = f"{most - overlap:.4f}", gap.bounds.plane
+    gaps, plane = f"{most - overlap:z.4f}", gap.bounds.plane
     if gap.says_something(plane):
         assert plane is not None
         text += f"; anywhere on the plane, above {1 - plane:.4f}"
-        gaps += f" on the grid, {1 - plane - overlap:.4f} on the plane"
+        gaps += f" on the grid, {1 - plane - overlap:z.4f} on the plane"
     text += f"; gap {gaps}."
     if not gap.on_grid:
         only = "so only the bound on the plane holds for it"
@@ -1181,7 +1182,7 @@ def trade_off_text(trade_off: TradeOff) -> str:
         for bound, said in zip(bayes.bound, bayes.beyond_blind, strict=True)
     ]
     at_least = [
-        f"{bound:.4f}" if said else "-"
+        f"{bound:z.4f}" if said else "-"
         for bound, said in zip(bits.bound, bits.beyond_blind, strict=True)
     ]
     lines = [
@@ -1189,7 +1190,7 @@ def trade_off_text(trade_off: TradeOff) -> str:
             f"{budget:g}",
             f"{1 - bayes.reached[at]:.4f}",
             at_most[at],
-            f"{bits.reached[at]:.4f}",
+            f"{bits.reached[at]:z.4f}",
             at_least[at],
         ]
         for at, budget in enumerate(frontier.budgets)
@@ -1217,10 +1218,10 @@ def trade_off_text(trade_off: TradeOff) -> str:
         proved = f"proved to {proved}"
     samples = frontier.problem.samples
     notes = f"on {len(samples):,} training check-ins of {len(samples.secrets):,} users"
-    notes += f"; reports on {frontier.problem.grid.cell_m:g} m cells; {proved}"
+    notes += f"; reports on {frontier.problem.grid.cell_m:g} m cells\n{proved}"
     if "-" in (*at_most, *at_least) and proved != NOTHING_PROVED:
         notes += "; -: nothing proved there beyond a blind guess"
-    notes += "; at most, at least: proved for every mechanism; before them: the best found"
+    notes += "\nat most, at least: proved for every mechanism; before them: the best found"
     if any(place.kind != "exact" for place in trade_off.placed):
         notes += "; ≈ estimated from samples"
     to_come = tuple(

@@ -581,7 +581,7 @@ def _costs(path: Path, reports: Samples) -> np.ndarray | None:
     if not near.all():
         swapped = reports.plane.flattened(second, first)[1].all()
         raise DataError(
-            f"{path.name}: the truth of row {np.argmin(near) + 1} lies more than"
+            f"{path.name}: the truth of data row {np.argmin(near) + 1} lies more than"
             f" {reports.plane.reach_m / 1000:.0f} km from the reports"
             + (
                 "; truth_lat and truth_lon are probably swapped"

@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.data.categories import CategoricalData
 from sfumato.data.samples import Samples
-from sfumato.errors import ProblemError
+from sfumato.errors import ProblemError, arg
 from sfumato.measure.cost import START_S as JUDGING_START_S
 from sfumato.measure.estimate import estimate_mean
 from sfumato.measure.exact import bayes_error, entropy, mutual_information
@@ -228,7 +228,8 @@ def check_range(data: Samples | CategoricalData, first: float, last: float) -> N
         )
     if not first < last:
         raise ProblemError(
-            f"the budgets run from {first:g} to {last:g}; expected the first below the last"
+            f"the budgets run from {first:g} to {last:g}; expected {arg('first')} below"
+            f" {arg('last')}"
         )
 
 
