@@ -18,9 +18,9 @@ from sfumato.memory import Expected
 from sfumato.render import brief, text
 from sfumato.render.commands import next_text, selected_text
 from sfumato.render.names import printable
-from sfumato.render.text import gap_missing, gap_text, proved_text
+from sfumato.render.text import gap_missing, gap_text, proved_text, relative_text
 from sfumato.solver.outcome import FULL, NONE, QUICK, Distillation, Effort, Ending, Learned
-from sfumato.study.certify import Certified, Gap
+from sfumato.study.certify import Certified, Gap, Relative
 from sfumato.study.measure import TRAINING, measure
 from sfumato.study.solution import Solution
 from sfumato.study.solve import Kept, solve_and_save
@@ -309,10 +309,6 @@ def test_a_mechanism_as_good_as_a_blind_guess_has_nothing_left_to_prove(kept: Ke
     many = replace(crowd, users=3000)
     beside = " The best guess is right 4.0 times as often as a blind one (2.00 bits)."
     assert brief.best_text(many) == brief.best_text(crowd) + beside
-    hidden = replace(many, leakage=0.001 * (1 - 1e-12))  # rounding puts it below a blind guess
-    assert "-0.0" not in brief.best_text(hidden) + str(
-        Certified(kept.solution, problem, hidden, False)
-    )
     assert proved_text(many, problem) == proved_text(crowd, problem) + beside
     few, all_of_them = (str(Certified(kept.solution, problem, gap, True)) for gap in (crowd, many))
     assert all_of_them == few + beside
@@ -373,3 +369,10 @@ def test_the_plan_of_a_frontier_says_how_much_it_is_and_what_ends_it(kept: Kept)
     soon = brief.frontier_plan_text(problem, 20, Expected(6.0, 3e8))
     assert "reduce" not in soon and "--time-limit" not in soon
     assert "not known beforehand" in brief.frontier_plan_text(problem, 20, None)
+
+
+def test_what_rounding_puts_below_zero_is_no_negative_zero(kept: Kept) -> None:
+    assert "as a blind one (0.00 bits)" in relative_text(Relative(1 - 1e-12, 1.0))
+    below = replace(GAP, leakage=GAP.bounds.grid - 1e-9)
+    certified = str(Certified(kept.solution, kept.solution.problem, below, False))
+    assert certified.endswith("gap 0.0000.") and gap_text(below) == "0.000"
