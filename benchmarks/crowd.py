@@ -1,6 +1,6 @@
-"""How learning and releasing grow with users and check-ins: processor seconds and peak memory of
-`solve` with the codebook (256 places, 300 steps, for these check-ins alone, no proof), each in a
-process of its own on one thread, compiling included.
+"""How learning grows with users and check-ins: processor seconds and peak memory of `solve`, each
+in a process of its own on one thread, compiling included, no proof: with a small codebook (256
+places, 300 steps, for these check-ins alone), and with the default one.
 
 Synthetic town: venues spread normally over 6 km, n / 20 of them (50 at least, 50,000 at most);
 every user has four favourites and spends a third of the check-ins elsewhere; a budget of 300 m.
@@ -9,6 +9,7 @@ python -m benchmarks crowd, which draws docs/images/crowd-growth.png
 """
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -44,16 +45,31 @@ def town(users: int, checkins: int) -> Any:
     return Samples(secret, venues[chosen], tuple(map(str, range(users))))
 
 
-def _one(users: int, checkins: int) -> dict[str, float]:
+def _small(users: int, checkins: int) -> dict[str, float]:
+    """Of a small codebook for these check-ins alone."""
+    from sfumato.solver import Codebook
+
+    return _one(
+        users, checkins, Codebook(made_for="these", places=256, steps=300, distillation=0.0)
+    )
+
+
+def _default(users: int, checkins: int) -> dict[str, float]:
+    """Of the default codebook."""
+    from sfumato.solver import Codebook
+
+    return _one(users, checkins, Codebook())
+
+
+def _one(users: int, checkins: int, settings: Any) -> dict[str, float]:
     """Seconds and bytes of one solve, in this process."""
     import resource
     import time
 
-    from sfumato.solver import Codebook, Problem
+    from sfumato.solver import Problem
     from sfumato.study.solve import solve
 
     problem = Problem(town(users, checkins), max_loss=300)
-    settings = Codebook(made_for="these", places=256, steps=300, distillation=0.0)
     found = solve(problem, settings, proof="none")
     return {
         "seconds": time.process_time(),
@@ -65,21 +81,27 @@ def _one(users: int, checkins: int) -> dict[str, float]:
 
 def run() -> dict[str, Any]:
     """All sizes, one after another."""
-    found = []
-    for users, checkins in SIZES:
-        line = {"users": users, "checkins": checkins, **alone(_one, users, checkins)}
-        print(line, file=sys.stderr, flush=True)
-        found.append(line)
+    found, default = _all(_small), _all(_default)
     plot(found, _FIGURE)
     return {
         "name": "growth with users and check-ins",
         "command": "python -m benchmarks crowd",
         "runs": found,
+        "default": default,
         "bytes_per_checkin": _PER_CHECKIN,
         "base_bytes": _BASE,
         "met": all(row["bytes"] <= _BASE + _PER_CHECKIN * row["checkins"] for row in found)
-        and all(ratio <= 10 for ratio in _tenfold(found).values()),
+        and all(ratio <= 10 for ratio in (*_tenfold(found).values(), *_tenfold(default).values())),
     }
+
+
+def _all(one: Callable[..., dict[str, float]]) -> list[dict[str, Any]]:
+    found = []
+    for users, checkins in SIZES:
+        line = {"users": users, "checkins": checkins, **alone(one, users, checkins)}
+        print(one.__name__, line, file=sys.stderr, flush=True)
+        found.append(line)
+    return found
 
 
 def plot(runs: list[dict[str, Any]], path: Path) -> None:
@@ -142,9 +164,15 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str, str, dict[str, Any]]]:
                 own,
             ),
         ]
-    for (users, checkins), ratio in _tenfold(own["runs"]).items():
-        text = (
-            f"{users:,} users, from {checkins:,} to {10 * checkins:,} check-ins: ratio of seconds"
-        )
-        lines.append((text, f"{ratio:.1f}", "at most 10", own))
+    for row in own["default"]:
+        size = f"{row['users']:,} users, {row['checkins']:,} check-ins"
+        text = f"the default codebook, {size}: processor seconds, peak memory in MB"
+        lines.append((text, f"{row['seconds']:.0f}, {row['bytes'] / 1e6:.0f}", "", own))
+    for kind, runs in (("", own["runs"]), ("the default codebook, ", own["default"])):
+        for (users, checkins), ratio in _tenfold(runs).items():
+            text = (
+                f"{kind}{users:,} users, from {checkins:,} to {10 * checkins:,} check-ins: ratio of"
+                " seconds"
+            )
+            lines.append((text, f"{ratio:.1f}", "at most 10", own))
     return lines

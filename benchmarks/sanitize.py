@@ -1,6 +1,6 @@
 """Sanitizing against reading and writing the same file with no change, in processor time and in
-memory: four million rows of Parquet in which no place repeats, and a real log as Parquet and as CSV:
-the check-ins of San Francisco, repeated in new orders, each with a time.
+memory: four million rows of Parquet in which no place repeats, and a real log as Parquet, short and
+long, and as CSV: the check-ins of San Francisco, repeated in new orders, each with a time.
 
 Each side runs in a process of its own, in turn, with one thread; a process reports its processor
 seconds and its peak memory.
@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -23,7 +24,8 @@ import numpy as np
 ROWS = 4_000_000
 REPEATS = 3
 REAL_REPEATS = 5
-REAL_ROWS = {"real.parquet": 4_000_000, "real.csv": 1_000_000}
+LONG = "long.parquet"
+REAL_ROWS = {"real.parquet": 4_000_000, LONG: 40_000_000, "real.csv": 1_000_000}
 REAL = {  # codebooks for the real log: the default, and one with an eighth of its places
     "default": "the default codebook (1,024 places)",
     "real": "a codebook of 128 places",
@@ -83,14 +85,19 @@ def real_log(name: str) -> Path:
         return path
     _HOME.mkdir(parents=True, exist_ok=True)
     log = csv.read_csv(_san_francisco())
-    random = np.random.default_rng(2)
-    orders = [random.permutation(len(log)) for _ in range(-(-rows // len(log)))]
-    log = log.take(pa.array(np.concatenate(orders)[:rows]))
-    times = (1_262_304_000 + np.arange(rows)).astype("datetime64[s]")
-    log = log.set_column(log.column_names.index("timestamp"), "timestamp", pa.array(times))
-    write = parquet.write_table if path.suffix == ".parquet" else csv.write_csv
+    random, step = np.random.default_rng(2), min(rows, ROWS)
     beside = path.with_suffix(".part")
-    write(log, beside)
+    with ExitStack() as stack:
+        writer: Any = None
+        for start in range(0, rows, step):
+            orders = [random.permutation(len(log)) for _ in range(-(-step // len(log)))]
+            part = log.take(pa.array(np.concatenate(orders)[:step]))
+            times = (1_262_304_000 + start + np.arange(step)).astype("datetime64[s]")
+            place = log.column_names.index("timestamp")
+            part = part.set_column(place, "timestamp", pa.array(times))
+            kind = parquet.ParquetWriter if path.suffix == ".parquet" else csv.CSVWriter
+            writer = writer or stack.enter_context(kind(beside, part.schema))
+            writer.write_table(part)
     beside.rename(path)
     return path
 
@@ -236,10 +243,11 @@ def run(rows: int = ROWS) -> dict[str, Any]:
 
 
 def _real(source: Path, folder: Path) -> dict[str, dict[str, float]]:
-    """A real log, by codebook: processor seconds of both sides in turn, their ratio, our rows per
-    second."""
-    spent: dict[str, list[float]] = {name: [] for name in ("copy", *REAL)}
-    for _ in range(REAL_REPEATS):
+    """A real log, by codebook (a long one by the default alone): processor seconds of both sides in
+    turn, their ratio, our rows per second."""
+    codebooks = [name for name in REAL if source.name != LONG or name == "default"]
+    spent: dict[str, list[float]] = {name: [] for name in ("copy", *codebooks)}
+    for _ in range(REPEATS if source.name == LONG else REAL_REPEATS):
         for name, seconds in spent.items():
             seconds.append(_measured(name, source, folder / f"out{source.suffix}")["cpu_seconds"])
     theirs, count = median(spent["copy"]), REAL_ROWS[source.name]
@@ -251,7 +259,7 @@ def _real(source: Path, folder: Path) -> dict[str, dict[str, float]]:
             "ratio": median(spent[name]) / theirs,
             "rows_a_second": count / median(spent[name]),
         }
-        for name in REAL
+        for name in codebooks
     }
 
 
@@ -262,7 +270,7 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str, str, dict[str, Any]]]:
     one = found["sanitize"]
     count = f"{one['rows'] / 1e6:g} million rows of Parquet"
     names = {"laplace": "planar Laplace", "learned": "the learned codebook"}
-    kinds = {"real.parquet": "Parquet", "real.csv": "CSV"}
+    kinds = {"real.parquet": "Parquet", LONG: "Parquet", "real.csv": "CSV"}
     lines = [
         (
             f"sanitize {count} with {names[name]}: processor time, ratio to a copy",

@@ -11,6 +11,7 @@ import pytest
 
 from sfumato.cli import _COMMANDS
 from sfumato.mechanism.loss import LOSSES
+from tests.browser import launched
 from tools import site
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -165,3 +166,31 @@ def test_the_list_of_all_documents_is_a_page_of_its_own(built: Path) -> None:
     listed = (built / "documents.html").read_text("utf-8")
     for name in ("guides/install", "concepts/the-chain", "changes", "reproduction/deviations"):
         assert f'href="{name}.html"' in listed
+
+
+_CONTRAST = """() => {
+  const light = (colour) => { const [r, g, b] = colour.match(/[\\d.]+/g).slice(0, 3)
+    .map((part) => part / 255).map((part) => part > .04 ? ((part + .055) / 1.055) ** 2.4 : part / 12.92);
+    return .2126 * r + .7152 * g + .0722 * b + .05; };
+  const code = getComputedStyle(document.querySelector(".md-content p a > code"));
+  const pair = [light(code.color), light(code.backgroundColor)];
+  return Math.max(...pair) / Math.min(...pair); }"""
+_SCROLLS = """() => [...document.querySelectorAll(".md-content p img")]
+  .map((image) => [image, image.closest("p")])
+  .filter(([image, p]) => p.scrollWidth > p.clientWidth && image.width > 500)
+  .map(([image, p]) => getComputedStyle(p, "::after").position)"""
+
+
+def test_dark_links_can_be_read_and_wide_figures_show_on_a_phone_that_they_go_on(
+    built: Path,
+) -> None:
+    """Links in code had a contrast of 4.2: the theme's own rule for dark pages was the stronger."""
+    with launched() as browser:
+        phone = browser.new_page(color_scheme="dark", viewport={"width": 390, "height": 844})
+        phone.goto((built / "concepts/regions-and-grids.html").as_uri())
+        assert phone.evaluate(_CONTRAST) >= 4.5
+        for name, wide in (("reproduction/whole", 9), ("notebooks/your-own-mechanism", 1)):
+            phone.goto((built / f"{name}.html").as_uri())
+            found = phone.evaluate(_SCROLLS)
+            assert len(found) >= wide and set(found) == {"sticky"}, (name, found)
+            assert phone.evaluate("document.documentElement.scrollWidth") <= 390

@@ -105,6 +105,15 @@ def _ending(page: Page) -> dict:
     raise AssertionError("no ending in a minute")
 
 
+def test_each_solver_says_a_whole_sentence_of_itself(studio: Served) -> None:
+    """The line of a docstring ended in the middle: "calibrated to the budget on the"."""
+    with Page(studio) as page:
+        words = {one["name"]: one["words"] for one in page.ask("state")["solvers"]}
+    assert words["laplace"].endswith("calibrated to the budget on the training data.")
+    assert words["snap"] == "Reports the middle of the truth's cell."
+    assert all(text.endswith(".") and "\n" not in text for text in words.values())
+
+
 @pytest.mark.slow
 def test_a_learner_stopped_before_and_after_it_has_a_mechanism_is_resumed(studio: Served) -> None:
     with Page(studio) as page:

@@ -176,6 +176,7 @@ def test_the_report_is_a_map_without_a_location(city: AtlasRun) -> None:
     for name in (f"{CITY.truth[0, 0]:.1f}", f"{CITY.truth[0, 1]:.1f}"):
         assert name not in page
     assert "<h1>Atlas of samples</h1>" in page
+    assert page.index("Scroll the table") < page.index(">tile</th>")  # shown on a phone
     told = dict(atlas_lines(city))
     assert (
         told["Bayes error of a blind guess, tile known"] == f"{city.as_dict()['blind_error']:.3f}"

@@ -154,7 +154,14 @@ class ParquetTable:
         with ExitStack() as stack:
 
             def opened(coded: list[str]) -> Any:
-                writer = parquet.ParquetWriter(target, schema, use_dictionary=coded)
+                steps = {
+                    field.name: "DELTA_BINARY_PACKED"
+                    for field in schema
+                    if field.name not in coded and pa.types.is_temporal(field.type)
+                }
+                writer = parquet.ParquetWriter(
+                    target, schema, use_dictionary=coded, column_encoding=steps
+                )
                 return stack.enter_context(writer)
 
             sink = ParquetSink(opened, schema, written, self._group_rows)
@@ -171,7 +178,7 @@ class ParquetTable:
 
 class ParquetSink:
     """Takes blocks with their new columns; `opened` gives the writer, which tries dictionaries for
-    some columns."""
+    some columns, and writes times of others as steps from row to row: a log's are small."""
 
     def __init__(
         self,

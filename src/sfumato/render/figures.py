@@ -327,7 +327,15 @@ def history_figure(
                 axes.axhline(max_loss, color="black", linewidth=1, linestyle=":", label="budget")
             axes.set_ylabel({"loss": f"loss, {unit}", "payoff": "payoff"}.get(keys[0], "accuracy"))
             if len(axes.get_lines()) > 1:
-                axes.legend(frameon=False, fontsize=8)
+                # above the panel: inside, it would lie on a curve that fills it
+                axes.legend(
+                    frameon=False,
+                    fontsize=8,
+                    ncols=2,
+                    loc="lower right",
+                    bbox_to_anchor=(1, 1),
+                    borderaxespad=0.1,
+                )
             _plain(axes)
         stack[-1].set_xlabel("round")
         stack[-1].xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -192,7 +192,7 @@ def bundle_folder(session: Session, run: PageRun) -> Path:
 
 
 def _solvers() -> list[dict[str, Any]]:
-    """Every solver that the library has, with the first line of what it says of itself."""
+    """Every solver that the library has, with the first sentence of what it says of itself."""
     import inspect
 
     from sfumato.solver import DEFAULT, SOLVERS
@@ -200,12 +200,17 @@ def _solvers() -> list[dict[str, Any]]:
     return [
         {
             "name": name,
-            "words": (inspect.getdoc(solver) or "").splitlines()[0].replace("`", ""),
+            "words": _first_sentence(inspect.getdoc(solver) or ""),
             "resumable": solver.resumable,
             "default": name == DEFAULT,
         }
         for name, solver in SOLVERS.items()
     ]
+
+
+def _first_sentence(text: str) -> str:
+    """Also where it goes on in a second line."""
+    return " ".join(text.split()).partition(". ")[0].removesuffix(".").replace("`", "") + "."
 
 
 _ALL = (
