@@ -183,6 +183,18 @@ def test_errors_within_a_folder_in_the_making_name_the_folder_that_was_asked_for
     assert ".part" not in str(refused.value)
 
 
+def test_a_copy_that_finds_no_room_names_what_was_to_be_written(tmp_path):
+    """The system names both files: the one that is copied was said to be full."""
+    full = os.strerror(errno.ENOSPC)
+    with (
+        pytest.raises(FileError, match="No space left") as refused,
+        folder_beside(tmp_path / "dist") as beside,
+    ):
+        raise OSError(errno.ENOSPC, full, "/source/page.html", None, str(beside / "page.html"))
+    assert f"cannot write {tmp_path / 'dist'}" in str(refused.value)
+    assert "source" not in str(refused.value)
+
+
 def _refused(target):
     with pytest.raises(FileError, match=r"^cannot write .*; name a place in a folder") as refused:
         check_can_be_made(target)

@@ -322,7 +322,8 @@ def _errors_name(target: Path) -> Iterator[None]:
     except BrokenPipeError:  # about the terminal, not about the file
         raise
     except OSError as error:
-        named = None if error.filename is None else Path(os.fsdecode(error.filename))
+        blamed = error.filename2 or error.filename  # of a copy or a new name, where it goes
+        named = None if blamed is None else Path(os.fsdecode(blamed))
         folder = target.parent.absolute()
         inside = named is not None and (
             folder in named.absolute().parents or (named.absolute() == folder and folder.is_dir())

@@ -366,6 +366,22 @@ def test_connections_that_say_nothing_are_closed_and_few_are_held(served):
             one.close()
 
 
+def test_half_a_request_behind_a_whole_one_is_closed_in_time(served):
+    """Else 64 such connections held the service for ever."""
+    head = f"POST /v1/geolocate?key={served.tokens['phone']} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+    half = f"{head}Content-Type: application/json\r\nContent-Length: 60\r\n\r\n{{".encode()
+    whole = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", served.port)) as held:
+        held.sendall(whole + half)
+        assert _closed(held, within=REQUEST_S + 10)
+    with socket.create_connection(("127.0.0.1", served.port)) as several:
+        several.sendall(3 * whole)
+        several.settimeout(5)
+        answers = b""
+        while answers.count(b"200 OK") < 3:
+            answers += several.recv(1000)
+
+
 def _closed(connection: socket.socket, *, within: float) -> bool:
     """Whether the other side closes it in time."""
     connection.settimeout(within)

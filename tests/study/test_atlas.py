@@ -295,6 +295,19 @@ def test_one_check_in_for_each_user_is_answered(users_per_tile: int, tmp_path: P
     assert made.run.record.to_come is None  # nothing was held out
 
 
+def test_an_area_narrower_than_two_overlaps_is_one_tile(tmp_path: Path) -> None:
+    """Unless an overlap was asked for: that of four budgets was refused as if somebody had."""
+    data = four_corners(seed=0).train
+    one = Samples(data.secret, np.zeros_like(data.truth), plane=data.plane)  # 1200 m wide
+    for name, samples, max_loss in (("small", data, 3000.0), ("one place", one, 600.0)):
+        plan = AtlasPlan(Laplace(), users_per_tile=1)
+        run = solve_atlas(samples, tmp_path / name, max_loss=max_loss, plan=plan)
+        assert len(run.tiles) == 1
+        asked = replace(plan, overlap_m=4 * max_loss)
+        with pytest.raises(ProblemError, match="half the side"):
+            solve_atlas(samples, tmp_path / "asked", max_loss=max_loss, plan=asked)
+
+
 def test_what_makes_no_atlas_is_refused_in_a_sentence(tmp_path: Path) -> None:
     one = Samples(np.zeros(5, dtype=int), np.random.default_rng(0).normal(0, 9e3, (5, 2)))
     for data, max_loss, plan, sentence in (

@@ -35,6 +35,8 @@ class Bounded(H11Protocol):
     def on_response_complete(self) -> None:
         self._stop()
         super().on_response_complete()
+        if not self.cycle.response_complete:  # the next one has begun: it came along with this one
+            self._start()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop()

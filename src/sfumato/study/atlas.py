@@ -76,10 +76,11 @@ class AtlasPlan:
     """How a map is cut and how its tiles are solved.
 
     A square is quartered as long as more than `users_per_tile` users were there, but no tile is
-    narrower than two overlaps.  Within `overlap_m` of an edge (four budgets unless set) the tiles
-    on both sides answer, by chance.  A tile with fewer than two users or `fewest_checkins`
-    check-ins is answered by planar Laplace noise of the budget.  Where a codebook is learned, users
-    with fewer than four check-ins in the tile are one secret; the figures keep them apart.
+    narrower than two overlaps.  Within `overlap_m` of an edge (four budgets unless set, in a small
+    area half of its side) the tiles on both sides answer, by chance.  A tile with fewer than two
+    users or `fewest_checkins` check-ins is answered by planar Laplace noise of the budget.  Where a
+    codebook is learned, users with fewer than four check-ins in the tile are one secret; the
+    figures keep them apart.
 
     >>> AtlasPlan().users_per_tile
     500
@@ -331,7 +332,11 @@ class _Job:
             samples.truth,
             samples.secret,
             users_per_tile=plan.users_per_tile,
-            overlap_m=OVERLAP * max_loss if plan.overlap_m is None else plan.overlap_m,
+            overlap_m=(
+                min(OVERLAP * max_loss, region.side_m / 2)  # as one tile allows
+                if plan.overlap_m is None
+                else plan.overlap_m
+            ),
             widest_m=_WIDEST_TILE_M if wide else np.inf,
         )
         grid = Grid.over(region, cell_m=plan.cell_m)
