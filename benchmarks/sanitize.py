@@ -1,6 +1,6 @@
 """Sanitizing against reading and writing the same file with no change, in processor time and in
-memory: four million rows of Parquet in which no place repeats, and a real log as Parquet, short and
-long, and as CSV: the check-ins of San Francisco, repeated in new orders, each with a time.
+memory: four million rows of Parquet in which no place repeats, and a real log as Parquet and as CSV,
+short and long: the check-ins of San Francisco, repeated in new orders, each with a time.
 
 Each side runs in a process of its own, in turn, with one thread; a process reports its processor
 seconds and its peak memory.
@@ -24,8 +24,12 @@ import numpy as np
 ROWS = 4_000_000
 REPEATS = 3
 REAL_REPEATS = 5
-LONG = "long.parquet"
-REAL_ROWS = {"real.parquet": 4_000_000, LONG: 40_000_000, "real.csv": 1_000_000}
+REAL_ROWS = {
+    "real.parquet": 4_000_000,
+    "long.parquet": 40_000_000,
+    "real.csv": 1_000_000,
+    "long.csv": 10_000_000,
+}
 REAL = {  # codebooks for the real log: the default, and one with an eighth of its places
     "default": "the default codebook (1,024 places)",
     "real": "a codebook of 128 places",
@@ -245,9 +249,10 @@ def run(rows: int = ROWS) -> dict[str, Any]:
 def _real(source: Path, folder: Path) -> dict[str, dict[str, float]]:
     """A real log, by codebook (a long one by the default alone): processor seconds of both sides in
     turn, their ratio, our rows per second."""
-    codebooks = [name for name in REAL if source.name != LONG or name == "default"]
+    long = source.stem == "long"
+    codebooks = [name for name in REAL if not long or name == "default"]
     spent: dict[str, list[float]] = {name: [] for name in ("copy", *codebooks)}
-    for _ in range(REPEATS if source.name == LONG else REAL_REPEATS):
+    for _ in range(REPEATS if long else REAL_REPEATS):
         for name, seconds in spent.items():
             seconds.append(_measured(name, source, folder / f"out{source.suffix}")["cpu_seconds"])
     theirs, count = median(spent["copy"]), REAL_ROWS[source.name]
@@ -270,7 +275,7 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str, str, dict[str, Any]]]:
     one = found["sanitize"]
     count = f"{one['rows'] / 1e6:g} million rows of Parquet"
     names = {"laplace": "planar Laplace", "learned": "the learned codebook"}
-    kinds = {"real.parquet": "Parquet", LONG: "Parquet", "real.csv": "CSV"}
+    kinds = {".parquet": "Parquet", ".csv": "CSV"}
     lines = [
         (
             f"sanitize {count} with {names[name]}: processor time, ratio to a copy",
@@ -291,7 +296,7 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str, str, dict[str, Any]]]:
     ]
     for name, log in one["real"].items():
         for codebook, part in log.items():
-            checkins = f"{part['rows'] / 1e6:g} million check-ins of San Francisco as {kinds[name]}"
+            checkins = f"{part['rows'] / 1e6:g} million check-ins of San Francisco as {kinds[Path(name).suffix]}"
             wanted = name == "real.csv" and codebook == "default"
             lines += [
                 (
