@@ -144,7 +144,8 @@ def test_what_never_ends_is_refused_at_once(tmp_path, read):
 
 
 def test_documents_that_break_a_parser_are_one_sentence(tmp_path):
-    for text in ("[" * 100_000, '{"a": ' + "1" * 5_000 + "}", "{", "\xff"):
+    many = ('{"a": ' + "1" * digits + "}" for digits in (400, 5_000))  # of a whole number
+    for text in ("[" * 100_000, *many, "{", "\xff"):
         (tmp_path / "run.json").write_text(text, encoding="latin-1")
         with pytest.raises(FileError, match="not a whole run record"):
             read_json(tmp_path / "run.json", what="run record")

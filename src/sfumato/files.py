@@ -34,6 +34,7 @@ _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS}
 _DRAFT = re.compile(r"\A\.(.+)\.[0-9a-f]{8}\.part\Z")  # as `_hidden_name` names it
 _CUT = 60  # letters of a name that leave room for a draft's, whatever the letters
 _FULL = {errno.ENOSPC, errno.EDQUOT}
+_MOST_DIGITS = 300  # of a whole number; one of 309 is infinite in floating point
 _MOST_JSON, _MOST_ARRAYS = 1 << 28, 1 << 31  # bytes; files of ours are far below
 _MOST_PACKED, _MOST_SHRUNK = 1 << 26, 100  # beyond these bytes an archive shrinks to 1 % at most
 _MOST_MEMBERS = 10_000
@@ -455,7 +456,7 @@ def read_json(path: str | os.PathLike[str], *, what: str) -> dict[str, Any]:
     source = Path(path)
     try:
         with open_regular(source, most=_MOST_JSON) as opened:
-            document = json.loads(opened.read().decode("utf-8"))
+            document = json.loads(opened.read().decode("utf-8"), parse_int=_whole)
     except FileNotFoundError:
         raise FileError(f"no {what} at {source}; expected a file that sfumato wrote") from None
     except OSError as error:
@@ -471,6 +472,13 @@ def read_json(path: str | os.PathLike[str], *, what: str) -> dict[str, Any]:
             f"{source} is not a {what}: expected a JSON object, got {type(document).__name__}"
         )
     return document
+
+
+def _whole(digits: str) -> int:
+    """A whole number that floating point can hold."""
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError("a number is too large")
+    return int(digits)
 
 
 def plain(value: Any) -> Any:

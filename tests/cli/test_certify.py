@@ -57,6 +57,22 @@ def survey(tmp_path):
     return tmp_path / "table.csv", tmp_path / "losses.csv"
 
 
+def test_certify_says_of_whom_the_bound_is(sfumato, places, tmp_path):
+    """A record from somebody else can name other users, or pool them, and the bound then is of
+    these."""
+    lines = places.read_text().splitlines()
+    few = [f"{user},{10 * row},60" for row, user in enumerate(("dora", "emil"))]
+    places.write_text("\n".join([*lines[:40], *few]) + "\n")
+    pooled = ("--pool-below", 4, "--users", "anna,ben,dora,emil")
+    solved = sfumato("solve", places, "--max-loss", 90, *EXACT, *pooled, "--out", tmp_path / "run")
+    assert solved.code == 0, solved.err
+    ended = sfumato("certify", tmp_path / "run", "--train", places, "--json")
+    assert "note: certified on 32 check-ins of 3 users" in ended.err
+    assert "2 users with fewer than 4 check-ins" in ended.err and "everybody else" in ended.err
+    found = ended.document
+    assert (found["check_ins"], found["users"]) == (32, 3) and "everybody else" in found["notes"][0]
+
+
 def test_an_exact_run_is_certified_with_the_promised_keys(sfumato, places, tmp_path):
     solved = sfumato("solve", places, "--max-loss", 90, *EXACT, "--out", tmp_path / "run", "--json")
     assert solved.code == 0, solved.err
@@ -482,7 +498,7 @@ def test_the_frontier_prints_a_table_and_draws_a_figure(sfumato, places, tmp_pat
     )
     assert (
         "max loss m" in ended.out
-        and "reports on 70 m cells; proved to 0.0" in ended.out
+        and "users; reports on 70 m cells; proved to 0.0" in ended.out
         and "coin" in ended.out
     )
     assert (tmp_path / "f.png").read_bytes().startswith(b"\x89PNG")

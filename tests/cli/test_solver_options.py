@@ -117,6 +117,19 @@ def test_a_refused_run_leaves_the_checkpoint_of_the_last_one(sfumato, tmp_path):
         assert [path.name for path in (tmp_path / "run").iterdir()] == ["checkpoint.npz"]
 
 
+def test_stopped_learning_is_named_as_such(sfumato, tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "checkpoint.npz").write_bytes(b"of a run that was killed")
+    ended = sfumato("measure", run)
+    assert ended.code == 2 and "learning that was stopped, and no run yet" in ended.err
+    few = ("--per-user", 20, "--max-loss", 173, "--steps", 20, "--proof", "none")
+    ended = sfumato("solve", "four-corners", *few, "--out", run)
+    assert ended.code == 0, ended.err
+    assert "holds learning that was stopped; this starts anew" in ended.err
+    assert f"--resume {run} in place of --out" in ended.err
+
+
 @pytest.mark.parametrize("name", ["snap", "android", "webkit"])
 def test_the_rules_are_solvers_of_the_command(sfumato, tmp_path, name):
     run = tmp_path / name

@@ -66,8 +66,11 @@ def test_columns_are_found_by_their_usual_names(header: str, tmp_path: Path) -> 
 def test_columns_can_be_named(tmp_path: Path) -> None:
     path = _write(tmp_path / "log.csv", HEADED.replace("user,lat,lon", "who,north,east"))
     assert len(read_checkins(path, secret="who", lat="north", lon="east")) == 3
-    with pytest.raises(DataError, match=r"has no column 'whom'; it has 'who', 'north', 'east'"):
+    with pytest.raises(
+        DataError, match=r"has no column 'whom'; it has 'who', 'north', 'east'"
+    ) as e:
         read_checkins(path, secret="whom", lat="north", lon="east")
+    assert e.value.hint == "name one of these with secret"
 
 
 def test_plane_metres_are_taken_as_they_are(tmp_path: Path) -> None:

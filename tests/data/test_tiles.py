@@ -65,13 +65,27 @@ def test_a_square_is_quartered_until_few_enough_users_were_there() -> None:
     assert len(wide) == 4
 
 
+def test_weights_sum_to_one_on_edges_far_away_and_for_a_small_overlap() -> None:
+    region = Region(centre=(1e7 / 3, -2e7 / 7), side_m=1e5 / 9)
+    squares = [[1, 1, 0], [1, 0, 1], [1, 1, 1], [2, 0, 0], [2, 1, 0], [2, 0, 1], [2, 1, 1]]
+    tiling = Tiling(region, np.array(squares), overlap_m=1e-3)
+    edges = np.vstack([tiling.corners, tiling.corners + tiling.sides_m[:, None], tiling.middles])
+    near = [edges, np.nextafter(edges, -np.inf), edges + 4e-4, edges + 1e9]
+    weights = tiling.weights(np.vstack(near)).toarray()
+    assert np.allclose(weights.sum(axis=1), 1.0, rtol=0, atol=1e-12)
+
+
 def test_what_covers_the_region_twice_or_not_at_all_is_refused() -> None:
     with pytest.raises(MechanismError, match="do not cover"):
         Tiling(REGION, np.array([[1, 0, 0], [1, 0, 1], [1, 1, 0]]))
     with pytest.raises(MechanismError, match="do not cover"):
         Tiling(REGION, np.array([[0, 0, 0], [1, 0, 0]]))
-    with pytest.raises(ProblemError, match="half the side of the smallest tile"):
-        Tiling(REGION, np.array([[0, 0, 0]]), overlap_m=900.0)
+    for beyond in ([1, 1 + 2**20, 1], [1, 1, 1 + 2**40], [1, 3, 1]):  # 21 bits on, it looks alike
+        with pytest.raises(MechanismError, match="do not cover"):
+            Tiling(REGION, np.array([[1, 0, 0], [1, 0, 1], [1, 1, 0], beyond]))
+    for overlap_m in (900.0, -1.0, 1e-300, np.nan):
+        with pytest.raises(ProblemError, match="half the side of the"):
+            Tiling(REGION, np.array([[0, 0, 0]]), overlap_m=overlap_m)
     with pytest.raises(ProblemError, match="at least 1; got 0"):
         Tiling.of(REGION, *_crowd(0), users_per_tile=0, overlap_m=1.0)
 

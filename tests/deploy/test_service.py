@@ -14,6 +14,7 @@ from starlette.datastructures import Headers
 import sfumato as sf
 from sfumato.deploy.server import MOST_CONNECTIONS, REQUEST_S
 from sfumato.deploy.service import INTERFACE, MOST_BYTES, MOST_POINTS, Bucket, Refusal, _check_host
+from sfumato.study.folder import save_run
 from tests.deploy.serving import JSON, serving
 from tests.deploy.tables import DATA
 
@@ -234,6 +235,21 @@ def test_on_all_addresses_it_answers_to_the_number_of_the_one_that_was_asked(run
 def test_a_host_is_the_address_at_which_the_request_came_in(host, local, answered):
     with nullcontext() if answered else pytest.raises(Refusal):
         _check_host(Headers({"host": host}), frozenset({"localhost"}), (local, 8765))
+
+
+@pytest.mark.parametrize("command", [("serve", "--at"), ("export",)])
+def test_reports_beyond_the_edge_of_the_earth_are_refused_at_the_start(
+    runs, tmp_path, typed, command
+):
+    """The coin's place is that of one report in 200,000, which no trial need meet."""
+    (tmp_path / "place.json").write_text(json.dumps(HERE))
+    run = sf.load_run(runs / "coin")
+    coin = sf.mechanism.Coin(keep=1 - 1e-9, place=(1e8, 0.0))
+    save_run(tmp_path / "run", run.record, coin)
+    verb, *at = command
+    ended = typed(verb, "run", *(["--at", "place.json"] if at else ["bundle"]))
+    assert ended.returncode == 2 and "beyond the edge of the Earth" in ended.stderr
+    assert not ended.stdout and not (tmp_path / "bundle").exists()
 
 
 def test_too_many_requests_are_turned_away(runs, tmp_path):

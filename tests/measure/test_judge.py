@@ -163,6 +163,7 @@ def test_plain_reports_are_judged_without_a_truth() -> None:
     data = four_corners(0).train
     found = judge_reports(data.secret, data.truth, Grid(cell_m=25), names=data.secrets)
     assert found.bayes_error.value == 0 and found.bayes_error.kind == "estimate"
+    assert "Bayes error ≈0.000, ≈2.000 bits, ≈100.0% exposed" in repr(found)
     assert np.isnan(found.loss.value) and "truth is not in the file" in found.loss.errs
     with pytest.raises(ProblemError, match="at least two"):
         judge_reports(np.zeros(3, dtype=int), np.zeros((3, 2)), Grid(cell_m=25), names=("ann",))

@@ -11,7 +11,7 @@ from sfumato.data.grid import Grid, Region
 from sfumato.data.joint import Joint
 from sfumato.errors import MechanismError
 from sfumato.measure.exact import bayes_error, mutual_information
-from sfumato.mechanism.channel import Channel
+from sfumato.mechanism.channel import Average, Channel
 from sfumato.mechanism.custom import Function, Recorded
 from sfumato.mechanism.law import Law
 from sfumato.mechanism.loss import squared
@@ -87,6 +87,14 @@ def test_a_channel_whose_rows_are_no_distributions_is_refused(matrix: list[list[
 def test_a_channel_of_another_shape_is_refused() -> None:
     with pytest.raises(MechanismError, match="2 truths and 2 reports need a matrix of that shape"):
         Channel(truths=PLACES, reports=PLACES, matrix=np.eye(3))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("far", [1e308, 1e300, np.nan])
+def test_a_channel_refuses_what_distances_overflow_at(far: float) -> None:
+    with pytest.raises(MechanismError, match="finite numbers of metres"):
+        Channel(truths=[[far, far]], reports=[[0, 0]], matrix=[[1]])
+    with pytest.raises(MechanismError, match="a bandwidth"):
+        Average(far, 0.0, np.ones(1))
 
 
 def test_a_channel_refuses_a_truth_that_it_does_not_know() -> None:

@@ -245,6 +245,8 @@ def test_held_out_rows_of_a_selection_do_not_become_training_rows() -> None:
     draw = "--top-users 6 --pool-below 3 --per-user 8+2 --overlap-weight 0.15"
     assert said.startswith(f"Next: sfumato solve log.csv {draw} --max-loss")
     assert said.endswith("(not chosen.csv, whose held-out rows would be training rows)")
+    said = selected_text(Path("chosen.csv"), replace(drawn, per_user=(8, 0)))
+    assert said == "Next: sfumato solve chosen.csv --max-loss 200 --out runs/mine"
 
 
 def test_a_missing_gap_has_its_reason_beside_it(kept: Kept) -> None:
@@ -259,6 +261,9 @@ def test_a_missing_gap_has_its_reason_beside_it(kept: Kept) -> None:
         " are not on the grid of the proof (coin), nothing is proved beyond a blind guess (coin)"
     )
     assert f"gap -: {text.gaps_missing(found)}" in str(found)
+    over = replace(rows[1], gap=None)
+    over = replace(over, contender=replace(over.contender, status="", max_loss=1.0))
+    assert "over its budget (coin)" in text.gaps_missing(replace(found, rows=(*rows, over)))
     assert text.gaps_missing(replace(found, rows=(bare,))) == "no proof was asked for (identity)"
     alone = sf.compare([sf.load_run(kept.folder)], on=RECIPE.load().test)
     assert "gap -: the training data was not given (train=) (coin)" in str(alone)

@@ -72,6 +72,33 @@ def test_warnings_that_are_no_list_of_texts_are_refused(written, tmp_path, warni
         RunRecord.read(tmp_path / "run.json")
 
 
+@pytest.mark.parametrize(
+    "where, value",
+    [
+        (("user_max_loss",), 2),
+        (("user_max_loss",), {"a": -1.0}),
+        (("max_distance",), 0),
+        (("max_distance",), "far"),
+        (("train",), -91),
+        (("settings",), "x"),
+        (("region", "centre"), []),
+        (("region", "centre"), {}),
+        (("region", "centre"), [0.0]),
+    ],
+)
+def test_a_field_of_another_kind_is_refused(written, tmp_path, where, value):
+    document = json.loads(written[1])
+    del document["checksum"]
+    *above, last = where
+    inner = document
+    for name in above:
+        inner = inner[name]
+    inner[last] = value
+    (tmp_path / "run.json").write_text(json.dumps(document))
+    with pytest.raises(FileError, match="is damaged"):
+        RunRecord.read(tmp_path / "run.json")
+
+
 def test_a_record_without_a_checksum_is_read_unless_it_holds_what_none_ever_held(written, tmp_path):
     document = json.loads(written[1])
     del document["checksum"], document["user_max_loss"], document["min_bayes_error"]

@@ -51,9 +51,11 @@ def command(run: Path, out: Path, as_json: bool, **options: Any) -> None:
     if as_json:
         print_json(assessment.as_dict())
     else:
+        known = sum(risk.figure is not None for risk in assessment.risks)
+        rest = len(assessment.risks) - known
         click.echo(
-            f"{out}: what {len(assessment.risks)} adversaries can find out, without a place of the"
-            " data"
+            f"{out}: what {known} adversaries can find out, without a place of the data"
+            + f"; {rest} more are not assessed" * (rest > 0)
         )
         if not assessment.proved_best and options["data"] is None:
             click.echo(

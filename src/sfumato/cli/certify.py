@@ -88,6 +88,8 @@ def command(
         click.echo("stopped before a bound was found; the run is as it was", err=True)
         raise
     second = _again(certified, proof["other"] or folder) if again else None
+    samples = certified.problem.samples  # the record of the run says what was taken of a file
+    say_notes([f"certified on {samples.described}", *samples.notes])
     if as_json:
         print_json(certified.as_dict() | ({} if second is None else {"again": second}))
         return

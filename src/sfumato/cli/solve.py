@@ -143,7 +143,7 @@ def command(
     from sfumato.render.commands import next_text
     from sfumato.solver.outcome import Ended, Proving
     from sfumato.study.certify import gaps_of
-    from sfumato.study.folder import check_target
+    from sfumato.study.folder import check_target, stopped_learning
     from sfumato.study.population import check_folds, check_test_file, cross_fit_run
     from sfumato.study.solve import Kept, foretold, proof_limit, solve_and_save
 
@@ -211,6 +211,9 @@ def command(
         rounds(line)
 
     hint = f"hint: the same command with --resume {out} in place of --out resumes it"
+    if resume is None and SOLVERS[solver].resumable and stopped_learning(out):
+        say_notes([f"{out} holds learning that was stopped; this starts anew"])
+        click.echo(hint, err=True)
     try:
         click.echo(plan, err=True)
         with working("solving") as tell:

@@ -32,7 +32,7 @@ class Region:
     def __post_init__(self) -> None:
         if not (self.side_m > 0 and np.isfinite(self.side_m)):
             raise ProblemError(f"the side of a region must be above 0 metres; got {self.side_m}")
-        if not np.all(np.isfinite(self.centre)):
+        if np.shape(self.centre) != (2,) or not np.all(np.isfinite(self.centre)):
             raise ProblemError(
                 f"the centre of a region must be two finite numbers of metres; got {self.centre}"
             )

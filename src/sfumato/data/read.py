@@ -261,7 +261,10 @@ def _columns(
     for part, given in (("secret", secret), ("lat", lat), ("lon", lon), ("x", None), ("y", None)):
         if given is not None:
             if given not in present:
-                raise DataError(f"{source} has no column '{given}'; it has {_listed(present)}")
+                raise DataError(
+                    f"{source} has no column '{given}'; it has {_listed(present)}",
+                    hint=f"name one of these with {arg(part)}",
+                )
             matches = [given]
             doubled = matches if present.count(given) > 1 else []
         else:

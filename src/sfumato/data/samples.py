@@ -156,7 +156,8 @@ class Samples(Tabular, InNotebooks):
     @property
     def described(self) -> str:
         """How many there are and where, in words: swapped columns show."""
-        words = f"{len(self):,} check-ins of {len(self.secrets):,} users"
+        users = len(self.secrets)
+        words = f"{len(self):,} check-ins of {users:,} user{'s' * (users != 1)}"
         if self.plane is None:
             return words
         latitude, longitude = self.plane.to_degrees(np.median(self.truth, axis=0)[None, :])

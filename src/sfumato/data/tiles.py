@@ -11,6 +11,7 @@ from sfumato.errors import MechanismError, ProblemError, arg
 
 _DEEPEST = 20  # times that a square is quartered, at most
 _FARTHEST_M = 1e9
+_LEAST_OVERLAP_M = 1e-3  # less is lost in the rounding of places
 NARROWEST = 2.0  # overlaps that the side of a tile holds, at least
 
 
@@ -44,6 +45,8 @@ class Tiling:
         level, place = squares[:, 0], squares[:, 1:]
         if not (level.min() >= 0 and level.max() <= _DEEPEST and place.min() >= 0):
             raise MechanismError(f"the level of a tile is 0 to {_DEEPEST}; got {level.max()}")
+        if np.any(place >> level[:, None]):  # beyond its region it would stand for one within
+            raise MechanismError("the tiles do not cover their region once; got one outside it")
         start = _interleaved(place << (level.max() - level)[:, None])
         order = np.argsort(start, kind="stable")
         size = 4 ** (level.max() - level[order])
@@ -58,10 +61,13 @@ class Tiling:
         object.__setattr__(self, "squares", squares[order])
         object.__setattr__(self, "_start", start[order])
         narrow = self.sides_m.min()
-        if not (self.overlap_m >= 0 and 2 * self.overlap_m <= narrow):
+        if not (
+            self.overlap_m == 0
+            or (self.overlap_m >= _LEAST_OVERLAP_M and 2 * self.overlap_m <= narrow)
+        ):
             raise ProblemError(
-                f"{arg('overlap')} is 0 m to half the side of the smallest tile, {narrow / 2:g} m;"
-                f" got {self.overlap_m}"
+                f"{arg('overlap')} is 0 m, or {_LEAST_OVERLAP_M:g} m to half the side of the"
+                f" smallest tile, {narrow / 2:g} m; got {self.overlap_m}"
             )
 
     @classmethod
@@ -152,12 +158,12 @@ class Tiling:
         """The weight of one tile at each point, or of a tile of its own for each."""
         if not self.overlap_m:
             return (self.locate(points) == tile).astype(float)
-        low = self.corners[tile]
+        corner = np.array(self.region.centre) - self.region.side_m / 2
         level, place = self.squares[tile][..., :1], self.squares[tile][..., 1:]
-        high = low + self.region.side_m / 2.0**level
-        low = np.where(place == 0, -np.inf, low)
-        high = np.where(place == 2**level - 1, np.inf, high)
-        met = np.minimum(points + self.overlap_m, high) - np.maximum(points - self.overlap_m, low)
+        side = self.region.side_m / 2.0**level  # edges as neighbours have them, to the last digit
+        low = np.where(place == 0, -np.inf, corner + place * side)
+        high = np.where(place == 2**level - 1, np.inf, corner + (place + 1) * side)
+        met = np.minimum(self.overlap_m, points - low) + np.minimum(self.overlap_m, high - points)
         return np.asarray(np.prod(np.maximum(met, 0.0) / (2 * self.overlap_m), axis=-1))
 
 

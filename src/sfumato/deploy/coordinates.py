@@ -49,7 +49,7 @@ class _Known:
 def truths(release: Release, first: np.ndarray, second: np.ndarray) -> Truths:
     """Latitudes and longitudes (or x and y) as truths; a place that repeats is worked out once.
     What is kept of earlier calls is replaced whole, so that threads may call this at once."""
-    rows = np.stack([first, second], axis=1)
+    rows = np.stack([first, second]).T  # columns in one piece
     known: _Known | None = release.__dict__.get("_known")
     again = None if known is None else known.places.numbers(rows)
     if known is None or again is None:

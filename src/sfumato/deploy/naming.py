@@ -138,7 +138,10 @@ class _Names:
 
     def __init__(self, users: Sequence[Any]) -> None:
         self._users = users
-        self._own = [_NOWHERE if _empty(user) else _written(user) for user in users]
+
+    @cached_property
+    def _own(self) -> list[str]:
+        return [_NOWHERE if _empty(user) else _written(user) for user in self._users]
 
     @cached_property
     def _next(self) -> list[str] | None:

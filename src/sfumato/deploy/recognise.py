@@ -571,18 +571,20 @@ def _is_function(rows: np.ndarray, several: np.ndarray, truths: _Truths, *, in_t
     none, blocks = [None] * len(several), truths.blocks
     if len(rows) < _ROUNDED_ROWS * blocks:
         return False
-    middle = [axis - axis.mean() for axis in truths.own]
-    circles = (*middle, *(axis**2 for axis in middle))
-    with np.errstate(over="ignore"):
-        squares = np.minimum(several**2, _LARGEST**2)
     by_time = np.argsort(truths.by_block(truths.order[rows]), axis=-1)
     parts = several.reshape(len(several), blocks, -1)
     free = ~(_in_order(parts) | _in_order(np.take_along_axis(parts, by_time[None], axis=2)))
-    order = None if in_text else truths.order
-    told = _linear(rows, squares, circles, none, blocks, order=order) & free
-    for turn in _TURNS if truths.degrees else ():
-        cut = tuple(axis * turn % 1 for axis in truths.own)
-        told |= _linear(rows, several, cut, none, blocks) & free
+    told = np.zeros(free.shape, dtype=bool)
+    if free.any():
+        middle = [axis - axis.mean() for axis in truths.own]
+        circles = (*middle, *(axis**2 for axis in middle))
+        with np.errstate(over="ignore"):
+            squares = np.minimum(several**2, _LARGEST**2)
+        order = None if in_text else truths.order
+        told = _linear(rows, squares, circles, none, blocks, order=order) & free
+        for turn in _TURNS if truths.degrees else ():
+            cut = tuple(axis * turn % 1 for axis in truths.own)
+            told |= _linear(rows, several, cut, none, blocks) & free
     return bool(told.any()) or (not in_text and _close_together(rows, several[0], truths))
 
 
@@ -659,9 +661,8 @@ def _linear(
         line = np.linalg.solve(square, ((chosen * apart) @ design)[..., None])[..., 0]
         fitted = line @ design.transpose(0, 2, 1)
         rest = np.abs(apart - fitted)
-        fits = np.argpartition(rest, most - 1, axis=2)[:, :, :most]
-        chosen = np.zeros(apart.shape)
-        np.put_along_axis(chosen, fits, 1.0, axis=2)
+        chosen = (rest <= np.partition(rest, most - 1, axis=2)[:, :, most - 1, None]).astype(float)
+    fits = np.argpartition(rest, most - 1, axis=2)[:, :, :most]
     fitted, rest, some = (np.take_along_axis(part, fits, axis=2) for part in (fitted, rest, apart))
     spread, off = fitted.std(axis=2), np.sqrt(np.mean(rest**2, axis=2))
     step = np.ptp(some, axis=2) / (_ROUNDED_VALUES - 1)  # the smallest is at most this

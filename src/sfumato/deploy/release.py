@@ -13,7 +13,7 @@ from sfumato.data.grid import Grid, Region
 from sfumato.data.plane import METRES_A_DEGREE, Plane
 from sfumato.data.samples import Samples
 from sfumato.deploy.spent import Budget
-from sfumato.errors import FileError, SfumatoError
+from sfumato.errors import DataError, FileError, SfumatoError
 from sfumato.mechanism.base import FORMAT, Mechanism, mechanism_from_arrays
 from sfumato.mechanism.channel import Channel
 from sfumato.study.folder import Run
@@ -211,12 +211,25 @@ def accuracy(run: Run, released: Release) -> dict[str, Any]:
         )
         where = "truths spread evenly over the region"
     truth = np.resize(truth, (max(_REPORTS, len(truth)), 2))
-    off = released.distance(truth, released.mechanism.sample(truth, seed=0))
+    reports = mechanism.sample(truth, seed=0)
+    _check_on_earth(run, released, np.vstack([reports, mechanism.places_in_file()]))
+    off = released.distance(truth, reports)
     metres = max(_STEP_M, float(np.ceil(np.quantile(off, _SHARE) / _STEP_M) * _STEP_M))
     return {
         "accuracy_m": metres,
         "accuracy_means": f"95 % of reports lie within this distance of the truth, for {where}",
     }
+
+
+def _check_on_earth(run: Run, released: Release, places: np.ndarray) -> None:
+    """Refuse, before there are requests, reports that have no latitude and longitude."""
+    try:
+        released.written(places)
+    except DataError:
+        raise FileError(
+            f"{run.folder} holds a mechanism that reports beyond the edge of the Earth; make the"
+            " run again"
+        ) from None
 
 
 def training_samples(run: Run) -> Samples | None:

@@ -98,10 +98,16 @@ class Judgement(Guided):
     loss_deviation: float | None = None
 
     def __repr__(self) -> str:
-        return (
-            f"<Judgement: loss {self.loss.value:.4g}, Bayes error {self.bayes_error.value:.3f},"
-            f" {self.information_bits.value:.3f} bits, {self.exposed.value:.1%} exposed>"
+        loss, error, bits, exposed = (
+            f"{'≈' * (figure.kind == 'estimate')}{figure.value:{form}}"
+            for figure, form in (
+                (self.loss, ".4g"),
+                (self.bayes_error, ".3f"),
+                (self.information_bits, ".3f"),
+                (self.exposed, ".1%"),
+            )
         )
+        return f"<Judgement: loss {loss}, Bayes error {error}, {bits} bits, {exposed} exposed>"
 
     @property
     def tables(self) -> dict[str, float | None]:

@@ -13,6 +13,7 @@ from sfumato.mechanism.base import Mechanism
 from sfumato.mechanism.law import ReportRows
 from sfumato.mechanism.loss import euclidean
 
+_FARTHEST_M = 1e12  # beyond it distances may overflow
 SAME_M = 1e-6  # truths this close are the same place
 _BLOCK = 2048  # new truths answered at a time: a dense row each
 
@@ -34,8 +35,8 @@ class Average:
     def __post_init__(self) -> None:
         weights = np.array(self.weights, dtype=float).ravel()
         if not (
-            self.bandwidth_m > 0
-            and np.isfinite([self.bandwidth_m, self.tilt]).all()
+            0 < self.bandwidth_m < _FARTHEST_M
+            and np.isfinite(self.tilt)
             and np.all(np.isfinite(weights) & (weights > 0))
         ):
             raise MechanismError(
@@ -96,7 +97,7 @@ class Channel(Mechanism):
                 f"{len(truths)} truths and {len(reports)} reports need a matrix of that shape; got"
                 f" {matrix.shape}"
             )
-        if not (np.all(np.isfinite(truths)) and np.all(np.isfinite(reports))):
+        if not np.all(np.abs(np.vstack([truths, reports])) < _FARTHEST_M):
             raise MechanismError("the places of a channel must be finite numbers of metres")
         sums = np.asarray(matrix.sum(axis=1)).ravel()
         if not (np.all(matrix.data >= 0) and np.all(np.abs(sums - 1) <= 1e-9)):

@@ -19,7 +19,7 @@ from sfumato.mechanism.layers import Layers, check_frame, checked_layers, layer_
 
 _BLOCK = 16  # places that are summed together when one is drawn
 _PART = 768  # truths at a time, so that the working arrays stay in cache
-_SUMMED = 256  # of these, laws that are summed together
+_SUMMED = 256  # truths whose laws are worked out and summed together
 _UP_TO = np.tril(np.ones((_BLOCK, _BLOCK), dtype=np.float32))  # times weights: their running sums
 _ERROR = 2.0**-22  # of the sum of weights: four times what an addition in float32 errs by at most
 _MOST_AT_ONCE = 1 << 24  # numbers of laws that are looked up at a time
@@ -312,7 +312,7 @@ class CodebookNet(Mechanism):
         if len(new):
             more = self._laws(truths[new])
             number[new] = len(known.truths) + np.arange(len(new))
-            known = KnownLaws.joined(known, more)
+            known = KnownLaws.joined(known, more) if len(known.truths) else more
             fitting = (laws for laws in (known, more) if laws.size <= room)
             self.__dict__["_kept"] = next(fitting, KnownLaws.none(len(self.places)))
         if known.size <= room:
@@ -320,13 +320,10 @@ class CodebookNet(Mechanism):
         return known, number
 
     def _laws(self, truths: np.ndarray) -> KnownLaws:
-        work, known = _Work(self, min(_PART, len(truths))), []
-        for start in range(0, len(truths), _PART):
-            some = truths[start : start + _PART]
-            weights = self._weights(some, work)
-            for first in range(0, len(some), _SUMMED):
-                rows = slice(first, first + _SUMMED)
-                known.append(KnownLaws.of(some[rows], weights[:, rows]))
+        work, known = _Work(self, min(_SUMMED, len(truths))), []
+        for start in range(0, len(truths), _SUMMED):
+            some = truths[start : start + _SUMMED]
+            known.append(KnownLaws.of(some, self._weights(some, work)))
         return KnownLaws.joined(*known)
 
     def middle(self, truth: np.ndarray) -> np.ndarray:

@@ -276,7 +276,8 @@ def _worst(judgement: Judgement) -> str:
 def _worst_case(judgement: Judgement) -> str:
     """Whom it hides least, and what one report can tell."""
     user = min(judgement.per_user, key=lambda person: person.error)
-    named, share = printable(user.name), f"{1 - user.error:.0%}"
+    named = printable(user.name)
+    share = f"{mark(judgement.bayes_error.kind)}{1 - user.error:.0%}"
     whose, one = f"user {named} in {share} of their", "user"
     if of_categories(judgement):
         whose, one = f"{named} in {share} of its", "secret"

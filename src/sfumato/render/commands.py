@@ -56,7 +56,8 @@ def selected_text(out: Path, recipe: Recipe) -> str:
     """What to do with a selection that was just written.  A file with held-out rows is not solved
     itself: they would be training rows."""
     words, source, why = "", shell_word(str(out)), ""
-    if recipe.per_user is not None or recipe.source == "four-corners":
+    held_out = 0 if recipe.per_user is None else recipe.per_user[1]
+    if held_out or (recipe.per_user is None and recipe.source == "four-corners"):
         words = " ".join(["", *map(shell_word, selection_words(recipe))])
         source = shell_word(recipe.source)
         why = f" (not {printable(str(out))}, whose held-out rows would be training rows)"

@@ -421,7 +421,8 @@ def round_text(line: Mapping[str, Any], *, unit: str) -> str | None:
         )
     if "folds" in line:
         beside = " for one report" if line.get("for_one_report") else ""
-        return f"{line['done']:.0%} of the learning on {line['folds']} folds{beside}"
+        on = f"{line['folds']} folds{beside}, for check-ins to come"
+        return f"{line['done']:.0%} of the learning on {on}"
     loss = in_unit(f"loss {line['loss']:.1f}", unit)
     if "done" in line:
         return (
@@ -901,7 +902,7 @@ def gaps_missing(comparison: Comparison) -> str:
         reason = gap_missing(row)
         if reason and row.gap is None and comparison.train is None:
             reason = "the training data was not given (train=)"
-        elif reason and row.gap is None and proved and not row.contender.status:  # one's own
+        elif reason and row.gap is None and proved and not (row.contender.status or row.over_by):
             reason = "over the proved budget on training check-ins, or held to another"
         if reason:
             why.setdefault(reason, []).append(row.name)
@@ -975,7 +976,7 @@ def certified_text(certified: Certified) -> str:
     gaps = f"{gap.leakage - grid:.4f}"
     if plane is not None:
         text += f"; anywhere on the plane, less than {max(plane, 0.0):.4f}{unit}"
-        gaps += f" / {gap.leakage - plane:.4f}"
+        gaps += f" on the grid, {gap.leakage - plane:.4f} on the plane"
     text += f"; gap {gaps}.{relative_text(gap.relative)}"
     if gap.bounds.all_cells is not None and gap.bounds.cells < gap.bounds.all_cells:
         text += (
@@ -1008,7 +1009,7 @@ def _linked_text(problem: Problem, gap: Gap) -> str:
         if gap.bounds.plane is not None:
             below = in_unit(f"{gap.bounds.plane:.5g}", unit)
             text += f", none anywhere on the plane below {below}"
-            gaps += f" / {gap.leakage / gap.bounds.plane - 1:.2%}"
+            gaps += f" on the grid, {gap.leakage / gap.bounds.plane - 1:.2%} on the plane"
         text += f"; gap {gaps}."
         if not gap.within_budgets:
             text += " It does not: its users' laws differ, so the figures say nothing about it."
@@ -1028,7 +1029,7 @@ def _linked_text(problem: Problem, gap: Gap) -> str:
     if gap.says_something(plane):
         assert plane is not None
         text += f"; anywhere on the plane, above {1 - plane:.4f}"
-        gaps += f" / {1 - plane - overlap:.4f}"
+        gaps += f" on the grid, {1 - plane - overlap:.4f} on the plane"
     text += f"; gap {gaps}."
     if not gap.on_grid:
         only = "so only the bound on the plane holds for it"
@@ -1218,7 +1219,9 @@ def trade_off_text(trade_off: TradeOff) -> str:
         proved = NOTHING_PROVED
     elif bayes.proved_anything:
         proved = f"proved to {proved}"
-    notes = f"reports on {frontier.problem.grid.cell_m:g} m cells; {proved}"
+    samples = frontier.problem.samples
+    notes = f"on {len(samples):,} training check-ins of {len(samples.secrets):,} users"
+    notes += f"; reports on {frontier.problem.grid.cell_m:g} m cells; {proved}"
     if "-" in (*at_most, *at_least) and proved != NOTHING_PROVED:
         notes += "; -: nothing proved there beyond a blind guess"
     notes += "; at most, at least: proved for every mechanism; before them: the best found"

@@ -114,6 +114,11 @@ def load_run(folder: str | Path) -> Run:
     source = Path(folder)
     if not source.is_dir():
         raise FileError(f"there is no run folder {source}; expected one that sfumato solve wrote")
+    if stopped_learning(source):
+        raise FileError(
+            f"{source} holds learning that was stopped, and no run yet; resume it with sfumato"
+            " solve (-h says how), or name another"
+        )
     record = RunRecord.read(source / RECORD)
     mechanism = load_mechanism(source / _MECHANISM)
     if file_hash(source / _MECHANISM) != record.mechanism_hash:
@@ -186,6 +191,15 @@ def check_target(target: Path, *, replace: bool) -> None:
         raise FileError(
             f"{target} holds a run; name another folder, or set {arg('replace')} to write over it"
         )
+
+
+def stopped_learning(folder: Path) -> bool:
+    """Whether a folder holds a checkpoint, and no run yet."""
+    try:
+        names = {path.name for path in folder.iterdir()}
+    except OSError:  # there is none, or it cannot be read: who opens the record says so
+        return False
+    return RECORD not in names and any(map(_of_checkpoint, names))
 
 
 def _of_checkpoint(name: str) -> bool:

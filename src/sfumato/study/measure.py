@@ -444,7 +444,7 @@ def _of_reports(path: Path, reports: Samples, asked: _Asked) -> Measured:
     extras, seed, grid = asked.extras, asked.seed, asked.grid(Region.around(reports.truth))
     costs = _costs(path, reports)
     judged = judge_reports(reports.secret, reports.truth, grid, names=reports.secrets, cost=costs)
-    notes = reports.notes
+    notes, cells = reports.notes, judged.joint.table.shape[1]
     if costs is None:
         wanted = " and ".join(_truth_columns(reports)[0])
         notes += (
@@ -464,8 +464,8 @@ def _of_reports(path: Path, reports: Samples, asked: _Asked) -> Measured:
         status="Measured from the file's reports.",
         notes=(
             *notes,
-            "one report per row; with few reports per cell the Bayes error is too low and the"
-            " exposed share too high: compare with larger cells",
+            f"one report per row, {len(reports) / cells:.1f} per cell; with few reports per cell"
+            " the Bayes error is too low and the exposed share too high: compare with larger cells",
         ),
         gain=_gain(judged, extras.gain),
         attacks=attacks,

@@ -227,6 +227,9 @@ class RunRecord:
         to_come, keeping = document.get("to_come"), document.get("keeping")
         plane, recipe = data.get("plane"), data.get("recipe")
         tables = {name: document.get(name) or {} for name in ("settings", "train", "versions")}
+        users = document.get("user_max_loss")
+        if not all(isinstance(table, Mapping) for table in (*tables.values(), users or {})):
+            raise TypeError("a table is none")
         record = cls(
             **{
                 **{name: document[name] for name in _NAMES & document.keys()},
@@ -255,7 +258,8 @@ class RunRecord:
             raise TypeError("the warnings are no list")
         if record.proof is not None and not isinstance(record.proof, str):
             raise TypeError("how the proof ended is no text")
-        if record.max_loss is not None and not record.max_loss > 0:
+        budgets = (record.max_loss, record.max_distance, *(record.user_max_loss or {}).values())
+        if not all(budget is None or budget > 0 for budget in budgets):
             raise ValueError("a budget is not above 0")
         if record.reports != ENDLESS and type(record.reports) is not int:
             raise TypeError("the number of reports is none")
