@@ -141,8 +141,8 @@ def _to_come(
         )
     if not certified.made_now:
         notes.append(
-            "this holds if the run's certificate.npz was made without these check-ins, which no"
-            " checker can tell; if you did not make it, remove it, and certify makes it again"
+            "this holds if the certificate was made without these check-ins, which no checker can"
+            " tell; where somebody else made it, remove certificate.npz, and certify makes it again"
         )
     say_notes(notes)
     if as_json:
