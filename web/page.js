@@ -5,6 +5,7 @@ import { keeping, position } from "./policy.js";
 
 const POSSIBLE = 400;
 const SIZE = 600;
+const SHOWN = ["map", "caption", "facts"];
 const $ = (id) => document.getElementById(id);
 const folder = new URLSearchParams(location.search).get("bundle") ?? ".";
 
@@ -53,8 +54,13 @@ function show(device, policy, found) {
   $("report").textContent = `${latitude}, ${longitude}`;
   $("distance").textContent = `${Math.round(off)} m`;
   $("accuracy").textContent = `${accuracy} m`;
-  for (const id of ["map", "caption", "facts"]) $(id).removeAttribute("hidden");
+  for (const id of SHOWN) $(id).removeAttribute("hidden");
   say("");
+}
+
+// What was shown of an earlier place.
+function hide() {
+  for (const id of SHOWN) $(id).setAttribute("hidden", "");
 }
 
 function about({ to_come, budget, region, truth_share }) {
@@ -75,6 +81,7 @@ async function start() {
   $("locate").disabled = false;
   $("locate").addEventListener("click", () => {
     say("Asking your browser …");
+    hide();
     navigator.geolocation.getCurrentPosition(
       (found) => {
         try {

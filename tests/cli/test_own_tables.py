@@ -150,6 +150,7 @@ def test_pairs_in_degrees_are_a_mechanism(sfumato, tmp_path, train):
     for path in (pairs, named):
         ended = sfumato("compare", path, "--data", train, "--hits", 2, "--json")
         assert ended.document["mechanisms"][0]["loss"]["value"] > 49
+        assert ended.err.count(f"{path.name}: 100% of the recorded truths have one report") == 1
     ended = sfumato("measure", pairs)
     assert ended.code == 2 and "holds pairs of truth and report" in ended.err
     assert "--data DATA" in ended.err
@@ -161,6 +162,17 @@ def test_pairs_that_name_the_user_are_reports(sfumato, tmp_path):
     path = _write(tmp_path / "p.csv", header, list("abab"), _degrees(TRUTHS), _degrees(moved))
     found = sfumato("measure", path, "--json").document
     assert found["loss"]["value"] == pytest.approx(50, abs=0.1) and found["name"] == "p.csv"
+
+
+def test_reports_by_names_of_their_own_need_no_truth_and_no_second_place(sfumato, tmp_path):
+    places = _degrees(TRUTHS)
+    path = _write(tmp_path / "r.csv", "user,report_lat,report_lon", list("abab"), places)
+    found = sfumato("measure", path, "--json")
+    assert found.code == 0 and found.document["name"] == "r.csv", found.err
+    path = _write(tmp_path / "t.csv", "user,lat,lon,report_lat,report_lon", "abab", places, places)
+    ended = sfumato("measure", path)
+    assert ended.code == 2 and "has 'lat' beside 'report_lat'; expected the place" in ended.err
+    assert sfumato("measure", path, "--lat", "report_lat", "--lon", "report_lon").code == 0
 
 
 @pytest.mark.parametrize("renamed", [False, True])

@@ -2,10 +2,10 @@
 
 import json
 import os
+import sys
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
-from click.testing import CliRunner
 
 from sfumato import cli
 
@@ -126,15 +126,20 @@ def test_the_users_column_stops_it_until_somebody_says_what_to_do(runs, tmp_path
     assert len({line[0] for line in named}) == 2 and {len(line[0]) for line in named} == {20}
 
 
-def test_a_stopped_folder_says_how_to_resume_it(runs, tmp_path, monkeypatch):
+def test_a_stopped_folder_says_how_to_resume_it(runs, tmp_path, monkeypatch, capsys):
     def stop(*words, **options):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("sfumato.deploy.sanitize.sanitize", stop)
+    monkeypatch.setattr("os._exit", sys.exit)
     (tmp_path / "in").mkdir()
     (tmp_path / "in.csv").write_text(HEAD)
     for name, said in (("in", True), ("in.csv", False)):
         words = ["sanitize", runs / "laplace", tmp_path / name, tmp_path / "out"]
-        ended = CliRunner().invoke(cli.cli, [str(word) for word in words])
-        assert ended.exit_code == 1
-        assert ("the same command again resumes it" in ended.output) is said
+        monkeypatch.setattr("sys.argv", ["sfumato", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        assert ended.value.code == 130
+        lines = capsys.readouterr().err.strip().splitlines()
+        assert lines[0] == "error: stopped; what was not finished was not written"
+        assert lines[1:] == ["hint: the same command again resumes it"] * said

@@ -328,6 +328,29 @@ def test_of_errors_that_cannot_be_told_apart_to_come_the_least_exposed_leads(und
     )
 
 
+def test_who_exposes_more_on_check_ins_to_come_does_not_lead_by_what_is_exposed_here(
+    undrawn: None,
+) -> None:
+    rows = []
+    for name, error, here, to_come in (("learned", 0.43, 0.05, 0.03), ("noise", 0.41, 0.04, 0.06)):
+        errors = Estimate(error, error - 0.05, error + 0.05, "estimate")
+        exposed = Estimate(to_come, 0.0, 0.2, "estimate")
+        outlook = Outlook(
+            loss=Estimate(9.0, 8.0, 10.0, "estimate"),
+            bayes_error=errors,
+            information_bits=errors,
+            exposed=exposed,
+            leakage=1 - error,
+            checkins=40,
+        )
+        rows.append(replace(_row(name, loss=9, error=error, exposed=here), to_come=outlook))
+    (group,) = best_within_budgets(rows)
+    assert group.best is rows[0] and group.close == (rows[1],)
+    text = _page_of(*rows).text
+    assert "The Bayes error of noise is the same within chance." in text
+    assert "exposes the fewest" not in text and "learnedbest within its budget" in text
+
+
 def test_errors_within_each_others_intervals_are_said_not_to_be_told_apart(undrawn: None) -> None:
     noise = sf.mechanism.Function(lambda truth, random: truth + random.normal(0, 300, truth.shape))
     entries = [Contender("one", noise, 900.0), Contender("two", noise, 900.0)]

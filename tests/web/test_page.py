@@ -56,6 +56,18 @@ def test_you_are_here_and_the_site_sees_this(bundles, browser):
         )
 
 
+def test_a_place_without_a_report_leaves_no_earlier_one_on_the_page(bundles, browser):
+    with served(bundles / "laplace") as address:
+        page = _opened(browser, address)
+        page.click("#locate")
+        page.wait_for_selector("#facts:not([hidden])", timeout=20_000)
+        page.context.set_geolocation({"latitude": 40, "longitude": 2})
+        page.click("#locate")
+        page.wait_for_selector("#state.bad", timeout=20_000)
+        assert "outside the region" in page.text_content("#state")
+        assert not any(page.is_visible(shown) for shown in ("#map", "#caption", "#facts"))
+
+
 def test_the_page_says_what_to_expect_of_check_ins_to_come(bundles, tmp_path, browser):
     with served(bundles / "laplace") as address:  # a run without held-out figures
         said = _opened(browser, address).text_content("#about")

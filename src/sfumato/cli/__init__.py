@@ -77,8 +77,10 @@ def main() -> None:
     try:
         code = cli.main(standalone_mode=False)
         stopping.end()
-    except (click.exceptions.Abort, KeyboardInterrupt):
-        _stop("stopped; what was not finished was not written", code=stopping.exit_code())
+    except (click.exceptions.Abort, KeyboardInterrupt) as error:
+        hint = stopping.RESUMABLE if isinstance(error.__cause__, stopping.Resumable) else None
+        text = "stopped; what was not finished was not written"
+        _stop(text, hint=hint, code=stopping.exit_code())
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         sys.exit(0)

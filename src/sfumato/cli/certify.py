@@ -142,7 +142,7 @@ def _to_come(
     if not certified.made_now:
         notes.append(
             "this holds if the certificate was made without these check-ins, which no checker can"
-            " tell; where somebody else made it, remove the file, and certify makes it again"
+            " tell; where somebody else made it, remove certificate.npz, and certify makes it again"
         )
     say_notes(notes)
     if as_json:

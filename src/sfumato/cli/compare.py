@@ -64,6 +64,10 @@ def command(
     loaded = [
         folders.get(path) or Contender(path.stem, Recorded.read(path, plane=plane)) for path in runs
     ]
+    for path, one in zip(runs, loaded, strict=True):
+        recorded = one.mechanism
+        if isinstance(recorded, Recorded) and path.is_file() and recorded.recorded_once:
+            say_notes([f"{path.name}: {recorded.given_again}; sfumato measure counts the pairs"])
     for run in known[1:]:
         if run.record.data.hash != known[0].record.data.hash:
             say_notes(

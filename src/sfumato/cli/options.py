@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sfumato.cli import stopping
 from sfumato.render.names import printable
 
 if TYPE_CHECKING:
@@ -367,7 +368,7 @@ def resumable(can: bool = True) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         if can:
-            click.echo("hint: the same command again resumes it", err=True)
+            raise stopping.Resumable from None
         raise
 
 

@@ -10,7 +10,12 @@ _BY_HAND, _TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM  # as shells h
 _was_terminated = False
 _former_hook = sys.unraisablehook
 _AGAIN_S = 0.02
+RESUMABLE = "the same command again resumes it"
 _IMPORTING = "<frozen importlib._bootstrap>"
+
+
+class Resumable(KeyboardInterrupt):
+    """A job was stopped that the same command resumes."""
 
 
 def watch() -> None:

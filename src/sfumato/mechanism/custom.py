@@ -158,6 +158,14 @@ class Recorded(Mechanism):
         """The share of the recorded truths that have one report."""
         return float((np.diff(self._start) == 1).mean())  # type: ignore[attr-defined]
 
+    @property
+    def given_again(self) -> str:
+        """What `recorded_once` means for the figures."""
+        return (
+            f"{self.recorded_once:.0%} of the recorded truths have one report, which is always"
+            " given again: a mechanism that draws hides more"
+        )
+
     def _report(self, truth: np.ndarray, chance: np.ndarray) -> np.ndarray:
         group = self._tree.query(truth)[1]  # type: ignore[attr-defined]
         start, end = self._start[group], self._start[group + 1]  # type: ignore[attr-defined]

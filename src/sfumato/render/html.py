@@ -182,7 +182,8 @@ class BestWithin:
     """Mechanisms of one budget: who kept it, and who of those hides the senders best.
 
     `close` are those whose Bayes error cannot be told apart from that of `best`, which exposes
-    least among them; `less_exposed` is who exposes least of all, where that is less than half of
+    least of those that do not expose more on check-ins to come than the largest error's;
+    `less_exposed` is who exposes least of all, where that is less than half of
     what `best` exposes.
     """
 
@@ -208,6 +209,13 @@ class BestWithin:
         }
 
     @property
+    def fewest(self) -> bool:
+        """Whether `best` exposes the fewest reports of those alike."""
+        alike = [] if self.best is None else [self.best, *self.close]
+        shares = [row.measured.exposed.value for row in alike]
+        return shares == [] or shares[0] == min(shares)
+
+    @property
     def unknown(self) -> bool:
         """Whether no loss is known, so that nobody can be the best."""
         return all(isnan(row.measured.loss.value) for row in self.rows)
@@ -215,7 +223,7 @@ class BestWithin:
 
 def best_within_budgets(rows: Sequence[Compared]) -> list[BestWithin]:
     """For each budget, of the mechanisms that keep it and have the largest Bayes error, as far as
-    that can be told, the one that exposes least."""
+    that can be told, the one that exposes least, here and on check-ins to come."""
     budgets = dict.fromkeys(row.contender.max_loss for row in rows)
     return [
         _best_within(tuple(row for row in rows if row.contender.max_loss == budget), budget)
@@ -231,11 +239,13 @@ def _best_within(rows: tuple[Compared, ...], budget: float | None) -> BestWithin
     errors = _comparable(kept)
     top = max(kept, key=lambda row: errors[row].value)
     alike = [row for row in kept if row is top or errors[row].high >= errors[top].low]
-    best = min(alike, key=lambda row: row.measured.exposed.value)
+    to_come = _exposed_to_come(kept)
+    less = [row for row in alike if to_come[row] <= to_come[top]]
+    best = min(less, key=lambda row: row.measured.exposed.value)
     close = tuple(row for row in alike if row is not best)
     least = min(kept, key=lambda row: row.measured.exposed.value)
-    less = least.measured.exposed.high < best.measured.exposed.low / 2
-    return BestWithin(budget, rows, kept, over, best, close, least if less else None)
+    far_less = least.measured.exposed.high < best.measured.exposed.low / 2
+    return BestWithin(budget, rows, kept, over, best, close, least if far_less else None)
 
 
 def _comparable(rows: Sequence[Compared]) -> dict[Compared, Estimate]:
@@ -249,6 +259,14 @@ def _comparable(rows: Sequence[Compared]) -> dict[Compared, Estimate]:
     ):
         return {row: row.measured.over_grids[0] for row in rows}
     return {row: row.measured.bayes_error for row in rows}
+
+
+def _exposed_to_come(rows: Sequence[Compared]) -> dict[Compared, float]:
+    """Exposed shares on check-ins to come where all have them, else as measured."""
+    to_come = {row: row.to_come.exposed.value for row in rows if row.to_come is not None}
+    if len(to_come) == len(rows):
+        return to_come
+    return {row: row.measured.exposed.value for row in rows}
 
 
 @dataclass(frozen=True)

@@ -1145,8 +1145,12 @@ def population_text(proved: PopulationCertificate) -> str:
         f" {1 - bound if bayes else max(bound, 0.0):.4f}{bits}"
         for where, bound in _proved_there(proved)
     ]
-    every = f"of every mechanism within {' and '.join(budget)}, even one that knows its user,"
-    parts.append(f"{every} {'; '.join(said)}." if said else f"{NOTHING_PROVED} {every[:-1]}.")
+    within = f"mechanism within {' and '.join(budget)}"
+    parts.append(
+        f"of every {within}, even one that knows its user, {'; '.join(said)}."
+        if said
+        else f"{NOTHING_PROVED} of how well any {within} can hide."
+    )
     text = " ".join(parts)
     if proved.bracket is not None and least is not None and possible is not None and said:
         low, high = proved.bracket

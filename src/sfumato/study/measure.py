@@ -296,16 +296,33 @@ def measure(
 def _reports_in(path: Path, columns: dict[str, Any]) -> Samples:
     """Who sent which report; of recorded pairs, where a column names the user."""
     table = read_table(path, words=(columns["secret"],))
-    if not is_pairs(table.column_names):
+    names = table.column_names
+    pairs = is_pairs(names)
+    if not pairs and not _named_reports(path.name, names, columns):
         return read_checkins(path, **columns)
-    if columns["secret"] is None and not {*map(str.lower, table.column_names)} & {*USUAL["secret"]}:
+    if pairs and columns["secret"] is None and not {*map(str.lower, names)} & {*USUAL["secret"]}:
         raise ProblemError(
             f"{path.name} holds pairs of truth and report; expected the check-ins to judge them on,"
             " or a column for the user",
             hint=f"{arg('data')} DATA",
         )
-    reports = table.rename_columns([name.removeprefix("report_") for name in table.column_names])
+    reports = table.rename_columns([name.removeprefix("report_") for name in names])
     return replace(read_checkins(reports, **columns), name=path.name)
+
+
+def _named_reports(source: str, names: list[str], columns: dict[str, Any]) -> bool:
+    """Whether the places of reports have names of their own, and the command line no others."""
+    for pair in (("lat", "lon"), ("x", "y")):
+        if columns["lat"] or columns["lon"] or not {f"report_{one}" for one in pair} <= set(names):
+            continue
+        twice = [name for name in names if name.lower() in (*USUAL[pair[0]], *USUAL[pair[1]])]
+        if twice:
+            raise DataError(
+                f"{source} has '{twice[0]}' beside 'report_{pair[0]}'; expected the place of each"
+                f" report once: name the truth's columns truth_{pair[0]} and truth_{pair[1]}"
+            )
+        return True
+    return False
 
 
 def _without_user(path: Path) -> DataError | None:
@@ -464,13 +481,8 @@ def _of_pairs(path: Path, samples: Samples, asked: _Asked, foretold: Foretold | 
             f"{unrecorded:,} of {len(samples):,} check-ins lie more than 1 m from every recorded"
             " truth and are answered as the nearest",
         )
-    alone = recorded.recorded_once
-    if alone:
-        notes += (
-            f"{alone:.0%} of the recorded truths have one report, which is always given again:"
-            " a mechanism that draws hides more; without"
-            f" {arg('data')} the pairs are counted as draws",
-        )
+    if recorded.recorded_once:
+        notes += (f"{recorded.given_again}; without {arg('data')} the pairs are counted as draws",)
     region = samples.region or Region.around(np.vstack([samples.truth, recorded.reports]))
     extras, seed, grid = asked.extras, asked.seed, asked.grid(region)
     asked.foretell(recorded, samples, grid, foretold)

@@ -10,7 +10,7 @@ from typing import Any
 
 from sfumato.deploy.one_file import Protection, Tally, sanitize_part
 from sfumato.deploy.sanitize import Runner, Task
-from sfumato.errors import DataError, FileError, MechanismError, SfumatoError
+from sfumato.errors import DataError, FileError, MechanismError, MissingExtra, SfumatoError
 from sfumato.mechanism.chance import Secure, Sticky
 from sfumato.study.atlas import Runner as TileRunner
 from sfumato.study.atlas import solve_tile
@@ -71,10 +71,7 @@ def _distributed() -> Any:
     try:
         return import_module("distributed")
     except ImportError:
-        raise FileError(
-            "a cluster needs dask.distributed, which is not installed; pip install"
-            " 'sfumato[cluster]'"
-        ) from None
+        raise MissingExtra("distributed", "cluster") from None
 
 
 def _client(distributed: Any, address: str) -> Any:
