@@ -1,6 +1,7 @@
 """Sanitizing against reading and writing the same file with no change, in processor time and in
 memory: four million rows of Parquet in which no place repeats, and a real log as Parquet and as CSV,
-short and long: the check-ins of San Francisco, repeated in new orders, each with a time.
+short and long, and with users in quotes: the check-ins of San Francisco, repeated in new orders,
+each with a time.
 
 Each side runs in a process of its own, in turn, with one thread; a process reports its processor
 seconds and its peak memory.
@@ -29,6 +30,7 @@ REAL_ROWS = {
     "long.parquet": 40_000_000,
     "real.csv": 1_000_000,
     "long.csv": 10_000_000,
+    "quoted.csv": 1_000_000,
 }
 REAL = {  # codebooks for the real log: the default, and one with an eighth of its places
     "default": "the default codebook (1,024 places)",
@@ -99,6 +101,8 @@ def real_log(name: str) -> Path:
             times = (1_262_304_000 + start + np.arange(step)).astype("datetime64[s]")
             place = log.column_names.index("timestamp")
             part = part.set_column(place, "timestamp", pa.array(times))
+            if path.stem == "quoted":
+                part = part.set_column(0, "user", part["user"].cast(pa.string()))
             kind = parquet.ParquetWriter if path.suffix == ".parquet" else csv.CSVWriter
             writer = writer or stack.enter_context(kind(beside, part.schema))
             writer.write_table(part)
@@ -247,12 +251,11 @@ def run(rows: int = ROWS) -> dict[str, Any]:
 
 
 def _real(source: Path, folder: Path) -> dict[str, dict[str, float]]:
-    """A real log, by codebook (a long one by the default alone): processor seconds of both sides in
-    turn, their ratio, our rows per second."""
-    long = source.stem == "long"
-    codebooks = [name for name in REAL if not long or name == "default"]
+    """A real log, by codebook (a long or quoted one by the default alone): processor seconds of
+    both sides in turn, their ratio, our rows per second."""
+    codebooks = [name for name in REAL if source.stem == "real" or name == "default"]
     spent: dict[str, list[float]] = {name: [] for name in ("copy", *codebooks)}
-    for _ in range(REPEATS if long else REAL_REPEATS):
+    for _ in range(REPEATS if source.stem == "long" else REAL_REPEATS):
         for name, seconds in spent.items():
             seconds.append(_measured(name, source, folder / f"out{source.suffix}")["cpu_seconds"])
     theirs, count = median(spent["copy"]), REAL_ROWS[source.name]
@@ -275,7 +278,7 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str, str, dict[str, Any]]]:
     one = found["sanitize"]
     count = f"{one['rows'] / 1e6:g} million rows of Parquet"
     names = {"laplace": "planar Laplace", "learned": "the learned codebook"}
-    kinds = {".parquet": "Parquet", ".csv": "CSV"}
+    kinds = {"quoted.csv": "CSV with users in quotes"}
     lines = [
         (
             f"sanitize {count} with {names[name]}: processor time, ratio to a copy",
@@ -296,7 +299,8 @@ def rows(found: dict[str, Any]) -> list[tuple[str, str, str, dict[str, Any]]]:
     ]
     for name, log in one["real"].items():
         for codebook, part in log.items():
-            checkins = f"{part['rows'] / 1e6:g} million check-ins of San Francisco as {kinds[Path(name).suffix]}"
+            kind = kinds.get(name, "CSV" if name.endswith(".csv") else "Parquet")
+            checkins = f"{part['rows'] / 1e6:g} million check-ins of San Francisco as {kind}"
             wanted = name == "real.csv" and codebook == "default"
             lines += [
                 (

@@ -1,7 +1,10 @@
 """The CSV grammar: what two readers could read in two ways is refused, with its row."""
 
 import gzip
+import io
 import os
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -77,13 +80,18 @@ _LINES = (
     "é{0}, x ,48.85{0:04d}1111, 2.34111{0:04d}",
     "u{0},y,,",
     'u{0},"quoted, {0}",48.85{0:04d}1111,2.34111{0:04d}',
+    '"u{0}","say ""{0}"", or """,  "48.85{0:04d}1111","2.34111{0:04d}"'.replace("  ", ""),
+    '"","","",""',
+    'u{0},"two\nlines",48.85{0:04d}1111,2.34111{0:04d}',
 )
 
 
-@pytest.mark.parametrize("kinds", ["000000", "012010", "0003", "0024", "0004000"])
+@pytest.mark.parametrize(
+    "kinds", ["000000", "012010", "0003", "0024", "0004000", "5", "0506", "0045", "55500005557"]
+)
 @pytest.mark.parametrize("ends", ["\n", "\r\n", "\n\n", "mixed", "unended"])
 @pytest.mark.parametrize("drop", [(), ("note",), ("who",)])
-def test_lines_without_quotes_are_written_as_records_one_by_one_are(
+def test_lines_are_written_as_records_one_by_one_are(
     runs, tmp_path, monkeypatch, kinds, ends, drop
 ):
     """Two ways to read and write, the same bytes, wherever blocks are cut."""
@@ -105,6 +113,27 @@ def test_lines_without_quotes_are_written_as_records_one_by_one_are(
         )
         monkeypatch.setattr(csv_table, "plain_block", lambda *given: None)
     assert (tmp_path / "plain.csv").read_bytes() == (tmp_path / "one by one.csv").read_bytes()
+
+
+def test_lines_that_are_not_read_one_by_one_have_the_fields_that_these_have():
+    """Of 30,000 random texts with quotes in and out of place, those that are taken as lines."""
+    random, letters, taken = np.random.default_rng(0), np.array([*'"""",,a\n']), 0
+    table = SimpleNamespace(names=["a", "b"], path=Path("in.csv"), delimiter=",")
+    for _ in range(30_000):
+        text = "".join(random.choice(letters, random.integers(3, 14)))
+        if random.random() < 0.5:
+            text = f'"{text[:2]}","{text[2:]}"\n'.replace(text[2:3], "")
+        block = csv_table.plain_block(table, 0, text.encode())
+        if block is None:
+            continue
+        taken += 1
+        records = list(csv_table._records(io.StringIO(text, newline=""), table.path, ",", width=2))
+        whole = csv_table.QuotedBlock(table, 0, *map(list, zip(*records, strict=True)))
+        rows = np.arange(len(whole))
+        for name in table.names:
+            assert block.values(name, rows) == whole.values(name, rows), text
+            assert block.column(name).equals(whole.column(name)), text
+    assert taken > 1_000
 
 
 def _cut(text, rows, delimiter, end):

@@ -17,10 +17,13 @@ from sfumato.errors import DataError
 from tests.deploy.tables import checkins, write_parquet
 
 
-def _csv(path, mark=""):
+def _csv(path, kind="plain"):
+    mark = "" if kind == "plain" else '"'
     rows = [
         f"{mark}n{row}{mark},{48.851111111111 + row / 1e4!r},2.341111111111\n" for row in range(40)
     ]
+    if kind == "a line end within":
+        rows[3] = rows[3].replace("n3", "n\n3")
     path.write_text("note,lat,lon\n" + "".join(rows))
     return path
 
@@ -42,7 +45,7 @@ def _field_changed(write):
         if hasattr(block, "records"):
             block.records[7][0] = "other"
         else:
-            block.data = block.data.replace(b"n7,", b"m7,")
+            block.data = block.data.replace(b"n7", b"m7")
         write(self, block, first, second, keep, users)
 
     return wrong
@@ -59,10 +62,10 @@ def _written_unlike_noted(write):
     return wrong
 
 
-@pytest.mark.parametrize("mark", ["", '"'])
+@pytest.mark.parametrize("kind", ["plain", "quoted", "a line end within"])
 @pytest.mark.parametrize("fault", [_row_lost, _field_changed, _written_unlike_noted])
-def test_a_wrong_csv_writer_is_caught_and_nothing_is_left(runs, tmp_path, monkeypatch, fault, mark):
-    source = _csv(tmp_path / "in.csv", mark)
+def test_a_wrong_csv_writer_is_caught_and_nothing_is_left(runs, tmp_path, monkeypatch, fault, kind):
+    source = _csv(tmp_path / "in.csv", kind)
     monkeypatch.setattr(csv_table.CsvSink, "write", fault(csv_table.CsvSink.write))
     with pytest.raises(DataError, match="read back by another parser and differs in") as refused:
         sanitize(runs / "laplace", source, tmp_path / "out.csv")

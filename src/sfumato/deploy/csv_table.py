@@ -23,7 +23,7 @@ from sfumato.deploy.verify import CsvFile, Noted, Written, joined_bytes, read_ba
 from sfumato.errors import DataError
 
 _BLOCK_ROWS = 32_768
-_BLOCK_BYTES = 1 << 22  # of lines without quotes
+_BLOCK_BYTES = 1 << 22  # of lines
 _DIGITS = np.isin(np.arange(256), list(b"0123456789.eE+-"))
 _LONGEST_RECORD = 1 << 20
 _DELIMITERS = ",;\t|"
@@ -32,6 +32,7 @@ _MOST_TIMES = 250  # its size, beyond that; a table packs to a tenth, gzip at mo
 _TEXT: dict[str, Any] = {"encoding": "utf-8", "errors": "surrogateescape", "newline": ""}
 _READ = _TEXT | {"encoding": "utf-8-sig"}
 _MARK = b"\xef\xbb\xbf"
+_QUOTE = b'"'
 
 
 class CsvBlock(ABC):
@@ -122,7 +123,8 @@ class QuotedBlock(CsvBlock):
 
 
 class PlainBlock(CsvBlock):
-    """Lines without a quote, as the bytes that they are: fields lie between delimiters.
+    """Lines as the bytes that they are, without a line end in a field: fields lie between
+    delimiters.
 
     `edges` (rows, fields + 1): a field is what lies from its edge up to the byte before the next
     one.  `end` ends all lines, but perhaps not the last.
@@ -133,44 +135,60 @@ class PlainBlock(CsvBlock):
     ) -> None:
         super().__init__(table, start)
         self.data, self._edges, self._end = data, edges, end
+        self._letters = np.frombuffer(data, dtype=np.uint8)
+        self._quotes = _QUOTE in data
 
     def __len__(self) -> int:
         return len(self._edges)
 
     def values(self, name: str, rows: np.ndarray) -> list[Any]:
-        place = self._names.index(name)
-        starts, stops = self._edges[rows, place].tolist(), self._edges[rows, place + 1].tolist()
-        data = self.data
-        return [
-            data[start : stop - 1].decode("utf-8", "surrogateescape")
-            for start, stop in zip(starts, stops, strict=True)
+        bounds, data = self._bounds(name, rows), self.data
+        texts = [
+            data[start:stop].decode("utf-8", "surrogateescape") for start, stop in bounds.tolist()
         ]
+        return [text.replace('""', '"') for text in texts] if self._quotes else texts
 
     def column(self, name: str) -> Any:
-        place = self._names.index(name)
-        return self._cut(place, place + 1, slice(None))
+        texts = self._between(self._bounds(name, slice(None)))
+        return compute.replace_substring(texts, b'""', b'"') if self._quotes else texts
 
     def numbers(self, name: str) -> np.ndarray:
-        place = self._names.index(name)
-        texts = self._cut(place, place + 1, slice(None))
+        bounds = self._bounds(name, slice(None))
+        texts = self._between(bounds)
         if not _DIGITS[np.frombuffer(texts.buffers()[2] or b"", dtype=np.uint8)].all():
             return super().numbers(name)
         texts = pa.Array.from_buffers(pa.string(), len(texts), texts.buffers())
         try:
-            if np.any(self._edges[:, place + 1] - self._edges[:, place] == 1):
+            if np.any(bounds[:, 0] == bounds[:, 1]):
                 texts = compute.if_else(compute.equal(texts, ""), None, texts)
             return to_numpy(texts.cast(pa.float64()))
         except pa.ArrowException:
             return super().numbers(name)
 
-    def _cut(self, first: int, end: int, rows: np.ndarray | slice) -> Any:
-        """The bytes of neighbouring fields, with the delimiters between them, in some rows."""
-        places = np.stack([self._edges[rows, first], self._edges[rows, end] - 1], axis=1).ravel()
+    def _bounds(self, name: str, rows: np.ndarray | slice) -> np.ndarray:
+        """Where the values of a column begin and end, without the quotes around them."""
+        place = self._names.index(name)
+        bounds = np.stack([self._edges[rows, place], self._edges[rows, place + 1] - 1], axis=1)
+        if self._quotes:
+            first = self._letters.take(bounds[:, 0], mode="clip")
+            quoted = (first == _QUOTE[0]) & (bounds[:, 0] < bounds[:, 1])
+            bounds += np.stack([quoted, -quoted.astype(int)], axis=1)
+        return bounds
+
+    def _between(self, bounds: np.ndarray) -> Any:
+        """The bytes between places, which rise."""
+        places = bounds.ravel()
         offsets = pa.py_buffer(places.astype(np.int32))
         parts = pa.Array.from_buffers(
             pa.binary(), len(places) - 1, [None, offsets, pa.py_buffer(self.data)]
         )
         return parts.take(to_arrow(np.arange(0, len(places), 2)))
+
+    def _cut(self, first: int, end: int, rows: np.ndarray | slice) -> Any:
+        """The bytes of neighbouring fields, with the delimiters between them, in some rows."""
+        return self._between(
+            np.stack([self._edges[rows, first], self._edges[rows, end] - 1], axis=1)
+        )
 
     def lines(self, new: dict[int, Any], kept: list[int], chosen: np.ndarray) -> Any:
         if not len(chosen):
@@ -236,8 +254,8 @@ class CsvTable:
                 yield source
 
     def blocks(self, *, without: tuple[str, ...] = ()) -> Iterator[CsvBlock]:
-        """All rows, in order.  From the first block on that holds a quote, or anything but lines of
-        as many fields, records are read one by one."""
+        """All rows, in order.  From the first block on that holds anything but lines of as many
+        fields, records are read one by one."""
         first = "" if self.header is None else self.delimiter.join(self.header) + self._end
         place, rows = len((self._mark + first).encode("utf-8", "surrogateescape")), 0
         for data in self._whole_lines(place):
@@ -371,10 +389,11 @@ class CsvSink:
 
 
 def plain_block(table: CsvTable, start: int, data: bytes) -> PlainBlock | None:
-    """Lines that need no grammar: no quote, no zero byte, one kind of line end, none empty or too
-    long, and as many delimiters in each as the table has; None for all others."""
+    """Lines that need no reading one by one: quotes around whole fields alone and no line end
+    within, no zero byte, one kind of line end, no line empty or too long, and as many fields in
+    each as the table has; None for all others."""
     width, end = len(table.names), b"\n"
-    if b'"' in data or b"\0" in data:
+    if b"\0" in data:
         return None
     if b"\r" in data:
         end = b"\r\n"
@@ -382,10 +401,15 @@ def plain_block(table: CsvTable, start: int, data: bytes) -> PlainBlock | None:
             return None
     letters = np.frombuffer(data, dtype=np.uint8)
     stops = np.flatnonzero(letters == ord("\n"))
+    marks = np.flatnonzero(letters == ord(table.delimiter))
+    if _QUOTE in data:
+        within = np.cumsum(letters == _QUOTE[0], dtype=np.uint8) & 1  # an odd number before it
+        marks = marks[within[marks] == 0]
+        if within[-1] or within[stops].any() or not _quote_fields(letters, table.delimiter):
+            return None
     if not data.endswith(b"\n"):
         stops = np.append(stops, len(data) + len(end) - 1)
     starts = np.concatenate([[0], stops[:-1] + 1])
-    marks = np.flatnonzero(letters == ord(table.delimiter))
     stops = stops + (2 - len(end))
     lengths = stops - starts
     if (
@@ -398,6 +422,22 @@ def plain_block(table: CsvTable, start: int, data: bytes) -> PlainBlock | None:
     if np.any(edges[:, 1:] <= edges[:, :-1]):  # a delimiter that belongs to another line
         return None
     return PlainBlock(table, start, data, edges, end)
+
+
+def _quote_fields(letters: np.ndarray, delimiter: str) -> bool:
+    """Whether quotes, an even number, stand in pairs around fields, but for doubled ones within
+    these: a pair opens behind a delimiter or a line end and closes before one, and where it closes
+    just before the next pair opens, both are one field's."""
+    at = np.flatnonzero(letters == _QUOTE[0])
+    opens, closes = at[::2], at[1::2]
+    doubled = opens[1:] == closes[:-1] + 1
+    bound = np.zeros(256, dtype=bool)
+    bound[[ord(delimiter), ord("\n"), ord("\r")]] = True
+    around = np.concatenate([[ord("\n")], letters, [ord("\n")]])  # from one place before
+    first, last = bound[around[opens]], bound[around[closes + 2]]
+    first[1:] |= doubled
+    last[:-1] |= doubled
+    return bool(first.all() and last.all())
 
 
 def is_packed(path: Path) -> bool:
