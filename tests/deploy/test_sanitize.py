@@ -3,12 +3,14 @@
 import gzip
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from pyarrow import csv, parquet
 
 import sfumato as sf
 from sfumato.deploy.one_file import Policy
@@ -381,3 +383,22 @@ def test_a_parquet_file_of_long_texts_stored_once_is_refused_before_it_fills_mem
     assert not (tmp_path / "b.parquet").exists()
     policy = Policy(keep=("who",), drop=("essay",))
     sanitize(runs / "laplace", tmp_path / "in.parquet", tmp_path / "b.parquet", policy=policy)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_sanitizing_imports_no_pandas(runs, tmp_path, ending):
+    """It takes as long as a million rows, and pyarrow imports it when it is given a list."""
+    table = checkins(3_000)
+    source = write_parquet(tmp_path / "in.parquet", table)
+    if ending == "csv":
+        source = tmp_path / "in.csv"
+        csv.write_csv(table, source)
+    code = (
+        "import sys; from sfumato.deploy.one_file import Policy;"
+        " from sfumato.deploy.sanitize import sanitize; run, source, target = sys.argv[1:];"
+        f" sanitize(run, source, target, policy=Policy(keep={OTHERS[:1]!r}));"
+        " print('pandas' in sys.modules)"
+    )
+    words = [sys.executable, "-c", code, runs / "laplace", source, tmp_path / f"out.{ending}"]
+    done = subprocess.run(words, check=True, capture_output=True, text=True)
+    assert done.stdout == "False\n"

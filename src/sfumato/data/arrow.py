@@ -51,5 +51,25 @@ def bytes_column(values: list[bytes]) -> Any:
     return pa.Array.from_buffers(pa.binary(), len(values), buffers)
 
 
+def without_empty(texts: Any) -> Any:
+    """Texts, with none in the place of empty ones.
+
+    >>> import pyarrow as pa
+    >>> without_empty(pa.array(["a", "", None])).to_pylist()
+    ['a', None, None]
+    """
+    import pyarrow as pa
+    from pyarrow import compute
+
+    lengths = compute.binary_length(texts)
+    if isinstance(lengths, pa.ChunkedArray):
+        lengths = lengths.combine_chunks()
+    width = np.int32 if lengths.type == pa.int32() else np.int64
+    empty = np.frombuffer(lengths.buffers()[1], width)[lengths.offset :][: len(texts)] == 0
+    if not empty.any():
+        return texts
+    return compute.if_else(to_arrow(empty), pa.nulls(len(texts), texts.type), texts)
+
+
 def _bits(values: np.ndarray) -> np.ndarray:
     return np.packbits(values, bitorder="little")

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import compute
 
-from sfumato.data.arrow import bytes_column, to_arrow, to_numpy
+from sfumato.data.arrow import bytes_column, to_arrow, to_numpy, without_empty
 from sfumato.data.read import SNAP_COLUMNS, looks_like_snap
 from sfumato.data.times import seconds_of, whole_seconds
 from sfumato.deploy.columns import check_header
@@ -153,15 +153,12 @@ class PlainBlock(CsvBlock):
         return compute.replace_substring(texts, b'""', b'"') if self._quotes else texts
 
     def numbers(self, name: str) -> np.ndarray:
-        bounds = self._bounds(name, slice(None))
-        texts = self._between(bounds)
+        texts = self._between(self._bounds(name, slice(None)))
         if not _DIGITS[np.frombuffer(texts.buffers()[2] or b"", dtype=np.uint8)].all():
             return super().numbers(name)
         texts = pa.Array.from_buffers(pa.string(), len(texts), texts.buffers())
         try:
-            if np.any(bounds[:, 0] == bounds[:, 1]):
-                texts = compute.if_else(compute.equal(texts, ""), None, texts)
-            return to_numpy(texts.cast(pa.float64()))
+            return to_numpy(without_empty(texts).cast(pa.float64()))
         except pa.ArrowException:
             return super().numbers(name)
 
@@ -403,10 +400,12 @@ def plain_block(table: CsvTable, start: int, data: bytes) -> PlainBlock | None:
     stops = np.flatnonzero(letters == ord("\n"))
     marks = np.flatnonzero(letters == ord(table.delimiter))
     if _QUOTE in data:
-        within = np.cumsum(letters == _QUOTE[0], dtype=np.uint8) & 1  # an odd number before it
-        marks = marks[within[marks] == 0]
-        if within[-1] or within[stops].any() or not _quote_fields(letters, table.delimiter):
+        quotes = np.flatnonzero(letters == _QUOTE[0])
+        if len(quotes) % 2 or (np.searchsorted(quotes, stops) % 2).any():  # a line end within
             return None
+        if not _quote_fields(letters, quotes, table.delimiter):
+            return None
+        marks = marks[np.searchsorted(quotes, marks) % 2 == 0]
     if not data.endswith(b"\n"):
         stops = np.append(stops, len(data) + len(end) - 1)
     starts = np.concatenate([[0], stops[:-1] + 1])
@@ -424,17 +423,16 @@ def plain_block(table: CsvTable, start: int, data: bytes) -> PlainBlock | None:
     return PlainBlock(table, start, data, edges, end)
 
 
-def _quote_fields(letters: np.ndarray, delimiter: str) -> bool:
+def _quote_fields(letters: np.ndarray, quotes: np.ndarray, delimiter: str) -> bool:
     """Whether quotes, an even number, stand in pairs around fields, but for doubled ones within
     these: a pair opens behind a delimiter or a line end and closes before one, and where it closes
     just before the next pair opens, both are one field's."""
-    at = np.flatnonzero(letters == _QUOTE[0])
-    opens, closes = at[::2], at[1::2]
-    doubled = opens[1:] == closes[:-1] + 1
+    opens, closes = quotes[::2], quotes[1::2]
     bound = np.zeros(256, dtype=bool)
     bound[[ord(delimiter), ord("\n"), ord("\r")]] = True
-    around = np.concatenate([[ord("\n")], letters, [ord("\n")]])  # from one place before
-    first, last = bound[around[opens]], bound[around[closes + 2]]
+    first = (opens == 0) | bound[letters.take(opens - 1, mode="wrap")]
+    last = (closes == len(letters) - 1) | bound[letters.take(closes + 1, mode="clip")]
+    doubled = opens[1:] == closes[:-1] + 1
     first[1:] |= doubled
     last[:-1] |= doubled
     return bool(first.all() and last.all())

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import compute
 
-from sfumato.data.arrow import to_numpy
+from sfumato.data.arrow import bytes_column, to_numpy
 from sfumato.data.samples import EVERYBODY_ELSE
 from sfumato.study.record import RunRecord
 
@@ -70,4 +70,4 @@ class KnownUsers:
     @cached_property
     def _apart(self) -> Any:
         """The names as bytes, and that of nobody."""
-        return pa.array([b"", *(name.encode("utf-8", "surrogatepass") for name in self.names)])
+        return bytes_column([b"", *(name.encode("utf-8", "surrogatepass") for name in self.names)])

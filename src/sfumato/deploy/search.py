@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import compute
 
-from sfumato.data.arrow import to_arrow, to_numpy
+from sfumato.data.arrow import to_arrow, to_numpy, without_empty
 from sfumato.deploy.codes import plain_digits
 from sfumato.errors import DataError, arg
 
@@ -378,9 +378,7 @@ def _plain(column: Any) -> np.ndarray | None:
         text = column.cast(pa.string())
         if text.slice(0, 1).to_pylist() != [""]:
             text.slice(0, 1).cast(pa.float64())  # Arrow words an error for each value that is none
-        if compute.min(compute.binary_length(text)).as_py() == 0:
-            text = compute.if_else(compute.equal(text, ""), None, text)
-        return to_numpy(text.cast(pa.float64()))
+        return to_numpy(without_empty(text).cast(pa.float64()))
     except pa.ArrowException:
         return None
 
