@@ -16,8 +16,11 @@ _ONE_THREAD = {
 
 def alone(function: Callable[..., dict[str, Any]], *given: Any) -> dict[str, Any]:
     """What `function` gives for arguments that `repr` writes, on one thread."""
+    module = function.__module__
+    if module == "__main__":  # begun by python -m
+        module = sys.modules[module].__spec__.name  # type: ignore[union-attr]
     code = (
-        f"import json; from {function.__module__} import {function.__name__} as one;"
+        f"import json; from {module} import {function.__name__} as one;"
         f" print(json.dumps(one(*{given!r})))"
     )
     ended = subprocess.run(
