@@ -228,7 +228,7 @@ def test_a_resumed_folder_has_the_same_bytes(kept, traces, tmp_path):
         ("price", lambda old: True, "is damaged"),
         ("price", lambda old: [old], "is damaged"),
         ("places", lambda old: (np.array(old) + 1e300).tolist(), "is damaged"),
-        ("usual", lambda old: [10**400 for _ in old], "is damaged"),
+        ("usual", lambda old: [10**400 for _ in old], "is not a whole run record"),
         ("usual", lambda old: [str(one) for one in old], "is damaged"),
         ("users", lambda old: "".join(chr(97 + row) for row in range(len(old))), "is damaged"),
         ("users", lambda old: dict.fromkeys(old, 1), "is damaged"),
