@@ -27,8 +27,8 @@ _STOPPED = (
     " far."
 )
 _TOO_EARLY = (
-    "Stopped before the first round was done: nothing is kept. With a time limit a mechanism is made"
-    " in that time."
+    "Stopped before the first round was done: nothing is kept. With a time limit it gives its best"
+    " so far."
 )
 _RESUMABLE = "Stopped before there was a mechanism; Resume continues after the last whole round."
 _AS_IT_WAS = "Stopped: the mechanism stays as it was; Resume continues after the last whole round."
