@@ -129,12 +129,12 @@ const sentence = (words) => `${words.charAt(0).toUpperCase()}${words.slice(1)}.`
 function Proved({ bayes, information, refining, refused, waiting, below, proved, fine, blind }) {
   if (refused) return html`<p class="proof">${sentence(refused)}</p>`;
   if (waiting) return html`<p class="proof" role="status">Proving the frontier …</p>`;
-  if (below) return html`<p class="proof">The frontier below is for reports on ${below.cell_m} m cells and starts at ${below.budgets[0]} m. ${refining ? `This budget is being proved on ${fine} m cells, which may take a minute or two, also after Stop, which ends the solver alone …` : `This budget is proved on ${fine} m cells when the ${proved ? "slider rests" : "frontier is done"}.`}</p>`;
+  if (below) return html`<p class="proof">The frontier below is for reports on ${below.cell_m} m cells and starts at ${below.budgets[0]} m. ${refining ? `This budget is being proved on ${fine} m cells, which may take a minute; Stop ends the solver alone …` : `This budget is proved on ${fine} m cells when the ${proved ? "slider rests" : "frontier is done"}.`}</p>`;
   if (!bayes) return html`<p class="proof">Set a budget above 0 metres.</p>`;
   return html`<div class="proof" id="proof"><dl>
     <div><dt><${Term} term="error">Bayes error ↑<//></dt><dd>${bayes.bound < blind - 1e-9 ? html`<strong>${bayes.bound.toFixed(3)}</strong> at most (proved)` : bayes.reached > blind - NEAR ? html`<strong>${blind.toFixed(3)}</strong> at most, that of a blind guess` : html`nothing proved yet: ${blind.toFixed(3)}, a blind guess's, is the most there is`}<small>${bayes.reached.toFixed(3)} is reached</small></dd></div>
     <div><dt><${Term} term="information">Information ↓<//></dt><dd>${information ? html`${information.bound > 1e-9 ? html`<strong>${information.bound.toFixed(3)}</strong> bits at least (proved)` : "nothing proved yet"}<small>${information.reached.toFixed(3)} is reached</small>` : html`<small>being proved …</small>`}</dd></div>
-    </dl><p class="quiet" role="status">For reports on ${bayes.cell_m} m cells.${refining ? " Refining …" : bayes.refined ? " Refined." : ""}</p>
+    </dl><p class="quiet" role="status">For reports on ${bayes.cell_m} m cells.${refining ? " Refining …" : bayes.refined ? (bayes.bound < blind - 1e-9 || bayes.reached > blind - NEAR ? " Refined." : " Its time was up before anything was proved.") : ""}</p>
   </div>`;
 }
 
