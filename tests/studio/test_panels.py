@@ -164,6 +164,21 @@ def test_solve_the_slider_snaps_to_what_is_proved_and_refines(page: Any) -> None
     page.get_by_role("alert").get_by_text("is a number; got 'a few'", exact=False).wait_for()
 
 
+def test_a_budget_is_refined_after_the_panel_was_left_and_the_page_loaded_again(page: Any) -> None:
+    _choose(page, "Solve")
+    page.fill("#cell", "100")
+    page.fill("#budget-number", "120")
+    page.get_by_text("For reports on 100 m cells. Refined.").wait_for()
+    page.fill("#budget-number", "110")
+    _choose(page, "Data")  # before the slider has rested
+    _choose(page, "Solve")
+    page.get_by_text("For reports on 100 m cells. Refined.").wait_for()
+    page.reload()
+    page.get_by_text("Your work on this page was restored").wait_for()
+    _choose(page, "Solve")
+    page.get_by_text("m cells. Refined.").wait_for()
+
+
 def test_compare_attack_and_take_away(
     page: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

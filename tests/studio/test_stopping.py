@@ -124,3 +124,22 @@ def test_a_stop_that_is_swallowed_ends_the_process_where_nothing_is_lost(
     assert job.wait(10) == 0
     job.stdin.close()
     job.stdout.close()
+
+
+@pytest.mark.parametrize(
+    ("learns", "rounds", "made", "words"),
+    [
+        (False, False, False, "This solver keeps nothing"),
+        (True, False, False, "before the first round was done: nothing is kept"),
+        (True, True, False, "before there was a mechanism; Resume continues"),
+        (True, True, True, "the mechanism stays as it was; Resume continues"),
+    ],
+)
+def test_what_a_stop_keeps_is_said_for_the_solver_and_the_moment(
+    learns: bool, rounds: bool, made: bool, words: str, tmp_path: Path
+) -> None:
+    checkpoint = tmp_path / "checkpoint.npz"
+    if rounds:
+        checkpoint.touch()
+    said = work.stopped({"checkpoint": str(checkpoint) if learns else None, "made": made})
+    assert words in said["error"] and said["resumable"] is rounds

@@ -29,6 +29,7 @@ async def state(session: Session, asked: dict[str, Any]) -> Any:
             if run.found is not None or run.state in ("running", "interrupted")
         ],
         "curves": session.curves,
+        "proved": session.proved,
         "comparison": session.comparison,
         "solvers": await run_in_threadpool(_solvers),
         "solving": session.solving,

@@ -60,6 +60,7 @@ class Session:
     uploaded: Path | None = None
     runs: dict[str, PageRun] = field(default_factory=dict)
     curves: dict[str, dict[str, Any]] = field(default_factory=dict)
+    proved: float | None = None  # the cells of the frontier, once it is done
     comparison: dict[str, Any] | None = None
     game: "AttackGame | None" = None
     streams: "set[asyncio.Queue[dict[str, Any] | None]]" = field(default_factory=set)
@@ -118,17 +119,21 @@ class Session:
         loaded.description["choice"] = self._choices  # by which a page sees that it has others
         self.loaded, self.game, self.comparison = loaded, None, None
         self.runs.clear()
-        self.curves.clear()
+        self._forget_proof()
         if loaded.description["provable"]:
             await self.prove(None)
 
     async def prove(self, cell_m: float | None) -> None:
         """Prove the frontier again, on cells derived from `cell_m`."""
         await self._end("prove")
-        self.curves.clear()
+        self._forget_proof()
         await self._start(
             "prove", {"kind": "prove", "cell_m": cell_m, "time_limit": _PROOF_S}, self._on_proof
         )
+
+    def _forget_proof(self) -> None:
+        self.curves.clear()
+        self.proved = None
 
     def refine(self, max_loss: float, cell_m: float | None) -> None:
         """Ask the prover for one budget on the cells that will be released."""
@@ -148,6 +153,8 @@ class Session:
             self.curves[message["objective"]] = message
         elif message["kind"] == "linked":
             self.curves["linked"] = message
+        elif message["kind"] == "proved":
+            self.proved = message["cell_m"]
         self.tell({**message, "kind": f"prove-{message['kind']}"})
 
     # Solving --------------------------------------------------------------------------------------
@@ -204,9 +211,8 @@ class Session:
 
         self._beginning = True  # before the first wait: a second request finds a solver at work
         try:
-            await self._start(
-                "solve", {**run.task, "out": str(run.folder), "checkpoint": checkpoint}, on_message
-            )
+            made = {"out": str(run.folder), "made": run.found is not None}
+            await self._start("solve", {**run.task, **made, "checkpoint": checkpoint}, on_message)
         finally:
             self._beginning = False
 

@@ -23,10 +23,15 @@ _CLOUD_EVERY_S = 0.4
 LAST_WORDS = ("done", "stopped", "failed")
 _SIMPLE = (int, float, str)
 _STOPPED = (
-    "Stopped. This solver keeps nothing when it is stopped so early; with a time limit it gives its"
-    " best so far."
+    "Stopped. This solver keeps nothing when it is stopped; with a time limit it gives its best so"
+    " far."
+)
+_TOO_EARLY = (
+    "Stopped before the first round was done: nothing is kept. With a time limit it gives its best"
+    " so far."
 )
 _RESUMABLE = "Stopped before there was a mechanism; Resume continues after the last whole round."
+_AS_IT_WAS = "Stopped: the mechanism stays as it was; Resume continues after the last whole round."
 _AGAIN_S = 0.02
 # the first stop ends the learning, a second one after this time what is made of it
 _TWICE_S = 2.0
@@ -95,8 +100,11 @@ def main() -> None:
 
 def stopped(task: dict[str, Any]) -> dict[str, Any]:
     """What is said when a task was stopped, and whether the rounds that it has done are kept."""
-    kept = task.get("checkpoint") is not None and Path(task["checkpoint"]).exists()
-    return {"kind": "stopped", "error": _RESUMABLE if kept else _STOPPED, "resumable": kept}
+    if task.get("checkpoint") is None:  # the exact solver has no rounds
+        return {"kind": "stopped", "error": _STOPPED, "resumable": False}
+    kept = Path(task["checkpoint"]).exists()
+    resumable = _AS_IT_WAS if task.get("made") else _RESUMABLE
+    return {"kind": "stopped", "error": resumable if kept else _TOO_EARLY, "resumable": kept}
 
 
 def _listen(inbox: "queue.Queue[dict[str, Any]]", give_up: Callable[[], None]) -> None:

@@ -58,7 +58,7 @@ function App() {
     const old = now.current.live;
     const run = found.runs.find((one) => one.state === "running") ?? found.runs.find((one) => one.id === old?.run.id) ?? found.runs.findLast((one) => one.state === "interrupted" || one.solution);
     const live = run ? { ...(old?.run.id === run.id ? old : { records: [], cloud: null }), run } : null;
-    update({ runs: found.runs, curves: found.curves, comparison: found.comparison, live });
+    update({ runs: found.runs, curves: found.curves, proved: found.proved, comparison: found.comparison, live });
   };
 
   useEffect(() => {
@@ -145,7 +145,7 @@ function hear(event, now, update, actions) {
   const withRun = (run) => now.current.runs.map((one) => (one.id === run.id ? { ...run, kept: one.kept } : one));
   if (event.kind === "prove-curve") update((old) => ({ curves: { ...old.curves, [event.objective]: event } }));
   else if (event.kind === "prove-proved") update({ proved: event.cell_m });
-  else if (event.kind === "prove-refined") update({ refined: event, refining: false });
+  else if (event.kind === "prove-refined") update((old) => ({ refined: event, refining: old.refining === event.max_loss ? false : old.refining }));
   else if (event.kind === "prove-linked") update((old) => ({ curves: { ...old.curves, linked: event }, linking: !event.done }));
   else if (event.kind === "changed") actions.attempt(async () => actions.take(await ask("state")));
   else if (event.kind === "solve-stopping") update({ said: "Stopping … To stop at once, press Stop again." });

@@ -23,7 +23,7 @@ export function SolvePanel({ state, actions }) {
     const now = actions.now.current;
     const asked = { max_loss: numberIn(now.budget), cell_m: numberIn(now.form.cell_m) };
     if (!data.provable || !now.proved || typeof asked.max_loss !== "number" || !(asked.max_loss > 0)) return;
-    actions.update({ refining: true });
+    actions.update({ refining: asked.max_loss });
     ask("refine", asked).catch(() => actions.update({ refining: false }));
   };
   const move = (value) => {
@@ -38,7 +38,7 @@ export function SolvePanel({ state, actions }) {
     ask("link").catch(() => actions.update({ linking: false }));
   };
   useEffect(() => {
-    if (data && state.proved && !state.refined) refine();
+    if (data && state.proved && !refining && state.refined?.max_loss !== metresNow) refine();
     return () => clearTimeout(rest.current);
   }, [state.proved]);
   const asked = { solver: form.solver, objective: form.reports === 1 ? form.objective : "bayes", reports: form.reports, max_loss: metresNow, cell_m: cellM, seed: numberIn(form.seed), time_limit: numberIn(form.time_limit) };
@@ -97,8 +97,8 @@ export function SolvePanel({ state, actions }) {
       ${several && data.provable && html`<${LinkedProved} linked=${curves.linked} reports=${form.reports} budget=${metresNow} checkins=${data.train} />`}
       ${several && curves.linked?.points?.length > 0 && html`<${LinkedChart} linked=${curves.linked} reports=${form.reports} budget=${usable ? metresNow : undefined} blind=${data.blind_error} />`}
       ${several && html`<p class="quiet">For one report:</p>`}
-      ${data.provable ? html`<${Proved} bayes=${bayes} information=${information} refining=${refining} refused=${state.refined?.error && state.refined.max_loss === metresNow ? state.refined.error : null} waiting=${!curve} below=${curve && usable && !bayes ? curve : null} blind=${data.blind_error} />` : html`<p class="quiet">The frontier is proved for up to ${data.most_places.toLocaleString("en")} different places; this data has ${data.places.toLocaleString("en")}. Choose a smaller region, or fewer check-ins to learn from, under Data.</p>`}
-      ${curve && html`<${Lines} title="The proven frontier: best possible Bayes error at each budget" xLabel="budget, m" yLabel="Bayes error ↑" at=${usable ? metresNow : undefined}
+      ${data.provable ? html`<${Proved} bayes=${bayes} information=${information} refining=${refining} refused=${state.refined?.error && state.refined.max_loss === metresNow ? state.refined.error : null} waiting=${!curve} below=${curve && usable && !bayes ? curve : null} proved=${state.proved} fine=${typeof cellM === "number" ? cellM : 25} blind=${data.blind_error} />` : html`<p class="quiet">The frontier is proved for up to ${data.most_places.toLocaleString("en")} different places; this data has ${data.places.toLocaleString("en")}. Choose a smaller region, or fewer check-ins to learn from, under Data.</p>`}
+      ${curve && html`<${Lines} title="The proven frontier for reports on ${curve.cell_m} m cells: best possible Bayes error at each budget" xLabel="budget, m" yLabel="Bayes error ↑" at=${usable ? metresNow : undefined}
         series=${[{ name: "no mechanism above (proved)", x: curve.budgets, y: curve.bound, look: "bound" }, { name: "reached", x: curve.budgets, y: curve.reached, look: "reached" }, ...dots(state)]}
         across=${[{ value: data.blind_error, name: "blind guess", look: "soft" }]}
         summary=${bayes ? `At ${metresNow} metres the best possible Bayes error lies between ${bayes.reached.toFixed(3)} and ${bayes.bound.toFixed(3)}` : "The proven frontier"} />`}
@@ -126,15 +126,15 @@ export function SolvePanel({ state, actions }) {
 
 const sentence = (words) => `${words.charAt(0).toUpperCase()}${words.slice(1)}.`;
 
-function Proved({ bayes, information, refining, refused, waiting, below, blind }) {
+function Proved({ bayes, information, refining, refused, waiting, below, proved, fine, blind }) {
   if (refused) return html`<p class="proof">${sentence(refused)}</p>`;
   if (waiting) return html`<p class="proof" role="status">Proving the frontier …</p>`;
-  if (below) return html`<p class="proof">The frontier below is for reports on ${below.cell_m} m cells and starts at ${below.budgets[0]} m. ${refining ? "Proving at this budget, on smaller cells …" : "This budget is proved on smaller cells, when the frontier is done and the slider rests."}</p>`;
+  if (below) return html`<p class="proof">The frontier below is for reports on ${below.cell_m} m cells and starts at ${below.budgets[0]} m. ${refining ? `This budget is being proved on ${fine} m cells, which may take a minute; Stop ends the solver alone …` : `This budget is proved on ${fine} m cells when the ${proved ? "slider rests" : "frontier is done"}.`}</p>`;
   if (!bayes) return html`<p class="proof">Set a budget above 0 metres.</p>`;
   return html`<div class="proof" id="proof"><dl>
     <div><dt><${Term} term="error">Bayes error ↑<//></dt><dd>${bayes.bound < blind - 1e-9 ? html`<strong>${bayes.bound.toFixed(3)}</strong> at most (proved)` : bayes.reached > blind - NEAR ? html`<strong>${blind.toFixed(3)}</strong> at most, that of a blind guess` : html`nothing proved yet: ${blind.toFixed(3)}, a blind guess's, is the most there is`}<small>${bayes.reached.toFixed(3)} is reached</small></dd></div>
     <div><dt><${Term} term="information">Information ↓<//></dt><dd>${information ? html`${information.bound > 1e-9 ? html`<strong>${information.bound.toFixed(3)}</strong> bits at least (proved)` : "nothing proved yet"}<small>${information.reached.toFixed(3)} is reached</small>` : html`<small>being proved …</small>`}</dd></div>
-    </dl><p class="quiet" role="status">For reports on ${bayes.cell_m} m cells.${refining ? " Refining …" : bayes.refined ? " Refined." : ""}</p>
+    </dl><p class="quiet" role="status">For reports on ${bayes.cell_m} m cells.${refining ? " Refining …" : bayes.refined ? (bayes.bound < blind - 1e-9 || bayes.reached > blind - NEAR ? " Refined." : " Its time was up before anything was proved.") : ""}</p>
   </div>`;
 }
 
