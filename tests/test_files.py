@@ -238,6 +238,11 @@ def test_root_cannot_write_everywhere():
     assert "/proc/run" in _refused(Path("/proc/run"))
 
 
+def test_the_root_of_all_folders_is_no_target(tmp_path):
+    """It has no name, and no draft beside it."""
+    assert "Is a directory" in _refused(Path(tmp_path.anchor))
+
+
 def test_a_folder_that_cannot_be_written_is_refused_although_the_one_above_can(
     tmp_path, monkeypatch
 ):

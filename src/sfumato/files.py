@@ -261,6 +261,8 @@ def check_can_be_made(target: Path) -> None:
     """
     target = target.absolute()
     with _errors_name(target):
+        if not target.name:  # the root of all folders
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         first = target  # the uppermost that is to be made
         while not os.path.exists(first.parent):
             first = first.parent

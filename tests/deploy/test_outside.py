@@ -1,5 +1,7 @@
 """Points outside the region, hard caps with kept reports, and what is said of a table's loss."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from sfumato.deploy.release import Release, release
 from sfumato.deploy.sanitize import sanitize
 from sfumato.errors import DataError
 from sfumato.mechanism.chance import Rows, Sticky
-from tests.deploy.tables import checkins, write_parquet
+from tests.deploy.tables import DATA, checkins, write_parquet
 
 KEY = bytes(range(32))
 
@@ -87,3 +89,16 @@ def test_a_loss_above_the_budget_by_chance_is_not_said(runs, tmp_path):
         source = write_parquet(tmp_path / f"{number}.parquet", checkins(1500, seed=number))
         record = sanitize(runs / "laplace", source, tmp_path / f"out{number}.parquet")
         assert record["loss_over_budget"] is False
+
+
+@pytest.mark.parametrize("changes", [{"keep": 0.4}, {"max_distance": 30.0}])
+def test_what_is_written_is_what_is_reported(runs, changes):
+    """Also where a codebook keeps the truth, or a cap leaves it none of its places: a lookup of its
+    places put others into the table, with losses of the right ones."""
+    made = release(sf.load_run(runs / "codebook"))
+    made = replace(made, mechanism=replace(made.mechanism, **changes))
+    assert made.plane is not None
+    truth = np.repeat(DATA.train.truth[:50], 40, axis=0)
+    found = protect(made, *made.plane.to_degrees(truth))
+    off = made.plane.to_metres(found.first, found.second) - truth
+    assert np.allclose(made.budget.costs(np.hypot(*off.T)), found.cost, atol=0.2)

@@ -282,3 +282,16 @@ def test_times_are_written_as_steps_from_row_to_row(runs, tmp_path):
         assert before[name].equals(after[name]) and before.schema.field(name) == after.field(name)
         assert "DELTA_BINARY_PACKED" in columns[name].encodings, name
     assert columns["at"].total_uncompressed_size < 80_000
+
+
+def test_times_whose_name_is_also_that_of_a_part_of_a_column_are_written(runs, tmp_path):
+    """Parquet names a part by its path, `seen.at`, and a text cannot be written as steps."""
+    table, rows = checkins(40_000), 40_000
+    texts = pa.array(["here", "there"] * (rows // 2))
+    table = table.append_column("seen", pa.StructArray.from_arrays([texts], ["at"]))
+    table = table.append_column("seen.at", pa.array(np.arange(rows) * 37, pa.timestamp("ms")))
+    write_parquet(tmp_path / "in.parquet", table)
+    policy = Policy(keep=("who", "seen", "seen.at"))
+    sanitize(runs / "laplace", tmp_path / "in.parquet", tmp_path / "out.parquet", policy=policy)
+    after = parquet.read_table(tmp_path / "out.parquet")
+    assert all(after[name].equals(table[name]) for name in ("seen", "seen.at"))

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from sfumato.data.distinct import distinct
 from sfumato.data.grid import Grid
 from sfumato.data.joint import Joint
 from sfumato.errors import MechanismError
@@ -289,3 +290,15 @@ def test_a_number_beside_a_bound_is_decided_by_exact_sums(off: float) -> None:
     drawn = np.clip(bound / height[:, -1] + off, 0, 1 - 2.0**-52)
     plain = (height <= (drawn * height[:, -1])[:, None]).sum(axis=1)
     assert np.array_equal(_columns(np.ascontiguousarray(weights.T), drawn)[0], plain)
+
+
+@pytest.mark.parametrize("changes", [{"keep": 0.4}, {"max_distance": 30.0}, {}])
+def test_reports_that_are_none_of_its_places_are_not_noted_as_such(changes) -> None:
+    """Kept truths, and reports where a cap leaves no place: whoever fixes the array gets these, not
+    the places that were drawn before."""
+    random = np.random.default_rng(0)
+    truths = np.repeat(random.uniform(-300, 300, (20, 2)), 100, axis=0)
+    reports = net(**changes).report(truths, random.random((2_000, 1)))
+    reports.flags.writeable = False
+    found = distinct(reports)
+    assert found is not None and np.array_equal(found[0][found[1]], reports)

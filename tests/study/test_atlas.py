@@ -231,7 +231,9 @@ def test_a_tile_in_which_nobody_can_be_taken_for_another_has_no_bayes_error(city
     assert made.alone == {line["tile"] for line in made.tiles if line["users"] < 2} and few > 1
     page = map_html(made)
     assert page.count("<td>-</td>") == dashes and page.count("taken for another") == 1
-    assert f"In {few} of the {len(made.tiles)} tiles near check-ins was one user or" in text(made)
+    assert f"In {few} of the {len(made.tiles)} tiles near check-ins there was one user or" in text(
+        made
+    )
     lines = tuple({**line, "users": 2 + number} for number, line in enumerate(made.tiles))
     full = replace(city, tiles=lines)
     assert "another" not in text(full) and "<td>-</td>" not in map_html(full)

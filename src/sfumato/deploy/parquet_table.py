@@ -160,7 +160,9 @@ class ParquetTable:
                 steps = {
                     field.name: "DELTA_BINARY_PACKED"
                     for field in schema
-                    if field.name not in coded and pa.types.is_temporal(field.type)
+                    if field.name not in coded
+                    and pa.types.is_temporal(field.type)
+                    and "." not in field.name  # it would name a part of a nested column as well
                 }
                 writer = parquet.ParquetWriter(
                     target, schema, use_dictionary=coded, column_encoding=steps

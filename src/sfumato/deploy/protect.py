@@ -64,7 +64,6 @@ def protect(
         points = points.copy()
         points[truth.outside] = clamped(release, first[truth.outside], second[truth.outside])
     reports, numbers, new = draw(release.mechanism, points, source, who, release.region)
-    reports.flags.writeable = False  # what is noted of their places then needs no check
     across, up = release.written(reports)
     distance = release.distance(points, reports)
     apart = [mask for mask in (truth.missing, truth.impossible) if mask is not None]

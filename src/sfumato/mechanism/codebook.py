@@ -257,11 +257,12 @@ class CodebookNet(Mechanism):
         column, alone = (
             self._drawn(truth, drawn) if lookup is None else self._looked_up(*lookup, drawn)
         )
-        reports = self.places.take(column, axis=0)
-        for own, middle in ((alone, self.middle), (chance[:, 0] < self.keep, self.grid.snap)):
+        reports, kept = self.places.take(column, axis=0), chance[:, 0] < self.keep
+        for own, middle in ((alone, self.middle), (kept, self.grid.snap)):
             if own.any():
                 reports[own] = middle(truth[own])
-        note(reports, self.places, column)
+        if not (alone.any() or kept.any()):  # else some are none of the places
+            note(reports, self.places, column)
         return reports
 
     def _drawn(self, truth: np.ndarray, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -95,9 +95,9 @@ def exposed_note(judgement: Judgement) -> str:
     if share.kind != "estimate" or not share.value - share.low > _WIDE_BELOW:
         return ""
     return (
-        f"The exposed share errs high: a cell with few reports looks certain. Its interval begins"
-        f" at {share.low:.1%}, as one half of the reports confirms no more of what the other half"
-        " shows; larger cells (--cell-m) or more reports narrow it."
+        "The exposed share errs high: a cell with few reports looks certain. Its interval begins at"
+        f" {share.low:.1%}: the other half of the reports confirms no more of what one half shows;"
+        f" larger cells (--cell-m) or more reports narrow it."
     )
 
 
@@ -267,7 +267,7 @@ def alone_text(made: AtlasRun) -> str:
     alone, tiles = len(made.alone), len(made.tiles)
     if not alone:
         return ""
-    some = f"In {alone:,} of the {tiles:,} tiles near check-ins was one user or none"
+    some = f"In {alone:,} of the {tiles:,} tiles near check-ins there was one user or none"
     whole = "; the figures of all tiles count them"
     if alone == tiles:
         some, whole = "In no tile were two users", ""
