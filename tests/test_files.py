@@ -117,6 +117,21 @@ def test_a_lock_keeps_out_the_same_process_where_asked(tmp_path):
     assert not os.listdir(tmp_path)
 
 
+@pytest.mark.parametrize("writes", [False, True])
+def test_a_job_that_fails_leaves_no_empty_folder_that_it_made(tmp_path, writes):
+    (tmp_path / "old").mkdir()
+    for folder, stays in (("new/deep", writes), ("old", True)):
+        with (
+            pytest.raises(FileError, match="full"),
+            locked(tmp_path / folder / ".run.lock", busy="busy"),
+        ):
+            if writes:
+                (tmp_path / folder / "b.json").touch()
+            raise FileError("full")
+        assert (tmp_path / folder.split("/")[0]).exists() is stays
+        assert (tmp_path / folder / "b.json").exists() is writes
+
+
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EROFS])
 def test_an_error_of_the_system_names_the_file(tmp_path, code):
     with (

@@ -465,6 +465,8 @@ def test_an_argument_that_is_not_there_says_what_to_type(here: Here) -> None:
         (sf.solve, {"problem": here.split.train, "max_loss": 45}, r"sf\.Problem\(data"),
         (sf.solve, {"problem": here.problem, "x": 1}, "it takes problem, solver, seed"),
         (sf.compare, {"solutions": [here.solution], "data": here.test}, "type on$"),
+        (sf.Samples, {"secret": _frame()}, r"type sf\.read_checkins\(frame\)"),
+        (sf.Samples, {"users": ["a", "b"], "truth": [[0, 0], [9, 9]]}, "type secret"),
         (sf.Grid, {"cell": 25}, "type cell_m"),
         (sf.Codebook, {"place": 5}, "did you mean places"),
         (sf.Laplace, {"epsilon": 0.1}, r"sf\.mechanism\.PlanarLaplace"),

@@ -363,26 +363,41 @@ def locked(lock: Path, *, busy: str, again: bool = True) -> Iterator[None]:
         yield
         return
     locked = False
-    while not locked:
-        with _errors_name(lock.with_name(lock.name.removeprefix(".").removesuffix(".lock"))):
-            _make_folder(lock.parent)
-            handle = os.open(lock, os.O_CREAT | os.O_WRONLY, 0o666)
-        try:
-            if not flock(handle):
-                raise FileError(busy)
-            # else its last holder removed it as we opened it
-            locked = os.fstat(handle).st_nlink > 0
-            if locked:
-                _HELD.add(lock)
-                try:
-                    yield
-                finally:
-                    _HELD.discard(lock)
-                    with suppress(OSError):
-                        lock.unlink(missing_ok=True)
-        finally:
+    with _empty_folders_gone(lock.parent):
+        while not locked:
+            with _errors_name(lock.with_name(lock.name.removeprefix(".").removesuffix(".lock"))):
+                _make_folder(lock.parent)
+                handle = os.open(lock, os.O_CREAT | os.O_WRONLY, 0o666)
+            try:
+                if not flock(handle):
+                    raise FileError(busy)
+                # else its last holder removed it as we opened it
+                locked = os.fstat(handle).st_nlink > 0
+                if locked:
+                    _HELD.add(lock)
+                    try:
+                        yield
+                    finally:
+                        _HELD.discard(lock)
+                        with suppress(OSError):
+                            lock.unlink(missing_ok=True)
+            finally:
+                with suppress(OSError):
+                    os.close(handle)
+
+
+@contextmanager
+def _empty_folders_gone(folder: Path) -> Iterator[None]:
+    """Where the block fails, remove this folder and those above it that were not there before, as
+    far as they are empty."""
+    missing = [part for part in (folder, *folder.parents) if not os.path.exists(part)]
+    try:
+        yield
+    except BaseException:
+        for part in missing:
             with suppress(OSError):
-                os.close(handle)
+                part.rmdir()
+        raise
 
 
 @contextmanager

@@ -351,14 +351,14 @@ def test_a_column_that_links_rows_of_a_dropped_user_is_named(sfumato, runs, tmp_
     assert record["columns_that_link_rows"] == ["trace"] * told
 
 
-def test_a_table_a_little_over_its_budget_says_by_how_much():
+def test_a_table_a_little_over_its_budget_says_by_how_much_and_a_short_one_why_it_does_not():
     record = {"loss_unit": "m", "mechanism": {"max_loss": 200.0}, "loss_over_budget": False}
     said = [
         _cost({**record, "loss_of_this_table": loss, "loss_over_budget": over})
         for loss, over in ((None, False), (199.0, False), (205.4, False), (230.0, True))
     ]
     assert said == [
-        "",
+        "; no mean loss: of fewer than 1,000 rows inside the region it could reveal single places",
         ", 199 m off on average (budget 200 m)",
         ", 205.4 m off on average (budget 200 m, 2.7% over it, which chance explains)",
         ", 230 m off on average (budget 200 m, 15.0% over it)",

@@ -96,6 +96,7 @@ def test_every_table_has_the_intervals_that_the_main_figures_have(sfumato, tmp_p
     interval = main.split("%]")[0].rpartition("[")[2]
     (exposed,) = (line for line in every.splitlines() if line.startswith("exposed reports"))
     assert "%" in interval and f"[{interval}%]" in exposed
+    assert every.splitlines()[0].split() == ["r.csv", "its", "reports"]
 
 
 def test_reports_without_truths_say_which_columns_give_the_loss(sfumato, tmp_path):

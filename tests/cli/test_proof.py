@@ -51,6 +51,24 @@ def test_of_a_proof_what_narrows_it_visibly_is_told() -> None:
     assert [line.split()[9] for line in told] == ["0.3000", "0.3110", "0.3600"]
 
 
+def test_of_a_game_the_rounds_that_hide_clearly_more_are_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A round each 0.4 s: of the first, the Bayes error grows by 0.02 in four; then it stays, and
+    silence is broken after 5 s."""
+    told: list[str] = []
+    now = 0.0
+    monkeypatch.setattr(options.time, "monotonic", lambda: now)
+    heard = rounds_to(told.append, unit="m")
+    notes = {"loss": 150.0, "payoff": 1.0, "accuracy_train": 0.5, "accuracy_validation": 0.4}
+    for number in range(30):
+        now += 0.4
+        error = 0.1 + 0.0051 * min(number, 8)
+        line = {**notes, "round": number, "lattice_m": 25.0, "validation_bayes_error": error}
+        heard(line)
+    assert [line.split(",")[0] for line in told] == [f"round {n}" for n in (1, 5, 9, 22)]
+
+
 def test_a_proof_that_stands_still_is_told_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bounds that differ behind the digits shown; each comes after the silence that asks for news."""
     told: list[str] = []

@@ -132,6 +132,33 @@ def test_a_loss_that_is_not_the_one_progress_ended_at_is_explained(kept: Kept) -
         assert "Learning ended" not in brief.kept_text(replace(fitted, solution=one), seconds=1.0)
 
 
+def test_it_says_why_check_ins_to_come_use_less_than_the_budget(kept: Kept) -> None:
+    """2 % of 190 m is 3.8 m: 180 m are less than that, 187 m are not."""
+    facts = Learned(1500, 1500, 1.0, Distillation.DONE, 2500, 0.0, None, 190.0, None)
+    spent = kept.solution.measured.loss.value
+    surely = replace(
+        _of_budget(kept, 190.0), ending=Ending(facts=facts), solver=sf.Codebook(confidence=0.95)
+    )
+    sure = "expected to use 5.3% less than the budget, so that they keep it with 95 % confidence."
+    why = "the training check-ins, which must keep it too, use it up."
+    near = replace(FITTED, loss=Estimate(187.0, 182.0, 192.0, "estimate"))
+    below = replace(FITTED, loss=Estimate(0.9 * spent, 0.8 * spent, 0.95 * spent, "estimate"))
+    averaged = replace(surely, solver=sf.Codebook())
+    used_up = replace(averaged, problem=replace(averaged.problem, max_loss=spent))
+    for solution, to_come, said in (
+        (surely, FITTED, sure),
+        (used_up, below, why),
+        (surely, near, None),
+        (surely, None, None),
+        (averaged, FITTED, None),
+        (replace(surely, ending=Ending(facts=replace(facts, loss=170.0))), FITTED, None),
+    ):
+        for printed in (brief.kept_text, text.kept_text):
+            found = printed(replace(kept, solution=solution, to_come=to_come), seconds=1.0)
+            assert ("less than the budget" in found) is (said is not None)
+            assert said is None or said in found
+
+
 def test_measure_and_compare_have_the_columns_of_solve(kept: Kept) -> None:
     measured = measure(kept.folder)
     text = brief.measured_text(measured)

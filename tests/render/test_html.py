@@ -172,6 +172,16 @@ def _leave_undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+@pytest.mark.parametrize(("mechanisms", "three"), [(3, False), (4, True), (5, False), (8, True)])
+def test_no_picture_of_points_stands_alone_in_its_row(
+    undrawn: None, mechanisms: int, three: bool
+) -> None:
+    """With the truth there is one picture more; four in a row leave one of five, or of nine."""
+    entry = Contender("same", sf.mechanism.Identity(), 100.0)
+    page = report_html(compare([entry] * mechanisms, on=_samples(2)))
+    assert ('<div class="panels three">' in page) is three
+
+
 @pytest.mark.parametrize("users", [2, 30])
 def test_the_page_is_whole_and_needs_nothing_from_outside(tmp_path: Path, users: int) -> None:
     on = _samples(users)

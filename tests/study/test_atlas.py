@@ -176,6 +176,7 @@ def test_the_report_is_a_map_without_a_location(city: AtlasRun) -> None:
     for name in (f"{CITY.truth[0, 0]:.1f}", f"{CITY.truth[0, 1]:.1f}"):
         assert name not in page
     assert "<h1>Atlas of samples</h1>" in page
+    assert page.count("Scroll the map sideways") == 2 and "figure img { max-width: none }" in page
     assert page.index("Scroll the table") < page.index(">tile</th>")  # shown on a phone
     told = dict(atlas_lines(city))
     assert (
@@ -197,7 +198,12 @@ def test_the_map_numbers_its_tiles_and_leaves_those_without_a_figure_empty(
     def kept(draw: Callable[[Figure], None], size: object, *, dpi: int, transparent: bool) -> str:
         figure = Figure()
         draw(figure)
-        drawn.append({one.get_text() for one in figure.axes[0].texts})
+        texts = {one.get_text(): one for one in figure.axes[0].texts}
+        drawn.append(set(texts))
+        (scale,) = (one for word, one in texts.items() if word.endswith("m"))
+        assert scale.get_position()[1] < 0 and scale.get_transform() == figure.axes[0].transAxes
+        sizes = {one.get_fontsize() * dpi / 72 for one in texts.values()}  # pixels, unscaled
+        assert min(sizes) >= 9
         coloured.append(len(figure.axes[0].collections[1].get_paths()))
         assert transparent and not len(figure.axes[0].collections[0].get_facecolor())
         return "data:image/png;base64,"

@@ -98,7 +98,8 @@ def command(
         "points": points,
         "loss": LOSSES[loss or "euclidean"].function,
     }
-    with working(f"proving the frontier at {points} budgets") as tell:
+    order = ", each time where it is known least" if counts is None else ""
+    with working(f"proving the frontier at {points} budgets{order}") as tell:
         curves: Any
         if counts is not None:
             curves = linked_trade_off(data, counts=counts, **asked, progress=tell)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sfumato.data.recipe import Recipe
 
 EVERY_S = 5  # of silence, before a long job says how far it is
+_HIDES_MORE = 0.02  # than the best round told: a round of a game that is worth a line
 _NARROWER = 0.9  # of what was told last: a better proof that is worth a line
 PATH = click.Path(path_type=Path)
 COUNT = click.IntRange(min=1)
@@ -330,17 +331,18 @@ def working(message: str) -> Iterator[Callable[[str], None]]:
 
 
 def rounds_to(tell: Callable[[str], None], *, unit: str) -> Callable[[dict[str, Any]], None]:
-    """What to give a solver as `progress`: tells every round; of steps that are texts one in five
-    seconds, and of better proofs those that narrow what was told last by a tenth too.  A proof that
-    is no better in the digits that are shown is told once more, with the time since when."""
+    """What to give a solver as `progress`: tells every part of a codebook's learning; of steps that
+    are texts one in five seconds, of a game's rounds those that hide clearly more than any told
+    before too, and of better proofs those that narrow what was told last by a tenth too.  A proof
+    that is no better in the digits that are shown is told once more, with the time since when."""
     from sfumato.render.text import round_text, unmoved_text
 
-    said, apart = time.monotonic(), float("inf")
+    said, apart, hidden = time.monotonic(), float("inf"), float("-inf")
     proof: str | None = None  # that was told last
     moved = ""  # when it was; nothing once that has been told too
 
     def heard(line: dict[str, Any]) -> None:
-        nonlocal said, apart, proof, moved
+        nonlocal said, apart, hidden, proof, moved
         silent = time.monotonic() - said >= EVERY_S
         text = round_text(line, unit=unit)
         if "proof_bound" in line:
@@ -352,6 +354,11 @@ def rounds_to(tell: Callable[[str], None], *, unit: str) -> Callable[[dict[str, 
                 text, moved = unmoved_text(str(proof), since=moved), ""
             else:
                 apart, proof, moved = now, text, time.strftime("%H:%M:%S")
+        if "lattice_m" in line:  # a round of a game
+            now = line["validation_bayes_error"]
+            if not (silent or now >= hidden + _HIDES_MORE):
+                return
+            hidden = max(hidden, now)
         if text is None and silent:
             text = line.get("progress")
         if text is not None:

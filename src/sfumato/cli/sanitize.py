@@ -230,9 +230,14 @@ def _key_of(path: Path | None, target: Path) -> Iterator[bytes | None]:
 
 def _cost(record: dict[str, Any]) -> str:
     """How far off the reports are on average, beside the budget."""
+    from sfumato.deploy.one_file import ENOUGH_ROWS
+
     loss, unit = record["loss_of_this_table"], record["loss_unit"]
     if loss is None:
-        return ""
+        return (
+            f"; no mean loss: of fewer than {ENOUGH_ROWS:,} rows inside the region it could reveal"
+            " single places"
+        )
     budget = record["mechanism"]["max_loss"]
     beside = "" if budget is None else f" (budget {budget:g} {unit}".rstrip()
     if budget is not None and loss >= 1.001 * budget:

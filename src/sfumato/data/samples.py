@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from sfumato.arguments import guided
+from sfumato.arguments import guided, guided_class
 from sfumato.data.distinct import unique_points
 from sfumato.data.frames import Tabular
 from sfumato.data.grid import Grid, Region
@@ -25,6 +25,12 @@ MANY_USERS = 200  # beyond it users with few check-ins are pooled unless it is s
 POOL_BELOW = 4
 
 
+@guided_class(
+    truth="sf.read_checkins(frame) for a table, or give secret and truth (metres)",
+    user="secret",
+    users="secret",
+    points="truth",
+)
 @dataclass(frozen=True, eq=False, repr=False)
 class Samples(Tabular, InNotebooks):
     """Who was where: `secret` numbers into `secrets`, `truth` in metres on a plane, one row per

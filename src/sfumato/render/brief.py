@@ -20,6 +20,7 @@ from sfumato.render.names import printable
 from sfumato.render.text import (
     NOTHING_PROVED,
     asked_text,
+    below_text,
     common_unit,
     counted_on,
     exposed_note,
@@ -206,7 +207,7 @@ def kept_text(kept: Kept, *, seconds: float) -> str:
         ),
         _worst_case(next(iter(judged.values()))),
         "  ".join([solution.status, *leakage_said, *solution.warnings]),
-        settled_text(kept),
+        "  ".join(filter(None, [settled_text(kept), below_text(kept)])),
     ]
     parts.append(held_out_over(kept.test, kept.to_come, problem.max_loss, unit))
     if kept.linked is not None:

@@ -174,7 +174,7 @@ def tiles_figure(tiling: Tiling, values: np.ndarray, hatched: np.ndarray) -> str
         _square(axes, tiling.region)
         axes.set_xticks([])
         axes.set_yticks([])
-        _scale_bar(axes, tiling.region)
+        _scale_below(axes, tiling.region)
         if known.any():
             figure.colorbar(coloured, ax=axes, shrink=0.8).ax.tick_params(colors=_MIDDLE)
 
@@ -188,12 +188,26 @@ def _square(axes: Axes, window: Region) -> None:
     axes.set_aspect("equal")
 
 
-def _scale_bar(axes: Axes, window: Region) -> None:
+def _scale(window: Region) -> tuple[float, str]:
+    """A round length of at most a quarter of a window's side, and its label."""
     goal = window.side_m / 4
     unit = 10.0 ** np.floor(np.log10(goal))
     length = unit * max(step for step in (1, 2, 5) if step * unit <= goal)
+    return length, f"{length / 1000:g} km" if length >= 1000 else f"{length:g} m"
+
+
+def _scale_below(axes: Axes, window: Region) -> None:
+    """A scale bar outside the window, of which it covers nothing."""
+    length, label = _scale(window)
+    share, below = length / window.side_m, -0.03
+    where: dict[str, Any] = {"transform": axes.transAxes, "clip_on": False, "color": _MIDDLE}
+    axes.plot([0, share], [below, below], linewidth=3, solid_capstyle="butt", **where)
+    axes.text(share + 0.015, below, label, va="center", fontsize=9, **where)
+
+
+def _scale_bar(axes: Axes, window: Region) -> None:
+    length, label = _scale(window)
     left, low = (middle - 0.45 * window.side_m for middle in window.centre)
-    label = f"{length / 1000:g} km" if length >= 1000 else f"{length:g} m"
     box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 2}
     line: dict[str, Any] = {"color": "black", "linewidth": 3, "solid_capstyle": "butt"}
     for look in ({**line, "color": "white", "linewidth": 5}, line):

@@ -41,6 +41,8 @@ from sfumato.study.trade_off import TradeOff
 
 NOTHING_PROVED = "nothing proved yet"
 _ALIKE = 1e-9  # 1 - overlap that rounding alone makes
+_LESS = 0.02  # of the budget: what is left of it on check-ins to come is explained beyond this
+_USED_UP = 0.999  # of the budget
 _MOST_USERS = 20
 _WIDE_BELOW = 0.1  # of reports: an exposed share whose interval reaches further down is explained
 _NOT_TESTED = "not tested"
@@ -141,7 +143,8 @@ def judged_text(
         [[user.name, *_figures_of(user, digits)] for user in users],
     )
     more = f"\n… and {hidden} users who are harder to guess" if hidden else ""
-    return f"{text_table([name, *judged], lines)}\n\n{per_user}{more}"
+    heads = ["its reports"] if list(judged) == [name] else [*judged]  # a file on itself
+    return f"{text_table([name, *heads], lines)}\n\n{per_user}{more}"
 
 
 def _loss_head(unit: str, max_loss: float | None) -> str:
@@ -232,7 +235,14 @@ def kept_text(kept: Kept, *, seconds: float) -> str:
         table = f"{leads}\n\n{table}"
     linked = "" if kept.linked is None else linked_sentence(kept.linked, on=" on test data")
     written = f"Written to {kept.folder} after {seconds:.0f} s."
-    said = (solution.status, *solution.warnings, linked, settled_text(kept), written)
+    said = (
+        solution.status,
+        *solution.warnings,
+        linked,
+        settled_text(kept),
+        below_text(kept),
+        written,
+    )
     over = held_out_over(kept.test, kept.to_come, problem.max_loss, unit)
     return "\n".join(filter(None, [table, "  ".join(filter(None, said)), over]))
 
@@ -348,6 +358,26 @@ def settled_text(kept: Kept) -> str:
         f"Learning ended at a loss of {before}; then the noise was set for the budget{ahead}:"
         f" {after} on the training check-ins."
     )
+
+
+def below_text(kept: Kept) -> str:
+    """Why check-ins to come use clearly less than the budget; nothing where they do not, or where
+    something else than the two reasons may be one."""
+    solution, to_come = kept.solution, kept.to_come
+    problem, facts = solution.problem, solution.ending.facts
+    if problem.max_loss is None or to_come is None or problem.user_max_loss is not None:
+        return ""
+    less = 1 - to_come.loss.value / problem.max_loss
+    if not less > _LESS or not isinstance(facts, Learned) or not facts.searched:
+        return ""
+    if facts.limits is not None or facts.loss is not None:  # both are said
+        return ""
+    said = f"Check-ins to come are expected to use {less:.1%} less than the budget"
+    if solution.measured.loss.value > _USED_UP * problem.max_loss:
+        return f"{said}: the training check-ins, which must keep it too, use it up."
+    if sure := getattr(solution.solver, "confidence", None):
+        return f"{said}, so that they keep it with {100 * sure:.4g} % confidence."
+    return ""
 
 
 def over_budget(measured: Measured) -> list[str]:

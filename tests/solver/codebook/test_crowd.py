@@ -245,8 +245,11 @@ def test_what_is_done_before_the_first_part_and_after_the_last_is_said() -> None
     solve(RICH, replace(QUICK, steps=1000), seed=0, progress=lines.append, proof="none")
     rounds = [number for number, line in enumerate(lines) if "round" in line]
     said = [line.get("progress", "") for line in lines]
-    assert said[0] == "finding a law to imitate: 0%"
-    assert said[rounds[0] - 1] == "finding a law to imitate: 100%"
+    assert said[0] == "finding good chances for the report places (the net learns them next): 0%"
+    assert (
+        said[rounds[0] - 1]
+        == "finding good chances for the report places (the net learns them next): 100%"
+    )
     assert all(said[number] == "" for number in range(rounds[0], rounds[-1] + 1))
     assert said[rounds[-1] + 1].startswith("setting the noise for the budget: loss ")
     assert said[rounds[-1] + 1].endswith(" m")

@@ -402,7 +402,9 @@ class CrowdTraining:
         law = least_leaking(
             game,
             deadline=clock.deadline.share(_FOR_THE_TEACHER),
-            tell=lambda done: clock.tell(f"finding a law to imitate: {done:.0%}"),
+            tell=lambda done: clock.tell(
+                f"finding good chances for the report places (the net learns them next): {done:.0%}"
+            ),
         )
         rows = np.concatenate([rows for _, rows, _ in game.chances(law)])
         number = number.ravel()
